@@ -1,0 +1,21 @@
+# Warnings for every target; -Werror is on in the presets that developers and CI use.
+option(TWAGENT_WERROR "treat warnings as errors" ON)
+option(TWAGENT_COVERAGE "instrument for gcov" OFF)
+set(TWAGENT_SANITIZE "" CACHE STRING "-fsanitize= list for all of twagent's own code")
+
+add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-overflow=2 -Wwrite-strings
+                    -fno-strict-aliasing -fno-common)
+add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+                    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
+if(TWAGENT_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(TWAGENT_SANITIZE)
+  add_compile_options(-fsanitize=${TWAGENT_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${TWAGENT_SANITIZE})
+endif()
+if(TWAGENT_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()

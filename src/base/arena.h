@@ -1,0 +1,23 @@
+/* base/arena: memory that lives and dies together; one arena a document or a candidate.
+ * One owner, any thread. Nothing is freed singly. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct arena; /* opaque */
+
+struct arena *arena_new(void);
+void arena_free(struct arena *arena); /* NULL is fine */
+
+void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, aligned to 16 */
+void *arena_array(struct arena *arena, size_t count, size_t bytes);
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_strndup(struct arena *arena, const char *text, size_t length);
+char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
+
+#define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
+
+#endif

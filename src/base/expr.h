@@ -1,0 +1,44 @@
+/* base/expr: the integer expressions of launch plans, shapes, floors and `where` clauses.
+ * Grammar: integers, names, + - * / %, comparisons (< <= > >= == !=), && || !, parentheses,
+ * min(a,b,...) max(a,b,...) ceil_div(a,b) round_up(a,b) next_pow2(a). No side effects. 64-bit
+ * signed; overflow, division by zero and unknown names are errors. Any thread. */
+#ifndef BASE_EXPR_H
+#define BASE_EXPR_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct expr; /* opaque; belongs to the arena it was parsed into */
+
+/* Looks a name up; false where it is not known. */
+typedef bool expr_lookup(void *context, const char *name, int64_t *number);
+
+/* At most 4096 bytes of text, 64 levels. Errors: ERR_USAGE, "column 7: expected ...". */
+int expr_parse(struct arena *arena, const char *text, const struct expr **expr,
+               struct err *err) MUST_USE;
+
+/* Several expressions separated by top-level commas; at most `max`. */
+int expr_parse_list(struct arena *arena, const char *text, const struct expr **exprs, size_t max,
+                    size_t *count, struct err *err) MUST_USE;
+
+int expr_eval(const struct expr *expr, expr_lookup *lookup, void *context, int64_t *number,
+              struct err *err) MUST_USE;
+
+/* Calls `visit` with every name that stands in the expression (a name may come twice). */
+void expr_names(const struct expr *expr, void (*visit)(void *context, const char *name),
+                void *context);
+
+/* Names with numbers, the commonest context: expr_lookup_names takes a struct names *. */
+struct names {
+    size_t count;
+    const char *name[64];
+    int64_t number[64];
+};
+int names_set(struct names *names, const char *name, int64_t number, struct err *err) MUST_USE;
+bool expr_lookup_names(void *context, const char *name, int64_t *number);
+
+#endif

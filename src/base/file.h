@@ -1,0 +1,34 @@
+/* base/file: whole files in, whole files out, paths.
+ * Any thread; blocks, so in the agent only at start or through loop/work. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Reads the whole file; more than buf->max is ERR_LIMIT, nothing there is ERR_NOT_FOUND. */
+int file_read(const char *path, struct buf *buf, struct err *err) MUST_USE;
+
+/* Replaces the file in one step: temporary file beside it, fsync, rename, fsync of the folder. */
+int file_write(const char *path, const void *bytes, size_t length, struct err *err) MUST_USE;
+
+int file_make_dirs(const char *path, struct err *err) MUST_USE; /* mkdir -p, mode 0700 for new ones */
+int file_remove_tree(const char *path, struct err *err) MUST_USE; /* follows no link */
+bool file_exists(const char *path);
+bool file_is_dir(const char *path);
+
+/* "a" + "b" -> "a/b"; an absolute b stands alone. mem_free() the result. */
+char *file_join(const char *folder, const char *name);
+
+/* Absolute path of the running executable (/proc/self/exe). mem_free() the result. */
+char *file_self_path(void);
+
+/* Finds what ships with the program ("problems", "templates", "libexec/reference.py"): the
+ * environment's TWAGENT_DATA, then ../share/twagent beside the executable, then the source tree
+ * that the build was made from. mem_free() the result; NULL where there is none. */
+char *file_data_path(const char *name);
+
+#endif

@@ -1,0 +1,40 @@
+/* base/json: writes JSON into a buf; commas and escapes are its business.
+ * One owner, any thread. Invalid UTF-8 becomes U+FFFD; NaN and infinities become null. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/buf.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct json {
+    struct buf *out; /* borrowed */
+    unsigned depth;
+    uint64_t has_items; /* one bit a level */
+    bool after_key;
+};
+
+void json_init(struct json *json, struct buf *out);
+void json_object(struct json *json); /* { */
+void json_object_end(struct json *json);
+void json_array(struct json *json); /* [ */
+void json_array_end(struct json *json);
+void json_key(struct json *json, const char *key);
+void json_text(struct json *json, const char *text); /* NULL writes null */
+void json_text_n(struct json *json, const char *text, size_t length);
+void json_int(struct json *json, int64_t number);
+void json_real(struct json *json, double number); /* shortest text that reads back the same */
+void json_bool(struct json *json, bool truth);
+void json_null(struct json *json);
+void json_value(struct json *json, const struct value *value); /* a whole tree */
+void json_raw(struct json *json, const char *text);            /* already JSON */
+
+/* Key and value in one move. */
+void json_put_text(struct json *json, const char *key, const char *text);
+void json_put_int(struct json *json, const char *key, int64_t number);
+void json_put_real(struct json *json, const char *key, double number);
+void json_put_bool(struct json *json, const char *key, bool truth);
+
+#endif
