@@ -1,0 +1,33 @@
+/* store/writer: the store's one writer on the loop: batches go to the pool in order, one commit at
+ * a time; what queues up meanwhile is committed together. Loop thread only. */
+#ifndef STORE_WRITER_H
+#define STORE_WRITER_H
+
+#include "base/err.h"
+#include "base/list.h"
+
+#include <stdbool.h>
+
+struct loop;
+struct task;
+struct store;
+struct store_batch;
+struct store_writer; /* opaque */
+
+struct store_writer *store_writer_new(struct loop *loop, struct store *store);
+void store_writer_free(struct store_writer *writer); /* asserts that nothing is queued */
+
+/* One write; zero-initialize; memory stays put until done. */
+struct store_write {
+    bool active, done;
+    struct err err; /* ERR_NONE after success */
+    struct task *owner;
+    struct store_batch *batch;
+    struct link link;
+};
+
+/* Takes the batch; wakes the owner when it is on disk, or when it could not be put there. */
+void store_write_take(struct store_writer *writer, struct store_write *write, struct task *owner,
+                      struct store_batch *batch);
+
+#endif
