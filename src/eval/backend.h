@@ -1,0 +1,64 @@
+/* eval/backend: what a backend gives the worker; one const table each, found by name.
+ * A build is two steps, so that the compiler runs on the worker's loop (loop/process) and the rest
+ * on its measuring thread. */
+#ifndef EVAL_BACKEND_H
+#define EVAL_BACKEND_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "eval/subject.h"
+#include "loop/process.h"
+
+struct lane_facts {      /* what the worker knows of its lane, once opened */
+    struct names facts;  /* for expressions: cores, l1_bytes, l2_bytes, l3_bytes, vector_bytes, ... */
+    int cores[64];       /* CPUs of this lane */
+    size_t core_count;
+    double copy_bytes_per_s, read_bytes_per_s; /* measured over memory; 0: not measured */
+    double flops_per_s;                        /* measured float32 FMA rate of all the lane's cores */
+    const char *device;   /* JSON object for the record */
+    const char *versions; /* JSON object for the record */
+};
+
+enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS };
+
+struct build {                 /* lives in `arena` */
+    struct process_spec spec;  /* the sandboxed compiler, ready to start */
+    const char *artifact;      /* path of the shared object or program that will be there */
+    const char *log;           /* path of the remarks file, or NULL */
+};
+
+struct backend {
+    const char *name;             /* "cpu" */
+    const char *const *languages; /* NULL-terminated: "c", "c++" */
+    /* Device facts and versions; `roofline` also measures the ceilings (about a second, blocking). */
+    int (*probe)(const int *cores, size_t core_count, bool roofline, struct arena *arena,
+                 struct lane_facts *lane, struct err *err);
+    /* Writes what the compiler reads into `folder` and prepares its command. `baseline` (or NULL)
+     * builds that trusted source instead of a candidate. */
+    int (*build)(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
+                 const struct candidate *candidate, const struct names *tune,
+                 const struct baseline_spec *baseline, enum build_flavour flavour,
+                 const char *folder, struct build *build, struct err *err);
+    /* Diagnostics as the candidate's author may see them: cut, and free of anything that is not
+     * about the source. */
+    void (*diagnostics)(const struct candidate *candidate, const char *text, size_t length,
+                        struct buf *out);
+    /* A fresh runner that has loaded the artifact: sandboxed, on the lane's cores. `env` (or NULL)
+     * comes on top of the runner's own. */
+    int (*open)(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                const char *const *env, struct subject **subject, struct err *err);
+    /* Runs a sanitized build once over `call`; ERR_CHILD with the report's first lines where it
+     * finds something; ERR_UNSUPPORTED where the sanitizer is not installed. */
+    int (*sanitize)(const struct lane_facts *lane, const struct region *region,
+                    const char *artifact, const struct call *call, struct buf *report,
+                    struct err *err);
+    /* Metrics as members of an open JSON object: remarks, instruction mix, counters, roofline. */
+    int (*profile)(const struct lane_facts *lane, const struct problem *problem,
+                   const struct names *dims, const char *artifact, const char *remarks_log,
+                   double time_ns, struct subject *subject, const struct call *call,
+                   struct json *json, struct err *err);
+};
+
+const struct backend *backend_find(const char *name); /* NULL where not known */
+
+#endif

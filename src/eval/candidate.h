@@ -1,0 +1,58 @@
+/* eval/candidate: one source text with its front matter: launch plan, workspaces, tune space.
+ * Format: docs/candidate-format.md. Read-only once parsed. Any thread. */
+#ifndef EVAL_CANDIDATE_H
+#define EVAL_CANDIDATE_H
+
+#include "base/hash.h"
+#include "eval/problem.h"
+
+enum { TUNE_MAX = 16, TUNE_VALUES_MAX = 64, WORKSPACES_MAX = 8, LAUNCHES_MAX = 8, FLAGS_MAX = 16 };
+
+struct tune_parameter {
+    const char *name;
+    size_t count;
+    int64_t values[TUNE_VALUES_MAX]; /* in the author's order */
+};
+
+struct launch {
+    const char *entry;
+    const struct expr *grid[3], *block[3], *cluster[3], *shared_bytes; /* NULL: absent */
+    size_t arg_count;
+    const char *args[64]; /* names of tensors, workspaces, dims */
+};
+
+struct candidate {
+    struct arena *arena;
+    const char *source; /* whole text as given, front matter included; length bytes, no NUL, no 0xFF */
+    size_t length;
+    struct hash hash;      /* of the text */
+    const char *language;  /* "c", "c++", "cuda", ... from the file name or front matter */
+    const char *compiler;  /* "gcc", "clang" or NULL: the lane's default */
+    size_t flag_count;
+    const char *flags[FLAGS_MAX]; /* from an allow-list; others are refused with their line */
+    size_t launch_count, workspace_count, tune_count;
+    struct launch launches[LAUNCHES_MAX];          /* empty on the CPU: the call itself */
+    struct tensor_spec workspaces[WORKSPACES_MAX]; /* shapes over dims and tune parameters */
+    struct tune_parameter tune[TUNE_MAX];
+    const struct expr *where; /* over tune parameters, dims and device facts; NULL: all */
+};
+
+/* `name` gives the language by its suffix (.c .cc .cpp .cu .py .wgsl) and stands in messages.
+ * Errors: ERR_USAGE, "name:line: ...". Front matter may be absent. */
+int candidate_parse(const struct problem *problem, const char *name, const char *text,
+                    size_t length, struct candidate **candidate, struct err *err) MUST_USE;
+void candidate_free(struct candidate *candidate); /* NULL is fine */
+
+/* The tune space as a mixed-radix number line: index 0 is every parameter's first value.
+ * A candidate without parameters has one point. */
+uint64_t tune_points(const struct candidate *candidate);
+void tune_at(const struct candidate *candidate, uint64_t index, struct names *tune);
+uint64_t tune_index(const struct candidate *candidate, const struct names *tune);
+/* False where `where` refuses the point for these dims and facts, or cannot be computed. */
+bool tune_valid(const struct candidate *candidate, const struct names *dims,
+                const struct names *facts, const struct names *tune);
+
+/* Identity of what is compiled and run: source text and tune numbers. */
+struct hash candidate_identity(const struct candidate *candidate, const struct names *tune);
+
+#endif

@@ -1,0 +1,34 @@
+/* eval/draw: inputs from a seed, by distribution. Deterministic for a seed. Any thread. */
+#ifndef EVAL_DRAW_H
+#define EVAL_DRAW_H
+
+#include "eval/dtype.h"
+
+enum distribution {
+    DRAW_UNIFORM, /* [-1, 1) */
+    DRAW_NORMAL,
+    DRAW_HEAVY,  /* heavy tails (Student t, 2 degrees), clipped at 1e4 */
+    DRAW_SPARSE, /* normal, nine tenths exact zeros */
+    DRAW_RANDOM_COUNT,
+    /* the edge cases */
+    DRAW_ZEROS = DRAW_RANDOM_COUNT,
+    DRAW_ONES,
+    DRAW_EXTREMES,    /* large magnitudes of both signs that the operation survives in float64 */
+    DRAW_ONE_HOT,     /* a single one in each last-axis row */
+    DRAW_ALTERNATING, /* +1, -1, ... with varying size */
+    DRAW_SORTED,
+    DRAW_TINY, /* around 1e-20 */
+    DISTRIBUTIONS
+};
+
+const char *distribution_name(enum distribution distribution); /* "normal", "one-hot", ... */
+
+/* Fills `count` elements; `row` is the last axis' length. Numbers are clipped (floats) or mapped
+ * into [low, high] where low <= high; integers are drawn from [-100, 100] without bounds. */
+void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
+               size_t row, double low, double high, void *out);
+
+/* Random NaN patterns (floats) or random bits (integers): what outputs hold before a checked call. */
+void draw_poison(uint64_t seed, enum dtype dtype, size_t count, void *out);
+
+#endif

@@ -1,0 +1,53 @@
+/* eval/layout: where a shape's tensors lie in the shared regions, red zones included, and the
+ * region itself: two memfds, inputs that a runner can only read, outputs and workspaces that it can
+ * write. Worker's measuring thread. */
+#ifndef EVAL_LAYOUT_H
+#define EVAL_LAYOUT_H
+
+#include "eval/candidate.h"
+
+enum { REDZONE_BYTES = 4096, TENSOR_ALIGN = 64, CALL_POINTERS_MAX = 40 };
+
+struct placed {
+    size_t offset, bytes, elements; /* offset from the region's start */
+    int64_t extents[RANK_MAX];
+};
+
+/* One shape's tensors: inputs relative to a slot of the input region; outputs, then workspaces, in
+ * the output region. Every tensor is 64-byte aligned with a red zone before and after. `shift`
+ * (a multiple of 64 below 4096) moves all of it, so that addresses differ while bytes stay. */
+struct layout {
+    struct names dims;
+    size_t input_count, output_count, workspace_count;
+    struct placed inputs[TENSORS_MAX], outputs[TENSORS_MAX], workspaces[WORKSPACES_MAX];
+    size_t inputs_bytes, outputs_bytes; /* extents of the whole, red zones and shift included */
+};
+
+/* `candidate` and `tune` may be NULL (no workspaces). */
+int layout_make(const struct problem *problem, const struct names *dims,
+                const struct candidate *candidate, const struct names *tune, size_t shift,
+                struct layout *layout, struct err *err) MUST_USE;
+
+struct region {
+    int inputs_fd;      /* ours: read and write */
+    int inputs_read_fd; /* the same memory opened O_RDONLY: all that a runner is given */
+    int outputs_fd;
+    unsigned char *inputs, *outputs; /* our mappings */
+    size_t inputs_bytes, outputs_bytes;
+};
+int region_open(size_t inputs_bytes, size_t outputs_bytes, struct region *region,
+                struct err *err) MUST_USE;
+void region_close(struct region *region);
+
+/* What a subject is told to do: flat, so that it can lie in a control page. Offsets are from the
+ * regions' starts; pointer order is inputs, outputs, workspaces; then the dims as int64_t. */
+struct call {
+    uint32_t input_count, output_count, workspace_count, dim_count;
+    uint64_t offsets[CALL_POINTERS_MAX];
+    int64_t dims[DIMS_MAX];
+    uint64_t timeout_ms;
+};
+void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
+               struct call *call);
+
+#endif

@@ -1,0 +1,84 @@
+/* eval/problem: what to compute: tensors, dims, reference, tolerance, check shapes.
+ * Read from problems/NAME/spec.yaml (docs/problem-format.md), or from the short form with shape_a,
+ * shape_b, dtype. Read-only once loaded. Any thread. */
+#ifndef EVAL_PROBLEM_H
+#define EVAL_PROBLEM_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/expr.h"
+#include "eval/dtype.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TENSORS_MAX = 16, RANK_MAX = 8, DIMS_MAX = 24, SHAPES_MAX = 32, BASELINES_MAX = 8 };
+
+struct tensor_spec {
+    const char *name;
+    enum dtype dtype;
+    size_t rank;
+    const struct expr *shape[RANK_MAX]; /* over the dims */
+    const char *shape_text[RANK_MAX];
+    double low, high; /* inputs are drawn inside [low, high]; low > high: no bounds */
+};
+
+struct dim_spec {
+    const char *name;
+    const struct expr *value; /* a number, or an expression over dims before it (derived) */
+    bool derived;
+    int64_t hidden_low, hidden_high; /* hidden shapes draw from here; 0, 0: from 1 to the largest
+                                        number among dims and check shapes, capped by elements */
+};
+
+enum reference_kind { REFERENCE_PYTHON, REFERENCE_C };
+
+struct baseline_spec {
+    const char *name;      /* "naive", "openblas" */
+    const char *file;      /* absolute path of a C source with `void kernel(...)` */
+    const char *libraries; /* "openblas": linked with -l, space-separated; or NULL */
+    const char *env[8];    /* "OPENBLAS_CORETYPE=SkylakeX": NULL-terminated */
+};
+
+struct problem {
+    struct arena *arena;
+    const char *name, *family, *folder, *file, *description; /* folder, file: absolute */
+    size_t dim_count, input_count, output_count, baseline_count, shape_count;
+    struct dim_spec dims[DIMS_MAX];
+    struct tensor_spec inputs[TENSORS_MAX], outputs[TENSORS_MAX];
+    enum reference_kind reference_kind;
+    const char *reference_file, *reference_function;
+    struct baseline_spec baselines[BASELINES_MAX];
+    const char *baseline;       /* default for speed-ups: "reference" or a name above */
+    const struct expr *flops;   /* over dims; NULL: not known */
+    const struct expr *bytes;   /* NULL: inputs once + outputs once */
+    bool tolerance_fixed;       /* else derived, docs/evaluation.md */
+    double rtol, atol;
+    bool normwise;              /* accuracy: normwise */
+    const char *precision;      /* lowest precision that the spec allows: "float32", "tf32", ... */
+    const struct expr *where;   /* which dims are valid; NULL: all positive */
+    struct names shapes[SHAPES_MAX]; /* check shapes: all dims, derived ones too; [0] is `dims` */
+};
+
+/* `path`: a folder, a spec.yaml, or a shipped problem's name. Errors: ERR_USAGE "file:line: ...". */
+int problem_load(const char *path, struct problem **problem, struct err *err) MUST_USE;
+void problem_free(struct problem *problem); /* NULL is fine */
+
+/* Numbers for all dims from base dims given in `given` (others default), derived ones computed;
+ * ERR_USAGE where `where` refuses them. Tensor extents for such numbers: */
+int problem_dims(const struct problem *problem, const struct names *given, struct names *dims,
+                 struct err *err) MUST_USE;
+int tensor_extents(const struct tensor_spec *tensor, const struct names *dims,
+                   int64_t extents[RANK_MAX], size_t *elements, struct err *err) MUST_USE;
+int problem_work(const struct problem *problem, const struct names *dims, double *flops,
+                 double *bytes, struct err *err) MUST_USE; /* the floor's ingredients */
+
+/* A hidden shape: dims drawn from `seed`, valid, mostly multiples of nothing. */
+int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
+                      struct err *err) MUST_USE;
+
+/* Starts that ship for a backend: absolute paths of starts/BACKEND/ *.{c,cc,cu,...}, sorted. */
+size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
+                      size_t most);
+
+#endif

@@ -1,0 +1,33 @@
+/* eval/subject: something that computes outputs when told to: a runner that holds a candidate or a
+ * C baseline, or the Python reference as a baseline. Blocking; worker's measuring thread. While one
+ * is timed every other subject is paused. The clock is read here, in the worker: just before the
+ * word is given and just after the answer comes; nothing that a subject says is evidence. */
+#ifndef EVAL_SUBJECT_H
+#define EVAL_SUBJECT_H
+
+#include "eval/layout.h"
+
+struct subject;
+
+struct subject_ops {
+    /* ERR_CHILD: died (message "killed by SIGSEGV"); ERR_TIMEOUT; ERR_PROTOCOL. */
+    int (*call)(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                struct err *err);
+    void (*pause)(struct subject *subject);  /* SIGSTOP to the whole group, confirmed */
+    void (*resume)(struct subject *subject); /* SIGCONT */
+    void (*close)(struct subject *subject);  /* kills, reaps, frees */
+};
+
+struct subject { /* embedded first by each kind */
+    const struct subject_ops *ops;
+    const char *name;
+    int pid;
+};
+
+static inline MUST_USE int subject_call(struct subject *subject, const struct call *call,
+                                        uint64_t *elapsed_ns, struct err *err)
+{
+    return subject->ops->call(subject, call, elapsed_ns, err);
+}
+
+#endif
