@@ -1,4 +1,4 @@
-/* eval/backend: what a backend gives the worker; one const table each, found by name.
+/* eval/backend: what a backend gives the worker; one const table each, listed in src/cli/backends.c.
  * A build is two steps, so that the compiler runs on the worker's loop (loop/process) and the rest
  * on its measuring thread. */
 #ifndef EVAL_BACKEND_H
@@ -58,7 +58,5 @@ struct backend {
                    double time_ns, struct subject *subject, const struct call *call,
                    struct json *json, struct err *err);
 };
-
-const struct backend *backend_find(const char *name); /* NULL where not known */
 
 #endif

@@ -1,0 +1,36 @@
+/* eval/reference: the trusted definition, computed in a persistent, sandboxed child: numpy in a
+ * Python child (libexec/reference.py), found as docs/problem-format.md says; a plain C reference is
+ * built and run like a baseline. Blocking; worker's measuring thread. A child that dies is started
+ * again at the next call, and costs that call only. */
+#ifndef EVAL_REFERENCE_H
+#define EVAL_REFERENCE_H
+
+#include "eval/backend.h"
+
+struct reference; /* opaque */
+
+/* `python`: configured interpreter, or NULL to probe $VIRTUAL_ENV, PATH, /usr/bin; the answer is
+ * written to `*python_found` (arena) for the cache. */
+int reference_open(const struct problem *problem, const struct lane_facts *lane,
+                   const struct region *region, const char *python, struct arena *arena,
+                   const char **python_found, struct reference **reference, struct err *err) MUST_USE;
+void reference_close(struct reference *reference); /* NULL is fine */
+
+enum reference_precision {
+    PRECISION_EXACT, /* float64 inputs and outputs */
+    PRECISION_SPEC,  /* as the spec's dtypes have it */
+    PRECISION_LOWER  /* inputs rounded to the next lower precision first */
+};
+
+/* Inputs lie in the region at `call`'s offsets. Results go to out[i], [elements] doubles for EXACT,
+ * of the output's dtype otherwise. ERR_TIMEOUT, ERR_CHILD, ERR_USAGE (the user's function raised: the
+ * message has its last line). */
+int reference_compute(struct reference *reference, const struct layout *layout,
+                      const struct call *call, enum reference_precision precision, void **out,
+                      struct err *err) MUST_USE;
+
+/* The same child as a subject to be timed, in the spec's precision; owned by `reference`. */
+struct subject *reference_subject(struct reference *reference);
+const char *reference_versions(const struct reference *reference); /* JSON object text */
+
+#endif

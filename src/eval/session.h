@@ -1,0 +1,58 @@
+/* eval/session: one problem open on one lane: its reference, baselines, shapes, and the pool of
+ * secret input sets with their expected outputs. Blocking; worker's measuring thread.
+ *
+ * A set's seed comes from the kernel's random source and is never told. No subject sees the same
+ * set twice in its life: a runner that has been through the pool is replaced by a fresh one, and
+ * every evaluation redraws part of the pool, so that what one call saw can help no other. */
+#ifndef EVAL_SESSION_H
+#define EVAL_SESSION_H
+
+#include "eval/check.h"
+#include "eval/draw.h"
+#include "eval/evaluation.h"
+#include "eval/reference.h"
+
+struct session; /* opaque */
+
+struct session_options {
+    const char *python;      /* or NULL */
+    const char *folder;      /* for builds; exists */
+    const char *baseline;    /* NULL: the problem's */
+    uint64_t call_timeout_ms;   /* one call of a candidate; 0: 10 s */
+    uint64_t time_budget_ms; /* for timed samples of one evaluation; 0: 400 ms */
+    uint64_t memory_bytes;   /* for the pool; 0: a quarter of what is free, at most 2 GiB */
+};
+
+int session_open(const struct problem *problem, const struct backend *backend,
+                 const struct lane_facts *lane, const struct session_options *options,
+                 struct session **session, struct err *err) MUST_USE;
+void session_close(struct session *session);
+
+enum effort {
+    EFFORT_SEARCH, /* all checks; few samples where the candidate is far behind `best_ns` */
+    EFFORT_FULL,   /* the default of `eval`: all checks, samples until the interval is narrow */
+    EFFORT_FINAL   /* fresh seeds, fresh runners, real A/A run, every baseline, hot time, sanitizer */
+};
+
+struct measure_request {
+    const struct candidate *candidate;
+    const struct names *tune;
+    const char *artifact;      /* of BUILD_FAST */
+    const char *sanitized;     /* of BUILD_SANITIZED; NULL: none */
+    const char *remarks_log;   /* or NULL */
+    enum effort effort;
+    bool profile;
+    double best_ns; /* 0: none yet */
+};
+
+/* Checks, then times, then (where asked) sanitizes and profiles; fills *evaluation, whose texts are
+ * in `arena`. An error here is ours (ERR_CHILD of a reference, ERR_IO): the step can be tried again. */
+int session_measure(struct session *session, const struct measure_request *request,
+                    struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
+
+/* Is the problem fit? Loads, deterministic, floor sane, refuses the null solutions of
+ * docs/evaluation.md. Findings as members of an open JSON object; *fit says the verdict. */
+int session_check_problem(struct session *session, struct json *json, bool *fit,
+                          struct err *err) MUST_USE;
+
+#endif
