@@ -1,0 +1,39 @@
+/* cli/command: the commands of the program, one file each, one line each in the table of main.c.
+ * Main thread. Each command returns the process' exit code: 0 a verified win (eval: a kernel),
+ * 1 none, 2 usage, 3 environment, 4 stopped by a budget or a person. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "base/err.h"
+#include "base/options.h"
+#include "cli/settings.h"
+
+struct command {
+    const char *name;
+    uint32_t bit;          /* in struct option's `commands` */
+    const char *arguments; /* "PROBLEM FILE" */
+    const char *summary;   /* one line */
+    const char *details;   /* paragraphs for --help and the man page */
+    size_t least, most;    /* positionals */
+    int (*run)(const struct settings *settings, const char *const *arguments, size_t count);
+};
+
+extern const struct command commands[];
+extern const size_t command_count;
+
+enum { EXIT_WIN = 0, EXIT_NONE = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3, EXIT_STOPPED = 4 };
+
+/* Prints "twagent: message" and returns the exit code for the error. */
+int command_fail(const struct err *err);
+
+int command_run(const struct settings *settings, const char *const *arguments, size_t count);
+int command_eval(const struct settings *settings, const char *const *arguments, size_t count);
+int command_problem(const struct settings *settings, const char *const *arguments, size_t count);
+int command_list(const struct settings *settings, const char *const *arguments, size_t count);
+int command_show(const struct settings *settings, const char *const *arguments, size_t count);
+int command_best(const struct settings *settings, const char *const *arguments, size_t count);
+int command_doctor(const struct settings *settings, const char *const *arguments, size_t count);
+int command_config(const struct settings *settings, const char *const *arguments, size_t count);
+int command_backup(const struct settings *settings, const char *const *arguments, size_t count);
+
+#endif
