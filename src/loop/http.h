@@ -21,15 +21,18 @@ struct http_request; /* one transfer */
 struct http *http_new(struct loop *loop, struct err *err);
 void http_free(struct http *http); /* NULL is fine; asserts that no transfer is running */
 
-struct http_spec { /* borrowed until http_start() returns */
+struct http_spec {              /* borrowed until http_start() returns */
     const char *method;         /* "POST" */
     const char *url;            /* http:// or https:// alone */
-    const char *const *headers; /* NULL-terminated, "name: value"; may hold a secret, never logged */
+    const char *const *headers; /* NULL-terminated, "name: value"; a secret in it is not logged */
     const char *body;
     size_t body_length;
-    uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms; /* 0: 10 s, 10 min, 2 min, 1 h */
-    size_t body_max;            /* bytes after decoding; more aborts with ERR_LIMIT; 0: 16 MiB */
-    const char *ca_file;        /* extra trust for tests; NULL: the system's */
+    uint64_t connect_ms;       /* 0: 10 s; name, TCP and TLS together */
+    uint64_t first_byte_ms;    /* 0: 10 min; from connected to the answer's first body byte */
+    uint64_t between_bytes_ms; /* 0: 2 min */
+    uint64_t total_ms;         /* 0: 1 h */
+    size_t body_max;           /* bytes after decoding; more aborts with ERR_LIMIT; 0: 16 MiB */
+    const char *ca_file;       /* extra trust for tests; NULL: the system's */
 };
 
 /* NULL with *err on a bad URL or method (then nothing is pending). */
@@ -50,7 +53,7 @@ void http_consume(struct http_request *request, size_t length);
 const struct err *http_error(const struct http_request *request);
 bool http_error_is_tls(const struct http_request *request);
 
-void http_cancel(struct http_request *request); /* done with ERR_CANCELLED on a later turn */
+void http_cancel(struct http_request *request);       /* done with ERR_CANCELLED on a later turn */
 void http_free_request(struct http_request *request); /* cancels first if it must; no wake after */
 
 #endif

@@ -27,6 +27,8 @@ struct timer {
     struct task *owner;
     uint64_t deadline_ns;
     struct link link;
+    struct loop *loop;                 /* this and fire: for the files of src/loop alone */
+    void (*fire)(struct timer *timer); /* called in place of the wake */
 };
 void timer_start(struct loop *loop, struct timer *timer, struct task *owner, uint64_t delay_ms);
 void timer_stop(struct timer *timer); /* no wake comes after; harmless when not armed */

@@ -17,20 +17,20 @@ struct loop;
 struct task;
 struct process; /* opaque */
 
-struct process_spec {            /* borrowed until process_start() returns */
-    const char *const *argv;     /* NULL-terminated; argv[0] is a path */
-    const char *const *env;      /* NULL: an empty environment, never ours */
-    const char *folder;          /* working directory; NULL: "/" */
-    const char *input;           /* written to stdin, then closed; NULL with lines: stays open */
+struct process_spec {        /* borrowed until process_start() returns */
+    const char *const *argv; /* NULL-terminated; argv[0] is a path */
+    const char *const *env;  /* NULL: an empty environment, never ours */
+    const char *folder;      /* working directory; NULL: "/" */
+    const char *input;       /* written to stdin, then closed; NULL with lines: stays open */
     size_t input_length;
-    uint64_t timeout_ms;         /* 0 is refused unless `lines`: every child has a limit */
-    uint64_t kill_after_ms;      /* from TERM to KILL; 0: 500 */
-    size_t output_max;           /* bytes kept of each stream: head and tail; the rest is counted */
-    uint64_t memory_max_bytes;   /* RLIMIT_AS; 0: none */
-    uint64_t file_max_bytes;     /* RLIMIT_FSIZE; 0: none */
-    uint64_t cpu_max_s;          /* RLIMIT_CPU; 0: none */
-    bool lines;                  /* stdout is a stream of lines for process_line() */
-    const int *pass_fds;         /* become 3, 4, ... in the child; NULL: none */
+    uint64_t timeout_ms;       /* 0 is refused unless `lines`: every child has a limit */
+    uint64_t kill_after_ms;    /* from TERM to KILL; 0: 500 */
+    size_t output_max;         /* bytes kept of each stream, half head, half tail; 0: 1 MiB */
+    uint64_t memory_max_bytes; /* RLIMIT_AS; 0: none */
+    uint64_t file_max_bytes;   /* RLIMIT_FSIZE; 0: none */
+    uint64_t cpu_max_s;        /* RLIMIT_CPU; 0: none */
+    bool lines;                /* stdout is a stream of lines for process_line() */
+    const int *pass_fds;       /* become 3, 4, ... in the child; NULL: none */
     size_t pass_count;
 };
 
@@ -39,7 +39,7 @@ enum process_outcome {
     PROCESS_EXITED,   /* status holds the exit code */
     PROCESS_SIGNALED, /* status holds the signal's number */
     PROCESS_TIMEOUT,  /* our deadline; TERM or KILL ended it */
-    PROCESS_FLOODED   /* a line longer than output_max, or more unread lines than that */
+    PROCESS_FLOODED   /* a line of output_max bytes, or that many bytes of lines left unread */
 };
 
 /* NULL with *err where the child could not be started (then nothing is pending). */
@@ -49,6 +49,8 @@ struct process *process_start(struct loop *loop, struct task *owner,
 enum process_outcome process_outcome(const struct process *process);
 int process_status(const struct process *process);
 int process_pid(const struct process *process); /* 0 once reaped */
+/* What was kept: the first output_max / 2 bytes, then, where some were dropped, the last ones. Of a
+ * `lines` child, process_output() is what was not read as a line. Borrowed until the next turn. */
 const char *process_output(const struct process *process, size_t *length, uint64_t *dropped);
 const char *process_errors(const struct process *process, size_t *length, uint64_t *dropped);
 

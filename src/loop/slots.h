@@ -25,7 +25,9 @@ struct slot {
 };
 
 void slots_init(struct slots *slots, const char *name, unsigned capacity);
-void slots_resize(struct slots *slots, unsigned capacity); /* grows at once, shrinks as released */
+/* Grows at once, shrinks as released; 0 pauses. A wait for more than what is left of the capacity
+ * is granted alone, so that it ends. */
+void slots_resize(struct slots *slots, unsigned capacity);
 
 /* Asks for `amount` of the capacity (1 <= amount <= capacity). True: granted here and now, no wake
  * comes. False: the owner is woken when it is granted. */

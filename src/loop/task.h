@@ -34,8 +34,8 @@ struct task_type {
 struct task { /* embed as the first member; the memory is the owner's until done */
     const struct task_type *type;
     struct loop *loop;
-    struct task *parent;   /* woken when this one is done; NULL for a root */
-    char id[40];           /* "r3-c17": identity in logs */
+    struct task *parent; /* woken when this one is done; NULL for a root */
+    char id[40];         /* "r3-c17": identity in logs */
     int state;
     unsigned pending;      /* completions outstanding, children included */
     bool cancel_requested; /* tested in one place in step() */

@@ -9,7 +9,7 @@
 struct loop;
 struct task;
 
-struct work { /* zero-initialize; memory stays put until done */
+struct work {          /* zero-initialize; memory stays put until done */
     bool active, done; /* read by the owner */
     struct task *owner;
     void (*run)(void *argument);
