@@ -1,0 +1,53 @@
+#include "cli/internal.h"
+
+#include "cli/backends.h"
+#include "cli/command.h"
+#include "eval/cpu/cpu.h"
+#include "eval/worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* twagent worker [--backend NAME] [--cores LIST] [--folder DIR] */
+static int worker(int argc, char **argv)
+{
+    const char *backend = "cpu";
+    struct worker_options options = {0};
+    for (int i = 0; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--backend") == 0)
+            backend = argv[i + 1];
+        else if (strcmp(argv[i], "--cores") == 0)
+            options.cores = argv[i + 1];
+        else if (strcmp(argv[i], "--folder") == 0)
+            options.folder = argv[i + 1];
+    }
+    options.backend = backends_find(backend);
+    if (!options.backend) {
+        fprintf(stderr, "twagent worker: no backend \"%s\"\n", backend);
+        return EXIT_USAGE;
+    }
+    return worker_main(&options);
+}
+
+/* twagent runner cpu ... */
+static int runner(int argc, char **argv)
+{
+    if (argc >= 1 && strcmp(argv[0], "cpu") == 0)
+        return cpu_runner_main(argc - 1, argv + 1);
+    fprintf(stderr, "twagent runner: which backend?\n");
+    return EXIT_USAGE;
+}
+
+bool internal_dispatch(int argc, char **argv, int *code)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int argc, char **argv);
+    } internals[] = {{"worker", worker}, {"runner", runner}, {"sandbox", sandbox_main}};
+    for (size_t i = 0; argc >= 2 && i < sizeof internals / sizeof internals[0]; i++)
+        if (strcmp(argv[1], internals[i].name) == 0) {
+            *code = internals[i].run(argc - 2, argv + 2);
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,120 @@
+/* The program's entry: finds the command, loads its settings, runs it. */
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct command commands[] = {
+    {"run", COMMAND_RUN, "PROBLEM", "search for the fastest kernel and prove it", NULL, 0, 1,
+     command_run},
+    {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate", NULL, 2, 2,
+     command_eval},
+    {"problem", COMMAND_PROBLEM, "new|check DIR", "write a new problem's skeleton; say if one is fit",
+     NULL, 2, 2, command_problem},
+    {"list", COMMAND_LIST, "[runs|problems|candidates RUN]", "list what is there", NULL, 0, 2,
+     command_list},
+    {"show", COMMAND_SHOW, "ID", "show a run, an idea or a candidate", NULL, 1, 1, command_show},
+    {"best", COMMAND_BEST, "PROBLEM", "show or write the best kernel found so far", NULL, 1, 1,
+     command_best},
+    {"doctor", COMMAND_DOCTOR, "", "say what this machine has and what is missing", NULL, 0, 0,
+     command_doctor},
+    {"config", COMMAND_CONFIG, "", "show every setting and where it came from", NULL, 0, 0,
+     command_config},
+    {"backup", COMMAND_BACKUP, "DIR", "copy the store, compacted, while a run goes on", NULL, 1, 1,
+     command_backup},
+};
+const size_t command_count = sizeof commands / sizeof commands[0];
+
+int command_fail(const struct err *err)
+{
+    fprintf(stderr, "twagent: %s\n", err->message);
+    return err_exit_code(err->code);
+}
+
+static int usage(const char *message, const char *word, const char *nearest)
+{
+    fprintf(stderr, "twagent: %s \"%s\"", message, word);
+    if (nearest)
+        fprintf(stderr, "; did you mean \"%s\"?", nearest);
+    fprintf(stderr, " (twagent --help)\n");
+    return EXIT_USAGE;
+}
+
+static const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < command_count; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+/* -h and --help anywhere before "--" win over everything else. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static int command_start(const struct command *command, int argc, char **argv)
+{
+    struct settings settings;
+    struct err err = {0};
+    const char *positionals[8];
+    size_t count = 0;
+    struct arena *arena = arena_new();
+    int code;
+    if (asks_for_help(argc, argv)) {
+        help_command(command, stdout);
+        code = 0;
+    } else if (settings_load(arena, command->bit, argc, argv, &settings, positionals, 8, &count,
+                             &err)) {
+        code = command_fail(&err);
+    } else if (count < command->least || count > command->most) {
+        fprintf(stderr, "twagent: usage: twagent %s [OPTIONS] %s (twagent %s --help)\n",
+                command->name, command->arguments, command->name);
+        code = EXIT_USAGE;
+    } else {
+        code = command->run(&settings, positionals, count);
+    }
+    arena_free(arena);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (internal_dispatch(argc, argv, &code))
+        return code;
+    signal(SIGPIPE, SIG_IGN);
+    const char *word = argc >= 2 ? argv[1] : "--help";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        const struct command *command = argc >= 3 ? command_find(argv[2]) : NULL;
+        if (command)
+            help_command(command, stdout);
+        else
+            help_program(argc >= 2 ? stdout : stderr);
+        return argc >= 2 ? 0 : EXIT_USAGE;
+    }
+    if (strcmp(word, "--version") == 0) {
+        printf("twagent %s\n", TWAGENT_VERSION);
+        return 0;
+    }
+    if (strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0) {
+        word[2] == 'm' ? help_man(stdout) : help_completion(stdout);
+        return 0;
+    }
+    const struct command *command = command_find(word);
+    if (!command) {
+        const char *names[sizeof commands / sizeof commands[0] + 1] = {NULL};
+        for (size_t i = 0; i < command_count; i++)
+            names[i] = commands[i].name;
+        return usage("no command", word, options_nearest(word, names));
+    }
+    return command_start(command, argc - 2, argv + 2);
+}

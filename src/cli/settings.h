@@ -1,0 +1,58 @@
+/* cli/settings: every option of every command, in one const table; the table feeds the YAML
+ * configuration, the environment, the command line, --help, the man page, completion and
+ * `twagent config`. Main thread. */
+#ifndef CLI_SETTINGS_H
+#define CLI_SETTINGS_H
+
+#include "base/options.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum command_bit { /* which commands take an option */
+    COMMAND_RUN = 1,
+    COMMAND_EVAL = 2,
+    COMMAND_PROBLEM = 4,
+    COMMAND_LIST = 8,
+    COMMAND_SHOW = 16,
+    COMMAND_BEST = 32,
+    COMMAND_DOCTOR = 64,
+    COMMAND_CONFIG = 128,
+    COMMAND_BACKUP = 256,
+    COMMAND_ALL = 511
+};
+
+struct settings {
+    /* where and how */
+    const char *store, *config, *python, *cores, *backend;
+    bool json, quiet, verbose;
+    /* run */
+    const char *problem, *provider, *model, *base_url, *baseline;
+    int64_t branching, rounds, implementations, repairs, beam, seed, max_tokens;
+    double select, temperature;
+    int64_t budget_time_ms, budget_evaluations;
+    bool dry_run, final;
+    const char *report; /* folder for the report; NULL: the store's reports/RUN */
+    /* eval */
+    const char *tune;      /* "BM=64,BN=128" */
+    const char *effort;    /* "full" | "search" | "final" */
+    int64_t call_timeout_ms, time_budget_ms;
+    bool profile, sanitize;
+    /* best, show */
+    const char *output;
+    bool source;
+    /* doctor */
+    bool adversarial, measure;
+    /* how each was set, in the table's order; filled by settings_load() */
+    const enum option_origin *origins;
+};
+
+extern const struct option_table settings_table;
+
+/* Defaults, then the configuration file (--config, else $XDG_CONFIG_HOME/twagent/config.yaml, else
+ * ~/.config/twagent/config.yaml, where there is one), then environment, then command line. */
+int settings_load(struct arena *arena, uint32_t command, int argc, char **argv,
+                  struct settings *settings, const char **positionals, size_t most, size_t *count,
+                  struct err *err) MUST_USE;
+
+#endif
