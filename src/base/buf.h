@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 struct buf {
-    char *data;     /* NULL until the first byte; use buf_text() to read */
-    size_t length;  /* bytes, without the terminating NUL */
+    char *data;    /* NULL until the first byte; use buf_text() to read */
+    size_t length; /* bytes, without the terminating NUL */
     size_t capacity;
     size_t max;     /* bytes; more are dropped and counted */
     size_t dropped; /* bytes that did not fit; 0 means whole */
@@ -31,6 +31,6 @@ void buf_addv(struct buf *buf, const char *format, va_list arguments);
 void buf_consume(struct buf *buf, size_t length);
 
 const char *buf_text(const struct buf *buf); /* "" when empty; borrowed until the next change */
-char *buf_take(struct buf *buf);             /* moves the text out (mem_free() it); buf is empty after */
+char *buf_take(struct buf *buf); /* moves the text out (mem_free() it); buf is empty after */
 
 #endif

@@ -1,11 +1,12 @@
 /* base/err: one error type for everything that can fail while operating.
  * Any thread. A function that can fail returns int: 0 on success, -1 with *err filled in.
- * Programmer's errors assert; running out of memory aborts (base/mem), since the state is on disk. */
+ * Programmer's errors assert; running out of memory aborts (base/mem), since the state is on disk.
+ */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
-#define MUST_USE            __attribute__((warn_unused_result))
-#define PRINTF_LIKE(f, a)   __attribute__((format(printf, f, a)))
+#define MUST_USE          __attribute__((warn_unused_result))
+#define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
 enum err_code {
     ERR_NONE = 0,
@@ -15,16 +16,16 @@ enum err_code {
     ERR_PARSE,       /* text that does not follow its format */
     ERR_NOT_FOUND,
     ERR_EXISTS,
-    ERR_LIMIT,       /* a bound of ours was reached: bytes, depth, count */
+    ERR_LIMIT, /* a bound of ours was reached: bytes, depth, count */
     ERR_TIMEOUT,
     ERR_CANCELLED,
-    ERR_NETWORK,     /* connect, TLS, reset */
-    ERR_PROTOCOL,    /* a peer (provider, worker, runner, reference) broke its contract */
-    ERR_CORRUPT,     /* stored bytes do not match their checksum or version */
-    ERR_FULL,        /* disk or map is full */
-    ERR_BUSY,        /* somebody else owns it */
+    ERR_NETWORK,  /* connect, TLS, reset */
+    ERR_PROTOCOL, /* a peer (provider, worker, runner, reference) broke its contract */
+    ERR_CORRUPT,  /* stored bytes do not match their checksum or version */
+    ERR_FULL,     /* disk or map is full */
+    ERR_BUSY,     /* somebody else owns it */
     ERR_UNSUPPORTED,
-    ERR_CHILD,       /* a child process failed: status or signal in the message */
+    ERR_CHILD, /* a child process failed: status or signal in the message */
     ERR_CODES
 };
 

@@ -15,7 +15,8 @@ int file_read(const char *path, struct buf *buf, struct err *err) MUST_USE;
 /* Replaces the file in one step: temporary file beside it, fsync, rename, fsync of the folder. */
 int file_write(const char *path, const void *bytes, size_t length, struct err *err) MUST_USE;
 
-int file_make_dirs(const char *path, struct err *err) MUST_USE; /* mkdir -p, mode 0700 for new ones */
+int file_make_dirs(const char *path,
+                   struct err *err) MUST_USE; /* mkdir -p, mode 0700 for new ones */
 int file_remove_tree(const char *path, struct err *err) MUST_USE; /* follows no link */
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);

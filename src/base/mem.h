@@ -5,11 +5,15 @@
 
 #include <stddef.h>
 
-void *mem_alloc(size_t bytes);               /* zeroed; never NULL; free with mem_free() */
-void *mem_array(size_t count, size_t bytes); /* zeroed; aborts on overflow of count * bytes */
-void *mem_resize(void *memory, size_t bytes);
+void *mem_alloc(size_t bytes);                /* zeroed; never NULL; free with mem_free() */
+void *mem_array(size_t count, size_t bytes);  /* zeroed; aborts on overflow of count * bytes */
+void *mem_resize(void *memory, size_t bytes); /* what it grows by is not zeroed */
 char *mem_strdup(const char *text);
 void mem_free(void *memory); /* NULL is fine */
+
+/* Tests only: the n-th allocation from now (1: the next) aborts as running out of memory does.
+ * 0 or less disarms. */
+void mem_fail_after(long allocations);
 
 #define MEM_NEW(type) ((type *)mem_alloc(sizeof(type)))
 

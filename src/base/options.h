@@ -24,17 +24,17 @@ enum option_type {
 enum option_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENVIRONMENT, ORIGIN_COMMAND_LINE };
 
 struct option {
-    const char *name;          /* "branching": --branching on the command line, branching: in YAML */
-    char letter;               /* 'n', or 0 */
+    const char *name; /* "branching": --branching on the command line, branching: in YAML */
+    char letter;      /* 'n', or 0 */
     enum option_type type;
-    size_t offset;             /* of the field in the caller's struct */
-    const char *default_text;  /* parsed like the user's; NULL: zero or NULL */
-    double least, most;        /* inclusive bounds of numbers; both 0: none */
-    const char *choices;       /* OPTION_CHOICE */
-    const char *environment;   /* "TWAGENT_STORE", or NULL */
-    const char *metavar;       /* "N", "DIR" */
-    const char *help;          /* one sentence, no full stop */
-    uint32_t commands;         /* bit set: which commands take it */
+    size_t offset;            /* of the field in the caller's struct */
+    const char *default_text; /* parsed like the user's; NULL: zero or NULL */
+    double least, most;       /* inclusive bounds of numbers; both 0: none */
+    const char *choices;      /* OPTION_CHOICE */
+    const char *environment;  /* "TWAGENT_STORE", or NULL */
+    const char *metavar;      /* "N", "DIR" */
+    const char *help;         /* one sentence, no full stop */
+    uint32_t commands;        /* bit set: which commands take it */
 };
 
 struct option_table {
@@ -48,12 +48,13 @@ int options_defaults(const struct option_table *table, void *target, enum option
                      struct arena *arena, struct err *err) MUST_USE;
 int options_file(const struct option_table *table, void *target, enum option_origin *origins,
                  struct arena *arena, const char *path, struct err *err) MUST_USE;
-int options_environment(const struct option_table *table, void *target,
-                        enum option_origin *origins, struct arena *arena, struct err *err) MUST_USE;
+int options_environment(const struct option_table *table, void *target, enum option_origin *origins,
+                        struct arena *arena, struct err *err) MUST_USE;
 
 /* Takes --name VALUE, --name=VALUE, -n VALUE for options whose `commands` meets `mask`; "--" ends
- * them. What is no option goes to positionals (at most `most`). An unknown option names the nearest
- * one. --help is not handled here. */
+ * them. argv[0] is the first argument, not the program's or the command's name. What is no option
+ * goes to positionals (at most `most`). An unknown option names the nearest one. --help is not
+ * handled here. */
 int options_command_line(const struct option_table *table, void *target,
                          enum option_origin *origins, struct arena *arena, uint32_t mask, int argc,
                          char **argv, const char **positionals, size_t most, size_t *count,
@@ -62,6 +63,10 @@ int options_command_line(const struct option_table *table, void *target,
 void options_help(const struct option_table *table, uint32_t mask, struct buf *out);
 void options_show(const struct option_table *table, const void *target,
                   const enum option_origin *origins, uint32_t mask, struct buf *out);
+
+/* The same table as roff (.TP entries) and as bash completion's words, separated by blanks. */
+void options_man(const struct option_table *table, uint32_t mask, struct buf *out);
+void options_completion(const struct option_table *table, uint32_t mask, struct buf *out);
 
 /* Durations and sizes, for those who read them elsewhere. */
 int options_parse_duration(const char *text, int64_t *ms, struct err *err) MUST_USE;

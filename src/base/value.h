@@ -11,7 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum value_kind { VALUE_NULL, VALUE_BOOL, VALUE_INT, VALUE_REAL, VALUE_TEXT, VALUE_LIST, VALUE_MAP };
+enum value_kind {
+    VALUE_NULL,
+    VALUE_BOOL,
+    VALUE_INT,
+    VALUE_REAL,
+    VALUE_TEXT,
+    VALUE_LIST,
+    VALUE_MAP
+};
 
 struct value {
     enum value_kind kind;
@@ -24,6 +32,7 @@ struct value {
     size_t count;         /* VALUE_LIST, VALUE_MAP */
     struct value **items; /* [count] */
     const char **keys;    /* VALUE_MAP: [count], unique, in the document's order */
+    int *key_lines;       /* VALUE_MAP: [count]; NULL where the format has none */
 };
 
 /* `name` is the file's name for messages: "spec.yaml:7: expected ...". Depth at most 64; aliases,

@@ -1,0 +1,67 @@
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 0: no fault is armed. */
+static atomic_long allocations_left;
+
+static _Noreturn void out_of_memory(size_t bytes)
+{
+    fprintf(stderr, "twagent: out of memory (%zu bytes wanted)\n", bytes);
+    abort();
+}
+
+static void count_down(size_t bytes)
+{
+    if (atomic_load_explicit(&allocations_left, memory_order_relaxed) > 0 &&
+        atomic_fetch_sub_explicit(&allocations_left, 1, memory_order_relaxed) == 1)
+        out_of_memory(bytes);
+}
+
+void mem_fail_after(long allocations)
+{
+    atomic_store(&allocations_left, allocations > 0 ? allocations : 0);
+}
+
+void *mem_alloc(size_t bytes)
+{
+    count_down(bytes);
+    void *memory = calloc(1, bytes > 0 ? bytes : 1);
+    if (memory == NULL)
+        out_of_memory(bytes);
+    return memory;
+}
+
+void *mem_array(size_t count, size_t bytes)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, bytes, &total))
+        out_of_memory(SIZE_MAX);
+    return mem_alloc(total);
+}
+
+void *mem_resize(void *memory, size_t bytes)
+{
+    count_down(bytes);
+    void *resized = realloc(memory, bytes > 0 ? bytes : 1);
+    if (resized == NULL)
+        out_of_memory(bytes);
+    return resized;
+}
+
+char *mem_strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = (char *)mem_alloc(bytes);
+    memcpy(copy, text, bytes);
+    return copy;
+}
+
+void mem_free(void *memory)
+{
+    free(memory);
+}
