@@ -1,0 +1,189 @@
+/* twagent eval PROBLEM FILE: one candidate through everything, once.
+ *
+ *   OPENING (worker started, problem opened) -> EVALUATING -> CLOSING
+ */
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/print.h"
+#include "eval/lane.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPENING, EVALUATING, CLOSING, STATES };
+static const char *const states[STATES] = {"opening", "evaluating", "closing"};
+static const uint32_t moves[STATES] = {1u << EVALUATING | 1u << CLOSING, 1u << CLOSING, 0};
+
+struct eval {
+    struct task task;
+    const struct settings *settings;
+    const char *problem, *name, *tune;
+    struct buf source;
+    struct lane *lane;
+    struct lane_request open, evaluate;
+    enum stage shown;
+    struct err err;
+};
+
+static enum effort effort_of(const char *text)
+{
+    return strcmp(text, "search") == 0  ? EFFORT_SEARCH
+           : strcmp(text, "final") == 0 ? EFFORT_FINAL
+                                        : EFFORT_FULL;
+}
+
+static void show_stage(struct eval *eval)
+{
+    if (eval->settings->quiet || eval->settings->json || !isatty(2) ||
+        eval->shown == eval->evaluate.stage)
+        return;
+    eval->shown = eval->evaluate.stage;
+    fprintf(stderr, "\r\033[K%s ...", stage_name(eval->shown));
+}
+
+static enum task_result eval_open(struct eval *eval)
+{
+    if (!eval->lane) {
+        const struct lane_spec spec = {.backend = eval->settings->backend,
+                                       .cores = eval->settings->cores,
+                                       .problem = eval->problem,
+                                       .python = eval->settings->python,
+                                       .baseline = eval->settings->baseline,
+                                       .call_timeout_ms = (uint64_t)eval->settings->call_timeout_ms,
+                                       .time_budget_ms = (uint64_t)eval->settings->time_budget_ms,
+                                       .roofline = true};
+        if (lane_open(eval->task.loop, &spec, &eval->lane, &eval->err))
+            return TASK_DONE;
+        eval->open.op = LANE_OPEN;
+        eval->open.id = "open";
+        lane_submit(eval->lane, &eval->open, &eval->task);
+    }
+    if (!eval->open.done)
+        return TASK_WAIT;
+    if (eval->open.err.code) {
+        eval->err = eval->open.err;
+        task_move(&eval->task, CLOSING);
+        return TASK_AGAIN;
+    }
+    eval->evaluate = (struct lane_request){.op = LANE_EVALUATE,
+                                           .id = "eval",
+                                           .name = eval->name,
+                                           .source = buf_text(&eval->source),
+                                           .source_length = eval->source.length,
+                                           .tune = eval->tune,
+                                           .effort = effort_of(eval->settings->effort),
+                                           .profile = eval->settings->profile,
+                                           .sanitize = eval->settings->sanitize};
+    lane_submit(eval->lane, &eval->evaluate, &eval->task);
+    task_move(&eval->task, EVALUATING);
+    return TASK_WAIT;
+}
+
+static enum task_result eval_step(struct task *task)
+{
+    struct eval *eval = container_of(task, struct eval, task);
+    switch (task->state) {
+    case OPENING:
+        return eval_open(eval);
+    case EVALUATING:
+        show_stage(eval);
+        if (!eval->evaluate.done)
+            return TASK_WAIT;
+        eval->err = eval->evaluate.err;
+        task_move(task, CLOSING);
+        return TASK_AGAIN;
+    default:
+        lane_close(eval->lane);
+        return TASK_DONE;
+    }
+}
+
+static const struct task_type eval_type = {"eval", states, moves, STATES, eval_step, NULL};
+
+/* "BM=64,BN=128" -> {"BM": 64, "BN": 128}; ERR_USAGE on anything else. */
+static char *tune_json(const char *text, struct err *err)
+{
+    struct buf out;
+    struct json json;
+    buf_init(&out, 4096);
+    json_init(&json, &out);
+    json_object(&json);
+    char *copy = mem_strdup(text), *rest = copy;
+    int failed = 0;
+    for (char *item; !failed && (item = strsep(&rest, ","));) {
+        char *equals = strchr(item, '='), *end = NULL;
+        if (!equals || equals == item || !equals[1]) {
+            failed = err_set(err, ERR_USAGE, "--tune: expected NAME=NUMBER, not \"%s\"", item);
+            break;
+        }
+        *equals = '\0';
+        long long number = strtoll(equals + 1, &end, 10);
+        if (*end)
+            failed = err_set(err, ERR_USAGE, "--tune: %s: expected a whole number, not \"%s\"", item,
+                             equals + 1);
+        json_put_int(&json, item, number);
+    }
+    json_object_end(&json);
+    mem_free(copy);
+    if (failed) {
+        buf_free(&out);
+        return NULL;
+    }
+    return buf_take(&out);
+}
+
+static int eval_report(const struct eval *eval)
+{
+    if (!eval->settings->quiet && !eval->settings->json && isatty(2))
+        fprintf(stderr, "\r\033[K");
+    if (eval->err.code)
+        return command_fail(&eval->err);
+    const struct evaluation *evaluation = &eval->evaluate.evaluation;
+    if (eval->settings->json)
+        print_evaluation_json(evaluation, stdout);
+    else
+        print_evaluation(evaluation, stdout);
+    if (evaluation->ours)
+        return EXIT_ENVIRONMENT;
+    return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
+}
+
+int command_eval(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    (void)count;
+    struct eval eval = {.settings = settings, .problem = arguments[0], .shown = STAGES};
+    char *tune = NULL;
+    int code;
+    const char *slash = strrchr(arguments[1], '/');
+    eval.name = slash ? slash + 1 : arguments[1];
+    buf_init(&eval.source, 1 << 20);
+    if (settings->verbose)
+        log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
+    if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
+        code = command_fail(&eval.err);
+    } else if (file_read(arguments[1], &eval.source, &eval.err)) {
+        command_fail(&eval.err);
+        code = EXIT_USAGE;
+    } else {
+        eval.tune = tune;
+        struct loop *loop = loop_new();
+        task_start(loop, &eval.task, &eval_type, NULL, "eval");
+        loop_run(loop);
+        code = eval_report(&eval);
+        if (eval.lane)
+            lane_free(eval.lane);
+        arena_free(eval.open.arena);
+        arena_free(eval.evaluate.arena);
+        loop_free(loop);
+    }
+    mem_free(tune);
+    buf_free(&eval.source);
+    return code;
+}
