@@ -126,8 +126,8 @@ static char *tune_json(const char *text, struct err *err)
         *equals = '\0';
         long long number = strtoll(equals + 1, &end, 10);
         if (*end)
-            failed = err_set(err, ERR_USAGE, "--tune: %s: expected a whole number, not \"%s\"", item,
-                             equals + 1);
+            failed = err_set(err, ERR_USAGE, "--tune: %s: expected a whole number, not \"%s\"",
+                             item, equals + 1);
         json_put_int(&json, item, number);
     }
     json_object_end(&json);

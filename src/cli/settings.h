@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 enum command_bit { /* which commands take an option */
-    COMMAND_RUN = 1,
-    COMMAND_EVAL = 2,
-    COMMAND_PROBLEM = 4,
-    COMMAND_LIST = 8,
-    COMMAND_SHOW = 16,
-    COMMAND_BEST = 32,
-    COMMAND_DOCTOR = 64,
-    COMMAND_CONFIG = 128,
-    COMMAND_BACKUP = 256,
-    COMMAND_ALL = 511
+                   COMMAND_RUN = 1,
+                   COMMAND_EVAL = 2,
+                   COMMAND_PROBLEM = 4,
+                   COMMAND_LIST = 8,
+                   COMMAND_SHOW = 16,
+                   COMMAND_BEST = 32,
+                   COMMAND_DOCTOR = 64,
+                   COMMAND_CONFIG = 128,
+                   COMMAND_BACKUP = 256,
+                   COMMAND_ALL = 511
 };
 
 struct settings {
@@ -34,8 +34,8 @@ struct settings {
     bool dry_run, final;
     const char *report; /* folder for the report; NULL: the store's reports/RUN */
     /* eval */
-    const char *tune;      /* "BM=64,BN=128" */
-    const char *effort;    /* "full" | "search" | "final" */
+    const char *tune;   /* "BM=64,BN=128" */
+    const char *effort; /* "full" | "search" | "final" */
     int64_t call_timeout_ms, time_budget_ms;
     bool profile, sanitize;
     /* best, show */

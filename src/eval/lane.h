@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/list.h"
 #include "eval/evaluation.h"
 #include "eval/session.h"
 

@@ -1,0 +1,88 @@
+#include "cli/help.h"
+
+#include "base/buf.h"
+#include "cli/command.h"
+
+#include <string.h>
+
+static const char *const EXIT_CODES = "exit codes: 0 a verified win (eval: a kernel), 1 none, "
+                                      "2 usage, 3 environment,\n"
+                                      "            4 stopped by a budget or a person without one\n";
+
+void help_program(FILE *out)
+{
+    fprintf(out, "twagent: a slow, obviously right definition in; the fastest kernel it can find, "
+                 "proved, out\n\n"
+                 "usage: twagent COMMAND [OPTIONS] [ARGUMENTS]\n\n");
+    for (size_t i = 0; i < command_count; i++)
+        fprintf(out, "  %-9s %-32s %s\n", commands[i].name, commands[i].arguments,
+                commands[i].summary);
+    fprintf(out,
+            "\n  twagent COMMAND --help   its options\n"
+            "  twagent --version | --man | --completion\n\n%s",
+            EXIT_CODES);
+}
+
+void help_command(const struct command *command, FILE *out)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    options_help(&settings_table, command->bit, &text);
+    fprintf(out, "twagent %s: %s\n\nusage: twagent %s [OPTIONS] %s\n\n", command->name,
+            command->summary, command->name, command->arguments);
+    if (command->details)
+        fprintf(out, "%s\n\n", command->details);
+    fprintf(out, "%s\n%s", buf_text(&text), EXIT_CODES);
+    buf_free(&text);
+}
+
+void help_man(FILE *out)
+{
+    struct buf text;
+    buf_init(&text, 4 << 20);
+    fprintf(out,
+            ".TH TWAGENT 1 \"\" \"twagent %s\" \"User Commands\"\n"
+            ".SH NAME\ntwagent \\- search for the fastest kernel and prove it\n"
+            ".SH SYNOPSIS\n.B twagent\n.I COMMAND\n[OPTIONS] [ARGUMENTS]\n"
+            ".SH DESCRIPTION\nTurns a slow, obviously right definition of an operation into the "
+            "fastest kernel it can find for this machine, proves that the kernel is right, and "
+            "says how sure it is that it is faster.\n.SH COMMANDS\n",
+            TWAGENT_VERSION);
+    for (size_t i = 0; i < command_count; i++) {
+        buf_reset(&text);
+        options_man(&settings_table, commands[i].bit, &text);
+        fprintf(out, ".SS \"%s %s\"\n%s.\n%s\n%s", commands[i].name, commands[i].arguments,
+                commands[i].summary, commands[i].details ? commands[i].details : "",
+                buf_text(&text));
+    }
+    fprintf(out, ".SH EXIT STATUS\n0: a verified win (eval: a kernel). 1: none. 2: usage. 3: "
+                 "environment. 4: stopped by a budget or a person without a win.\n");
+    buf_free(&text);
+}
+
+void help_completion(FILE *out)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    fprintf(out, "# bash completion for twagent\n_twagent()\n{\n"
+                 "    local word=${COMP_WORDS[COMP_CWORD]} words\n"
+                 "    case ${COMP_WORDS[1]} in\n");
+    for (size_t i = 0; i < command_count; i++) {
+        buf_reset(&text);
+        options_completion(&settings_table, commands[i].bit, &text);
+        fprintf(out, "    %s) words=\"%s\" ;;\n", commands[i].name, buf_text(&text));
+    }
+    fprintf(out, "    *) words=\"");
+    for (size_t i = 0; i < command_count; i++)
+        fprintf(out, "%s ", commands[i].name);
+    fprintf(out, "--help --version --man --completion\" ;;\n    esac\n"
+                 "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words=\"");
+    for (size_t i = 0; i < command_count; i++)
+        fprintf(out, "%s ", commands[i].name);
+    fprintf(out, "--help --version\"\n    fi\n"
+                 "    case $word in\n"
+                 "    -*) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\") ;;\n"
+                 "    *) mapfile -t COMPREPLY < <(compgen -W \"$words\" -f -- \"$word\") ;;\n"
+                 "    esac\n}\ncomplete -F _twagent twagent\n");
+    buf_free(&text);
+}
