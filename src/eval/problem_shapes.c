@@ -1,0 +1,220 @@
+/* Shapes: the spec's own (`check`), the rule for valid ones (`where`), and hidden ones, drawn. */
+#include "eval/problem_read.h"
+
+#include "base/random.h"
+
+#include <string.h>
+
+/* A hidden shape must not cost more than this, whatever the spec's own sizes are: the reference
+ * computes it in float64, one evaluation after another. */
+static const double hidden_elements_most = 0x1p20;
+static const double hidden_flops_most = 0x1p29;
+
+static int read_where(struct reading *reading)
+{
+    const struct value *where = value_get(reading->root, "where");
+    if (where == NULL)
+        return 0;
+    return document_expr(&reading->document, where, &reading->problem->where, NULL);
+}
+
+static struct dim_spec *find_dim(struct problem *problem, const char *name)
+{
+    for (size_t i = 0; i < problem->dim_count; i++)
+        if (strcmp(problem->dims[i].name, name) == 0)
+            return &problem->dims[i];
+    return NULL;
+}
+
+static int add_shape(struct reading *reading, int line, const struct names *given)
+{
+    struct problem *problem = reading->problem;
+    struct err *err = reading->document.err;
+    if (problem->shape_count == SHAPES_MAX)
+        return document_refuse(&reading->document, line, "expected at most %d check shapes",
+                               SHAPES_MAX - 1);
+    if (problem_dims(problem, given, &problem->shapes[problem->shape_count], err) != 0) {
+        err->code = ERR_USAGE;
+        return err_wrap(err, "%s:%d", reading->document.name, line);
+    }
+    problem->shape_count++;
+    return 0;
+}
+
+static int read_shape(struct reading *reading, const struct value *map)
+{
+    const struct document *document = &reading->document;
+    struct names given = {0};
+    if (map->kind != VALUE_MAP)
+        return document_refuse(document, map->line, "expected a map of dims: {M: 1, N: 300}");
+    for (size_t i = 0; i < map->count; i++) {
+        const struct dim_spec *dim = find_dim(reading->problem, map->keys[i]);
+        if (dim == NULL || dim->derived)
+            return document_refuse(document, map->key_lines[i], "expected %s, not \"%.80s\"",
+                                   dim == NULL ? "a dim" : "a dim that does not follow from others",
+                                   map->keys[i]);
+        if (map->items[i]->kind != VALUE_INT)
+            return document_refuse(document, map->items[i]->line, "expected a number for %s",
+                                   dim->name);
+        if (names_set(&given, dim->name, map->items[i]->integer, document->err) != 0)
+            return err_wrap(document->err, "%s:%d", document->name, map->line);
+    }
+    return add_shape(reading, map->line, &given);
+}
+
+static int read_check(struct reading *reading)
+{
+    const struct value *list = value_get(reading->root, "check");
+    struct names none = {0};
+    if (add_shape(reading, document_key_line(reading->root, "dims"), &none) != 0)
+        return -1;
+    if (list == NULL)
+        return 0;
+    if (list->kind != VALUE_LIST)
+        return document_refuse(&reading->document, list->line,
+                               "expected check: [{M: 1, ...}, ...], a list of maps of dims");
+    for (size_t i = 0; i < list->count; i++)
+        if (read_shape(reading, list->items[i]) != 0)
+            return -1;
+    return 0;
+}
+
+static int read_hidden(struct reading *reading)
+{
+    const struct document *document = &reading->document;
+    const struct value *map = value_get(reading->root, "hidden");
+    if (map == NULL)
+        return 0;
+    if (map->kind != VALUE_MAP)
+        return document_refuse(document, map->line, "expected hidden: {M: [LOW, HIGH], ...}");
+    for (size_t i = 0; i < map->count; i++) {
+        struct dim_spec *dim = find_dim(reading->problem, map->keys[i]);
+        const struct value *range = map->items[i];
+        if (dim == NULL || dim->derived)
+            return document_refuse(document, map->key_lines[i], "expected %s, not \"%.80s\"",
+                                   dim == NULL ? "a dim" : "a dim that does not follow from others",
+                                   map->keys[i]);
+        if (range->kind != VALUE_LIST || range->count != 2 || range->items[0]->kind != VALUE_INT ||
+            range->items[1]->kind != VALUE_INT || range->items[0]->integer < 0 ||
+            range->items[1]->integer > INT32_MAX ||
+            range->items[0]->integer > range->items[1]->integer)
+            return document_refuse(document, range->line, "expected %s: [LOW, HIGH]", dim->name);
+        dim->hidden_low = range->items[0]->integer;
+        dim->hidden_high = range->items[1]->integer;
+    }
+    return 0;
+}
+
+int problem_read_shapes(struct reading *reading)
+{
+    struct problem *problem = reading->problem;
+    struct err *err = reading->document.err;
+    double flops, bytes;
+    if (read_where(reading) != 0 || read_check(reading) != 0 || read_hidden(reading) != 0)
+        return -1;
+    for (size_t i = 0; i < problem->shape_count; i++)
+        if (problem_work(problem, &problem->shapes[i], &flops, &bytes, err) != 0)
+            return err_wrap(err, "%s:%d", reading->document.name,
+                            document_key_line(reading->root, "flops"));
+    return 0;
+}
+
+struct bounds {
+    int64_t low, high;
+};
+
+/* Without bounds of the spec's own: what its shapes have, and from 1. */
+static struct bounds bounds_of(const struct problem *problem, size_t index)
+{
+    const struct dim_spec *dim = &problem->dims[index];
+    struct bounds bounds = {dim->hidden_low, dim->hidden_high};
+    if (bounds.low != 0 || bounds.high != 0)
+        return bounds;
+    bounds.low = 1;
+    for (size_t i = 0; i < problem->shape_count; i++) {
+        int64_t number = problem->shapes[i].number[index];
+        bounds.low = number < bounds.low ? number : bounds.low;
+        bounds.high = number > bounds.high ? number : bounds.high;
+    }
+    return bounds;
+}
+
+/* Half uniform, half by the number of digits, so that small sizes come too; odd three times in
+ * four, where there is room: multiples of a tile are what is not looked for. */
+static int64_t draw_dim(struct random *random, struct bounds bounds)
+{
+    uint64_t span = (uint64_t)(bounds.high - bounds.low) + 1;
+    int64_t number = bounds.low + (int64_t)random_below(random, span);
+    if (random_below(random, 2) == 0) {
+        unsigned shift = (unsigned)random_below(random, 64 - (unsigned)__builtin_clzll(span));
+        number = bounds.low + (number - bounds.low) / (INT64_C(1) << shift);
+    }
+    if (number % 2 == 0 && number < bounds.high && random_below(random, 2) == 0)
+        number++;
+    return number;
+}
+
+static double elements_of(const struct problem *problem, const struct names *dims)
+{
+    int64_t extents[RANK_MAX];
+    size_t elements;
+    double sum = 0.0;
+    for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
+        const struct tensor_spec *tensor = i < problem->input_count
+                                               ? &problem->inputs[i]
+                                               : &problem->outputs[i - problem->input_count];
+        if (tensor_extents(tensor, dims, extents, &elements, NULL) == 0)
+            sum += (double)elements;
+    }
+    return sum;
+}
+
+static bool is_affordable(const struct problem *problem, const struct names *dims)
+{
+    double flops, bytes;
+    return elements_of(problem, dims) <= hidden_elements_most &&
+           problem_work(problem, dims, &flops, &bytes, NULL) == 0 && flops <= hidden_flops_most;
+}
+
+int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
+                      struct err *err)
+{
+    enum { TRIES = 2000, TRIES_A_SIZE = 40 };
+    struct bounds bounds[DIMS_MAX];
+    struct random random;
+    struct names smallest = {0};
+    double smallest_elements = 0.0;
+    random_init(&random, seed);
+    for (size_t i = 0; i < problem->dim_count; i++)
+        bounds[i] = bounds_of(problem, i);
+    for (int try = 1; try <= TRIES; try++) {
+        struct names given = {0}, drawn;
+        for (size_t i = 0; i < problem->dim_count; i++)
+            if (!problem->dims[i].derived &&
+                names_set(&given, problem->dims[i].name, draw_dim(&random, bounds[i]), err) != 0)
+                return -1;
+        if (problem_dims(problem, &given, &drawn, NULL) == 0) {
+            if (is_affordable(problem, &drawn)) {
+                *dims = drawn;
+                return 0;
+            }
+            double elements = elements_of(problem, &drawn);
+            if (smallest_elements == 0.0 || elements < smallest_elements) {
+                smallest = drawn;
+                smallest_elements = elements;
+            }
+        }
+        for (size_t i = 0; try % TRIES_A_SIZE == 0 && i < problem->dim_count; i++)
+            if (try < TRIES / 2) /* smaller, as long as that may be what is missing */
+                bounds[i].high -= (bounds[i].high - bounds[i].low) / 4;
+            else
+                bounds[i] = bounds_of(problem, i);
+    }
+    if (smallest_elements == 0.0)
+        return err_set(err, ERR_USAGE,
+                       "%s:1: expected dims that a hidden shape can be drawn from; `where` and the "
+                       "shapes leave none in %d tries",
+                       problem->file, TRIES);
+    *dims = smallest;
+    return 0;
+}
