@@ -1,0 +1,259 @@
+/* The keys of front matter: tune first, since launch and workspace may use its parameters. */
+#include "eval/candidate_read.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* A tune space is searched, never listed; but its index must stay an index. */
+static const uint64_t points_most = UINT64_C(1) << 53;
+
+static bool is_dim(const struct problem *problem, const char *name)
+{
+    for (size_t i = 0; i < problem->dim_count; i++)
+        if (strcmp(problem->dims[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_tensor(const struct problem *problem, const char *name)
+{
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (strcmp(problem->inputs[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < problem->output_count; i++)
+        if (strcmp(problem->outputs[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_parameter(const struct candidate *candidate, const char *name)
+{
+    for (size_t i = 0; i < candidate->tune_count; i++)
+        if (strcmp(candidate->tune[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_workspace(const struct candidate *candidate, const char *name)
+{
+    for (size_t i = 0; i < candidate->workspace_count; i++)
+        if (strcmp(candidate->workspaces[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Which device facts there are is the lane's to say; that they are in lower case is the rule which
+ * lets a misspelt dim or parameter be seen here. */
+static bool is_known(void *context, const char *name)
+{
+    const struct candidate_reading *reading = (const struct candidate_reading *)context;
+    if (is_dim(reading->problem, name) || is_parameter(reading->candidate, name))
+        return true;
+    if (!reading->facts)
+        return false;
+    for (const char *at = name; *at != '\0'; at++)
+        if (isupper((unsigned char)*at))
+            return false;
+    return true;
+}
+
+static int check_free_name(const struct candidate_reading *reading, int line, const char *what,
+                           const char *name)
+{
+    if (document_check_name(&reading->document, line, what, name) != 0)
+        return -1;
+    if (is_dim(reading->problem, name) || is_tensor(reading->problem, name) ||
+        is_parameter(reading->candidate, name) || is_workspace(reading->candidate, name))
+        return document_refuse(&reading->document, line,
+                               "expected a name that is not taken, not \"%s\"", name);
+    return 0;
+}
+
+static int read_values(struct candidate_reading *reading, const struct value *value,
+                       struct tune_parameter *parameter)
+{
+    const struct document *document = &reading->document;
+    size_t count = value->kind == VALUE_LIST ? value->count : 1;
+    bool fine = count >= 1 && count <= TUNE_VALUES_MAX;
+    for (size_t i = 0; fine && i < count; i++) {
+        const struct value *item = value->kind == VALUE_LIST ? value->items[i] : value;
+        fine = item->kind == VALUE_INT;
+        parameter->values[i] = item->integer;
+    }
+    if (!fine)
+        return document_refuse(document, value->line, "expected %s: [NUMBER, ...], 1 to %d of them",
+                               parameter->name, TUNE_VALUES_MAX);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (parameter->values[i] == parameter->values[j])
+                return document_refuse(document, value->line,
+                                       "expected each value of %s once, not "
+                                       "%lld again",
+                                       parameter->name, (long long)parameter->values[i]);
+    parameter->count = count;
+    return 0;
+}
+
+static int read_tune(struct candidate_reading *reading, const struct value *map)
+{
+    const struct document *document = &reading->document;
+    struct candidate *candidate = reading->candidate;
+    uint64_t points = 1;
+    if (map->kind != VALUE_MAP)
+        return document_refuse(document, map->line, "expected tune: {NAME: [NUMBER, ...], ...}");
+    for (size_t i = 0; i < map->count; i++) {
+        struct tune_parameter *parameter = &candidate->tune[candidate->tune_count];
+        if (strcmp(map->keys[i], "where") == 0)
+            continue;
+        if (candidate->tune_count == TUNE_MAX)
+            return document_refuse(document, map->key_lines[i],
+                                   "expected at most %d tune parameters", TUNE_MAX);
+        if (check_free_name(reading, map->key_lines[i], "a tune parameter's name", map->keys[i]) !=
+            0)
+            return -1;
+        parameter->name = map->keys[i];
+        if (read_values(reading, map->items[i], parameter) != 0)
+            return -1;
+        if (points > points_most / parameter->count)
+            return document_refuse(document, map->key_lines[i],
+                                   "expected a tune space of at most 2^53 points");
+        points *= parameter->count;
+        candidate->tune_count++;
+    }
+    const struct value *where = value_get(map, "where");
+    reading->facts = true;
+    int result = where != NULL ? document_expr(document, where, &candidate->where, NULL) : 0;
+    reading->facts = false;
+    return result;
+}
+
+int candidate_read_workspaces(struct candidate_reading *reading, const struct value *map)
+{
+    const struct document *document = &reading->document;
+    struct candidate *candidate = reading->candidate;
+    if (map->kind != VALUE_MAP || map->count > WORKSPACES_MAX)
+        return document_refuse(document, map->line,
+                               "expected workspace: {NAME: {shape: [...], dtype: ...}}, at most %d",
+                               WORKSPACES_MAX);
+    for (size_t i = 0; i < map->count; i++) {
+        const char *name = map->keys[i];
+        if (check_free_name(reading, map->key_lines[i], "a workspace's name", name) != 0 ||
+            document_tensor(document, name, map->key_lines[i], map->items[i], false,
+                            &candidate->workspaces[i]) != 0)
+            return -1;
+        candidate->workspace_count++;
+    }
+    return 0;
+}
+
+static int read_args(struct candidate_reading *reading, const struct value *list,
+                     struct launch *launch)
+{
+    enum { MOST = sizeof launch->args / sizeof launch->args[0] };
+    const struct document *document = &reading->document;
+    if (list->kind != VALUE_LIST || list->count > MOST)
+        return document_refuse(document, list->line, "expected args: [NAME, ...], at most %d",
+                               MOST);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *name = list->items[i]->text;
+        if (name == NULL ||
+            (!is_dim(reading->problem, name) && !is_tensor(reading->problem, name) &&
+             !is_workspace(reading->candidate, name)))
+            return document_refuse(document, list->items[i]->line,
+                                   "expected a tensor, a workspace or a dim, not \"%.80s\"",
+                                   name != NULL ? name : "a list or a map");
+        launch->args[launch->arg_count++] = name;
+    }
+    return 0;
+}
+
+static int read_extent(struct candidate_reading *reading, const struct value *map, const char *key,
+                       const struct expr **exprs)
+{
+    const struct value *value = value_get(map, key);
+    size_t count;
+    if (value == NULL)
+        return 0;
+    if (document_exprs(&reading->document, value, key, 3, exprs, NULL, &count) != 0)
+        return -1;
+    if (count == 0)
+        return document_refuse(&reading->document, value->line,
+                               "expected one to three expressions for %s", key);
+    return 0;
+}
+
+static int read_launch(struct candidate_reading *reading, const struct value *map,
+                       struct launch *launch)
+{
+    static const char *const keys[] = {"entry", "grid", "block", "cluster", "shared", "args", NULL};
+    const struct document *document = &reading->document;
+    if (value_check_keys(map, document->name, keys, document->err) != 0)
+        return -1;
+    const struct value *entry = value_get(map, "entry");
+    if (entry == NULL || entry->kind != VALUE_TEXT)
+        return document_refuse(document, map->line, "expected entry: FUNCTION in the launch");
+    if (strcmp(entry->text, "kernel") != 0 &&
+        document_check_name(document, entry->line, "an entry's name", entry->text) != 0)
+        return -1;
+    launch->entry = entry->text;
+    if (read_extent(reading, map, "grid", launch->grid) != 0 ||
+        read_extent(reading, map, "block", launch->block) != 0 ||
+        read_extent(reading, map, "cluster", launch->cluster) != 0)
+        return -1;
+    const struct value *shared = value_get(map, "shared");
+    if (shared != NULL && document_expr(document, shared, &launch->shared_bytes, NULL) != 0)
+        return -1;
+    const struct value *args = value_get(map, "args");
+    return args != NULL ? read_args(reading, args, launch) : 0;
+}
+
+int candidate_read_launches(struct candidate_reading *reading, const struct value *list)
+{
+    struct candidate *candidate = reading->candidate;
+    if (list->kind != VALUE_LIST || list->count == 0 || list->count > LAUNCHES_MAX)
+        return document_refuse(&reading->document, list->line,
+                               "expected launch: a list of 1 to %d maps with entry, grid, block, "
+                               "args",
+                               LAUNCHES_MAX);
+    reading->facts = true;
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < list->count; i++, candidate->launch_count++)
+        result = read_launch(reading, list->items[i], &candidate->launches[i]);
+    reading->facts = false;
+    return result;
+}
+
+static int read_language(struct candidate_reading *reading, const struct value *value)
+{
+    static const char *const known[] = {"c", "c++", "cuda", "triton", "wgsl"};
+    for (size_t i = 0; value->kind == VALUE_TEXT && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(value->text, known[i]) == 0) {
+            reading->candidate->language = known[i];
+            return 0;
+        }
+    return document_refuse(&reading->document, value->line,
+                           "expected language: c, c++, cuda, triton or wgsl");
+}
+
+int candidate_read(struct candidate_reading *reading, const struct value *root)
+{
+    static const char *const keys[] = {"launch", "workspace", "tune", "compile", "language", NULL};
+    struct document *document = &reading->document;
+    const struct value *tune = value_get(root, "tune"), *workspace = value_get(root, "workspace");
+    const struct value *launch = value_get(root, "launch"), *build = value_get(root, "compile");
+    const struct value *language = value_get(root, "language");
+    document->known = is_known;
+    document->context = reading;
+    document->known_as = "a dim or a tune parameter";
+    if (value_check_keys(root, document->name, keys, document->err) != 0)
+        return -1;
+    if (tune != NULL && read_tune(reading, tune) != 0)
+        return -1;
+    if (workspace != NULL && candidate_read_workspaces(reading, workspace) != 0)
+        return -1;
+    if (launch != NULL && candidate_read_launches(reading, launch) != 0)
+        return -1;
+    if (build != NULL && candidate_read_compile(reading, build) != 0)
+        return -1;
+    return language != NULL ? read_language(reading, language) : 0;
+}

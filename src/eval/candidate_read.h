@@ -1,0 +1,28 @@
+/* eval/candidate_read: what front matter says, a key at a time. Inside eval/candidate*.c only. */
+#ifndef EVAL_CANDIDATE_READ_H
+#define EVAL_CANDIDATE_READ_H
+
+#include "eval/candidate.h"
+#include "eval/problem_text.h"
+
+struct candidate_reading {
+    struct document document;
+    const struct problem *problem;
+    struct candidate *candidate;
+    bool facts; /* expressions may use device facts here, not dims and tune parameters alone */
+};
+
+/* All keys of the front matter's map. */
+int candidate_read(struct candidate_reading *reading, const struct value *root) MUST_USE;
+
+/* launch: and workspace:, once tune: is known. */
+int candidate_read_launches(struct candidate_reading *reading, const struct value *list) MUST_USE;
+int candidate_read_workspaces(struct candidate_reading *reading, const struct value *map) MUST_USE;
+
+/* compile: {compiler, flags}. */
+int candidate_read_compile(struct candidate_reading *reading, const struct value *map) MUST_USE;
+
+/* True for a flag that can change how the source is optimized and nothing else. */
+bool candidate_flag_allowed(const char *flag);
+
+#endif
