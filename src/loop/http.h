@@ -51,6 +51,7 @@ void http_consume(struct http_request *request, size_t length);
 /* ERR_NONE after a whole answer (any status). Else ERR_NETWORK (connect, reset, TLS: message says
  * which), ERR_TIMEOUT (message names the limit), ERR_LIMIT, ERR_CANCELLED. */
 const struct err *http_error(const struct http_request *request);
+/* The peer could not be trusted (certificate, name, chain): another try cannot help. */
 bool http_error_is_tls(const struct http_request *request);
 
 void http_cancel(struct http_request *request);       /* done with ERR_CANCELLED on a later turn */

@@ -1,0 +1,175 @@
+/* loop/http: one transfer as libcurl sees it. */
+#include "loop/http_private.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static size_t write_body(char *bytes, size_t size, size_t count, void *context)
+{
+    return http_on_body(context, bytes, size * count);
+}
+
+static size_t write_header(char *bytes, size_t size, size_t count, void *context)
+{
+    return http_on_header(context, bytes, size * count);
+}
+
+static int before_request(void *context, char *peer_ip, char *own_ip, int peer_port, int own_port)
+{
+    (void)peer_ip;
+    (void)own_ip;
+    (void)peer_port;
+    (void)own_port;
+    http_on_connected(context);
+    return CURL_PREREQFUNC_OK;
+}
+
+static bool is_method(const char *method)
+{
+    if (method == NULL || method[0] == '\0')
+        return false;
+    size_t length = strspn(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return method[length] == '\0' && length <= 16;
+}
+
+/* "name: value" with a token for a name and no line break, so that no value can add a header. */
+static bool is_header(const char *line)
+{
+    const char *colon = strchr(line, ':');
+    if (colon == NULL || colon == line)
+        return false;
+    for (const char *c = line; c < colon; c++) {
+        if (!isalnum((unsigned char)*c) && strchr("!#$%&'*+-.^_`|~", *c) == NULL)
+            return false;
+    }
+    for (const char *c = colon; *c != '\0'; c++) {
+        if (*c == '\r' || *c == '\n')
+            return false;
+    }
+    return true;
+}
+
+/* Notes "METHOD host" for messages. The URL itself may hold a key. */
+static int check_url(struct http_request *request, const struct http_spec *spec, bool *tls,
+                     struct err *err)
+{
+    CURLU *url = curl_url();
+    char *scheme = NULL, *host = NULL;
+    int result = -1;
+    if (url == NULL || spec->url == NULL ||
+        curl_url_set(url, CURLUPART_URL, spec->url, 0) != CURLUE_OK ||
+        curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
+        curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK) {
+        err_set(err, ERR_USAGE, "not a URL of the form https://host/path");
+    } else if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0) {
+        err_set(err, ERR_USAGE, "a URL must start with http:// or https://, not %s://", scheme);
+    } else {
+        *tls = strcmp(scheme, "https") == 0;
+        snprintf(request->what, sizeof request->what, "%s %s", spec->method, host);
+        result = 0;
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_url_cleanup(url);
+    return result;
+}
+
+static int add_header(struct http_request *request, const char *line, struct err *err)
+{
+    struct curl_slist *longer = curl_slist_append(request->headers_out, line);
+    if (longer == NULL)
+        return err_set(err, ERR_ENVIRONMENT, "libcurl is out of memory");
+    request->headers_out = longer;
+    return 0;
+}
+
+static int set_headers(struct http_request *request, const struct http_spec *spec, struct err *err)
+{
+    for (size_t i = 0; spec->headers != NULL && spec->headers[i] != NULL; i++) {
+        if (!is_header(spec->headers[i])) /* which one, not what it holds */
+            return err_set(err, ERR_USAGE, "request header %zu is not \"name: value\"", i + 1);
+        if (add_header(request, spec->headers[i], err) != 0)
+            return -1;
+    }
+    /* Else a body above 1 MiB waits a second for a "100 Continue" that few servers send. */
+    if (add_header(request, "Expect:", err) != 0)
+        return -1;
+    return 0;
+}
+
+/* Each option with its reason; returns the first refusal, so that none is dropped in silence. */
+static CURLcode set_options(struct http_request *request, const struct http_spec *spec, bool tls)
+{
+    CURL *easy = request->easy;
+    CURLcode code = CURLE_OK;
+#define SET(option, value)                                                                         \
+    do {                                                                                           \
+        if (code == CURLE_OK)                                                                      \
+            code = curl_easy_setopt(easy, option, value);                                          \
+    } while (0)
+    SET(CURLOPT_URL, spec->url);
+    SET(CURLOPT_PRIVATE, request);
+    SET(CURLOPT_ERRORBUFFER, request->curl_message);
+    SET(CURLOPT_HTTPHEADER, request->headers_out);
+    SET(CURLOPT_USERAGENT, "twagent");
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    SET(CURLOPT_SSL_VERIFYPEER, 1L);
+    SET(CURLOPT_SSL_VERIFYHOST, 2L);
+    if (spec->ca_file != NULL)
+        SET(CURLOPT_CAINFO, spec->ca_file);
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_QUICK_EXIT, 1L); /* a cancelled request does not wait for its name look-up */
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    SET(CURLOPT_PIPEWAIT, tls ? 1L : 0L); /* rather a stream of a connection than another one */
+    SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+    SET(CURLOPT_BUFFERSIZE, 4096L);                    /* a thousand slow streams fit in memory */
+    SET(CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000); /* ours is LIMIT_CONNECT */
+    SET(CURLOPT_WRITEFUNCTION, write_body);
+    SET(CURLOPT_WRITEDATA, request);
+    SET(CURLOPT_HEADERFUNCTION, write_header);
+    SET(CURLOPT_HEADERDATA, request);
+    SET(CURLOPT_PREREQFUNCTION, before_request);
+    SET(CURLOPT_PREREQDATA, request);
+    if (spec->body != NULL || strcmp(spec->method, "POST") == 0) {
+        SET(CURLOPT_POST, 1L);
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)spec->body_length);
+        SET(CURLOPT_COPYPOSTFIELDS, spec->body != NULL ? spec->body : "");
+    }
+    if (strcmp(spec->method, "HEAD") == 0)
+        SET(CURLOPT_NOBODY, 1L);
+    else if (strcmp(spec->method, "GET") != 0 && strcmp(spec->method, "POST") != 0)
+        SET(CURLOPT_CUSTOMREQUEST, spec->method);
+#undef SET
+    return code;
+}
+
+int http_make_easy(struct http_request *request, const struct http_spec *spec, struct err *err)
+{
+    bool tls = false;
+    if (!is_method(spec->method))
+        return err_set(err, ERR_USAGE, "not an HTTP method");
+    bool no_body = strcmp(spec->method, "GET") == 0 || strcmp(spec->method, "HEAD") == 0;
+    if (no_body && spec->body != NULL)
+        return err_set(err, ERR_USAGE, "a %s takes no body", spec->method);
+    if (check_url(request, spec, &tls, err) != 0 || set_headers(request, spec, err) != 0)
+        return -1;
+    request->easy = curl_easy_init();
+    if (request->easy == NULL)
+        return err_set(err, ERR_ENVIRONMENT, "libcurl gives no handle");
+    CURLcode code = set_options(request, spec, tls);
+    if (code != CURLE_OK)
+        return err_set(err, ERR_ENVIRONMENT, "libcurl refuses an option: %s",
+                       curl_easy_strerror(code));
+    return 0;
+}
+
+void http_drop_easy(struct http_request *request)
+{
+    curl_easy_cleanup(request->easy);
+    curl_slist_free_all(request->headers_out);
+    request->easy = NULL;
+    request->headers_out = NULL;
+}

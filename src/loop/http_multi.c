@@ -1,0 +1,183 @@
+/* loop/http: libcurl's multi interface on the loop.
+ *
+ * libcurl says which sockets to poll and when its next timer is due; we tell it what happened with
+ * curl_multi_socket_action(). Whatever that finished is reaped right after, always: reaping only
+ * while transfers run would miss the last one's time-out. A socket's number may come back as soon
+ * as libcurl has closed it, so POLL_REMOVE takes it out of the poll set in place. */
+#include "base/mem.h"
+#include "loop/http_private.h"
+#include "loop/private.h"
+
+struct http_socket {
+    uv_poll_t poll;
+    struct http *http;
+    curl_socket_t fd;
+    int events; /* that libcurl wants; 0 once closed */
+    struct link link;
+};
+
+static void check(CURLMcode code)
+{
+    if (code != CURLM_OK)
+        loop_die("libcurl: %s", curl_multi_strerror(code));
+}
+
+static void reap(struct http *http)
+{
+    int left;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(http->multi, &left)) != NULL) {
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        CURLcode code = message->data.result; /* the message goes with its handle */
+        struct http_request *request = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request);
+        http_transfer_done(request, code);
+    }
+}
+
+static void act(struct http *http, curl_socket_t fd, int flags)
+{
+    int running;
+    check(curl_multi_socket_action(http->multi, fd, flags, &running));
+    reap(http);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct http_socket *socket = poll->data;
+    int flags = status < 0 ? CURL_CSELECT_ERR : 0;
+    if ((events & UV_READABLE) != 0)
+        flags |= CURL_CSELECT_IN;
+    if ((events & UV_WRITABLE) != 0)
+        flags |= CURL_CSELECT_OUT;
+    act(socket->http, socket->fd, flags);
+    /* libuv stops a poll that reported an error, while bytes may be left to read before it. */
+    if (status < 0 && socket->events != 0)
+        uv_poll_start(&socket->poll, socket->events, on_poll);
+}
+
+static void on_socket_closed(uv_handle_t *handle)
+{
+    mem_free(handle->data);
+}
+
+static void close_socket(struct http_socket *socket)
+{
+    socket->events = 0;
+    list_remove(&socket->link);
+    uv_close((uv_handle_t *)&socket->poll, on_socket_closed);
+}
+
+static struct http_socket *open_socket(struct http *http, curl_socket_t fd)
+{
+    struct http_socket *socket = MEM_NEW(struct http_socket);
+    int status = uv_poll_init_socket(&http->loop->uv, &socket->poll, fd);
+    if (status != 0)
+        loop_die("cannot poll socket %d: %s", (int)fd, uv_strerror(status));
+    socket->poll.data = socket;
+    socket->http = http;
+    socket->fd = fd;
+    uv_unref((uv_handle_t *)&socket->poll); /* a request's own timer keeps the loop alive */
+    list_append(&http->sockets, &socket->link);
+    check(curl_multi_assign(http->multi, fd, socket));
+    return socket;
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context)
+{
+    (void)easy;
+    struct http *http = context;
+    struct http_socket *socket = socket_context;
+    if (what == CURL_POLL_REMOVE) {
+        if (socket != NULL)
+            close_socket(socket);
+        curl_multi_assign(http->multi, fd, NULL);
+        return 0;
+    }
+    if (socket == NULL)
+        socket = open_socket(http, fd);
+    socket->events = 0;
+    if (what == CURL_POLL_IN || what == CURL_POLL_INOUT)
+        socket->events |= UV_READABLE;
+    if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
+        socket->events |= UV_WRITABLE;
+    uv_poll_start(&socket->poll, socket->events, on_poll);
+    return 0;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    act(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_timer_wanted(CURLM *multi, long timeout_ms, void *context)
+{
+    (void)multi;
+    struct http *http = context;
+    if (timeout_ms < 0) {
+        uv_timer_stop(&http->timer);
+        return 0;
+    }
+    uv_update_time(&http->loop->uv);
+    uv_timer_start(&http->timer, on_timer, (uint64_t)timeout_ms, 0);
+    return 0;
+}
+
+static CURLcode global_status;
+
+static void init_curl(void)
+{
+    global_status = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+struct http *http_new(struct loop *loop, struct err *err)
+{
+    static uv_once_t once = UV_ONCE_INIT;
+    uv_once(&once, init_curl);
+    CURLM *multi = global_status == CURLE_OK ? curl_multi_init() : NULL;
+    if (multi == NULL) {
+        err_set(err, ERR_ENVIRONMENT, "libcurl does not start");
+        return NULL;
+    }
+    struct http *http = MEM_NEW(struct http);
+    http->loop = loop;
+    http->multi = multi;
+    list_init(&http->sockets);
+    uv_timer_init(&loop->uv, &http->timer);
+    uv_unref((uv_handle_t *)&http->timer);
+    http->timer.data = http;
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, http);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
+    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, http);
+    curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+    return http;
+}
+
+static void on_engine_closed(uv_handle_t *handle)
+{
+    mem_free(handle->data);
+}
+
+void http_free(struct http *http)
+{
+    if (http == NULL)
+        return;
+    if (http->running != 0)
+        loop_die("http_free() while %u requests run", http->running);
+    curl_multi_cleanup(http->multi); /* closes what was kept alive */
+    list_each_safe (link, &http->sockets)
+        close_socket(container_of(link, struct http_socket, link));
+    uv_close((uv_handle_t *)&http->timer, on_engine_closed);
+}
+
+void http_multi_add(struct http *http, struct http_request *request)
+{
+    check(curl_multi_add_handle(http->multi, request->easy));
+}
+
+void http_multi_remove(struct http *http, struct http_request *request)
+{
+    check(curl_multi_remove_handle(http->multi, request->easy));
+}

@@ -1,0 +1,61 @@
+/* loop/http_private: what the files of loop/http share; no libcurl type goes further. */
+#ifndef LOOP_HTTP_PRIVATE_H
+#define LOOP_HTTP_PRIVATE_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "loop/http.h"
+#include "loop/loop.h"
+
+#include <curl/curl.h>
+#include <uv.h>
+
+struct http {
+    struct loop *loop;
+    CURLM *multi;
+    uv_timer_t timer;    /* what libcurl asked for with its timer callback */
+    struct list sockets; /* struct http_socket that libcurl wants polled (http_multi.c) */
+    unsigned running;    /* requests that are not done */
+};
+
+enum http_limit { LIMIT_CONNECT, LIMIT_FIRST_BYTE, LIMIT_BETWEEN_BYTES, LIMIT_TOTAL, LIMITS };
+
+struct http_request {
+    struct http *http;
+    struct task *owner;
+    CURL *easy; /* NULL once done */
+    struct curl_slist *headers_out;
+    bool done, tls, over_limit;
+    bool late; /* a limit has passed; the sockets get one more look before it counts */
+    int status;
+    struct buf headers; /* of the last answer: lines, each ended by a NUL */
+    struct buf body;
+    size_t consumed;   /* of the body, still in the buffer */
+    uint64_t received; /* body bytes in all, after decoding */
+    size_t body_max;
+    struct err error;
+    char what[160]; /* "POST api.example.com": for messages; no path, no query */
+    char curl_message[CURL_ERROR_SIZE];
+    struct timer timer;
+    uint64_t limit_ms[LIMITS];
+    uint64_t started_ns, connected_ns, last_byte_ns; /* 0: not yet */
+};
+
+/* --- http_multi.c --- */
+void http_multi_add(struct http *http, struct http_request *request);
+void http_multi_remove(struct http *http, struct http_request *request);
+
+/* --- http.c: called by http_multi.c when libcurl is done with a transfer --- */
+void http_transfer_done(struct http_request *request, CURLcode code);
+
+/* --- http_easy.c --- */
+/* Makes request->easy from the spec; on failure what was made is left for http_drop_easy(). */
+int http_make_easy(struct http_request *request, const struct http_spec *spec,
+                   struct err *err) MUST_USE;
+void http_drop_easy(struct http_request *request);
+/* Called on what libcurl delivers. */
+void http_on_connected(struct http_request *request);
+size_t http_on_header(struct http_request *request, const char *line, size_t length);
+size_t http_on_body(struct http_request *request, const char *bytes, size_t length);
+
+#endif
