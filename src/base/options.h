@@ -29,7 +29,7 @@ struct option {
     enum option_type type;
     size_t offset;            /* of the field in the caller's struct */
     const char *default_text; /* parsed like the user's; NULL: zero or NULL */
-    double least, most;       /* inclusive bounds of numbers; both 0: none */
+    double least, most;       /* inclusive; both 0: none; most < least: no upper one */
     const char *choices;      /* OPTION_CHOICE */
     const char *environment;  /* "TWAGENT_STORE", or NULL */
     const char *metavar;      /* "N", "DIR" */

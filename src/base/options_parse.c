@@ -123,8 +123,11 @@ void option_write_range(const struct option *option, struct buf *out)
         for (const char *c = option->choices; *c != '\0'; c++)
             buf_add_text(out, *c == '|' ? ", " : (const char[]){*c, '\0'});
     } else if (has_bounds(option)) {
-        buf_add_text(out, "from ");
+        bool open = option->most < option->least;
+        buf_add_text(out, open ? "at least " : "from ");
         write_bound(option, option->least, out);
+        if (open)
+            return;
         buf_add_text(out, " to ");
         write_bound(option, option->most, out);
     }
@@ -144,7 +147,9 @@ static int refuse(const struct option *option, const char *what, const char *tex
 
 static bool in_bounds(const struct option *option, double number)
 {
-    return !has_bounds(option) || (number >= option->least && number <= option->most);
+    if (!has_bounds(option))
+        return true;
+    return number >= option->least && (number <= option->most || option->most < option->least);
 }
 
 static void *field_of(const struct option *option, void *target)
