@@ -17,26 +17,28 @@
 
 struct store; /* opaque */
 
-enum store_table { /* key -> value */
-    STORE_RUNS,        /* "r3" */
-    STORE_IDEAS,       /* "r3-i12" */
-    STORE_CANDIDATES,  /* "r3-c17": source hash, idea, parent, tune parameters, state */
-    STORE_EVALUATIONS, /* "r3-c17": verdict, samples, metrics */
-    STORE_COMPLETIONS, /* request hash: request, answer, usage, cost */
-    STORE_SOURCES,     /* source hash: the text */
-    STORE_EVENTS,      /* "r3-000000042" */
-    STORE_FACTS,       /* "machine/roofline", "python/path": measured once and cached */
-    STORE_LESSONS,
-    STORE_TABLES
+enum store_table {                    /* key -> value */
+                   STORE_RUNS,        /* "r3" */
+                   STORE_IDEAS,       /* "r3-i12" */
+                   STORE_CANDIDATES,  /* "r3-c17": source hash, idea, parent, tune parameters, state
+                                       */
+                   STORE_EVALUATIONS, /* "r3-c17": verdict, samples, metrics */
+                   STORE_COMPLETIONS, /* request hash: request, answer, usage, cost */
+                   STORE_SOURCES,     /* source hash: the text */
+                   STORE_EVENTS,      /* "r3-000000042" */
+                   STORE_FACTS, /* "machine/roofline", "python/path": measured once and cached */
+                   STORE_LESSONS,
+                   STORE_TABLES
 };
 
 /* Creates the folder where `create`. ERR_BUSY where another process owns it (message has its pid),
- * ERR_CORRUPT with what to do, ERR_UNSUPPORTED for a newer schema. `read_only` needs no ownership. */
+ * ERR_CORRUPT with what to do, ERR_UNSUPPORTED for a newer schema. `read_only` needs no ownership.
+ */
 int store_open(const char *folder, bool create, bool read_only, struct store **store,
                struct err *err) MUST_USE;
 void store_close(struct store *store); /* NULL is fine */
 
-/* Copies the value out as text. ERR_NOT_FOUND where there is none. */
+/* Puts the value into the emptied buf as text. ERR_NOT_FOUND where there is none. */
 int store_get(struct store *store, enum store_table table, const char *key, struct buf *value,
               struct err *err) MUST_USE;
 bool store_has(struct store *store, enum store_table table, const char *key);
@@ -49,7 +51,8 @@ int store_scan(struct store *store, enum store_table table, const char *prefix, 
 int store_count(struct store *store, enum store_table table, const char *prefix, size_t *count,
                 struct err *err) MUST_USE;
 
-/* A batch copies what it is given. */
+/* A batch copies what it is given. A key over 511 bytes as stored (digit runs take up to 3 more
+ * than they have), an empty one, or a value over 64 MiB makes its commit fail with ERR_LIMIT. */
 struct store_batch; /* opaque */
 struct store_batch *store_batch_new(void);
 void store_batch_free(struct store_batch *batch);
@@ -65,6 +68,9 @@ int store_next_run(struct store *store, uint64_t *number, struct err *err) MUST_
 
 /* Compacted copy while a run goes on (another process may own the store). */
 int store_backup(const char *folder, const char *target, struct err *err) MUST_USE;
+
+/* Frees what dead readers hold on to, which else lets the file grow: the owner, every minute. */
+int store_check_readers(struct store *store, size_t *cleared, struct err *err) MUST_USE;
 
 /* $TWAGENT_STORE, else $XDG_STATE_HOME/twagent, else ~/.local/state/twagent. mem_free() it. */
 char *store_default_folder(void);

@@ -17,7 +17,9 @@ struct store_writer; /* opaque */
 struct store_writer *store_writer_new(struct loop *loop, struct store *store);
 void store_writer_free(struct store_writer *writer); /* asserts that nothing is queued */
 
-/* One write; zero-initialize; memory stays put until done. */
+/* One write; zero-initialize; memory stays put until done. After success `batch` is NULL. After a
+ * failure it is the owner's again: store_write_take(writer, write, owner, write->batch) tries
+ * again (ERR_FULL: when there is room), store_batch_free() gives up. */
 struct store_write {
     bool active, done;
     struct err err; /* ERR_NONE after success */

@@ -1,0 +1,241 @@
+#include "store/environment.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/internal.h"
+#include "store/open.h"
+#include "store/owner.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list registry;
+
+static struct environment *find(const struct stat *folder)
+{
+    if (registry.head.next == NULL)
+        list_init(&registry);
+    list_each (link, &registry) {
+        struct environment *environment = container_of(link, struct environment, link);
+        if (environment->device == folder->st_dev && environment->inode == folder->st_ino &&
+            environment->process == getpid())
+            return environment;
+    }
+    return NULL;
+}
+
+static void destroy(struct environment *environment)
+{
+    list_remove(&environment->link);
+    if (environment->lmdb != NULL)
+        mdb_env_close(environment->lmdb);
+    if (environment->owner_fd >= 0)
+        store_owner_release(environment->owner_fd);
+    pthread_rwlock_destroy(&environment->swap);
+    mem_free(environment->folder);
+    mem_free(environment);
+}
+
+static int not_there(const char *folder, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND,
+                   "there is no store at %s yet: `twagent run` makes one, and $TWAGENT_STORE names "
+                   "another folder",
+                   folder);
+}
+
+/* The data file is there, or *err says why not. An owner makes it where it may. */
+static int find_data(const char *folder, bool create, size_t map_bytes, struct err *err)
+{
+    char *path = file_join(folder, STORE_FILE);
+    struct stat status;
+    int result = stat(path, &status);
+    int saved = errno;
+    mem_free(path);
+    if (result == 0)
+        return 0;
+    if (saved != ENOENT)
+        return err_set_errno(err, ERR_ENVIRONMENT, saved, "cannot look into the store %s", folder);
+    if (store_mark_there(folder))
+        return environment_damaged(folder, "its data file is gone", err);
+    if (!create)
+        return not_there(folder, err);
+    return store_create_files(folder, map_bytes, err);
+}
+
+static int open_owned(struct environment *environment, bool create, struct err *err)
+{
+    if (store_owner_take(environment->folder, &environment->owner_fd, err) != 0 ||
+        find_data(environment->folder, create, environment->map_bytes, err) != 0)
+        return -1;
+    if (!store_mark_there(environment->folder) && store_mark(environment->folder, err) != 0)
+        return -1;
+    return environment_open(environment, err);
+}
+
+static int open_new(const char *folder, const struct stat *status, bool create, bool read_only,
+                    size_t map_bytes, struct environment **result, struct err *err)
+{
+    char *absolute = realpath(folder, NULL);
+    if (absolute == NULL)
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot find the store %s", folder);
+    struct environment *environment = MEM_NEW(struct environment);
+    *environment = (struct environment){.device = status->st_dev,
+                                        .inode = status->st_ino,
+                                        .process = getpid(),
+                                        .folder = mem_strdup(absolute),
+                                        .map_bytes = map_bytes,
+                                        .read_only = read_only,
+                                        .references = 1,
+                                        .owner_fd = -1};
+    free(absolute);
+    pthread_rwlock_init(&environment->swap, NULL);
+    list_append(&registry, &environment->link);
+    int opened = -1;
+    if (!read_only)
+        opened = open_owned(environment, create, err);
+    else if (find_data(environment->folder, false, map_bytes, err) == 0)
+        opened = environment_open(environment, err);
+    if (opened != 0) {
+        destroy(environment);
+        return -1;
+    }
+    *result = environment;
+    return 0;
+}
+
+/* A second use in this process: readers share what is open, an owner must be the first one. */
+static int share(struct environment *environment, bool read_only, struct err *err)
+{
+    if (!read_only && (environment->owner_fd >= 0 || environment->read_only))
+        return err_set(err, ERR_BUSY, "process %ld (this one) has the store %s open already",
+                       (long)getpid(), environment->folder);
+    if (!read_only && store_owner_take(environment->folder, &environment->owner_fd, err) != 0)
+        return -1;
+    environment->references++;
+    return 0;
+}
+
+static int acquire(const char *folder, bool create, bool read_only, size_t map_bytes,
+                   struct environment **result, struct err *err)
+{
+    struct stat status;
+    if (stat(folder, &status) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            return not_there(folder, err);
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot look into the store %s", folder);
+    }
+    if (!S_ISDIR(status.st_mode))
+        return err_set(err, ERR_USAGE, "the store %s is not a folder", folder);
+    struct environment *environment = find(&status);
+    if (environment == NULL)
+        return open_new(folder, &status, create, read_only, map_bytes, result, err);
+    *result = environment;
+    return share(environment, read_only, err);
+}
+
+int environment_acquire(const char *folder, bool create, bool read_only, size_t map_bytes,
+                        struct environment **environment, struct err *err)
+{
+    if (create && !read_only && file_make_dirs(folder, err) != 0)
+        return err_wrap(err, "cannot make the store");
+    pthread_mutex_lock(&registry_lock);
+    int result = acquire(folder, create, read_only, map_bytes, environment, err);
+    pthread_mutex_unlock(&registry_lock);
+    return result;
+}
+
+void environment_release(struct environment *environment, bool owner)
+{
+    pthread_mutex_lock(&registry_lock);
+    assert(environment->references > 0);
+    if (--environment->references == 0) {
+        destroy(environment);
+    } else if (owner) {
+        store_owner_release(environment->owner_fd);
+        environment->owner_fd = -1;
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+/* Replaces the LMDB environment, unless somebody reads at this moment: then the next call does. */
+static void reopen(struct environment *environment)
+{
+    if (pthread_rwlock_trywrlock(&environment->swap) != 0)
+        return;
+    if (environment->lmdb != NULL)
+        mdb_env_close(environment->lmdb);
+    environment->lmdb = NULL;
+    struct err err;
+    if (environment_open(environment, &err) != 0)
+        log_event(LOG_ERROR, "store.reopen", "", "%s", err.message);
+    else
+        log_event(LOG_WARN, "store.reopen", "", "opened the store again after a failed write");
+    pthread_rwlock_unlock(&environment->swap);
+}
+
+static int probe(struct environment *environment)
+{
+    pthread_rwlock_rdlock(&environment->swap);
+    MDB_txn *txn = NULL;
+    int code = environment->lmdb == NULL ? MDB_PANIC
+                                         : mdb_txn_begin(environment->lmdb, NULL, MDB_RDONLY, &txn);
+    if (code == 0)
+        mdb_txn_abort(txn);
+    pthread_rwlock_unlock(&environment->swap);
+    return code;
+}
+
+void environment_heal(struct environment *environment, int code)
+{
+    if (code == MDB_PANIC || probe(environment) == MDB_PANIC)
+        reopen(environment);
+}
+
+int environment_enter(struct environment *environment, struct err *err)
+{
+    assert(environment->process == getpid());
+    for (int tries = 0; tries < 2; tries++) {
+        pthread_rwlock_rdlock(&environment->swap);
+        if (environment->lmdb != NULL)
+            return 0;
+        pthread_rwlock_unlock(&environment->swap);
+        reopen(environment);
+    }
+    return environment_error(environment, MDB_PANIC, err);
+}
+
+void environment_leave(struct environment *environment)
+{
+    pthread_rwlock_unlock(&environment->swap);
+}
+
+int environment_read(struct environment *environment, MDB_txn **txn, struct err *err)
+{
+    int code = 0;
+    for (int tries = 0; tries < 2; tries++) {
+        if (environment_enter(environment, err) != 0)
+            return -1;
+        code = mdb_txn_begin(environment->lmdb, NULL, MDB_RDONLY, txn);
+        if (code == MDB_READERS_FULL && mdb_reader_check(environment->lmdb, NULL) == 0)
+            code = mdb_txn_begin(environment->lmdb, NULL, MDB_RDONLY, txn);
+        if (code == 0)
+            return 0;
+        environment_leave(environment);
+        if (code != MDB_PANIC)
+            break;
+        environment_heal(environment, code);
+    }
+    return environment_error(environment, code, err);
+}
+
+void environment_read_end(struct environment *environment, MDB_txn *txn)
+{
+    mdb_txn_abort(txn);
+    environment_leave(environment);
+}

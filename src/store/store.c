@@ -1,0 +1,69 @@
+#include "store/store.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/internal.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int store_open_sized(const char *folder, bool create, bool read_only, size_t map_bytes,
+                     struct store **store, struct err *err)
+{
+    struct environment *environment;
+    if (environment_acquire(folder, create, read_only, map_bytes, &environment, err) != 0)
+        return -1;
+    *store = MEM_NEW(struct store);
+    **store = (struct store){.environment = environment, .owner = !read_only};
+    return 0;
+}
+
+int store_open(const char *folder, bool create, bool read_only, struct store **store,
+               struct err *err)
+{
+    return store_open_sized(folder, create, read_only, STORE_MAP_BYTES, store, err);
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL)
+        return;
+    environment_release(store->environment, store->owner);
+    mem_free(store);
+}
+
+int store_check_readers(struct store *store, size_t *cleared, struct err *err)
+{
+    int dead = 0;
+    if (environment_enter(store->environment, err) != 0)
+        return -1;
+    int code = mdb_reader_check(store->environment->lmdb, &dead);
+    environment_leave(store->environment);
+    if (code != 0)
+        return environment_error(store->environment, code, err);
+    *cleared = dead > 0 ? (size_t)dead : 0;
+    return 0;
+}
+
+static const char *absolute_from(const char *variable)
+{
+    const char *path = getenv(variable);
+    return path != NULL && path[0] == '/' ? path : NULL; /* XDG: a relative path is ignored */
+}
+
+char *store_default_folder(void)
+{
+    const char *named = getenv("TWAGENT_STORE");
+    if (named != NULL && named[0] != '\0')
+        return mem_strdup(named);
+    const char *state = absolute_from("XDG_STATE_HOME");
+    if (state != NULL)
+        return file_join(state, "twagent");
+    const char *home = absolute_from("HOME");
+    if (home == NULL) {
+        const struct passwd *user = getpwuid(getuid());
+        home = user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : "/";
+    }
+    return file_join(home, ".local/state/twagent");
+}
