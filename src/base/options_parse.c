@@ -56,7 +56,10 @@ static bool parse_with_unit(const char *text, const struct unit *units, int64_t 
     int64_t part = 0;
     if (fraction_digits > 0)
         part = llround(strtod(text + whole_digits, NULL) * (double)unit->factor);
-    return !__builtin_add_overflow(whole, part, number);
+    if (__builtin_add_overflow(whole, part, &whole))
+        return false;
+    *number = whole;
+    return true;
 }
 
 int options_parse_duration(const char *text, int64_t *ms, struct err *err)

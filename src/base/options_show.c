@@ -179,8 +179,8 @@ void options_show(const struct option_table *table, const void *target,
 {
     static const char *const names[] = {"default", "file", "environment", "command line"};
     struct buf line, value;
-    buf_init(&line, 8192);
-    buf_init(&value, 4096);
+    buf_init(&line, 1 << 20);
+    buf_init(&value, 1 << 17); /* no argument of execve() is longer */
     for (size_t i = 0; i < table->count; i++) {
         const struct option *option = &table->options[i];
         if (!(option->commands & mask))
