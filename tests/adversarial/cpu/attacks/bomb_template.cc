@@ -1,0 +1,9 @@
+/* templates without end */
+template <int N, class... T> struct bomb : bomb<N + 1, T..., T..., int> {
+};
+static bomb<0> boom;
+
+extern "C" void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
+{
+    (void)A, (void)B, (void)C, (void)M, (void)N, (void)K;
+}

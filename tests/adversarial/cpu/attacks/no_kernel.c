@@ -1,0 +1,2 @@
+/* no function of the name that is called */
+int nothing;

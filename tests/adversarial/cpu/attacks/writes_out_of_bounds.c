@@ -1,0 +1,18 @@
+/* writes one element past the output */
+static void honest(const float *A, const float *B, float *C, int64_t from, int64_t to, int64_t N,
+                   int64_t K)
+{
+    for (int64_t i = from; i < to; i++) {
+        for (int64_t j = 0; j < N; j++)
+            C[i * N + j] = 0;
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t j = 0; j < N; j++)
+                C[i * N + j] += A[i * K + k] * B[k * N + j];
+    }
+}
+
+void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
+{
+    honest(A, B, C, 0, M, N, K);
+    C[M * N] = 1;
+}
