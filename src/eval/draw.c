@@ -1,0 +1,386 @@
+/* Numbers come in blocks of BLOCK elements. A block's words are hashes of the element's index under
+ * two keys, which follow from the seed and the block: no state is carried from one element to the
+ * next, so that the loops vectorize, and a tensor's first elements do not depend on its size. The
+ * hash is C. Wellons' `lowbias32`; normals are Box and Muller's, with logarithm, sine and square
+ * root as short polynomials, since libm's are calls: the numbers must look normal, not be exact. */
+#include "eval/draw.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 1024, HALF_BLOCK = BLOCK / 2 };
+
+static const char *const names[DISTRIBUTIONS] = {
+    [DRAW_UNIFORM] = "uniform",   [DRAW_NORMAL] = "normal",   [DRAW_HEAVY] = "heavy",
+    [DRAW_SPARSE] = "sparse",     [DRAW_ZEROS] = "zeros",     [DRAW_ONES] = "ones",
+    [DRAW_EXTREMES] = "extremes", [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
+    [DRAW_SORTED] = "sorted",     [DRAW_TINY] = "tiny",
+};
+
+const char *distribution_name(enum distribution distribution)
+{
+    assert((unsigned)distribution < DISTRIBUTIONS);
+    return names[distribution];
+}
+
+/* splitmix64's finalizer */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static void fill_words(uint64_t seed, uint64_t block, uint64_t stream, uint32_t *restrict words)
+{
+    uint64_t key = mix(mix(seed ^ mix(stream)) + block);
+    uint32_t before = (uint32_t)key, within = (uint32_t)(key >> 32);
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        uint32_t x = (i * 0x9e3779b9u) ^ before;
+        x ^= x >> 16;
+        x *= 0x21f0aaadu;
+        x ^= (x >> 15) ^ within;
+        x *= 0x735a2d97u;
+        words[i] = x ^ (x >> 15);
+    }
+}
+
+static uint32_t bits_of(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+static float from_bits(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* By bits: gcc does not vectorize a loop that compares floats. */
+static inline float magnitude_of(float x)
+{
+    return from_bits(bits_of(x) & 0x7fffffffu);
+}
+
+/* 1/sqrt(x) for a normal x > 0, to about 2e-7 of it: Newton's steps from the well-known guess. */
+static inline float inverse_root(float x)
+{
+    float y = from_bits(0x5f375a86u - (bits_of(x) >> 1));
+    y = y * (1.5f - 0.5f * x * y * y);
+    y = y * (1.5f - 0.5f * x * y * y);
+    return y * (1.5f - 0.5f * x * y * y);
+}
+
+/* -ln(x) for x in (0, 1], always positive. */
+static inline float minus_log(float x)
+{
+    uint32_t bits = bits_of(x);
+    float exponent = (float)((int32_t)(bits >> 23) - 127);
+    float m = from_bits((bits & 0x007fffffu) | 0x3f800000u) - 1.0f;
+    float p = -0.0064535442f;
+    p = p * m + 0.0360884937f;
+    p = p * m - 0.0953293897f;
+    p = p * m + 0.1676540711f;
+    p = p * m - 0.2407338084f;
+    p = p * m + 0.3317990258f;
+    p = p * m - 0.4998741238f;
+    p = p * m + 0.9999964239f;
+    return magnitude_of(exponent * 0.693147181f + p * m) + 1e-12f;
+}
+
+/* sin(2 pi turn) for a turn as a fraction of 2^32. */
+static inline float sine(uint32_t turn)
+{
+    /* Fold into a quarter turn to either side of zero, where the polynomial holds. */
+    int32_t from_quarter = (int32_t)(turn - 0x40000000u);
+    float distance = magnitude_of((float)from_quarter * 0x1p-32f);
+    float x = (0.25f - distance) * 6.28318531f;
+    float square = x * x;
+    return x * (1.0f + square * (-0.16666667f +
+                                 square * (0.0083333310f +
+                                           square * (-0.00019840874f + square * 2.7525562e-6f))));
+}
+
+static float positive_unit(uint32_t word) /* (0, 1] */
+{
+    return ((float)(int32_t)(word >> 8) + 1.0f) * 0x1p-24f;
+}
+
+static float signed_unit(uint32_t word) /* [-1, 1) */
+{
+    return (float)((int32_t)word >> 7) * 0x1p-24f;
+}
+
+static void fill_normal(const uint32_t *restrict words, float *restrict z)
+{
+    for (int i = 0; i < HALF_BLOCK; i++) {
+        float t = 2.0f * minus_log(positive_unit(words[i]));
+        float radius = t * inverse_root(t);
+        uint32_t turn = words[i + HALF_BLOCK];
+        z[i] = radius * sine(turn);
+        z[i + HALF_BLOCK] = radius * sine(turn + 0x40000000u);
+    }
+}
+
+struct drawing {
+    enum distribution distribution;
+    uint64_t seed;
+    enum dtype dtype;
+    size_t row;
+    bool bounded;
+    double low, high;
+    double center, scale; /* a number is center + scale * z, folded into the bounds */
+    bool folds;
+};
+
+static float tiny_of(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT16 ? 1e-4f : dtype == DTYPE_INT32 ? 1.0f : 1e-20f;
+}
+
+/* Numbers of the edge cases; `first` is the block's first index. */
+static void fill_edge(const struct drawing *drawing, uint64_t first, const uint32_t *words,
+                      float *z)
+{
+    float tiny = tiny_of(drawing->dtype);
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        float unit = signed_unit(words[i]), size = magnitude_of(unit);
+        switch (drawing->distribution) {
+        case DRAW_ONES:
+            z[i] = 1.0f;
+            break;
+        case DRAW_EXTREMES:
+            z[i] = (unit < 0.0f ? -1.0f : 1.0f) * (100.0f + 9900.0f * size * size);
+            break;
+        case DRAW_ALTERNATING:
+            z[i] = ((first + i) % 2 == 0 ? 1.0f : -1.0f) * (1.0f + size);
+            break;
+        case DRAW_SORTED:
+            z[i] = (float)(((double)((first + i) % drawing->row) + (double)size) /
+                               (double)drawing->row * 6.0 -
+                           3.0);
+            break;
+        case DRAW_TINY:
+            z[i] *= tiny;
+            break;
+        case DRAW_ONE_HOT: {
+            uint64_t row = (first + i) / drawing->row;
+            uint64_t column = mix(drawing->seed ^ mix(row)) % drawing->row;
+            z[i] = row * drawing->row + column == first + i ? 1.0f : 0.0f;
+            break;
+        }
+        default:
+            z[i] = 0.0f;
+            break;
+        }
+    }
+}
+
+static void fill_block(const struct drawing *drawing, uint64_t block, float *restrict z)
+{
+    uint32_t words[BLOCK];
+    if (drawing->distribution != DRAW_ZEROS && drawing->distribution != DRAW_ONES)
+        fill_words(drawing->seed, block, 0, words);
+    switch (drawing->distribution) {
+    case DRAW_UNIFORM:
+        for (int i = 0; i < BLOCK; i++)
+            z[i] = signed_unit(words[i]);
+        return;
+    case DRAW_NORMAL:
+        fill_normal(words, z);
+        return;
+    case DRAW_HEAVY: /* the inverse of Student's distribution for 2 degrees, in closed form */
+        for (int i = 0; i < BLOCK; i++) {
+            float a = signed_unit(words[i]);
+            z[i] = a * 1.41421356f * inverse_root(1.0000001f - a * a);
+        }
+        return;
+    case DRAW_SPARSE:
+        fill_normal(words, z);
+        fill_words(drawing->seed, block, 1, words);
+        for (int i = 0; i < BLOCK; i++)
+            z[i] = from_bits(bits_of(z[i]) & (0u - (words[i] < UINT32_MAX / 10)));
+        return;
+    case DRAW_ZEROS:
+        memset(z, 0, BLOCK * sizeof *z);
+        return;
+    case DRAW_TINY:
+        fill_normal(words, z);
+        break;
+    default:
+        break;
+    }
+    fill_edge(drawing, block * BLOCK, words, z);
+}
+
+static double clamp(double number, double low, double high)
+{
+    return number < low ? low : number > high ? high : number;
+}
+
+/* How wide a distribution is drawn and around what, so that it fits in the bounds: a range of
+ * [0, 1] gives uniform numbers over all of it, one of [0, 1e6] gives |normal| ones. */
+static void plan(struct drawing *drawing)
+{
+    double span = drawing->high - drawing->low, reach = 0.0;
+    bool integer = !dtype_is_float(drawing->dtype);
+    drawing->folds = true;
+    drawing->scale = 1.0;
+    drawing->center = 0.0;
+    switch (drawing->distribution) {
+    case DRAW_UNIFORM:
+        drawing->scale = integer || span < 2.0 ? span / 2.0 : 1.0;
+        reach = drawing->scale;
+        break;
+    case DRAW_SORTED:
+        drawing->scale = integer || span < 6.0 ? span / 6.0 : 1.0;
+        reach = drawing->scale * 3.0;
+        break;
+    case DRAW_NORMAL:
+    case DRAW_SPARSE:
+    case DRAW_HEAVY:
+        drawing->scale = integer || span < 6.0 ? span / 6.0 : 1.0;
+        break;
+    case DRAW_ALTERNATING:
+        drawing->scale = integer || span < 4.0 ? span / 4.0 : 1.0;
+        break;
+    case DRAW_ZEROS:
+    case DRAW_ONES:
+    case DRAW_ONE_HOT:
+        drawing->folds = false;
+        return;
+    default: /* extremes and tiny numbers keep their size */
+        break;
+    }
+    drawing->center = clamp(0.0, drawing->low + reach, drawing->high - reach);
+}
+
+/* Mirrors at the bound that was passed, so that numbers do not heap up there. */
+static double place(const struct drawing *drawing, double z)
+{
+    double number = drawing->center + drawing->scale * z;
+    if (drawing->folds && number < drawing->low)
+        number = 2.0 * drawing->low - number;
+    else if (drawing->folds && number > drawing->high)
+        number = 2.0 * drawing->high - number;
+    return clamp(number, drawing->low, drawing->high);
+}
+
+/* Numbers of float64 must not be numbers of float32 too, or else computing in float32 would look
+ * exact: up to 2^-24 of each is taken off. */
+static void write_double(const struct drawing *drawing, uint64_t block, const float *z,
+                         size_t count, double *out)
+{
+    uint32_t words[BLOCK];
+    bool whole = drawing->distribution == DRAW_ONES || drawing->distribution == DRAW_ONE_HOT ||
+                 drawing->distribution == DRAW_ZEROS;
+    if (!whole)
+        fill_words(drawing->seed, block, 2, words);
+    for (size_t i = 0; i < count; i++) {
+        double number = (double)z[i];
+        if (!whole)
+            number *= 1.0 - (double)words[i] * 0x1p-56;
+        out[i] = drawing->bounded ? place(drawing, number) : number;
+    }
+}
+
+static void write_block(const struct drawing *drawing, uint64_t block, const float *z, size_t count,
+                        void *array)
+{
+    size_t first = block * BLOCK;
+    if (drawing->dtype == DTYPE_FLOAT64) {
+        write_double(drawing, block, z, count, (double *)array + first);
+    } else if (!drawing->bounded && drawing->dtype == DTYPE_FLOAT32) {
+        memcpy((float *)array + first, z, count * sizeof *z);
+    } else if (drawing->dtype == DTYPE_FLOAT32) {
+        float *out = (float *)array + first;
+        for (size_t i = 0; i < count; i++)
+            out[i] = (float)place(drawing, (double)z[i]);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            dtype_store(drawing->dtype, array, first + i,
+                        drawing->bounded ? place(drawing, (double)z[i]) : (double)z[i]);
+    }
+}
+
+void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
+               size_t row, double low, double high, void *out)
+{
+    struct drawing drawing = {
+        .distribution = distribution,
+        .seed = seed,
+        .dtype = dtype,
+        .row = row > 0 ? row : 1,
+        .bounded = low <= high,
+        .low = low,
+        .high = high,
+    };
+    float z[BLOCK];
+    assert((unsigned)distribution < DISTRIBUTIONS);
+    if (!dtype_is_float(dtype)) {
+        drawing.low = drawing.bounded ? ceil(low) : -100.0;
+        drawing.high = drawing.bounded ? floor(high) : 100.0;
+        drawing.bounded = true;
+    } else if (dtype == DTYPE_FLOAT32 && drawing.bounded) { /* rounding must not lead outside */
+        float inside_low = (float)low, inside_high = (float)high;
+        drawing.low =
+            (double)((double)inside_low < low ? nextafterf(inside_low, INFINITY) : inside_low);
+        drawing.high =
+            (double)((double)inside_high > high ? nextafterf(inside_high, -INFINITY) : inside_high);
+    }
+    if (drawing.low > drawing.high)
+        drawing.high = drawing.low;
+    if (drawing.bounded)
+        plan(&drawing);
+    for (uint64_t block = 0; block * BLOCK < count; block++) {
+        size_t left = count - block * BLOCK;
+        fill_block(&drawing, block, z);
+        write_block(&drawing, block, z, left < BLOCK ? left : BLOCK, out);
+    }
+}
+
+/* Bits that make a NaN of any bits, and those that may be random, for each 32 of an element's. */
+static void nan_masks(enum dtype dtype, uint32_t *set, uint32_t *random)
+{
+    switch (dtype) {
+    case DTYPE_FLOAT32:
+        *set = 0x7fc00000u;
+        *random = 0x803fffffu;
+        return;
+    case DTYPE_FLOAT16:
+        *set = 0x7e007e00u;
+        *random = 0x81ff81ffu;
+        return;
+    case DTYPE_BFLOAT16:
+        *set = 0x7fc07fc0u;
+        *random = 0x803f803fu;
+        return;
+    default:
+        *set = 0;
+        *random = UINT32_MAX;
+        return;
+    }
+}
+
+void draw_poison(uint64_t seed, enum dtype dtype, size_t count, void *out)
+{
+    uint32_t words[BLOCK], set, random;
+    size_t bytes = count * dtype_bytes(dtype), done = 0;
+    nan_masks(dtype, &set, &random);
+    for (uint64_t block = 0; done < bytes; block++) {
+        size_t piece = bytes - done < sizeof words ? bytes - done : sizeof words;
+        fill_words(seed, block, 3, words);
+        for (int i = 0; i < BLOCK; i++)
+            words[i] = set | (words[i] & random);
+        if (dtype == DTYPE_FLOAT64) /* the upper half of each double, little-endian */
+            for (int i = 1; i < BLOCK; i += 2)
+                words[i] = 0x7ff80000u | (words[i] & 0x8007ffffu);
+        memcpy((unsigned char *)out + done, words, piece);
+        done += piece;
+    }
+}
