@@ -46,6 +46,17 @@ void store_record_write(unsigned char *record, unsigned table, const struct stor
     record[sizeof header + length] = '\0';
 }
 
+void store_record_stamp(unsigned char *record, unsigned table, const struct store_key *key,
+                        unsigned schema)
+{
+    struct header header;
+    uint64_t seed = seed_of(table, key->bytes, key->length);
+    memcpy(&header, record, sizeof header);
+    header.schema = (uint16_t)schema;
+    header.own_checksum = hash_checksum(&header, offsetof(struct header, own_checksum), seed);
+    memcpy(record, &header, sizeof header);
+}
+
 static bool read_header(const void *head, size_t size, unsigned table, uint64_t seed,
                         struct header *header)
 {

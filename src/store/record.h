@@ -27,6 +27,10 @@ size_t store_record_size(size_t length); /* header, value, NUL */
 void store_record_write(unsigned char *record, unsigned table, const struct store_key *key,
                         const void *value, size_t length);
 
+/* Puts another schema number into a record: for migrations, and for tests of other versions. */
+void store_record_stamp(unsigned char *record, unsigned table, const struct store_key *key,
+                        unsigned schema);
+
 /* Checks the header alone: its first STORE_RECORD_HEADER bytes in `head`, the record's whole size
  * beside it. Sets *schema (of whatever version wrote it) where the rest holds. */
 bool store_record_head(const void *head, size_t size, unsigned table, const void *key,

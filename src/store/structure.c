@@ -12,6 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+    SETTLE_MAX = 20,    /* tries to read two meta pages that fit together */
+    TAIL_MAX = 1 << 20, /* pages at the end that were taken and given back unwritten */
+};
+
 int structure_read(const struct walk *walk, uint64_t offset, void *bytes, size_t length)
 {
     for (size_t done = 0; done < length;) {
@@ -104,40 +109,48 @@ static bool neighbours(const struct page_meta metas[META_PAGES])
     return a % 2 == 0 && b % 2 == 1 && (a + 1 == b || b + 1 == a);
 }
 
-static enum structure_result read_metas(struct walk *walk, struct page_meta metas[META_PAGES])
+static int read_both(struct walk *walk, struct page_meta metas[META_PAGES])
 {
     struct stat status;
-    if (fstat(walk->fd, &status) != 0) {
-        (void)err_set_errno(walk->err, ERR_IO, errno, "cannot look at the data file");
-        return STRUCTURE_DAMAGED;
-    }
+    if (fstat(walk->fd, &status) != 0)
+        return err_set_errno(walk->err, ERR_IO, errno, "cannot look at the data file");
     for (uint64_t i = 0; i < META_PAGES; i++)
         if (read_meta(walk, i, &metas[i]) != 0)
-            return STRUCTURE_DAMAGED;
+            return -1;
     walk->file_pages = (uint64_t)status.st_size / walk->page_size;
-    if (metas[1].free.pad == metas[0].free.pad && neighbours(metas))
-        return STRUCTURE_WHOLE;
-    (void)err_set(walk->err, ERR_CORRUPT, "the two meta pages do not fit together");
-    return STRUCTURE_DAMAGED;
+    return 0;
 }
 
-/* A reader may meet a meta page that is half written: only damage that stays is damage. */
-static enum structure_result read_settled_metas(struct walk *walk, struct page_meta metas[2])
+/* Both meta pages as they were at one moment. Another process may write one while they are read:
+ * they are taken when they have twice been the same and fit together, and what does not come to
+ * that is damaged. */
+static int read_metas(struct walk *walk, struct page_meta metas[META_PAGES])
 {
-    for (int tries = 0;; tries++) {
-        if (read_metas(walk, metas) == STRUCTURE_WHOLE)
-            return STRUCTURE_WHOLE;
-        if (tries == 20)
-            return STRUCTURE_DAMAGED;
-        usleep(500);
+    for (int tries = 0; tries < SETTLE_MAX; tries++) {
+        struct page_meta again[META_PAGES];
+        if (read_both(walk, again) != 0 || read_both(walk, metas) != 0)
+            return -1;
+        if (memcmp(again, metas, sizeof again) == 0 && metas[0].free.pad == metas[1].free.pad &&
+            neighbours(metas))
+            break;
+        if (tries + 1 == SETTLE_MAX)
+            return err_set(walk->err, ERR_CORRUPT, "the two meta pages do not fit together");
+        usleep(200);
     }
+    /* A flipped size would ask LMDB for terabytes; pages past the end of the file are few. */
+    for (int i = 0; i < META_PAGES; i++)
+        if (metas[i].last_page >= walk->file_pages + TAIL_MAX)
+            return err_set(walk->err, ERR_CORRUPT, "the data file is cut short: %llu pages of %llu",
+                           (unsigned long long)walk->file_pages,
+                           (unsigned long long)metas[i].last_page + 1);
+    return 0;
 }
 
 enum structure_result structure_check_metas(int fd, struct err *err)
 {
     struct walk walk = {.fd = fd, .err = err};
     struct page_meta metas[META_PAGES];
-    return read_settled_metas(&walk, metas);
+    return read_metas(&walk, metas) == 0 ? STRUCTURE_WHOLE : STRUCTURE_DAMAGED;
 }
 
 static int check_trees(struct walk *walk, const struct page_meta *meta)
@@ -155,7 +168,7 @@ enum structure_result structure_check(int fd, uint64_t transaction, struct struc
     memset(structure, 0, sizeof *structure);
     struct walk walk = {.fd = fd, .err = err, .structure = structure};
     struct page_meta metas[META_PAGES];
-    if (read_settled_metas(&walk, metas) != STRUCTURE_WHOLE)
+    if (read_metas(&walk, metas) != 0)
         return STRUCTURE_DAMAGED;
     const struct page_meta *meta = &metas[metas[1].transaction > metas[0].transaction];
     /* The pages of an older snapshot are still there, but its meta page is the next to be
@@ -165,12 +178,6 @@ enum structure_result structure_check(int fd, uint64_t transaction, struct struc
     walk.pages = meta->last_page + 1;
     walk.transaction = structure->transaction = meta->transaction;
     structure->pages = walk.pages;
-    /* A flipped size could ask for gigabytes of bitmap; pages past the end of the file are few. */
-    if (walk.pages > walk.file_pages && walk.pages - walk.file_pages > 1u << 20) {
-        (void)err_set(err, ERR_CORRUPT, "the data file is cut short: %llu pages of %llu",
-                      (unsigned long long)walk.file_pages, (unsigned long long)walk.pages);
-        return STRUCTURE_DAMAGED;
-    }
     walk.claimed = mem_alloc((size_t)walk.pages / 8 + 1);
     int result = check_trees(&walk, meta);
     mem_free(walk.claimed);
