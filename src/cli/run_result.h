@@ -1,0 +1,17 @@
+/* cli/run_result: what a finished run prints and leaves: result, report, kernel file, exit code. */
+#ifndef CLI_RUN_RESULT_H
+#define CLI_RUN_RESULT_H
+
+#include "agents/search.h"
+#include "cli/settings.h"
+#include "store/store.h"
+
+#include <stdio.h>
+
+/* `folder` is the store's. Writes the report there (or to --report) and prints the result, as text
+ * or as one JSON object. Returns the process' exit code: 0 where a win was verified, 4 where a
+ * budget or a person stopped the run before one was, 1 otherwise. */
+int run_result(const struct settings *settings, struct store *store, const struct search *search,
+               const char *folder, FILE *out);
+
+#endif
