@@ -138,6 +138,10 @@ static void add_real(struct buf *out, double number)
         buf_add_text(out, "null");
         return;
     }
+    if (number == 0.0 && signbit(number)) { /* "-0" is an integer to many readers, and loses it */
+        buf_add_text(out, "-0.0");
+        return;
+    }
     char text[40];
     /* 15 digits always survive the way through a double, except among the subnormal ones. */
     int digits = number != 0.0 && fabs(number) < DBL_MIN ? 1 : 15;

@@ -154,7 +154,7 @@ static void reals_are_short_and_exact(void **state)
         const char *text;
     } cases[] = {
         {0.0, "0"},
-        {-0.0, "-0"},
+        {-0.0, "-0.0"},
         {1.0, "1"},
         {0.1, "0.1"},
         {1.0 / 3, "0.3333333333333333"},
