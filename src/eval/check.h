@@ -1,38 +1,55 @@
 /* eval/check: is an output right? The tolerance is derived from the error of an honest computation
- * in the spec's precision against float64 on the same inputs (docs/evaluation.md gives the formula).
- * Any thread; pure. */
+ * in the spec's precision against float64 on the same inputs (docs/evaluation.md gives the
+ * formula). Any thread; pure. */
 #ifndef EVAL_CHECK_H
 #define EVAL_CHECK_H
 
 #include "base/buf.h"
 #include "eval/problem.h"
 
-/* Element i passes if |got - exact| <= element * scale(i), with scale(i) = max(|exact_i|, rms of its
- * last-axis row [, rms of the tensor if normwise]); the output passes if also
- * ||got - exact|| <= norm * ||exact||. Integers: equality. Fixed tolerances: |d| <= atol + rtol*|e|. */
+/* With e the exact value, g the honest one (the reference in the spec's precision), l the lower
+ * one: S_i = max(|e_i|, rms of its last-axis row, short rows joined up to SCALE_LEAST elements
+ *             [, rms of the tensor if normwise]); the tensor's rms where all of these are 0
+ *   u = max |g_i - e_i| / S_i;  b = max(u, eps * sqrt(reduction) / 2, eps);  element = 8 b
+ *   U = |g - e| / |e| (L2);     B = max(U, eps * sqrt(reduction) / 4, eps / 2);  norm = 8 B
+ * and where the lower precision is seen (its u or U is at least 4 times b or B), at most half of
+ * its error. eps is the storage dtype's, or that of `precision` where the spec allows a lower one;
+ * the sqrt terms use float32's for the 16-bit dtypes, which are only stored.
+ * Element i passes if |got - e_i| <= element * S_i + floor; the output if also
+ * |got - e| <= norm * |e| + floor * sqrt(count). Fixed: |d| <= atol + rtol * |e|. Integers:
+ * equality. Where e is NaN or infinite, got must be the same; where e overflows the dtype,
+ * infinite. */
+enum { SCALE_LEAST = 16 };
+
 struct bound {
     double element, norm; /* ratios */
+    double floor;         /* absolute: what flushing subnormals may cost behind one element */
+    double zero;          /* absolute, and only where the whole of e is 0: nothing has a scale */
+    size_t unsound;       /* elements where g is not finite though e is in range: the draw asks too
+                             much of the spec's own precision; check against another */
     bool fixed;
     double rtol, atol;
     bool exact_equality;
     bool normwise;
 };
 
-/* exact: [count] float64 result; honest: [count] of the tensor's dtype, the reference computed in
- * the spec's precision; lower: [count] the same from inputs rounded to the next lower precision, or
- * NULL: the bound stays below half of its error. reduction: longest sum behind one element. */
+/* exact: [count] float64 result; honest: [count] of the tensor's dtype; lower: [count] the same
+ * from inputs rounded to the next lower precision, or NULL. row: last axis' length. reduction:
+ * longest sum behind one element. */
 void bound_derive(const struct problem *problem, const struct tensor_spec *output, size_t count,
                   size_t row, size_t reduction, const double *exact, const void *honest,
                   const void *lower, struct bound *bound);
 
 struct mismatch {
     bool passed;
-    size_t bad_count, worst;     /* elements; flat index */
+    size_t bad_count, worst;                    /* elements; flat index */
     double worst_got, worst_exact, worst_ratio; /* error over allowed error */
-    double norm_ratio;           /* relative L2 over allowed */
-    double max_relative;         /* largest |d| / scale */
-    const char *pattern; /* "all zero", "stale", "NaN", "boundary only", "shifted", "transposed",
-                            "low precision", "overflow", "scattered", "" when passed */
+    double norm_ratio;                          /* relative L2 over allowed */
+    double max_relative;                        /* largest |d| / scale */
+    const char
+        *pattern; /* "not written", "not written at the boundary", "NaN", "all zero",
+                     "overflow", "transposed", "shifted", "off by a constant factor",
+                     "boundary only", "low precision", "scattered", "everywhere"; "" passed */
 };
 void check_output(const struct tensor_spec *output, const int64_t *extents, size_t count,
                   const struct bound *bound, const double *exact, const void *got,

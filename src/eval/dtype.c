@@ -151,7 +151,7 @@ double dtype_load(enum dtype dtype, const void *array, size_t index)
     case DTYPES:
         break;
     }
-    assert(!"a dtype");
+    assert(false);
     return NAN;
 }
 
@@ -176,7 +176,7 @@ void dtype_store(enum dtype dtype, void *array, size_t index, double number)
     case DTYPES:
         break;
     }
-    assert(!"a dtype");
+    assert(false);
 }
 
 void dtype_to_double(enum dtype dtype, const void *array, size_t count, double *out)

@@ -1,5 +1,6 @@
 /* eval/stats: medians, bootstrap intervals and the rule that says what a win is.
- * Any thread; pure; the bootstrap is seeded, so the same samples give the same interval. */
+ * Any thread; pure; nothing is drawn: the bootstrap is summed exactly, so that the same samples
+ * give the same interval. */
 #ifndef EVAL_STATS_H
 #define EVAL_STATS_H
 

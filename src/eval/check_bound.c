@@ -1,0 +1,135 @@
+/* What error an honest computation may make: check.h has the formula. */
+#include "eval/check_scale.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    SAFETY = 8, /* allowed over expected error */
+    SEEN = 4,   /* a lower precision's error over the honest one's, from which on it is seen */
+    FEW_ELEMENTS = 16,
+    FLOOR_SHARE = 64 /* of the lower precision's error, where there are too few elements */
+};
+
+struct errors {
+    double largest;  /* of |d| / S */
+    double relative; /* L2 of d over L2 of exact */
+    double rms;      /* of d */
+    double unscaled; /* largest |d| where all of exact is 0 */
+    size_t unsound;
+};
+
+/* Of `array` against the exact values, elements aside that are meant not to be finite. */
+static void measure_errors(struct groups *groups, enum dtype dtype, const void *array, double floor,
+                           struct errors *errors)
+{
+    double difference = 0.0, squares = 0.0;
+    const struct judge judge = {.dtype_most = dtype_max(dtype)};
+    size_t finite = 0;
+    *errors = (struct errors){0};
+    for (size_t first = 0; first < groups->count; first += groups->group) {
+        double rms = groups_rms(groups, first);
+        size_t end = first + groups->group < groups->count ? first + groups->group : groups->count;
+        for (size_t i = first; i < end; i++) {
+            double exact = groups->exact[i], got = dtype_load(dtype, array, i);
+            if (!judge_is_finite(&judge, exact))
+                continue;
+            if (!isfinite(got)) {
+                errors->unsound += fabs(exact) < judge.dtype_most * 0.999;
+                continue;
+            }
+            double d = fabs(got - exact);
+            double scale = scale_largest(fabs(exact), rms);
+            if (scale == 0.0)
+                errors->unscaled = scale_largest(errors->unscaled, d);
+            else if (d > floor)
+                errors->largest = scale_largest(errors->largest, (d - floor) / scale);
+            difference += d * d;
+            squares += exact * exact;
+            finite++;
+        }
+    }
+    if (finite > 0)
+        errors->rms = sqrt(difference / (double)finite);
+    if (squares > 0.0 && isfinite(squares) && isfinite(difference))
+        errors->relative = sqrt(difference) / sqrt(squares);
+}
+
+static double precision_epsilon(const char *precision)
+{
+    enum dtype dtype;
+    if (precision == NULL)
+        return 0.0;
+    if (strcmp(precision, "tf32") == 0)
+        return 0x1p-10;
+    return dtype_parse(precision, &dtype) ? dtype_epsilon(dtype) : 0.0;
+}
+
+/* One flushed subnormal for each term; a 16-bit number is flushed once, when it is stored. */
+static double flush_floor(enum dtype dtype, size_t reduction)
+{
+    double terms = reduction > 1 ? (double)reduction : 1.0;
+    switch (dtype) {
+    case DTYPE_FLOAT64:
+        return DBL_MIN * terms;
+    case DTYPE_FLOAT16:
+        return 0x1p-24;
+    default:
+        return (double)FLT_MIN * terms;
+    }
+}
+
+/* SAFETY times the expected error, but at most half of what the lower precision makes, where that
+ * stands out; where it does not, it cannot be told from an honest one by these inputs. */
+static double bound_from(double expected, double lower)
+{
+    double allowed = SAFETY * expected;
+    if (lower >= SEEN * expected && lower / 2.0 < allowed)
+        allowed = lower / 2.0;
+    return allowed;
+}
+
+void bound_derive(const struct problem *problem, const struct tensor_spec *output, size_t count,
+                  size_t row, size_t reduction, const double *exact, const void *honest,
+                  const void *lower, struct bound *bound)
+{
+    enum dtype dtype = output->dtype;
+    struct groups groups;
+    struct errors mine, less = {0};
+    *bound = (struct bound){.normwise = problem->normwise};
+    if (!dtype_is_float(dtype)) {
+        bound->exact_equality = true;
+        return;
+    }
+    if (problem->tolerance_fixed) {
+        bound->fixed = true;
+        bound->rtol = problem->rtol;
+        bound->atol = problem->atol;
+        return;
+    }
+    double terms = sqrt((double)(reduction > 1 ? reduction : 1));
+    double stored = dtype_epsilon(dtype), allowed = precision_epsilon(problem->precision);
+    double computed = dtype == DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    if (allowed > stored) { /* the next lower precision is what the spec allows */
+        lower = NULL;
+        stored = computed = allowed;
+    }
+    bound->floor = flush_floor(dtype, reduction);
+    bound->zero = sqrt(stored);
+    groups_init(&groups, exact, count, row, problem->normwise);
+    measure_errors(&groups, dtype, honest, bound->floor, &mine);
+    if (lower != NULL)
+        measure_errors(&groups, dtype, lower, bound->floor, &less);
+    bound->unsound = mine.unsound;
+    bound->zero = scale_largest(bound->zero, SAFETY * mine.unscaled);
+    double element = scale_largest(mine.largest, computed * terms / 2.0);
+    bound->element = bound_from(scale_largest(element, stored), less.largest);
+    double norm = scale_largest(mine.relative, computed * terms / 4.0);
+    bound->norm = bound_from(scale_largest(norm, stored / 2.0), less.relative);
+    /* A handful of elements may all have come out near zero, and have no scale to show for it; then
+     * the lower precision's error, which does not cancel, says what small is. */
+    if (count < FEW_ELEMENTS)
+        bound->floor = scale_largest(bound->floor, less.rms / FLOOR_SHARE);
+}

@@ -1,0 +1,103 @@
+/* Bootstrap of the median (Efron's percentile interval), as it comes out for infinitely many
+ * resamples: a resample's median is one of the samples, and how often it is at most the r-th of
+ * them is a binomial tail, so that nothing need be drawn. */
+#include "eval/stats.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double *sorted_copy(const double *samples, size_t count)
+{
+    double *sorted = (double *)mem_array(count, sizeof *sorted);
+    memcpy(sorted, samples, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare);
+    return sorted;
+}
+
+static double median_of_sorted(const double *sorted, size_t count)
+{
+    if (count % 2 == 1)
+        return sorted[count / 2];
+    return sorted[count / 2 - 1] + (sorted[count / 2] - sorted[count / 2 - 1]) / 2.0;
+}
+
+double stats_median(const double *samples, size_t count)
+{
+    if (count == 0)
+        return NAN;
+    double *sorted = sorted_copy(samples, count);
+    double median = median_of_sorted(sorted, count);
+    mem_free(sorted);
+    return median;
+}
+
+static double log_choose(size_t n, size_t k)
+{
+    int sign; /* lgamma() itself writes to a global */
+    return lgamma_r((double)n + 1.0, &sign) - lgamma_r((double)k + 1.0, &sign) -
+           lgamma_r((double)(n - k) + 1.0, &sign);
+}
+
+/* P(at least `least` of `count` draws are among the first `rank` samples). */
+static double chance_at_least(size_t count, size_t least, size_t rank)
+{
+    double p = (double)rank / (double)count, sum = 0.0;
+    if (rank == 0 || rank == count)
+        return rank == 0 ? 0.0 : 1.0;
+    for (size_t k = least; k <= count; k++)
+        sum += exp(log_choose(count, k) + (double)k * log(p) + (double)(count - k) * log1p(-p));
+    return sum;
+}
+
+/* The smallest rank (from 1) that holds a resample's median with at least this chance, where the
+ * median is the `least`-th smallest of its draws. */
+static size_t quantile_rank(size_t count, size_t least, double chance)
+{
+    size_t below = 0, at = count;
+    while (at - below > 1) {
+        size_t middle = below + (at - below) / 2;
+        if (chance_at_least(count, least, middle) >= chance)
+            at = middle;
+        else
+            below = middle;
+    }
+    return at;
+}
+
+void stats_interval(const double *samples, size_t count, struct interval *interval)
+{
+    *interval = (struct interval){.median = NAN, .low = NAN, .high = NAN, .samples = count};
+    if (count == 0)
+        return;
+    double *sorted = sorted_copy(samples, count);
+    interval->median = median_of_sorted(sorted, count);
+    /* Of an even count's two middles the lower for the low end, the upper for the high end: the
+     * interval then errs on the wide side. */
+    interval->low = sorted[quantile_rank(count, (count + 1) / 2, 0.025) - 1];
+    interval->high = sorted[quantile_rank(count, count / 2 + 1, 0.975) - 1];
+    mem_free(sorted);
+}
+
+double stats_spread(const double *ratios, size_t count)
+{
+    struct interval interval;
+    stats_interval(ratios, count, &interval);
+    double half = (interval.high - interval.low) / 2.0;
+    double distance = fabs(interval.median - 1.0);
+    return half > distance ? half : distance;
+}
+
+bool stats_win(const struct interval *speedup, double spread)
+{
+    double margin = 3.0 * spread > 0.01 ? 3.0 * spread : 0.01;
+    return isfinite(spread) && speedup->samples > 0 && speedup->low > 1.0 + margin;
+}
