@@ -80,6 +80,8 @@ void http_transfer_done(struct http_request *request, CURLcode code)
                 request->what, request->body_max);
     } else if (code == CURLE_OPERATION_TIMEDOUT) {
         fail(request, ERR_TIMEOUT, words);
+    } else if (code == CURLE_OK && !request->head_ended) { /* which libcurl lets pass */
+        fail(request, ERR_NETWORK, "the connection ended inside the answer's head");
     } else if (code != CURLE_OK) {
         fail(request, ERR_NETWORK, words);
         request->tls = is_trust(code, request->easy);
@@ -166,9 +168,12 @@ size_t http_on_header(struct http_request *request, const char *line, size_t len
         int status = 0;
         for (const char *c = space; c != NULL && ++c < line + kept && *c >= '0' && *c <= '9';)
             status = status * 10 + (*c - '0');
+        request->head_ended = false;
         request->status = status >= 200 && status <= 999 ? status : 0;
         buf_reset(&request->headers);
-    } else if (kept > 0 && request->headers.length + kept + 1 <= HEADERS_MAX) {
+    } else if (kept == 0) {
+        request->head_ended = true;
+    } else if (request->headers.length + kept + 1 <= HEADERS_MAX) {
         buf_add(&request->headers, line, kept);
         buf_add_char(&request->headers, '\0');
     }

@@ -46,7 +46,9 @@ static void act(struct http *http, curl_socket_t fd, int flags)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct http_socket *socket = poll->data;
-    int flags = status < 0 ? CURL_CSELECT_ERR : 0;
+    int flags = 0;
+    if (status < 0) /* let libcurl read or write, and so learn which error it is */
+        events = socket->events;
     if ((events & UV_READABLE) != 0)
         flags |= CURL_CSELECT_IN;
     if ((events & UV_WRITABLE) != 0)

@@ -28,6 +28,7 @@ struct http_request {
     bool done, tls, over_limit;
     bool late; /* a limit has passed; the sockets get one more look before it counts */
     int status;
+    bool head_ended;    /* the blank line after the headers has come */
     struct buf headers; /* of the last answer: lines, each ended by a NUL */
     struct buf body;
     size_t consumed;   /* of the body, still in the buffer */

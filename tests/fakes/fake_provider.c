@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <uv.h>
 
-enum { TICK_MS = 5, SLOTS = 10, REQUEST_MOST = 32 << 20, READ_BYTES = 64 << 10 };
+enum { TICK_MS = 5, SLOTS = 10, DRIPS_A_TICK = 8, REQUEST_MOST = 32 << 20, READ_BYTES = 64 << 10 };
 
 struct connection {
     uv_tcp_t tcp;
@@ -115,7 +115,9 @@ static void on_tick(uv_timer_t *timer)
     tick_number++;
     for (struct connection *connection = senders.next; connection != &senders;) {
         struct connection *next = connection->next;
-        pump(connection);
+        int writes = connection->out.rate < 0 ? DRIPS_A_TICK : 1;
+        for (int i = 0; i < writes && connection->out.bytes != NULL; i++)
+            pump(connection);
         connection = next;
     }
 }

@@ -31,7 +31,7 @@ enum ending {
 struct response {
     struct bytes *bytes;
     enum ending ending;
-    long rate; /* bytes a second; 0: as fast as they go; -1: a byte a tick */
+    long rate; /* bytes a second; 0: as fast as they go; -1: a byte a write */
 };
 
 struct request {

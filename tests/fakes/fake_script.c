@@ -314,5 +314,9 @@ struct response script_respond(const struct request *request, unsigned connectio
             return routes[i].respond(request);
     }
     counts.refused++;
-    return error_page(404, "not_found", "no such path");
+    struct response response = error_page(404, "not_found", "no such path");
+    if (strcmp(request->method, "HEAD") == 0) /* the head alone */
+        response.bytes->length =
+            (size_t)(strstr(response.bytes->data, "\r\n\r\n") + 4 - response.bytes->data);
+    return response;
 }

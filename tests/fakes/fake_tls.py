@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""fake_tls.py PROTOCOL: an HTTPS server on 127.0.0.1 for the tests of loop/http.
+
+PROTOCOL is h2 or http/1.1, the one that ALPN agrees on. Prints "port N". Answers every request
+with "connection C", counting connections from 1. Over h2 a request is answered 50 ms after it
+came, so that requests of one client overlap on one connection. The frames are RFC 9113's, written
+out here, since the standard library has none.
+
+tls/localhost.key is for this server alone; nothing trusts it.
+"""
+import ctypes
+import os
+import signal
+import socket
+import ssl
+import struct
+import sys
+import threading
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
+STATUS_200 = b"\x88"  # HPACK: the static table's entry 8, ":status: 200"
+
+
+def read_exactly(connection, count):
+    data = b""
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            raise ConnectionError
+        data += part
+    return data
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def serve_h2(connection, text):
+    lock = threading.Lock()
+
+    def send(data):
+        with lock:
+            connection.sendall(data)
+
+    def answer(stream):
+        send(frame(HEADERS, END_HEADERS, stream, STATUS_200) +
+             frame(DATA, END_STREAM, stream, text))
+
+    assert read_exactly(connection, len(PREFACE)) == PREFACE
+    send(frame(SETTINGS, 0, 0))
+    while True:
+        head = read_exactly(connection, 9)
+        length = int.from_bytes(head[:3], "big")
+        kind, flags, stream = struct.unpack(">BBI", head[3:])
+        payload = read_exactly(connection, length)
+        if kind == SETTINGS and not flags & ACK:
+            send(frame(SETTINGS, ACK, 0))
+        elif kind == PING and not flags & ACK:
+            send(frame(PING, ACK, 0, payload))
+        elif kind in (HEADERS, DATA) and flags & END_STREAM:
+            threading.Timer(0.05, answer, [stream]).start()
+
+
+def serve_h1(connection, text):
+    data = b""
+    while True:
+        while b"\r\n\r\n" not in data:
+            part = connection.recv(4096)
+            if not part:
+                return
+            data += part
+        data = data.split(b"\r\n\r\n", 1)[1]
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+
+
+def serve(context, raw, number):
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        connection = context.wrap_socket(raw, server_side=True)
+        text = b"connection %d" % number
+        if connection.selected_alpn_protocol() == "h2":
+            serve_h2(connection, text)
+        else:
+            serve_h1(connection, text)
+    except (OSError, ConnectionError):
+        pass  # the client went away, or did not trust us
+
+
+def main():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: ends with the test
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tls")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.path.join(folder, "localhost.pem"),
+                            os.path.join(folder, "localhost.key"))
+    context.set_alpn_protocols([sys.argv[1]])
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    print("port", listener.getsockname()[1], flush=True)
+    number = 0
+    while True:
+        raw, _ = listener.accept()
+        number += 1
+        threading.Thread(target=serve, args=(context, raw, number), daemon=True).start()
+
+
+main()
