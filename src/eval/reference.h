@@ -13,7 +13,14 @@ struct reference; /* opaque */
  * written to `*python_found` (arena) for the cache. */
 int reference_open(const struct problem *problem, const struct lane_facts *lane,
                    const struct region *region, const char *python, struct arena *arena,
-                   const char **python_found, struct reference **reference, struct err *err) MUST_USE;
+                   const char **python_found, struct reference **reference,
+                   struct err *err) MUST_USE;
+/* The same for a plain C reference, which `backend` builds in `folder`. A source that says REAL for
+ * its floating type is also built with REAL as double, which gives the exact results; one that does
+ * not is its own exact result, and check's floor of the bound is all the tolerance there is. */
+int reference_open_c(const struct problem *problem, const struct backend *backend,
+                     const struct lane_facts *lane, const struct region *region, const char *folder,
+                     struct arena *arena, struct reference **reference, struct err *err) MUST_USE;
 void reference_close(struct reference *reference); /* NULL is fine */
 
 enum reference_precision {
@@ -23,8 +30,8 @@ enum reference_precision {
 };
 
 /* Inputs lie in the region at `call`'s offsets. Results go to out[i], [elements] doubles for EXACT,
- * of the output's dtype otherwise. ERR_TIMEOUT, ERR_CHILD, ERR_USAGE (the user's function raised: the
- * message has its last line). */
+ * of the output's dtype otherwise. ERR_TIMEOUT, ERR_CHILD, ERR_USAGE (the user's function raised:
+ * the message has its last line). */
 int reference_compute(struct reference *reference, const struct layout *layout,
                       const struct call *call, enum reference_precision precision, void **out,
                       struct err *err) MUST_USE;

@@ -15,12 +15,12 @@
 struct session; /* opaque */
 
 struct session_options {
-    const char *python;      /* or NULL */
-    const char *folder;      /* for builds; exists */
-    const char *baseline;    /* NULL: the problem's */
-    uint64_t call_timeout_ms;   /* one call of a candidate; 0: 10 s */
-    uint64_t time_budget_ms; /* for timed samples of one evaluation; 0: 400 ms */
-    uint64_t memory_bytes;   /* for the pool; 0: a quarter of what is free, at most 2 GiB */
+    const char *python;       /* or NULL */
+    const char *folder;       /* for builds; exists */
+    const char *baseline;     /* NULL: the problem's */
+    uint64_t call_timeout_ms; /* one call of a candidate; 0: 10 s */
+    uint64_t time_budget_ms;  /* for timed samples of one evaluation; 0: 400 ms */
+    uint64_t memory_bytes;    /* for the pool; 0: a quarter of what is free, at most 2 GiB */
 };
 
 int session_open(const struct problem *problem, const struct backend *backend,
@@ -31,24 +31,36 @@ void session_close(struct session *session);
 enum effort {
     EFFORT_SEARCH, /* all checks; few samples where the candidate is far behind `best_ns` */
     EFFORT_FULL,   /* the default of `eval`: all checks, samples until the interval is narrow */
-    EFFORT_FINAL   /* fresh seeds, fresh runners, real A/A run, every baseline, hot time, sanitizer */
+    EFFORT_FINAL /* fresh seeds, fresh runners, real A/A run, every baseline, hot time, sanitizer */
 };
 
 struct measure_request {
     const struct candidate *candidate;
     const struct names *tune;
-    const char *artifact;      /* of BUILD_FAST */
-    const char *sanitized;     /* of BUILD_SANITIZED; NULL: none */
-    const char *remarks_log;   /* or NULL */
+    const char *artifact;    /* of BUILD_FAST */
+    const char *sanitized;   /* of BUILD_SANITIZED; NULL: none */
+    const char *remarks_log; /* or NULL */
     enum effort effort;
     bool profile;
     double best_ns; /* 0: none yet */
 };
 
 /* Checks, then times, then (where asked) sanitizes and profiles; fills *evaluation, whose texts are
- * in `arena`. An error here is ours (ERR_CHILD of a reference, ERR_IO): the step can be tried again. */
+ * in `arena`. An error here is ours (ERR_CHILD of a reference, ERR_IO): the step can be tried
+ * again. */
 int session_measure(struct session *session, const struct measure_request *request,
                     struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
+
+/* The same in three steps, so that the worker can have its cores to itself for the second one.
+ * After session_check() the other two are called in turn whatever the verdict; each does nothing
+ * where there is one. session_finish() must follow also an error of the others. */
+int session_check(struct session *session, const struct measure_request *request,
+                  struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
+int session_time(struct session *session, struct err *err) MUST_USE;
+int session_finish(struct session *session, struct err *err) MUST_USE;
+/* Any thread: what is being measured ends soon with ERR_CANCELLED. */
+void session_cancel(struct session *session);
+const char *session_versions(const struct session *session); /* JSON object: the lane's, Python's */
 
 /* Is the problem fit? Loads, deterministic, floor sane, refuses the null solutions of
  * docs/evaluation.md. Findings as members of an open JSON object; *fit says the verdict. */

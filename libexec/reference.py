@@ -1,0 +1,261 @@
+"""The Python side of a reference: computes what src/eval/reference_python.c asks for.
+
+Started as `python3 -I reference.py` inside the sandbox. One JSON request a line on stdin, one JSON
+answer a line on stdout. Tensors do not travel through the pipes: inputs are read from descriptor 3
+(shared memory, opened read only), results are written to descriptor 4 at the offsets asked for.
+
+    {"op":"open", "file":..., "function":..., "name":..., "cores":[...],
+     "inputs":[{"name","dtype"}], "outputs":[{"name","dtype"}]}
+    {"op":"compute", "precision":"exact"|"spec", "bits":null|N, "dims":{...},
+     "inputs":[{"offset","shape"}], "outputs":[{"offset","shape"}]}
+    {"op":"prepare", "dims":..., "inputs":...}   then the bare line `go`, answered at once
+
+`exact` converts floating inputs to float64 and answers in float64. `spec` keeps the problem's types
+(16-bit types are storage: they are widened to float32) and answers in them. `bits` first rounds every floating input to that
+many mantissa bits: what a computation in a lower precision would have seen.
+"""
+
+import gc
+import json
+import mmap
+import os
+import sys
+
+np = None  # imported at open, after the number of threads is settled
+
+
+class Refused(Exception):
+    """The user's file or function is at fault; the message is for people."""
+
+
+def round_bits(array, bits):
+    """Rounds a float array to `bits` explicit mantissa bits, ties to even, range untouched."""
+    kinds = {2: (np.uint16, 10), 4: (np.uint32, 23), 8: (np.uint64, 52)}
+    unsigned, mantissa = kinds[array.dtype.itemsize]
+    drop = mantissa - bits
+    if drop <= 0:
+        return array
+    raw = array.view(unsigned)
+    odd = (raw >> unsigned(drop)) & unsigned(1)
+    rounded = raw + unsigned((1 << (drop - 1)) - 1) + odd
+    rounded &= ~unsigned((1 << drop) - 1)
+    # A carry out of the largest finite number would turn it into an infinity: keep that one.
+    result = rounded.view(array.dtype)
+    return np.where(np.isfinite(result) | ~np.isfinite(array), result, array)
+
+
+def from_bfloat16(raw):
+    return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def to_bfloat16(array):
+    raw = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    odd = (raw >> np.uint32(16)) & np.uint32(1)
+    rounded = ((raw + np.uint32(0x7FFF) + odd) >> np.uint32(16)).astype(np.uint16)
+    return np.where(np.isnan(array), np.uint16(0x7FC0), rounded)
+
+
+class Reference:
+    def __init__(self, request):
+        global np
+        cores = request["cores"]
+        for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):
+            os.environ[name + "_NUM_THREADS"] = str(max(1, len(cores)))
+        if cores:
+            try:
+                os.sched_setaffinity(0, cores)
+            except (OSError, AttributeError):
+                pass  # the sandbox may refuse it; then they are inherited from the worker
+        import numpy
+
+        np = numpy
+        self.inputs = request["inputs"]
+        self.outputs = request["outputs"]
+        self.memory = None
+        self.ready = None
+        self.function = self.load(request["file"], request.get("function"), request["name"])
+        self.parameters = self.parameter_names()
+
+    def load(self, path, function, name):
+        import types
+
+        module = types.ModuleType("reference_of_problem")
+        module.__file__ = path
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except OSError as problem:
+            raise Refused("cannot read %s: %s" % (path, problem.strerror)) from None
+        exec(compile(text, path, "exec"), module.__dict__)
+        found = {
+            key: thing
+            for key, thing in module.__dict__.items()
+            if callable(thing) and getattr(thing, "__module__", None) == module.__name__
+        }
+        # "reference" is also what the spec says when the user named none.
+        if function and function != "reference":
+            wanted = [function]
+        else:
+            wanted = ["reference", name, name.replace("-", "_")]
+        for candidate in wanted:
+            if callable(module.__dict__.get(candidate)):
+                return module.__dict__[candidate]
+        public = [key for key in found if not key.startswith("_")]
+        if function and function != "reference":
+            raise Refused("no function \"%s\" in %s" % (function, os.path.basename(path)))
+        if len(public) == 1:
+            return found[public[0]]
+        raise Refused(
+            "expected a function named \"reference\" or \"%s\" in %s, found %s"
+            % (name, os.path.basename(path), ", ".join(sorted(public)) or "none")
+        )
+
+    def parameter_names(self):
+        import inspect
+
+        try:
+            return list(inspect.signature(self.function).parameters)
+        except (TypeError, ValueError):
+            return []
+
+    def view(self, offset, shape, dtype):
+        storage = "uint16" if dtype == "bfloat16" else dtype
+        count = 1
+        for extent in shape:
+            count *= extent
+        end = offset + count * np.dtype(storage).itemsize
+        if self.memory is None or len(self.memory) < end:
+            self.memory = mmap.mmap(3, os.fstat(3).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
+        array = np.frombuffer(self.memory, dtype=storage, count=count, offset=offset)
+        return array.reshape(shape)
+
+    def arguments(self, request, exact, bits):
+        arrays = []
+        for tensor, place in zip(self.inputs, request["inputs"]):
+            array = self.view(place["offset"], place["shape"], tensor["dtype"])
+            if tensor["dtype"] == "bfloat16":
+                array = from_bfloat16(array)
+            elif tensor["dtype"] == "float16":
+                array = array.astype(np.float32)
+            if array.dtype.kind == "f":
+                if bits is not None:
+                    array = round_bits(np.ascontiguousarray(array), bits)
+                    if bits == 23 and array.dtype == np.float64:
+                        array = array.astype(np.float32)
+                if exact:
+                    array = array.astype(np.float64)
+            arrays.append(array)
+        # Parameters after the inputs that are named like a dim get its number.
+        later = self.parameters[len(arrays) :]
+        return arrays, {name: request["dims"][name] for name in later if name in request["dims"]}
+
+    def results(self, returned):
+        if isinstance(returned, dict):
+            missing = [o["name"] for o in self.outputs if o["name"] not in returned]
+            if missing:
+                raise Refused("the reference returned no \"%s\"" % missing[0])
+            returned = [returned[o["name"]] for o in self.outputs]
+        elif not isinstance(returned, (tuple, list)) or len(self.outputs) == 1:
+            if isinstance(returned, (tuple, list)) and len(returned) == 1:
+                returned = returned[0]
+            returned = [returned]
+        if len(returned) != len(self.outputs):
+            raise Refused(
+                "the reference returned %d results, expected %d" % (len(returned), len(self.outputs))
+            )
+        return returned
+
+    def store(self, array, tensor, place, exact):
+        shape = tuple(place["shape"])
+        array = np.asarray(array)
+        if array.shape != shape and not (array.size == 1 and shape == (1,)):
+            raise Refused(
+                "output %s has shape %s, expected %s" % (tensor["name"], array.shape, shape)
+            )
+        if array.dtype.kind not in "fiub":
+            raise Refused("output %s has dtype %s" % (tensor["name"], array.dtype))
+        if exact:
+            array = array.astype(np.float64)
+        elif tensor["dtype"] == "bfloat16":
+            array = to_bfloat16(array)
+        else:
+            array = array.astype(tensor["dtype"])
+        data = memoryview(np.ascontiguousarray(array)).cast("B")
+        at = place["offset"]
+        while len(data):
+            written = os.pwrite(4, data, at)
+            data = data[written:]
+            at += written
+
+    def compute(self, request):
+        exact = request["precision"] == "exact"
+        with np.errstate(all="ignore"):
+            arrays, named = self.arguments(request, exact, request["bits"])
+            returned = self.results(self.function(*arrays, **named))
+            for array, tensor, place in zip(returned, self.outputs, request["outputs"]):
+                self.store(array, tensor, place, exact)
+        return {"ok": True}
+
+    def prepare(self, request):
+        self.ready = self.arguments(request, False, request["bits"])
+        gc.collect()
+        gc.disable()
+        return {"ok": True}
+
+    def go(self):
+        """The timed call. Its result is dropped only after the answer is on its way."""
+        arrays, named = self.ready
+        returned = self.function(*arrays, **named)
+        return returned
+
+
+def describe(problem):
+    """One line for people: what was raised and where in the user's file."""
+    if isinstance(problem, Refused):
+        return str(problem)
+    import traceback
+
+    where = ""
+    for frame in traceback.extract_tb(problem.__traceback__):
+        if frame.filename != __file__:
+            where = " (%s:%d)" % (os.path.basename(frame.filename), frame.lineno)
+    if isinstance(problem, SyntaxError):
+        where = " (line %s)" % problem.lineno
+    text = str(problem).split("\n")[0]
+    return "%s: %s%s" % (type(problem).__name__, text, where)
+
+
+def main():
+    # What the user's function prints or reads must not mix with the protocol.
+    source = os.fdopen(os.dup(0), "rb", buffering=65536)
+    sink = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    reference = None
+
+    def answer(record):
+        os.write(sink, json.dumps(record).encode() + b"\n")
+
+    for line in source:
+        try:
+            if line == b"go\n":
+                kept = reference.go()
+                os.write(sink, b"done\n")
+                del kept
+                gc.enable()
+                continue
+            request = json.loads(line)
+            if request["op"] == "open":
+                reference = Reference(request)
+                version = ".".join(str(part) for part in sys.version_info[:3])
+                answer({"ok": True, "versions": {"python": version, "numpy": np.__version__}})
+            elif request["op"] == "compute":
+                answer(reference.compute(request))
+            else:
+                answer(reference.prepare(request))
+        except (Exception, SystemExit) as problem:
+            gc.enable()
+            answer({"error": describe(problem)})
+
+
+main()

@@ -1,0 +1,94 @@
+/* eval/measure: one checked call, and what a candidate's checks and timings are made of.
+ * Inside src/eval. Worker's measuring thread. docs/evaluation.md says why each step is there. */
+#ifndef EVAL_MEASURE_H
+#define EVAL_MEASURE_H
+
+#include "eval/session.h"
+
+enum { SLOTS = 2, SPOTS = 256, PAIRS_MOST = 80, GUARD_BYTES = 4096 };
+
+struct set;
+struct shape;
+
+struct arrangement { /* where one call's tensors lie */
+    struct layout layout;
+    size_t slot_offset;
+    struct call call;
+};
+
+struct spot { /* an output element that is read the moment a call is done */
+    const unsigned char *at;
+    unsigned bytes;
+    uint64_t early;
+};
+
+struct outcome {
+    uint64_t elapsed_ns;
+    uint64_t delay_ns; /* that threads of the subject, or ours, were ready and not running */
+    bool disturbed;    /* ... which is too much of the sample */
+};
+
+/* A candidate under measurement. A life is the time from one fresh runner to the next. */
+struct bench {
+    struct session *session;
+    const struct measure_request *request; /* NULL: only a baseline is called */
+    struct arena *arena;
+    struct evaluation *evaluation;
+    const struct region *region;    /* whose outputs the candidate has */
+    struct subject *subject, *twin; /* twin: the same kernel once more, for an A/A run */
+    enum stage stage;
+    double estimate_ns;       /* fastest call of the main shape while it was checked */
+    unsigned life, twin_life; /* counts runners; which of them the twin belongs to */
+    uint64_t seen;            /* bit set: sets of the pool that this life has met */
+    unsigned warm;            /* bit set: slots whose pages this life has touched */
+    bool ended;               /* the evaluation has its verdict */
+    size_t slot, shift;       /* where the last call found its inputs */
+    bool slot_forced;         /* the next call must use slot_wanted */
+    size_t slot_wanted;
+    bool timed;             /* measure_time() has come to its end */
+    unsigned char *outputs; /* of the last call */
+    size_t outputs_end;     /* past the last output's red zone */
+    size_t spot_count;
+    struct spot spots[SPOTS];
+    unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
+    struct buf notes;                 /* lines for metrics.notes */
+};
+
+/* --- measure_call.c --- */
+int bench_arrange(struct bench *bench, const struct shape *shape, struct arrangement *arrangement,
+                  struct err *err) MUST_USE; /* slot and shift at random */
+void call_place(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
+/* Poisons, flushes, calls, reads the spots, pauses. An error is the subject's end. */
+int call_run(struct bench *bench, struct subject *subject, const struct arrangement *arrangement,
+             bool cold, struct outcome *outcome, struct err *err) MUST_USE;
+/* Red zones, spots and every output; the verdict is in bench->evaluation where it is not well. */
+bool call_verify(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
+
+/* --- measure_bench.c; 0 also where the subject's failure became the verdict (bench->ended) --- */
+int bench_open(struct bench *bench, struct err *err) MUST_USE; /* a fresh runner: a new life */
+void bench_close(struct bench *bench);
+void bench_reject(struct bench *bench, enum verdict verdict, const char *reason,
+                  const char *details);
+int bench_failed(struct bench *bench, struct err *err) MUST_USE; /* of a subject's call */
+int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
+                struct err *err) MUST_USE; /* one checked call */
+void bench_saw(struct bench *bench, const struct set *set);
+struct set *bench_fresh_set(struct bench *bench);
+int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
+int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
+void bench_note(struct bench *bench, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* --- measure_flush.c: takes bytes out of every cache --- */
+void flush_bytes(const void *bytes, size_t length, size_t cache_bytes);
+
+/* --- measure_noise.c: what disturbed a sample --- */
+struct noise {
+    uint64_t subject_ns, own_ns; /* time that was spent ready and not running */
+};
+void noise_read(int pid, struct noise *noise);
+
+int measure_time(struct bench *bench, struct err *err) MUST_USE;  /* measure_time.c */
+int measure_floor(struct bench *bench, struct err *err) MUST_USE; /* measure_floor.c */
+int measure_final(struct bench *bench, struct err *err) MUST_USE; /* measure_final.c */
+
+#endif

@@ -1,0 +1,315 @@
+/* eval/measure_call: one call that is checked. Before it: inputs in place, outputs and workspaces
+ * poisoned, red zones filled, caches empty. The moment it is done: some output elements are read,
+ * then the subject is stopped. Warm-up, check and timed calls all come through here and look alike
+ * from the subject's side. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "eval/session_private.h"
+
+#include <string.h>
+
+enum { TRUSTED_TIMEOUT_MS = 120000 }; /* a definition may be as slow as it likes */
+
+/* --- where --- */
+
+int bench_arrange(struct bench *bench, const struct shape *shape, struct arrangement *arrangement,
+                  struct err *err)
+{
+    struct session *session = bench->session;
+    const struct measure_request *request = bench->request;
+    /* Half of the calls find new bytes where the call before found its own. */
+    if (random_below(&session->random, 2) == 0) {
+        bench->slot = random_below(&session->random, SLOTS);
+        bench->shift = TENSOR_ALIGN * random_below(&session->random, PAGE_BYTES / TENSOR_ALIGN);
+    }
+    if (bench->slot_forced)
+        bench->slot = bench->slot_wanted;
+    if (layout_make(session->problem, &shape->dims, request != NULL ? request->candidate : NULL,
+                    request != NULL ? request->tune : NULL, bench->shift, &arrangement->layout,
+                    err) != 0)
+        return -1;
+    if (arrangement->layout.inputs_bytes > session->slot_bytes ||
+        arrangement->layout.outputs_bytes > bench->region->outputs_bytes)
+        return err_set(err, ERR_LIMIT,
+                       "tensors and workspaces need %zu MiB, which is more than fit",
+                       arrangement->layout.outputs_bytes >> 20);
+    arrangement->slot_offset = bench->slot * session->slot_bytes;
+    call_make(&arrangement->layout, arrangement->slot_offset, session->options.call_timeout_ms,
+              &arrangement->call);
+    return 0;
+}
+
+/* --- before --- */
+
+/* Visits the bytes that belong to no tensor, [from, to), in order. */
+static void each_gap(const struct placed *placed, size_t count, size_t *cursor,
+                     void (*visit)(void *context, size_t from, size_t to), void *context)
+{
+    for (size_t i = 0; i < count; i++) {
+        visit(context, *cursor, placed[i].offset);
+        *cursor = placed[i].offset + placed[i].bytes;
+    }
+}
+
+struct fence {
+    unsigned char *base;
+    const unsigned char *pattern; /* GUARD_BYTES */
+    size_t broken;                /* offset of the first wrong byte, when checked */
+    bool intact;
+};
+
+static void fill_gap(void *context, size_t from, size_t to)
+{
+    struct fence *fence = (struct fence *)context;
+    while (from < to) {
+        size_t at = from % GUARD_BYTES;
+        size_t length = to - from < GUARD_BYTES - at ? to - from : GUARD_BYTES - at;
+        memcpy(fence->base + from, fence->pattern + at, length);
+        from += length;
+    }
+}
+
+static void check_gap(void *context, size_t from, size_t to)
+{
+    struct fence *fence = (struct fence *)context;
+    while (from < to && fence->intact) {
+        size_t at = from % GUARD_BYTES;
+        size_t length = to - from < GUARD_BYTES - at ? to - from : GUARD_BYTES - at;
+        if (memcmp(fence->base + from, fence->pattern + at, length) != 0) {
+            fence->intact = false;
+            while (fence->base[from] == fence->pattern[from % GUARD_BYTES])
+                from++;
+            fence->broken = from;
+        }
+        from += length;
+    }
+}
+
+static void new_pattern(struct session *session, unsigned char pattern[GUARD_BYTES])
+{
+    for (size_t i = 0; i < GUARD_BYTES; i += sizeof(uint64_t)) {
+        uint64_t bits = random_next(&session->random);
+        memcpy(pattern + i, &bits, sizeof bits);
+    }
+}
+
+void call_place(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
+{
+    struct session *session = bench->session;
+    unsigned char pattern[GUARD_BYTES];
+    const struct layout *layout = &arrangement->layout;
+    struct fence fence = {.base = session->region.inputs + arrangement->slot_offset,
+                          .pattern = pattern};
+    size_t cursor = 0;
+    new_pattern(session, pattern); /* whoever reads past an input gets something new each time */
+    each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
+    fill_gap(&fence, cursor, layout->inputs_bytes);
+    for (size_t i = 0; i < layout->input_count; i++)
+        memcpy(fence.base + layout->inputs[i].offset, set->inputs[i], layout->inputs[i].bytes);
+}
+
+static void visit_outputs(const struct layout *layout,
+                          void (*visit)(void *context, size_t from, size_t to), struct fence *fence)
+{
+    size_t cursor = 0;
+    each_gap(layout->outputs, layout->output_count, &cursor, visit, fence);
+    each_gap(layout->workspaces, layout->workspace_count, &cursor, visit, fence);
+    visit(fence, cursor, layout->outputs_bytes);
+}
+
+static void poison(struct bench *bench, const struct layout *layout)
+{
+    struct session *session = bench->session;
+    unsigned char *base = bench->outputs;
+    const struct problem *problem = session->problem;
+    struct fence fence = {.base = base, .pattern = bench->guard};
+    new_pattern(session, bench->guard);
+    visit_outputs(layout, fill_gap, &fence);
+    for (size_t i = 0; i < layout->output_count; i++)
+        draw_poison(random_next(&session->random), problem->outputs[i].dtype,
+                    layout->outputs[i].elements, base + layout->outputs[i].offset);
+    for (size_t i = 0; i < layout->workspace_count; i++)
+        draw_poison(random_next(&session->random), bench->request->candidate->workspaces[i].dtype,
+                    layout->workspaces[i].elements, base + layout->workspaces[i].offset);
+}
+
+static void flush(const struct bench *bench, const struct arrangement *arrangement)
+{
+    const struct session *session = bench->session;
+    const struct layout *layout = &arrangement->layout;
+    int64_t cache = 0;
+    struct names facts = session->lane->facts;
+    if (!expr_lookup_names(&facts, "l3_bytes", &cache) || cache <= 0)
+        cache = INT64_C(64) << 20;
+    flush_bytes(session->region.inputs + arrangement->slot_offset, layout->inputs_bytes,
+                (size_t)cache);
+    flush_bytes(bench->outputs, layout->outputs_bytes, (size_t)cache);
+}
+
+/* --- the call, and the moment after it --- */
+
+static uint64_t load(const struct spot *spot)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, (const void *)spot->at, spot->bytes);
+    return bits;
+}
+
+/* One in four lies in the last page of an output, where a loop ends. */
+static void choose_spots(struct bench *bench, const struct layout *layout)
+{
+    struct session *session = bench->session;
+    const struct problem *problem = session->problem;
+    bench->spot_count = 0;
+    for (size_t i = 0; i < SPOTS; i++) {
+        size_t output = (size_t)random_below(&session->random, layout->output_count);
+        const struct placed *placed = &layout->outputs[output];
+        size_t bytes = dtype_bytes(problem->outputs[output].dtype);
+        size_t tail = PAGE_BYTES / bytes;
+        size_t from = i % 4 == 0 && placed->elements > tail ? placed->elements - tail : 0;
+        if (placed->elements == 0)
+            continue;
+        size_t element = from + (size_t)random_below(&session->random, placed->elements - from);
+        bench->spots[bench->spot_count++] = (struct spot){
+            .at = bench->outputs + placed->offset + element * bytes, .bytes = (unsigned)bytes};
+    }
+}
+
+static bool is_disturbed(const struct bench *bench, const struct outcome *outcome)
+{
+    enum { PART = 50, LEAST_NS = 40000 };
+    uint64_t cores = bench->session->lane->core_count > 0 ? bench->session->lane->core_count : 1;
+    uint64_t most = outcome->elapsed_ns / PART * cores;
+    return outcome->delay_ns > (most > LEAST_NS * cores ? most : LEAST_NS * cores);
+}
+
+static size_t outputs_end(const struct layout *layout)
+{
+    const struct placed *last = &layout->outputs[layout->output_count - 1];
+    return last->offset + last->bytes + REDZONE_BYTES;
+}
+
+/* A baseline has no workspaces; its inputs and outputs lie where the candidate's do. */
+static void strip_workspaces(struct arrangement *arrangement)
+{
+    struct layout *layout = &arrangement->layout;
+    size_t end = outputs_end(layout) + PAGE_BYTES - 1;
+    layout->outputs_bytes = end / PAGE_BYTES * PAGE_BYTES;
+    layout->workspace_count = 0;
+    arrangement->call.workspace_count = 0;
+}
+
+int call_run(struct bench *bench, struct subject *subject, const struct arrangement *arrangement,
+             bool cold, struct outcome *outcome, struct err *err)
+{
+    struct noise before, after;
+    struct arrangement own = *arrangement;
+    bool candidate =
+        bench->request != NULL && (subject == bench->subject || subject == bench->twin);
+    if (!candidate) {
+        strip_workspaces(&own);
+        own.call.timeout_ms = TRUSTED_TIMEOUT_MS;
+    }
+    bench->outputs = candidate ? bench->region->outputs : bench->session->region.outputs;
+    bench->outputs_end = outputs_end(&own.layout);
+    *outcome = (struct outcome){0};
+    poison(bench, &own.layout);
+    choose_spots(bench, &own.layout);
+    if (cold)
+        flush(bench, &own);
+    noise_read(subject->pid, &before);
+    subject->ops->resume(subject);
+    int status = subject_call(subject, &own.call, &outcome->elapsed_ns, err);
+    for (size_t i = 0; status == 0 && i < bench->spot_count; i++)
+        bench->spots[i].early = load(&bench->spots[i]);
+    if (status != 0)
+        return -1;
+    subject->ops->pause(subject);
+    noise_read(subject->pid, &after);
+    outcome->delay_ns = after.subject_ns - before.subject_ns + (after.own_ns - before.own_ns);
+    outcome->disturbed = after.subject_ns >= before.subject_ns && is_disturbed(bench, outcome);
+    return 0;
+}
+
+/* --- after --- */
+
+static const char *tensor_before(const struct bench *bench, const struct layout *layout,
+                                 size_t offset)
+{
+    const char *name = "the first output";
+    const struct problem *problem = bench->session->problem;
+    for (size_t i = 0; i < layout->output_count; i++)
+        if (layout->outputs[i].offset <= offset)
+            name = problem->outputs[i].name;
+    for (size_t i = 0; i < layout->workspace_count; i++)
+        if (layout->workspaces[i].offset <= offset)
+            name = bench->request->candidate->workspaces[i].name;
+    return name;
+}
+
+static bool fences_stand(struct bench *bench, const struct layout *layout)
+{
+    struct fence fence = {.base = bench->outputs, .pattern = bench->guard, .intact = true};
+    visit_outputs(layout, check_gap, &fence);
+    if (!fence.intact)
+        bench_reject(bench, VERDICT_REJECTED,
+                     arena_printf(bench->arena, "wrote out of bounds, next to %s",
+                                  tensor_before(bench, layout, fence.broken)),
+                     "");
+    return fence.intact;
+}
+
+static bool spots_stay(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->spot_count; i++)
+        if (load(&bench->spots[i]) != bench->spots[i].early) {
+            bench_reject(bench, VERDICT_REJECTED,
+                         "an output changed after the call had ended: work was left behind", "");
+            return false;
+        }
+    return true;
+}
+
+static void describe_wrong(struct bench *bench, const struct set *set, size_t output,
+                           const struct placed *placed, const struct mismatch *mismatch)
+{
+    struct buf text, dims;
+    buf_init(&text, 400);
+    buf_init(&dims, 200);
+    for (size_t i = 0; i < set->shape->dims.count; i++)
+        buf_addf(&dims, "%s%s=%lld", i > 0 ? ", " : "", set->shape->dims.name[i],
+                 (long long)set->shape->dims.number[i]);
+    buf_add_text(&text, "wrong result: ");
+    mismatch_describe(&bench->session->problem->outputs[output], placed->extents, mismatch, &text);
+    const char *details = arena_printf(
+        bench->arena,
+        "%s\nshape: %s\ninputs: %s\nelements wrong: %zu of %zu\nerror over allowed error: %.3g "
+        "(worst element), %.3g (relative L2)\n",
+        buf_text(&text), buf_text(&dims), distribution_name(set->distribution), mismatch->bad_count,
+        placed->elements, mismatch->worst_ratio, mismatch->norm_ratio);
+    buf_addf(&text, " at %s, %s inputs", buf_text(&dims), distribution_name(set->distribution));
+    bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, buf_text(&text)), details);
+    buf_free(&text);
+    buf_free(&dims);
+}
+
+bool call_verify(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
+{
+    const struct layout *layout = &arrangement->layout;
+    const struct problem *problem = bench->session->problem;
+    bench->evaluation->checks_total++;
+    if (!fences_stand(bench, layout) || !spots_stay(bench))
+        return false;
+    for (size_t i = 0; i < layout->output_count; i++) {
+        struct mismatch mismatch;
+        const struct placed *placed = &layout->outputs[i];
+        check_output(&problem->outputs[i], placed->extents, placed->elements, &set->bounds[i],
+                     set->exact[i], bench->outputs + placed->offset, &mismatch);
+        if (!mismatch.passed) {
+            describe_wrong(bench, set, i, placed, &mismatch);
+            return false;
+        }
+    }
+    bench->evaluation->checks_passed++;
+    return true;
+}

@@ -1,0 +1,135 @@
+/* eval/measure_final: what a champion goes through besides: a real A/A run, every baseline, and its
+ * time with warm caches. Fresh seeds and fresh runners are session_measure's business. */
+#include "base/mem.h"
+#include "eval/measure_timing.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { HOT_CALLS = 21, BASELINES_TEXT = 1 << 14 };
+
+/* Two runners of the same kernel take the parts of A and B. */
+static int measure_spread(struct bench *bench, struct err *err)
+{
+    struct evaluation *evaluation = bench->evaluation;
+    struct timing timing = {.bench = bench};
+    timing_limits(bench, &timing.limits);
+    bench_close(bench);
+    if (timing_run(&timing, err) != 0)
+        return -1;
+    bench_close(bench);
+    if (bench->ended)
+        return 0;
+    double ratios[PAIRS_MOST];
+    for (size_t i = 0; i < timing.count; i++)
+        ratios[i] = timing.samples[i].a_ns / timing.samples[i].b_ns;
+    evaluation->spread = fmax(evaluation->spread, stats_spread(ratios, timing.count));
+    evaluation->win = stats_win(&evaluation->speedup, evaluation->spread);
+    return 0;
+}
+
+static void put_interval(struct json *json, const char *key, const struct interval *interval)
+{
+    json_key(json, key);
+    json_object(json);
+    json_put_real(json, "median", interval->median);
+    json_put_real(json, "low", interval->low);
+    json_put_real(json, "high", interval->high);
+    json_put_int(json, "samples", (int64_t)interval->samples);
+    json_object_end(json);
+}
+
+static int measure_baseline(struct bench *bench, struct baseline *baseline, struct json *json,
+                            struct err *err)
+{
+    const struct evaluation *evaluation = bench->evaluation;
+    struct timing timing = {.bench = bench, .baseline = baseline};
+    bool own = baseline == &bench->session->baselines[bench->session->baseline];
+    struct interval a = evaluation->baseline_ns, ratio = evaluation->speedup;
+    double spread = evaluation->spread;
+    if (!own) {
+        timing_limits(bench, &timing.limits);
+        if (timing_run(&timing, err) != 0)
+            return -1;
+        baseline_remember(baseline, timing.a.median);
+        a = timing.a;
+        ratio = timing.ratio;
+        spread = fmax(spread, timing.spread);
+    }
+    if (bench->ended)
+        return 0;
+    json_key(json, baseline->name);
+    json_object(json);
+    put_interval(json, "ns", &a);
+    put_interval(json, "speedup", &ratio);
+    json_put_bool(json, "win", stats_win(&ratio, spread));
+    json_object_end(json);
+    return 0;
+}
+
+/* A baseline that this machine cannot build is no reason to lose the rest. */
+static int measure_baselines(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    struct buf text;
+    struct json json;
+    int status = 0;
+    buf_init(&text, BASELINES_TEXT);
+    json_init(&json, &text);
+    json_object(&json);
+    for (size_t i = 0; i < session->baseline_count && status == 0 && !bench->ended; i++) {
+        struct err why = {0};
+        status = measure_baseline(bench, &session->baselines[i], &json, &why);
+        if (status != 0 && why.code != ERR_CANCELLED && i != session->baseline) {
+            bench_note(bench, "%s", why.message);
+            status = 0;
+        } else if (status != 0) {
+            *err = why;
+        }
+    }
+    json_object_end(&json);
+    if (status == 0)
+        bench->evaluation->baselines = arena_strdup(bench->arena, buf_text(&text));
+    buf_free(&text);
+    return status;
+}
+
+/* The same bytes again and again, caches left as they are; for the record only, since whoever keeps
+ * an answer would shine here. */
+static int measure_hot(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    struct arrangement arrangement;
+    struct outcome outcome;
+    double samples[HOT_CALLS];
+    size_t count = 0;
+    bench_close(bench);
+    if (bench_open(bench, err) != 0)
+        return -1;
+    struct set *set = &session->pool[0];
+    if (bench->ended || set->unfit)
+        return 0;
+    if (set_expect(session, set, err) != 0 ||
+        bench_arrange(bench, set->shape, &arrangement, err) != 0)
+        return -1;
+    call_place(bench, set, &arrangement);
+    for (size_t i = 0; i < HOT_CALLS && !bench->ended; i++) {
+        if (call_run(bench, bench->subject, &arrangement, false, &outcome, err) != 0)
+            return bench_failed(bench, err);
+        if (!call_verify(bench, set, &arrangement))
+            return 0;
+        if (i > 0)
+            samples[count++] = (double)outcome.elapsed_ns;
+    }
+    stats_interval(samples, count, &bench->evaluation->hot_ns);
+    return 0;
+}
+
+int measure_final(struct bench *bench, struct err *err)
+{
+    if (measure_spread(bench, err) != 0)
+        return -1;
+    if (!bench->ended && measure_baselines(bench, err) != 0)
+        return -1;
+    return bench->ended ? 0 : measure_hot(bench, err);
+}

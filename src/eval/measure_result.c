@@ -1,0 +1,120 @@
+/* eval/measure_result: from samples to intervals. */
+#include "eval/measure_timing.h"
+
+#include <math.h>
+
+enum { SPREAD_LEAST = 4, HISTORY_SHOWN = 4 };
+
+/* Disturbed samples are left out as long as they are few: a candidate that could choose which of
+ * its samples count would choose the fast ones. */
+static bool leaves_out(const struct timing *timing)
+{
+    return timing->disturbed * 3 <= timing->count;
+}
+
+/* The A that stands for a chunk: the mean of its neighbours in time. */
+static double shared_a(const struct timing *timing, size_t chunk)
+{
+    if (timing->a_count == 0)
+        return baseline_median(timing->baseline);
+    double before = timing->a_ns[chunk > 0 ? chunk - 1 : 0];
+    double after = timing->a_ns[chunk < timing->a_count ? chunk : timing->a_count - 1];
+    return (before + after) / 2.0;
+}
+
+struct columns {
+    size_t count;
+    double a[PAIRS_MOST], b[PAIRS_MOST], ratio[PAIRS_MOST];
+};
+
+static void gather(const struct timing *timing, struct columns *columns)
+{
+    bool all = !leaves_out(timing);
+    columns->count = 0;
+    for (size_t i = 0; i < timing->count; i++) {
+        const struct sample *sample = &timing->samples[i];
+        if (sample->disturbed && !all)
+            continue;
+        double a = timing->shared ? shared_a(timing, sample->chunk) : sample->a_ns;
+        columns->a[columns->count] = a;
+        columns->b[columns->count] = sample->b_ns;
+        columns->ratio[columns->count++] = a / sample->b_ns;
+    }
+}
+
+/* Neighbours in time against each other: a kernel with itself. The direction alternates, so that a
+ * drift of the machine does not add up. */
+static double neighbours(const double *samples, size_t count)
+{
+    double ratios[PAIRS_MOST];
+    if (count < SPREAD_LEAST)
+        return 0.0;
+    for (size_t i = 0; i + 1 < count; i++)
+        ratios[i] = i % 2 == 0 ? samples[i] / samples[i + 1] : samples[i + 1] / samples[i];
+    return stats_spread(ratios, count - 1);
+}
+
+/* With a few A samples for many of B, an interval over their ratios would know nothing of A's own
+ * noise: it is widened to what A's extremes, this time or lately, would have given. */
+static void widen(struct timing *timing)
+{
+    double least = INFINITY, most = 0.0;
+    for (size_t i = 0; i < timing->a_count; i++) {
+        least = fmin(least, timing->a_ns[i]);
+        most = fmax(most, timing->a_ns[i]);
+    }
+    const struct baseline *baseline = timing->baseline;
+    for (size_t i = 0; timing->a_count < 3 && i < HISTORY_SHOWN && i < baseline->history_count;
+         i++) {
+        double past = baseline->history[(baseline->history_count - 1 - i) % HISTORY_MOST];
+        least = fmin(least, past);
+        most = fmax(most, past);
+    }
+    if (most <= 0.0)
+        return;
+    timing->ratio.low = fmin(timing->ratio.low, least / timing->b.high);
+    timing->ratio.high = fmax(timing->ratio.high, most / timing->b.low);
+    timing->a.low = fmin(timing->a.low, least);
+    timing->a.high = fmax(timing->a.high, most);
+}
+
+void timing_results(struct timing *timing)
+{
+    struct columns columns;
+    gather(timing, &columns);
+    timing->used = columns.count;
+    if (columns.count == 0)
+        return;
+    stats_interval(columns.b, columns.count, &timing->b);
+    stats_interval(columns.ratio, columns.count, &timing->ratio);
+    double of_b = neighbours(columns.b, columns.count), of_a;
+    if (timing->shared) {
+        if (timing->a_count > 0)
+            stats_interval(timing->a_ns, timing->a_count, &timing->a);
+        else
+            stats_interval(columns.a, columns.count, &timing->a);
+        widen(timing);
+        of_a = neighbours(timing->a_ns, timing->a_count);
+    } else {
+        stats_interval(columns.a, columns.count, &timing->a);
+        of_a = neighbours(columns.a, columns.count);
+    }
+    timing->spread = fmax(of_a, of_b);
+}
+
+bool timing_enough(struct timing *timing)
+{
+    struct columns columns;
+    struct interval ratio;
+    gather(timing, &columns);
+    if (timing->count < timing->limits.pairs_least)
+        return false;
+    /* What was left out is replaced, up to twice the least. */
+    if (columns.count < timing->limits.pairs_least &&
+        timing->count < 2 * timing->limits.pairs_least)
+        return false;
+    if (timing->timed_ns >= timing->limits.budget_ns)
+        return true;
+    stats_interval(columns.ratio, columns.count, &ratio);
+    return ratio.high - ratio.low < 2.0 * timing->limits.narrow * ratio.median;
+}

@@ -1,0 +1,298 @@
+/* eval/measure_time: taking samples. Nothing is timed that is not checked, and no life of a runner
+ * meets a set twice; docs/evaluation.md explains the order. */
+#include "eval/measure_timing.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4 };
+static const double far_behind = 1.5;
+
+void timing_limits(const struct bench *bench, struct limits *limits)
+{
+    uint64_t budget_ns = bench->session->options.time_budget_ms * UINT64_C(1000000);
+    switch (bench->request->effort) {
+    case EFFORT_SEARCH:
+        *limits = (struct limits){10, 24, budget_ns, 0.01, bench->request->best_ns};
+        break;
+    case EFFORT_FULL:
+        *limits = (struct limits){10, PAIRS_MOST, budget_ns, 0.01, 0.0};
+        break;
+    case EFFORT_FINAL:
+        *limits = (struct limits){20, PAIRS_MOST, 2 * budget_ns, 0.005, 0.0};
+        break;
+    }
+}
+
+/* --- one call of each --- */
+
+static int call_a(struct timing *timing, const struct set *set,
+                  const struct arrangement *arrangement, double *ns, bool *disturbed,
+                  struct err *err)
+{
+    struct bench *bench = timing->bench;
+    struct outcome outcome;
+    struct subject *subject = timing->baseline != NULL ? timing->baseline->subject : bench->twin;
+    if (call_run(bench, subject, arrangement, true, &outcome, err) != 0) {
+        if (timing->baseline == NULL)
+            return bench_failed(bench, err);
+        baseline_close(bench->session, timing->baseline);
+        return err_wrap(err, "baseline %s", timing->baseline->name);
+    }
+    *ns = (double)outcome.elapsed_ns;
+    *disturbed = outcome.disturbed;
+    timing->timed_ns += outcome.elapsed_ns;
+    if (timing->baseline == NULL)
+        call_verify(bench, set, arrangement);
+    return 0;
+}
+
+static int call_b(struct timing *timing, const struct set *set,
+                  const struct arrangement *arrangement, double *ns, bool *disturbed,
+                  struct err *err)
+{
+    struct bench *bench = timing->bench;
+    struct outcome outcome;
+    if (call_run(bench, bench->subject, arrangement, true, &outcome, err) != 0)
+        return bench_failed(bench, err);
+    bench_saw(bench, set);
+    *ns = (double)outcome.elapsed_ns;
+    *disturbed = outcome.disturbed;
+    timing->timed_ns += outcome.elapsed_ns;
+    call_verify(bench, set, arrangement);
+    return 0;
+}
+
+/* The next set that this life has not met, in place; NULL where there is a verdict already. */
+static int next_set(struct timing *timing, struct set **set, struct arrangement *arrangement,
+                    struct err *err)
+{
+    struct bench *bench = timing->bench;
+    *set = NULL;
+    for (size_t tries = 0; tries < 4 * POOL_MOST; tries++) {
+        if (atomic_load(&bench->session->cancelled))
+            return err_set(err, ERR_CANCELLED, "cancelled");
+        if (bench_ensure_life(bench, 1, err) != 0 ||
+            (timing->baseline == NULL && !bench->ended && bench_ensure_twin(bench, err) != 0))
+            return -1;
+        if (bench->ended)
+            return 0;
+        *set = bench_fresh_set(bench);
+        if (*set == NULL || set_expect(bench->session, *set, err) != 0)
+            return *set == NULL ? err_set(err, ERR_LIMIT, "the pool of inputs is too small") : -1;
+        if (!(*set)->unfit) {
+            if (bench_arrange(bench, (*set)->shape, arrangement, err) != 0)
+                return bench_failed(bench, err);
+            call_place(bench, *set, arrangement);
+            return 0;
+        }
+        bench_saw(bench, *set);
+    }
+    return err_set(err, ERR_USAGE, "the reference gives no finite results for random inputs");
+}
+
+static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
+{
+    struct bench *bench = timing->bench;
+    struct session *session = bench->session;
+    struct baseline *baseline = timing->baseline;
+    struct arrangement arrangement;
+    bool disturbed;
+    if (baseline_ready(session, baseline, err) != 0)
+        return -1;
+    *a_ns = baseline_median(baseline);
+    for (size_t slot = 0; slot < SLOTS && !baseline->warm; slot++) {
+        struct set *set = &session->pool[slot];
+        bench->slot_forced = true;
+        bench->slot_wanted = slot;
+        int status = set_expect(session, set, err) != 0 ||
+                             bench_arrange(bench, set->shape, &arrangement, err) != 0
+                         ? -1
+                         : 0;
+        bench->slot_forced = false;
+        if (status != 0)
+            return -1;
+        call_place(bench, set, &arrangement);
+        if (call_a(timing, set, &arrangement, a_ns, &disturbed, err) != 0)
+            return -1;
+        if (*a_ns > 1e9)
+            break; /* what takes that long does not notice cold pages */
+    }
+    baseline->warm = true;
+    timing->timed_ns = 0;
+    return 0;
+}
+
+/* --- paired --- */
+
+static bool is_far_behind(struct timing *timing)
+{
+    double best = INFINITY;
+    if (timing->limits.best_ns <= 0.0 || timing->count < DROP_AFTER)
+        return false;
+    for (size_t i = 0; i < timing->count; i++)
+        best = fmin(best, timing->samples[i].b_ns);
+    timing->far_behind = best > far_behind * timing->limits.best_ns;
+    return timing->far_behind;
+}
+
+static int take_pair(struct timing *timing, bool a_first, struct err *err)
+{
+    struct bench *bench = timing->bench;
+    struct arrangement arrangement;
+    struct set *set;
+    struct sample sample = {0};
+    bool a_disturbed = false, b_disturbed = false;
+    if (next_set(timing, &set, &arrangement, err) != 0)
+        return -1;
+    for (int turn = 0; turn < 2 && !bench->ended; turn++) {
+        bool is_a = (turn == 0) == a_first;
+        if (is_a && call_a(timing, set, &arrangement, &sample.a_ns, &a_disturbed, err) != 0)
+            return -1;
+        if (!is_a && call_b(timing, set, &arrangement, &sample.b_ns, &b_disturbed, err) != 0)
+            return -1;
+    }
+    if (bench->ended)
+        return 0;
+    sample.disturbed = a_disturbed || b_disturbed;
+    timing->disturbed += sample.disturbed;
+    timing->samples[timing->count++] = sample;
+    return 0;
+}
+
+static int run_paired(struct timing *timing, struct err *err)
+{
+    struct bench *bench = timing->bench;
+    while (!bench->ended && timing->count < timing->limits.pairs_most) {
+        for (size_t half = 0; half < BLOCK_PAIRS && !bench->ended; half++) {
+            if (take_pair(timing, half == 0, err) != 0)
+                return -1;
+            if (is_far_behind(timing))
+                return 0;
+        }
+        if (!bench->ended && timing_enough(timing))
+            return 0;
+    }
+    return 0;
+}
+
+/* --- shared --- */
+
+static int take_b(struct timing *timing, struct arrangement *arrangement, struct err *err)
+{
+    struct bench *bench = timing->bench;
+    struct set *set;
+    struct sample sample = {.chunk = timing->a_count};
+    if (next_set(timing, &set, arrangement, err) != 0)
+        return -1;
+    if (bench->ended)
+        return 0;
+    if (call_b(timing, set, arrangement, &sample.b_ns, &sample.disturbed, err) != 0)
+        return -1;
+    if (bench->ended)
+        return 0;
+    timing->disturbed += sample.disturbed;
+    timing->samples[timing->count++] = sample;
+    return 0;
+}
+
+/* How many A samples are worth their time: half of the budget, at least two; none where one alone
+ * would be several budgets and the session knows already how long it takes. */
+static size_t shares(const struct timing *timing, double a_ns)
+{
+    double budget = (double)timing->limits.budget_ns;
+    if (a_ns > A_PATIENCE * budget)
+        return timing->limits.best_ns > 0.0 && timing->baseline != NULL &&
+                       timing->baseline->history_count >= 3
+                   ? 0
+                   : 1;
+    double wanted = budget / 2.0 / a_ns;
+    return wanted < 2.0 ? 2 : wanted > SHARED_MOST ? SHARED_MOST : (size_t)wanted;
+}
+
+static int run_shared(struct timing *timing, double a_ns, struct err *err)
+{
+    struct bench *bench = timing->bench;
+    struct arrangement arrangement;
+    size_t most = shares(timing, a_ns);
+    while (!bench->ended && timing->count < timing->limits.pairs_most) {
+        for (size_t i = 0; i < CHUNK && !bench->ended && timing->count < PAIRS_MOST; i++)
+            if (take_b(timing, &arrangement, err) != 0)
+                return -1;
+        if (bench->ended || is_far_behind(timing))
+            return 0;
+        bool disturbed;
+        if (timing->a_count < most && call_a(timing, NULL, &arrangement,
+                                             &timing->a_ns[timing->a_count], &disturbed, err) == 0)
+            timing->a_count++;
+        else if (timing->a_count < most)
+            return -1;
+        if (timing->a_count == most && timing_enough(timing))
+            return 0;
+    }
+    return 0;
+}
+
+int timing_run(struct timing *timing, struct err *err)
+{
+    struct bench *bench = timing->bench;
+    double a_ns = 0.0;
+    if (timing->baseline != NULL && warm_baseline(timing, &a_ns, err) != 0)
+        return -1;
+    timing->shared = a_ns > SLOW_FACTOR * bench->estimate_ns && bench->estimate_ns > 0.0;
+    int status = timing->shared ? run_shared(timing, a_ns, err) : run_paired(timing, err);
+    if (status == 0 && !bench->ended)
+        timing_results(timing);
+    return status;
+}
+
+/* --- the candidate against its baseline --- */
+
+static void record(const struct timing *timing)
+{
+    struct evaluation *evaluation = timing->bench->evaluation;
+    evaluation->time_ns = timing->b;
+    evaluation->baseline_ns = timing->a;
+    evaluation->speedup = timing->ratio;
+    evaluation->spread = timing->spread;
+    evaluation->timed_samples = (int64_t)timing->used;
+    evaluation->dropped_samples = (int64_t)(timing->count - timing->used);
+    evaluation->win = !timing->far_behind && stats_win(&timing->ratio, timing->spread);
+    evaluation->dropped = timing->far_behind;
+    if (timing->far_behind)
+        evaluation->reason = "dropped: far behind";
+}
+
+/* A baseline that is suddenly slower than it has been all session makes any candidate look good. */
+static bool baseline_drifted(const struct timing *timing)
+{
+    double usual = baseline_median(timing->baseline);
+    return !timing->shared && timing->a.median > 1.1 * usual &&
+           stats_win(&timing->ratio, timing->spread);
+}
+
+int measure_time(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    struct timing timing;
+    struct baseline *baseline = &session->baselines[session->baseline];
+    for (int try = 0; try < 2; try++) {
+        timing = (struct timing){.bench = bench, .baseline = baseline};
+        timing_limits(bench, &timing.limits);
+        if (timing_run(&timing, err) != 0)
+            return -1;
+        if (bench->ended || !baseline_drifted(&timing))
+            break;
+        bench_note(bench, "baseline %s took %.0f us, %.0f us earlier in the session: %s",
+                   baseline->name, timing.a.median / 1e3, baseline_median(baseline) / 1e3,
+                   try == 0 ? "measured again" : "so it stayed");
+        bench_close(bench);
+    }
+    if (bench->ended)
+        return 0;
+    if (timing.shared ? timing.a_count > 0 : timing.count > 0)
+        baseline_remember(baseline, timing.a.median);
+    record(&timing);
+    bench->timed = true;
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* eval/measure_timing: samples of a candidate and of what it is compared with, taken in turns on
+ * the same inputs, and what follows from them. Inside src/eval/measure*.c. */
+#ifndef EVAL_MEASURE_TIMING_H
+#define EVAL_MEASURE_TIMING_H
+
+#include "eval/session_private.h"
+
+enum { SHARED_MOST = 32, BLOCK_PAIRS = 2 };
+
+struct limits {
+    size_t pairs_least, pairs_most;
+    uint64_t budget_ns; /* of timed calls */
+    double narrow;      /* half-width of the interval, as a ratio, that is narrow enough */
+    double best_ns;     /* 0, or: stop where the candidate is far behind this */
+};
+
+struct sample {
+    double a_ns, b_ns;
+    size_t chunk;   /* shared: how many A samples came before it */
+    bool disturbed; /* something else ran on the cores meanwhile */
+};
+
+/* Paired: every sample has an A and a B on the same set, in the order A B B A. Shared, for an A
+ * that takes more than five times as long: chunks of B with an A between them. */
+struct timing {
+    struct bench *bench;
+    struct baseline *baseline; /* NULL: A is bench->twin, the same kernel in a runner of its own */
+    struct limits limits;
+    bool shared, far_behind;
+    size_t count, a_count, disturbed;
+    struct sample samples[PAIRS_MOST];
+    double a_ns[SHARED_MOST]; /* shared: in order */
+    uint64_t timed_ns;
+    /* what follows */
+    size_t used; /* samples that the intervals stand on */
+    struct interval a, b, ratio;
+    double spread;
+};
+
+/* Takes samples until the limits say enough. 0 also where B's failure became the verdict. */
+int timing_run(struct timing *timing, struct err *err) MUST_USE;
+void timing_limits(const struct bench *bench, struct limits *limits);
+void timing_results(struct timing *timing); /* fills what follows; measure_result.c */
+bool timing_enough(struct timing *timing);
+
+#endif

@@ -1,0 +1,56 @@
+/* eval/reference: what both kinds have in common. */
+#include "eval/reference_private.h"
+
+#include <string.h>
+
+/* Mantissa bits of each step down: what an honest kernel may be tempted to use instead. */
+static const struct {
+    const char *name;
+    int bits, lower;
+} precisions[] = {
+    {"float64", 52, 23}, {"float32", 23, 10}, {"tf32", 10, 7},
+    {"float16", 10, 7},  {"bfloat16", 7, 3},
+};
+
+static int row_of(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < sizeof precisions / sizeof precisions[0]; i++)
+        if (strcmp(precisions[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int reference_bits(const struct problem *problem, enum reference_precision precision)
+{
+    int own = row_of(dtype_name(problem->outputs[0].dtype));
+    int allowed = row_of(problem->precision);
+    if (precision == PRECISION_EXACT || own < 0)
+        return -1;
+    bool less = allowed >= 0 && precisions[allowed].bits < precisions[own].bits;
+    if (precision == PRECISION_SPEC)
+        return less ? precisions[allowed].bits : -1;
+    return precisions[less ? allowed : own].lower;
+}
+
+int reference_compute(struct reference *reference, const struct layout *layout,
+                      const struct call *call, enum reference_precision precision, void **out,
+                      struct err *err)
+{
+    return reference->ops->compute(reference, layout, call, precision, out, err);
+}
+
+struct subject *reference_subject(struct reference *reference)
+{
+    return reference->subject;
+}
+
+const char *reference_versions(const struct reference *reference)
+{
+    return reference->versions;
+}
+
+void reference_close(struct reference *reference)
+{
+    if (reference != NULL)
+        reference->ops->close(reference);
+}

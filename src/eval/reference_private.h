@@ -1,0 +1,25 @@
+/* eval/reference_private: what the two kinds of reference share. Inside src/eval/reference*.c. */
+#ifndef EVAL_REFERENCE_PRIVATE_H
+#define EVAL_REFERENCE_PRIVATE_H
+
+#include "eval/reference.h"
+
+enum { REFERENCE_TIMEOUT_MS = 120000 }; /* one call of the user's function */
+
+struct reference_ops {
+    int (*compute)(struct reference *reference, const struct layout *layout,
+                   const struct call *call, enum reference_precision precision, void **out,
+                   struct err *err);
+    void (*close)(struct reference *reference);
+};
+
+struct reference { /* embedded first by each kind */
+    const struct reference_ops *ops;
+    struct subject *subject;
+    const char *versions;
+};
+
+/* Explicit mantissa bits that inputs are rounded to for `precision`; -1: they stay as they are. */
+int reference_bits(const struct problem *problem, enum reference_precision precision);
+
+#endif

@@ -1,0 +1,117 @@
+#include "eval/reference_probe.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/reference_child.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROBE_TIMEOUT_MS = 10000, TRIED_MOST = 400, PATHS_MOST = 64 };
+
+struct search {
+    struct arena *arena;
+    struct interpreter *interpreter;
+    struct buf tried;
+    const char *paths[PATHS_MOST]; /* what was probed, so that nothing is probed twice */
+    size_t count;
+};
+
+/* Three lines: something that says that numpy came, then the two prefixes. */
+static bool ask(struct search *search, const char *path, struct err *err)
+{
+    const char *const argv[] = {
+        path,
+        "-I",
+        "-B",
+        "-c",
+        "import numpy, sys; "
+        "print('numpy', sys.prefix, sys.base_prefix, sep='\\n', flush=True)",
+        NULL};
+    static const char *const env[] = {"LC_ALL=C.UTF-8", "OPENBLAS_NUM_THREADS=1", NULL};
+    struct child child = {0};
+    const char *line;
+    if (child_start(&child, argv, env, NULL, 0, err) != 0)
+        return false;
+    bool fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
+    fine = fine && strcmp(line, "numpy") == 0;
+    const char **texts[] = {&search->interpreter->prefix, &search->interpreter->base_prefix};
+    for (size_t i = 0; fine && i < 2; i++) {
+        fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
+        if (fine)
+            *texts[i] = arena_strdup(search->arena, line);
+    }
+    child_stop(&child);
+    search->interpreter->path = path;
+    return fine;
+}
+
+static bool probe(struct search *search, const char *path)
+{
+    struct err err = {0};
+    for (size_t i = 0; i < search->count; i++)
+        if (strcmp(search->paths[i], path) == 0)
+            return false;
+    if (search->count == PATHS_MOST || access(path, X_OK) != 0 || file_is_dir(path))
+        return false;
+    path = arena_strdup(search->arena, path);
+    search->paths[search->count++] = path;
+    if (ask(search, path, &err))
+        return true;
+    buf_addf(&search->tried, "%s%s", search->tried.length > 0 ? ", " : "", path);
+    return false;
+}
+
+static bool probe_path(struct search *search)
+{
+    const char *path = getenv("PATH");
+    char *copy = mem_strdup(path != NULL ? path : "");
+    char *rest = copy, *folder;
+    bool found = false;
+    while (!found && (folder = strsep(&rest, ":")) != NULL) {
+        if (*folder != '/')
+            continue;
+        char *program = file_join(folder, "python3");
+        found = probe(search, program);
+        mem_free(program);
+    }
+    mem_free(copy);
+    return found;
+}
+
+static bool probe_environment(struct search *search)
+{
+    const char *folder = getenv("VIRTUAL_ENV");
+    if (folder == NULL || *folder != '/')
+        return false;
+    char *program = file_join(folder, "bin/python3");
+    bool found = probe(search, program);
+    mem_free(program);
+    return found;
+}
+
+int interpreter_find(const char *configured, struct arena *arena, struct interpreter *interpreter,
+                     struct err *err)
+{
+    struct search search = {.arena = arena, .interpreter = interpreter};
+    struct err why = {0};
+    if (configured != NULL) {
+        if (access(configured, X_OK) == 0 && ask(&search, arena_strdup(arena, configured), &why))
+            return 0;
+        return err_set(err, ERR_ENVIRONMENT, "%s does not import numpy%s%s", configured,
+                       why.code != ERR_NONE ? ": " : "", why.message);
+    }
+    buf_init(&search.tried, TRIED_MOST);
+    bool found =
+        probe_environment(&search) || probe_path(&search) || probe(&search, "/usr/bin/python3");
+    int status = 0;
+    if (!found)
+        status = err_set(err, ERR_ENVIRONMENT,
+                         "no Python with numpy (tried %s): install python3-numpy, or name one "
+                         "with --python",
+                         search.tried.length > 0 ? buf_text(&search.tried) : "nothing");
+    buf_free(&search.tried);
+    return status;
+}

@@ -1,0 +1,373 @@
+/* eval/reference_python: a numpy function in a sandboxed Python child (libexec/reference.py, which
+ * describes the protocol). The child is started at the first call and again after it died. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "eval/reference_child.h"
+#include "eval/reference_private.h"
+#include "eval/reference_probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { REQUEST_MOST = 1 << 16, ARGUMENTS_MOST = 24, START_TIMEOUT_MS = 30000 };
+
+struct python {
+    struct reference reference;
+    struct subject subject;
+    const struct problem *problem;
+    const struct lane_facts *lane;
+    const struct region *region;
+    struct arena *arena;
+    char *self, *script; /* this program; libexec/reference.py */
+    struct interpreter interpreter;
+    struct child child;
+    int results; /* memfd: descriptor 4 of the child */
+    struct buf request;
+};
+
+static struct python *python_of(struct reference *reference)
+{
+    return (struct python *)(void *)reference;
+}
+
+/* --- asking --- */
+
+/* Sends the request and reads the answer; the message of {"error": ...} is the user's. */
+static int ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
+               const struct value **answer, struct err *err)
+{
+    const char *line;
+    struct value *root;
+    buf_add_char(&python->request, '\n');
+    if (child_send(&python->child, buf_text(&python->request), python->request.length, err) != 0) {
+        if (child_line(&python->child, 1000, &line, err) != 0) /* says better how it ended */
+            return -1;
+        child_stop(&python->child);
+        return err_set(err, ERR_CHILD, "the reference does not take requests any more");
+    }
+    if (child_line(&python->child, timeout_ms, &line, err) != 0)
+        return -1;
+    if (value_parse_json(arena, "reference", line, strlen(line), &root, err) != 0) {
+        child_stop(&python->child);
+        return err_set(err, ERR_PROTOCOL, "the reference answered with something else than JSON");
+    }
+    const char *message = value_text(root, "error", NULL);
+    if (message != NULL)
+        return err_set(err, ERR_USAGE, "reference: %s", message);
+    *answer = root;
+    return 0;
+}
+
+static void begin(struct python *python, struct json *json, const char *op)
+{
+    buf_reset(&python->request);
+    json_init(json, &python->request);
+    json_object(json);
+    json_put_text(json, "op", op);
+}
+
+static void put_tensors(struct json *json, const char *key, const struct tensor_spec *tensors,
+                        size_t count)
+{
+    json_key(json, key);
+    json_array(json);
+    for (size_t i = 0; i < count; i++) {
+        json_object(json);
+        json_put_text(json, "name", tensors[i].name);
+        json_put_text(json, "dtype", dtype_name(tensors[i].dtype));
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+/* --- starting --- */
+
+static int start(struct python *python, struct err *err)
+{
+    const char *argv[ARGUMENTS_MOST];
+    size_t count = 0;
+    char *libexec = mem_strdup(python->script);
+    *strrchr(libexec, '/') = '\0';
+    char *folder = mem_strdup(python->problem->reference_file);
+    *strrchr(folder, '/') = '\0';
+    const char *readable[] = {libexec, folder, python->interpreter.prefix,
+                              python->interpreter.base_prefix};
+    argv[count++] = python->self;
+    argv[count++] = "sandbox";
+    argv[count++] = "--profile";
+    argv[count++] = "reference";
+    for (size_t i = 0; i < sizeof readable / sizeof readable[0]; i++) {
+        argv[count++] = "--read";
+        argv[count++] = readable[i];
+    }
+    argv[count++] = "--keep";
+    argv[count++] = "4"; /* inputs, results */
+    argv[count++] = "--limit";
+    argv[count++] = "fsize=18446744073709551615"; /* results are as large as the problem is */
+    argv[count++] = "--";
+    argv[count++] = python->interpreter.path;
+    argv[count++] = "-I";
+    argv[count++] = "-B"; /* writes no byte code */
+    argv[count++] = python->script;
+    argv[count] = NULL;
+    static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
+    int pass[] = {python->region->inputs_read_fd, python->results};
+    int status = child_start(&python->child, argv, env, pass, 2, err);
+    mem_free(libexec);
+    mem_free(folder);
+    return status;
+}
+
+static int open_function(struct python *python, struct err *err)
+{
+    const struct problem *problem = python->problem;
+    struct json json;
+    begin(python, &json, "open");
+    json_put_text(&json, "file", problem->reference_file);
+    json_put_text(&json, "function", problem->reference_function);
+    json_put_text(&json, "name", problem->name);
+    json_key(&json, "cores");
+    json_array(&json);
+    for (size_t i = 0; i < python->lane->core_count; i++)
+        json_int(&json, python->lane->cores[i]);
+    json_array_end(&json);
+    put_tensors(&json, "inputs", problem->inputs, problem->input_count);
+    put_tensors(&json, "outputs", problem->outputs, problem->output_count);
+    json_object_end(&json);
+    struct arena *arena = arena_new();
+    const struct value *answer;
+    int status = ask(python, START_TIMEOUT_MS, arena, &answer, err);
+    if (status == 0 && python->reference.versions == NULL) {
+        struct buf text;
+        buf_init(&text, 1024);
+        json_init(&json, &text);
+        json_value(&json, value_get(answer, "versions"));
+        python->reference.versions = arena_strdup(python->arena, buf_text(&text));
+        buf_free(&text);
+    }
+    arena_free(arena);
+    return status;
+}
+
+static int ensure(struct python *python, struct err *err)
+{
+    if (python->child.pid != 0) {
+        child_resume(&python->child);
+        return 0;
+    }
+    if (start(python, err) != 0)
+        return -1;
+    if (open_function(python, err) != 0) {
+        child_stop(&python->child);
+        return -1;
+    }
+    python->subject.pid = python->child.pid;
+    return 0;
+}
+
+/* --- computing --- */
+
+static void put_call(struct python *python, struct json *json, const struct layout *layout,
+                     const struct call *call, int bits)
+{
+    const struct problem *problem = python->problem;
+    json_key(json, "bits");
+    if (bits >= 0)
+        json_int(json, bits);
+    else
+        json_null(json);
+    json_key(json, "dims");
+    json_object(json);
+    for (size_t i = 0; i < layout->dims.count; i++)
+        json_put_int(json, layout->dims.name[i], layout->dims.number[i]);
+    json_object_end(json);
+    json_key(json, "inputs");
+    json_array(json);
+    for (size_t i = 0; i < problem->input_count; i++) {
+        json_object(json);
+        json_put_int(json, "offset", (int64_t)call->offsets[i]);
+        json_key(json, "shape");
+        json_array(json);
+        for (size_t axis = 0; axis < problem->inputs[i].rank; axis++)
+            json_int(json, layout->inputs[i].extents[axis]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static int read_result(struct python *python, size_t offset, size_t bytes, void *out,
+                       struct err *err)
+{
+    unsigned char *to = (unsigned char *)out;
+    while (bytes > 0) {
+        ssize_t got = pread(python->results, to, bytes, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return err_set(err, ERR_PROTOCOL, "the reference wrote less than it said");
+        to += got;
+        offset += (size_t)got;
+        bytes -= (size_t)got;
+    }
+    return 0;
+}
+
+static int compute(struct reference *reference, const struct layout *layout,
+                   const struct call *call, enum reference_precision precision, void **out,
+                   struct err *err)
+{
+    struct python *python = python_of(reference);
+    const struct problem *problem = python->problem;
+    bool exact = precision == PRECISION_EXACT;
+    size_t offsets[TENSORS_MAX], bytes[TENSORS_MAX], end = 0;
+    struct json json;
+    if (ensure(python, err) != 0)
+        return -1;
+    begin(python, &json, "compute");
+    json_put_text(&json, "precision", exact ? "exact" : "spec");
+    put_call(python, &json, layout, call, reference_bits(problem, precision));
+    json_key(&json, "outputs");
+    json_array(&json);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        const struct placed *placed = &layout->outputs[i];
+        bytes[i] =
+            placed->elements * (exact ? sizeof(double) : dtype_bytes(problem->outputs[i].dtype));
+        offsets[i] = end;
+        end += (bytes[i] + 63) / 64 * 64;
+        json_object(&json);
+        json_put_int(&json, "offset", (int64_t)offsets[i]);
+        json_key(&json, "shape");
+        json_array(&json);
+        for (size_t axis = 0; axis < problem->outputs[i].rank; axis++)
+            json_int(&json, placed->extents[axis]);
+        json_array_end(&json);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    struct arena *arena = arena_new();
+    const struct value *answer;
+    int status = ask(python, REFERENCE_TIMEOUT_MS, arena, &answer, err);
+    arena_free(arena);
+    for (size_t i = 0; status == 0 && i < problem->output_count; i++)
+        status = read_result(python, offsets[i], bytes[i], out[i], err);
+    return status;
+}
+
+/* --- as a subject to be timed --- */
+
+static struct python *subject_of(struct subject *subject)
+{
+    return container_of(subject, struct python, subject);
+}
+
+/* The request is read and the arrays are made before the clock starts; `go` and `done` are all that
+ * lies between the two readings besides the user's function. */
+static int subject_run(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                       struct err *err)
+{
+    struct python *python = subject_of(subject);
+    struct layout layout = {0};
+    struct json json;
+    if (ensure(python, err) != 0)
+        return -1;
+    for (size_t i = 0; i < call->dim_count && i < python->problem->dim_count; i++)
+        if (names_set(&layout.dims, python->problem->dims[i].name, call->dims[i], err) != 0)
+            return -1;
+    for (size_t i = 0; i < python->problem->input_count; i++) {
+        size_t elements;
+        if (tensor_extents(&python->problem->inputs[i], &layout.dims, layout.inputs[i].extents,
+                           &elements, err) != 0)
+            return -1;
+    }
+    begin(python, &json, "prepare");
+    put_call(python, &json, &layout, call, reference_bits(python->problem, PRECISION_SPEC));
+    json_object_end(&json);
+    struct arena *arena = arena_new();
+    const struct value *answer;
+    int status = ask(python, START_TIMEOUT_MS, arena, &answer, err);
+    arena_free(arena);
+    const char *line;
+    if (status != 0)
+        return -1;
+    uint64_t started = clock_now_ns();
+    if (child_send(&python->child, "go\n", 3, err) != 0 ||
+        child_line(&python->child, call->timeout_ms, &line, err) != 0)
+        return -1;
+    *elapsed_ns = clock_now_ns() - started;
+    if (strcmp(line, "done") != 0)
+        return err_set(err, ERR_USAGE, "the reference raised while it was timed: %.200s", line);
+    return 0;
+}
+
+static void subject_pause(struct subject *subject)
+{
+    child_pause(&subject_of(subject)->child);
+}
+
+static void subject_resume(struct subject *subject)
+{
+    child_resume(&subject_of(subject)->child);
+}
+
+static void subject_close(struct subject *subject)
+{
+    child_stop(&subject_of(subject)->child); /* started again by the next call */
+}
+
+/* --- opening and closing --- */
+
+static void python_close(struct reference *reference)
+{
+    struct python *python = python_of(reference);
+    child_stop(&python->child);
+    if (python->results >= 0)
+        close(python->results);
+    buf_free(&python->request);
+    mem_free(python->self);
+    mem_free(python->script);
+    mem_free(python);
+}
+
+int reference_open(const struct problem *problem, const struct lane_facts *lane,
+                   const struct region *region, const char *python_path, struct arena *arena,
+                   const char **python_found, struct reference **reference, struct err *err)
+{
+    static const struct reference_ops ops = {.compute = compute, .close = python_close};
+    static const struct subject_ops subject_ops = {.call = subject_run,
+                                                   .pause = subject_pause,
+                                                   .resume = subject_resume,
+                                                   .close = subject_close};
+    struct python *python = MEM_NEW(struct python);
+    python->reference = (struct reference){.ops = &ops, .subject = &python->subject};
+    python->subject = (struct subject){.ops = &subject_ops, .name = "reference"};
+    python->problem = problem;
+    python->lane = lane;
+    python->region = region;
+    python->arena = arena;
+    buf_init(&python->request, REQUEST_MOST);
+    const char *self = getenv("TWAGENT_SELF");
+    python->self = self != NULL ? mem_strdup(self) : file_self_path();
+    python->script = file_data_path("libexec/reference.py");
+    python->results = memfd_create("twagent-results", MFD_CLOEXEC);
+    if (python->script == NULL)
+        err_set(err, ERR_ENVIRONMENT, "libexec/reference.py is not where the program expects it");
+    else if (python->results < 0)
+        err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make shared memory");
+    else if (interpreter_find(python_path, arena, &python->interpreter, err) == 0 &&
+             ensure(python, err) == 0) {
+        *python_found = python->interpreter.path;
+        *reference = &python->reference;
+        return 0;
+    }
+    python_close(&python->reference);
+    return -1;
+}

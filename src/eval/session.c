@@ -1,0 +1,138 @@
+/* eval/session: opening a problem on a lane. What is done with a candidate is in session_measure.c.
+ */
+#include "base/mem.h"
+#include "eval/session_build.h"
+#include "eval/session_private.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { CALL_TIMEOUT_MS = 10000, TIME_BUDGET_MS = 400, VERSIONS_MOST = 4096 };
+
+#define GIB (UINT64_C(1) << 30)
+
+static uint64_t default_memory(void)
+{
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t quarter = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 4 : GIB / 4;
+    return quarter < 2 * GIB ? quarter : 2 * GIB;
+}
+
+static size_t bytes_of_set(const struct shape *shape)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < shape->layout.input_count; i++)
+        bytes += shape->layout.inputs[i].bytes;
+    for (size_t i = 0; i < shape->layout.output_count; i++)
+        bytes += shape->layout.outputs[i].elements * sizeof(double);
+    return bytes;
+}
+
+static int open_shapes(struct session *session, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    session->shape_count = problem->shape_count;
+    for (size_t i = 0; i < problem->shape_count; i++)
+        if (shape_make(session, &problem->shapes[i], &session->shapes[i], err) != 0)
+            return -1;
+    size_t sets = session->options.memory_bytes / (bytes_of_set(&session->shapes[0]) + 1);
+    session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > POOL_MOST ? POOL_MOST : sets;
+    return 0;
+}
+
+static int open_reference(struct session *session, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    if (problem->reference_kind == REFERENCE_C)
+        return reference_open_c(problem, session->backend, session->lane, &session->region,
+                                session->options.folder, session->arena, &session->reference, err);
+    return reference_open(problem, session->lane, &session->region, session->options.python,
+                          session->arena, &session->python, &session->reference, err);
+}
+
+static void put_members(struct json *json, struct arena *arena, const char *text)
+{
+    struct value *map;
+    if (text == NULL || value_parse_json(arena, "versions", text, strlen(text), &map, NULL) != 0)
+        return;
+    for (size_t i = 0; i < map->count && map->kind == VALUE_MAP; i++) {
+        json_key(json, map->keys[i]);
+        json_value(json, map->items[i]);
+    }
+}
+
+static void gather_versions(struct session *session)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, VERSIONS_MOST);
+    json_init(&json, &text);
+    json_object(&json);
+    put_members(&json, session->arena, session->lane->versions);
+    put_members(&json, session->arena, reference_versions(session->reference));
+    json_object_end(&json);
+    session->versions = arena_strdup(session->arena, buf_text(&text));
+    buf_free(&text);
+}
+
+static int open_parts(struct session *session, struct err *err)
+{
+    if (open_shapes(session, err) != 0 || session_open_region(session, err) != 0 ||
+        baselines_open(session, err) != 0 || open_reference(session, err) != 0)
+        return -1;
+    gather_versions(session);
+    session_ceilings(session);
+    return session_make_cases(session, err);
+}
+
+int session_open(const struct problem *problem, const struct backend *backend,
+                 const struct lane_facts *lane, const struct session_options *options,
+                 struct session **out, struct err *err)
+{
+    struct session *session = MEM_NEW(struct session);
+    session->arena = arena_new();
+    session->problem = problem;
+    session->backend = backend;
+    session->lane = lane;
+    session->options = *options;
+    if (session->options.call_timeout_ms == 0)
+        session->options.call_timeout_ms = CALL_TIMEOUT_MS;
+    if (session->options.time_budget_ms == 0)
+        session->options.time_budget_ms = TIME_BUDGET_MS;
+    if (session->options.memory_bytes == 0)
+        session->options.memory_bytes = default_memory();
+    random_init(&session->random, random_seed());
+    atomic_init(&session->cancelled, false);
+    if (open_parts(session, err) != 0) {
+        session_close(session);
+        return -1;
+    }
+    *out = session;
+    return 0;
+}
+
+void session_close(struct session *session)
+{
+    if (session == NULL)
+        return;
+    for (size_t i = 0; i < session->baseline_count; i++)
+        baseline_close(session, &session->baselines[i]);
+    reference_close(session->reference);
+    for (size_t i = 0; i < session->pool_count; i++)
+        set_free(&session->pool[i]);
+    for (size_t i = 0; i < session->case_count; i++)
+        set_free(&session->cases[i]);
+    session_close_region(session);
+    arena_free(session->arena);
+    mem_free(session);
+}
+
+void session_cancel(struct session *session)
+{
+    atomic_store(&session->cancelled, true);
+}
+
+const char *session_versions(const struct session *session)
+{
+    return session->versions;
+}

@@ -1,0 +1,109 @@
+/* eval/session_private: what the files of session, measure and fitness share: shapes, sets of
+ * inputs with their expected outputs, baselines. Worker's measuring thread. */
+#ifndef EVAL_SESSION_PRIVATE_H
+#define EVAL_SESSION_PRIVATE_H
+
+#include "base/random.h"
+#include "eval/measure.h"
+#include "eval/session.h"
+
+#include <stdatomic.h>
+
+enum {
+    PAGE_BYTES = 4096,
+    POOL_LEAST = 4,
+    POOL_MOST = 16,
+    CASES_MOST = 160,
+    HISTORY_MOST = 16,
+    HIDDEN_SHAPES = 2,
+    SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES,
+    BASELINES_MOST = BASELINES_MAX + 1
+};
+
+struct shape {
+    struct names dims;
+    struct layout layout; /* no workspaces, no shift */
+    size_t reduction;     /* longest sum behind one output element, estimated */
+    size_t elements;      /* of all tensors */
+};
+
+/* One drawing of a shape's inputs. Drawn when first needed; so are the expected outputs. */
+struct set {
+    const struct shape *shape;
+    enum distribution distribution;
+    uint64_t seed;
+    bool drawn, expected;
+    bool unfit; /* the reference itself leaves the output's range on these inputs: not used */
+    unsigned char *inputs[TENSORS_MAX];
+    double *exact[TENSORS_MAX];
+    struct bound bounds[TENSORS_MAX];
+};
+
+struct baseline {
+    const char *name, *artifact; /* artifact NULL: the reference's own subject */
+    const char *const *env;
+    struct subject *subject; /* NULL until first used, or after it died */
+    bool warm, verified;
+    double history[HISTORY_MOST]; /* medians of earlier evaluations, ns; a ring */
+    size_t history_count;
+};
+
+struct session {
+    const struct problem *problem;
+    const struct backend *backend;
+    const struct lane_facts *lane;
+    struct session_options options;
+    struct arena *arena;
+    struct region region; /* with room for small workspaces */
+    struct region roomy;  /* the same inputs, larger outputs; outputs NULL until needed */
+    size_t slot_bytes;    /* one slot of the input region */
+    struct reference *reference;
+    const char *python, *versions;
+    struct random random;
+    size_t shape_count; /* the spec's; the hidden ones follow */
+    struct shape shapes[SHAPES_MOST];
+    size_t pool_count, case_count, refreshed;
+    size_t hidden_case, edge_case;   /* where these begin among `cases` */
+    struct set pool[POOL_MOST];      /* of the main shape */
+    struct set cases[CASES_MOST];    /* of check shapes, edge cases, hidden shapes */
+    size_t baseline_count, baseline; /* which one speed-ups are against */
+    struct baseline baselines[BASELINES_MOST];
+    double bandwidth, flops_per_s; /* measured ceilings, the best seen; 0: not known */
+    double bytes_floor_ns, flops_floor_ns;
+    atomic_bool cancelled;
+    struct bench *bench; /* the candidate between session_check() and session_finish() */
+};
+
+/* --- session_measure.c --- */
+void evaluation_begin(struct evaluation *evaluation, const struct candidate *candidate,
+                      const struct names *tune, struct arena *arena);
+
+/* --- measure_floor.c --- */
+void session_ceilings(struct session *session); /* what the lane's measured rates say */
+
+/* --- session_sets.c --- */
+int shape_make(struct session *session, const struct names *dims, struct shape *shape,
+               struct err *err) MUST_USE;
+void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
+void set_redraw(struct set *set); /* new seed; buffers are kept */
+void set_free(struct set *set);
+int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE;
+int session_make_cases(struct session *session, struct err *err) MUST_USE;
+int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
+
+/* --- session_baseline.c --- */
+int baselines_open(struct session *session, struct err *err) MUST_USE;
+int baseline_ready(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;
+void baseline_close(struct session *session, struct baseline *baseline);
+void baseline_remember(struct baseline *baseline, double median_ns);
+double baseline_median(const struct baseline *baseline); /* over the session; NaN: none yet */
+
+/* --- session_region.c --- */
+int session_open_region(struct session *session, struct err *err) MUST_USE;
+/* The region with room for a layout of `outputs_bytes`; ERR_LIMIT past what the machine should
+ * give. */
+int session_region_for(struct session *session, size_t outputs_bytes, const struct region **region,
+                       struct err *err) MUST_USE;
+void session_close_region(struct session *session);
+
+#endif

@@ -1,0 +1,276 @@
+/* eval/session_sets: inputs with their expected outputs: what is drawn, when, and how often anew.
+ */
+#include "base/mem.h"
+#include "eval/session_private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, REDRAWS_MOST = 4 };
+
+/* Longest sum behind one element, from what is known: two operations a term, the inputs' share of
+ * an output element, and the last axis where the operation keeps its shape (a row-wise one). */
+static size_t estimate_reduction(const struct problem *problem, const struct shape *shape)
+{
+    double flops, bytes, inputs = 0.0;
+    const struct placed *output = &shape->layout.outputs[0];
+    double reduction = 1.0, outputs = (double)output->elements;
+    if (problem_work(problem, &shape->dims, &flops, &bytes, NULL) == 0 && flops > 0.0)
+        reduction = fmax(reduction, flops / (2.0 * outputs));
+    for (size_t i = 0; i < problem->input_count; i++)
+        inputs = fmax(inputs, (double)shape->layout.inputs[i].elements);
+    reduction = fmax(reduction, inputs / outputs);
+    size_t rank = problem->outputs[0].rank;
+    if (rank > 0 && inputs >= outputs)
+        reduction = fmax(reduction, (double)output->extents[rank - 1]);
+    return (size_t)reduction;
+}
+
+int shape_make(struct session *session, const struct names *dims, struct shape *shape,
+               struct err *err)
+{
+    shape->dims = *dims;
+    if (layout_make(session->problem, dims, NULL, NULL, 0, &shape->layout, err) != 0)
+        return -1;
+    shape->elements = 0;
+    for (size_t i = 0; i < shape->layout.input_count; i++)
+        shape->elements += shape->layout.inputs[i].elements;
+    for (size_t i = 0; i < shape->layout.output_count; i++)
+        shape->elements += shape->layout.outputs[i].elements;
+    shape->reduction = estimate_reduction(session->problem, shape);
+    return 0;
+}
+
+void set_assign(struct set *set, const struct shape *shape, enum distribution distribution)
+{
+    set_free(set);
+    *set = (struct set){.shape = shape, .distribution = distribution};
+}
+
+void set_redraw(struct set *set)
+{
+    set->drawn = set->expected = set->unfit = false;
+}
+
+void set_free(struct set *set)
+{
+    for (size_t i = 0; i < TENSORS_MAX; i++) {
+        mem_free(set->inputs[i]);
+        mem_free(set->exact[i]);
+        set->inputs[i] = NULL;
+        set->exact[i] = NULL;
+    }
+    set_redraw(set);
+}
+
+static size_t row_of(const struct tensor_spec *tensor, const struct placed *placed)
+{
+    return tensor->rank > 0 ? (size_t)placed->extents[tensor->rank - 1] : 1;
+}
+
+/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. */
+static void draw(struct session *session, struct set *set)
+{
+    struct random seeds;
+    set->seed = random_seed();
+    random_init(&seeds, set->seed);
+    for (size_t i = 0; i < session->problem->input_count; i++) {
+        const struct tensor_spec *tensor = &session->problem->inputs[i];
+        const struct placed *placed = &set->shape->layout.inputs[i];
+        if (set->inputs[i] == NULL)
+            set->inputs[i] = (unsigned char *)mem_alloc(placed->bytes + 1);
+        draw_fill(set->distribution, random_next(&seeds), tensor->dtype, placed->elements,
+                  row_of(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
+    }
+    set->drawn = true;
+}
+
+/* --- what is expected --- */
+
+struct results {
+    void *honest[TENSORS_MAX], *lower[TENSORS_MAX];
+    bool has_lower;
+};
+
+static int compute(struct session *session, struct set *set, struct results *results,
+                   struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    const struct problem *problem = session->problem;
+    struct call call;
+    void *exact[TENSORS_MAX];
+    bool floating = false;
+    call_make(layout, 0, 0, &call);
+    for (size_t i = 0; i < problem->input_count; i++)
+        memcpy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+               layout->inputs[i].bytes);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        const struct placed *placed = &layout->outputs[i];
+        if (set->exact[i] == NULL)
+            set->exact[i] = (double *)mem_array(placed->elements, sizeof(double));
+        exact[i] = set->exact[i];
+        results->honest[i] = mem_alloc(placed->bytes);
+        results->lower[i] = mem_alloc(placed->bytes);
+        floating = floating || dtype_is_float(problem->outputs[i].dtype);
+    }
+    if (reference_compute(session->reference, layout, &call, PRECISION_EXACT, exact, err) != 0 ||
+        reference_compute(session->reference, layout, &call, PRECISION_SPEC, results->honest,
+                          err) != 0)
+        return -1;
+    if (!floating || problem->tolerance_fixed)
+        return 0;
+    struct err none = {0};
+    if (reference_compute(session->reference, layout, &call, PRECISION_LOWER, results->lower,
+                          &none) == 0)
+        results->has_lower = true;
+    else if (none.code != ERR_UNSUPPORTED)
+        return err_set(err, none.code, "%s", none.message);
+    return 0;
+}
+
+/* Inputs on which the definition in the spec's own precision leaves its range, or that leave
+ * nothing finite to compare, say nothing about a kernel. */
+static bool is_fit(const struct tensor_spec *output, size_t count, const double *exact,
+                   const void *honest)
+{
+    double most = dtype_is_float(output->dtype) ? dtype_max(output->dtype) * 0.999 : INFINITY;
+    size_t finite = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool in_range = fabs(exact[i]) <= most;
+        if (in_range && !isfinite(dtype_load(output->dtype, honest, i)))
+            return false;
+        finite += in_range;
+    }
+    return finite > 0;
+}
+
+int set_expect(struct session *session, struct set *set, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    struct results results = {0};
+    if (set->expected)
+        return 0;
+    if (!set->drawn)
+        draw(session, set);
+    int status = compute(session, set, &results, err);
+    set->unfit = false;
+    for (size_t i = 0; status == 0 && i < problem->output_count; i++) {
+        const struct tensor_spec *output = &problem->outputs[i];
+        const struct placed *placed = &set->shape->layout.outputs[i];
+        if (!is_fit(output, placed->elements, set->exact[i], results.honest[i]))
+            set->unfit = true;
+        else
+            bound_derive(problem, output, placed->elements, row_of(output, placed),
+                         set->shape->reduction, set->exact[i], results.honest[i],
+                         results.has_lower ? results.lower[i] : NULL, &set->bounds[i]);
+    }
+    for (size_t i = 0; i < problem->output_count; i++) {
+        mem_free(results.honest[i]);
+        mem_free(results.lower[i]);
+    }
+    set->expected = status == 0;
+    struct subject *subject = reference_subject(session->reference);
+    if (subject != NULL)
+        subject->ops->pause(subject); /* its threads may spin on for a while */
+    return status;
+}
+
+/* --- which sets there are --- */
+
+static void add_case(struct session *session, const struct shape *shape,
+                     enum distribution distribution)
+{
+    if (session->case_count < CASES_MOST)
+        set_assign(&session->cases[session->case_count++], shape, distribution);
+}
+
+/* Distributions take turns over all cases, so that every one of them meets several shapes. */
+static enum distribution next_distribution(const struct session *session)
+{
+    return (enum distribution)(session->case_count % DRAW_RANDOM_COUNT);
+}
+
+/* The smallest shape on which a pattern over elements can show, for the edge cases. */
+static const struct shape *small_shape(const struct session *session)
+{
+    enum { ENOUGH = 256 };
+    const struct shape *best = NULL;
+    for (size_t i = 1; i < session->shape_count + HIDDEN_SHAPES; i++) {
+        const struct shape *shape = &session->shapes[i];
+        bool enough = shape->layout.outputs[0].elements >= ENOUGH;
+        bool best_enough = best != NULL && best->layout.outputs[0].elements >= ENOUGH;
+        if (best == NULL || (enough && !best_enough) ||
+            (enough == best_enough && (shape->elements < best->elements) == enough))
+            best = shape;
+    }
+    return best;
+}
+
+static int draw_hidden(struct session *session, size_t index, struct err *err)
+{
+    struct shape *shape = &session->shapes[session->shape_count + index];
+    for (int i = 0; i < REDRAWS_MOST; i++) {
+        struct names dims;
+        if (problem_draw_dims(session->problem, random_seed(), &dims, err) != 0 ||
+            shape_make(session, &dims, shape, err) != 0)
+            return -1;
+        if (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
+            shape->layout.outputs_bytes + PAGE_BYTES <= session->region.outputs_bytes)
+            return 0;
+    }
+    return err_set(err, ERR_LIMIT, "hidden shapes come out larger than the shared memory");
+}
+
+int session_make_cases(struct session *session, struct err *err)
+{
+    size_t shapes = session->shape_count;
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        if (draw_hidden(session, i, err) != 0)
+            return -1;
+    size_t each = CASES_A_SHAPE;
+    while ((shapes - 1) * each < CASES_LEAST && shapes > 1)
+        each++;
+    for (size_t i = 1; i < shapes; i++) {
+        bool large = session->shapes[i].elements > session->shapes[0].elements / 2;
+        for (size_t k = 0; k < (large ? 1 : each); k++)
+            add_case(session, &session->shapes[i], next_distribution(session));
+    }
+    session->hidden_case = session->case_count;
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        for (size_t k = 0; k < CASES_A_SHAPE; k++)
+            add_case(session, &session->shapes[shapes + i], next_distribution(session));
+    session->edge_case = session->case_count;
+    for (int i = DRAW_RANDOM_COUNT; i < DISTRIBUTIONS; i++)
+        add_case(session, small_shape(session), (enum distribution)i);
+    for (size_t i = 0; i < session->pool_count; i++)
+        set_assign(&session->pool[i], &session->shapes[0],
+                   (enum distribution)(i % DRAW_RANDOM_COUNT));
+    return 0;
+}
+
+static int refresh_hidden(struct session *session, struct err *err)
+{
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        if (draw_hidden(session, i, err) != 0)
+            return -1;
+    for (size_t i = session->hidden_case; i < session->case_count; i++) {
+        const struct shape *shape =
+            i < session->edge_case ? session->cases[i].shape : small_shape(session);
+        set_assign(&session->cases[i], shape, session->cases[i].distribution);
+    }
+    return 0;
+}
+
+int session_refresh(struct session *session, bool all, struct err *err)
+{
+    size_t turn = session->refreshed++;
+    if (all && refresh_hidden(session, err) != 0)
+        return -1;
+    for (size_t i = 0; i < session->pool_count; i++)
+        if (all || i == turn % session->pool_count)
+            set_redraw(&session->pool[i]);
+    for (size_t i = 0; i < session->case_count; i++)
+        if (all || i == turn % session->case_count)
+            set_redraw(&session->cases[i]);
+    return 0;
+}
