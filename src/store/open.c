@@ -199,6 +199,18 @@ static int look_over(struct environment *environment, bool *moved, struct err *e
     return code == 0 ? 0 : environment_error(environment, code, err);
 }
 
+/* A writer that was killed has left LMDB's lock held, and perhaps a commit that readers are not
+ * told of yet; whoever takes the lock next puts both right. An owner does before it looks. */
+static int take_over(const struct environment *environment, struct err *err)
+{
+    MDB_txn *txn;
+    int code = mdb_txn_begin(environment->lmdb, NULL, 0, &txn);
+    if (code != 0)
+        return environment_error(environment, code, err);
+    mdb_txn_abort(txn);
+    return 0;
+}
+
 static int check_metas(const struct environment *environment, struct err *err)
 {
     char *path = file_join(environment->folder, STORE_FILE);
@@ -222,11 +234,13 @@ int environment_open(struct environment *environment, struct err *err)
     if (check_metas(environment, err) != 0 || reserve_lock_file(environment, err) != 0 ||
         start(environment, err) != 0)
         return -1;
-    bool moved = true;
-    int result = -1;
-    for (int tries = 0; result != 0 && moved && tries < CHECKS_MAX; tries++) {
-        result = look_over(environment, &moved, err);
-        if (moved)
+    int result = environment->read_only ? 0 : take_over(environment, err);
+    bool again = result == 0;
+    for (int tries = 0; again && tries < CHECKS_MAX; tries++) {
+        result = look_over(environment, &again, err);
+        /* What a reader saw may have been half written: damage is still there at a second look. */
+        again = again || (result != 0 && environment->read_only && tries == 0);
+        if (again)
             usleep(200);
     }
     if (result == 0)

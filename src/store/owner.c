@@ -5,48 +5,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The lock belongs to the open file and not to the process: closing another descriptor of the same
- * file, which drops a plain POSIX lock, does nothing to it. */
+/* A lock of the process, not of the open file: a child that was forked but has not run exec() yet
+ * would keep the other kind when its parent is killed. The price is that this process loses the
+ * lock when it closes any descriptor of the file; environment.c opens it once at most. */
 static int lock(int fd)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int result;
     do
-        result = fcntl(fd, F_OFD_SETLK, &whole);
+        result = fcntl(fd, F_SETLK, &whole);
     while (result != 0 && errno == EINTR);
     return result;
 }
 
-static long read_pid(int fd)
-{
-    char text[32] = "";
-    ssize_t got = pread(fd, text, sizeof text - 1, 0);
-    if (got <= 0)
-        return 0;
-    long pid = strtol(text, NULL, 10);
-    return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? pid : 0;
-}
-
-/* Between taking the lock and writing its number, an owner leaves the file empty, or with the
- * number of one that was killed: give it a moment. */
 static int busy(int fd, const char *folder, struct err *err)
 {
-    long pid = 0;
-    for (int tries = 0; pid == 0 && tries < 20; tries++) {
-        pid = read_pid(fd);
-        if (pid == 0)
-            usleep(5000);
-    }
-    if (pid == 0)
-        return err_set(err, ERR_BUSY, "another process has the store %s open", folder);
-    return err_set(err, ERR_BUSY, "process %ld has the store %s open: stop it, or wait for its end",
-                   pid, folder);
+    struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK && holder.l_pid > 0)
+        return err_set(err, ERR_BUSY,
+                       "process %ld has the store %s open: stop it, or wait for its end",
+                       (long)holder.l_pid, folder);
+    return err_set(err, ERR_BUSY, "another process has the store %s open", folder);
 }
 
 static int take(int fd, const char *folder, struct err *err)
@@ -57,11 +40,11 @@ static int take(int fd, const char *folder, struct err *err)
         return err_set_errno(err, ERR_ENVIRONMENT, errno,
                              "cannot lock the store %s: its file system must know locks", folder);
     }
+    /* For people who look; the kernel tells us. So a full disk does not keep the owner out. */
     char text[32];
     int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    /* A full disk must not keep the owner out: the number is only for the message of others. */
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)length, 0) != length)
-        (void)ftruncate(fd, 0);
+        (void)!ftruncate(fd, 0);
     return 0;
 }
 

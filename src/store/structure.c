@@ -171,8 +171,8 @@ enum structure_result structure_check(int fd, uint64_t transaction, struct struc
     if (read_metas(&walk, metas) != 0)
         return STRUCTURE_DAMAGED;
     const struct page_meta *meta = &metas[metas[1].transaction > metas[0].transaction];
-    /* The pages of an older snapshot are still there, but its meta page is the next to be
-     * overwritten, and may be so already in part. */
+    if (transaction != 0)
+        meta = &metas[transaction % 2]; /* a commit may have come after it */
     if (transaction != 0 && meta->transaction != transaction)
         return STRUCTURE_MOVED;
     walk.pages = meta->last_page + 1;

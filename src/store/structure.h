@@ -24,7 +24,7 @@ struct structure {
 
 enum structure_result {
     STRUCTURE_WHOLE,
-    STRUCTURE_MOVED,  /* somebody commits meanwhile, and the snapshot is not the newest: again */
+    STRUCTURE_MOVED,  /* two commits came meanwhile and the snapshot's own page is gone: again */
     STRUCTURE_DAMAGED /* *err: ERR_CORRUPT with the page and what is wrong; or ERR_IO */
 };
 
