@@ -173,7 +173,7 @@ void answers_init(const struct options *given)
     if (text == NULL)
         abort();
     for (long i = 0; i < options.size; i++)
-        text[i] = i % 64 == 63 ? '\n' : (char)('a' + i % 26);
+        text[i] = (char)(i % 64 == 63 ? '\n' : 'a' + i % 26);
     text[options.size] = '\0';
     answers[answer_count++].text = text;
 }
