@@ -1,0 +1,14 @@
+/* eval/cpu/artifact: what a shared object will need, by the names that stand in it. A wrong answer
+ * costs speed and nothing else, so hostile bytes may lie here. Any thread. */
+#ifndef EVAL_CPU_ARTIFACT_H
+#define EVAL_CPU_ARTIFACT_H
+
+#include <stdbool.h>
+
+struct artifact_needs {
+    const char *openmp; /* "libgomp.so.1", "libomp.so.5", or NULL */
+    bool own_threads;   /* it, or a library of its, may make threads by itself */
+};
+struct artifact_needs artifact_inspect(int fd);
+
+#endif

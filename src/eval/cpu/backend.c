@@ -1,0 +1,16 @@
+#include "eval/cpu/compile.h"
+#include "eval/cpu/cpu.h"
+#include "eval/cpu/private.h"
+
+static const char *const languages[] = {"c", "c++", NULL};
+
+const struct backend backend_cpu = {
+    .name = "cpu",
+    .languages = languages,
+    .probe = cpu_probe,
+    .build = cpu_build,
+    .diagnostics = cpu_diagnostics,
+    .open = cpu_open,
+    .sanitize = cpu_sanitize,
+    .profile = cpu_profile,
+};

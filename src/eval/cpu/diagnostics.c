@@ -1,0 +1,214 @@
+/* What a candidate's author may read of a compiler's words. The compilers are told to quote no
+ * source and run where they can read little; here a line is passed on only if it is about the
+ * candidate, and the source lines beside it are taken from the candidate itself. */
+#include "eval/cpu/compile.h"
+
+#include "eval/cpu/source.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { TOTAL_MAX = 3000, LINE_MAX_SHOWN = 400, QUOTE_MAX = 160 };
+
+struct line {
+    const char *text;
+    size_t length;
+};
+
+struct reading {
+    const struct candidate *candidate;
+    struct buf *out;
+    size_t start; /* out->length when we began */
+    bool told;
+};
+
+static bool next_line(const char **at, const char *end, struct line *line)
+{
+    if (*at >= end)
+        return false;
+    const char *stop = memchr(*at, '\n', (size_t)(end - *at));
+    line->text = *at;
+    line->length = (size_t)((stop != NULL ? stop : end) - *at);
+    *at = stop != NULL ? stop + 1 : end;
+    return true;
+}
+
+static const char *find(const struct line *line, const char *word)
+{
+    return memmem(line->text, line->length, word, strlen(word));
+}
+
+/* Bytes from `at` to the first of `stops`, or to `end`. */
+static size_t until(const char *at, const char *end, const char *stops)
+{
+    size_t length = 0;
+    while (at + length < end && strchr(stops, at[length]) == NULL)
+        length++;
+    return length;
+}
+
+static bool begins(const struct line *line, const char *word)
+{
+    size_t length = strlen(word);
+    return line->length >= length && memcmp(line->text, word, length) == 0;
+}
+
+/* A path that slipped into a message ("/tmp/ccX.o") becomes its last part. */
+static void add_clean(struct buf *out, const char *text, size_t length)
+{
+    size_t most = length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN;
+    for (size_t i = 0; i < most; i++) {
+        bool starts_word = i == 0 || strchr(" '`\"(", text[i - 1]) != NULL;
+        if (text[i] == '/' && starts_word && i + 1 < most && isalnum((unsigned char)text[i + 1])) {
+            size_t last = i;
+            for (size_t j = i; j < most && strchr(" '\"):,;", text[j]) == NULL; j++)
+                if (text[j] == '/')
+                    last = j;
+            i = last;
+            continue;
+        }
+        buf_add_char(out, isprint((unsigned char)text[i]) || (text[i] & 0x80) ? text[i] : ' ');
+    }
+    if (most < length)
+        buf_add_text(out, "...");
+    buf_add_char(out, '\n');
+}
+
+static void quote(struct reading *reading, long number)
+{
+    const char *at = reading->candidate->source, *end = at + reading->candidate->length;
+    struct line line;
+    for (long i = 1; next_line(&at, end, &line); i++) {
+        if (i != number)
+            continue;
+        size_t shown = line.length < QUOTE_MAX ? line.length : QUOTE_MAX;
+        buf_addf(reading->out, "%6ld | %.*s%s\n", number, (int)shown, line.text,
+                 shown < line.length ? "..." : "");
+        return;
+    }
+}
+
+/* "candidate.c:12:5: error: ..." */
+static bool about_source(struct reading *reading, const struct line *line, const char *kind)
+{
+    if (!begins(line, "candidate.c") || find(line, kind) == NULL)
+        return false;
+    const char *colon = memchr(line->text, ':', line->length);
+    if (colon == NULL)
+        return false;
+    add_clean(reading->out, line->text, line->length);
+    long number = 0;
+    for (const char *at = colon + 1;
+         at < line->text + line->length && isdigit((unsigned char)*at) && number < 10000000; at++)
+        number = number * 10 + (*at - '0');
+    quote(reading, number);
+    return true;
+}
+
+/* A linker's or an assembler's word, without what it may quote of elsewhere. */
+static bool about_symbols(struct reading *reading, const struct line *line)
+{
+    static const char missing[] = "undefined reference to ", lld[] = "undefined symbol: ";
+    const char *end = line->text + line->length, *at = find(line, missing);
+    at = at != NULL ? at : find(line, lld);
+    if (at != NULL) {
+        buf_add_text(reading->out, "link: ");
+        add_clean(reading->out, at, (size_t)(end - at));
+        return true;
+    }
+    at = find(line, "multiple definition of ");
+    if (at != NULL) {
+        buf_add_text(reading->out, "link: ");
+        add_clean(reading->out, at, until(at, end, ";"));
+        return true;
+    }
+    return false;
+}
+
+/* "{standard input}:12: Error: no such instruction: `foo'": the quoted part only if it is in the
+ * source, since .include makes an assembler read files. */
+static bool about_assembly(struct reading *reading, const struct line *line)
+{
+    const char *end = line->text + line->length, *error = find(line, "Error: ");
+    if (error == NULL || (!begins(line, "{standard input}") && !begins(line, "<inline asm>") &&
+                          !begins(line, "/") && !begins(line, "<instantiation>")))
+        return false;
+    const char *tick = memchr(error, '`', (size_t)(end - error));
+    size_t plain = (size_t)((tick != NULL ? tick : end) - error);
+    const char *close = tick != NULL ? memrchr(tick, '\'', (size_t)(end - tick)) : NULL;
+    buf_add_text(reading->out, "inline assembly: ");
+    if (close != NULL && close > tick + 1 &&
+        memmem(reading->candidate->source, reading->candidate->length, tick + 1,
+               (size_t)(close - tick - 1)) != NULL)
+        plain = (size_t)(close + 1 - error);
+    if (tick == NULL) /* and then nothing after a second colon */
+        plain = 7 + until(error + 7, end, ":");
+    add_clean(reading->out, error, plain);
+    return true;
+}
+
+/* The compiler itself gave up. */
+static bool about_limits(struct reading *reading, const struct line *line)
+{
+    static const struct {
+        const char *word, *meaning;
+    } ends[] = {
+        {"virtual memory exhausted", "the compiler ran out of memory (2 GiB)"},
+        {"out of memory", "the compiler ran out of memory (2 GiB)"},
+        {"cannot allocate memory", "the compiler ran out of memory (2 GiB)"},
+        {"bad_alloc", "the compiler ran out of memory (2 GiB)"},
+        {"File size limit", "the compiler wrote more than 64 MiB"},
+        {"File too large", "the compiler wrote more than 64 MiB"},
+        {"CPU time limit", "the compiler needed more than 60 s"},
+        {"Killed signal terminated", "the compiler was killed: out of memory or time"},
+        {"internal compiler error", "internal compiler error"},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (find(line, ends[i].word) != NULL) {
+            buf_addf(reading->out, "%s\n", ends[i].meaning);
+            return true;
+        }
+    return false;
+}
+
+static void each_line(struct reading *reading, const char *text, size_t length,
+                      bool (*take)(struct reading *reading, const struct line *line))
+{
+    const char *at = text;
+    struct line line;
+    while (reading->out->length - reading->start < TOTAL_MAX &&
+           next_line(&at, text + length, &line))
+        reading->told |= take(reading, &line);
+}
+
+static bool errors(struct reading *reading, const struct line *line)
+{
+    return about_source(reading, line, "error: ") || about_symbols(reading, line) ||
+           about_assembly(reading, line) || about_limits(reading, line);
+}
+
+static bool prologue(struct reading *reading, const struct line *line)
+{
+    (void)reading;
+    bool ours = begins(line, "prologue:") || begins(line, "shim:");
+    return ours && (find(line, "previous declaration") != NULL || find(line, "error: ") != NULL);
+}
+
+static bool warnings(struct reading *reading, const struct line *line)
+{
+    return about_source(reading, line, "warning: ");
+}
+
+void cpu_diagnostics(const struct candidate *candidate, const char *text, size_t length,
+                     struct buf *out)
+{
+    struct reading reading = {.candidate = candidate, .out = out, .start = out->length};
+    each_line(&reading, text, length, errors);
+    if (!reading.told)
+        buf_add_text(out, "the compiler failed, and said nothing about the source\n");
+    struct reading quiet = {.candidate = candidate, .out = out, .start = out->length};
+    each_line(&quiet, text, length, prologue);
+    if (quiet.told)
+        buf_add_text(out, "the signature has to be the one that the problem gives\n");
+    each_line(&quiet, text, length, warnings);
+}

@@ -1,0 +1,316 @@
+#include "eval/cpu/host.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "eval/cpu/artifact.h"
+#include "eval/cpu/cpu.h"
+#include "eval/cpu/private.h"
+#include "eval/cpu/sandbox.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+enum { START_S = 30, LOAD_S = 20, LAST_WORDS = 200 };
+
+/* ---- how a runner ends ---- */
+
+/* The last line that the process wrote, harmless and short; "" where it was silent. */
+static void last_words(struct host *host, char words[LAST_WORDS])
+{
+    char tail[4096];
+    size_t length = 0;
+    ssize_t got;
+    /* A pipe holds 64 KiB: whoever wrote more is still writing, or dead. */
+    while ((got = read(host->errors, tail, sizeof tail)) > 0)
+        length = (size_t)got;
+    while (length > 0 && isspace((unsigned char)tail[length - 1]))
+        length--;
+    size_t start = length;
+    while (start > 0 && tail[start - 1] != '\n')
+        start--;
+    size_t kept = 0;
+    for (size_t i = start; i < length && kept < LAST_WORDS - 1; i++)
+        words[kept++] = isprint((unsigned char)tail[i]) ? tail[i] : '?';
+    words[kept] = '\0';
+}
+
+static int ended(struct host *host, struct err *err)
+{
+    siginfo_t info = {0};
+    char words[LAST_WORDS];
+    kill(-host->subject.pid, SIGKILL);
+    while (waitid(P_PID, (id_t)host->subject.pid, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    host->reaped = true;
+    last_words(host, words);
+    const char *gap = words[0] != '\0' ? ": " : "";
+    if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && words[0] != '\0')
+        return err_set(err, ERR_CHILD, "%s", words);
+    if (info.si_code == CLD_EXITED)
+        return err_set(err, ERR_CHILD, "exited during a call (status %d)%s%s", info.si_status, gap,
+                       words);
+    const char *name = sigabbrev_np(info.si_status);
+    const char *why =
+        info.si_status == SIGSYS ? " (it asked the kernel for what no kernel needs)" : "";
+    return err_set(err, ERR_CHILD, "killed by SIG%s%s%s%s", name != NULL ? name : "?", why, gap,
+                   words);
+}
+
+static void end(struct host *host)
+{
+    struct err ignored;
+    if (!host->reaped && host->subject.pid > 0)
+        (void)ended(host, &ignored);
+}
+
+/* ---- the two words ---- */
+
+int host_go(struct host *host, struct err *err)
+{
+    const uint64_t one = 1;
+    while (write(host->go, &one, sizeof one) != (ssize_t)sizeof one)
+        if (errno != EINTR)
+            return err_set_errno(err, ERR_IO, errno, "runner: go");
+    return 0;
+}
+
+/* True once the runner has spoken or ended; false at the deadline. */
+static bool poll_once(struct host *host, uint64_t deadline_ns, bool *died)
+{
+    struct pollfd fds[2] = {{.fd = host->done, .events = POLLIN},
+                            {.fd = host->pidfd, .events = POLLIN}};
+    for (;;) {
+        uint64_t now = clock_now_ns();
+        uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+        struct timespec wait = {.tv_sec = (time_t)(left / SECOND_NS),
+                                .tv_nsec = (long)(left % SECOND_NS)};
+        int ready = ppoll(fds, 2, &wait, NULL);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        *died = fds[1].revents != 0;
+        return ready > 0;
+    }
+}
+
+int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned *said,
+               struct err *err)
+{
+    *said = 0;
+    while (*said < times) {
+        bool died = false, ready = poll_once(host, deadline_ns, &died);
+        uint64_t count = 0;
+        if (read(host->done, &count, sizeof count) == (ssize_t)sizeof count)
+            *said += count < 1000 ? (unsigned)count : 1000;
+        if (died)
+            return ended(host, err);
+        if (!ready) {
+            end(host);
+            return err_set(err, ERR_TIMEOUT, "no answer in time");
+        }
+    }
+    if (*said == times)
+        return 0;
+    end(host);
+    return err_set(err, ERR_PROTOCOL, "the runner said more than it was asked");
+}
+
+int host_wait_warm(struct host *host, struct err *err)
+{
+    unsigned said;
+    if (host->warm) {
+        struct pollfd death = {.fd = host->pidfd, .events = POLLIN};
+        return poll(&death, 1, 0) > 0 ? ended(host, err) : 0;
+    }
+    if (host_await(host, 1, clock_now_ns() + START_S * SECOND_NS, &said, err) != 0) {
+        err->code = ERR_ENVIRONMENT;
+        return err_wrap(err, "runner");
+    }
+    host->warm = true;
+    return 0;
+}
+
+/* ---- loading ---- */
+
+static long filters_of(const char *status_path)
+{
+    char line[256];
+    long count = -1;
+    FILE *file = fopen(status_path, "re");
+    if (file == NULL)
+        return -1;
+    while (count < 0 && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "Seccomp_filters:", 16) == 0)
+            count = strtol(line + 16, NULL, 10);
+    fclose(file);
+    return count;
+}
+
+/* A constructor that says "loaded" itself, and never returns, would live on in stage one. */
+static int check_filters(struct host *host, struct err *err)
+{
+    char path[64];
+    struct sandbox_facts facts;
+    sandbox_probe(&facts);
+    snprintf(path, sizeof path, "/proc/%d/status", host->subject.pid);
+    long ours = filters_of("/proc/self/status"), theirs = filters_of(path);
+    if (!facts.seccomp || ours < 0 || theirs < 0 || theirs >= ours + 2)
+        return 0;
+    end(host);
+    return err_set(err, ERR_PROTOCOL, "the artifact spoke for the runner while it was loaded");
+}
+
+/* One OpenMP thread a core, this one on the first; or one thread alone. Whoever makes threads of
+ * its own gets all cores for all of them. */
+static void bind_first(struct host *host)
+{
+    cpu_set_t set;
+    int fd = open(host->control->artifact, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    struct artifact_needs needs = artifact_inspect(fd);
+    close(fd);
+    if (needs.own_threads)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)host->control->cores[0], &set);
+    (void)sched_setaffinity(host->subject.pid, sizeof set, &set);
+}
+
+int host_load(struct host *host, const char *artifact, struct err *err)
+{
+    unsigned said;
+    if (strlen(artifact) >= WIRE_PATH_MAX)
+        return err_set(err, ERR_LIMIT, "the artifact's path is too long");
+    strcpy(host->control->artifact, artifact);
+    if (host_go(host, err) != 0)
+        return -1;
+    if (host_await(host, 2, clock_now_ns() + LOAD_S * SECOND_NS, &said, err) != 0) {
+        if (said == 0 && err->code == ERR_CHILD)
+            err->code = ERR_ENVIRONMENT; /* nothing of the candidate's had run */
+        return err_wrap(err, "while it was loaded");
+    }
+    if (check_filters(host, err) != 0)
+        return -1;
+    bind_first(host);
+    return 0;
+}
+
+/* ---- the subject ---- */
+
+static void resume(struct subject *subject)
+{
+    struct host *host = (struct host *)subject;
+    if (host->paused && !host->reaped)
+        kill(-subject->pid, SIGCONT);
+    host->paused = false;
+}
+
+/* Confirmed: when this returns no thread of the group runs. */
+static void pause_group(struct subject *subject)
+{
+    struct host *host = (struct host *)subject;
+    siginfo_t info = {0};
+    host_settle();
+    if (host->paused || host->reaped)
+        return;
+    kill(-subject->pid, SIGSTOP);
+    while (waitid(P_PID, (id_t)subject->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0)
+        if (errno != EINTR)
+            return;
+    if (info.si_code == CLD_STOPPED)
+        (void)waitid(P_PID, (id_t)subject->pid, &info, WSTOPPED | WNOHANG);
+    host->paused = true;
+}
+
+static int call_runner(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                       struct err *err)
+{
+    struct host *host = (struct host *)subject;
+    uint64_t stale;
+    unsigned said;
+    if (host->reaped)
+        return err_set(err, ERR_CHILD, "the runner has ended");
+    resume(subject);
+    if (read(host->done, &stale, sizeof stale) > 0) {
+        end(host);
+        return err_set(err, ERR_PROTOCOL, "the kernel said \"done\" before it was called");
+    }
+    host->control->call = *call;
+    uint64_t timeout_ns = call->timeout_ms * UINT64_C(1000000);
+    uint64_t start = clock_now_ns();
+    if (host_go(host, err) != 0)
+        return -1;
+    int result = host_await(host, 1, start + timeout_ns, &said, err);
+    *elapsed_ns = clock_now_ns() - start;
+    if (result != 0 && err->code == ERR_TIMEOUT)
+        return err_set(err, ERR_TIMEOUT, "did not answer within %.3g s",
+                       (double)call->timeout_ms / 1e3);
+    return result;
+}
+
+void host_close(struct host *host)
+{
+    if (host == NULL)
+        return;
+    end(host);
+    int fds[] = {host->pidfd, host->go, host->done, host->errors};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    if (host->control != NULL)
+        munmap(host->control, sizeof *host->control);
+    mem_free((void *)(uintptr_t)host->env);
+    mem_free(host);
+}
+
+static void close_subject(struct subject *subject)
+{
+    host_close((struct host *)subject);
+}
+
+static const struct subject_ops runner_ops = {call_runner, pause_group, resume, close_subject};
+
+int cpu_open(const struct lane_facts *lane, const struct region *region, const char *artifact,
+             const char *const *env, struct subject **subject, struct err *err)
+{
+    struct host *host = NULL;
+    /* A spare that died meanwhile is ours to replace; what happens with the artifact in it is not.
+     */
+    for (int tries = 0; host == NULL && tries < 2; tries++) {
+        if (host_take(lane, region, env, &host, err) != 0)
+            return -1;
+        if (host_load(host, artifact, err) == 0)
+            break;
+        host_close(host);
+        host = NULL;
+        if (err->code != ERR_ENVIRONMENT)
+            break;
+    }
+    if (host == NULL)
+        return -1;
+    host->subject.ops = &runner_ops;
+    host->subject.name = "runner";
+    *subject = &host->subject;
+    return 0;
+}
+
+int64_t cpu_runner_switches(const struct subject *subject)
+{
+    return subject->ops == &runner_ops ? process_switches(subject->pid) : -1;
+}
+
+int64_t cpu_runner_cpu_ns(const struct subject *subject)
+{
+    return subject->ops == &runner_ops ? process_cpu_ns(subject->pid) : -1;
+}

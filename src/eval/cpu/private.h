@@ -1,0 +1,22 @@
+/* eval/cpu/private: the backend's operations, whose contracts are in eval/backend.h. */
+#ifndef EVAL_CPU_PRIVATE_H
+#define EVAL_CPU_PRIVATE_H
+
+#include "eval/backend.h"
+
+int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
+              struct lane_facts *lane, struct err *err) MUST_USE;
+int cpu_open(const struct lane_facts *lane, const struct region *region, const char *artifact,
+             const char *const *env, struct subject **subject, struct err *err) MUST_USE;
+int cpu_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                 const struct call *call, struct buf *report, struct err *err) MUST_USE;
+int cpu_profile(const struct lane_facts *lane, const struct problem *problem,
+                const struct names *dims, const char *artifact, const char *remarks_log,
+                double time_ns, struct subject *subject, const struct call *call, struct json *json,
+                struct err *err) MUST_USE;
+
+/* Involuntary context switches and CPU time of a process and all its threads; -1: not known. */
+int64_t process_switches(int pid);
+int64_t process_cpu_ns(int pid);
+
+#endif

@@ -1,0 +1,241 @@
+/* The disposable process. Up to stage one it is ours; from dlopen() on it is the candidate's: what
+ * keeps it in bounds is what it has given away by then, not what it does. */
+#include "eval/cpu/artifact.h"
+#include "eval/cpu/cpu.h"
+#include "eval/cpu/sandbox.h"
+#include "eval/cpu/wire.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+typedef void entry_function(void **pointers, const int64_t *dims);
+
+struct runner {
+    const struct control *control;
+    const unsigned char *inputs;
+    unsigned char *outputs;
+    entry_function *entry;
+};
+
+_Noreturn static void give_up(const char *format, ...) PRINTF_LIKE(1, 2);
+
+_Noreturn static void give_up(const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text - 1, format, arguments);
+    va_end(arguments);
+    length = length < (int)sizeof text - 1 ? length : (int)sizeof text - 2;
+    text[length++] = '\n';
+    ssize_t ignored = write(2, text, (size_t)length);
+    (void)ignored;
+    _exit(RUNNER_EXIT);
+}
+
+static void wait_go(void)
+{
+    uint64_t count;
+    while (read(WIRE_GO, &count, sizeof count) != (ssize_t)sizeof count)
+        if (errno != EINTR)
+            _exit(RUNNER_EXIT);
+}
+
+static void say_done(void)
+{
+    const uint64_t one = 1;
+    while (write(WIRE_DONE, &one, sizeof one) != (ssize_t)sizeof one)
+        if (errno != EINTR)
+            _exit(RUNNER_EXIT);
+}
+
+static void *map(int fd, size_t bytes, int protection, int flags)
+{
+    void *memory = mmap(NULL, bytes, protection, MAP_SHARED | flags, fd, 0);
+    if (memory == MAP_FAILED)
+        give_up("mmap of %zu bytes: %s", bytes, strerror(errno));
+    return memory;
+}
+
+/* Whoever starts a run at three in the morning would rather lose a runner than the machine. */
+static void prefer_as_victim(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, "1000", 4);
+    (void)ignored;
+    close(fd);
+}
+
+static void set_cores(const struct control *control)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (uint32_t i = 0; i < control->core_count && i < WIRE_CORES_MAX; i++)
+        CPU_SET((size_t)control->cores[i], &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        give_up("cannot use the lane's cores: %s", strerror(errno));
+}
+
+/* The page tables are filled here, so that no timed call faults on memory that was there before. */
+static void set_up(struct runner *runner)
+{
+    runner->control = map(WIRE_CONTROL, sizeof *runner->control, PROT_READ, MAP_POPULATE);
+    const struct control *control = runner->control;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != control->parent)
+        _exit(RUNNER_EXIT);
+    close_range(WIRE_FIRST_OTHER, ~0u, 0);
+    prefer_as_victim();
+    set_cores(control);
+    void *inputs = map(WIRE_INPUTS, control->inputs_bytes, PROT_READ, 0);
+    void *outputs = map(WIRE_OUTPUTS, control->outputs_bytes, PROT_READ | PROT_WRITE, 0);
+    /* No effect unless the machine's shmem_enabled allows it; a hint in any case. */
+    (void)madvise(inputs, control->inputs_bytes, MADV_HUGEPAGE);
+    (void)madvise(outputs, control->outputs_bytes, MADV_HUGEPAGE);
+    (void)madvise(inputs, control->inputs_bytes, 22 /* MADV_POPULATE_READ, Linux 5.14 */);
+    (void)madvise(outputs, control->outputs_bytes, 23 /* MADV_POPULATE_WRITE */);
+    runner->inputs = inputs;
+    runner->outputs = outputs;
+    /* Closed, they cannot be opened again for writing through /proc/self/fd. */
+    close(WIRE_CONTROL);
+    close(WIRE_INPUTS);
+    close(WIRE_OUTPUTS);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* ---- OpenMP: its threads are made and bound here, since none can be bound later ---- */
+
+static void *omp_library; /* the runtime that the artifact needs, once loaded */
+
+static void nothing(void *data)
+{
+    (void)data;
+}
+
+/* LLVM's runtime leaves a file in /dev/shm for copies of itself; nobody would remove it. */
+static void omp_load(const char *name)
+{
+    omp_library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (omp_library == NULL)
+        return; /* the artifact's own dlopen() says what is missing */
+    int (*max_threads)(void) = NULL;
+    *(void **)&max_threads = dlsym(omp_library, "omp_get_max_threads");
+    if (max_threads != NULL)
+        (void)max_threads();
+    char file[64];
+    snprintf(file, sizeof file, "/dev/shm/__KMP_REGISTERED_LIB_%d_%d", (int)getpid(),
+             (int)getuid());
+    unlink(file);
+}
+
+static void omp_make_threads(const struct control *control)
+{
+    void (*parallel)(void (*)(void *), void *, unsigned, unsigned) = NULL;
+    if (omp_library != NULL)
+        *(void **)&parallel = dlsym(omp_library, "GOMP_parallel"); /* both runtimes have it */
+    if (parallel != NULL)
+        parallel(nothing, NULL, control->core_count, 0);
+    /* It has bound this thread to the first core. Threads that a library makes while it loads
+     * (OpenBLAS) shall have them all; the host binds this one again when everything is loaded. */
+    set_cores(control);
+}
+
+static void bound_memory(const struct control *control, struct sandbox_limits *limits)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    (void)control; /* their shadow alone is terabytes of addresses */
+    limits->address_bytes = UINT64_MAX;
+#else
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL || fscanf(file, "%lu", &pages) != 1)
+        pages = 1UL << 18;
+    if (file != NULL)
+        fclose(file);
+    limits->address_bytes = (uint64_t)pages * 4096 + control->memory_bytes;
+#endif
+}
+
+static void load(struct runner *runner)
+{
+    struct err err;
+    struct sandbox_limits limits = {0};
+    const char *path = runner->control->artifact;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        give_up("cannot open the artifact: %s", strerror(errno));
+    if (fd != WIRE_ARTIFACT) {
+        if (dup3(fd, WIRE_ARTIFACT, O_CLOEXEC) < 0)
+            give_up("dup3: %s", strerror(errno));
+        close(fd);
+    }
+    const char *omp = artifact_inspect(WIRE_ARTIFACT).openmp;
+    if (omp != NULL)
+        omp_load(omp);
+    bound_memory(runner->control, &limits);
+    struct sandbox_paths paths = {.read_count = 1, .reads = {path}};
+    if (sandbox_confine(SANDBOX_RUNNER_LOAD, &limits, &paths, &err) != 0)
+        give_up("%s", err.message);
+    omp_make_threads(runner->control);
+    close(WIRE_ARTIFACT);
+    if (sandbox_filter(SANDBOX_RUNNER_LOAD, &err) != 0)
+        give_up("%s", err.message);
+    say_done();
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        give_up("%s", dlerror());
+    *(void **)&runner->entry = dlsym(library, "twagent_entry");
+    if (runner->entry == NULL)
+        give_up("the artifact has no kernel");
+    if (sandbox_filter(SANDBOX_RUNNER_RUN, &err) != 0)
+        give_up("%s", err.message);
+}
+
+static void serve(struct runner *runner)
+{
+    const struct call *call = &runner->control->call;
+    for (;;) {
+        void *pointers[CALL_POINTERS_MAX];
+        int64_t dims[DIMS_MAX];
+        wait_go();
+        uint32_t outputs = call->input_count;
+        uint32_t count = outputs + call->output_count + call->workspace_count;
+        for (uint32_t i = 0; i < count && i < CALL_POINTERS_MAX; i++)
+            pointers[i] = i < outputs ? (void *)(uintptr_t)(runner->inputs + call->offsets[i])
+                                      : runner->outputs + call->offsets[i];
+        memcpy(dims, call->dims, sizeof dims);
+        runner->entry(pointers, dims);
+        say_done();
+    }
+}
+
+int cpu_runner_main(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    struct runner runner = {0};
+    set_up(&runner);
+    /* What most artifacts need is in memory before one is known; not RTLD_GLOBAL, since one OpenMP
+     * runtime's names would then stand before the other's. */
+    (void)dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
+    (void)dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+    (void)dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+    set_cores(runner.control); /* libgomp has bound us */
+    say_done();
+    wait_go();
+    load(&runner);
+    say_done();
+    serve(&runner);
+    return 0;
+}

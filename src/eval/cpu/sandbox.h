@@ -1,0 +1,65 @@
+/* eval/cpu/sandbox: a process takes every privilege away from itself: no_new_privs, capabilities,
+ * rlimits, Landlock (what it may open) and seccomp (what it may ask the kernel for). Works for any
+ * user and in an unprivileged container. Where the kernel lacks Landlock or seccomp the rest still
+ * holds, and sandbox_probe() says what is missing. One thread, unless said otherwise. */
+#ifndef EVAL_CPU_SANDBOX_H
+#define EVAL_CPU_SANDBOX_H
+
+#include "base/err.h"
+#include "base/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sandbox_profile {
+    SANDBOX_COMPILE,     /* a compiler and its children; writes where it is told */
+    SANDBOX_RUNNER_LOAD, /* a runner while it loads an artifact, constructors included */
+    SANDBOX_RUNNER_RUN,  /* a runner that serves calls: compute, threads, two eventfds */
+    SANDBOX_REFERENCE,   /* Python, or another trusted definition */
+    SANDBOX_TOOL,        /* a disassembler: reads, prints */
+    SANDBOX_SANITIZED,   /* a candidate as a program with its sanitizers; they read /proc */
+    SANDBOX_PROFILES
+};
+
+const char *sandbox_profile_name(enum sandbox_profile profile); /* "compile", "runner-load", ... */
+bool sandbox_profile_parse(const char *name, enum sandbox_profile *profile);
+
+enum { SANDBOX_PATHS_MAX = 32 };
+
+struct sandbox_limits {     /* 0: the profile's own; UINT64_MAX: none */
+    uint64_t address_bytes; /* RLIMIT_AS */
+    uint64_t cpu_s;         /* RLIMIT_CPU */
+    uint64_t file_bytes;    /* RLIMIT_FSIZE */
+    uint64_t files;         /* RLIMIT_NOFILE */
+};
+
+struct sandbox_paths { /* files or folders besides the profile's own; borrowed */
+    size_t read_count, write_count;
+    const char *reads[SANDBOX_PATHS_MAX];  /* read and execute */
+    const char *writes[SANDBOX_PATHS_MAX]; /* read, create, write, remove; no execute */
+};
+
+/* rlimits, no_new_privs, capabilities, Landlock. For the calling thread and those it makes after.
+ */
+int sandbox_confine(enum sandbox_profile profile, const struct sandbox_limits *limits,
+                    const struct sandbox_paths *paths, struct err *err) MUST_USE;
+
+/* The profile's seccomp filter, for all threads of the process. Filters add up: a later one can
+ * only take more away. */
+int sandbox_filter(enum sandbox_profile profile, struct err *err) MUST_USE;
+
+/* Landlock alone (sandbox_landlock.c). `proc`: /proc may be read. */
+int sandbox_landlock(const struct sandbox_paths *paths, bool proc, bool system_folders,
+                     struct err *err) MUST_USE;
+int sandbox_landlock_abi(void); /* 0: the kernel has none, or refuses it */
+
+struct sandbox_facts {
+    int landlock_abi;
+    bool seccomp;
+    bool complete; /* both are there: what this project promises holds */
+};
+void sandbox_probe(struct sandbox_facts *facts);
+void sandbox_describe(const struct sandbox_facts *facts, struct json *json); /* one object */
+
+#endif

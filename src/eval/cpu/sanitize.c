@@ -1,0 +1,106 @@
+/* One call of a sanitized build: a program of its own, in the sandbox, on copies of the inputs. */
+#include "eval/cpu/private.h"
+
+#include "eval/cpu/toolchain.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { SLOWER = 50, LEAST_MS = 20000, REPORT_LINES = 14, SAID_MAX = 64 << 10, CLANG_SHM = 64 };
+
+/* The numbers that the program of eval/cpu/source.h reads from descriptor 3. */
+static int write_numbers(const struct call *call, struct err *err)
+{
+    uint64_t numbers[CALL_POINTERS_MAX + DIMS_MAX] = {0};
+    memcpy(numbers, call->offsets, sizeof call->offsets);
+    memcpy(numbers + CALL_POINTERS_MAX, call->dims, sizeof call->dims);
+    int fd = memfd_create("twagent-numbers", MFD_CLOEXEC);
+    if (fd >= 0 && write(fd, numbers, sizeof numbers) == (ssize_t)sizeof numbers)
+        return fd;
+    err_set_errno(err, ERR_ENVIRONMENT, errno, "sanitizer: numbers");
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool wanted(const char *line, size_t length)
+{
+    static const char *const words[] = {"runtime error:", "ERROR: AddressSanitizer",
+                                        "READ of size",   "WRITE of size",
+                                        " in kernel",     "candidate.c",
+                                        "located ",       "SUMMARY:"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (memmem(line, length, words[i], strlen(words[i])) != NULL)
+            return true;
+    return false;
+}
+
+/* Addresses and paths say nothing to the author: hexadecimal numbers become "0x...". */
+static void add_line(const char *line, size_t length, struct buf *out)
+{
+    for (size_t i = 0; i < length && i < 300; i++) {
+        if (i + 1 < length && line[i] == '0' && line[i + 1] == 'x') {
+            buf_add_text(out, "0x..");
+            i++;
+            while (i + 1 < length && strchr("0123456789abcdef", line[i + 1]) != NULL)
+                i++;
+            continue;
+        }
+        buf_add_char(out, line[i]);
+    }
+    buf_add_char(out, '\n');
+}
+
+static int shorten(const struct buf *said, struct buf *report)
+{
+    int lines = 0;
+    const char *at = buf_text(said), *end = at + said->length;
+    while (at < end && lines < REPORT_LINES) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t length = (size_t)((stop != NULL ? stop : end) - at);
+        if (wanted(at, length)) {
+            add_line(at, length, report);
+            lines++;
+        }
+        at += length + 1;
+    }
+    return lines;
+}
+
+int cpu_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                 const struct call *call, struct buf *report, struct err *err)
+{
+    struct arena *arena = arena_new();
+    struct buf said;
+    buf_init(&said, SAID_MAX);
+    const char *env[] = {
+        "LC_ALL=C", arena_printf(arena, "OMP_NUM_THREADS=%d", (int)lane->core_count),
+        /* Exit codes are told apart from those of a program that ends by itself. */
+        "ASAN_OPTIONS=detect_leaks=0:exitcode=86:allocator_may_return_null=1:detect_stack_use_"
+        "after_"
+        "return=0",
+        "UBSAN_OPTIONS=print_stacktrace=1:exitcode=86", NULL};
+    int numbers = write_numbers(call, err), result = -1;
+    if (numbers >= 0) {
+        uint64_t timeout_ms = call->timeout_ms * SLOWER;
+        struct tool tool = {.argv = (const char *const[]){artifact, NULL},
+                            .profile = "sanitized",
+                            .env = env,
+                            .reads = (const char *const[]){artifact, NULL},
+                            .fds = (int[]){numbers, region->inputs_read_fd, region->outputs_fd},
+                            .fd_count = 3,
+                            .timeout_ms = timeout_ms > LEAST_MS ? timeout_ms : LEAST_MS};
+        result = tool_run(&tool, NULL, &said, err);
+        close(numbers);
+    }
+    bool found = shorten(&said, report) > 0;
+    if (found) /* also where it went on to exit 0 */
+        result = err_set(err, ERR_CHILD, "the sanitizers found a defect");
+    else if (result != 0 && memmem(buf_text(&said), said.length, "cannot open shared", 18) != NULL)
+        result = err_set(err, ERR_UNSUPPORTED, "the sanitizers' libraries are not installed");
+    buf_free(&said);
+    arena_free(arena);
+    return result;
+}

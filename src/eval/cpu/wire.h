@@ -1,0 +1,47 @@
+/* eval/cpu/wire: what host and runner say to each other: a control page that only the host can
+ * write, and two eventfds. The runner has no other way to answer than "done".
+ *
+ *   host                              runner
+ *   spawn, region and cores set  -->  maps, loads the OpenMP runtime
+ *                                <--  done (warm; may wait here as a spare)
+ *   artifact set, go             -->  confines itself
+ *                                <--  done (up to here every failure is ours)
+ *                                     loads the artifact, filters itself again
+ *                                <--  done (loaded)
+ *   call set, go                 -->  calls
+ *                                <--  done ... and so on
+ */
+#ifndef EVAL_CPU_WIRE_H
+#define EVAL_CPU_WIRE_H
+
+#include "eval/layout.h"
+
+#include <stdint.h>
+
+enum {
+    WIRE_CONTROL = 3,
+    WIRE_INPUTS = 4,
+    WIRE_OUTPUTS = 5,
+    WIRE_GO = 6,
+    WIRE_DONE = 7,
+    WIRE_ARTIFACT = 8,
+    WIRE_FIRST_OTHER = 9
+};
+
+enum { WIRE_CORES_MAX = 64, WIRE_PATH_MAX = 1024 };
+
+/* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
+enum { RUNNER_EXIT = 70 };
+
+/* sizeof is rounded up to whole pages when mapped. */
+struct control {
+    int32_t parent; /* the runner ends where this is not who started it */
+    uint32_t core_count;
+    int32_t cores[WIRE_CORES_MAX];
+    uint64_t inputs_bytes, outputs_bytes;
+    uint64_t memory_bytes; /* what it may map besides the regions */
+    char artifact[WIRE_PATH_MAX];
+    struct call call;
+};
+
+#endif

@@ -1,0 +1,277 @@
+/* A runner computes what it is told, and what it must not do it cannot. */
+#include "kit.h"
+#include "kit_body.h"
+
+#include <signal.h>
+
+static struct kit kit;
+
+static int set_up(void **state)
+{
+    (void)state;
+    kit_open(&kit);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kit_close(&kit);
+    return 0;
+}
+
+static void computes(void **state)
+{
+    (void)state;
+    assert_int_equal(kit_try(&kit, KIT_SIGNATURE "{" KIT_RIGHT "}"), ERR_NONE);
+    assert_true(kit_right(&kit));
+    for (int i = 0; i < 20; i++) { /* and again, and in a fresh runner that was kept warm */
+        if (i % 10 == 9)
+            assert_int_equal(kit_load(&kit), 0);
+        assert_int_equal(kit_call(&kit), 0);
+        assert_true(kit_right(&kit));
+    }
+}
+
+static void computes_with_threads(void **state)
+{
+    static const char *const sources[] = {
+        KIT_SIGNATURE "{\n#pragma omp parallel for\n" KIT_RIGHT "}",
+        "/*---\ncompile: {compiler: clang}\n---*/\n" KIT_SIGNATURE
+        "{\n#pragma omp parallel for\n" KIT_RIGHT "}",
+        "#include <pthread.h>\nstatic void *nothing(void *p) { return p; }\n" KIT_SIGNATURE
+        "{ pthread_t t; if (pthread_create(&t, 0, nothing, 0)) return; pthread_join(t, "
+        "0);\n" KIT_RIGHT "}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        if (kit_try(&kit, sources[i]) != ERR_NONE)
+            fail_msg("%zu: %s", i, kit.err.message);
+        assert_true(kit_right(&kit));
+    }
+}
+
+static void computes_in_cplusplus(void **state)
+{
+    (void)state;
+    assert_int_equal(kit_compile(&kit, "k.cc",
+                                 "#include <vector>\n" KIT_SIGNATURE
+                                 "{ std::vector<float> v(3); v[0] = A[0];" KIT_RIGHT "}",
+                                 BUILD_FAST),
+                     0);
+    if (kit_load(&kit) != 0 || kit_call(&kit) != 0)
+        fail_msg("%s", kit.err.message);
+    assert_true(kit_right(&kit));
+}
+
+/* Each dies or fails before it says "done"; the message tells the author why. */
+static const struct attack {
+    const char *name, *before, *body;
+    enum err_code code;
+    const char *message;
+} attacks[] = {
+    {"null", "", "*(volatile int *)0 = 1;", ERR_CHILD, "SIGSEGV"},
+    {"writes its input", "", "((float *)A)[0] = 1;", ERR_CHILD, "SIGSEGV"},
+    {"makes its input writable", "#include <sys/mman.h>\n#include <stdlib.h>\n",
+     "if (mprotect((void *)((uintptr_t)A & ~4095ul), 4096, PROT_READ | PROT_WRITE)) abort();",
+     ERR_CHILD, "SIGABRT"},
+    {"exit", "#include <stdlib.h>\n", "exit(0);", ERR_CHILD, "exited during a call (status 0)"},
+    {"abort", "#include <stdlib.h>\n", "abort();", ERR_CHILD, "SIGABRT"},
+    {"hang", "", "for (;;) __asm__ volatile(\"\");", ERR_TIMEOUT, "0.3 s"},
+    {"stops itself", "#include <signal.h>\n", "raise(SIGSTOP); for (;;) ;", ERR_TIMEOUT, "0.3 s"},
+    {"ignores signals", "#include <signal.h>\n", "signal(SIGTERM, SIG_IGN); for (;;) ;",
+     ERR_TIMEOUT, "0.3 s"},
+    {"fork", "#include <unistd.h>\n", "fork();", ERR_CHILD, "SIGSYS"},
+    {"vfork", "#include <unistd.h>\n", "if (vfork() == 0) _exit(0);", ERR_CHILD, "SIGSYS"},
+    {"exec", "#include <unistd.h>\n", "execl(\"/bin/true\", \"true\", (char *)0);", ERR_CHILD,
+     "SIGSYS"},
+    {"socket", "#include <sys/socket.h>\n", "socket(AF_INET, SOCK_STREAM, 0);", ERR_CHILD,
+     "SIGSYS"},
+    {"unix socket", "#include <sys/socket.h>\n",
+     "int p[2]; socketpair(AF_UNIX, SOCK_STREAM, 0, p);", ERR_CHILD, "SIGSYS"},
+    {"ptrace", "#include <sys/ptrace.h>\n#include <unistd.h>\n",
+     "ptrace(PTRACE_ATTACH, getppid(), 0, 0);", ERR_CHILD, "SIGSYS"},
+    {"reads its parent", "#define _GNU_SOURCE\n#include <sys/uio.h>\n#include <unistd.h>\n",
+     "char b[8]; struct iovec v = {b, 8}, r = {b, 8}; process_vm_readv(getppid(), &v, 1, &r, 1, "
+     "0);",
+     ERR_CHILD, "SIGSYS"},
+    {"kill", "#include <signal.h>\n#include <unistd.h>\n", "kill(getppid(), SIGKILL);", ERR_CHILD,
+     "SIGSYS"},
+    {"says done twice", "#include <unistd.h>\n", "uint64_t one = 2; if (write(7, &one, 8)) {}",
+     ERR_PROTOCOL, "more than it was asked"},
+    {"fork in a constructor",
+     "#include <unistd.h>\n__attribute__((constructor)) static void f(void) "
+     "{ fork(); }\n",
+     "", ERR_CHILD, "loaded: killed by SIGSYS"},
+    {"exit in a constructor",
+     "#include <stdlib.h>\n__attribute__((constructor)) static void f(void) "
+     "{ exit(70); }\n",
+     "", ERR_CHILD, "loaded: exited"},
+    {"speaks for the runner",
+     "#include <unistd.h>\nvoid twagent_entry(void **p, const int64_t *d);\n"
+     "__attribute__((constructor)) static void f(void) { uint64_t v = 1; if (write(7, &v, 8)) {}\n"
+     "for (;;) { if (read(6, &v, 8) != 8) return; v = 1; if (write(7, &v, 8)) {} } }\n",
+     "", ERR_PROTOCOL, "spoke for the runner"},
+    {"stack overflow",
+     "static int deep(int n) { volatile char b[4096]; b[0] = (char)n; "
+     "return deep(n + 1) + b[0]; }\n",
+     "C[0] = (float)deep(0);", ERR_CHILD, "SIGSEGV"},
+};
+
+static void attacks_fail(void **state)
+{
+    (void)state;
+    kit.call.timeout_ms = 300;
+    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, "%s%s{ %s " KIT_RIGHT "}", attacks[i].before, KIT_SIGNATURE,
+                 attacks[i].body);
+        enum err_code code = kit_try(&kit, text);
+        if (code != attacks[i].code || strstr(kit.err.message, attacks[i].message) == NULL)
+            fail_msg("%s: %s: %s", attacks[i].name, err_code_name(code), kit.err.message);
+    }
+}
+
+/* These go on and compute; what they tried comes back in C[0]: 1 where it was refused. */
+static const struct refusal {
+    const char *name, *before, *attempt;
+} refusals[] = {
+    {"opens a file in a call", "#include <fcntl.h>\n", "open(\"/etc/passwd\", O_RDONLY) < 0"},
+    {"opens a library in a call", "#include <fcntl.h>\n",
+     "open(\"/usr/lib/os-release\", O_RDONLY) < 0"},
+    {"opens a file in a constructor",
+     "#include <fcntl.h>\nstatic int fd = 9;\n__attribute__((constructor)) static void f(void) "
+     "{ fd = open(\"/etc/passwd\", O_RDONLY); }\n",
+     "fd < 0"},
+    {"writes a file in a constructor",
+     "#include <fcntl.h>\nstatic int fd = 9;\n__attribute__((constructor)) static void f(void) "
+     "{ fd = open(\"/tmp/twagent-attack\", O_WRONLY | O_CREAT, 0600); }\n",
+     "fd < 0"},
+    {"reads its parent's memory in a constructor",
+     "#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\nstatic int fd = 9;\n"
+     "__attribute__((constructor)) static void f(void) { char p[40];\n"
+     "snprintf(p, 40, \"/proc/%d/mem\", getppid()); fd = open(p, O_RDONLY); }\n",
+     "fd < 0"},
+    {"reads its own environment in a constructor",
+     "#include <fcntl.h>\nstatic int fd = 9;\n__attribute__((constructor)) static void f(void) "
+     "{ fd = open(\"/proc/self/environ\", O_RDONLY); }\n",
+     "fd < 0"},
+    {"opens its inputs again in a constructor",
+     "#include <fcntl.h>\n#include <stdio.h>\nstatic int got = 0;\n"
+     "__attribute__((constructor)) static void f(void) { char p[40];\n"
+     "for (int i = 0; i < 64; i++) { snprintf(p, 40, \"/proc/self/fd/%d\", i);\n"
+     "int fd = open(p, O_RDWR); if (fd >= 0) got = 1; } }\n",
+     "got == 0"},
+    {"has the regions' descriptors",
+     "#include <fcntl.h>\n#include <unistd.h>\n"
+     "static int got = 0;\n__attribute__((constructor)) static void "
+     "f(void) { for (int i = 3; i < 64; i++) if (i != 6 && i != 7 "
+     "&& lseek(i, 0, SEEK_CUR) != -1) got = i; }\n",
+     "got == 0"},
+    {"has an environment", "#include <stdlib.h>\n",
+     "getenv(\"PATH\") == NULL && getenv(\"HOME\") == NULL"},
+    {"limits", "#include <sys/resource.h>\n", "setrlimit(RLIMIT_CPU, &(struct rlimit){1, 1}) != 0"},
+};
+
+static void attempts_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, "%s%s{ C[0] = (%s) ? 1 : 2; }", refusals[i].before,
+                 KIT_SIGNATURE, refusals[i].attempt);
+        if (kit_try(&kit, text) != ERR_NONE)
+            fail_msg("%s: %s", refusals[i].name, kit.err.message);
+        if (kit_output(&kit)[0] != 1)
+            fail_msg("%s: it could (%g)", refusals[i].name, (double)kit_output(&kit)[0]);
+    }
+}
+
+/* A helper thread leaves the lane's cores, or tries to. */
+static void no_thread_leaves_its_lane(void **state)
+{
+    (void)state;
+    kit.lane.core_count = 1;
+    assert_int_equal(
+        kit_try(&kit, "#define _GNU_SOURCE\n#include <sched.h>\n" KIT_SIGNATURE
+                      "{ cpu_set_t s; memset_all: CPU_ZERO(&s); for (int i = 0; i < 1024; i++)"
+                      " CPU_SET(i, &s); sched_setaffinity(0, sizeof s, &s);\n"
+                      "sched_getaffinity(0, sizeof s, &s); C[0] = (float)CPU_COUNT(&s);"
+                      " if (C[0] < 0) goto memset_all; }"),
+        ERR_NONE);
+    assert_true(kit_output(&kit)[0] == 1);
+}
+
+/* "done" is said, and a thread goes on: once the group is stopped, nothing is written. */
+static void a_stopped_runner_does_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        kit_try(&kit, "#include <pthread.h>\nstatic void *count(void *p) { volatile float *c = p;"
+                      " for (;;) c[0] += 1; return 0; }\n" KIT_SIGNATURE
+                      "{ pthread_t t; C[0] = 0; pthread_create(&t, 0, count, C); }"),
+        ERR_NONE);
+    kit.subject->ops->pause(kit.subject);
+    float before = kit_output(&kit)[0];
+    int64_t cpu = cpu_runner_cpu_ns(kit.subject);
+    usleep(20000);
+    assert_true(kit_output(&kit)[0] == before);
+    assert_int_equal(cpu_runner_cpu_ns(kit.subject), cpu);
+    kit.subject->ops->resume(kit.subject);
+    for (int i = 0; i < 1000 && kit_output(&kit)[0] == before; i++)
+        usleep(1000);
+    assert_false(kit_output(&kit)[0] == before);
+    assert_true(cpu_runner_switches(kit.subject) >= 0);
+}
+
+static void death_while_idle_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(kit_try(&kit, KIT_SIGNATURE "{" KIT_RIGHT "}"), ERR_NONE);
+    kill(kit.subject->pid, SIGKILL);
+    assert_int_equal(kit_call(&kit), -1);
+    assert_int_equal(kit.err.code, ERR_CHILD);
+    assert_non_null(strstr(kit.err.message, "killed by SIGKILL"));
+    assert_int_equal(kit_call(&kit), -1); /* and stays told */
+    kit.subject->ops->pause(kit.subject);
+    kit.subject->ops->resume(kit.subject);
+}
+
+static void a_dead_spare_costs_nothing(void **state)
+{
+    char command[64];
+    (void)state;
+    assert_int_equal(kit_try(&kit, KIT_SIGNATURE "{" KIT_RIGHT "}"), ERR_NONE);
+    host_settle();
+    snprintf(command, sizeof command, "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(command, "r");
+    int pid, killed = 0;
+    while (file != NULL && fscanf(file, "%d", &pid) == 1)
+        if (pid != kit.subject->pid)
+            killed += kill(pid, SIGKILL) == 0;
+    if (file != NULL)
+        fclose(file);
+    assert_true(killed >= 1);
+    assert_int_equal(kit_load(&kit), 0);
+    assert_int_equal(kit_call(&kit), 0);
+    assert_true(kit_right(&kit));
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(computes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(computes_with_threads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(computes_in_cplusplus, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(attacks_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(attempts_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_thread_leaves_its_lane, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_stopped_runner_does_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(death_while_idle_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_dead_spare_costs_nothing, set_up, tear_down),
+    };
+    if (kit_internal(argc, argv, &code))
+        return code;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
