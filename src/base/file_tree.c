@@ -29,12 +29,27 @@ static int note_failure(struct walk *walk, const char *name)
     return -1;
 }
 
+/* By way of a descriptor, since fchmodat() would follow a link that was put in the place. A failure
+ * shows in what is tried next. */
+static void allow_owner(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    (void)!chmod(path, 0700);
+    close(fd);
+}
+
 static int open_folder(int parent, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(parent, name, flags);
-    if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
+    if (fd < 0 && errno == EACCES) {
+        allow_owner(parent, name);
         fd = openat(parent, name, flags);
+    }
     return fd;
 }
 
@@ -44,6 +59,7 @@ static int remove_folder(struct walk *walk, int parent, const char *name, int le
         return 0;
     if (level >= LEVELS_MOST) {
         char higher[40];
+        allow_owner(parent, name); /* moving a folder rewrites its "..", which needs a right */
         snprintf(higher, sizeof higher, "deep-%016llx", (unsigned long long)random_seed());
         return renameat(parent, name, walk->top, higher) == 0 ? 0 : note_failure(walk, name);
     }

@@ -208,10 +208,42 @@ static void removal_is_not_stopped_by_depth_or_modes(void **state)
     few = old;
     few.rlim_cur = 64;
     setrlimit(RLIMIT_NOFILE, &few);
-    assert_int_equal(file_remove_tree(tree, &err), 0);
+    int result = file_remove_tree(tree, &err);
     setrlimit(RLIMIT_NOFILE, &old);
+    if (result != 0)
+        fail_msg("%s", err.message);
     assert_false(file_exists(tree));
     mem_free(tree);
+}
+
+static void removal_says_where_it_stopped(void **state)
+{
+    (void)state;
+    struct err err;
+    char *file = in_folder("a-file"), *below = in_folder("a-file/below");
+    assert_int_equal(file_write(file, "", 0, &err), 0);
+    assert_int_equal(file_remove_tree(below, &err), -1);
+    assert_contains(err.message, "a-file/below: Not a directory");
+    assert_int_equal(file_remove_tree("/proc/self/fd", &err), -1); /* nobody may */
+    assert_int_equal(err.code, ERR_IO);
+    assert_contains(err.message, "cannot remove /proc/self/fd (at ");
+    mem_free(file);
+    mem_free(below);
+}
+
+static void relative_paths_are_fine(void **state)
+{
+    (void)state;
+    struct err err;
+    char before[PATH_MAX];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(file_write("relative", "x", 1, &err), 0);
+    assert_true(file_exists("relative"));
+    assert_int_equal(file_make_dirs("one/two", &err), 0);
+    assert_int_equal(file_remove_tree("one", &err), 0);
+    assert_false(file_exists("one"));
+    assert_int_equal(chdir(before), 0);
 }
 
 static void data_is_found(void **state)
@@ -254,6 +286,8 @@ int main(void)
         cmocka_unit_test(joins),
         cmocka_unit_test(removal_follows_no_link),
         cmocka_unit_test(removal_is_not_stopped_by_depth_or_modes),
+        cmocka_unit_test(removal_says_where_it_stopped),
+        cmocka_unit_test(relative_paths_are_fine),
         cmocka_unit_test(data_is_found),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -54,6 +54,20 @@ static void commas_and_levels(void **state)
     assert_int_equal(json.depth, 0);
 }
 
+static void trees_are_written_whole(void **state)
+{
+    (void)state;
+    static const char *const text =
+        "{\"z\":[1,-2.5,true,false,null,{}],\"a\\n\":{\"b\":\"\\\"\",\"c\":[]}}";
+    struct arena *arena = arena_new();
+    struct value *root;
+    struct err err;
+    assert_int_equal(value_parse_json(arena, "t", text, strlen(text), &root, &err), 0);
+    json_value(&json, root);
+    assert_string_equal(buf_text(&out), text);
+    arena_free(arena);
+}
+
 static void many_levels(void **state)
 {
     (void)state;
@@ -203,9 +217,13 @@ static void roots_follow_without_commas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_WRITER(commas_and_levels),         WITH_WRITER(many_levels),
-        WITH_WRITER(texts_are_escaped),         WITH_WRITER(any_bytes_make_json),
-        WITH_WRITER(reals_are_short_and_exact), WITH_WRITER(roots_follow_without_commas),
+        WITH_WRITER(commas_and_levels),
+        WITH_WRITER(trees_are_written_whole),
+        WITH_WRITER(many_levels),
+        WITH_WRITER(texts_are_escaped),
+        WITH_WRITER(any_bytes_make_json),
+        WITH_WRITER(reals_are_short_and_exact),
+        WITH_WRITER(roots_follow_without_commas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -371,6 +371,41 @@ static void man_and_completion_come_from_the_table(void **state)
     buf_free(&out);
 }
 
+static void roff_is_escaped(void **state)
+{
+    (void)state;
+    static const struct option odd[] = {
+        {"a-b", 0, OPTION_SIZE, AT(memory), NULL, 1024, 1 << 30, NULL, NULL, "N-M", ".a\\b - c", 1},
+    };
+    static const struct option_table odd_table = {odd, 1};
+    struct buf out;
+    buf_init(&out, 1000);
+    options_man(&odd_table, 1, &out);
+    assert_string_equal(buf_text(&out), ".TP\n\\fB\\-\\-a\\-b\\fR \\fIN\\-M\\fR\n"
+                                        "\\&.a\\eb \\- c [from 1K to 1G]\n");
+    buf_free(&out);
+}
+
+static void defaults_of_nothing_are_zero(void **state)
+{
+    (void)state;
+    static const struct option none[] = {
+        {"i", 0, OPTION_INT, AT(branching), NULL, 0, 0, NULL, NULL, NULL, "", 1},
+        {"r", 0, OPTION_REAL, AT(select), NULL, 0, 0, NULL, NULL, NULL, "", 1},
+    };
+    static const struct option bad[] = {
+        {"i", 0, OPTION_INT, AT(branching), "x", 0, 0, NULL, NULL, NULL, "", 1},
+    };
+    const struct option_table none_table = {none, 2}, bad_table = {bad, 1};
+    settings.branching = 5;
+    settings.select = 5;
+    assert_int_equal(options_defaults(&none_table, &settings, origins, arena, &err), 0);
+    assert_int_equal(settings.branching, 0);
+    assert_true(settings.select == 0.0);
+    assert_int_equal(options_defaults(&bad_table, &settings, origins, arena, &err), -1);
+    assert_contains(err.message, "the default of --i: expected a whole number, not \"x\"");
+}
+
 static void nearest_is_near(void **state)
 {
     (void)state;
@@ -418,6 +453,8 @@ int main(void)
         WITH_DEFAULTS(help_is_in_columns),
         WITH_DEFAULTS(show_can_be_read_back),
         WITH_DEFAULTS(man_and_completion_come_from_the_table),
+        WITH_DEFAULTS(roff_is_escaped),
+        WITH_DEFAULTS(defaults_of_nothing_are_zero),
         WITH_DEFAULTS(nearest_is_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,6 +196,7 @@ static void yaml_errors_name_the_line(void **state)
         {"a:\n  - *x\n", "t.x:2: expected a value, not an alias"},
         {"a: 1\n*x : 2\n", "t.x:2: expected a value, not an alias"},
         {"a: !!int 1", "t.x:1: expected no tag, not \"tag:yaml.org,2002:int\""},
+        {"!!str a: 1", "t.x:1: expected no tag, not \"tag:yaml.org,2002:str\""},
         {"a: !mine [1]", "t.x:1: expected no tag, not \"!mine\""},
         {"[1, 2]: 3", "t.x:1: expected a key, not a list or a map"},
         {"? {a: b}\n: 3", "t.x:1: expected a key, not a list or a map"},
