@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# `twagent eval` with real compilers, runners and references: verdicts, JSON, exit codes, and that
+# killing any child costs its step only and leaves nobody behind.
+set -u
+twagent=$1
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+attacks=$here/../adversarial/cpu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config
+failed=0 passed=0
+say() { # TRUTH NAME
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
+}
+"$twagent" eval "$attacks/problems/mm" "$attacks/controls/plain.c" --json >"$work/one.json"
+say $? "an honest kernel: exit code 0"
+/usr/bin/python3 - "$work/one.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["verdict"] == "kernel", r
+for key in "stage reason time_ns baseline_ns speedup win checks metrics device versions".split():
+    assert key in r, key
+for key in "time_ns", "baseline_ns", "speedup":
+    assert r[key]["low"] <= r[key]["median"] <= r[key]["high"], (key, r[key])
+PY
+say $? "eval --json has every field"
+"$twagent" eval "$attacks/problems/mm" "$attacks/attacks/zeros.c" >"$work/out" 2>&1
+[ $? -eq 1 ]; say $? "a kernel of another signature: exit code 1"
+"$twagent" eval "$attacks/problems/mm" "$attacks/attacks/partial_output.c" >"$work/out" 2>&1
+[ $? -eq 1 ]; say $? "a wrong kernel: exit code 1"
+grep -q 'C\[' "$work/out"; say $? "the worst element is named"
+
+# The two forms of a problem that users bring: a skeleton, and the short form.
+"$twagent" problem new "$work/axpy" >/dev/null && "$twagent" problem check "$work/axpy" >"$work/out" 2>&1
+say $? "the skeleton is fit: $(cat "$work/out")"
+"$twagent" eval "$work/axpy" "$work/axpy/starts/cpu/rows.c" --quiet >"$work/out" 2>&1
+say $? "the skeleton's start is a kernel: $(cat "$work/out")"
+mkdir "$work/matmul"
+printf 'name: matmul\nshape_a: [64, 48]\nshape_b: [48, 80]\ndtype: float32\n' >"$work/matmul/spec.yaml"
+printf 'import numpy as np\n\n\ndef matmul(A, B):\n    return np.matmul(A, B)\n' >"$work/matmul/ref_impl.py"
+"$twagent" eval "$work/matmul" "$attacks/controls/plain.c" >"$work/out" 2>&1
+say $? "the short form works: $(cat "$work/out")"
+sleep 0.2
+! pgrep -f "$twagent (worker|runner)" >/dev/null; say $? "nobody is left behind: $(pgrep -af "$twagent")"
+echo "eval: $passed passed, $failed failed"
+[ $failed -eq 0 ]
