@@ -126,16 +126,14 @@ void loop_check_finished(const struct loop *loop)
     if (list_empty(&loop->tasks))
         return;
     int shown = 0;
-    const struct task *first = NULL;
     list_each (link, &loop->tasks) {
         const struct task *task = container_of(link, struct task, loop_link);
-        if (first == NULL)
-            first = task;
         if (++shown > NAMES_SHOWN)
             break;
         fprintf(stderr, "twagent: unfinished: %s %s in state %s, %u pending\n", task->type->name,
                 task->id, task_state_name(task), task->pending);
     }
+    const struct task *first = container_of(loop->tasks.head.next, struct task, loop_link);
     loop_die("the loop ended while %s %s is unfinished in state %s", first->type->name, first->id,
              task_state_name(first));
 }

@@ -25,6 +25,8 @@ void bytes_release(struct bytes *bytes)
 
 void bytes_add(struct bytes *bytes, const void *data, size_t length)
 {
+    if (length == 0)
+        return;
     if (bytes->length + length > bytes->capacity) {
         bytes->capacity = (bytes->length + length) * 2;
         bytes->data = realloc(bytes->data, bytes->capacity);

@@ -110,104 +110,105 @@ static void test_methods(void **state)
     server_stop(&server);
 }
 
+static const struct {
+    const char *fault, *body;
+    struct http_spec limits;
+    enum err_code code;
+    int status;
+    const char *words;  /* in the error */
+    const char *header; /* "name" and its value */
+    const char *value;
+    const char *text; /* in the body */
+} faults[] = {
+    {"status code=429 text=7", CHAT, {0}, ERR_NONE, 429, "", "retry-after", "7", "scripted"},
+    {"status code=503", CHAT, {0}, ERR_NONE, 503, "", "retry-after", "", "scripted"},
+    {"status code=302 text=http://localhost:1/",
+     CHAT,
+     {0},
+     ERR_NONE,
+     302,
+     "",
+     "location",
+     "http://localhost:1/",
+     "scripted"},
+    {"html", CHAT, {0}, ERR_NONE, 200, "", "content-type", "text/html", "hotel"},
+    {"truncate", CHAT, {0}, ERR_NONE, 200, "", "", "", "\"ro"},
+    {"drip", CHAT, {0}, ERR_NONE, 200, "", "", "", "abcdef"},
+    {"drip", CHAT_STREAM, {0}, ERR_NONE, 200, "", "", "", "[DONE]"},
+    {"reset after=0", CHAT, {0}, ERR_NETWORK, 0, "reset", "", "", NULL},
+    {"reset after=300", CHAT_STREAM, {0}, ERR_NETWORK, 200, "reset", "", "", "data: {"},
+    {"close after=0", CHAT, {0}, ERR_NETWORK, 0, "mpty reply", "", "", NULL},
+    {"close after=40", CHAT, {0}, ERR_NETWORK, 200, "", "", "", NULL},
+    {"close after=300", CHAT_STREAM, {0}, ERR_NETWORK, 200, "", "", "", "data: {"},
+    {"stall after=0",
+     CHAT,
+     {.first_byte_ms = 50},
+     ERR_TIMEOUT,
+     0,
+     "first-byte limit of 0.1 s",
+     "",
+     "",
+     NULL},
+    {"stall after=80",
+     CHAT_STREAM,
+     {.first_byte_ms = 50},
+     ERR_TIMEOUT,
+     200,
+     "first-byte",
+     "transfer-encoding",
+     "chunked",
+     NULL},
+    {"stall after=300",
+     CHAT_STREAM,
+     {.between_bytes_ms = 50},
+     ERR_TIMEOUT,
+     200,
+     "between-bytes",
+     "",
+     "",
+     "data: {"},
+    {"stall after=300",
+     CHAT_STREAM,
+     {.total_ms = 200},
+     ERR_TIMEOUT,
+     200,
+     "total limit",
+     "",
+     "",
+     "data: {"},
+    {"bomb after=200000000",
+     CHAT,
+     {.body_max = 1 << 20},
+     ERR_LIMIT,
+     200,
+     "1048576 bytes",
+     "",
+     "",
+     "aaaa"},
+    {"length", CHAT, {.body_max = 100}, ERR_LIMIT, 200, "longer than 100 bytes", "", "", NULL},
+};
+
 static void test_faults(void **state)
 {
     (void)state;
-    static const struct {
-        const char *fault, *body;
-        struct http_spec limits;
-        enum err_code code;
-        int status;
-        const char *words;  /* in the error */
-        const char *header; /* "name" and its value */
-        const char *value;
-        const char *text; /* in the body */
-    } cases[] = {
-        {"status code=429 text=7", CHAT, {0}, ERR_NONE, 429, "", "retry-after", "7", "scripted"},
-        {"status code=503", CHAT, {0}, ERR_NONE, 503, "", "retry-after", "", "scripted"},
-        {"status code=302 text=http://localhost:1/",
-         CHAT,
-         {0},
-         ERR_NONE,
-         302,
-         "",
-         "location",
-         "http://localhost:1/",
-         "scripted"},
-        {"html", CHAT, {0}, ERR_NONE, 200, "", "content-type", "text/html", "hotel"},
-        {"truncate", CHAT, {0}, ERR_NONE, 200, "", "", "", "\"ro"},
-        {"drip", CHAT, {0}, ERR_NONE, 200, "", "", "", "abcdef"},
-        {"drip", CHAT_STREAM, {0}, ERR_NONE, 200, "", "", "", "[DONE]"},
-        {"reset after=0", CHAT, {0}, ERR_NETWORK, 0, "reset", "", "", NULL},
-        {"reset after=300", CHAT_STREAM, {0}, ERR_NETWORK, 200, "reset", "", "", "data: {"},
-        {"close after=0", CHAT, {0}, ERR_NETWORK, 0, "mpty reply", "", "", NULL},
-        {"close after=40", CHAT, {0}, ERR_NETWORK, 200, "", "", "", NULL},
-        {"close after=300", CHAT_STREAM, {0}, ERR_NETWORK, 200, "", "", "", "data: {"},
-        {"stall after=0",
-         CHAT,
-         {.first_byte_ms = 50},
-         ERR_TIMEOUT,
-         0,
-         "first-byte limit of 0.1 s",
-         "",
-         "",
-         NULL},
-        {"stall after=80",
-         CHAT_STREAM,
-         {.first_byte_ms = 50},
-         ERR_TIMEOUT,
-         200,
-         "first-byte",
-         "transfer-encoding",
-         "chunked",
-         NULL},
-        {"stall after=300",
-         CHAT_STREAM,
-         {.between_bytes_ms = 50},
-         ERR_TIMEOUT,
-         200,
-         "between-bytes",
-         "",
-         "",
-         "data: {"},
-        {"stall after=300",
-         CHAT_STREAM,
-         {.total_ms = 200},
-         ERR_TIMEOUT,
-         200,
-         "total limit",
-         "",
-         "",
-         "data: {"},
-        {"bomb after=200000000",
-         CHAT,
-         {.body_max = 1 << 20},
-         ERR_LIMIT,
-         200,
-         "1048576 bytes",
-         "",
-         "",
-         "aaaa"},
-        {"length", CHAT, {.body_max = 100}, ERR_LIMIT, 200, "longer than 100 bytes", "", "", NULL},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct server server = PROVIDER("--fault", cases[i].fault);
-        struct fetch fetch = chat(&server, cases[i].body);
-        struct http_spec limits = cases[i].limits;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        struct server server = PROVIDER("--fault", faults[i].fault);
+        struct fetch fetch = chat(&server, faults[i].body);
+        struct http_spec limits = faults[i].limits;
         fetch.spec.first_byte_ms = limits.first_byte_ms;
         fetch.spec.between_bytes_ms = limits.between_bytes_ms;
         fetch.spec.total_ms = limits.total_ms > 0 ? limits.total_ms : 20000;
         fetch.spec.body_max = limits.body_max;
         fetch_all(&fetch, 1);
         const struct err *err = http_error(fetch.request);
-        if (err->code != cases[i].code || strstr(err->message, cases[i].words) == NULL)
-            fail_msg("%s: %s: %s", cases[i].fault, err_code_name(err->code), err->message);
-        assert_int_equal(http_status(fetch.request), cases[i].status);
-        assert_string_equal(http_header(fetch.request, cases[i].header), cases[i].value);
+        if (err->code != faults[i].code || strstr(err->message, faults[i].words) == NULL)
+            fail_msg("%s: %s: %s", faults[i].fault, err_code_name(err->code), err->message);
+        assert_int_equal(http_status(fetch.request), faults[i].status);
+        assert_string_equal(http_header(fetch.request, faults[i].header), faults[i].value);
         assert_null(strstr(err->message, "hush-hush"));
         assert_false(http_error_is_tls(fetch.request));
-        if (cases[i].text != NULL)
-            assert_non_null(strstr(fetch.text, cases[i].text));
+        if (faults[i].text != NULL)
+            assert_non_null(strstr(fetch.text, faults[i].text));
         assert_true(fetch.length <= (limits.body_max > 0 ? limits.body_max : 16 << 20));
         fetch_free(&fetch);
         server_stop(&server);

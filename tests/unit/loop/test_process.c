@@ -1,96 +1,8 @@
 /* loop/process against tests/fakes/fake_child: one misbehaviour a case. */
-#include "probe.h"
+#include "child.h"
 
-#include "base/buf.h"
-#include "loop/process.h"
-
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
-
-#define FAKE TEST_BINARY_DIR "/tests/fakes/fake_child"
-
-struct child {
-    struct probe probe;
-    struct process_spec spec;
-    struct process *process;
-    struct err err;
-    char text[4096]; /* what a `lines` child said, joined by '|' */
-    int lines, stop_at;
-    const char *answer; /* written after the first line */
-    bool deaf;          /* never takes a line out */
-};
-
-static void take_lines(struct child *child)
-{
-    const char *line;
-    while (!child->deaf && (line = process_line(child->process)) != NULL) {
-        child->lines++;
-        if (strlen(child->text) + strlen(line) + 2 < sizeof child->text) {
-            strcat(child->text, line);
-            strcat(child->text, "|");
-        }
-        if (child->lines == 1 && child->answer != NULL) {
-            struct err err;
-            assert_int_equal(
-                process_write(child->process, child->answer, strlen(child->answer), &err), 0);
-            process_close_input(child->process);
-        }
-        if (child->lines == child->stop_at)
-            process_stop(child->process);
-    }
-}
-
-static enum task_result child_step(struct probe *probe)
-{
-    struct child *child = (struct child *)probe;
-    if (probe->steps == 1) {
-        child->process = process_start(probe->task.loop, &probe->task, &child->spec, &child->err);
-        if (child->process == NULL)
-            return TASK_DONE;
-        assert_true(process_pid(child->process) > 0);
-        assert_int_equal(process_outcome(child->process), PROCESS_RUNNING);
-        return TASK_WAIT;
-    }
-    if (child->spec.lines)
-        take_lines(child);
-    return process_outcome(child->process) == PROCESS_RUNNING ? TASK_WAIT : TASK_DONE;
-}
-
-static void run(struct child *child)
-{
-    int before = open_descriptors();
-    struct loop *loop = loop_new();
-    probe_start(loop, &child->probe, NULL, "child", child_step, NULL);
-    loop_run(loop);
-    loop_free(loop);
-    assert_int_equal(open_descriptors(), before);
-    errno = 0;
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child, not even a zombie */
-    assert_int_equal(errno, ECHILD);
-}
-
-static const char *describe(const struct child *child)
-{
-    static char text[256];
-    struct buf buf;
-    buf_init(&buf, sizeof text - 1);
-    process_describe(child->process, &buf);
-    snprintf(text, sizeof text, "%s", buf_text(&buf));
-    buf_free(&buf);
-    return text;
-}
-
-static const char *output(const struct child *child)
-{
-    return process_output(child->process, NULL, NULL);
-}
-
-#define ARGV(...)                                                                                  \
-    (const char *const[])                                                                          \
-    {                                                                                              \
-        FAKE, __VA_ARGS__, NULL                                                                    \
-    }
 
 static void test_ends(void **state)
 {
@@ -319,132 +231,6 @@ static void test_limits(void **state)
     process_free(child.process);
 }
 
-static void test_lines(void **state)
-{
-    (void)state;
-    struct child child = {.spec = {.argv = ARGV("lines", "3"), .lines = true}};
-    run(&child);
-    assert_string_equal(child.text, "line 0|line 1|line 2|");
-    process_free(child.process);
-
-    /* Pieces of lines, an empty line, a rest without its newline. */
-    child =
-        (struct child){.spec = {.argv = ARGV("partial", "one\n\nthree\nrest", "1"), .lines = true}};
-    run(&child);
-    assert_string_equal(child.text, "one||three|");
-    assert_string_equal(output(&child), "rest");
-    process_free(child.process);
-
-    /* Far more lines than output_max, taken as they come. */
-    child = (struct child){
-        .spec = {.argv = ARGV("lines", "100000"), .lines = true, .output_max = 4096}};
-    run(&child);
-    assert_int_equal(child.lines, 100000);
-    assert_int_equal(process_outcome(child.process), PROCESS_EXITED);
-    process_free(child.process);
-}
-
-static void test_lines_are_answered(void **state)
-{
-    (void)state;
-    /* `cat` says nothing until it is asked; the first request goes in by `input`-less start. */
-    struct child child = {.spec = {.argv = ARGV("cat"), .lines = true, .timeout_ms = 60000},
-                          .answer = "three\n"};
-    child.spec.input = "one\n";
-    child.spec.input_length = 4;
-    struct loop *loop = loop_new();
-    /* With `input` stdin closes after it: an answer is then refused. */
-    child.answer = NULL;
-    probe_start(loop, &child.probe, NULL, "child", child_step, NULL);
-    loop_run(loop);
-    assert_string_equal(child.text, "one|");
-    struct err err = {0};
-    assert_int_equal(process_write(child.process, "x", 1, &err), -1);
-    assert_int_equal(err.code, ERR_CHILD);
-    process_free(child.process);
-    loop_free(loop);
-
-    child = (struct child){
-        .spec = {.argv = (const char *const[]){"/bin/sh", "-c", "echo hello; exec cat", NULL},
-                 .lines = true},
-        .answer = "two\nthree\n"};
-    run(&child);
-    assert_string_equal(child.text, "hello|two|three|");
-    assert_int_equal(process_outcome(child.process), PROCESS_EXITED);
-    process_free(child.process);
-}
-
-static void test_floods_of_lines(void **state)
-{
-    (void)state;
-    struct child child = {.spec = {.argv = ARGV("flood", "1000000"),
-                                   .lines = true,
-                                   .output_max = 5000,
-                                   .kill_after_ms = 50}};
-    run(&child);
-    assert_int_equal(process_outcome(child.process), PROCESS_FLOODED);
-    assert_non_null(strstr(describe(&child), "longer than 5000 bytes"));
-    process_free(child.process);
-
-    child = (struct child){.spec = {.argv = ARGV("lines", "100000"),
-                                    .lines = true,
-                                    .output_max = 5000,
-                                    .kill_after_ms = 50},
-                           .deaf = true};
-    run(&child);
-    assert_int_equal(process_outcome(child.process), PROCESS_FLOODED);
-    assert_string_equal(process_line(child.process), "line 0"); /* they can still be read */
-    assert_string_equal(process_line(child.process), "line 1");
-    process_free(child.process);
-}
-
-static void test_stop(void **state)
-{
-    (void)state;
-    struct child child = {
-        .spec = {.argv = ARGV("ignore-term", "600000"), .lines = true, .kill_after_ms = 20},
-        .stop_at = 1};
-    run(&child);
-    assert_string_equal(child.text, "ready|");
-    assert_int_equal(process_outcome(child.process), PROCESS_SIGNALED);
-    assert_int_equal(process_status(child.process), SIGKILL);
-    process_free(child.process);
-}
-
-static enum task_result overfill(struct probe *probe)
-{
-    static struct process *process;
-    if (probe->steps == 1) {
-        struct process_spec spec = {.argv = ARGV("sleep", "600000"), .lines = true};
-        struct err err = {0};
-        process = process_start(probe->task.loop, &probe->task, &spec, &err);
-        assert_non_null(process);
-        size_t chunk = 16 << 20;
-        char *bytes = calloc(1, chunk);
-        for (int i = 0; i < 4; i++)
-            assert_int_equal(process_write(process, bytes, chunk, &err), 0);
-        assert_int_equal(process_write(process, "x", 1, &err), -1);
-        assert_int_equal(err.code, ERR_FULL);
-        free(bytes);
-        process_stop(process);
-        return TASK_WAIT;
-    }
-    if (process_outcome(process) == PROCESS_RUNNING)
-        return TASK_WAIT;
-    process_free(process);
-    return TASK_DONE;
-}
-
-static void test_input_has_a_bound(void **state)
-{
-    (void)state;
-    struct loop *loop = loop_new();
-    struct probe probe;
-    probe_start(loop, &probe, NULL, "overfill", overfill, NULL);
-    loop_run(loop);
-    loop_free(loop);
-}
-
 static enum task_result start_and_hang(struct probe *probe)
 {
     if (probe->steps == 1) {
@@ -501,14 +287,6 @@ static void test_free_while_running_dies(void **state)
     assert_non_null(strstr(dying_words(free_running), "which is running"));
 }
 
-/* libuv opens its signal pipe, which it keeps, with the first loop. */
-static int warm_up(void **state)
-{
-    (void)state;
-    loop_free(loop_new());
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -521,11 +299,6 @@ int main(void)
         cmocka_unit_test(test_grandchild_holds_the_pipes),
         cmocka_unit_test(test_what_a_child_inherits),
         cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_lines_are_answered),
-        cmocka_unit_test(test_floods_of_lines),
-        cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_input_has_a_bound),
         cmocka_unit_test(test_free_while_running_dies),
         cmocka_unit_test(test_dies_with_us),
     };
