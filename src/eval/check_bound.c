@@ -7,9 +7,8 @@
 #include <string.h>
 
 enum {
-    SAFETY = 8, /* allowed over expected error */
-    SEEN = 4,   /* a lower precision's error over the honest one's, from which on it is seen */
-    FEW_ELEMENTS = 16,
+    SAFETY = 8,      /* allowed over expected error */
+    SEEN = 4,        /* a lower precision's error over the honest one's, from which on it is seen */
     FLOOR_SHARE = 64 /* of the lower precision's error, where there are too few elements */
 };
 
@@ -81,14 +80,11 @@ static double flush_floor(enum dtype dtype, size_t reduction)
     }
 }
 
-/* SAFETY times the expected error, but at most half of what the lower precision makes, where that
- * stands out; where it does not, it cannot be told from an honest one by these inputs. */
-static double bound_from(double expected, double lower)
+/* At most half of what the lower precision makes, where that stands out; where it does not, it
+ * cannot be told from an honest one by these inputs. */
+static double below_lower(double allowed, double lower)
 {
-    double allowed = SAFETY * expected;
-    if (lower >= SEEN * expected && lower / 2.0 < allowed)
-        allowed = lower / 2.0;
-    return allowed;
+    return lower * SAFETY >= SEEN * allowed && lower / 2.0 < allowed ? lower / 2.0 : allowed;
 }
 
 void bound_derive(const struct problem *problem, const struct tensor_spec *output, size_t count,
@@ -125,11 +121,16 @@ void bound_derive(const struct problem *problem, const struct tensor_spec *outpu
     bound->unsound = mine.unsound;
     bound->zero = scale_largest(bound->zero, SAFETY * mine.unscaled);
     double element = scale_largest(mine.largest, computed * terms / 2.0);
-    bound->element = bound_from(scale_largest(element, stored), less.largest);
     double norm = scale_largest(mine.relative, computed * terms / 4.0);
-    bound->norm = bound_from(scale_largest(norm, stored / 2.0), less.relative);
-    /* A handful of elements may all have come out near zero, and have no scale to show for it; then
-     * the lower precision's error, which does not cancel, says what small is. */
-    if (count < FEW_ELEMENTS)
+    bound->element = SAFETY * scale_largest(element, stored);
+    bound->norm = SAFETY * scale_largest(norm, stored / 2.0);
+    if (count < SCALE_LEAST) {
+        /* A handful may all have come out near zero, and have no scale to show for it; then the
+         * lower precision's error, which does not cancel, says what small is. */
         bound->floor = scale_largest(bound->floor, less.rms / FLOOR_SHARE);
+        bound->norm = scale_largest(bound->norm, bound->element);
+    } else {
+        bound->element = below_lower(bound->element, less.largest);
+        bound->norm = below_lower(bound->norm, less.relative);
+    }
 }

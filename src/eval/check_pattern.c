@@ -75,7 +75,7 @@ static bool is_poison(enum dtype dtype, const void *array, size_t index)
 
 static bool in_strip(size_t place, size_t extent, size_t tile)
 {
-    return extent % tile != 0 && place >= extent - extent % tile;
+    return extent > tile && place >= extent - extent % tile;
 }
 
 /* All bad elements lie where the last tile of some size is not whole, or close to an edge. */

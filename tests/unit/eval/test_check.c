@@ -1,0 +1,324 @@
+/* A check that an honest kernel fails is as broken as one that a cheat passes: both sides, over
+ * seeds, distributions and sizes. */
+#include "eval/check.h"
+
+#include "base/mem.h"
+#include "eval/draw.h"
+#include "sums.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static sum_order *const orders[] = {sum_sequential, sum_backwards, sum_blocked,
+                                    sum_pairwise,   sum_4_lanes,   sum_64_lanes};
+enum { ORDERS = sizeof orders / sizeof orders[0] };
+
+static const struct problem float32_problem = {.precision = "float32"};
+
+static struct tensor_spec tensor_of(enum dtype dtype, size_t rank)
+{
+    return (struct tensor_spec){.name = "C", .dtype = dtype, .rank = rank};
+}
+
+/* One product: C[M, N] = A[M, K] B[K, N], with A and B drawn. */
+struct product {
+    size_t m, n, k;
+    float *a, *b, *lower_a, *lower_b, *honest, *lower;
+    double *exact;
+    struct bound bound;
+};
+
+static void multiply(const struct product *p, const float *a, const float *b, sum_order *order,
+                     float *out)
+{
+    for (size_t i = 0; i < p->m; i++)
+        for (size_t j = 0; j < p->n; j++)
+            out[i * p->n + j] = order(a + i * p->k, b + j, p->k, p->n);
+}
+
+static void product_make(struct product *p, enum distribution distribution, uint64_t seed,
+                         sum_order *honest, bool ones_b)
+{
+    size_t a_count = p->m * p->k, b_count = p->k * p->n, count = p->m * p->n;
+    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 2);
+    p->a = (float *)mem_array(a_count, sizeof(float));
+    p->b = (float *)mem_array(b_count, sizeof(float));
+    p->lower_a = (float *)mem_array(a_count, sizeof(float));
+    p->lower_b = (float *)mem_array(b_count, sizeof(float));
+    p->honest = (float *)mem_array(count, sizeof(float));
+    p->lower = (float *)mem_array(count, sizeof(float));
+    p->exact = (double *)mem_array(count, sizeof(double));
+    draw_fill(distribution, seed, DTYPE_FLOAT32, a_count, p->k, 1, -1, p->a);
+    draw_fill(ones_b ? DRAW_ONES : distribution, seed + 1, DTYPE_FLOAT32, b_count, p->n, 1, -1,
+              p->b);
+    for (size_t i = 0; i < a_count; i++)
+        p->lower_a[i] = round_to_bits(p->a[i], 10);
+    for (size_t i = 0; i < b_count; i++)
+        p->lower_b[i] = round_to_bits(p->b[i], 10);
+    for (size_t i = 0; i < p->m; i++)
+        for (size_t j = 0; j < p->n; j++)
+            p->exact[i * p->n + j] = sum_exact(p->a + i * p->k, p->b + j, p->k, p->n);
+    multiply(p, p->a, p->b, honest, p->honest);
+    multiply(p, p->lower_a, p->lower_b, honest, p->lower);
+    bound_derive(&float32_problem, &output, count, p->n, p->k, p->exact, p->honest, p->lower,
+                 &p->bound);
+}
+
+static void product_free(struct product *p)
+{
+    void *const all[] = {p->a, p->b, p->lower_a, p->lower_b, p->honest, p->lower, p->exact};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        mem_free(all[i]);
+}
+
+static bool product_passes(const struct product *p, const float *got, const char *what)
+{
+    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 2);
+    int64_t extents[RANK_MAX] = {(int64_t)p->m, (int64_t)p->n};
+    struct mismatch mismatch;
+    struct buf text;
+    check_output(&output, extents, p->m * p->n, &p->bound, p->exact, got, &mismatch);
+    buf_init(&text, 512);
+    mismatch_describe(&output, extents, &mismatch, &text);
+    if (!mismatch.passed && what != NULL)
+        print_message("%s: %s; ratio %g, norm ratio %g\n", what, buf_text(&text),
+                      mismatch.worst_ratio, mismatch.norm_ratio);
+    buf_free(&text);
+    return mismatch.passed;
+}
+
+static void every_order_passes(struct product *p, enum distribution distribution, uint64_t seed,
+                               bool ones_b)
+{
+    char what[128];
+    float *got = (float *)mem_array(p->m * p->n, sizeof(float));
+    for (size_t h = 0; h < ORDERS; h += 3) { /* sequential and pairwise references */
+        product_make(p, distribution, seed, orders[h], ones_b);
+        assert_int_equal(p->bound.unsound, 0);
+        for (size_t o = 0; o < ORDERS; o++) {
+            multiply(p, p->a, p->b, orders[o], got);
+            snprintf(what, sizeof what, "%s, %zux%zux%zu, honest %zu, order %zu, seed %d",
+                     distribution_name(distribution), p->m, p->n, p->k, h, o, (int)seed);
+            assert_true(product_passes(p, got, what));
+        }
+        product_free(p);
+    }
+    mem_free(got);
+}
+
+static void test_honest_sums_pass(void **state)
+{
+    static const size_t lengths[] = {4096, 5000, 16384};
+    (void)state;
+    for (int d = 0; d < DISTRIBUTIONS; d++)
+        for (size_t l = 0; l < 3; l++) {
+            struct product p = {.m = 48, .n = 1, .k = lengths[l]};
+            every_order_passes(&p, (enum distribution)d, 100 + l, true);
+        }
+}
+
+static void test_honest_matmuls_pass(void **state)
+{
+    static const size_t shapes[][3] = {{24, 24, 512}, {1, 33, 300}, {17, 1, 129}, {1, 1, 1}};
+    (void)state;
+    for (int d = 0; d < DISTRIBUTIONS; d++)
+        for (size_t s = 0; s < 4; s++) {
+            struct product p = {.m = shapes[s][0], .n = shapes[s][1], .k = shapes[s][2]};
+            every_order_passes(&p, (enum distribution)d, 7 + s, false);
+        }
+}
+
+/* A single sum may come out near zero; over many seeds some do. */
+static void test_honest_single_sums_pass(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct product p = {.m = 1, .n = 1, .k = 700};
+        every_order_passes(&p, (enum distribution)(seed % DRAW_RANDOM_COUNT), seed, false);
+    }
+}
+
+static void test_lower_precision_matmul_fails(void **state)
+{
+    static const enum distribution drawn[] = {DRAW_UNIFORM, DRAW_NORMAL, DRAW_HEAVY, DRAW_SPARSE};
+    (void)state;
+    for (size_t d = 0; d < 4; d++)
+        for (unsigned bits = 7; bits <= 10; bits += 3)
+            for (uint64_t seed = 0; seed < 3; seed++) {
+                struct product p = {.m = 16, .n = 16, .k = 512};
+                float got[256];
+                product_make(&p, drawn[d], seed, sum_pairwise, false);
+                for (size_t i = 0; i < p.m * p.k; i++)
+                    p.lower_a[i] = round_to_bits(p.a[i], bits);
+                for (size_t i = 0; i < p.k * p.n; i++)
+                    p.lower_b[i] = round_to_bits(p.b[i], bits);
+                multiply(&p, p.lower_a, p.lower_b, sum_pairwise, got);
+                assert_false(product_passes(&p, got, NULL));
+                for (size_t i = 0; i < 256; i++) /* nor an output that alone is rounded */
+                    got[i] = round_to_bits(p.honest[i], bits);
+                assert_false(product_passes(&p, got, NULL));
+                product_free(&p);
+            }
+}
+
+static void test_subtle_wrongs_fail(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        struct product p = {.m = 32, .n = 32, .k = 512};
+        float got[1024];
+        product_make(&p, DRAW_NORMAL, seed, sum_pairwise, false);
+        multiply(&p, p.a, p.b, sum_blocked, got);
+        assert_true(product_passes(&p, got, "blocked"));
+        for (size_t i = 0; i < 32; i++) /* the last term of one row forgotten */
+            got[31 * 32 + i] -= p.a[31 * 512 + 511] * p.b[511 * 32 + i];
+        assert_false(product_passes(&p, got, NULL));
+        multiply(&p, p.a, p.b, sum_blocked, got);
+        float kept = got[77];
+        got[77] = kept * 1.001f + 0.001f;
+        assert_false(product_passes(&p, got, NULL));
+        got[77] = NAN;
+        assert_false(product_passes(&p, got, NULL));
+        got[77] = INFINITY;
+        assert_false(product_passes(&p, got, NULL));
+        got[77] = kept;
+        got[1023] = -got[1023];
+        assert_false(product_passes(&p, got, NULL));
+        product_free(&p);
+    }
+}
+
+/* Softmax over 4096 columns: every output is small, and zeros are within many a tolerance. */
+static void test_softmax_of_zeros_fails(void **state)
+{
+    enum { ROWS = 4, COLUMNS = 4096, COUNT = ROWS * COLUMNS };
+    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 2);
+    int64_t extents[RANK_MAX] = {ROWS, COLUMNS};
+    float *x = (float *)mem_array(COUNT, sizeof(float)), *y = (float *)mem_array(COUNT, sizeof *y);
+    double *exact = (double *)mem_array(COUNT, sizeof(double));
+    (void)state;
+    for (int d = 0; d < DISTRIBUTIONS; d++) {
+        struct bound bound;
+        struct mismatch mismatch;
+        draw_fill((enum distribution)d, 5, DTYPE_FLOAT32, COUNT, COLUMNS, 1, -1, x);
+        for (size_t r = 0; r < ROWS; r++) {
+            double most = -INFINITY, sum = 0.0;
+            float sum32 = 0.0f;
+            for (size_t c = 0; c < COLUMNS; c++)
+                most = fmax(most, (double)x[r * COLUMNS + c]);
+            for (size_t c = 0; c < COLUMNS; c++) {
+                sum += exact[r * COLUMNS + c] = exp((double)x[r * COLUMNS + c] - most);
+                sum32 += y[r * COLUMNS + c] = expf(x[r * COLUMNS + c] - (float)most);
+            }
+            for (size_t c = 0; c < COLUMNS; c++) {
+                exact[r * COLUMNS + c] /= sum;
+                y[r * COLUMNS + c] /= sum32;
+            }
+        }
+        bound_derive(&float32_problem, &output, COUNT, COLUMNS, COLUMNS, exact, y, NULL, &bound);
+        check_output(&output, extents, COUNT, &bound, exact, y, &mismatch);
+        assert_true(mismatch.passed);
+        y[COUNT - 1] = NAN; /* the reciprocal of the sum is a common honest way */
+        y[COUNT - 1] = (float)exact[COUNT - 1];
+        memset(y, 0, COUNT * sizeof *y);
+        check_output(&output, extents, COUNT, &bound, exact, y, &mismatch);
+        assert_false(mismatch.passed);
+        assert_string_equal(mismatch.pattern, "all zero");
+        for (size_t i = 0; i < COUNT; i++)
+            y[i] = 1.0f / COLUMNS; /* the mean */
+        check_output(&output, extents, COUNT, &bound, exact, y, &mismatch);
+        assert_int_equal(mismatch.passed, d == DRAW_ZEROS || d == DRAW_ONES || d == DRAW_TINY);
+    }
+    mem_free(x);
+    mem_free(y);
+    mem_free(exact);
+}
+
+static float normalize(const float *x, size_t count, double *exact, float *out)
+{
+    double mean = 0.0, variance = 0.0;
+    float mean32 = 0.0f, variance32 = 0.0f;
+    for (size_t i = 0; i < count; i++)
+        mean += (double)x[i], mean32 += x[i];
+    mean /= (double)count, mean32 /= (float)count;
+    for (size_t i = 0; i < count; i++) {
+        variance += ((double)x[i] - mean) * ((double)x[i] - mean);
+        variance32 += (x[i] - mean32) * (x[i] - mean32);
+    }
+    for (size_t i = 0; i < count; i++) {
+        exact[i] = ((double)x[i] - mean) / sqrt(variance / (double)count + 1e-5);
+        out[i] = (x[i] - mean32) / sqrtf(variance32 / (float)count + 1e-5f);
+    }
+    return mean32;
+}
+
+static void test_layer_norm_copy_fails(void **state)
+{
+    enum { ROWS = 8, COLUMNS = 768, COUNT = ROWS * COLUMNS };
+    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 2);
+    int64_t extents[RANK_MAX] = {ROWS, COLUMNS};
+    static float x[COUNT], y[COUNT], other[COUNT];
+    static double exact[COUNT];
+    (void)state;
+    for (int d = 0; d < DISTRIBUTIONS; d++) {
+        struct bound bound;
+        struct mismatch mismatch;
+        draw_fill((enum distribution)d, 11, DTYPE_FLOAT32, COUNT, COLUMNS, 1, -1, x);
+        for (size_t r = 0; r < COUNT; r += COLUMNS) {
+            float mean = normalize(x + r, COLUMNS, exact + r, y + r), variance = 0.0f;
+            /* another honest way: eight lanes, a reciprocal root, a product by 1/N */
+            for (size_t i = 0; i < COLUMNS; i++)
+                other[r + i] = x[r + i] - mean;
+            variance = sum_lanes(other + r, other + r, COLUMNS, 1, 8) * (1.0f / COLUMNS);
+            for (size_t i = 0; i < COLUMNS; i++)
+                other[r + i] *= 1.0f / sqrtf(variance + 1e-5f);
+        }
+        bound_derive(&float32_problem, &output, COUNT, COLUMNS, COLUMNS, exact, y, NULL, &bound);
+        check_output(&output, extents, COUNT, &bound, exact, other, &mismatch);
+        assert_true(mismatch.passed);
+        check_output(&output, extents, COUNT, &bound, exact, x, &mismatch);
+        assert_int_equal(mismatch.passed, d == DRAW_ZEROS);
+    }
+}
+
+/* The mean of ones may come out as 1 + eps, and nothing is left then but that error. */
+static void test_whole_zero_has_some_room(void **state)
+{
+    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 1);
+    int64_t extents[RANK_MAX] = {300};
+    double exact[300] = {0};
+    float got[300] = {0};
+    struct bound bound;
+    struct mismatch mismatch;
+    (void)state;
+    bound_derive(&float32_problem, &output, 300, 300, 300, exact, got, NULL, &bound);
+    check_output(&output, extents, 300, &bound, exact, got, &mismatch);
+    assert_true(mismatch.passed);
+    for (size_t i = 0; i < 300; i++)
+        got[i] = 0x1p-23f / sqrtf(1e-5f);
+    check_output(&output, extents, 300, &bound, exact, got, &mismatch);
+    assert_true(mismatch.passed);
+    got[299] = 1e-3f;
+    check_output(&output, extents, 300, &bound, exact, got, &mismatch);
+    assert_false(mismatch.passed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_honest_sums_pass),
+        cmocka_unit_test(test_honest_matmuls_pass),
+        cmocka_unit_test(test_honest_single_sums_pass),
+        cmocka_unit_test(test_lower_precision_matmul_fails),
+        cmocka_unit_test(test_subtle_wrongs_fail),
+        cmocka_unit_test(test_softmax_of_zeros_fails),
+        cmocka_unit_test(test_layer_norm_copy_fails),
+        cmocka_unit_test(test_whole_zero_has_some_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
