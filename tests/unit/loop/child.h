@@ -82,12 +82,8 @@ static inline const char *describe(const struct child *child)
     return text;
 }
 
-static inline const char *output(const struct child *child)
-{
-    return process_output(child->process, NULL, NULL);
-}
-
 /* clang-format off */
+#define OUTPUT(child)  process_output((child)->process, NULL, NULL)
 #define ARGV(...) (const char *const[]){FAKE, __VA_ARGS__, NULL}
 /* clang-format on */
 

@@ -146,7 +146,7 @@ static void test_grandchild_holds_the_pipes(void **state)
     struct child child = {.spec = {.argv = ARGV("hold", "600000"), .timeout_ms = 60000}};
     run(&child);
     assert_int_equal(process_outcome(child.process), PROCESS_EXITED);
-    pid_t grandchild = (pid_t)atoi(output(&child));
+    pid_t grandchild = (pid_t)atoi(OUTPUT(&child));
     assert_true(grandchild > 1);
     process_free(child.process);
     /* Killed with its group; what is left is at most a zombie of whoever adopted it. */
@@ -201,7 +201,7 @@ static void test_what_a_child_inherits(void **state)
                                        .pass_count = cases[i].pass_count,
                                        .timeout_ms = 60000}};
         run(&child);
-        assert_string_equal(output(&child), cases[i].expected);
+        assert_string_equal(OUTPUT(&child), cases[i].expected);
         process_free(child.process);
     }
     close(leak);
@@ -218,11 +218,11 @@ static void test_limits(void **state)
                                    .cpu_max_s = 9,
                                    .timeout_ms = 60000}};
     run(&child);
-    assert_string_equal(output(&child), "as 8589934592\nfsize 12345\ncpu 9\ncore 0\n");
+    assert_string_equal(OUTPUT(&child), "as 8589934592\nfsize 12345\ncpu 9\ncore 0\n");
     process_free(child.process);
     child = (struct child){.spec = {.argv = ARGV("limits"), .timeout_ms = 60000}};
     run(&child);
-    assert_string_equal(output(&child), "as none\nfsize none\ncpu none\ncore 0\n");
+    assert_string_equal(OUTPUT(&child), "as none\nfsize none\ncpu none\ncore 0\n");
     process_free(child.process);
     child = (struct child){.spec = {.argv = ARGV("spin"), .cpu_max_s = 1, .timeout_ms = 60000}};
     run(&child);

@@ -14,7 +14,7 @@ static void test_lines(void **state)
         (struct child){.spec = {.argv = ARGV("partial", "one\n\nthree\nrest", "1"), .lines = true}};
     run(&child);
     assert_string_equal(child.text, "one||three|");
-    assert_string_equal(output(&child), "rest");
+    assert_string_equal(OUTPUT(&child), "rest");
     process_free(child.process);
 
     /* Far more lines than output_max, taken as they come. */
