@@ -1,0 +1,166 @@
+/* twagent doctor: what this machine has, what it lacks, and what that costs.
+ *
+ *   ASKING (a worker without a problem says what its lane is) -> done
+ */
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/adversarial.h"
+#include "cli/command.h"
+#include "eval/lane.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+enum { ASKING, STATES };
+static const char *const states[STATES] = {"asking"};
+static const uint32_t moves[STATES] = {0};
+
+struct doctor {
+    struct task task;
+    const struct settings *settings;
+    struct lane *lane;
+    struct lane_request open;
+    struct err err;
+};
+
+static enum task_result doctor_step(struct task *task)
+{
+    struct doctor *doctor = container_of(task, struct doctor, task);
+    if (!doctor->lane) {
+        const struct lane_spec spec = {.backend = doctor->settings->backend,
+                                       .cores = doctor->settings->cores,
+                                       .python = doctor->settings->python,
+                                       .roofline = doctor->settings->measure};
+        if (lane_open(task->loop, &spec, &doctor->lane, &doctor->err))
+            return TASK_DONE;
+        doctor->open.op = LANE_OPEN;
+        doctor->open.id = "doctor";
+        lane_submit(doctor->lane, &doctor->open, task);
+    }
+    if (!doctor->open.done)
+        return TASK_WAIT;
+    doctor->err = doctor->open.err;
+    lane_close(doctor->lane);
+    return TASK_DONE;
+}
+
+static const struct task_type doctor_type = {"doctor", states, moves, STATES, doctor_step, NULL};
+
+static void print_scalar(const char *key, const struct value *item)
+{
+    if (strstr(key, "bytes_per_s") && item->real > 0)
+        printf("  %-20s %.1f GB/s\n", key, item->real / 1e9);
+    else if (strcmp(key, "flops_per_s") == 0 && item->real > 0)
+        printf("  %-20s %.0f GFLOP/s\n", key, item->real / 1e9);
+    else if (item->kind == VALUE_INT)
+        printf("  %-20s %lld\n", key, (long long)item->integer);
+    else if (item->kind == VALUE_REAL)
+        printf("  %-20s %.4g\n", key, item->real);
+    else if (item->kind == VALUE_BOOL)
+        printf("  %-20s %s\n", key, item->boolean ? "yes" : "no");
+    else
+        printf("  %-20s %s\n", key, item->kind == VALUE_TEXT ? item->text : "not known");
+}
+
+static void print_object(const char *title, const struct value *object)
+{
+    if (!object || object->kind != VALUE_MAP || object->count == 0)
+        return;
+    printf("%s\n", title);
+    for (size_t i = 0; i < object->count; i++) {
+        const struct value *item = object->items[i];
+        if (item->kind == VALUE_LIST) {
+            printf("  %-20s", object->keys[i]);
+            for (size_t j = 0; j < item->count; j++)
+                printf(" %lld", (long long)item->items[j]->integer);
+            putchar('\n');
+        } else if (item->kind == VALUE_MAP) {
+            for (size_t j = 0; j < item->count; j++)
+                print_scalar(item->keys[j], item->items[j]);
+        } else {
+            print_scalar(object->keys[i], item);
+        }
+    }
+}
+
+/* A line for each thing that is missing, with what it costs. Returns how many forbid the work. */
+static int print_findings(const struct doctor *doctor, const char *folder)
+{
+    const struct value *device = value_get(doctor->open.answer, "device");
+    const struct value *versions = value_get(doctor->open.answer, "versions");
+    int fatal = 0;
+    printf("findings\n");
+    if (!value_get(versions, "gcc") && !value_get(versions, "clang")) {
+        printf("  MISSING  a C compiler: apt-get install gcc g++\n");
+        fatal++;
+    } else if (!value_get(versions, "clang")) {
+        printf("  note     no clang: candidates that ask for it fail (apt-get install clang "
+               "libomp-dev)\n");
+    }
+    if (!value_get(versions, "numpy")) {
+        printf("  MISSING  a Python with numpy, for references: apt-get install python3-numpy, or "
+               "--python PATH\n");
+        fatal++;
+    }
+    if (!value_bool(device, "perf_counters", false))
+        printf(
+            "  note     no hardware counters here: profiles have compiler remarks, instruction mix "
+            "and roofline only\n");
+    const struct value *sandbox = value_get(device, "sandbox");
+    for (size_t i = 0; sandbox && i < sandbox->count; i++)
+        if ((sandbox->items[i]->kind == VALUE_BOOL && !sandbox->items[i]->boolean) ||
+            (sandbox->items[i]->kind == VALUE_INT && sandbox->items[i]->integer == 0))
+            printf("  WARNING  sandbox: no %s on this machine: candidates run with thinner walls\n",
+                   sandbox->keys[i]);
+    struct statvfs disk;
+    if (statvfs(folder, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < 1e9)
+        printf("  WARNING  less than 1 GB free where the store is (%s)\n", folder);
+    if (fatal == 0)
+        printf("  ok       everything that a run needs is here\n");
+    return fatal;
+}
+
+static int doctor_report(const struct doctor *doctor)
+{
+    if (doctor->err.code)
+        return command_fail(&doctor->err);
+    if (doctor->settings->json) {
+        struct buf text;
+        struct json json;
+        buf_init(&text, 16 << 20);
+        json_init(&json, &text);
+        json_value(&json, doctor->open.answer);
+        printf("%s\n", buf_text(&text));
+        buf_free(&text);
+        return 0;
+    }
+    char *folder =
+        doctor->settings->store ? mem_strdup(doctor->settings->store) : store_default_folder();
+    print_object("machine", value_get(doctor->open.answer, "device"));
+    print_object("versions", value_get(doctor->open.answer, "versions"));
+    printf("store\n  %-20s %s\n", "folder", folder);
+    int fatal = print_findings(doctor, folder);
+    mem_free(folder);
+    return fatal ? EXIT_ENVIRONMENT : 0;
+}
+
+int command_doctor(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct doctor doctor = {.settings = settings};
+    if (settings->adversarial)
+        return adversarial_run(settings, count ? arguments[0] : NULL);
+    struct loop *loop = loop_new();
+    task_start(loop, &doctor.task, &doctor_type, NULL, "doctor");
+    loop_run(loop);
+    int code = doctor_report(&doctor);
+    if (doctor.lane)
+        lane_free(doctor.lane);
+    arena_free(doctor.open.arena);
+    loop_free(loop);
+    return code;
+}
