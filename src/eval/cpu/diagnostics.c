@@ -3,12 +3,12 @@
  * candidate, and the source lines beside it are taken from the candidate itself. */
 #include "eval/cpu/compile.h"
 
-#include "eval/cpu/source.h"
+#include "eval/cpu/clean.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { TOTAL_MAX = 3000, LINE_MAX_SHOWN = 400, QUOTE_MAX = 160 };
+enum { TOTAL_MAX = 3000, QUOTE_MAX = 160 };
 
 struct line {
     const char *text;
@@ -53,27 +53,6 @@ static bool begins(const struct line *line, const char *word)
     return line->length >= length && memcmp(line->text, word, length) == 0;
 }
 
-/* A path that slipped into a message ("/tmp/ccX.o") becomes its last part. */
-static void add_clean(struct buf *out, const char *text, size_t length)
-{
-    size_t most = length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN;
-    for (size_t i = 0; i < most; i++) {
-        bool starts_word = i == 0 || strchr(" '`\"(", text[i - 1]) != NULL;
-        if (text[i] == '/' && starts_word && i + 1 < most && isalnum((unsigned char)text[i + 1])) {
-            size_t last = i;
-            for (size_t j = i; j < most && strchr(" '\"):,;", text[j]) == NULL; j++)
-                if (text[j] == '/')
-                    last = j;
-            i = last;
-            continue;
-        }
-        buf_add_char(out, isprint((unsigned char)text[i]) || (text[i] & 0x80) ? text[i] : ' ');
-    }
-    if (most < length)
-        buf_add_text(out, "...");
-    buf_add_char(out, '\n');
-}
-
 static void quote(struct reading *reading, long number)
 {
     const char *at = reading->candidate->source, *end = at + reading->candidate->length;
@@ -96,7 +75,7 @@ static bool about_source(struct reading *reading, const struct line *line, const
     const char *colon = memchr(line->text, ':', line->length);
     if (colon == NULL)
         return false;
-    add_clean(reading->out, line->text, line->length);
+    clean_line(reading->out, line->text, line->length);
     long number = 0;
     for (const char *at = colon + 1;
          at < line->text + line->length && isdigit((unsigned char)*at) && number < 10000000; at++)
@@ -113,25 +92,24 @@ static bool about_symbols(struct reading *reading, const struct line *line)
     at = at != NULL ? at : find(line, lld);
     if (at != NULL) {
         buf_add_text(reading->out, "link: ");
-        add_clean(reading->out, at, (size_t)(end - at));
+        clean_line(reading->out, at, (size_t)(end - at));
         return true;
     }
     at = find(line, "multiple definition of ");
     if (at != NULL) {
         buf_add_text(reading->out, "link: ");
-        add_clean(reading->out, at, until(at, end, ";"));
+        clean_line(reading->out, at, until(at, end, ";"));
         return true;
     }
     return false;
 }
 
-/* "{standard input}:12: Error: no such instruction: `foo'": the quoted part only if it is in the
+/* "candidate.c:12: Error: no such instruction: `foo'": the quoted part only if it is in the
  * source, since .include makes an assembler read files. */
 static bool about_assembly(struct reading *reading, const struct line *line)
 {
     const char *end = line->text + line->length, *error = find(line, "Error: ");
-    if (error == NULL || (!begins(line, "{standard input}") && !begins(line, "<inline asm>") &&
-                          !begins(line, "/") && !begins(line, "<instantiation>")))
+    if (error == NULL)
         return false;
     const char *tick = memchr(error, '`', (size_t)(end - error));
     size_t plain = (size_t)((tick != NULL ? tick : end) - error);
@@ -143,7 +121,7 @@ static bool about_assembly(struct reading *reading, const struct line *line)
         plain = (size_t)(close + 1 - error);
     if (tick == NULL) /* and then nothing after a second colon */
         plain = 7 + until(error + 7, end, ":");
-    add_clean(reading->out, error, plain);
+    clean_line(reading->out, error, plain);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* One call of a sanitized build: a program of its own, in the sandbox, on copies of the inputs. */
 #include "eval/cpu/private.h"
 
+#include "eval/cpu/clean.h"
 #include "eval/cpu/toolchain.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SLOWER = 50, LEAST_MS = 20000, REPORT_LINES = 14, SAID_MAX = 64 << 10, CLANG_SHM = 64 };
+enum { SLOWER = 50, LEAST_MS = 20000, REPORT_LINES = 14, SAID_MAX = 64 << 10 };
 
 /* The numbers that the program of eval/cpu/source.h reads from descriptor 3. */
 static int write_numbers(const struct call *call, struct err *err)
@@ -37,22 +38,6 @@ static bool wanted(const char *line, size_t length)
     return false;
 }
 
-/* Addresses and paths say nothing to the author: hexadecimal numbers become "0x...". */
-static void add_line(const char *line, size_t length, struct buf *out)
-{
-    for (size_t i = 0; i < length && i < 300; i++) {
-        if (i + 1 < length && line[i] == '0' && line[i + 1] == 'x') {
-            buf_add_text(out, "0x..");
-            i++;
-            while (i + 1 < length && strchr("0123456789abcdef", line[i + 1]) != NULL)
-                i++;
-            continue;
-        }
-        buf_add_char(out, line[i]);
-    }
-    buf_add_char(out, '\n');
-}
-
 static int shorten(const struct buf *said, struct buf *report)
 {
     int lines = 0;
@@ -61,7 +46,7 @@ static int shorten(const struct buf *said, struct buf *report)
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((stop != NULL ? stop : end) - at);
         if (wanted(at, length)) {
-            add_line(at, length, report);
+            clean_line(report, at, length);
             lines++;
         }
         at += length + 1;
