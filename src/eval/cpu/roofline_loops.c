@@ -11,7 +11,8 @@
 enum { ACCUMULATORS = 12 }; /* latency 4 times two units, and some to spare; fits 16 registers */
 
 /* The same loops for one vector type; MULTIPLY_ADD and STREAM are that instruction set's own. */
-#define LOOPS(SUFFIX, TARGET, VECTOR, LOAD, STORE, STREAM, ZERO, ONE, ADD, MULTIPLY_ADD, FENCE)    \
+#define LOOPS(SUFFIX, TARGET, VECTOR, LOAD, STORE, STREAM, SET, ADD, MULTIPLY_ADD, FENCE,          \
+              REGISTER)                                                                            \
     TARGET static void copy_##SUFFIX(void *to, const void *from, size_t bytes)                     \
     {                                                                                              \
         float *out = to;                                                                           \
@@ -45,16 +46,20 @@ enum { ACCUMULATORS = 12 }; /* latency 4 times two units, and some to spare; fit
     {                                                                                              \
         const float *in = from;                                                                    \
         enum { W = sizeof(VECTOR) / sizeof(float) };                                               \
-        VECTOR sum[8];                                                                             \
+        VECTOR a = SET(0), b = a, c = a, d = a, e = a, f = a, g = a, h = a;                        \
         float lanes[W], total = 0;                                                                 \
-        for (int j = 0; j < 8; j++)                                                                \
-            sum[j] = ZERO;                                                                         \
-        for (size_t i = 0; i < bytes / sizeof(float); i += (size_t)8 * W)                          \
-            for (int j = 0; j < 8; j++)                                                            \
-                sum[j] = ADD(sum[j], LOAD(in + i + (size_t)j * W));                                \
-        for (int j = 1; j < 8; j++)                                                                \
-            sum[0] = ADD(sum[0], sum[j]);                                                          \
-        memcpy(lanes, &sum[0], sizeof lanes);                                                      \
+        for (size_t i = 0; i < bytes / sizeof(float); i += (size_t)8 * W) {                        \
+            a = ADD(a, LOAD(in + i));                                                              \
+            b = ADD(b, LOAD(in + i + W));                                                          \
+            c = ADD(c, LOAD(in + i + 2 * W));                                                      \
+            d = ADD(d, LOAD(in + i + 3 * W));                                                      \
+            e = ADD(e, LOAD(in + i + 4 * W));                                                      \
+            f = ADD(f, LOAD(in + i + 5 * W));                                                      \
+            g = ADD(g, LOAD(in + i + 6 * W));                                                      \
+            h = ADD(h, LOAD(in + i + 7 * W));                                                      \
+        }                                                                                          \
+        a = ADD(ADD(ADD(a, b), ADD(c, d)), ADD(ADD(e, f), ADD(g, h)));                             \
+        memcpy(lanes, &a, sizeof lanes);                                                           \
         for (int j = 0; j < W; j++)                                                                \
             total += lanes[j];                                                                     \
         return total;                                                                              \
@@ -62,21 +67,29 @@ enum { ACCUMULATORS = 12 }; /* latency 4 times two units, and some to spare; fit
     TARGET static double fma_##SUFFIX(long rounds)                                                 \
     {                                                                                              \
         enum { W = sizeof(VECTOR) / sizeof(float) };                                               \
-        VECTOR sum[ACCUMULATORS], x = ONE, y = ZERO;                                               \
-        volatile float kept = 0;                                                                   \
-        for (int j = 0; j < ACCUMULATORS; j++)                                                     \
-            sum[j] = ZERO;                                                                         \
+        volatile float factor = 0.999f, term = 0.001f; /* unknown to the compiler */               \
+        VECTOR x = SET(factor), y = SET(term);                                                     \
+        VECTOR a = x, b = x, c = x, d = x, e = x, f = x, g = x, h = x, k = x, l = x, m = x, n = x; \
         for (long i = 0; i < rounds; i++) {                                                        \
-            for (int j = 0; j < ACCUMULATORS; j++)                                                 \
-                sum[j] = MULTIPLY_ADD(sum[j], x, y);                                               \
-            __asm__ volatile("" : "+m"(*(char *)&kept)); /* each round is done */                  \
+            a = MULTIPLY_ADD(a, x, y);                                                             \
+            b = MULTIPLY_ADD(b, x, y);                                                             \
+            c = MULTIPLY_ADD(c, x, y);                                                             \
+            d = MULTIPLY_ADD(d, x, y);                                                             \
+            e = MULTIPLY_ADD(e, x, y);                                                             \
+            f = MULTIPLY_ADD(f, x, y);                                                             \
+            g = MULTIPLY_ADD(g, x, y);                                                             \
+            h = MULTIPLY_ADD(h, x, y);                                                             \
+            k = MULTIPLY_ADD(k, x, y);                                                             \
+            l = MULTIPLY_ADD(l, x, y);                                                             \
+            m = MULTIPLY_ADD(m, x, y);                                                             \
+            n = MULTIPLY_ADD(n, x, y);                                                             \
+            __asm__ volatile(""                                                                    \
+                             : REGISTER(a), REGISTER(b), REGISTER(c), REGISTER(d), REGISTER(e),    \
+                               REGISTER(f));                                                       \
+            __asm__ volatile(""                                                                    \
+                             : REGISTER(g), REGISTER(h), REGISTER(k), REGISTER(l), REGISTER(m),    \
+                               REGISTER(n));                                                       \
         }                                                                                          \
-        for (int j = 1; j < ACCUMULATORS; j++)                                                     \
-            sum[0] = ADD(sum[0], sum[j]);                                                          \
-        float lanes[W];                                                                            \
-        memcpy(lanes, &sum[0], sizeof lanes);                                                      \
-        kept = lanes[0];                                                                           \
-        (void)kept;                                                                                \
         return 2.0 * W * ACCUMULATORS * (double)rounds;                                            \
     }                                                                                              \
     static const struct roofline_loops loops_##SUFFIX = {#SUFFIX, copy_##SUFFIX, stream_##SUFFIX,  \
@@ -84,15 +97,15 @@ enum { ACCUMULATORS = 12 }; /* latency 4 times two units, and some to spare; fit
 
 #if defined(__x86_64__)
 
+#define REGISTER_X(v)               "+x"(v)
+#define REGISTER_V(v)               "+v"(v)
 #define PLAIN_MULTIPLY_ADD(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
-LOOPS(sse2, , __m128, _mm_load_ps, _mm_store_ps, _mm_stream_ps, _mm_setzero_ps(), _mm_set1_ps(1),
-      _mm_add_ps, PLAIN_MULTIPLY_ADD, _mm_sfence())
+LOOPS(sse2, , __m128, _mm_load_ps, _mm_store_ps, _mm_stream_ps, _mm_set1_ps, _mm_add_ps,
+      PLAIN_MULTIPLY_ADD, _mm_sfence(), REGISTER_X)
 LOOPS(avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_load_ps, _mm256_store_ps,
-      _mm256_stream_ps, _mm256_setzero_ps(), _mm256_set1_ps(1), _mm256_add_ps, _mm256_fmadd_ps,
-      _mm_sfence())
+      _mm256_stream_ps, _mm256_set1_ps, _mm256_add_ps, _mm256_fmadd_ps, _mm_sfence(), REGISTER_X)
 LOOPS(avx512, __attribute__((target("avx512f"))), __m512, _mm512_load_ps, _mm512_store_ps,
-      _mm512_stream_ps, _mm512_setzero_ps(), _mm512_set1_ps(1), _mm512_add_ps, _mm512_fmadd_ps,
-      _mm_sfence())
+      _mm512_stream_ps, _mm512_set1_ps, _mm512_add_ps, _mm512_fmadd_ps, _mm_sfence(), REGISTER_V)
 
 const struct roofline_loops *roofline_loops(void)
 {
@@ -109,10 +122,12 @@ const struct roofline_loops *roofline_loops(void)
 typedef float vector __attribute__((vector_size(16)));
 #define VECTOR_LOAD(at)         (*(const vector *)(at))
 #define VECTOR_STORE(at, value) (*(vector *)(at) = (value))
+#define VECTOR_SET(number)      ((vector){(number), (number), (number), (number)})
+#define REGISTER_W(v)           "+w"(v)
 #define VECTOR_ADD(a, b)        ((a) + (b))
 #define VECTOR_FMA(a, b, c)     ((a) * (b) + (c))
-LOOPS(generic, , vector, VECTOR_LOAD, VECTOR_STORE, VECTOR_STORE, ((vector){0}),
-      ((vector){1, 1, 1, 1}), VECTOR_ADD, VECTOR_FMA, (void)0)
+LOOPS(generic, , vector, VECTOR_LOAD, VECTOR_STORE, VECTOR_STORE, VECTOR_SET, VECTOR_ADD,
+      VECTOR_FMA, (void)0, REGISTER_W)
 
 const struct roofline_loops *roofline_loops(void)
 {
