@@ -92,8 +92,8 @@ static double from_bits(uint64_t bits)
 static double widen(struct short_format format, uint16_t bits)
 {
     int exponent_bits = 15 - format.mantissa_bits;
-    uint64_t mantissa = bits & ((1u << format.mantissa_bits) - 1u);
-    uint64_t exponent = (bits >> format.mantissa_bits) & ((1u << exponent_bits) - 1u);
+    uint64_t mantissa = bits & ((1ull << format.mantissa_bits) - 1u);
+    uint64_t exponent = (uint64_t)bits >> format.mantissa_bits & ((1ull << exponent_bits) - 1u);
     uint64_t sign = (uint64_t)(bits >> 15) << 63;
     if (exponent == (1u << exponent_bits) - 1u)
         exponent = 2047; /* infinity or NaN; the payload stays */

@@ -103,6 +103,14 @@ static int read_env(struct reading *reading, const struct value *map,
     return 0;
 }
 
+static bool is_word(const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++)
+        if (!isalnum((unsigned char)*at) && strchr("_-.", *at) == NULL)
+            return false;
+    return isalnum((unsigned char)*name) && strlen(name) <= 63;
+}
+
 static int read_baseline(struct reading *reading, const char *name, int line,
                          const struct value *value, struct baseline_spec *baseline)
 {
@@ -112,8 +120,12 @@ static int read_baseline(struct reading *reading, const char *name, int line,
     if (strcmp(name, "reference") == 0)
         return document_refuse(document, line,
                                "expected a baseline's name; \"reference\" is the reference's own");
-    if (document_check_name(document, line, "a baseline's name", name) != 0)
-        return -1;
+    if (!is_word(name))
+        return document_refuse(
+            document, line,
+            "expected a baseline's name of letters, digits, \"_\", \"-\", \".\", "
+            "not \"%.80s\"",
+            name);
     if (value->kind == VALUE_MAP && value_check_keys(value, document->name, keys, document->err))
         return -1;
     if (file == NULL || file->kind != VALUE_TEXT || !has_suffix(file->text, ".c"))
