@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { HEAL_TRIES = 50 }; /* a millisecond apart */
+
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry;
 
@@ -197,17 +199,27 @@ void environment_heal(struct environment *environment, int code)
         reopen(environment);
 }
 
+/* While it is closed, or waits to be opened again, every use of it is short: it is soon free. It is
+ * not where this thread itself is inside of it, so that there is an end to the tries. */
+static bool heal_and_wait(struct environment *environment, int tries)
+{
+    environment_heal(environment, 0);
+    if (tries > 0)
+        usleep(1000);
+    return tries < HEAL_TRIES;
+}
+
 int environment_enter(struct environment *environment, struct err *err)
 {
     assert(environment->process == getpid());
-    for (int tries = 0; tries < 2; tries++) {
+    for (int tries = 0;; tries++) {
         pthread_rwlock_rdlock(&environment->swap);
         if (environment->lmdb != NULL)
             return 0;
         pthread_rwlock_unlock(&environment->swap);
-        reopen(environment);
+        if (!heal_and_wait(environment, tries))
+            return environment_error(environment, MDB_PANIC, err);
     }
-    return environment_error(environment, MDB_PANIC, err);
 }
 
 void environment_leave(struct environment *environment)
@@ -217,21 +229,18 @@ void environment_leave(struct environment *environment)
 
 int environment_read(struct environment *environment, MDB_txn **txn, struct err *err)
 {
-    int code = 0;
-    for (int tries = 0; tries < 2; tries++) {
+    for (int tries = 0;; tries++) {
         if (environment_enter(environment, err) != 0)
             return -1;
-        code = mdb_txn_begin(environment->lmdb, NULL, MDB_RDONLY, txn);
+        int code = mdb_txn_begin(environment->lmdb, NULL, MDB_RDONLY, txn);
         if (code == MDB_READERS_FULL && mdb_reader_check(environment->lmdb, NULL) == 0)
             code = mdb_txn_begin(environment->lmdb, NULL, MDB_RDONLY, txn);
         if (code == 0)
             return 0;
         environment_leave(environment);
-        if (code != MDB_PANIC)
-            break;
-        environment_heal(environment, code);
+        if (code != MDB_PANIC || !heal_and_wait(environment, tries))
+            return environment_error(environment, code, err);
     }
-    return environment_error(environment, code, err);
 }
 
 void environment_read_end(struct environment *environment, MDB_txn *txn)

@@ -27,6 +27,13 @@ static inline char *new_folder(void)
     return mem_strdup(path);
 }
 
+/* In memory where that can be had: for tests of what is written, not of that it is synced. */
+static inline char *new_quick_folder(void)
+{
+    char path[] = "/dev/shm/twagent-store-XXXXXX";
+    return mkdtemp(path) != NULL ? mem_strdup(path) : new_folder();
+}
+
 static inline void remove_folder(char *folder)
 {
     struct err err;

@@ -6,6 +6,8 @@
 #include "store/structure.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -135,6 +137,75 @@ static void test_lmdb_calls(void **state)
     store_close(store);
     store = open_store(folder);
     expect_round(store, round);
+    store_close(store);
+    remove_folder(folder);
+}
+
+struct reader {
+    pthread_t thread;
+    struct store *store;
+    atomic_bool *end;
+    long reads;
+};
+
+/* One snapshot each: all five values are of the same round, whatever happens to the writer. */
+static bool same_round(void *context, const char *key, const char *value, size_t length)
+{
+    char(*first)[32] = context;
+    (void)key, (void)length;
+    if ((*first)[0] == '\0')
+        snprintf(*first, sizeof *first, "%s", value);
+    return strcmp(*first, value) == 0 || ((*first)[0] = '!') == '\0';
+}
+
+static void *read_on(void *argument)
+{
+    struct reader *reader = argument;
+    while (!atomic_load(reader->end)) {
+        char first[32] = "";
+        struct err err;
+        if (store_scan(reader->store, STORE_CANDIDATES, "r1-c", same_round, first, &err) != 0 ||
+            first[0] == '!') {
+            fprintf(stderr, "%s %s\n", first, err.message);
+            abort();
+        }
+        reader->reads++;
+    }
+    return NULL;
+}
+
+/* Threads read while commits fail and the environment is opened again under them. */
+static void test_readers_in_threads(void **state)
+{
+    (void)state;
+    char *folder = new_folder();
+    struct store *store = open_store(folder);
+    atomic_bool end = false;
+    struct reader readers[3];
+    commit_round(store, 0);
+    for (int i = 0; i < 3; i++) {
+        readers[i] = (struct reader){.store = store, .end = &end};
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, read_on, &readers[i]), 0);
+    }
+    for (int round = 1; round < 150; round++) {
+        if (round % 3 == 0)
+            store_fail_commit_after(1 + round % 8, round % 2 == 0 ? MDB_PANIC : EIO);
+        struct err err = {ERR_NONE, ""};
+        struct store_batch *batch = batch_of(round);
+        int tries = 0;
+        while (store_commit(store, batch, &err) != 0) {
+            assert_int_equal(err.code, ERR_FULL);
+            assert_true(++tries < 100);
+        }
+        store_fail_commit_after(0, 0);
+        store_batch_free(batch);
+        expect_round(store, round);
+    }
+    atomic_store(&end, true);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+        assert_true(readers[i].reads > 0);
+    }
     store_close(store);
     remove_folder(folder);
 }
@@ -301,9 +372,13 @@ static void test_backup_without_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lmdb_calls),   cmocka_unit_test(test_next_run_is_not_lost),
-        cmocka_unit_test(test_system_calls), cmocka_unit_test(test_making),
-        cmocka_unit_test(test_full_map),     cmocka_unit_test(test_backup_without_room),
+        cmocka_unit_test(test_lmdb_calls),
+        cmocka_unit_test(test_readers_in_threads),
+        cmocka_unit_test(test_next_run_is_not_lost),
+        cmocka_unit_test(test_system_calls),
+        cmocka_unit_test(test_making),
+        cmocka_unit_test(test_full_map),
+        cmocka_unit_test(test_backup_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
