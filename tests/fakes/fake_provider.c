@@ -23,6 +23,7 @@ struct connection {
     struct bytes *in;                   /* what was read and not yet answered */
     struct response out;                /* bytes == NULL: nothing to send */
     size_t sent;
+    uint64_t started_ms; /* the response */
     unsigned slot;
     bool sending;
 };
@@ -86,9 +87,11 @@ static void pump(struct connection *connection)
     const struct response *out = &connection->out;
     size_t left = out->bytes->length - connection->sent;
     size_t allowed = left;
-    if (out->rate > 0)
-        allowed = (size_t)(out->rate * TICK_MS * SLOTS / 1000);
-    else if (out->rate < 0)
+    if (out->rate > 0) { /* by the clock, so that late ticks do not slow a stream down */
+        uint64_t due = (uint64_t)out->rate * (uv_now(loop) - connection->started_ms) / 1000;
+        allowed = due > connection->sent ? (size_t)due - connection->sent : 0;
+    }
+    if (out->rate < 0)
         allowed = 1;
     if (out->rate > 0 && tick_number % SLOTS != connection->slot)
         return;
@@ -126,6 +129,7 @@ static void start_sending(struct connection *connection, struct response respons
 {
     connection->out = response;
     connection->sent = 0;
+    connection->started_ms = uv_now(loop);
     connection->sending = true;
     connection->previous = senders.previous;
     connection->next = &senders;

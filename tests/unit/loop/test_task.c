@@ -210,7 +210,9 @@ static char order[64];
 
 static enum task_result note_twice(struct probe *probe)
 {
-    strncat(order, probe->task.id, 1);
+    size_t length = strlen(order);
+    order[length] = probe->task.id[0];
+    order[length + 1] = 0;
     return probe->steps == 2 ? TASK_DONE : TASK_AGAIN;
 }
 
