@@ -1,7 +1,7 @@
 #include "cli/display.h"
 
 #include "base/log.h"
-#include "cli/print.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void draw(struct display *display, const struct search_progress *p)
     draw_line(display, line);
     if (p->best && *p->best) {
         snprintf(line, sizeof line, "best %s  %s  %.3fx %s (at least %.3fx)", p->best,
-                 print_time(p->best_time_ns, time), p->best_speedup, p->baseline,
+                 report_time(p->best_time_ns, time), p->best_speedup, p->baseline,
                  p->best_speedup_low);
         draw_line(display, line);
     }
@@ -95,7 +95,7 @@ static void tell(struct display *display, const struct search_progress *p)
     if (news_best)
         fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)\n", elapsed,
                 display->color ? "\033[1m" : "", p->best, display->color ? "\033[0m" : "",
-                print_time(p->best_time_ns, time), p->best_speedup, p->baseline,
+                report_time(p->best_time_ns, time), p->best_speedup, p->baseline,
                 p->best_speedup_low);
     snprintf(display->best, sizeof display->best, "%s", p->best ? p->best : "");
     snprintf(display->phase, sizeof display->phase, "%s", p->phase ? p->phase : "");

@@ -2,27 +2,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "report/report.h"
 
-#include <math.h>
 #include <string.h>
-
-const char *print_time(double ns, char text[32])
-{
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-    if (!isfinite(ns) || ns <= 0) {
-        strcpy(text, "-");
-        return text;
-    }
-    size_t i = 0;
-    while (i + 1 < sizeof units / sizeof units[0] && ns < units[i].ns)
-        i++;
-    double number = ns / units[i].ns;
-    snprintf(text, 32, "%.*f %s", number < 10 ? 3 : number < 100 ? 2 : 1, number, units[i].unit);
-    return text;
-}
 
 static void print_interval_time(const char *label, const struct interval *interval, FILE *out)
 {
@@ -30,8 +12,8 @@ static void print_interval_time(const char *label, const struct interval *interv
     if (interval->samples == 0)
         return;
     fprintf(out, "  %-10s %s   (95%%: %s to %s; %zu samples)\n", label,
-            print_time(interval->median, median), print_time(interval->low, low),
-            print_time(interval->high, high), interval->samples);
+            report_time(interval->median, median), report_time(interval->low, low),
+            report_time(interval->high, high), interval->samples);
 }
 
 /* One level of the profile: numbers and short texts; deeper objects are for --json. */

@@ -11,7 +11,4 @@ void print_evaluation(const struct evaluation *evaluation, FILE *out);
 void print_evaluation_json(const struct evaluation *evaluation,
                            FILE *out); /* one object, one line */
 
-/* "1.234 ms", "56.7 us": four figures. */
-const char *print_time(double ns, char text[32]);
-
 #endif

@@ -1,0 +1,50 @@
+/* report/report: what a finished run leaves for people: report.html (one file, no script, nothing
+ * fetched), report.txt, kernel.c (or .cc) that compiles alone, evidence.json. A view of plain
+ * values; whoever calls reads the store. Any thread; writes files. */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct report_candidate {
+    const char *id, *parent, *idea, *source; /* source: short, "packed.c MR=8 NR=2" */
+    const char *verdict, *reason;
+    double time_ns, speedup, low, high; /* 0 where not measured */
+    bool champion;
+};
+
+struct report {
+    const char *run, *problem, *description, *started; /* "r3", "matmul", ..., "2026-11-21 08:38" */
+    const char *outcome; /* one sentence: "1.97x faster than reference (95 %: 1.93 to 2.01)" */
+    const char *dims;    /* "M 512, N 512, K 512" */
+    const char *command; /* the options that differ from the defaults */
+    const char *stopped; /* "budget", or NULL */
+    double elapsed_ms;
+    double lane_busy;               /* 0..1 */
+    const char *best;               /* champion's id; NULL: none */
+    const char *language;           /* "c", "c++" */
+    const char *source;             /* of the champion, whole; NULL: none */
+    const struct value *evaluation; /* the champion's record, as `eval --json` prints it */
+    const struct report_candidate *candidates; /* in order of their evaluation */
+    size_t count;
+};
+
+void report_text(const struct report *report, struct buf *out);
+void report_html(const struct report *report, struct buf *out);
+/* The champion as a file that compiles alone: tune numbers as #define lines, then the source. */
+void report_kernel(const struct report *report, struct buf *out);
+/* Progress as an inline SVG: every kernel a dot, the best so far a line. */
+void report_chart(const struct report *report, struct buf *out);
+
+/* Writes all four into `folder` (made where it is missing). */
+int report_write(const struct report *report, const char *folder, struct err *err) MUST_USE;
+
+/* "1.234 ms" */
+const char *report_time(double ns, char text[32]);
+
+#endif

@@ -1,0 +1,144 @@
+/* report/text: the report for a terminal, the kernel's file, and the writing of all files. */
+#include "report/report.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *report_time(double ns, char text[32])
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    int unit = 0;
+    if (!isfinite(ns) || ns <= 0) {
+        strcpy(text, "-");
+        return text;
+    }
+    for (; unit < 3 && ns >= 1000; unit++)
+        ns /= 1000;
+    snprintf(text, 32, "%.*f %s", ns < 10 ? 3 : ns < 100 ? 2 : 1, ns, units[unit]);
+    return text;
+}
+
+static void text_baselines(const struct report *report, struct buf *out)
+{
+    const struct value *all = value_get(report->evaluation, "baselines");
+    char time[32];
+    if (!all || all->count == 0)
+        return;
+    buf_addf(out, "\nagainst          its time     speed-up   95 %% interval\n");
+    for (size_t i = 0; i < all->count; i++) {
+        const struct value *ns = value_get(all->items[i], "ns");
+        const struct value *speedup = value_get(all->items[i], "speedup");
+        buf_addf(out, "  %-14s %-12s %7.3fx   %.3f to %.3f%s\n", all->keys[i],
+                 report_time(value_real(ns, "median", 0), time), value_real(speedup, "median", 0),
+                 value_real(speedup, "low", 0), value_real(speedup, "high", 0),
+                 value_bool(all->items[i], "win", false) ? "   faster" : "");
+    }
+}
+
+static int by_speedup(const void *a, const void *b)
+{
+    const struct report_candidate *x = *(const struct report_candidate *const *)a;
+    const struct report_candidate *y = *(const struct report_candidate *const *)b;
+    return x->low < y->low ? 1 : x->low > y->low ? -1 : 0;
+}
+
+static void text_best(const struct report *report, struct buf *out)
+{
+    enum { SHOWN = 10 };
+    char time[32];
+    if (report->count == 0)
+        return;
+    const struct report_candidate **order = mem_array(report->count, sizeof *order);
+    for (size_t i = 0; i < report->count; i++)
+        order[i] = &report->candidates[i];
+    qsort(order, report->count, sizeof *order, by_speedup);
+    buf_addf(out, "\nbest of %zu evaluated\n", report->count);
+    for (size_t i = 0; i < report->count && i < SHOWN && order[i]->time_ns > 0; i++)
+        buf_addf(out, "%s %-9s %-11s %.3fx (%.3f to %.3f)  %s\n", order[i]->champion ? "*" : " ",
+                 order[i]->id, report_time(order[i]->time_ns, time), order[i]->speedup,
+                 order[i]->low, order[i]->high, order[i]->source);
+    mem_free(order);
+}
+
+void report_text(const struct report *report, struct buf *out)
+{
+    const struct value *time = value_get(report->evaluation, "time_ns");
+    const struct value *checks = value_get(report->evaluation, "checks");
+    char median[32];
+    buf_addf(out, "%s %s: %s\n\n", report->run, report->problem, report->outcome);
+    buf_addf(out, "problem   %s\ndims      %s\nstarted   %s, took %.0f s, lane busy %.0f %%%s%s\n",
+             report->description, report->dims, report->started, report->elapsed_ms / 1e3,
+             100 * report->lane_busy, report->stopped ? "; stopped: " : "",
+             report->stopped ? report->stopped : "");
+    if (report->command && *report->command)
+        buf_addf(out, "options   %s\n", report->command);
+    if (report->best)
+        buf_addf(out, "kernel    %s, %s\n", report->best,
+                 report_time(value_real(time, "median", 0), median));
+    if (checks)
+        buf_addf(out, "checks    %lld of %lld passed\n", (long long)value_int(checks, "passed", 0),
+                 (long long)value_int(checks, "total", 0));
+    text_baselines(report, out);
+    text_best(report, out);
+}
+
+void report_kernel(const struct report *report, struct buf *out)
+{
+    const struct value *tune = value_get(report->evaluation, "tune");
+    bool cxx = report->language && strcmp(report->language, "c++") == 0;
+    buf_addf(
+        out,
+        "/* %s, %s: %s\n"
+        " * Compile: %s -O3 -march=native -fopenmp -shared -fPIC (and the flags of its `compile`\n"
+        " * key, if it has one). Call: kernel(inputs..., outputs..., workspaces..., dims...),\n"
+        " * pointers to row-major tensors, dims as int64_t, in the order of the problem's spec. "
+        "*/\n"
+        "#include <stddef.h>\n#include <stdint.h>\n",
+        report->problem, report->best ? report->best : "", report->outcome,
+        cxx ? "g++ -std=gnu++20" : "gcc -std=gnu17");
+    for (size_t i = 0; tune && i < tune->count; i++)
+        buf_addf(out, "#define %s %lld\n", tune->keys[i], (long long)tune->items[i]->integer);
+    buf_addf(out, "\n%s", report->source ? report->source : "");
+}
+
+static int write_one(const char *folder, const char *name, const struct buf *text, struct err *err)
+{
+    char *path = file_join(folder, name);
+    int failed = file_write(path, buf_text(text), text->length, err);
+    mem_free(path);
+    return failed;
+}
+
+int report_write(const struct report *report, const char *folder, struct err *err)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, 64 << 20);
+    int failed = file_make_dirs(folder, err);
+    report_html(report, &text);
+    failed = failed || write_one(folder, "report.html", &text, err);
+    buf_reset(&text);
+    report_text(report, &text);
+    failed = failed || write_one(folder, "report.txt", &text, err);
+    if (report->source) {
+        bool cxx = report->language && strcmp(report->language, "c++") == 0;
+        buf_reset(&text);
+        report_kernel(report, &text);
+        failed = failed || write_one(folder, cxx ? "kernel.cc" : "kernel.c", &text, err);
+    }
+    if (report->evaluation) {
+        buf_reset(&text);
+        json_init(&json, &text);
+        json_value(&json, report->evaluation);
+        buf_add_char(&text, '\n');
+        failed = failed || write_one(folder, "evidence.json", &text, err);
+    }
+    buf_free(&text);
+    return failed ? -1 : 0;
+}
