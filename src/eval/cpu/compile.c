@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/cpu/cpu.h"
 #include "eval/cpu/host.h"
 #include "eval/cpu/source.h"
 #include "eval/cpu/toolchain.h"

@@ -19,10 +19,4 @@ void cpu_diagnostics(const struct candidate *candidate, const char *text, size_t
  * *clang says which kind it is. */
 const char *compile_driver(const char *compiler, bool cplusplus, bool *clang);
 
-/* A build that any x86-64 of the last ten years runs, AVX2 at most, for cachegrind. As cpu_build()
- * does it for BUILD_SANITIZED otherwise: a program with main(), artifact "portable". */
-int cpu_build_portable(struct arena *arena, const struct problem *problem,
-                       const struct candidate *candidate, const struct names *tune,
-                       const char *folder, struct build *build, struct err *err) MUST_USE;
-
 #endif

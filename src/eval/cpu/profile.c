@@ -1,6 +1,8 @@
 /* What a kernel does, for people and prompts: where it stands under the roofs of this machine, what
  * its hot loop is made of, what the compiler could not vectorize and why, what the counters say.
  * What is not known is null, never 0. */
+#include "eval/cpu/profile.h"
+
 #include "eval/cpu/private.h"
 
 #include <math.h>
@@ -49,11 +51,10 @@ int cpu_profile(const struct lane_facts *lane, const struct problem *problem,
                 double time_ns, struct subject *subject, const struct call *call, struct json *json,
                 struct err *err)
 {
-    (void)artifact;
-    (void)remarks_log;
-    (void)subject;
-    (void)call;
-    (void)err;
+    (void)err; /* what one part cannot find out is no reason to lose the others */
     put_roofline(lane, problem, dims, time_ns, json);
+    mix_put(artifact, json);
+    remarks_put(remarks_log, json);
+    counters_put(subject, call, json);
     return 0;
 }

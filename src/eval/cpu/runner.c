@@ -111,7 +111,6 @@ static void set_up(struct runner *runner)
     close(WIRE_CONTROL);
     close(WIRE_INPUTS);
     close(WIRE_OUTPUTS);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 /* ---- OpenMP: its threads are made and bound here, since none can be bound later ---- */

@@ -1,7 +1,8 @@
 /* One call of a sanitized build: a program of its own, in the sandbox, on copies of the inputs. */
-#include "eval/cpu/private.h"
+#include "eval/cpu/sanitize.h"
 
 #include "eval/cpu/clean.h"
+#include "eval/cpu/private.h"
 #include "eval/cpu/toolchain.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 enum { SLOWER = 50, LEAST_MS = 20000, REPORT_LINES = 14, SAID_MAX = 64 << 10 };
 
 /* The numbers that the program of eval/cpu/source.h reads from descriptor 3. */
-static int write_numbers(const struct call *call, struct err *err)
+int sanitize_numbers(const struct call *call, struct err *err)
 {
     uint64_t numbers[CALL_POINTERS_MAX + DIMS_MAX] = {0};
     memcpy(numbers, call->offsets, sizeof call->offsets);
@@ -67,7 +68,7 @@ int cpu_sanitize(const struct lane_facts *lane, const struct region *region, con
         "after_"
         "return=0",
         "UBSAN_OPTIONS=print_stacktrace=1:exitcode=86", NULL};
-    int numbers = write_numbers(call, err), result = -1;
+    int numbers = sanitize_numbers(call, err), result = -1;
     if (numbers >= 0) {
         uint64_t timeout_ms = call->timeout_ms * SLOWER;
         struct tool tool = {.argv = (const char *const[]){artifact, NULL},

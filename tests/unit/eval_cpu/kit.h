@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/host.h"
+#include "eval/cpu/profile.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -55,8 +56,9 @@ void kit_close(struct kit *kit);
 /* 0, or the compiler's exit code; `said` has its words. `text` is C, or C++ where `name` says so.
  */
 int kit_compile(struct kit *kit, const char *name, const char *text, enum build_flavour flavour);
-int kit_load(struct kit *kit); /* opens a runner for what was compiled */
-int kit_call(struct kit *kit); /* poisons C, calls */
+int kit_run_build(struct kit *kit); /* its exit code */
+int kit_load(struct kit *kit);      /* opens a runner for what was compiled */
+int kit_call(struct kit *kit);      /* poisons C, calls */
 bool kit_right(const struct kit *kit);
 float *kit_output(const struct kit *kit);
 /* Compiles, loads and calls; the error's code. The text of the failure is in kit->err. */

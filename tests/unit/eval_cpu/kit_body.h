@@ -78,7 +78,7 @@ void kit_close(struct kit *kit)
 }
 
 /* As the worker's loop would run it, without a loop. */
-static int run_build(struct kit *kit)
+int kit_run_build(struct kit *kit)
 {
     const struct process_spec *spec_of = &kit->build.spec;
     char chunk[4096];
@@ -113,7 +113,7 @@ int kit_compile(struct kit *kit, const char *name, const char *text, enum build_
         tune_at(kit->candidate, 0, &tune);
     MUST(backend_cpu.build(kit->arena, &kit->lane, kit->problem, kit->candidate, &tune, NULL,
                            flavour, kit->folder, &kit->build, &kit->err));
-    return run_build(kit);
+    return kit_run_build(kit);
 }
 
 int kit_load(struct kit *kit)

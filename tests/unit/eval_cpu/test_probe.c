@@ -25,8 +25,8 @@ static void facts_are_there(void **state)
     assert_true(fact("vector_bytes") >= 16 && fact("vector_bytes") <= 256);
     assert_true(fact("l1_bytes") >= 0 && fact("l2_bytes") >= fact("l1_bytes"));
     assert_true(kit.lane.flops_per_s == 0 && kit.lane.copy_bytes_per_s == 0);
-    assert_int_equal(value_parse_json(kit.arena, "device", kit.lane.device,
-                                      strlen(kit.lane.device), &device, &kit.err),
+    assert_int_equal(value_parse_json(kit.arena, "device", kit.lane.device, strlen(kit.lane.device),
+                                      &device, &kit.err),
                      0);
     assert_int_equal(value_parse_json(kit.arena, "versions", kit.lane.versions,
                                       strlen(kit.lane.versions), &versions, &kit.err),

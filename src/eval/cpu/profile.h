@@ -1,0 +1,23 @@
+/* eval/cpu/profile: the parts of a profile. Each adds its member to an open JSON object; what is
+ * not known is null or left out, never 0. Measuring thread, blocking. */
+#ifndef EVAL_CPU_PROFILE_H
+#define EVAL_CPU_PROFILE_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "eval/backend.h"
+
+/* "remarks": [{"line", "kind": "vectorized" | "missed", "text"}], from what the compiler left in
+ * `path` (gcc's -fopt-info-vec-all or clang's -Rpass). Absent where there is none. */
+void remarks_put(const char *path, struct json *json);
+void remarks_parse(const char *text, size_t length, struct json *json); /* the array alone */
+
+/* "hot_loop": {...}: what the artifact's innermost, most vectorized loop is made of. Absent where
+ * there is no objdump or no loop. x86-64 alone. */
+void mix_put(const char *artifact, struct json *json);
+void mix_parse(const char *disassembly, struct json *json); /* the object, or null */
+
+/* "counters": {"cycles", "instructions", "cache_misses", "instructions_per_cycle"} of one call. */
+void counters_put(struct subject *subject, const struct call *call, struct json *json);
+
+#endif

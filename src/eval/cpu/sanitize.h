@@ -1,0 +1,10 @@
+/* eval/cpu/sanitize: what the programs of eval/cpu/source.h are given. Any thread. */
+#ifndef EVAL_CPU_SANITIZE_H
+#define EVAL_CPU_SANITIZE_H
+
+#include "eval/layout.h"
+
+/* A descriptor with the call's numbers, for the program's descriptor 3; -1 with *err. */
+int sanitize_numbers(const struct call *call, struct err *err);
+
+#endif
