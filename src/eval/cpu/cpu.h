@@ -36,7 +36,7 @@ int cpu_build_portable(struct arena *arena, const struct problem *problem,
  * for a small shape. Adds "cachegrind": {instructions, data_references, l1_data_misses,
  * last_level_data_misses, branches, branch_mispredictions} to an open JSON object.
  * ERR_UNSUPPORTED without valgrind; ERR_CHILD, ERR_TIMEOUT. */
-int cpu_cachegrind(const struct region *region, const char *artifact, const struct call *call,
-                   struct json *json, struct err *err) MUST_USE;
+int cpu_cachegrind(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                   const struct call *call, struct json *json, struct err *err) MUST_USE;
 
 #endif

@@ -182,7 +182,7 @@ static void cachegrind_counts(void **state)
     buf_init(&text, 8192);
     json_init(&json, &text);
     json_object(&json);
-    if (cpu_cachegrind(&kit.region, build.artifact, &kit.call, &json, &kit.err) != 0)
+    if (cpu_cachegrind(&kit.lane, &kit.region, build.artifact, &kit.call, &json, &kit.err) != 0)
         fail_msg("%s", kit.err.message);
     json_object_end(&json);
     struct value *root = parse(&text);
