@@ -14,14 +14,14 @@ struct task;
 struct lane; /* opaque */
 
 struct lane_spec {
-    const char *const *launcher; /* "srun", ... before the program; NULL: none */
-    const char *backend;         /* "cpu" */
-    const char *cores;           /* or NULL */
-    const char *problem;         /* path; NULL: none is opened (probe only) */
-    const char *python, *baseline; /* or NULL */
+    const char *const *launcher;              /* "srun", ... before the program; NULL: none */
+    const char *backend;                      /* "cpu" */
+    const char *cores;                        /* or NULL */
+    const char *problem;                      /* path; NULL: none is opened (probe only) */
+    const char *python, *baseline;            /* or NULL */
     uint64_t call_timeout_ms, time_budget_ms; /* 0: defaults */
-    bool roofline;               /* measure the ceilings at open (else `ceilings` or unknown) */
-    const char *ceilings;        /* JSON from an earlier run's record, cached; or NULL */
+    bool roofline;        /* measure the ceilings at open (else `ceilings` or unknown) */
+    const char *ceilings; /* JSON from an earlier run's record, cached; or NULL */
 };
 
 enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };
@@ -29,21 +29,21 @@ enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };
 /* One request. Zero-initialize; memory stays put until done. Texts are borrowed until done. */
 struct lane_request {
     enum lane_op op;
-    const char *id;              /* "r3-c17" */
-    const char *name;            /* the source's file name: gives the language */
+    const char *id;   /* "r3-c17" */
+    const char *name; /* the source's file name: gives the language */
     const char *source;
     size_t source_length;
-    const char *tune;            /* JSON object of numbers, or NULL: every parameter's first */
+    const char *tune; /* JSON object of numbers, or NULL: every parameter's first */
     enum effort effort;
     bool profile, sanitize;
     double best_ns;
     /* the answer */
     bool active, done;
-    struct err err;              /* ERR_CHILD: the worker died; ask again */
-    struct arena *arena;         /* the answer's memory; the owner frees it */
+    struct err err;               /* ERR_CHILD: the worker died; ask again */
+    struct arena *arena;          /* the answer's memory; the owner frees it */
     struct evaluation evaluation; /* LANE_EVALUATE */
-    const struct value *answer;  /* the whole answer object, all ops */
-    enum stage stage;            /* where it is now; the owner is woken at changes too */
+    const struct value *answer;   /* the whole answer object, all ops */
+    enum stage stage;             /* where it is now; the owner is woken at changes too */
     struct task *owner;
     struct link link;
 };
@@ -55,6 +55,6 @@ void lane_cancel(struct lane *lane, struct lane_request *request); /* done, ERR_
 double lane_busy_ratio(const struct lane *lane); /* share of wall time since the first evaluation */
 void lane_close(struct lane *lane);              /* the worker is stopped within a second */
 bool lane_closed(const struct lane *lane);
-void lane_free(struct lane *lane);               /* once closed */
+void lane_free(struct lane *lane); /* once closed */
 
 #endif

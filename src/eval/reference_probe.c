@@ -19,17 +19,13 @@ struct search {
     size_t count;
 };
 
-/* Three lines: something that says that numpy came, then the two prefixes. */
+/* Five lines: something that says that numpy came, the two prefixes, the two versions. */
 static bool ask(struct search *search, const char *path, struct err *err)
 {
-    const char *const argv[] = {
-        path,
-        "-I",
-        "-B",
-        "-c",
-        "import numpy, sys; "
-        "print('numpy', sys.prefix, sys.base_prefix, sep='\\n', flush=True)",
-        NULL};
+    static const char script[] =
+        "import numpy, sys; print('numpy', sys.prefix, sys.base_prefix, sys.version.split()[0], "
+        "numpy.__version__, sep='\\n', flush=True)";
+    const char *const argv[] = {path, "-I", "-B", "-c", script, NULL};
     static const char *const env[] = {"LC_ALL=C.UTF-8", "OPENBLAS_NUM_THREADS=1", NULL};
     struct child child = {0};
     const char *line;
@@ -37,14 +33,15 @@ static bool ask(struct search *search, const char *path, struct err *err)
         return false;
     bool fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
     fine = fine && strcmp(line, "numpy") == 0;
-    const char **texts[] = {&search->interpreter->prefix, &search->interpreter->base_prefix};
-    for (size_t i = 0; fine && i < 2; i++) {
+    struct interpreter *found = search->interpreter;
+    const char **texts[] = {&found->prefix, &found->base_prefix, &found->python, &found->numpy};
+    for (size_t i = 0; fine && i < sizeof texts / sizeof texts[0]; i++) {
         fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
         if (fine)
             *texts[i] = arena_strdup(search->arena, line);
     }
     child_stop(&child);
-    search->interpreter->path = path;
+    found->path = path;
     return fine;
 }
 

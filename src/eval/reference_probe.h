@@ -7,6 +7,7 @@
 
 struct interpreter {
     const char *path, *prefix, *base_prefix; /* absolute; in the arena */
+    const char *python, *numpy;              /* versions */
 };
 
 /* `configured`, or else the first of $VIRTUAL_ENV, every python3 on PATH, and /usr/bin/python3 that

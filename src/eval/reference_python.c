@@ -107,8 +107,6 @@ static int start(struct python *python, struct err *err)
         argv[count++] = "--read";
         argv[count++] = readable[i];
     }
-    argv[count++] = "--keep";
-    argv[count++] = "4"; /* inputs, results */
     argv[count++] = "--limit";
     argv[count++] = "fsize=18446744073709551615"; /* results are as large as the problem is */
     argv[count++] = "--";

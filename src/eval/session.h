@@ -60,6 +60,9 @@ int session_time(struct session *session, struct err *err) MUST_USE;
 int session_finish(struct session *session, struct err *err) MUST_USE;
 /* Any thread: what is being measured ends soon with ERR_CANCELLED. */
 void session_cancel(struct session *session);
+/* What every record says before anything is known: identity, tune numbers, empty texts. */
+void evaluation_begin(struct evaluation *evaluation, const struct candidate *candidate,
+                      const struct names *tune, struct arena *arena);
 const char *session_versions(const struct session *session); /* JSON object: the lane's, Python's */
 
 /* Is the problem fit? Loads, deterministic, floor sane, refuses the null solutions of

@@ -74,10 +74,6 @@ struct session {
     struct bench *bench; /* the candidate between session_check() and session_finish() */
 };
 
-/* --- session_measure.c --- */
-void evaluation_begin(struct evaluation *evaluation, const struct candidate *candidate,
-                      const struct names *tune, struct arena *arena);
-
 /* --- measure_floor.c --- */
 void session_ceilings(struct session *session); /* what the lane's measured rates say */
 

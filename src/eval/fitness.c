@@ -1,0 +1,340 @@
+/* eval/fitness: is a problem fit to be optimized? Its reference must run, repeat itself and pass
+ * its own tolerance; its tolerance must refuse what is not a solution; its floor must be sane. */
+#include "base/mem.h"
+#include "eval/reference_private.h"
+#include "eval/session_private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FITNESS_SETS = 4, DETAIL_MOST = 400 };
+
+struct fitness {
+    struct session *session;
+    struct json *json;
+    bool fit;
+};
+
+static void finding(struct fitness *fitness, const char *name, bool passed, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+static void finding(struct fitness *fitness, const char *name, bool passed, const char *format, ...)
+{
+    struct buf text;
+    va_list arguments;
+    buf_init(&text, DETAIL_MOST);
+    va_start(arguments, format);
+    buf_addv(&text, format, arguments);
+    va_end(arguments);
+    json_object(fitness->json);
+    json_put_text(fitness->json, "name", name);
+    json_put_bool(fitness->json, "passed", passed);
+    json_put_text(fitness->json, "text", buf_text(&text));
+    json_object_end(fitness->json);
+    fitness->fit = fitness->fit && passed;
+    buf_free(&text);
+}
+
+/* --- the reference --- */
+
+/* The user's function at fault is a finding; anything else is an error of ours. */
+static int check_reference(struct fitness *fitness, struct err *err)
+{
+    struct session *session = fitness->session;
+    size_t unfit = 0;
+    for (size_t i = 0; i < session->case_count + FITNESS_SETS; i++) {
+        struct set *set = i < FITNESS_SETS ? &session->pool[i] : &session->cases[i - FITNESS_SETS];
+        if (set_expect(session, set, err) == 0) {
+            unfit += set->unfit;
+            if (i < FITNESS_SETS && set->unfit) {
+                finding(fitness, "reference", false,
+                        "its results on %s inputs leave the range of the output's type",
+                        distribution_name(set->distribution));
+                return 1;
+            }
+            continue;
+        }
+        if (err->code != ERR_USAGE && err->code != ERR_TIMEOUT && err->code != ERR_CHILD)
+            return -1;
+        finding(fitness, "reference", false, "%s", err->message);
+        return 1;
+    }
+    finding(fitness, "reference", true, "computed %zu sets of inputs; %zu edge cases do not apply",
+            session->case_count + FITNESS_SETS, unfit);
+    return 0;
+}
+
+static void free_results(const struct problem *problem, void **results)
+{
+    for (size_t i = 0; i < problem->output_count; i++)
+        mem_free(results[i]);
+}
+
+static int compute(struct session *session, const struct set *set,
+                   enum reference_precision precision, void **results, struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    struct call call;
+    call_make(layout, 0, 0, &call);
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        memcpy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+               layout->inputs[i].bytes);
+    for (size_t i = 0; i < session->problem->output_count; i++)
+        results[i] = mem_alloc(layout->outputs[i].bytes);
+    return reference_compute(session->reference, layout, &call, precision, results, err);
+}
+
+static bool passes(const struct session *session, const struct set *set, void **results)
+{
+    for (size_t i = 0; i < session->problem->output_count; i++) {
+        struct mismatch mismatch;
+        const struct placed *placed = &set->shape->layout.outputs[i];
+        check_output(&session->problem->outputs[i], placed->extents, placed->elements,
+                     &set->bounds[i], set->exact[i], results[i], &mismatch);
+        if (!mismatch.passed)
+            return false;
+    }
+    return true;
+}
+
+static int check_honest(struct fitness *fitness, struct err *err)
+{
+    struct session *session = fitness->session;
+    size_t failed = 0, counted = 0;
+    for (size_t i = 0; i < session->case_count + FITNESS_SETS; i++) {
+        struct set *set = i < FITNESS_SETS ? &session->pool[i] : &session->cases[i - FITNESS_SETS];
+        void *again[TENSORS_MAX];
+        if (set->unfit)
+            continue;
+        int status = compute(session, set, PRECISION_SPEC, again, err);
+        if (status == 0) {
+            counted++;
+            failed += !passes(session, set, again);
+        }
+        free_results(session->problem, again);
+        if (status != 0)
+            return -1;
+    }
+    finding(fitness, "repeats", failed == 0,
+            "computed again in its own precision, %zu of %zu results are within the tolerance",
+            counted - failed, counted);
+    return 0;
+}
+
+/* --- what must be refused --- */
+
+static void fill(enum dtype dtype, size_t count, double number, void *out)
+{
+    for (size_t i = 0; i < count; i++)
+        dtype_store(dtype, out, i, number);
+}
+
+struct attempt { /* one output of one set, and where the null solution puts its answer */
+    const struct session *session;
+    const struct set *set;
+    size_t output;
+    const struct tensor_spec *tensor;
+    size_t count;
+    void *out;
+};
+
+static bool all_zeros(struct attempt *attempt)
+{
+    fill(attempt->tensor->dtype, attempt->count, 0.0, attempt->out);
+    return true;
+}
+
+static bool all_ones(struct attempt *attempt)
+{
+    fill(attempt->tensor->dtype, attempt->count, 1.0, attempt->out);
+    return true;
+}
+
+static bool all_mean(struct attempt *attempt)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < attempt->count; i++)
+        sum += attempt->set->exact[attempt->output][i];
+    fill(attempt->tensor->dtype, attempt->count, sum / (double)attempt->count, attempt->out);
+    return attempt->count > 1; /* the mean of one element is right */
+}
+
+/* The first input of the same size, element for element; where that is the answer, as for a copy,
+ * it is no null solution. */
+static bool copy_of_input(struct attempt *attempt)
+{
+    const struct problem *problem = attempt->session->problem;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (attempt->set->shape->layout.inputs[i].elements != attempt->count)
+            continue;
+        bool same = true;
+        for (size_t k = 0; k < attempt->count; k++) {
+            double number = dtype_load(problem->inputs[i].dtype, attempt->set->inputs[i], k);
+            dtype_store(attempt->tensor->dtype, attempt->out, k, number);
+            same = same && number == attempt->set->exact[attempt->output][k];
+        }
+        return !same;
+    }
+    return false;
+}
+
+static bool stale_output(struct attempt *attempt)
+{
+    const struct session *session = attempt->session;
+    const struct set *other =
+        &session->pool[(size_t)(attempt->set - session->pool + 1) % FITNESS_SETS];
+    for (size_t i = 0; i < attempt->count; i++)
+        dtype_store(attempt->tensor->dtype, attempt->out, i, other->exact[attempt->output][i]);
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*make)(struct attempt *attempt);
+} null_solutions[] = {
+    {"zeros", all_zeros},
+    {"ones", all_ones},
+    {"mean", all_mean},
+    {"copy of an input", copy_of_input},
+    {"stale output", stale_output},
+};
+
+/* Every output is wrong in turn, the others right: a null solution of one of several outputs must
+ * be seen, too. It must be refused on at least half of the sets. */
+static void check_null(struct fitness *fitness, size_t which)
+{
+    struct session *session = fitness->session;
+    const struct problem *problem = session->problem;
+    for (size_t output = 0; output < problem->output_count; output++) {
+        size_t refused = 0, tried = 0;
+        for (size_t i = 0; i < FITNESS_SETS; i++) {
+            const struct set *set = &session->pool[i];
+            const struct placed *placed = &set->shape->layout.outputs[output];
+            struct attempt attempt = {.session = session,
+                                      .set = set,
+                                      .output = output,
+                                      .tensor = &problem->outputs[output],
+                                      .count = placed->elements,
+                                      .out = mem_alloc(placed->bytes)};
+            struct mismatch mismatch;
+            if (null_solutions[which].make(&attempt)) {
+                check_output(attempt.tensor, placed->extents, placed->elements,
+                             &set->bounds[output], set->exact[output], attempt.out, &mismatch);
+                tried++;
+                refused += !mismatch.passed;
+            }
+            mem_free(attempt.out);
+        }
+        if (tried > 0)
+            finding(fitness, null_solutions[which].name, refused * 2 >= tried,
+                    "%s: refused on %zu of %zu sets", problem->outputs[output].name, refused,
+                    tried);
+    }
+}
+
+static int check_lower(struct fitness *fitness, struct err *err)
+{
+    struct session *session = fitness->session;
+    const struct problem *problem = session->problem;
+    size_t refused = 0;
+    if (!dtype_is_float(problem->outputs[0].dtype) || problem->tolerance_fixed)
+        return 0; /* the user's own tolerance is the user's own decision */
+    if (reference_bits(problem, PRECISION_SPEC) >= 0) {
+        finding(fitness, "lower precision", true, "the spec allows %s", problem->precision);
+        return 0;
+    }
+    for (size_t i = 0; i < FITNESS_SETS; i++) {
+        void *lower[TENSORS_MAX];
+        int status = compute(session, &session->pool[i], PRECISION_LOWER, lower, err);
+        refused += status == 0 && !passes(session, &session->pool[i], lower);
+        free_results(problem, lower);
+        if (status != 0 && err->code == ERR_UNSUPPORTED) {
+            finding(fitness, "lower precision", true, "not tried: %s", err->message);
+            return 0;
+        }
+        if (status != 0)
+            return -1;
+    }
+    finding(fitness, "lower precision", refused > 0,
+            "inputs rounded to %d bits: refused on %zu of %d sets",
+            reference_bits(problem, PRECISION_LOWER), refused, (int)FITNESS_SETS);
+    return 0;
+}
+
+/* --- the floor --- */
+
+static int time_reference(struct session *session, double *ns, struct err *err)
+{
+    struct evaluation evaluation = {0};
+    struct bench bench = {.session = session,
+                          .arena = session->arena,
+                          .evaluation = &evaluation,
+                          .region = &session->region};
+    struct arrangement arrangement;
+    struct outcome outcome;
+    if (baseline_ready(session, &session->baselines[0], err) != 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++) { /* the second one is warm */
+        if (bench_arrange(&bench, session->pool[i].shape, &arrangement, err) != 0)
+            return -1;
+        call_place(&bench, &session->pool[i], &arrangement);
+        if (call_run(&bench, session->baselines[0].subject, &arrangement, true, &outcome, err) != 0)
+            return -1;
+    }
+    *ns = (double)outcome.elapsed_ns;
+    return 0;
+}
+
+static int check_floor(struct fitness *fitness, struct err *err)
+{
+    struct session *session = fitness->session;
+    double flops, bytes, ns;
+    if (problem_work(session->problem, &session->shapes[0].dims, &flops, &bytes, err) != 0 ||
+        time_reference(session, &ns, err) != 0)
+        return -1;
+    bool sane = bytes > 0.0 && flops >= 0.0 && ns >= session->bytes_floor_ns;
+    finding(fitness, "floor", sane,
+            "%.4g operations, %.4g bytes; the reference takes %.1f us, the floors are %.1f us "
+            "(bytes) and %.1f us (operations)%s",
+            flops, bytes, ns / 1e3, session->bytes_floor_ns / 1e3, session->flops_floor_ns / 1e3,
+            session->bandwidth > 0.0 ? "" : " (ceilings not measured)");
+    return 0;
+}
+
+static int check_baselines(struct fitness *fitness, struct err *err)
+{
+    struct session *session = fitness->session;
+    for (size_t i = 1; i < session->baseline_count; i++) {
+        struct baseline *baseline = &session->baselines[i];
+        if (baseline_ready(session, baseline, err) == 0)
+            finding(fitness, "baseline", true, "%s is right", baseline->name);
+        else if (err->code == ERR_USAGE || err->code == ERR_CHILD || err->code == ERR_TIMEOUT)
+            finding(fitness, "baseline", false, "%s", err->message);
+        else
+            return -1;
+    }
+    return 0;
+}
+
+int session_check_problem(struct session *session, struct json *json, bool *fit, struct err *err)
+{
+    struct fitness fitness = {.session = session, .json = json, .fit = true};
+    json_key(json, "findings");
+    json_array(json);
+    int status = check_reference(&fitness, err);
+    if (status == 0) {
+        status = check_honest(&fitness, err);
+        for (size_t i = 0; i < sizeof null_solutions / sizeof null_solutions[0] && status == 0; i++)
+            check_null(&fitness, i);
+        if (status == 0)
+            status = check_lower(&fitness, err);
+        if (status == 0)
+            status = check_floor(&fitness, err);
+        if (status == 0)
+            status = check_baselines(&fitness, err);
+    }
+    json_array_end(json);
+    *fit = status == 0 && fitness.fit;
+    json_put_bool(json, "fit", *fit);
+    return status < 0 ? -1 : 0;
+}

@@ -1,0 +1,315 @@
+/* eval/lane: the worker's life as the agent sees it.
+ *
+ *   idle -> running -> idle (it ended: what was in flight fails with ERR_CHILD; the next request
+ *     |        |             starts another, which first opens again what was open)
+ *     +--------+--> closing -> closed
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "eval/lane_private.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { IDLE, RUNNING, CLOSING, CLOSED, STATES };
+enum { PATIENCE_MS = 600, KILL_AFTER_MS = 300, OUTPUT_MOST = 32 << 20 };
+
+/* --- busy time --- */
+
+static void busy_begin(struct lane *lane)
+{
+    uint64_t now = clock_now_ns();
+    if (lane->first_ns == 0)
+        lane->first_ns = now;
+    if (lane->evaluating++ == 0)
+        lane->busy_since_ns = now;
+}
+
+static void busy_end(struct lane *lane)
+{
+    if (--lane->evaluating == 0)
+        lane->busy_ns += clock_now_ns() - lane->busy_since_ns;
+}
+
+double lane_busy_ratio(const struct lane *lane)
+{
+    uint64_t now = clock_now_ns(), busy = lane->busy_ns;
+    if (lane->first_ns == 0 || now == lane->first_ns)
+        return 0.0;
+    if (lane->evaluating > 0)
+        busy += now - lane->busy_since_ns;
+    return (double)busy / (double)(now - lane->first_ns);
+}
+
+/* --- requests --- */
+
+static void complete(struct lane *lane, struct submitted *submitted)
+{
+    struct lane_request *request = submitted->request;
+    list_remove(&submitted->link);
+    if (request->op == LANE_EVALUATE)
+        busy_end(lane);
+    request->active = false;
+    request->done = true;
+    mem_free(submitted->wire_id);
+    mem_free(submitted->line);
+    mem_free(submitted);
+    task_complete(request->owner);
+}
+
+static void fail_all(struct lane *lane, const struct err *err)
+{
+    list_each_safe (link, &lane->submitted) {
+        struct submitted *submitted = container_of(link, struct submitted, link);
+        submitted->request->err = *err;
+        complete(lane, submitted);
+    }
+}
+
+static struct submitted *find(struct lane *lane, const char *wire_id)
+{
+    list_each (link, &lane->submitted) {
+        struct submitted *submitted = container_of(link, struct submitted, link);
+        if (strcmp(submitted->wire_id, wire_id) == 0)
+            return submitted;
+    }
+    return NULL;
+}
+
+static void send_line(struct lane *lane, const char *line)
+{
+    struct err ignored; /* a worker that is gone is found by its end */
+    if (process_write(lane->process, line, strlen(line), &ignored) != 0)
+        log_event(LOG_DEBUG, "lane.write", "", "%s", ignored.message);
+}
+
+static void send_waiting(struct lane *lane)
+{
+    list_each (link, &lane->submitted) {
+        struct submitted *submitted = container_of(link, struct submitted, link);
+        if (submitted->line == NULL)
+            continue;
+        send_line(lane, submitted->line);
+        mem_free(submitted->line);
+        submitted->line = NULL;
+    }
+}
+
+void lane_submit(struct lane *lane, struct lane_request *request, struct task *owner)
+{
+    assert(!request->active && !lane->task.finished);
+    struct submitted *submitted = MEM_NEW(struct submitted);
+    char wire_id[80];
+    snprintf(wire_id, sizeof wire_id, "%u:%.60s", ++lane->counter,
+             request->id != NULL ? request->id : "");
+    request->active = true;
+    request->done = false;
+    request->err = (struct err){0};
+    request->arena = NULL;
+    request->answer = NULL;
+    request->stage = STAGE_PARSE;
+    request->owner = owner;
+    submitted->request = request;
+    submitted->wire_id = mem_strdup(wire_id);
+    submitted->line = lane_encode(lane, request, wire_id);
+    list_append(&lane->submitted, &submitted->link);
+    task_expect(owner);
+    if (request->op == LANE_EVALUATE)
+        busy_begin(lane);
+    task_wake(&lane->task);
+}
+
+void lane_cancel(struct lane *lane, struct lane_request *request)
+{
+    list_each_safe (link, &lane->submitted) {
+        struct submitted *submitted = container_of(link, struct submitted, link);
+        if (submitted->request != request)
+            continue;
+        if (submitted->line == NULL && lane->process != NULL) {
+            struct buf line;
+            struct json json;
+            buf_init(&line, 256);
+            json_init(&json, &line);
+            json_object(&json);
+            json_put_text(&json, "op", "cancel");
+            json_put_text(&json, "id", submitted->wire_id);
+            json_object_end(&json);
+            buf_add_char(&line, '\n');
+            send_line(lane, buf_text(&line));
+            buf_free(&line);
+        }
+        err_set(&request->err, ERR_CANCELLED, "cancelled");
+        complete(lane, submitted);
+        return;
+    }
+}
+
+/* --- records --- */
+
+static void take_record(struct lane *lane, const char *line)
+{
+    struct arena *arena = arena_new();
+    struct value *record;
+    struct err err = {0};
+    if (value_parse_json(arena, "worker", line, strlen(line), &record, &err) != 0) {
+        log_event(LOG_WARN, "lane.record", "", "%s", err.message);
+        arena_free(arena);
+        return;
+    }
+    struct submitted *submitted = find(lane, value_text(record, "id", ""));
+    if (submitted == NULL || !lane_decode(submitted->request, arena, record)) {
+        arena_free(arena); /* a stage, or of a request that was cancelled */
+        return;
+    }
+    if (submitted->request->op == LANE_OPEN && submitted->request->err.code == ERR_NONE) {
+        mem_free(lane->reopen);
+        lane->reopen = lane_encode_reopen(lane, record);
+    }
+    complete(lane, submitted);
+}
+
+static void take_records(struct lane *lane)
+{
+    for (const char *line = process_line(lane->process); line != NULL;
+         line = process_line(lane->process))
+        take_record(lane, line);
+}
+
+/* --- the worker --- */
+
+static void start_worker(struct lane *lane)
+{
+    struct err err = {0};
+    const struct process_spec spec = {.argv = lane->argv,
+                                      .env = lane->env,
+                                      .lines = true,
+                                      .kill_after_ms = KILL_AFTER_MS,
+                                      .output_max = OUTPUT_MOST};
+    lane->process = process_start(lane->loop, &lane->task, &spec, &err);
+    if (lane->process == NULL) {
+        fail_all(lane, &err);
+        return;
+    }
+    task_move(&lane->task, RUNNING);
+    lane->input_closed = false;
+    const struct submitted *first =
+        list_empty(&lane->submitted)
+            ? NULL
+            : container_of(lane->submitted.head.next, struct submitted, link);
+    if (lane->reopen != NULL && (first == NULL || first->request->op != LANE_OPEN))
+        send_line(lane, lane->reopen);
+}
+
+static void worker_ended(struct lane *lane)
+{
+    struct buf how;
+    struct err err;
+    size_t length;
+    uint64_t dropped;
+    buf_init(&how, 200);
+    process_describe(lane->process, &how);
+    const char *words = process_errors(lane->process, &length, &dropped);
+    while (length > 0 && words[length - 1] == '\n')
+        length--;
+    size_t from = length;
+    while (from > 0 && words[from - 1] != '\n')
+        from--;
+    err_set(&err, ERR_CHILD, "the worker ended (%s)%s%.*s", buf_text(&how),
+            length > from ? ": " : "", (int)(length - from), words + from);
+    if (!lane->closing)
+        log_event(LOG_WARN, "lane.worker", "", "%s", err.message);
+    fail_all(lane, &err);
+    buf_free(&how);
+    process_free(lane->process);
+    lane->process = NULL;
+}
+
+static enum task_result step_closing(struct lane *lane)
+{
+    if (lane->process != NULL && !lane->input_closed) {
+        lane->input_closed = true;
+        process_close_input(lane->process);
+        timer_start(lane->loop, &lane->patience, &lane->task, PATIENCE_MS);
+    }
+    if (lane->process != NULL) {
+        if (lane->patience.fired)
+            process_stop(lane->process);
+        lane->patience.fired = false;
+        return TASK_WAIT;
+    }
+    timer_stop(&lane->patience);
+    task_move(&lane->task, CLOSED);
+    return TASK_DONE;
+}
+
+static enum task_result step(struct task *task)
+{
+    struct lane *lane = container_of(task, struct lane, task);
+    if (lane->process != NULL) {
+        take_records(lane);
+        if (process_outcome(lane->process) != PROCESS_RUNNING) {
+            worker_ended(lane);
+            if (task->state == RUNNING)
+                task_move(task, IDLE);
+        }
+    }
+    if (lane->closing && task->state != CLOSING)
+        task_move(task, CLOSING);
+    if (task->state == CLOSING)
+        return step_closing(lane);
+    if (lane->process == NULL && !list_empty(&lane->submitted))
+        start_worker(lane);
+    if (lane->process != NULL)
+        send_waiting(lane);
+    return TASK_WAIT;
+}
+
+int lane_open(struct loop *loop, const struct lane_spec *spec, struct lane **out, struct err *err)
+{
+    static const char *const states[STATES] = {"idle", "running", "closing", "closed"};
+    static const uint32_t moves[STATES] = {1U << RUNNING | 1U << CLOSING,
+                                           1U << IDLE | 1U << CLOSING, 1U << CLOSED, 0};
+    static const struct task_type type = {
+        .name = "lane", .states = states, .moves = moves, .state_count = STATES, .step = step};
+    struct lane *lane = MEM_NEW(struct lane);
+    lane->loop = loop;
+    lane->arena = arena_new();
+    list_init(&lane->submitted);
+    if (lane_prepare(lane, spec, err) != 0) {
+        arena_free(lane->arena);
+        mem_free(lane);
+        return -1;
+    }
+    task_start(loop, &lane->task, &type, NULL, "lane");
+    task_expect(&lane->task); /* lane_close() is what it waits for */
+    *out = lane;
+    return 0;
+}
+
+void lane_close(struct lane *lane)
+{
+    if (lane->closing)
+        return;
+    struct err err;
+    err_set(&err, ERR_CANCELLED, "the lane was closed");
+    lane->closing = true;
+    fail_all(lane, &err);
+    task_complete(&lane->task);
+}
+
+bool lane_closed(const struct lane *lane)
+{
+    return lane->task.finished;
+}
+
+void lane_free(struct lane *lane)
+{
+    if (lane == NULL)
+        return;
+    assert(lane_closed(lane));
+    arena_free(lane->arena);
+    mem_free(lane->reopen);
+    mem_free(lane);
+}

@@ -1,0 +1,45 @@
+/* eval/lane_private: what the files of lane share. Loop thread only. */
+#ifndef EVAL_LANE_PRIVATE_H
+#define EVAL_LANE_PRIVATE_H
+
+#include "base/json.h"
+#include "eval/lane.h"
+#include "loop/loop.h"
+#include "loop/process.h"
+#include "loop/task.h"
+
+struct submitted { /* a request on its way */
+    struct link link;
+    struct lane_request *request;
+    char *wire_id; /* unique in the lane's life: two requests may have one id */
+    char *line;    /* NULL once written */
+};
+
+struct lane {
+    struct task task;
+    struct loop *loop;
+    struct arena *arena; /* of what follows from the spec */
+    const char *const *argv;
+    const char *const *env;
+    struct lane_spec spec;   /* texts in the arena */
+    struct process *process; /* NULL: starts with the next request */
+    struct list submitted;
+    char *reopen; /* the request that opens again what was open, for a worker started anew */
+    unsigned counter;
+    bool closing, input_closed;
+    struct timer patience; /* from the end of its input to TERM */
+    uint64_t first_ns, busy_since_ns, busy_ns;
+    unsigned evaluating;
+};
+
+/* --- lane_wire.c: lines out, records in --- */
+char *lane_encode(const struct lane *lane, const struct lane_request *request, const char *wire_id);
+char *lane_encode_reopen(const struct lane *lane, const struct value *answer);
+/* True where the record ended the request: its answer or its error is filled in. A stage is noted
+ * and its owner woken. */
+bool lane_decode(struct lane_request *request, struct arena *arena, const struct value *record);
+
+/* --- lane_start.c: the command and the environment of the worker --- */
+int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *err) MUST_USE;
+
+#endif

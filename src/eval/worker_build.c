@@ -1,0 +1,203 @@
+/* eval/worker_build: from a request's text to shared objects, and to the verdicts that need none.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "eval/worker_evaluate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DIAGNOSTICS_MOST = 1 << 14 };
+
+static int refuse(struct evaluate *evaluate, enum stage stage, const char *reason,
+                  const char *details)
+{
+    struct evaluation *evaluation = &evaluate->evaluation;
+    evaluation->verdict = VERDICT_FAILED;
+    evaluation->stage = stage;
+    evaluation->reason = arena_strdup(evaluate->request.arena, reason);
+    evaluation->details = arena_strdup(evaluate->request.arena, details);
+    return -1;
+}
+
+/* --- reading --- */
+
+static void empty_evaluation(struct evaluate *evaluate)
+{
+    struct worker *worker = evaluate->request.worker;
+    evaluate->evaluation = (struct evaluation){
+        .verdict = VERDICT_FAILED,
+        .stage = STAGE_PARSE,
+        .reason = "",
+        .details = "",
+        .baseline = "",
+        .identity = "",
+        .tune = "{}",
+        .metrics = "{}",
+        .device = worker->lane.device != NULL ? worker->lane.device : "{}",
+        .versions = session_versions(worker->session),
+        .baselines = "{}",
+    };
+}
+
+/* Every number that is given must be a parameter of the candidate; one that is not given keeps its
+ * first value. */
+static int read_tune(struct evaluate *evaluate, struct err *err)
+{
+    const struct value *given = value_get(evaluate->document, "tune");
+    const struct candidate *candidate = evaluate->candidate;
+    tune_at(candidate, 0, &evaluate->tune);
+    for (size_t i = 0; given != NULL && i < given->count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < candidate->tune_count; k++)
+            known = known || strcmp(candidate->tune[k].name, given->keys[i]) == 0;
+        if (!known || given->items[i]->kind != VALUE_INT)
+            return err_set(err, ERR_USAGE, "tune: %s is %s", given->keys[i],
+                           known ? "not a whole number" : "no parameter of this candidate");
+        if (names_set(&evaluate->tune, given->keys[i], given->items[i]->integer, err) != 0)
+            return -1;
+    }
+    const struct worker *worker = evaluate->request.worker;
+    if (!tune_valid(candidate, &worker->problem->shapes[0], &worker->lane.facts, &evaluate->tune))
+        return err_set(err, ERR_USAGE, "tune: the candidate's `where` refuses this point");
+    return 0;
+}
+
+static enum effort read_effort(const char *text)
+{
+    if (strcmp(text, "search") == 0)
+        return EFFORT_SEARCH;
+    return strcmp(text, "final") == 0 ? EFFORT_FINAL : EFFORT_FULL;
+}
+
+int evaluate_read(struct evaluate *evaluate)
+{
+    const struct value *document = evaluate->document;
+    const struct value *source = value_get(document, "source");
+    struct worker *worker = evaluate->request.worker;
+    struct err err = {0};
+    empty_evaluation(evaluate);
+    if (source == NULL || source->kind != VALUE_TEXT)
+        return refuse(evaluate, STAGE_PARSE, "no source in the request", "");
+    if (candidate_parse(worker->problem, value_text(document, "name", "candidate.c"), source->text,
+                        source->length, &evaluate->candidate, &err) != 0 ||
+        read_tune(evaluate, &err) != 0)
+        return refuse(evaluate, STAGE_PARSE, err.message, err.message);
+    evaluate->identity = candidate_identity(evaluate->candidate, &evaluate->tune);
+    evaluate->profile = value_bool(document, "profile", false);
+    evaluate->measure = (struct measure_request){
+        .candidate = evaluate->candidate,
+        .tune = &evaluate->tune,
+        .effort = read_effort(value_text(document, "effort", "full")),
+        .profile = evaluate->profile,
+        .best_ns = value_real(document, "best_ns", 0.0),
+    };
+    evaluate->sanitize =
+        value_bool(document, "sanitize", false) || evaluate->measure.effort == EFFORT_FINAL;
+    evaluation_begin(&evaluate->evaluation, evaluate->candidate, &evaluate->tune,
+                     evaluate->request.arena);
+    evaluate->evaluation.device = worker->lane.device != NULL ? worker->lane.device : "{}";
+    evaluate->evaluation.versions = session_versions(worker->session);
+    return 0;
+}
+
+/* --- building --- */
+
+int evaluate_start_build(struct evaluate *evaluate, enum build_flavour flavour)
+{
+    static const char *const names[] = {"fast", "sanitized", "remarks"};
+    struct worker *worker = evaluate->request.worker;
+    struct task *task = &evaluate->request.task;
+    struct arena *arena = evaluate->request.arena;
+    if (evaluate->folder == NULL)
+        evaluate->folder = arena_printf(arena, "%s/build-%u", worker->folder, worker->builds++);
+    const char *folder = arena_printf(arena, "%s/%s", evaluate->folder, names[flavour]);
+    evaluate->flavour = flavour;
+    evaluate->started_ns = clock_now_ns();
+    evaluate->build = (struct build){0};
+    if (file_make_dirs(folder, &evaluate->err) != 0 ||
+        worker->options->backend->build(arena, &worker->lane, worker->problem, evaluate->candidate,
+                                        &evaluate->tune, NULL, flavour, folder, &evaluate->build,
+                                        &evaluate->err) != 0)
+        return -1;
+    evaluate->process = process_start(task->loop, task, &evaluate->build.spec, &evaluate->err);
+    return evaluate->process != NULL ? 0 : -1;
+}
+
+/* True where the compiler ended well; else `text` says what it wrote, for the author's eyes. */
+static bool take_process(struct evaluate *evaluate, struct buf *how, struct buf *text)
+{
+    struct process *process = evaluate->process;
+    const struct backend *backend = evaluate->request.worker->options->backend;
+    size_t length;
+    uint64_t dropped;
+    bool fine = process_outcome(process) == PROCESS_EXITED && process_status(process) == 0;
+    if (!fine) {
+        process_describe(process, how);
+        const char *errors = process_errors(process, &length, &dropped);
+        backend->diagnostics(evaluate->candidate, errors, length, text);
+    }
+    process_free(process);
+    evaluate->process = NULL;
+    evaluate->tried |= 1U << evaluate->flavour;
+    return fine;
+}
+
+bool evaluate_end_build(struct evaluate *evaluate)
+{
+    struct buf how, text;
+    buf_init(&how, 200);
+    buf_init(&text, DIAGNOSTICS_MOST);
+    bool exited = process_outcome(evaluate->process) == PROCESS_EXITED;
+    bool fine = take_process(evaluate, &how, &text);
+    evaluate->evaluation.stage_ms[STAGE_COMPILE] =
+        (double)(clock_now_ns() - evaluate->started_ns) / 1e6;
+    if (fine) {
+        evaluate->measure.artifact = evaluate->build.artifact;
+    } else {
+        char reason[300];
+        snprintf(reason, sizeof reason, exited ? "does not compile" : "does not compile: %s",
+                 buf_text(&how));
+        (void)refuse(evaluate, STAGE_COMPILE, reason, buf_text(&text));
+    }
+    buf_free(&how);
+    buf_free(&text);
+    return fine;
+}
+
+/* --- builds that only a kernel needs --- */
+
+bool evaluate_next_extra(const struct evaluate *evaluate, enum build_flavour *flavour)
+{
+    if (evaluate->sanitize && (evaluate->tried >> BUILD_SANITIZED & 1) == 0)
+        *flavour = BUILD_SANITIZED;
+    else if (evaluate->profile && (evaluate->tried >> BUILD_REMARKS & 1) == 0)
+        *flavour = BUILD_REMARKS;
+    else
+        return false;
+    return true;
+}
+
+void evaluate_end_extra(struct evaluate *evaluate)
+{
+    struct buf how, text;
+    buf_init(&how, 200);
+    buf_init(&text, DIAGNOSTICS_MOST);
+    bool fine = take_process(evaluate, &how, &text);
+    if (fine && evaluate->flavour == BUILD_SANITIZED)
+        evaluate->measure.sanitized = evaluate->build.artifact;
+    if (fine && evaluate->flavour == BUILD_REMARKS)
+        evaluate->measure.remarks_log = evaluate->build.log;
+    buf_free(&how);
+    buf_free(&text);
+}
+
+void evaluate_remove_builds(struct evaluate *evaluate)
+{
+    struct err ignored;
+    if (evaluate->folder != NULL && file_exists(evaluate->folder) &&
+        file_remove_tree(evaluate->folder, &ignored) != 0)
+        log_event(LOG_WARN, "worker.folder", evaluate->request.id, "%s", ignored.message);
+}

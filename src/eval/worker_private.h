@@ -1,0 +1,75 @@
+/* eval/worker_private: what the files of the worker share. Loop thread, unless said otherwise. */
+#ifndef EVAL_WORKER_PRIVATE_H
+#define EVAL_WORKER_PRIVATE_H
+
+#include "eval/session.h"
+#include "eval/worker.h"
+#include "loop/loop.h"
+#include "loop/slots.h"
+#include "loop/task.h"
+#include "loop/work.h"
+
+enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024, AHEAD_MOST = 2 };
+
+struct worker {
+    struct loop *loop;
+    struct task *input; /* parent of every request */
+    const struct worker_options *options;
+    char *folder; /* for builds */
+    bool own_folder;
+    unsigned builds;      /* names the folders of builds */
+    struct list requests; /* struct request, unfinished */
+    struct list memory;   /* struct remembered */
+    /* An open takes all of `sessions`, every other request one: so requests are answered with the
+     * problem that was opened before them, and an open waits for those in flight. */
+    struct slots sessions;
+    struct slots cores; /* compilers and checks one each, timing all of them */
+    struct slots ahead; /* evaluations between the start of their compiler and their measurement */
+    struct slots measure; /* 1: the session is one candidate's at a time */
+    struct arena *arena;  /* of what is open */
+    struct lane_facts lane;
+    struct problem *problem;
+    struct session *session; /* NULL: nothing is open */
+    bool probed;
+};
+
+/* One request: a task of its own. Each op embeds it first, frees what it holds at its end, and is
+ * itself freed, with the arena, by its parent. */
+struct request {
+    struct task task;
+    struct worker *worker;
+    const char *id; /* in the arena */
+    struct arena *arena;
+    struct link link;
+};
+
+/* --- worker.c --- */
+void request_begin(struct worker *worker, struct request *request, const struct task_type *type,
+                   const char *id);
+void requests_reap(struct worker *worker); /* frees those that are finished */
+/* Asks once, then says whether it is granted. */
+bool slot_hold(struct slot *slot, struct slots *slots, struct task *owner, unsigned amount);
+
+/* --- worker_answer.c: one JSON record a line on stdout --- */
+void answer_error(const char *id, const struct err *err);
+void answer_stage(const char *id, enum stage stage);
+void answer_evaluation(const char *id, const struct evaluation *evaluation);
+void answer_begin(struct json *json, struct buf *line, const char *id, const char *event);
+void answer_send(struct json *json, struct buf *line); /* closes the record and frees the line */
+
+/* --- worker_input.c: requests from stdin; ends with it --- */
+void input_start(struct worker *worker);
+bool input_parse_cores(const char *text, int *cores, size_t most, size_t *count);
+
+/* --- the ops; each takes the request's document, whose arena it then owns --- */
+void open_start(struct worker *worker, struct arena *arena, const struct value *document);
+void check_start(struct worker *worker, struct arena *arena, const struct value *document);
+void evaluate_start(struct worker *worker, struct arena *arena, const struct value *document);
+
+/* --- worker_memory.c: what was measured in this session already --- */
+const char *memory_find(const struct worker *worker, struct hash identity, enum effort effort);
+void memory_keep(struct worker *worker, struct hash identity, enum effort effort,
+                 const struct evaluation *evaluation);
+void memory_forget(struct worker *worker);
+
+#endif
