@@ -164,6 +164,10 @@ int store_check_file(int fd, const char *folder, MDB_txn *txn, bool *moved, stru
         return -1;
     if (structure.damaged[0] != '\0')
         return environment_damaged(folder, structure.damaged, err);
+    if (structure.unfinished)
+        log_event(LOG_WARN, "store.unfinished", "",
+                  "the store %s was left by a failed write: its very last commit may be missing",
+                  folder);
     return 0;
 }
 

@@ -153,10 +153,39 @@ enum structure_result structure_check_metas(int fd, struct err *err)
     return read_metas(&walk, metas) == 0 ? STRUCTURE_WHOLE : STRUCTURE_DAMAGED;
 }
 
-static int check_trees(struct walk *walk, const struct page_meta *meta)
+/* Every commit frees pages, the old root at the least, and lists them under its own number; only
+ * the first one of a file has none. So the list says whether the meta page's number is right. */
+static int check_free(struct walk *walk, const struct page_meta *meta)
 {
+    walk->newest_freed = 0;
     if (structure_walk_tree(walk, &meta->free, WALK_FREE, "") != 0)
         return err_wrap(walk->err, "free list");
+    if (meta->transaction > 1 && walk->newest_freed != meta->transaction)
+        return err_set(walk->err, ERR_CORRUPT, "the free list ends with commit %llu, not %llu",
+                       (unsigned long long)walk->newest_freed,
+                       (unsigned long long)meta->transaction);
+    return 0;
+}
+
+/* The other meta page is not needed, but one whose trees are of another commit than it says is
+ * what a failed write of it leaves, or the newest with a damaged number. */
+static bool check_other(const struct walk *walk, const struct page_meta *meta)
+{
+    struct err unused;
+    struct walk other = *walk;
+    other.err = &unused;
+    other.pages = meta->last_page + 1;
+    other.transaction = meta->transaction;
+    other.claimed = mem_alloc((size_t)other.pages / 8 + 1);
+    int result = check_free(&other, meta);
+    mem_free(other.claimed);
+    return result == 0;
+}
+
+static int check_trees(struct walk *walk, const struct page_meta *meta)
+{
+    if (check_free(walk, meta) != 0)
+        return -1;
     if (structure_walk_tree(walk, &meta->main, WALK_MAIN, "") != 0)
         return -1;
     return check_tail(walk);
@@ -180,6 +209,7 @@ enum structure_result structure_check(int fd, uint64_t transaction, struct struc
     structure->pages = walk.pages;
     walk.claimed = mem_alloc((size_t)walk.pages / 8 + 1);
     int result = check_trees(&walk, meta);
+    structure->unfinished = !check_other(&walk, &metas[meta == &metas[0]]);
     mem_free(walk.claimed);
     return result == 0 ? STRUCTURE_WHOLE : STRUCTURE_DAMAGED;
 }

@@ -17,6 +17,8 @@ struct structure {
     uint64_t pages;       /* that it spans, free ones included */
     uint64_t records;
     unsigned schema;  /* of the newest record's header: what to say of a newer store */
+    bool unfinished;  /* the last write of a meta page failed, or its number is damaged and the
+                       * newest commit is missing: which of them cannot be known */
     char damaged[96]; /* what is wrong with the first record whose key or header is; "" where
                        * all are well. A damaged value under a sound header is not looked for:
                        * reading it says so */

@@ -22,6 +22,7 @@ struct walk {
     uint64_t pages;         /* of the snapshot */
     uint64_t file_pages;    /* whole pages in the file */
     uint64_t transaction;   /* of the snapshot */
+    uint64_t newest_freed;  /* the highest transaction in the free list, once it was walked */
     unsigned char *claimed; /* one bit a page: in a tree, or free */
     struct structure *structure;
     struct err *err;

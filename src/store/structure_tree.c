@@ -88,6 +88,7 @@ static int check_free_list(const struct tree *tree, uint64_t page, const struct 
     if (freed_by == 0 || freed_by > tree->walk->transaction || size < 8 || size % 8 != 0 ||
         read_u64(list) > size / 8 - 1)
         return damaged(tree, page, "holds a damaged list of free pages");
+    tree->walk->newest_freed = freed_by; /* the keys ascend */
     for (uint64_t i = 1, count = read_u64(list); i <= count; i++) {
         uint64_t freed = read_u64(list + 8 * i);
         if (i > 1 && freed >= read_u64(list + 8 * (i - 1)))

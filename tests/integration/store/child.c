@@ -1,6 +1,7 @@
 /* A process beside the test: `store_child write|hold|hold-child|read|pin|open|descriptors FOLDER`.
  * Each line on stdout is an acknowledgement. */
 #include "base/buf.h"
+#include "base/log.h"
 #include "ledger.h"
 #include "store/internal.h"
 
@@ -91,10 +92,17 @@ static bool count_event(void *context, const char *key, const char *value, size_
     return true;
 }
 
+static void say_warning(void *context, const struct event *event)
+{
+    (void)context;
+    printf("error %s\n", event->message);
+}
+
 /* Opens for reading again and again while another process commits. */
 static int read_on(const char *folder)
 {
     long before = 0;
+    log_add_sink(say_warning, NULL, LOG_WARN);
     for (int i = 0; i < 60; i++) {
         struct store *store;
         struct err err;

@@ -106,7 +106,14 @@ static void fill_and_free(const char *folder, const char *ballast)
     assert_int_equal(err.code, ERR_FULL);
     assert_int_equal(unlink(ballast), 0);
 
-    char *place = file_join(folder, "store");
+    char *place = file_join(folder, "store"), *locks = file_join(place, "lock.mdb");
+    store_close(open_store(place));
+    assert_int_equal(unlink(locks), 0); /* as where a backup was put */
+    take_the_rest(ballast);
+    assert_int_equal(store_open(place, true, false, &store, &err), -1);
+    assert_int_equal(err.code, ERR_FULL);
+    assert_int_equal(unlink(ballast), 0);
+
     store = open_store(place);
     long n = fill(store, 1);
     assert_true(n > 100);
@@ -135,6 +142,7 @@ static void fill_and_free(const char *folder, const char *ballast)
     store_close(store);
     mem_free(late);
     mem_free(place);
+    mem_free(locks);
 }
 
 static void test_small_file_system(void **state)

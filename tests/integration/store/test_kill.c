@@ -86,6 +86,8 @@ static void check_after(const char *folder, const struct acknowledged *acknowled
     if (last < acknowledged->commit)
         fail_msg("commit %ld was acknowledged, %ld is there", acknowledged->commit, last);
     must(store_next_run(store, &run, &err), &err);
+    if (check_ledger(store) != last) /* a commit that comes to light only now has been missed */
+        fail_msg("commit %ld was the last, until another write", last);
     if (run <= acknowledged->run)
         fail_msg("run %llu was given out twice", acknowledged->run);
     store_close(store);

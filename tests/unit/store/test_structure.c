@@ -17,6 +17,7 @@ static void expect_whole(const char *folder, int round)
     if (structure_check(fd, 0, &structure, &err) != STRUCTURE_WHOLE)
         fail_msg("round %d: %s", round, err.message);
     assert_string_equal(structure.damaged, "");
+    assert_false(structure.unfinished);
     close(fd);
     mem_free(path);
 }
