@@ -1,6 +1,9 @@
 /* Bootstrap of the median (Efron's percentile interval), as it comes out for infinitely many
  * resamples: a resample's median is one of the samples, and how often it is at most the r-th of
- * them is a binomial tail, so that nothing need be drawn. */
+ * them is a binomial tail, so that nothing need be drawn. Of few samples it holds the median less
+ * often than it says (7 samples: 88 %); so it is never narrower than the interval of the sign test,
+ * which holds it at least 95 % of the time whatever the samples' distribution is, from 6 samples
+ * on. */
 #include "eval/stats.h"
 
 #include "base/mem.h"
@@ -47,12 +50,12 @@ static double log_choose(size_t n, size_t k)
            lgamma_r((double)(n - k) + 1.0, &sign);
 }
 
-/* P(at least `least` of `count` draws are among the first `rank` samples). */
-static double chance_at_least(size_t count, size_t least, size_t rank)
+/* P(at least `least` of `count` draws succeed), each with chance p. */
+static double tail(size_t count, size_t least, double p)
 {
-    double p = (double)rank / (double)count, sum = 0.0;
-    if (rank == 0 || rank == count)
-        return rank == 0 ? 0.0 : 1.0;
+    double sum = 0.0;
+    if (p <= 0.0 || p >= 1.0)
+        return p >= 1.0 || least == 0 ? 1.0 : 0.0;
     for (size_t k = least; k <= count; k++)
         sum += exp(log_choose(count, k) + (double)k * log(p) + (double)(count - k) * log1p(-p));
     return sum;
@@ -65,12 +68,20 @@ static size_t quantile_rank(size_t count, size_t least, double chance)
     size_t below = 0, at = count;
     while (at - below > 1) {
         size_t middle = below + (at - below) / 2;
-        if (chance_at_least(count, least, middle) >= chance)
+        if (tail(count, least, (double)middle / (double)count) >= chance)
             at = middle;
         else
             below = middle;
     }
     return at;
+}
+
+/* Down from `rank` until the median lies below that sample with a chance of at most 2.5 %. */
+static size_t sign_rank(size_t count, size_t rank)
+{
+    while (rank > 1 && tail(count, count + 1 - rank, 0.5) > 0.025)
+        rank--;
+    return rank;
 }
 
 void stats_interval(const double *samples, size_t count, struct interval *interval)
@@ -80,10 +91,11 @@ void stats_interval(const double *samples, size_t count, struct interval *interv
         return;
     double *sorted = sorted_copy(samples, count);
     interval->median = median_of_sorted(sorted, count);
-    /* Of an even count's two middles the lower for the low end, the upper for the high end: the
-     * interval then errs on the wide side. */
-    interval->low = sorted[quantile_rank(count, (count + 1) / 2, 0.025) - 1];
-    interval->high = sorted[quantile_rank(count, count / 2 + 1, 0.975) - 1];
+    /* Of an even count's two middles the lower for the low end, the upper for the high end. */
+    size_t low = quantile_rank(count, (count + 1) / 2, 0.025);
+    size_t high = quantile_rank(count, count / 2 + 1, 0.975);
+    interval->low = sorted[sign_rank(count, low) - 1];
+    interval->high = sorted[count - sign_rank(count, count + 1 - high)];
     mem_free(sorted);
 }
 

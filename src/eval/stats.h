@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct interval {
-    double median, low, high; /* bootstrap 95 % of the median */
+    double median, low, high; /* bootstrap 95 % of the median; not narrower than the sign test's */
     size_t samples;
 };
 

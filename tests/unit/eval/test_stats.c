@@ -1,0 +1,98 @@
+/* Medians, intervals that hold what they promise, and what counts as a win. */
+#include "eval/stats.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_median(void **state)
+{
+    const double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2};
+    (void)state;
+    assert_true(stats_median(odd, 3) == 3.0);
+    assert_true(stats_median(even, 4) == 2.5);
+    assert_true(odd[0] == 5.0); /* not reordered */
+    assert_true(stats_median(odd, 1) == 5.0);
+    assert_true(isnan(stats_median(odd, 0)));
+}
+
+static void test_small(void **state)
+{
+    const double five[] = {3, 1, 5, 2, 4}, one[] = {7};
+    struct interval interval;
+    (void)state;
+    stats_interval(five, 5, &interval);
+    assert_true(interval.median == 3 && interval.low == 1 && interval.high == 5);
+    assert_int_equal(interval.samples, 5);
+    stats_interval(one, 1, &interval);
+    assert_true(interval.median == 7 && interval.low == 7 && interval.high == 7);
+    stats_interval(one, 0, &interval);
+    assert_true(isnan(interval.low) && interval.samples == 0);
+}
+
+/* Of 95 % intervals at least about 95 % hold the true median, of few samples too. */
+static void test_coverage(void **state)
+{
+    static const size_t counts[] = {7, 20, 51, 200};
+    (void)state;
+    for (size_t c = 0; c < 4; c++) {
+        struct random random;
+        int held = 0;
+        random_init(&random, c);
+        for (int trial = 0; trial < 1000; trial++) {
+            double samples[200];
+            struct interval interval;
+            for (size_t i = 0; i < counts[c]; i++)
+                samples[i] = exp(random_normal(&random));
+            stats_interval(samples, counts[c], &interval);
+            assert_true(interval.low <= interval.median && interval.median <= interval.high);
+            held += interval.low <= 1.0 && 1.0 <= interval.high;
+        }
+        assert_true(held >= 935 && held <= 995);
+    }
+}
+
+static void test_order_does_not_matter(void **state)
+{
+    double forward[400], backward[400];
+    struct interval a, b;
+    (void)state;
+    for (size_t i = 0; i < 400; i++)
+        forward[i] = backward[399 - i] = sin((double)i);
+    stats_interval(forward, 400, &a);
+    stats_interval(backward, 400, &b);
+    assert_memory_equal(&a, &b, sizeof a);
+}
+
+static void test_win(void **state)
+{
+    const double steady[] = {1.001, 0.999, 1.0, 1.002, 0.998}, biased[] = {1.05, 1.05, 1.05};
+    struct interval speedup = {.median = 1.2, .low = 1.02, .high = 1.4, .samples = 20};
+    (void)state;
+    assert_true(fabs(stats_spread(steady, 5) - 0.002) < 1e-12);
+    assert_true(fabs(stats_spread(biased, 3) - 0.05) < 1e-12);
+    assert_true(isnan(stats_spread(steady, 0)));
+    assert_true(stats_win(&speedup, 0.002));
+    assert_false(stats_win(&speedup, 0.02));
+    assert_false(stats_win(&speedup, (double)NAN)); /* no A/A run, no win */
+    speedup.low = 1.01;
+    assert_false(stats_win(&speedup, 0.0));
+    speedup = (struct interval){0};
+    assert_false(stats_win(&speedup, 0.0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_median), cmocka_unit_test(test_small),
+                                       cmocka_unit_test(test_coverage),
+                                       cmocka_unit_test(test_order_does_not_matter),
+                                       cmocka_unit_test(test_win)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
