@@ -127,11 +127,9 @@ static void add_version(const char *compiler, struct json *json)
     if (path == NULL || clang != (strcmp(compiler, "clang") == 0))
         return;
     buf_init(&text, 4096);
-    struct tool tool = {.argv =
-                            (const char *const[]){path, "-dumpfullversion", "-dumpversion", NULL},
-                        .timeout_ms = TOOL_MS};
-    if (clang) /* its -dumpversion is right only since LLVM 7, and it knows no full one */
-        tool.argv = (const char *const[]){path, "-dumpversion", NULL};
+    /* gcc's -dumpversion alone may be "12"; clang knows no full one. */
+    const char *const argv[] = {path, "-dumpversion", clang ? NULL : "-dumpfullversion", NULL};
+    struct tool tool = {.argv = argv, .timeout_ms = TOOL_MS};
     if (tool_run(&tool, &text, NULL, &ignored) == 0 && text.length > 0) {
         const char *line = buf_text(&text);
         json_key(json, compiler);

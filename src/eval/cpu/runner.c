@@ -150,19 +150,16 @@ static void omp_make_threads(const struct control *control)
     set_cores(control);
 }
 
-static void bound_memory(const struct control *control, struct sandbox_limits *limits)
+static void bound_memory(const struct control *control)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    (void)control; /* their shadow alone is terabytes of addresses */
-    limits->address_bytes = UINT64_MAX;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    struct err err;
+    struct sandbox_limits limits = {
+        .address_bytes = control->inputs_bytes + control->outputs_bytes + control->memory_bytes};
+    if (sandbox_bound_memory(SANDBOX_RUNNER_LOAD, &limits, &err) != 0)
+        give_up("%s", err.message);
 #else
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL || fscanf(file, "%lu", &pages) != 1)
-        pages = 1UL << 18;
-    if (file != NULL)
-        fclose(file);
-    limits->address_bytes = (uint64_t)pages * 4096 + control->memory_bytes;
+    (void)control; /* their shadow alone is terabytes of addresses */
 #endif
 }
 
@@ -182,11 +179,11 @@ static void load(struct runner *runner)
     const char *omp = artifact_inspect(WIRE_ARTIFACT).openmp;
     if (omp != NULL)
         omp_load(omp);
-    bound_memory(runner->control, &limits);
     struct sandbox_paths paths = {.read_count = 1, .reads = {path}};
     if (sandbox_confine(SANDBOX_RUNNER_LOAD, &limits, &paths, &err) != 0)
         give_up("%s", err.message);
     omp_make_threads(runner->control);
+    bound_memory(runner->control);
     close(WIRE_ARTIFACT);
     if (sandbox_filter(SANDBOX_RUNNER_LOAD, &err) != 0)
         give_up("%s", err.message);

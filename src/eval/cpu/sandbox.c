@@ -14,9 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MIB      ((uint64_t)1 << 20)
-#define GIB      ((uint64_t)1 << 30)
-#define NO_LIMIT UINT64_MAX
+#define MIB         ((uint64_t)1 << 20)
+#define GIB         ((uint64_t)1 << 30)
+#define NO_LIMIT    UINT64_MAX
+#define PICK(field) (given->field != 0 ? given->field : own->field)
 
 static const struct profile {
     const char *name;
@@ -67,14 +68,18 @@ static int limit_one(int resource, uint64_t wanted, struct err *err)
 static int limit_all(const struct sandbox_limits *own, const struct sandbox_limits *given,
                      struct err *err)
 {
-#define PICK(field) (given->field != 0 ? given->field : own->field)
-    if (limit_one(RLIMIT_AS, PICK(address_bytes), err) != 0 ||
-        limit_one(RLIMIT_CPU, PICK(cpu_s), err) != 0 ||
+    if (limit_one(RLIMIT_CPU, PICK(cpu_s), err) != 0 ||
         limit_one(RLIMIT_FSIZE, PICK(file_bytes), err) != 0 ||
         limit_one(RLIMIT_NOFILE, PICK(files), err) != 0 || limit_one(RLIMIT_CORE, 0, err) != 0)
         return -1;
-#undef PICK
     return 0;
+}
+
+int sandbox_bound_memory(enum sandbox_profile profile, const struct sandbox_limits *given,
+                         struct err *err)
+{
+    const struct sandbox_limits *own = &profiles[profile].limits;
+    return limit_one(RLIMIT_AS, PICK(address_bytes), err);
 }
 
 static int drop_capabilities(bool keeps_access, struct err *err)
@@ -217,7 +222,8 @@ static int become(const struct request *request, struct err *err)
         for (int fd = keep + 1; fd < 1024; fd++)
             close(fd);
     if (sandbox_confine(request->profile, &request->limits, &request->paths, err) != 0 ||
-        sandbox_filter(request->profile, err) != 0)
+        sandbox_filter(request->profile, err) != 0 ||
+        sandbox_bound_memory(request->profile, &request->limits, err) != 0)
         return -1;
     execv(request->program[0], request->program);
     return err_set_errno(err, ERR_ENVIRONMENT, errno, "%s", request->program[0]);

@@ -40,10 +40,16 @@ struct sandbox_paths { /* files or folders besides the profile's own; borrowed *
     const char *writes[SANDBOX_PATHS_MAX]; /* read, create, write, remove; no execute */
 };
 
-/* rlimits, no_new_privs, capabilities, Landlock. For the calling thread and those it makes after.
+/* rlimits but the address space, no_new_privs, capabilities, Landlock. For the calling thread and
+ * those it makes after.
  */
 int sandbox_confine(enum sandbox_profile profile, const struct sandbox_limits *limits,
                     const struct sandbox_paths *paths, struct err *err) MUST_USE;
+
+/* RLIMIT_AS, from `limits` or else the profile: the last thing to do, since whoever is built with
+ * sanitizers can allocate nothing after. */
+int sandbox_bound_memory(enum sandbox_profile profile, const struct sandbox_limits *limits,
+                         struct err *err) MUST_USE;
 
 /* The profile's seccomp filter, for all threads of the process. Filters add up: a later one can
  * only take more away. */

@@ -2,14 +2,14 @@
  * what they need differs by version; the runner gets a list of what is allowed, and dies at what no
  * kernel has a reason to try, so that an attack ends in a verdict. */
 #include "eval/cpu/sandbox.h"
+#include "eval/cpu/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/types.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* Names, resolved at run time: one that this libseccomp does not know is passed over. */
@@ -145,8 +145,38 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 #define ADD_NAMES(filter, action, names)                                                           \
     add_names(filter, action, names, sizeof(names) / sizeof(names)[0])
 
-static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
-                                   CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+/* One system call, where argument `argument`, masked, is `value`; mask 0: whatever it is. */
+struct rule {
+    uint32_t action;
+    int number;
+    unsigned argument;
+    uint64_t mask, value;
+};
+
+static int add_rules(scmp_filter_ctx filter, const struct rule *rules, size_t count)
+{
+    int result = 0;
+    for (size_t i = 0; i < count && result == 0; i++) {
+        const struct scmp_arg_cmp compare = {.arg = rules[i].argument,
+                                             .op = SCMP_CMP_MASKED_EQ,
+                                             .datum_a = rules[i].mask,
+                                             .datum_b = rules[i].value};
+        result = seccomp_rule_add_array(filter, rules[i].action, rules[i].number,
+                                        rules[i].mask != 0, &compare);
+    }
+    return result;
+}
+
+#define ADD_RULES(filter, rules) add_rules(filter, rules, sizeof(rules) / sizeof(rules)[0])
+
+#define ALLOW    SCMP_ACT_ALLOW
+#define KILL     SCMP_ACT_KILL_PROCESS
+#define REFUSE   SCMP_ACT_ERRNO(EPERM)
+#define INT_BITS UINT64_C(0xffffffff) /* the kernel looks at no more of an int */
+#define NAMESPACES                                                                                 \
+    ((uint64_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |      \
+                CLONE_NEWPID | CLONE_NEWNET))
+#define THREAD ((uint64_t)(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD))
 
 /* clone3's flags lie in memory, which a filter cannot read: libc falls back to clone on ENOSYS. */
 static int add_clone3(scmp_filter_ctx filter)
@@ -158,97 +188,94 @@ static int add_clone3(scmp_filter_ctx filter)
 
 static int rules_program(scmp_filter_ctx filter)
 {
-    int result = ADD_NAMES(filter, SCMP_ACT_ERRNO(EPERM), dangerous);
+    static const struct rule rules[] = {
+        /* no signal to a whole group or to everybody (Landlock's scope, where there, does more) */
+        {REFUSE, SCMP_SYS(kill), 0, 0x80000000u, 0x80000000u},
+        /* no character into somebody's terminal: TIOCSTI */
+        {REFUSE, SCMP_SYS(ioctl), 1, INT_BITS, 0x5412},
+    };
+    int result = ADD_NAMES(filter, REFUSE, dangerous);
     if (result == 0)
-        result = ADD_NAMES(filter, SCMP_ACT_ERRNO(EPERM), refused);
+        result = ADD_NAMES(filter, REFUSE, refused);
     if (result == 0)
         result = add_clone3(filter);
-    /* No signal to a whole group or to everybody (Landlock's scope, where there, says the rest). */
     if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 1,
-                                  SCMP_A0(SCMP_CMP_MASKED_EQ, 0x80000000u, 0x80000000u));
-    for (uint64_t bit = 1; result == 0 && bit <= CLONE_NEWNET; bit <<= 1)
-        if (namespaces & bit)
-            result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                                      SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit));
-    /* No character is pushed into somebody's terminal (TIOCSTI). */
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                                  SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, 0x5412));
+        result = ADD_RULES(filter, rules);
+    for (uint64_t bit = 1; result == 0 && bit <= NAMESPACES; bit <<= 1)
+        if (NAMESPACES & bit)
+            result = add_rules(filter, &(struct rule){REFUSE, SCMP_SYS(clone), 0, bit, bit}, 1);
     return result;
+}
+
+/* Allowed where one argument is `first` and another `second`. */
+static int allow_pair(scmp_filter_ctx filter, int number, unsigned one, uint64_t first,
+                      unsigned other, uint64_t second)
+{
+    const struct scmp_arg_cmp compare[] = {
+        {.arg = one, .op = SCMP_CMP_EQ, .datum_a = first, .datum_b = 0},
+        {.arg = other, .op = SCMP_CMP_EQ, .datum_a = second, .datum_b = 0}};
+    return seccomp_rule_add_array(filter, ALLOW, number, 2, compare);
 }
 
 /* What a runner may do in both of its stages. */
 static int rules_runner(scmp_filter_ctx filter)
 {
-    const uint64_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
-    const uint64_t self = (uint64_t)getpid();
-    static const char *const others[] = {"execve", "execveat", "fork", "vfork", "kill", "tkill"};
-    int result = ADD_NAMES(filter, SCMP_ACT_ALLOW, compute);
+    static const struct rule rules[] = {
+        {KILL, SCMP_SYS(execve), 0, 0, 0},
+        {KILL, SCMP_SYS(execveat), 0, 0, 0},
+        {KILL, SCMP_SYS(fork), 0, 0, 0},
+        {KILL, SCMP_SYS(vfork), 0, 0, 0},
+        {KILL, SCMP_SYS(kill), 0, 0, 0},
+        {KILL, SCMP_SYS(tkill), 0, 0, 0},
+        {ALLOW, SCMP_SYS(clone), 0, THREAD | NAMESPACES, THREAD},
+        {KILL, SCMP_SYS(clone), 0, CLONE_THREAD, 0}, /* a fork */
+        /* "done", with nothing done: OpenMP runtimes are content, and no thread leaves its lane */
+        {SCMP_ACT_ERRNO(0), SCMP_SYS(sched_setaffinity), 0, 0, 0},
+    };
+    int result = ADD_NAMES(filter, ALLOW, compute);
     if (result == 0)
-        result = ADD_NAMES(filter, SCMP_ACT_KILL_PROCESS, dangerous);
-    if (result == 0)
-        result = ADD_NAMES(filter, SCMP_ACT_KILL_PROCESS, others);
+        result = ADD_NAMES(filter, KILL, dangerous);
     if (result == 0)
         result = add_clone3(filter);
     if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                                  SCMP_A0(SCMP_CMP_MASKED_EQ, thread | namespaces, thread));
-    if (result == 0) /* a fork */
-        result = seccomp_rule_add(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(clone), 1,
-                                  SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-    if (result == 0) /* abort(), and nothing else to nobody else */
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2,
-                                  SCMP_A0(SCMP_CMP_EQ, self), SCMP_A2(SCMP_CMP_EQ, SIGABRT));
+        result = ADD_RULES(filter, rules);
+    if (result == 0) /* abort(), and no other signal to nobody else */
+        result = allow_pair(filter, SCMP_SYS(tgkill), 0, (uint64_t)getpid(), 2, SIGABRT);
     if (result == 0) /* limits are read, never set */
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
-                                  SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
-    /* "Done", with nothing done: OpenMP runtimes are content, and no thread leaves its lane. */
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), SCMP_SYS(sched_setaffinity), 0);
+        result = allow_pair(filter, SCMP_SYS(prlimit64), 0, 0, 2, 0);
     return result;
 }
 
 static int rules_load(scmp_filter_ctx filter)
 {
-    const uint64_t changing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+    static const struct rule rules[] = {
+        /* the second wall, and the only one where there is no Landlock: nothing is changed */
+        {ALLOW, SCMP_SYS(openat), 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 0},
+        {ALLOW, SCMP_SYS(write), 0, 0, 0},
+        {ALLOW, SCMP_SYS(writev), 0, 0, 0},
+        /* what sandbox_filter() needs for the second stage */
+        {ALLOW, SCMP_SYS(seccomp), 0, 0, 0},
+        {ALLOW, SCMP_SYS(prctl), 0, INT_BITS, PR_SET_NO_NEW_PRIVS},
+        {ALLOW, SCMP_SYS(prctl), 0, INT_BITS, PR_GET_SECCOMP},
+    };
     int result = rules_runner(filter);
     if (result == 0)
-        result = ADD_NAMES(filter, SCMP_ACT_ALLOW, loading);
-    if (result == 0) /* the second wall, and the only one where there is no Landlock */
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-                                  SCMP_A2(SCMP_CMP_MASKED_EQ, changing, 0));
+        result = ADD_NAMES(filter, ALLOW, loading);
     if (result == 0)
-        result = ADD_NAMES(filter, SCMP_ACT_ALLOW, ((const char *const[]){"write", "writev"}));
-    /* What sandbox_filter() needs for the second stage. */
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(seccomp), 0);
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, 38 /* PR_SET_NO_NEW_PRIVS */));
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, 21 /* PR_GET_SECCOMP */));
+        result = ADD_RULES(filter, rules);
     return result;
 }
 
-/* 6 go, 7 done, 2 the message of whoever aborts. */
 static int rules_run(scmp_filter_ctx filter)
 {
+    static const struct rule rules[] = {
+        {ALLOW, SCMP_SYS(read), 0, INT_BITS, WIRE_GO},
+        {ALLOW, SCMP_SYS(write), 0, INT_BITS, WIRE_DONE},
+        {ALLOW, SCMP_SYS(write), 0, INT_BITS, 2}, /* the last words of whoever aborts */
+        {ALLOW, SCMP_SYS(writev), 0, INT_BITS, 2},
+    };
     int result = rules_runner(filter);
-    if (result == 0)
-        result =
-            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(read), 1, SCMP_A0(SCMP_CMP_EQ, 6));
-    if (result == 0)
-        result =
-            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1, SCMP_A0(SCMP_CMP_EQ, 7));
-    if (result == 0)
-        result =
-            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1, SCMP_A0(SCMP_CMP_EQ, 2));
-    if (result == 0)
-        result =
-            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(writev), 1, SCMP_A0(SCMP_CMP_EQ, 2));
-    return result;
+    return result == 0 ? ADD_RULES(filter, rules) : result;
 }
 
 int sandbox_filter(enum sandbox_profile profile, struct err *err)
