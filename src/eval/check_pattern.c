@@ -81,7 +81,8 @@ static bool in_strip(size_t place, size_t extent, size_t tile)
 /* All bad elements lie where the last tile of some size is not whole, or close to an edge. */
 static bool is_boundary(const struct scene *scene)
 {
-    bool edge = scene->rows > 4 * EDGE || scene->columns > 4 * EDGE;
+    bool edge = (scene->rows > 4 * EDGE || scene->columns > 4 * EDGE) &&
+                scene->bad_count * 4 >= scene->rows + scene->columns;
     for (size_t tile = 2; tile <= 512; tile *= 2) {
         if (scene->rows <= tile && scene->columns <= tile)
             break;

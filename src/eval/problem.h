@@ -27,17 +27,13 @@ struct dim_spec {
     const char *name;
     const struct expr *value; /* a number, or an expression over dims before it (derived) */
     bool derived;
-    int64_t hidden_low, hidden_high; /* hidden shapes draw from here; 0, 0: from 1 to the largest
-                                        number among dims and check shapes, capped by elements */
+    int64_t hidden_low, hidden_high; /* for hidden shapes; 0, 0: as dims and check shapes have it */
 };
 
-enum reference_kind { REFERENCE_PYTHON, REFERENCE_C };
-
 struct baseline_spec {
-    const char *name;      /* "naive", "openblas" */
-    const char *file;      /* absolute path of a C source with `void kernel(...)` */
-    const char *libraries; /* "openblas": linked with -l, space-separated; or NULL */
-    const char *env[8];    /* "OPENBLAS_CORETYPE=SkylakeX": NULL-terminated */
+    const char *name, *file; /* "openblas"; absolute path of a C source with `void kernel(...)` */
+    const char *libraries;   /* "openblas": linked with -l, space-separated; or NULL */
+    const char *env[8];      /* "OPENBLAS_CORETYPE=SkylakeX": NULL-terminated */
 };
 
 struct problem {
@@ -46,26 +42,24 @@ struct problem {
     size_t dim_count, input_count, output_count, baseline_count, shape_count;
     struct dim_spec dims[DIMS_MAX];
     struct tensor_spec inputs[TENSORS_MAX], outputs[TENSORS_MAX];
-    enum reference_kind reference_kind;
+    enum reference_kind { REFERENCE_PYTHON, REFERENCE_C } reference_kind;
     const char *reference_file, *reference_function;
     struct baseline_spec baselines[BASELINES_MAX];
-    const char *baseline;       /* default for speed-ups: "reference" or a name above */
-    const struct expr *flops;   /* over dims; NULL: not known */
-    const struct expr *bytes;   /* NULL: inputs once + outputs once */
-    bool tolerance_fixed;       /* else derived, docs/evaluation.md */
+    const char *baseline;             /* default for speed-ups: "reference" or a name above */
+    const struct expr *flops, *bytes; /* NULL: not known; inputs once + outputs once */
+    bool normwise, tolerance_fixed;   /* else the tolerance is derived: docs/evaluation.md */
     double rtol, atol;
-    bool normwise;              /* accuracy: normwise */
-    const char *precision;      /* lowest precision that the spec allows: "float32", "tf32", ... */
-    const struct expr *where;   /* which dims are valid; NULL: all positive */
+    const char *precision;    /* lowest precision that the spec allows: "float32", "tf32", ... */
+    const struct expr *where; /* which dims are valid; NULL: all positive */
     struct names shapes[SHAPES_MAX]; /* check shapes: all dims, derived ones too; [0] is `dims` */
 };
 
-/* `path`: a folder, a spec.yaml, or a shipped problem's name. Errors: ERR_USAGE "file:line: ...". */
+/* `path`: a folder, a spec file, or a shipped problem's name. Errors: ERR_USAGE "file:line: ..." */
 int problem_load(const char *path, struct problem **problem, struct err *err) MUST_USE;
 void problem_free(struct problem *problem); /* NULL is fine */
 
-/* Numbers for all dims from base dims given in `given` (others default), derived ones computed;
- * ERR_USAGE where `where` refuses them. Tensor extents for such numbers: */
+/* Numbers for all dims from those `given` (others default), derived ones computed; ERR_USAGE where
+ * `where` refuses them. Tensor extents for such numbers: */
 int problem_dims(const struct problem *problem, const struct names *given, struct names *dims,
                  struct err *err) MUST_USE;
 int tensor_extents(const struct tensor_spec *tensor, const struct names *dims,
@@ -73,11 +67,11 @@ int tensor_extents(const struct tensor_spec *tensor, const struct names *dims,
 int problem_work(const struct problem *problem, const struct names *dims, double *flops,
                  double *bytes, struct err *err) MUST_USE; /* the floor's ingredients */
 
-/* A hidden shape: dims drawn from `seed`, valid, mostly multiples of nothing. */
+/* A hidden shape: valid, mostly multiples of nothing, affordable to the reference. */
 int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
                       struct err *err) MUST_USE;
 
-/* Starts that ship for a backend: absolute paths of starts/BACKEND/ *.{c,cc,cu,...}, sorted. */
+/* Absolute paths of starts/BACKEND/ *.{c,cc,cu,...}, sorted, in the problem's arena: one thread. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
 

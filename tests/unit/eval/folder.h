@@ -26,6 +26,7 @@ static inline void folder_put(const struct folder *folder, const char *name, con
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
+    unlink(path); /* a file that is cut and written again is flushed to disk by some systems */
     FILE *file = fopen(path, "w");
     if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0)
         abort();

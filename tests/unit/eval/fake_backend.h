@@ -1,0 +1,303 @@
+/* A backend for tests: a subject is a forked child that calls a C function of the test itself on the
+ * shared tensors. A candidate's source, front matter aside, is the name of that function. The test
+ * program also plays the parts of `twagent sandbox` and of a compiler. */
+#ifndef TESTS_FAKE_BACKEND_H
+#define TESTS_FAKE_BACKEND_H
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/backend.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fake_call { /* what a fake kernel is called with: C[M,N] = A[M,K] B[K,N] */
+    const float *a, *b;
+    float *c;
+    int64_t m, n, k;
+    const struct call *call;
+};
+typedef void fake_kernel(const struct fake_call *call);
+
+struct fake_entry {
+    const char *name;
+    fake_kernel *run;
+};
+static const struct fake_entry *fake_kernels; /* ends with a NULL name; set by the test */
+static double fake_ceiling;                   /* what probe() claims, in bytes and flops a second */
+
+struct fake_subject {
+    struct subject subject;
+    struct call *call; /* shared */
+    int go, done;      /* our ends of two pipes */
+    bool reaped;
+};
+
+static void fake_product(const struct fake_call *f)
+{
+    for (int64_t i = 0; i < f->m; i++)
+        for (int64_t j = 0; j < f->n; j++) {
+            float sum = 0.0f;
+            for (int64_t k = 0; k < f->k; k++)
+                sum += f->a[i * f->k + k] * f->b[k * f->n + j];
+            f->c[i * f->n + j] = sum;
+        }
+}
+
+static int fake_ended(struct fake_subject *fake, struct err *err)
+{
+    int status = 0;
+    kill(fake->subject.pid, SIGKILL);
+    while (waitpid(fake->subject.pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    fake->reaped = true;
+    if (WIFSIGNALED(status))
+        return err_set(err, ERR_CHILD, "killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+    return err_set(err, ERR_CHILD, "exited %d", WEXITSTATUS(status));
+}
+
+static int fake_run(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                    struct err *err)
+{
+    struct fake_subject *fake = (struct fake_subject *)subject;
+    struct pollfd done = {.fd = fake->done, .events = POLLIN};
+    char byte = 'g';
+    if (fake->reaped)
+        return err_set(err, ERR_CHILD, "has ended");
+    *fake->call = *call;
+    uint64_t started = clock_now_ns();
+    if (write(fake->go, &byte, 1) != 1)
+        return fake_ended(fake, err);
+    int ready = poll(&done, 1, (int)call->timeout_ms);
+    *elapsed_ns = clock_now_ns() - started;
+    if (ready == 0) {
+        (void)fake_ended(fake, err);
+        return err_set(err, ERR_TIMEOUT, "no answer in time");
+    }
+    return read(fake->done, &byte, 1) == 1 ? 0 : fake_ended(fake, err);
+}
+
+static void fake_pause(struct subject *subject)
+{
+    struct fake_subject *fake = (struct fake_subject *)subject;
+    siginfo_t info;
+    if (fake->reaped)
+        return;
+    kill(subject->pid, SIGSTOP);
+    while (waitid(P_PID, (id_t)subject->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0)
+        if (errno != EINTR)
+            return;
+}
+
+static void fake_resume(struct subject *subject)
+{
+    if (!((struct fake_subject *)subject)->reaped)
+        kill(subject->pid, SIGCONT);
+}
+
+static void fake_close(struct subject *subject)
+{
+    struct fake_subject *fake = (struct fake_subject *)subject;
+    struct err ignored;
+    if (!fake->reaped)
+        (void)fake_ended(fake, &ignored);
+    close(fake->go);
+    close(fake->done);
+    munmap(fake->call, sizeof *fake->call);
+    mem_free(fake);
+}
+
+_Noreturn static void fake_serve(const struct call *call, const struct region *region, int go,
+                                 int done, fake_kernel *run)
+{
+    char byte;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGSEGV, SIG_DFL);
+    while (read(go, &byte, 1) == 1) {
+        struct fake_call f = {.a = (const float *)(region->inputs + call->offsets[0]),
+                              .b = (const float *)(region->inputs + call->offsets[1]),
+                              .c = (float *)(region->outputs + call->offsets[2]),
+                              .m = call->dims[0],
+                              .n = call->dims[1],
+                              .k = call->dims[2],
+                              .call = call};
+        run(&f);
+        if (write(done, &byte, 1) != 1)
+            break;
+    }
+    _exit(0);
+}
+
+static int fake_open(const struct lane_facts *lane, const struct region *region,
+                     const char *artifact, const char *const *env, struct subject **subject,
+                     struct err *err)
+{
+    static const struct subject_ops ops = {fake_run, fake_pause, fake_resume, fake_close};
+    const struct fake_entry *entry = fake_kernels;
+    int go[2], done[2];
+    (void)lane;
+    (void)env;
+    while (entry->name != NULL && strcmp(entry->name, artifact) != 0)
+        entry++;
+    if (entry->name == NULL)
+        return err_set(err, ERR_CHILD, "no kernel %s", artifact);
+    struct fake_subject *fake = MEM_NEW(struct fake_subject);
+    fake->call = mmap(NULL, sizeof *fake->call, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                      -1, 0);
+    if (fake->call == MAP_FAILED || pipe(go) != 0 || pipe(done) != 0)
+        return err_set_errno(err, ERR_IO, errno, "fake subject");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(go[1]);
+        close(done[0]);
+        fake_serve(fake->call, region, go[0], done[1], entry->run);
+    }
+    close(go[0]);
+    close(done[1]);
+    fake->go = go[1];
+    fake->done = done[0];
+    fake->subject = (struct subject){.ops = &ops, .name = "fake", .pid = pid};
+    *subject = &fake->subject;
+    return 0;
+}
+
+static int fake_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
+                      struct lane_facts *lane, struct err *err)
+{
+    (void)arena;
+    *lane = (struct lane_facts){.core_count = core_count < 2 ? core_count : 2,
+                                .device = "{\"backend\":\"fake\",\"read_bytes_per_s\":null}",
+                                .versions = "{\"fake\":\"1\"}"};
+    for (size_t i = 0; i < lane->core_count; i++)
+        lane->cores[i] = cores[i];
+    if (roofline)
+        lane->copy_bytes_per_s = lane->read_bytes_per_s = lane->flops_per_s = fake_ceiling;
+    return names_set(&lane->facts, "cores", (int64_t)lane->core_count, err);
+}
+
+/* The "compiler" is this program again: it fails for a source that says `broken`. */
+static int fake_build(struct arena *arena, const struct lane_facts *lane,
+                      const struct problem *problem, const struct candidate *candidate,
+                      const struct names *tune, const struct baseline_spec *baseline,
+                      enum build_flavour flavour, const char *folder, struct build *build,
+                      struct err *err)
+{
+    static const char *const env[] = {NULL};
+    (void)lane, (void)problem, (void)tune, (void)flavour, (void)folder, (void)err;
+    const char *text = baseline != NULL ? baseline->name : candidate->source;
+    const char *after = strstr(text, "---*/");
+    text = after != NULL ? after + 5 : text;
+    text += strspn(text, " \n");
+    char *name = arena_strndup(arena, text, strcspn(text, " \n"));
+    char *self = file_self_path();
+    const char **argv = arena_array(arena, 4, sizeof *argv);
+    argv[0] = arena_strdup(arena, self);
+    argv[1] = "compile";
+    argv[2] = name;
+    mem_free(self);
+    *build = (struct build){.artifact = name,
+                            .spec = {.argv = argv,
+                                     .env = env,
+                                     .timeout_ms = 20000,
+                                     .output_max = 4096}};
+    return 0;
+}
+
+static void fake_diagnostics(const struct candidate *candidate, const char *text, size_t length,
+                             struct buf *out)
+{
+    (void)candidate;
+    buf_add(out, text, length);
+}
+
+static int fake_sanitize(const struct lane_facts *lane, const struct region *region,
+                         const char *artifact, const struct call *call, struct buf *report,
+                         struct err *err)
+{
+    (void)lane, (void)region, (void)call;
+    if (strcmp(artifact, "unclean") != 0)
+        return 0;
+    buf_add_text(report, "heap-buffer-overflow");
+    return err_set(err, ERR_CHILD, "the sanitizers found a defect");
+}
+
+static int fake_profile(const struct lane_facts *lane, const struct problem *problem,
+                        const struct names *dims, const char *artifact, const char *remarks_log,
+                        double time_ns, struct subject *subject, const struct call *call,
+                        struct json *json, struct err *err)
+{
+    (void)lane, (void)problem, (void)dims, (void)artifact, (void)remarks_log, (void)subject;
+    (void)call, (void)err;
+    json_put_real(json, "profiled_ns", time_ns);
+    return 0;
+}
+
+static const char *const fake_languages[] = {"c", NULL};
+static const struct backend fake_backend = {.name = "fake",
+                                            .languages = fake_languages,
+                                            .probe = fake_probe,
+                                            .build = fake_build,
+                                            .diagnostics = fake_diagnostics,
+                                            .open = fake_open,
+                                            .sanitize = fake_sanitize,
+                                            .profile = fake_profile};
+
+/* In main(), before anything else: true where this process was one of the other parts. */
+static inline bool fake_dispatch(int argc, char **argv, int *code)
+{
+    char *self = file_self_path();
+    setenv("TWAGENT_SELF", self, 1);
+    mem_free(self);
+    if (argc >= 3 && strcmp(argv[1], "compile") == 0) {
+        if (strcmp(argv[2], "broken") == 0)
+            fprintf(stderr, "candidate.c:1: broken\n");
+        *code = strcmp(argv[2], "broken") == 0;
+        return true;
+    }
+    if (argc < 2 || strcmp(argv[1], "sandbox") != 0)
+        return false;
+    for (int i = 2; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            execv(argv[i + 1], argv + i + 1);
+    *code = 127;
+    return true;
+}
+
+/* A small matmul in a folder of its own, removed with it; the path is static. */
+static inline const char *fake_problem(const char *reference, const char *extra)
+{
+    static char folder[] = "/tmp/twagent-test-XXXXXX", spec[4096];
+    char path[200];
+    struct err err = {0};
+    memcpy(strstr(folder, "twagent-test-"), "twagent-test-XXXXXX", 19);
+    if (mkdtemp(folder) == NULL)
+        return NULL;
+    snprintf(spec, sizeof spec,
+             "name: small\ndims: {M: 24, N: 20, K: 28}\n"
+             "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
+             "outputs: {C: {shape: [M, N], dtype: float32}}\n"
+             "reference: ref_impl.py\nbaselines: {product: product.c}\nflops: 2*M*N*K\n"
+             "check: [{M: 1, N: 1, K: 1}, {M: 13, N: 7, K: 5}]\n%s",
+             extra);
+    const struct {
+        const char *name, *text;
+    } files[] = {{"spec.yaml", spec}, {"ref_impl.py", reference}, {"product.c", "product"}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
+        if (file_write(path, files[i].text, strlen(files[i].text), &err) != 0)
+            return NULL;
+    }
+    return folder;
+}
+
+#endif
