@@ -1,0 +1,59 @@
+/* agents/record: what a run keeps in the store, as plain structs with their JSON. The keys: "r3" in
+ * STORE_RUNS; "r3-i12" in STORE_IDEAS; "r3-c17" in STORE_CANDIDATES and STORE_EVALUATIONS
+ * ("r3-c17-final" there is the champion's last measurement); a source's hash in STORE_SOURCES;
+ * "r3-42" in STORE_EVENTS. Any thread. Texts of a decoded record are in its arena. */
+#ifndef AGENTS_RECORD_H
+#define AGENTS_RECORD_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct run_record {
+    const char *id, *problem, *problem_file, *backend, *provider, *model;
+    const char *state;   /* "running", "done", "stopped", "failed" */
+    const char *stopped; /* "budget", "interrupted", an error's line; "" */
+    const char *options; /* JSON object: what a resume needs */
+    const char *baseline, *best;
+    bool win, verified;
+    int64_t number, round, evaluated, kept, rejected, failed;
+    uint64_t started_ms, ended_ms; /* wall clock; 0: not ended */
+    double elapsed_ms, lane_busy, speedup, speedup_low, speedup_high, time_ns;
+};
+
+struct idea_record {
+    const char *id, *run, *parent; /* parent: a candidate's id, or "" */
+    const char *title, *category, *why;
+    double expected; /* speed-up over the parent that was hoped for; 0: not said */
+    int64_t round;
+};
+
+struct candidate_record {
+    const char *id, *run, *idea, *parent;
+    const char *name;         /* the source's file name: "packed.c" */
+    const char *source;       /* its hash, key in STORE_SOURCES; "" while there is none */
+    const char *tune;         /* JSON object of numbers */
+    const char *identity;     /* hash of source and numbers */
+    const char *state;        /* "proposed", ..., "kept", "rejected", "failed" */
+    const char *duplicate_of; /* a candidate's id, or "" */
+    const char *verdict, *reason;
+    double time_ns, speedup, speedup_low, speedup_high;
+    int64_t number, round, repairs;
+    bool dropped;
+};
+
+void run_record_encode(const struct run_record *record, struct buf *out);
+void idea_record_encode(const struct idea_record *record, struct buf *out);
+void candidate_record_encode(const struct candidate_record *record, struct buf *out);
+
+int run_record_decode(struct arena *arena, const char *text, size_t length,
+                      struct run_record *record, struct err *err) MUST_USE;
+int idea_record_decode(struct arena *arena, const char *text, size_t length,
+                       struct idea_record *record, struct err *err) MUST_USE;
+int candidate_record_decode(struct arena *arena, const char *text, size_t length,
+                            struct candidate_record *record, struct err *err) MUST_USE;
+
+#endif

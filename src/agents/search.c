@@ -1,0 +1,535 @@
+/* agents/search: a run, from its first line in the store to its last.
+ *
+ *   preparing (worker, problem, ceilings) -> searching (attempts come and go)
+ *     -> verifying (the champion once more) -> closing (last record, lane) -> done
+ *
+ * A stop or an error goes to closing from wherever the run is, once what is under way has ended.
+ */
+#include "agents/search_private.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PREPARING, SEARCHING, VERIFYING, CLOSING, DONE, STATES };
+static const char *const states[STATES] = {"preparing", "searching", "verifying the champion",
+                                           "closing", "done"};
+static const uint32_t moves[STATES] = {
+    1u << SEARCHING | 1u << CLOSING, 1u << VERIFYING | 1u << CLOSING, 1u << CLOSING, 1u << DONE, 0};
+
+enum { SOFT_STOP_MS = 6000, RESERVE_LEAST_MS = 12000 };
+
+void search_fail(struct search *search, const struct err *err)
+{
+    if (search->err.code == ERR_NONE)
+        search->err = *err;
+    task_wake(&search->task);
+}
+
+bool search_stopping(const struct search *search)
+{
+    return search->stops > 0 || search->err.code != ERR_NONE;
+}
+
+/* ---- records ---- */
+
+void search_event(struct search *search, struct store_batch *batch, enum log_level level,
+                  const char *kind, const char *subject, const char *format, ...)
+{
+    struct buf message, text;
+    struct json json;
+    va_list arguments;
+    buf_init(&message, 1024);
+    buf_init(&text, 8192);
+    va_start(arguments, format);
+    buf_addv(&message, format, arguments);
+    va_end(arguments);
+    json_init(&json, &text);
+    json_object(&json);
+    json_put_int(&json, "wall_ms", (int64_t)clock_wall_ms());
+    json_put_text(&json, "kind", kind);
+    json_put_text(&json, "subject", subject);
+    json_put_text(&json, "message", buf_text(&message));
+    json_object_end(&json);
+    char key[64];
+    snprintf(key, sizeof key, "%s-%lld", search->id, (long long)++search->event_number);
+    store_batch_put(batch, STORE_EVENTS, key, buf_text(&text), text.length);
+    log_event(level, kind, subject, "%s", buf_text(&message));
+    buf_free(&message);
+    buf_free(&text);
+}
+
+static double elapsed_ms(const struct search *search)
+{
+    return (double)(clock_now_ns() - search->started_ns) / 1e6;
+}
+
+void search_put_run(struct search *search, struct store_batch *batch)
+{
+    struct buf text;
+    struct run_record *record = &search->record;
+    record->elapsed_ms = elapsed_ms(search);
+    record->lane_busy = search->lane ? lane_busy_ratio(search->lane) : 0;
+    record->best = search->best ? search->best->record.id : "";
+    buf_init(&text, 1 << 20);
+    run_record_encode(record, &text);
+    store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
+    buf_free(&text);
+}
+
+/* ---- preparing ---- */
+
+static void put_ceilings(struct search *search, struct store_batch *batch)
+{
+    struct buf text;
+    struct json json;
+    const struct value *ceilings = value_get(search->open.answer, "ceilings");
+    if (!ceilings || ceilings->count == 0)
+        return;
+    char *key = search_ceilings_key(&search->options);
+    buf_init(&text, 4096);
+    json_init(&json, &text);
+    json_value(&json, ceilings);
+    store_batch_put(batch, STORE_FACTS, key, buf_text(&text), text.length);
+    buf_free(&text);
+    mem_free(key);
+}
+
+static int open_lane(struct search *search)
+{
+    struct buf known;
+    struct err ignored;
+    const struct search_options *o = &search->options;
+    char *key = search_ceilings_key(o);
+    buf_init(&known, 1 << 16);
+    bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
+    const struct lane_spec spec = {.backend = o->backend,
+                                   .cores = o->cores,
+                                   .problem = search->problem->file,
+                                   .python = o->python,
+                                   .baseline = o->baseline,
+                                   .roofline = !cached,
+                                   .ceilings = cached ? buf_text(&known) : NULL};
+    int failed = lane_open(search->task.loop, &spec, &search->lane, &search->err);
+    buf_free(&known);
+    mem_free(key);
+    if (failed)
+        return -1;
+    search->open = (struct lane_request){.op = LANE_OPEN, .id = search->id};
+    lane_submit(search->lane, &search->open, &search->task);
+    return 0;
+}
+
+static enum task_result step_preparing(struct search *search)
+{
+    if (!search->written_start) {
+        struct store_batch *batch = store_batch_new();
+        search_event(search, batch, LOG_INFO, "run.start", search->id, "%s on %s, provider %s",
+                     search->record.problem, search->options.backend, search->options.provider);
+        search_put_run(search, batch);
+        search->written_start = true;
+        store_write_take(search->writer, &search->write, &search->task, batch);
+        if (open_lane(search))
+            return TASK_WAIT;
+    }
+    if (search->write.active || search->open.active)
+        return TASK_WAIT;
+    if (search->write.err.code && search->err.code == ERR_NONE)
+        search->err = search->write.err;
+    if (search->open.err.code && search->err.code == ERR_NONE)
+        search->err = search->open.err;
+    if (!search_stopping(search) && search_opened(search, &search->err) == 0) {
+        struct store_batch *batch = store_batch_new();
+        put_ceilings(search, batch);
+        store_write_take(search->writer, &search->write, &search->task, batch);
+        task_move(&search->task, SEARCHING);
+        return TASK_AGAIN;
+    }
+    task_move(&search->task, CLOSING);
+    return TASK_AGAIN;
+}
+
+/* ---- searching ---- */
+
+static void new_best(struct search *search, struct attempt *attempt)
+{
+    const struct candidate_record *best = search->best ? &search->best->record : NULL;
+    const struct candidate_record *record = &attempt->record;
+    if (best && record->speedup_low <= best->speedup_low)
+        return;
+    search->best = attempt;
+    search->record.baseline = attempt->request.evaluation.baseline;
+    search->record.time_ns = record->time_ns;
+    search->record.speedup = record->speedup;
+    search->record.speedup_low = record->speedup_low;
+    search->record.speedup_high = record->speedup_high;
+    log_event(LOG_INFO, "run.best", record->id, "%.3f us, %.3fx %s (95 %%: %.3f to %.3f)",
+              record->time_ns / 1e3, record->speedup, search->record.baseline, record->speedup_low,
+              record->speedup_high);
+}
+
+/* What has ended teaches the proposer; kernels stay, the others' memory goes. */
+static void reap(struct search *search)
+{
+    struct link *link;
+    while ((link = list_pop(&search->finished))) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        struct run_record *run = &search->record;
+        bool kernel = attempt_is_kernel(attempt);
+        if (!attempt->answered) {
+            proposer_withdraw(search->proposer, (size_t)attempt->arm->number, &attempt->tune);
+            attempt_free(attempt);
+            continue;
+        }
+        proposer_tell(search->proposer, (size_t)attempt->arm->number, &attempt->tune,
+                      kernel ? attempt->record.time_ns : 0);
+        run->evaluated++;
+        if (kernel)
+            run->kept++;
+        else if (strcmp(attempt->record.verdict, "rejected") == 0)
+            run->rejected++;
+        else
+            run->failed++;
+        if (!kernel) {
+            attempt_free(attempt);
+            continue;
+        }
+        list_append(&search->kept, &attempt->link);
+        new_best(search, attempt);
+    }
+}
+
+/* An idea of the built-in proposer leaves nothing to implement in several ways, so a round of it
+ * has `branching x implementations` ideas. */
+static int64_t round_size(const struct search *search)
+{
+    return search->options.branching * search->options.implementations;
+}
+
+static int64_t attempts_most(const struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int64_t most = round_size(search) * o->rounds;
+    if (o->budget_evaluations > 0 && o->budget_evaluations < most)
+        most = o->budget_evaluations;
+    return o->dry_run ? 1 : most;
+}
+
+static bool wants_more(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    if (search_stopping(search) || search->budget_reached || search->exhausted)
+        return false;
+    if (search->deadline.fired) {
+        search->budget_reached = true;
+        return false;
+    }
+    if (search->proposed < attempts_most(search))
+        return true;
+    search->budget_reached = o->budget_evaluations > 0 && !o->dry_run &&
+                             search->proposed >= o->budget_evaluations &&
+                             search->proposed < round_size(search) * o->rounds;
+    return false;
+}
+
+static void note_round(struct search *search)
+{
+    int64_t round = search->proposed / round_size(search) + 1;
+    if (round == search->record.round)
+        return;
+    search->record.round = round;
+    log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)round,
+              (long long)search->options.rounds);
+}
+
+static void propose(struct search *search)
+{
+    while (search->in_flight < LANE_DEPTH && wants_more(search)) {
+        struct proposal proposal;
+        if (!proposer_next(search->proposer, &proposal)) {
+            search->exhausted = search->in_flight == 0;
+            break;
+        }
+        note_round(search);
+        attempt_start(search, &proposal);
+    }
+}
+
+/* A soft stop lets what is being measured end; the rest is left in the store as it is. */
+static void stop_attempts(struct search *search)
+{
+    bool at_once = search->stops > 1 || search->err.code != ERR_NONE || search->patience.fired;
+    list_each_safe (link, &search->running) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;
+        if (!attempt->abandoned && (at_once || !measured))
+            attempt_abandon(attempt);
+    }
+    if (!at_once && !search->patience.armed)
+        timer_start(search->task.loop, &search->patience, &search->task, SOFT_STOP_MS);
+}
+
+static enum task_result step_searching(struct search *search)
+{
+    reap(search);
+    if (search_stopping(search))
+        stop_attempts(search);
+    else
+        propose(search);
+    if (search->in_flight > 0)
+        return TASK_WAIT;
+    timer_stop(&search->patience);
+    timer_stop(&search->deadline);
+    bool final = search->options.final && !search->options.dry_run && !search_stopping(search);
+    task_move(&search->task, final ? VERIFYING : CLOSING);
+    return TASK_AGAIN;
+}
+
+/* ---- verifying and closing ---- */
+
+static enum task_result step_verifying(struct search *search)
+{
+    if (search_stopping(search) && search->final.active)
+        lane_cancel(search->lane, &search->final);
+    if (!search_final_step(search))
+        return TASK_WAIT;
+    task_move(&search->task, CLOSING);
+    return TASK_AGAIN;
+}
+
+static const char *stop_reason(const struct search *search)
+{
+    return search->err.code         ? search->err.message
+           : search->stops          ? "interrupted"
+           : search->budget_reached ? "budget"
+                                    : "";
+}
+
+static enum task_result step_closing(struct search *search)
+{
+    if (search->write.active)
+        return TASK_WAIT;
+    if (!search->written_end) {
+        struct store_batch *batch = store_batch_new();
+        struct run_record *run = &search->record;
+        search->written_end = true;
+        run->state = search->err.code ? "failed" : search->stops ? "stopped" : "done";
+        run->stopped = stop_reason(search);
+        run->ended_ms = clock_wall_ms();
+        search_event(search, batch, LOG_INFO, "run.end", search->id, "%s%s%s", run->state,
+                     *run->stopped ? ": " : "", run->stopped);
+        search_put_run(search, batch);
+        store_write_take(search->writer, &search->write, &search->task, batch);
+        if (search->lane)
+            lane_close(search->lane);
+        return TASK_WAIT;
+    }
+    if (search->write.err.code) {
+        store_batch_free(search->write.batch);
+        search->write.batch = NULL;
+        if (search->err.code == ERR_NONE)
+            search->err = search->write.err;
+    }
+    task_move(&search->task, DONE);
+    return TASK_DONE;
+}
+
+static enum task_result search_step(struct task *task)
+{
+    struct search *search = container_of(task, struct search, task);
+    search->phase = states[task->state];
+    switch (task->state) {
+    case PREPARING:
+        return step_preparing(search);
+    case SEARCHING:
+        return step_searching(search);
+    case VERIFYING:
+        return step_verifying(search);
+    default:
+        return step_closing(search);
+    }
+}
+
+static const struct task_type search_type = {"search", states, moves, STATES, search_step, NULL};
+
+/* ---- from outside ---- */
+
+static const char *options_text(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 16);
+    json_init(&json, &text);
+    json_object(&json);
+    json_put_int(&json, "branching", o->branching);
+    json_put_real(&json, "select", o->select);
+    json_put_int(&json, "rounds", o->rounds);
+    json_put_int(&json, "implementations", o->implementations);
+    json_put_int(&json, "beam", o->beam);
+    json_put_int(&json, "repairs", o->repairs);
+    json_put_int(&json, "seed", o->seed);
+    json_put_int(&json, "budget_time_ms", o->budget_ms);
+    json_put_int(&json, "budget_evaluations", o->budget_evaluations);
+    json_put_text(&json, "baseline", o->baseline);
+    json_put_text(&json, "cores", o->cores);
+    json_object_end(&json);
+    const char *copy = arena_strdup(search->arena, buf_text(&text));
+    buf_free(&text);
+    return copy;
+}
+
+static int begin(struct search *search, struct err *err)
+{
+    uint64_t number;
+    if (search_load(search, err) || store_next_run(search->store, &number, err))
+        return -1;
+    snprintf(search->id, sizeof search->id, "r%llu", (unsigned long long)number);
+    if (search->options.seed == 0)
+        search->options.seed = (int64_t)(random_seed() >> 2);
+    random_init(&search->random, (uint64_t)search->options.seed);
+    search->proposer = proposer_new((uint64_t)search->options.seed);
+    search->record = (struct run_record){.id = search->id,
+                                         .problem = search->problem->name,
+                                         .problem_file = search->problem->file,
+                                         .backend = search->options.backend,
+                                         .provider = search->options.provider,
+                                         .model = search->options.model,
+                                         .state = "running",
+                                         .stopped = "",
+                                         .options = options_text(search),
+                                         .baseline = "",
+                                         .best = "",
+                                         .number = (int64_t)number,
+                                         .started_ms = clock_wall_ms()};
+    return 0;
+}
+
+int search_start(struct loop *loop, struct task *parent, struct store *store,
+                 const struct search_options *options, struct search **out, struct err *err)
+{
+    struct search *search = MEM_NEW(struct search);
+    search->options = *options;
+    search->store = store;
+    search->arena = arena_new();
+    search->started_ns = clock_now_ns();
+    search->phase = states[PREPARING];
+    list_init(&search->running);
+    list_init(&search->finished);
+    list_init(&search->kept);
+    slots_init(&search->lane_slots, "lane", LANE_DEPTH);
+    if (begin(search, err)) {
+        search_free(search);
+        return -1;
+    }
+    search->writer = store_writer_new(loop, store);
+    task_start(loop, &search->task, &search_type, parent, search->id);
+    if (options->budget_ms > 0) {
+        int64_t reserve =
+            options->budget_ms / 6 > RESERVE_LEAST_MS ? options->budget_ms / 6 : RESERVE_LEAST_MS;
+        if (reserve > options->budget_ms / 3)
+            reserve = options->budget_ms / 3;
+        if (reserve > 120000)
+            reserve = 120000;
+        timer_start(loop, &search->deadline, &search->task,
+                    (uint64_t)(options->budget_ms - reserve));
+    }
+    *out = search;
+    return 0;
+}
+
+/* By the budget where there is one, else by the rate so far. */
+static double left_ms(const struct search *search, double elapsed)
+{
+    int64_t most = attempts_most(search);
+    double by_rate =
+        search->record.evaluated > 0 && search->task.state == SEARCHING
+            ? elapsed / (double)search->record.evaluated * (double)(most - search->record.evaluated)
+            : -1;
+    double by_budget =
+        search->options.budget_ms > 0 ? (double)search->options.budget_ms - elapsed : -1;
+    if (by_budget < 0 || (by_rate >= 0 && by_rate < by_budget))
+        return by_rate;
+    return by_budget > 0 ? by_budget : 0;
+}
+
+void search_progress(const struct search *search, struct search_progress *progress)
+{
+    const struct run_record *run = &search->record;
+    double elapsed = run->ended_ms ? run->elapsed_ms : elapsed_ms(search);
+    *progress = (struct search_progress){.run = search->id,
+                                         .phase = search->phase,
+                                         .round = run->round,
+                                         .rounds = search->options.rounds,
+                                         .proposed = search->proposed,
+                                         .in_flight = (int64_t)search->in_flight,
+                                         .evaluated = run->evaluated,
+                                         .kept = run->kept,
+                                         .rejected = run->rejected,
+                                         .failed = run->failed,
+                                         .best = search->best ? search->best->record.id : "",
+                                         .best_speedup_low = run->speedup_low,
+                                         .best_speedup = run->speedup,
+                                         .best_time_ns = run->time_ns,
+                                         .baseline = run->baseline,
+                                         .verified = run->verified,
+                                         .win = run->win,
+                                         .elapsed_ms = elapsed,
+                                         .left_ms = left_ms(search, elapsed),
+                                         .lane_busy = run->ended_ms  ? run->lane_busy
+                                                      : search->lane ? lane_busy_ratio(search->lane)
+                                                                     : 0};
+    const char *reason = stop_reason(search);
+    progress->stopped = *reason ? reason : NULL;
+}
+
+const struct evaluation *search_champion(const struct search *search)
+{
+    return search->has_champion ? &search->champion : NULL;
+}
+
+bool search_done(const struct search *search)
+{
+    return search->task.finished;
+}
+
+const struct err *search_error(const struct search *search)
+{
+    return &search->err;
+}
+
+void search_stop(struct search *search)
+{
+    search->stops++;
+    if (!search->task.finished)
+        task_wake(&search->task);
+}
+
+static void free_attempts(struct list *list)
+{
+    list_each_safe (link, list)
+        attempt_free(container_of(link, struct attempt, link));
+}
+
+void search_free(struct search *search)
+{
+    if (!search)
+        return;
+    free_attempts(&search->finished);
+    free_attempts(&search->kept);
+    if (search->lane)
+        lane_free(search->lane);
+    if (search->writer)
+        store_writer_free(search->writer);
+    proposer_free(search->proposer);
+    for (size_t i = 0; i < search->arm_count; i++)
+        candidate_free(search->arms[i].candidate);
+    arena_free(search->open.arena);
+    arena_free(search->final.arena);
+    problem_free(search->problem);
+    arena_free(search->arena);
+    mem_free(search);
+}

@@ -1,0 +1,282 @@
+/* agents/search_candidate: one candidate on its way. Every move is committed before the next step
+ * starts, so a run that dies has at most one step of each candidate to do again.
+ *
+ *   proposed -> compiling -> checking -> timing -> profiling -> kept | rejected | failed
+ *
+ * The worker walks from compiling to profiling by itself; its stages are committed as they are
+ * heard.
+ */
+#include "agents/search_private.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PROPOSED, COMPILING, CHECKING, TIMING, PROFILING, KEPT, REJECTED, FAILED, STATES };
+
+static const char *const states[STATES] = {"proposed",  "compiling", "checking", "timing",
+                                           "profiling", "kept",      "rejected", "failed"};
+#define ENDS (1u << KEPT | 1u << REJECTED | 1u << FAILED)
+static const uint32_t moves[STATES] = {
+    [PROPOSED] = 1u << COMPILING | 1u << FAILED,
+    [COMPILING] = 1u << CHECKING | 1u << TIMING | 1u << PROFILING | ENDS,
+    [CHECKING] = 1u << TIMING | 1u << PROFILING | 1u << COMPILING | ENDS,
+    [TIMING] = 1u << PROFILING | 1u << COMPILING | ENDS,
+    [PROFILING] = 1u << COMPILING | ENDS,
+};
+
+bool attempt_is_kernel(const struct attempt *attempt)
+{
+    return attempt->task.state == KEPT;
+}
+
+static void attempt_put(struct attempt *attempt, struct store_batch *batch, int state)
+{
+    struct buf text;
+    attempt->record.state = states[state];
+    buf_init(&text, 1 << 20);
+    candidate_record_encode(&attempt->record, &text);
+    store_batch_put(batch, STORE_CANDIDATES, attempt->record.id, buf_text(&text), text.length);
+    buf_free(&text);
+}
+
+/* Writes the candidate in its next state; the task moves there once that is on disk. */
+static void attempt_commit(struct attempt *attempt, struct store_batch *batch, int state)
+{
+    attempt_put(attempt, batch, state);
+    attempt->committing = true;
+    attempt->next_state = state;
+    store_write_take(attempt->search->writer, &attempt->write, &attempt->task, batch);
+}
+
+static void put_idea_and_source(struct attempt *attempt, struct store_batch *batch)
+{
+    struct buf text;
+    struct arm *arm = attempt->arm;
+    buf_init(&text, 1 << 20);
+    idea_record_encode(&attempt->idea, &text);
+    store_batch_put(batch, STORE_IDEAS, attempt->idea.id, buf_text(&text), text.length);
+    buf_free(&text);
+    if (!arm->stored)
+        store_batch_put(batch, STORE_SOURCES, arm->source_hash, arm->text, arm->length);
+    arm->stored = true;
+    search_event(attempt->search, batch, LOG_INFO, "idea.new", attempt->idea.id, "%s",
+                 attempt->idea.title);
+}
+
+static enum task_result attempt_end(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    slots_release(&attempt->slot);
+    list_remove(&attempt->link);
+    list_append(&search->finished, &attempt->link);
+    search->in_flight--;
+    return TASK_DONE;
+}
+
+static enum task_result step_proposed(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    if (!attempt->stored) {
+        struct store_batch *batch = store_batch_new();
+        put_idea_and_source(attempt, batch);
+        attempt->stored = true;
+        attempt_commit(attempt, batch, PROPOSED);
+        return TASK_WAIT;
+    }
+    if (!attempt->slot.granted && attempt->slot.owner == NULL &&
+        !slots_acquire(&search->lane_slots, &attempt->slot, &attempt->task, 1))
+        return TASK_WAIT;
+    if (!attempt->slot.granted)
+        return TASK_WAIT;
+    struct store_batch *batch = store_batch_new();
+    search_event(search, batch, LOG_DEBUG, "candidate.move", attempt->record.id, "compiling");
+    attempt_commit(attempt, batch, COMPILING);
+    return TASK_WAIT;
+}
+
+static void attempt_submit(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    const struct attempt *best = search->best;
+    attempt->request = (struct lane_request){.op = LANE_EVALUATE,
+                                             .id = attempt->record.id,
+                                             .name = attempt->arm->name,
+                                             .source = attempt->arm->text,
+                                             .source_length = attempt->arm->length,
+                                             .tune = attempt->record.tune,
+                                             .effort = EFFORT_SEARCH,
+                                             .profile = true,
+                                             .best_ns = best ? best->record.time_ns : 0};
+    attempt->submitted = true;
+    lane_submit(search->lane, &attempt->request, &attempt->task);
+}
+
+/* What the evaluation says goes into the records, all in one batch with the last move. */
+static void attempt_finish(struct attempt *attempt, int state)
+{
+    struct search *search = attempt->search;
+    struct store_batch *batch = store_batch_new();
+    const struct evaluation *evaluation = &attempt->request.evaluation;
+    struct candidate_record *record = &attempt->record;
+    if (attempt->request.err.code == ERR_NONE && attempt->request.arena) {
+        struct buf text;
+        struct json json;
+        record->verdict = verdict_name(evaluation->verdict);
+        record->reason = evaluation->reason;
+        record->time_ns = evaluation->time_ns.samples ? evaluation->time_ns.median : 0;
+        record->speedup = evaluation->speedup.samples ? evaluation->speedup.median : 0;
+        record->speedup_low = evaluation->speedup.samples ? evaluation->speedup.low : 0;
+        record->speedup_high = evaluation->speedup.samples ? evaluation->speedup.high : 0;
+        record->dropped = evaluation->dropped;
+        buf_init(&text, 64 << 20);
+        json_init(&json, &text);
+        evaluation_to_json(evaluation, &json);
+        store_batch_put(batch, STORE_EVALUATIONS, record->id, buf_text(&text), text.length);
+        buf_free(&text);
+    } else {
+        record->verdict = verdict_name(VERDICT_FAILED);
+        record->reason = arena_strdup(attempt->arena, attempt->request.err.message);
+    }
+    search_event(search, batch, state == KEPT ? LOG_INFO : LOG_DEBUG, "candidate.move", record->id,
+                 "%s%s%s", states[state], *record->reason ? ": " : "", record->reason);
+    attempt->answered = true;
+    attempt_commit(attempt, batch, state);
+}
+
+/* A worker that died, or a fault of ours, costs this step only. */
+static bool attempt_retries(struct attempt *attempt)
+{
+    const struct lane_request *request = &attempt->request;
+    bool died = request->err.code == ERR_CHILD;
+    bool ours = request->err.code == ERR_NONE && request->evaluation.ours;
+    if (!(died || ours) || attempt->abandoned || ++attempt->deaths > WORKER_DEATHS_MAX)
+        return false;
+    log_event(LOG_WARN, "candidate.retry", attempt->record.id, "%s",
+              died ? request->err.message : request->evaluation.reason);
+    arena_free(attempt->request.arena);
+    attempt->request.arena = NULL;
+    attempt->submitted = false;
+    return true;
+}
+
+static enum task_result step_evaluating(struct attempt *attempt)
+{
+    static const int of_stage[STAGES] = {
+        [STAGE_PARSE] = COMPILING, [STAGE_COMPILE] = COMPILING, [STAGE_CHECK] = CHECKING,
+        [STAGE_TIME] = TIMING,     [STAGE_SANITIZE] = CHECKING, [STAGE_PROFILE] = PROFILING};
+    if (!attempt->submitted) {
+        if (attempt->task.state != COMPILING)
+            task_move(&attempt->task, COMPILING);
+        attempt_submit(attempt);
+        return TASK_WAIT;
+    }
+    if (!attempt->request.done) {
+        int state = of_stage[attempt->request.stage];
+        if (state > attempt->task.state) {
+            struct store_batch *batch = store_batch_new();
+            attempt_commit(attempt, batch, state);
+        }
+        return TASK_WAIT;
+    }
+    if (attempt_retries(attempt))
+        return TASK_AGAIN;
+    const struct evaluation *evaluation = &attempt->request.evaluation;
+    int state = attempt->request.err.code                 ? FAILED
+                : evaluation->verdict == VERDICT_KERNEL   ? KEPT
+                : evaluation->verdict == VERDICT_REJECTED ? REJECTED
+                                                          : FAILED;
+    attempt_finish(attempt, state);
+    return TASK_WAIT;
+}
+
+static enum task_result attempt_step(struct task *task)
+{
+    struct attempt *attempt = container_of(task, struct attempt, task);
+    if (attempt->committing) {
+        if (attempt->write.active)
+            return TASK_WAIT;
+        attempt->committing = false;
+        if (attempt->write.err.code) {
+            store_batch_free(attempt->write.batch);
+            search_fail(attempt->search, &attempt->write.err);
+            return attempt_end(attempt);
+        }
+        if (attempt->next_state != task->state)
+            task_move(task, attempt->next_state);
+    }
+    if (task->state >= KEPT)
+        return attempt_end(attempt);
+    if (attempt->abandoned && (!attempt->submitted || attempt->request.done)) {
+        /* Stays in the store in the state it had: a resumed run would take it from there. */
+        return attempt_end(attempt);
+    }
+    return task->state == PROPOSED ? step_proposed(attempt) : step_evaluating(attempt);
+}
+
+static const struct task_type attempt_type = {"candidate", states,       moves,
+                                              STATES,      attempt_step, NULL};
+
+static const char *tune_text(struct arena *arena, const struct names *tune)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 14);
+    json_init(&json, &text);
+    json_object(&json);
+    for (size_t i = 0; i < tune->count; i++)
+        json_put_int(&json, tune->name[i], tune->number[i]);
+    json_object_end(&json);
+    const char *copy = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+    return copy;
+}
+
+struct attempt *attempt_start(struct search *search, const struct proposal *proposal)
+{
+    struct attempt *attempt = MEM_NEW(struct attempt);
+    char identity[33];
+    attempt->search = search;
+    attempt->arena = arena_new();
+    attempt->arm = search->by_number[proposal->start];
+    attempt->tune = proposal->tune;
+    hash_format(candidate_identity(attempt->arm->candidate, &attempt->tune), identity);
+    attempt->record = (struct candidate_record){
+        .id = arena_printf(attempt->arena, "%s-c%lld", search->id, (long long)++search->proposed),
+        .run = search->id,
+        .idea =
+            arena_printf(attempt->arena, "%s-i%lld", search->id, (long long)++search->idea_number),
+        .parent = attempt->arm->origin,
+        .name = attempt->arm->name,
+        .source = attempt->arm->source_hash,
+        .tune = tune_text(attempt->arena, &attempt->tune),
+        .identity = arena_strdup(attempt->arena, identity),
+        .duplicate_of = "",
+        .verdict = "",
+        .reason = "",
+        .number = search->proposed,
+        .round = search->record.round};
+    search_idea_words(search, proposal, attempt);
+    search->in_flight++;
+    list_append(&search->running, &attempt->link);
+    task_start(search->task.loop, &attempt->task, &attempt_type, &search->task, attempt->record.id);
+    return attempt;
+}
+
+void attempt_abandon(struct attempt *attempt)
+{
+    attempt->abandoned = true;
+    if (attempt->submitted && !attempt->request.done)
+        lane_cancel(attempt->search->lane, &attempt->request);
+    task_wake(&attempt->task);
+}
+
+void attempt_free(struct attempt *attempt)
+{
+    list_remove(&attempt->link);
+    arena_free(attempt->request.arena);
+    arena_free(attempt->arena);
+    mem_free(attempt);
+}
