@@ -88,11 +88,33 @@ static void take_the_rest(const char *path)
     close(fd);
 }
 
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = (ssize_t)strlen(text);
+    bool written = write(fd, text, (size_t)length) == length;
+    close(fd);
+    return written;
+}
+
+/* A mount namespace of our own; an ordinary user needs to be root of a user namespace for it. */
+static bool leave_mounts(void)
+{
+    if (unshare(CLONE_NEWNS) == 0)
+        return true;
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/uid_map", users) &&
+           write_text("/proc/self/gid_map", groups);
+}
+
 static bool mount_small(const char *folder)
 {
-    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-        return false;
-    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return leave_mounts() && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("small", folder, "tmpfs", 0, "size=3m") == 0;
 }
 
