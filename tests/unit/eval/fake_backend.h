@@ -1,6 +1,6 @@
-/* A backend for tests: a subject is a forked child that calls a C function of the test itself on the
- * shared tensors. A candidate's source, front matter aside, is the name of that function. The test
- * program also plays the parts of `twagent sandbox` and of a compiler. */
+/* A backend for tests: a subject is a forked child that calls a C function of the test itself on
+ * the shared tensors. A candidate's source, front matter aside, is the name of that function. The
+ * test program also plays the parts of `twagent sandbox` and of a compiler. */
 #ifndef TESTS_FAKE_BACKEND_H
 #define TESTS_FAKE_BACKEND_H
 
@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/backend.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -152,8 +153,8 @@ static int fake_open(const struct lane_facts *lane, const struct region *region,
     if (entry->name == NULL)
         return err_set(err, ERR_CHILD, "no kernel %s", artifact);
     struct fake_subject *fake = MEM_NEW(struct fake_subject);
-    fake->call = mmap(NULL, sizeof *fake->call, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                      -1, 0);
+    fake->call =
+        mmap(NULL, sizeof *fake->call, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (fake->call == MAP_FAILED || pipe(go) != 0 || pipe(done) != 0)
         return err_set_errno(err, ERR_IO, errno, "fake subject");
     pid_t pid = fork();
@@ -205,11 +206,9 @@ static int fake_build(struct arena *arena, const struct lane_facts *lane,
     argv[1] = "compile";
     argv[2] = name;
     mem_free(self);
-    *build = (struct build){.artifact = name,
-                            .spec = {.argv = argv,
-                                     .env = env,
-                                     .timeout_ms = 20000,
-                                     .output_max = 4096}};
+    *build =
+        (struct build){.artifact = name,
+                       .spec = {.argv = argv, .env = env, .timeout_ms = 20000, .output_max = 4096}};
     return 0;
 }
 
@@ -273,15 +272,10 @@ static inline bool fake_dispatch(int argc, char **argv, int *code)
     return true;
 }
 
-/* A small matmul in a folder of its own, removed with it; the path is static. */
-static inline const char *fake_problem(const char *reference, const char *extra)
+/* A small matmul in a folder of its own. */
+static inline void fake_problem(struct folder *folder, const char *reference, const char *extra)
 {
-    static char folder[] = "/tmp/twagent-test-XXXXXX", spec[4096];
-    char path[200];
-    struct err err = {0};
-    memcpy(strstr(folder, "twagent-test-"), "twagent-test-XXXXXX", 19);
-    if (mkdtemp(folder) == NULL)
-        return NULL;
+    char spec[4096];
     snprintf(spec, sizeof spec,
              "name: small\ndims: {M: 24, N: 20, K: 28}\n"
              "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
@@ -289,15 +283,10 @@ static inline const char *fake_problem(const char *reference, const char *extra)
              "reference: ref_impl.py\nbaselines: {product: product.c}\nflops: 2*M*N*K\n"
              "check: [{M: 1, N: 1, K: 1}, {M: 13, N: 7, K: 5}]\n%s",
              extra);
-    const struct {
-        const char *name, *text;
-    } files[] = {{"spec.yaml", spec}, {"ref_impl.py", reference}, {"product.c", "product"}};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i].name);
-        if (file_write(path, files[i].text, strlen(files[i].text), &err) != 0)
-            return NULL;
-    }
-    return folder;
+    folder_make(folder);
+    folder_put(folder, "spec.yaml", spec);
+    folder_put(folder, "ref_impl.py", reference);
+    folder_put(folder, "product.c", "product");
 }
 
 #endif
