@@ -1,0 +1,176 @@
+/* twagent list [runs | problems | candidates RUN] */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/history.h"
+#include "eval/problem.h"
+#include "report/report.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Prints `encode`d records as a JSON list. */
+static void print_list_item(const struct buf *text, size_t index)
+{
+    printf("%s%s", index ? ",\n " : "", buf_text(text));
+}
+
+static int list_runs(const struct settings *settings, struct store *store, struct arena *arena,
+                     struct err *err)
+{
+    struct run_record *runs;
+    size_t count;
+    char time[32], started[32];
+    if (history_runs(store, arena, &runs, &count, err))
+        return -1;
+    if (settings->json)
+        printf("[");
+    else
+        printf("%-6s %-16s %-16s %-8s %10s %9s  %-9s %s\n", "run", "started (UTC)", "problem",
+               "state", "best", "speed-up", "evaluated", "kernel");
+    for (size_t i = 0; i < count; i++) {
+        const struct run_record *run = &runs[i];
+        if (settings->json) {
+            struct buf text;
+            buf_init(&text, 1 << 20);
+            run_record_encode(run, &text);
+            print_list_item(&text, i);
+            buf_free(&text);
+            continue;
+        }
+        clock_format_wall(run->started_ms, started);
+        started[10] = ' ';
+        printf("%-6s %-16.16s %-16s %-8s %10s %8.3fx  %-9lld %s%s\n", run->id, started,
+               run->problem, run->state, report_time(run->time_ns, time), run->speedup,
+               (long long)run->evaluated, run->best,
+               run->win        ? " win"
+               : run->verified ? " no win"
+                               : "");
+    }
+    if (settings->json)
+        printf("]\n");
+    return 0;
+}
+
+static int list_candidates(const struct settings *settings, struct store *store,
+                           struct arena *arena, const char *run, struct err *err)
+{
+    struct candidate_record *items;
+    struct run_record record;
+    size_t count;
+    char time[32];
+    if (history_run(store, arena, run, &record, err) ||
+        history_candidates(store, arena, run, &items, &count, err))
+        return -1;
+    if (settings->json)
+        printf("[");
+    for (size_t i = 0; i < count; i++) {
+        const struct candidate_record *c = &items[i];
+        if (settings->json) {
+            struct buf text;
+            buf_init(&text, 1 << 20);
+            candidate_record_encode(c, &text);
+            print_list_item(&text, i);
+            buf_free(&text);
+            continue;
+        }
+        printf("%-9s %-9s %10s %8.3fx  %s %s%s%s\n", c->id, c->state, report_time(c->time_ns, time),
+               c->speedup, c->name, c->tune, *c->reason ? "  " : "", c->reason);
+    }
+    if (settings->json)
+        printf("]\n");
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void print_problem(const struct settings *settings, const char *name, size_t index)
+{
+    struct problem *problem;
+    struct err err;
+    if (problem_load(name, &problem, &err)) {
+        printf("%s%-16s %s\n", settings->json && index ? ",\n " : "", name, err.message);
+        return;
+    }
+    if (settings->json) {
+        struct buf text;
+        struct json json;
+        buf_init(&text, 1 << 16);
+        json_init(&json, &text);
+        json_object(&json);
+        json_put_text(&json, "name", name);
+        json_put_text(&json, "description", problem->description);
+        json_put_text(&json, "file", problem->file);
+        json_object_end(&json);
+        print_list_item(&text, index);
+        buf_free(&text);
+    } else {
+        printf("%-16s %s\n", name, problem->description ? problem->description : "");
+    }
+    problem_free(problem);
+}
+
+static int list_problems(const struct settings *settings, struct err *err)
+{
+    char *names[512];
+    size_t count = 0;
+    char *folder = file_data_path("problems");
+    DIR *dir = folder ? opendir(folder) : NULL;
+    if (!dir) {
+        mem_free(folder);
+        return err_set(err, ERR_ENVIRONMENT, "the shipped problems are not installed");
+    }
+    for (struct dirent *entry; count < 512 && (entry = readdir(dir));) {
+        char *path = file_join(folder, entry->d_name);
+        char *spec = file_join(path, "spec.yaml");
+        if (entry->d_name[0] != '.' && file_exists(spec))
+            names[count++] = mem_strdup(entry->d_name);
+        mem_free(spec);
+        mem_free(path);
+    }
+    closedir(dir);
+    qsort(names, count, sizeof *names, by_name);
+    if (settings->json)
+        printf("[");
+    for (size_t i = 0; i < count; i++) {
+        print_problem(settings, names[i], i);
+        mem_free(names[i]);
+    }
+    if (settings->json)
+        printf("]\n");
+    mem_free(folder);
+    return 0;
+}
+
+int command_list(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    const char *what = count ? arguments[0] : "runs";
+    struct store *store = NULL;
+    struct err err = {0};
+    bool candidates = strcmp(what, "candidates") == 0 && count == 2;
+    if (strcmp(what, "problems") == 0)
+        return list_problems(settings, &err) ? command_fail(&err) : 0;
+    if (!candidates && strcmp(what, "runs") != 0) {
+        fprintf(stderr, "twagent: list: expected runs, problems or candidates RUN, not \"%s\"\n",
+                what);
+        return EXIT_USAGE;
+    }
+    struct arena *arena = arena_new();
+    int failed = history_open(settings, &store, &err);
+    if (failed && err.code == ERR_NOT_FOUND && !candidates) {
+        printf(settings->json ? "[]\n" : "no runs yet; begin with: twagent run matmul\n");
+        failed = 0;
+    } else if (!failed) {
+        failed = candidates ? list_candidates(settings, store, arena, arguments[1], &err)
+                            : list_runs(settings, store, arena, &err);
+    }
+    store_close(store);
+    arena_free(arena);
+    return failed ? command_fail(&err) : 0;
+}

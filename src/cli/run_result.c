@@ -1,0 +1,216 @@
+#include "cli/run_result.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/history.h"
+#include "eval/problem.h"
+#include "report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "packed.c MR=8 NR=2" */
+static const char *source_words(struct arena *arena, const struct candidate_record *record)
+{
+    struct value *tune;
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_add_text(&text, record->name);
+    if (value_parse_json(arena, "tune", record->tune, strlen(record->tune), &tune, NULL) == 0)
+        for (size_t i = 0; i < tune->count; i++)
+            buf_addf(&text, " %s=%lld", tune->keys[i], (long long)tune->items[i]->integer);
+    const char *words = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+    return words;
+}
+
+static void fill_candidates(struct store *store, struct arena *arena, const struct run_record *run,
+                            struct report *report)
+{
+    struct candidate_record *records;
+    struct err ignored;
+    size_t count;
+    if (history_candidates(store, arena, run->id, &records, &count, &ignored))
+        return;
+    struct report_candidate *rows = arena_array(arena, count + 1, sizeof *rows);
+    for (size_t i = 0; i < count; i++) {
+        struct idea_record idea = {.title = "", .why = ""};
+        const struct candidate_record *c = &records[i];
+        if (!*c->verdict)
+            continue; /* never evaluated */
+        if (history_idea(store, arena, c->idea, &idea, &ignored))
+            idea.why = "";
+        rows[report->count++] =
+            (struct report_candidate){.id = c->id,
+                                      .parent = c->parent,
+                                      .idea = idea.why ? idea.why : "",
+                                      .source = source_words(arena, c),
+                                      .verdict = c->verdict,
+                                      .reason = c->reason,
+                                      .time_ns = strcmp(c->verdict, "kernel") == 0 ? c->time_ns : 0,
+                                      .speedup = strcmp(c->verdict, "kernel") == 0 ? c->speedup : 0,
+                                      .low = c->speedup_low,
+                                      .high = c->speedup_high,
+                                      .champion = strcmp(c->id, run->best) == 0};
+        if (rows[report->count - 1].champion) {
+            report->source = history_source(store, arena, c);
+            const char *dot = strrchr(c->name, '.');
+            report->language = dot && strcmp(dot, ".c") != 0 ? "c++" : "c";
+        }
+    }
+    report->candidates = rows;
+}
+
+static const char *outcome_words(struct arena *arena, const struct run_record *run)
+{
+    if (!*run->best)
+        return "no kernel was found";
+    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), %s", run->speedup, run->baseline,
+                        run->speedup_low, run->speedup_high,
+                        run->win        ? "verified: faster"
+                        : run->verified ? "verified: no difference shown, or slower"
+                                        : "not verified");
+}
+
+static const char *dims_words(struct arena *arena, const struct run_record *run, struct report *out)
+{
+    struct problem *problem;
+    struct err ignored;
+    struct buf text;
+    if (problem_load(run->problem_file, &problem, &ignored))
+        return "";
+    buf_init(&text, 1 << 16);
+    for (size_t i = 0; i < problem->shapes[0].count; i++)
+        buf_addf(&text, "%s%s %lld", i ? ", " : "", problem->shapes[0].name[i],
+                 (long long)problem->shapes[0].number[i]);
+    const char *words = arena_strdup(arena, buf_text(&text));
+    out->description = arena_strdup(arena, problem->description ? problem->description : "");
+    buf_free(&text);
+    problem_free(problem);
+    return words;
+}
+
+static void fill_report(struct store *store, struct arena *arena, const struct run_record *run,
+                        struct report *report)
+{
+    char started[32];
+    clock_format_wall(run->started_ms, started);
+    *report = (struct report){.run = run->id,
+                              .problem = run->problem,
+                              .description = "",
+                              .started = arena_strdup(arena, started),
+                              .outcome = outcome_words(arena, run),
+                              .command = run->options,
+                              .stopped = *run->stopped ? run->stopped : NULL,
+                              .elapsed_ms = run->elapsed_ms,
+                              .lane_busy = run->lane_busy,
+                              .best = *run->best ? run->best : NULL};
+    report->dims = dims_words(arena, run, report);
+    fill_candidates(store, arena, run, report);
+    if (*run->best)
+        report->evaluation = history_evaluation(store, arena, run->best);
+}
+
+/* ---- what is printed ---- */
+
+static void print_baselines(const struct report *report, FILE *out)
+{
+    const struct value *all = value_get(report->evaluation, "baselines");
+    char time[32];
+    for (size_t i = 0; all && i < all->count; i++) {
+        const struct value *speedup = value_get(all->items[i], "speedup");
+        fprintf(out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s\n",
+                i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
+                value_real(speedup, "low", 0), value_real(speedup, "high", 0),
+                report_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
+                value_bool(all->items[i], "win", false) ? "" : "  no win");
+    }
+}
+
+static void print_text(const struct run_record *run, const struct report *report,
+                       const char *folder, FILE *out)
+{
+    char time[32];
+    fprintf(out, "%s %s: %s\n", run->id, run->problem, report->outcome);
+    if (report->best)
+        for (size_t i = 0; i < report->count; i++)
+            if (report->candidates[i].champion)
+                fprintf(out, "  kernel     %s  %s  %s\n", run->best,
+                        report_time(run->time_ns, time), report->candidates[i].source);
+    print_baselines(report, out);
+    const struct value *checks = value_get(report->evaluation, "checks");
+    if (checks)
+        fprintf(out, "  checked    %lld of %lld checks passed%s\n",
+                (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
+                run->verified ? ", again in fresh processes with fresh seeds" : "");
+    fprintf(out,
+            "  search     %lld evaluated in %.0f s: %lld kernels, %lld rejected, %lld failed; lane "
+            "busy %.0f %%%s%s\n",
+            (long long)run->evaluated, run->elapsed_ms / 1e3, (long long)run->kept,
+            (long long)run->rejected, (long long)run->failed, 100 * run->lane_busy,
+            report->stopped ? "; stopped: " : "", report->stopped ? report->stopped : "");
+    fprintf(out, "  report     %s/report.html (and report.txt%s)\n", folder,
+            report->source ? ", kernel, evidence.json" : "");
+}
+
+static void print_json(const struct run_record *run, const struct report *report,
+                       const char *folder, FILE *out)
+{
+    struct buf text, record;
+    struct json json;
+    buf_init(&text, 64 << 20);
+    buf_init(&record, 1 << 20);
+    run_record_encode(run, &record);
+    json_init(&json, &text);
+    json_object(&json);
+    json_key(&json, "run");
+    json_raw(&json, buf_text(&record));
+    json_key(&json, "champion");
+    if (report->evaluation)
+        json_value(&json, report->evaluation);
+    else
+        json_null(&json);
+    json_put_text(&json, "report", folder);
+    json_object_end(&json);
+    fprintf(out, "%s\n", buf_text(&text));
+    buf_free(&record);
+    buf_free(&text);
+}
+
+static int exit_code(const struct run_record *run)
+{
+    if (run->win && run->verified)
+        return EXIT_WIN;
+    return *run->stopped ? EXIT_STOPPED : EXIT_NONE;
+}
+
+int run_result(const struct settings *settings, struct store *store, const struct search *search,
+               const char *folder, FILE *out)
+{
+    struct arena *arena = arena_new();
+    struct search_progress progress;
+    struct run_record run;
+    struct report report;
+    struct err err = {0};
+    int code;
+    search_progress(search, &progress);
+    const char *where = settings->report
+                            ? settings->report
+                            : arena_printf(arena, "%s/reports/%s", folder, progress.run);
+    if (history_run(store, arena, progress.run, &run, &err)) {
+        code = command_fail(&err);
+    } else {
+        fill_report(store, arena, &run, &report);
+        if (report_write(&report, where, &err))
+            fprintf(stderr, "twagent: the report could not be written: %s\n", err.message);
+        if (settings->json)
+            print_json(&run, &report, where, out);
+        else
+            print_text(&run, &report, where, out);
+        code = exit_code(&run);
+    }
+    arena_free(arena);
+    return code;
+}

@@ -1,0 +1,190 @@
+/* twagent show ID, twagent best PROBLEM: one record with what belongs to it. */
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/history.h"
+#include "cli/print.h"
+#include "report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int put_source(const struct settings *settings, const char *source, struct err *err)
+{
+    if (!source)
+        return err_set(err, ERR_NOT_FOUND, "its source is not in the store");
+    if (settings->output) {
+        if (file_write(settings->output, source, strlen(source), err))
+            return -1;
+        printf("wrote %s\n", settings->output);
+        return 0;
+    }
+    fputs(source, stdout);
+    return 0;
+}
+
+/* The source as a file that compiles alone: with the tune numbers that were measured. */
+static const char *whole_source(struct store *store, struct arena *arena,
+                                const struct candidate_record *c)
+{
+    struct buf text;
+    const char *dot = strrchr(c->name, '.');
+    const struct report report = {.problem = c->name,
+                                  .outcome =
+                                      arena_printf(arena, "%.3fx (95 %%: %.3f to %.3f)", c->speedup,
+                                                   c->speedup_low, c->speedup_high),
+                                  .best = c->id,
+                                  .language = dot && strcmp(dot, ".c") != 0 ? "c++" : "c",
+                                  .source = history_source(store, arena, c),
+                                  .evaluation = history_evaluation(store, arena, c->id)};
+    if (!report.source)
+        return NULL;
+    buf_init(&text, 4 << 20);
+    report_kernel(&report, &text);
+    const char *whole = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+    return whole;
+}
+
+static int print_record(const struct settings *settings, struct store *store, struct arena *arena,
+                        const struct candidate_record *c)
+{
+    const struct value *value = history_evaluation(store, arena, c->id);
+    struct evaluation evaluation;
+    struct idea_record idea = {.title = "", .why = "", .category = ""};
+    struct err ignored;
+    if (settings->json) {
+        struct buf text;
+        struct json json;
+        buf_init(&text, 64 << 20);
+        candidate_record_encode(c, &text);
+        printf("{\"candidate\": %s, \"evaluation\": ", buf_text(&text));
+        buf_reset(&text);
+        json_init(&json, &text);
+        if (value)
+            json_value(&json, value);
+        else
+            json_null(&json);
+        printf("%s}\n", buf_text(&text));
+        buf_free(&text);
+        return 0;
+    }
+    printf("%s  %s  %s %s\n", c->id, c->state, c->name, c->tune);
+    if (history_idea(store, arena, c->idea, &idea, &ignored) == 0)
+        printf("  idea       %s (%s: %s)\n", idea.title, idea.category, idea.why);
+    if (*c->parent)
+        printf("  parent     %s\n", c->parent);
+    if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0)
+        print_evaluation(&evaluation, stdout);
+    else if (*c->reason)
+        printf("  %s: %s\n", c->verdict, c->reason);
+    printf("  source     twagent show %s --source\n", c->id);
+    return 0;
+}
+
+static int show_candidate(const struct settings *settings, struct store *store, struct arena *arena,
+                          const char *id, struct err *err)
+{
+    struct candidate_record candidate;
+    if (history_candidate(store, arena, id, &candidate, err))
+        return -1;
+    if (settings->source || settings->output)
+        return put_source(settings, whole_source(store, arena, &candidate), err);
+    return print_record(settings, store, arena, &candidate);
+}
+
+static int show_idea(const struct settings *settings, struct store *store, struct arena *arena,
+                     const char *id, struct err *err)
+{
+    struct idea_record idea;
+    if (history_idea(store, arena, id, &idea, err))
+        return -1;
+    if (settings->json) {
+        struct buf text;
+        buf_init(&text, 1 << 20);
+        idea_record_encode(&idea, &text);
+        printf("%s\n", buf_text(&text));
+        buf_free(&text);
+        return 0;
+    }
+    printf("%s  %s\n  category   %s\n  why        %s\n  parent     %s\n", idea.id, idea.title,
+           idea.category, idea.why, *idea.parent ? idea.parent : "none: a start");
+    return 0;
+}
+
+static int show_run(const struct settings *settings, struct store *store, struct arena *arena,
+                    const char *id, struct err *err)
+{
+    struct run_record run;
+    char time[32];
+    if (history_run(store, arena, id, &run, err))
+        return -1;
+    if (settings->json) {
+        struct buf text;
+        buf_init(&text, 1 << 20);
+        run_record_encode(&run, &text);
+        printf("%s\n", buf_text(&text));
+        buf_free(&text);
+        return 0;
+    }
+    printf("%s  %s  %s%s%s\n", run.id, run.problem, run.state, *run.stopped ? ": " : "",
+           run.stopped);
+    printf("  provider   %s%s%s\n", run.provider, *run.model ? ", " : "", run.model);
+    printf("  evaluated  %lld in %.0f s: %lld kernels, %lld rejected, %lld failed\n",
+           (long long)run.evaluated, run.elapsed_ms / 1e3, (long long)run.kept,
+           (long long)run.rejected, (long long)run.failed);
+    printf("  options    %s\n", run.options);
+    if (*run.best)
+        printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f)%s\n", run.best,
+               report_time(run.time_ns, time), run.speedup, run.baseline, run.speedup_low,
+               run.speedup_high,
+               run.win        ? ", verified: faster"
+               : run.verified ? ", verified: no difference shown, or slower"
+                              : ", not verified");
+    printf("  candidates twagent list candidates %s\n", run.id);
+    return 0;
+}
+
+int command_show(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct arena *arena = arena_new();
+    struct store *store = NULL;
+    struct err err = {0};
+    const char *id = arguments[0];
+    (void)count;
+    int failed = history_open(settings, &store, &err);
+    if (!failed)
+        failed = strstr(id, "-c")   ? show_candidate(settings, store, arena, id, &err)
+                 : strstr(id, "-i") ? show_idea(settings, store, arena, id, &err)
+                                    : show_run(settings, store, arena, id, &err);
+    store_close(store);
+    arena_free(arena);
+    return failed ? command_fail(&err) : 0;
+}
+
+int command_best(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct arena *arena = arena_new();
+    struct store *store = NULL;
+    struct err err = {0};
+    struct run_record *runs = NULL;
+    size_t run_count = 0;
+    int code = 0;
+    (void)count;
+    if (history_open(settings, &store, &err) ||
+        history_runs(store, arena, &runs, &run_count, &err)) {
+        code = command_fail(&err);
+    } else {
+        const struct run_record *best = history_best(runs, run_count, arguments[0]);
+        if (!best) {
+            fprintf(stderr, "twagent: no kernel for \"%s\" yet; begin with: twagent run %s\n",
+                    arguments[0], arguments[0]);
+            code = EXIT_NONE;
+        } else if (show_candidate(settings, store, arena, best->best, &err)) {
+            code = command_fail(&err);
+        }
+    }
+    store_close(store);
+    arena_free(arena);
+    return code;
+}
