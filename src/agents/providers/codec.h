@@ -19,30 +19,30 @@ struct completion_request {
 };
 
 struct completion {
-    char *text;         /* in the arena; valid UTF-8 */
+    char *text;                               /* in the arena; valid UTF-8 */
     int64_t prompt_tokens, completion_tokens; /* -1: the provider did not say */
-    const char *finish; /* "stop", "length", "refused", ... */
-    const char *model;  /* as the provider names it, or "" */
+    const char *finish;                       /* "stop", "length", "refused", ... */
+    const char *model;                        /* as the provider names it, or "" */
 };
 
 enum fault {
     FAULT_NONE,
-    FAULT_RETRY,     /* 408, 409, 5xx, 529, resets, truncated streams */
-    FAULT_LIMITED,   /* 429: wait, all requests of that key */
-    FAULT_QUOTA,     /* insufficient_quota, 402: pause the run with the reason */
-    FAULT_KEY,       /* 401, 403 */
-    FAULT_MODEL,     /* 404 */
-    FAULT_TOO_LONG,  /* context length, 413 */
-    FAULT_REFUSED,   /* refusal, content filter */
-    FAULT_FATAL      /* other 4xx, wrong content type, TLS */
+    FAULT_RETRY,    /* 408, 409, 5xx, 529, resets, truncated streams */
+    FAULT_LIMITED,  /* 429: wait, all requests of that key */
+    FAULT_QUOTA,    /* insufficient_quota, 402: pause the run with the reason */
+    FAULT_KEY,      /* 401, 403 */
+    FAULT_MODEL,    /* 404 */
+    FAULT_TOO_LONG, /* context length, 413 */
+    FAULT_REFUSED,  /* refusal, content filter */
+    FAULT_FATAL     /* other 4xx, wrong content type, TLS */
 };
 
 struct codec_state; /* opaque: one answer being read; lives in the arena given to begin() */
 
 struct codec {
-    const char *name;             /* "openai" */
-    const char *default_url;      /* "https://api.openai.com/v1" */
-    const char *key_variable;     /* "OPENAI_API_KEY" */
+    const char *name;         /* "openai" */
+    const char *default_url;  /* "https://api.openai.com/v1" */
+    const char *key_variable; /* "OPENAI_API_KEY" */
     /* Method is POST. `url` and NULL-terminated `headers` go to the arena; the key stands in a
      * header, so headers are never logged. */
     void (*encode)(struct arena *arena, const struct completion_request *request,
@@ -51,10 +51,12 @@ struct codec {
     struct codec_state *(*begin)(struct arena *arena);
     /* ERR_PROTOCOL on bytes that are not the format; an error event inside a 200 fills `fault`. */
     int (*feed)(struct codec_state *state, const char *bytes, size_t length, struct err *err);
-    /* ERR_PROTOCOL where the terminal event never came. */
+    /* ERR_PROTOCOL where the terminal event never came. Called exactly once for each begin(), on
+     * every path: it also gives back what the state holds outside of the arena. */
     int (*finish)(struct codec_state *state, struct completion *completion, enum fault *fault,
                   struct err *err);
-    /* For an answer with a status other than 200: its class and a line for people, without the key. */
+    /* For an answer with a status other than 200: its class and a line for people, without the key.
+     */
     enum fault (*classify)(int status, const char *body, size_t length, struct buf *reason);
 };
 

@@ -1,0 +1,30 @@
+/* agents/extract: what a model's answer holds: code from its fences, a JSON document from its
+ * prose. Pure and deterministic: the same answer always gives the same code. Any thread. */
+#ifndef AGENTS_EXTRACT_H
+#define AGENTS_EXTRACT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stddef.h>
+
+/* A fence opens at a line of three or more ` or ~ (indented at most three spaces) with an optional
+ * language, and closes at a line of the same mark, at least as long and with nothing after it.
+ * Inside a fence, a line of marks with a language opens a nested one, which closes first.
+ *
+ * The choice, in this order: blocks that define `entry` ("kernel" and a parenthesis after it), then
+ * ones with the front matter's mark, then all; of those the last closed one wins, since models
+ * improve as they go; an unclosed block is an answer that was cut off and is refused where no
+ * closed one defines the entry. Without a fence the whole text counts where it defines the entry.
+ * The text is checked: a NUL, a byte 0xFF, invalid UTF-8 or U+FFFD is ERR_PROTOCOL.
+ *
+ * Errors: ERR_NOT_FOUND, one line that says to the model what was wrong with its answer. */
+int extract_code(struct arena *arena, const char *text, const char *entry, const char **code,
+                 size_t *length, struct err *err) MUST_USE;
+
+/* The first whole JSON object or list in the text: inside a fence, or bare between prose. The
+ * result is a copy in the arena; whether it parses is the caller's business. ERR_NOT_FOUND. */
+int extract_json(struct arena *arena, const char *text, const char **json, size_t *length,
+                 struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,14 @@
+/* agents/providers/text: makes what a provider sent safe to parse: bytes that are not UTF-8, and
+ * escapes that stand for no character, become U+FFFD. Code with U+FFFD in it is refused later
+ * (agents/extract), prose is read on. Any thread. */
+#ifndef AGENTS_PROVIDERS_TEXT_H
+#define AGENTS_PROVIDERS_TEXT_H
+
+#include "base/buf.h"
+
+#include <stddef.h>
+
+/* Copies JSON text: invalid UTF-8, \u0000 and lone surrogate escapes are replaced. */
+void text_clean_json(const char *json, size_t length, struct buf *out);
+
+#endif

@@ -1,0 +1,35 @@
+#include "agents/select.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare(const void *left, const void *right)
+{
+    const struct contender *a = left, *b = right;
+    double low_a = isnan(a->speedup_low) ? 0 : a->speedup_low;
+    double low_b = isnan(b->speedup_low) ? 0 : b->speedup_low;
+    if (low_a != low_b)
+        return low_a > low_b ? -1 : 1;
+    if (a->time_ns != b->time_ns && !isnan(a->time_ns) && !isnan(b->time_ns))
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+void select_sort(struct contender *contenders, size_t count)
+{
+    if (count > 1)
+        qsort(contenders, count, sizeof *contenders, compare);
+}
+
+size_t select_count(size_t count, double share, int64_t beam)
+{
+    if (count == 0)
+        return 0;
+    if (beam > 0)
+        return (uint64_t)beam < count ? (size_t)beam : count;
+    /* 0.1 * 30 is 3.0000000000000004: without the slack its ceiling would be 4. */
+    double wanted = ceil(share * (double)count - 1e-9);
+    if (!(wanted >= 1))
+        return 1;
+    return wanted < (double)count ? (size_t)wanted : count;
+}
