@@ -114,6 +114,18 @@ static struct response respond_length(const struct fault *fault, const struct ch
                                           : plain_answer(text, "length")};
 }
 
+/* An answer that only announces one, then the answer. */
+static struct response respond_hints(const struct fault *fault, const struct chat *chat)
+{
+    (void)fault;
+    struct response good = good_answer(chat);
+    struct bytes *bytes = bytes_new();
+    bytes_addf(bytes, "HTTP/1.1 103 Early Hints\r\nRetry-After: 99\r\n\r\n");
+    bytes_add(bytes, good.bytes->data, good.bytes->length);
+    bytes_release(good.bytes);
+    return (struct response){.bytes = bytes, .rate = good.rate};
+}
+
 static struct response respond_empty(const struct fault *fault, const struct chat *chat)
 {
     (void)fault;
@@ -159,6 +171,7 @@ static const struct fault_type fault_types[] = {
     {"html", "a page with status 200", respond_html, false},
     {"drip", "a byte at a time", respond_drip, true},
     {"truncate", "half a JSON document, or a stream without its end", respond_truncate, false},
+    {"hints", "103 Early Hints, then the answer", respond_hints, true},
     {"length", "finish_reason length", respond_length, false},
     {"empty", "no choices", respond_empty, false},
     {"bomb", "gzip of after=BYTES", respond_bomb, false},

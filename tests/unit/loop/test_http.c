@@ -132,6 +132,7 @@ static const struct {
      "http://localhost:1/",
      "scripted"},
     {"html", CHAT, {0}, ERR_NONE, 200, "", "content-type", "text/html", "hotel"},
+    {"hints", CHAT, {0}, ERR_NONE, 200, "", "retry-after", "", "abcdef"},
     {"truncate", CHAT, {0}, ERR_NONE, 200, "", "", "", "\"ro"},
     {"drip", CHAT, {0}, ERR_NONE, 200, "", "", "", "abcdef"},
     {"drip", CHAT_STREAM, {0}, ERR_NONE, 200, "", "", "", "[DONE]"},
@@ -213,6 +214,22 @@ static void test_faults(void **state)
         fetch_free(&fetch);
         server_stop(&server);
     }
+}
+
+static void test_a_reset_behind_bytes_not_yet_read(void **state)
+{
+    (void)state;
+    /* More than one read's worth is in the socket when its error comes. */
+    struct server server = PROVIDER("--size", "500000", "--fault", "reset after=400000 times=8");
+    for (int i = 0; i < 8; i++) {
+        struct fetch fetch = chat(&server, CHAT);
+        fetch.spec.total_ms = 20000;
+        fetch_all(&fetch, 1);
+        assert_int_equal(http_error(fetch.request)->code, ERR_NETWORK);
+        assert_true(fetch.length > 0);
+        fetch_free(&fetch);
+    }
+    server_stop(&server);
 }
 
 static void test_bad_requests(void **state)
@@ -411,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_whole_answers),
         cmocka_unit_test(test_methods),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_a_reset_behind_bytes_not_yet_read),
         cmocka_unit_test(test_bad_requests),
         cmocka_unit_test(test_no_connection),
         cmocka_unit_test(test_cancel_and_free),

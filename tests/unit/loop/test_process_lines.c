@@ -26,6 +26,31 @@ static void test_lines(void **state)
     process_free(child.process);
 }
 
+enum { BUSY = 3000 }; /* more than a turn steps */
+
+static enum task_result busy_step(struct probe *probe)
+{
+    const struct child *child = probe->context;
+    return child->probe.task.finished ? TASK_DONE : TASK_AGAIN;
+}
+
+static void test_an_owner_that_waits_its_turn_is_not_flooded(void **state)
+{
+    (void)state;
+    static struct probe busy[BUSY];
+    struct child child = {
+        .spec = {.argv = ARGV("lines", "5000"), .lines = true, .output_max = 200}};
+    struct loop *loop = loop_new();
+    for (int i = 0; i < BUSY; i++)
+        probe_start(loop, &busy[i], NULL, "busy", busy_step, &child);
+    probe_start(loop, &child.probe, NULL, "child", child_step, NULL);
+    loop_run(loop);
+    assert_int_equal(process_outcome(child.process), PROCESS_EXITED);
+    assert_int_equal(child.lines, 5000);
+    process_free(child.process);
+    loop_free(loop);
+}
+
 static void test_lines_are_answered(void **state)
 {
     (void)state;
@@ -131,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_an_owner_that_waits_its_turn_is_not_flooded),
         cmocka_unit_test(test_lines_are_answered),
         cmocka_unit_test(test_floods_of_lines),
         cmocka_unit_test(test_stop),

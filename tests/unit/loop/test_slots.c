@@ -62,6 +62,27 @@ static void test_grants_in_order(void **state)
     loop_free(scene.loop);
 }
 
+static void test_a_large_wait_is_not_overtaken(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene, 4);
+    assert_true(acquire(&scene, 0, 2));
+    assert_true(acquire(&scene, 1, 2));
+    assert_false(acquire(&scene, 2, 4));
+    assert_false(acquire(&scene, 3, 1));
+    slots_release(&scene.slot[0]); /* two are free: enough for the second in the queue alone */
+    assert_false(scene.slot[2].granted);
+    assert_false(scene.slot[3].granted);
+    slots_release(&scene.slot[1]);
+    assert_true(scene.slot[2].granted);
+    assert_false(scene.slot[3].granted);
+    slots_release(&scene.slot[2]);
+    assert_true(scene.slot[3].granted);
+    slots_release(&scene.slot[3]);
+    loop_free(scene.loop);
+}
+
 static void test_a_wait_that_is_given_up(void **state)
 {
     (void)state;
@@ -181,8 +202,11 @@ static void test_a_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grants_in_order), cmocka_unit_test(test_a_wait_that_is_given_up),
-        cmocka_unit_test(test_resize),          cmocka_unit_test(test_asking_twice_dies),
+        cmocka_unit_test(test_grants_in_order),
+        cmocka_unit_test(test_a_large_wait_is_not_overtaken),
+        cmocka_unit_test(test_a_wait_that_is_given_up),
+        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_asking_twice_dies),
         cmocka_unit_test(test_a_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
