@@ -155,9 +155,11 @@ class Reference:
             if missing:
                 raise Refused("the reference returned no \"%s\"" % missing[0])
             returned = [returned[o["name"]] for o in self.outputs]
-        elif not isinstance(returned, (tuple, list)) or len(self.outputs) == 1:
-            if isinstance(returned, (tuple, list)) and len(returned) == 1:
-                returned = returned[0]
+        elif isinstance(returned, list) and len(self.outputs) == 1:
+            # A list of one array is one output; any other list is the output's own rows.
+            one = len(returned) == 1 and isinstance(returned[0], np.ndarray)
+            returned = returned if one else [returned]
+        elif not isinstance(returned, (tuple, list)):
             returned = [returned]
         if len(returned) != len(self.outputs):
             raise Refused(

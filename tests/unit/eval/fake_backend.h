@@ -34,8 +34,10 @@ struct fake_entry {
     const char *name;
     fake_kernel *run;
 };
-static const struct fake_entry *fake_kernels; /* ends with a NULL name; set by the test */
-static double fake_ceiling;                   /* what probe() claims, in bytes and flops a second */
+__attribute__((unused)) static const struct fake_entry
+    *fake_kernels; /* ends with a NULL name; set by the test */
+__attribute__((
+    unused)) static double fake_ceiling; /* what probe() claims, in bytes and flops a second */
 
 struct fake_subject {
     struct subject subject;
@@ -44,7 +46,7 @@ struct fake_subject {
     bool reaped;
 };
 
-static void fake_product(const struct fake_call *f)
+static inline void fake_product(const struct fake_call *f)
 {
     for (int64_t i = 0; i < f->m; i++)
         for (int64_t j = 0; j < f->n; j++) {
@@ -242,14 +244,14 @@ static int fake_profile(const struct lane_facts *lane, const struct problem *pro
 }
 
 static const char *const fake_languages[] = {"c", NULL};
-static const struct backend fake_backend = {.name = "fake",
-                                            .languages = fake_languages,
-                                            .probe = fake_probe,
-                                            .build = fake_build,
-                                            .diagnostics = fake_diagnostics,
-                                            .open = fake_open,
-                                            .sanitize = fake_sanitize,
-                                            .profile = fake_profile};
+__attribute__((unused)) static const struct backend fake_backend = {.name = "fake",
+                                                                    .languages = fake_languages,
+                                                                    .probe = fake_probe,
+                                                                    .build = fake_build,
+                                                                    .diagnostics = fake_diagnostics,
+                                                                    .open = fake_open,
+                                                                    .sanitize = fake_sanitize,
+                                                                    .profile = fake_profile};
 
 /* In main(), before anything else: true where this process was one of the other parts. */
 static inline bool fake_dispatch(int argc, char **argv, int *code)

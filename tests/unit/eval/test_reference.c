@@ -1,0 +1,206 @@
+/* The Python child: three precisions, what a user's function may be called and return, what is said
+ * where it is wrong, and that its death costs one call. */
+#include "eval/reference.h"
+
+#include "fake_backend.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    struct folder folder;
+    struct problem *problem;
+    struct arena *arena;
+    struct lane_facts lane;
+    struct region region;
+    struct layout layout;
+    struct call call;
+    struct reference *reference;
+    struct err err;
+};
+
+enum { ELEMENTS = 24 * 20 };
+
+/* 0, or -1 with fixture->err. */
+static int begin(struct fixture *fixture, const char *source)
+{
+    const char *python;
+    *fixture = (struct fixture){.arena = arena_new()};
+    fixture->lane.core_count = 1;
+    fake_problem(&fixture->folder, source, "");
+    if (problem_load(fixture->folder.path, &fixture->problem, &fixture->err) != 0 ||
+        layout_make(fixture->problem, &fixture->problem->shapes[0], NULL, NULL, 64,
+                    &fixture->layout, &fixture->err) != 0 ||
+        region_open(fixture->layout.inputs_bytes + 4096, fixture->layout.outputs_bytes,
+                    &fixture->region, &fixture->err) != 0 ||
+        reference_open(fixture->problem, &fixture->lane, &fixture->region, NULL, fixture->arena,
+                       &python, &fixture->reference, &fixture->err) != 0)
+        return -1;
+    assert_int_equal(python[0], '/');
+    call_make(&fixture->layout, 4096, 5000, &fixture->call);
+    for (size_t tensor = 0; tensor < 2; tensor++) {
+        float *input = (float *)(void *)(fixture->region.inputs + fixture->call.offsets[tensor]);
+        for (size_t i = 0; i < fixture->layout.inputs[tensor].elements; i++)
+            input[i] = (float)((double)(i * 7 % 31) / 30.0 - 0.5 + (double)tensor / 3.0);
+    }
+    return 0;
+}
+
+static void end(struct fixture *fixture)
+{
+    reference_close(fixture->reference);
+    if (fixture->region.inputs != NULL)
+        region_close(&fixture->region);
+    problem_free(fixture->problem);
+    arena_free(fixture->arena);
+    folder_remove(&fixture->folder);
+}
+
+static int compute(struct fixture *fixture, enum reference_precision precision, void *out)
+{
+    void *outs[] = {out};
+    fixture->err = (struct err){0};
+    return reference_compute(fixture->reference, &fixture->layout, &fixture->call, precision, outs,
+                             &fixture->err);
+}
+
+static double product_at(const struct fixture *fixture, size_t row, size_t column)
+{
+    const float *a = (const float *)(void *)(fixture->region.inputs + fixture->call.offsets[0]);
+    const float *b = (const float *)(void *)(fixture->region.inputs + fixture->call.offsets[1]);
+    double sum = 0.0;
+    for (size_t k = 0; k < 28; k++)
+        sum += (double)a[row * 28 + k] * (double)b[k * 20 + column];
+    return sum;
+}
+
+static void test_precisions(void **state)
+{
+    struct fixture fixture;
+    double exact[ELEMENTS];
+    float honest[ELEMENTS], lower[ELEMENTS];
+    double honest_error = 0.0, lower_error = 0.0;
+    (void)state;
+    assert_int_equal(
+        begin(&fixture, "def reference(A, B):\n    print('hello')\n    return A @ B\n"), 0);
+    assert_int_equal(compute(&fixture, PRECISION_EXACT, exact), 0);
+    assert_int_equal(compute(&fixture, PRECISION_SPEC, honest), 0);
+    assert_int_equal(compute(&fixture, PRECISION_LOWER, lower), 0);
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        assert_true(fabs(exact[i] - product_at(&fixture, i / 20, i % 20)) < 1e-12);
+        honest_error = fmax(honest_error, fabs((double)honest[i] - exact[i]));
+        lower_error = fmax(lower_error, fabs((double)lower[i] - exact[i]));
+    }
+    assert_true(honest_error < 1e-5);
+    assert_true(lower_error > 1e-4 && lower_error < 1e-1); /* ten bits of mantissa */
+    end(&fixture);
+}
+
+/* The only function there is, one with a dim as its last parameter, one that returns a dict. */
+static void test_forms(void **state)
+{
+    static const char *const sources[] = {
+        "import numpy as np\n_scale = 1\ndef reference(A, B, K):\n    assert K == A.shape[1]\n"
+        "    return A @ B\n",
+        "def small(A, B):\n    return [A @ B]\n",
+        "def _helper(x):\n    return x\ndef whatever(A, B):\n    return {'C': _helper(A @ B)}\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        struct fixture fixture;
+        double exact[ELEMENTS];
+        assert_int_equal(begin(&fixture, sources[i]), 0);
+        assert_int_equal(compute(&fixture, PRECISION_EXACT, exact), 0);
+        assert_true(fabs(exact[7] - product_at(&fixture, 0, 7)) < 1e-12);
+        end(&fixture);
+    }
+}
+
+static void test_what_is_said(void **state)
+{
+    static const struct {
+        const char *source, *message;
+        bool at_open;
+    } cases[] = {
+        {"def reference(A, B):\n    return A @ B.T @ nothing\n", "line", false},
+        {"def reference(A, B):\n    raise ValueError('no such luck')\n", "no such luck", false},
+        {"def reference(A, B):\n    return A\n", "shape (24, 28), expected (24, 20)", false},
+        {"def reference(A, B):\n    A[0, 0] = 1\n    return A @ B\n", "read-only", false},
+        {"def reference(A, B):\n    return A @ B, A\n", "2 results", false},
+        {"def reference(A, B)\n    return A\n", "SyntaxError", true},
+        {"def one(A):\n    return A\ndef two(A):\n    return A\n", "found one, two", true},
+        {"import os\nos._exit(3)\n", "exited 3", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        float honest[ELEMENTS];
+        int status = begin(&fixture, cases[i].source);
+        assert_int_equal(status != 0, cases[i].at_open);
+        if (!cases[i].at_open)
+            assert_int_equal(compute(&fixture, PRECISION_SPEC, honest), -1);
+        if (i > 0 && strstr(fixture.err.message, cases[i].message) == NULL)
+            fail_msg("case %zu: %s", i, fixture.err.message);
+        if (!cases[i].at_open) { /* the child is well, and the next call is answered */
+            assert_int_equal(fixture.err.code, ERR_USAGE);
+            assert_int_equal(compute(&fixture, PRECISION_SPEC, honest), -1);
+            assert_int_equal(fixture.err.code, ERR_USAGE);
+        }
+        end(&fixture);
+    }
+}
+
+static void test_its_death_costs_one_call(void **state)
+{
+    struct fixture fixture;
+    double exact[ELEMENTS];
+    uint64_t elapsed_ns;
+    (void)state;
+    assert_int_equal(begin(&fixture, "def reference(A, B):\n    return A @ B\n"), 0);
+    struct subject *subject = reference_subject(fixture.reference);
+    assert_true(subject->pid > 0);
+    kill(subject->pid, SIGKILL);
+    assert_int_equal(compute(&fixture, PRECISION_EXACT, exact), -1);
+    assert_int_equal(fixture.err.code, ERR_CHILD);
+    assert_int_equal(compute(&fixture, PRECISION_EXACT, exact), 0);
+    assert_true(fabs(exact[21] - product_at(&fixture, 1, 1)) < 1e-12);
+    kill(subject->pid, SIGKILL);
+    assert_int_equal(subject_call(subject, &fixture.call, &elapsed_ns, &fixture.err), -1);
+    assert_int_equal(subject_call(subject, &fixture.call, &elapsed_ns, &fixture.err), 0);
+    end(&fixture);
+}
+
+static void test_as_a_subject(void **state)
+{
+    struct fixture fixture;
+    uint64_t elapsed_ns = 0;
+    (void)state;
+    assert_int_equal(begin(&fixture, "import time\ndef reference(A, B):\n    time.sleep(0.02)\n"
+                                     "    return A @ B\n"),
+                     0);
+    struct subject *subject = reference_subject(fixture.reference);
+    subject->ops->pause(subject);
+    subject->ops->resume(subject);
+    assert_int_equal(subject_call(subject, &fixture.call, &elapsed_ns, &fixture.err), 0);
+    assert_true(elapsed_ns >= 20000000);
+    fixture.call.timeout_ms = 1;
+    assert_int_equal(subject_call(subject, &fixture.call, &elapsed_ns, &fixture.err), -1);
+    assert_int_equal(fixture.err.code, ERR_TIMEOUT);
+    end(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_precisions),   cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_its_death_costs_one_call),
+        cmocka_unit_test(test_as_a_subject),
+    };
+    return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
+}
