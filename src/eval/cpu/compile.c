@@ -17,6 +17,12 @@
 
 enum { SOURCE_MAX = 8 << 20, ARGS = 96, COMPILE_MS = 60000, OUTPUT_MAX = 64 << 10 };
 
+#if defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#else
+#define MULTIARCH "x86_64-linux-gnu"
+#endif
+
 struct command {
     struct arena *arena;
     const char **argv;
@@ -104,11 +110,32 @@ static const struct flavour {
 static const struct flavour portable = {"portable",         "portable", true,   false,
                                         "-march=x86-64-v3", {"-g1"},    {"-g1"}};
 
+/* A distribution's runtime package has libopenblas.so.0 alone; -lopenblas wants the developer's
+ * link libopenblas.so. NULL where neither is there: the linker says so. */
+static const char *versioned_library(struct command *command, const char *name, int length)
+{
+    static const char *const folders[] = {"/usr/lib/" MULTIARCH, "/usr/lib64", "/usr/lib",
+                                          "/usr/local/lib"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        const char *plain = arena_printf(command->arena, "%s/lib%.*s.so", folders[i], length, name);
+        if (file_exists(plain))
+            return NULL;
+        for (int version = 9; version >= 0; version--) {
+            const char *path = arena_printf(command->arena, "%s.%d", plain, version);
+            if (file_exists(path))
+                return path;
+        }
+    }
+    return NULL;
+}
+
 static void add_libraries(struct command *command, const char *libraries)
 {
     while (libraries != NULL && *(libraries += strspn(libraries, " ")) != '\0') {
-        size_t length = strcspn(libraries, " ");
-        add(command, arena_printf(command->arena, "-l%.*s", (int)length, libraries));
+        int length = (int)strcspn(libraries, " ");
+        const char *path = versioned_library(command, libraries, length);
+        add(command,
+            path != NULL ? path : arena_printf(command->arena, "-l%.*s", length, libraries));
         libraries += length;
     }
 }
