@@ -2,7 +2,8 @@
  * Loop thread only. The body is stored as it arrives and wakes the owner; the owner takes it out
  * with http_consume(). Completions are reaped after every socket and timer action, also when no
  * transfer is left running. TLS is always verified; a redirect is never followed (its status is
- * the answer), so a key never travels to another host. Limits are ours, by the monotonic clock. */
+ * the answer), so a key never travels to another host. Limits are ours, by the monotonic clock. The
+ * environment's proxies are used, as libcurl does (https_proxy, no_proxy). */
 #ifndef LOOP_HTTP_H
 #define LOOP_HTTP_H
 

@@ -13,7 +13,7 @@
 struct loop; /* opaque */
 struct task;
 
-struct loop *loop_new(void);
+struct loop *loop_new(void);       /* also ignores SIGPIPE and lets SIGCHLD be */
 void loop_run(struct loop *loop);  /* returns when no task is left and no handle is open */
 void loop_free(struct loop *loop); /* asserts that loop_run() has returned or never ran */
 
@@ -33,7 +33,8 @@ struct timer {
 void timer_start(struct loop *loop, struct timer *timer, struct task *owner, uint64_t delay_ms);
 void timer_stop(struct timer *timer); /* no wake comes after; harmless when not armed */
 
-/* Counts deliveries of a signal and wakes the owner at each. Does not keep the loop alive. */
+/* Counts deliveries of a signal and wakes the owner at each. Does not keep the loop alive, and is
+ * nothing to wait for: a task needs something else pending. Stop it before loop_free(). */
 struct signal_watch {
     unsigned count; /* deliveries so far; read by the owner */
     struct task *owner;

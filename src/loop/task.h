@@ -6,7 +6,8 @@
  *   task_start -> step -> AGAIN: step again on this turn's queue (after the others)
  *                      -> WAIT:  sleep until woken; a task that waits for nothing (pending == 0)
  *                                is a programmer's error and aborts with its name
- *                      -> DONE:  never stepped again; its parent is woken
+ *                      -> DONE:  never stepped again; its parent is woken; with completions
+ *                                outstanding it aborts, since they would come to freed memory
  */
 #ifndef LOOP_TASK_H
 #define LOOP_TASK_H
