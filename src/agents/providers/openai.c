@@ -19,7 +19,6 @@ struct codec_state {
     struct sse sse;
     struct buf text, whole; /* whole: an answer that is not streamed */
     bool begun, streamed, done, refused;
-    bool seen_choice;
     int64_t prompt_tokens, completion_tokens;
     const char *finish, *model;
     enum fault fault;
@@ -166,7 +165,6 @@ static void read_choice(struct codec_state *state, const struct value *choice)
     const struct value *message = value_get(choice, "delta");
     if (message == NULL)
         message = value_get(choice, "message");
-    state->seen_choice = true;
     buf_add_text(&state->text, value_text(message, "content", ""));
     if (*value_text(message, "refusal", "") != '\0')
         state->refused = true;
@@ -252,8 +250,10 @@ static int feed(struct codec_state *state, const char *bytes, size_t length, str
         return 0;
     if (!state->begun) {
         state->begun = true;
-        if (*bytes == '<')
+        if (*bytes == '<') {
+            state->fault = FAULT_FATAL;
             return err_set(err, ERR_PROTOCOL, "the answer is HTML; is the base URL right?");
+        }
         state->streamed = *bytes != '{';
     }
     if (state->streamed)
@@ -285,19 +285,20 @@ static int finish(struct codec_state *state, struct completion *completion, enum
         .model = state->model};
     *fault = state->fault;
     bool terminal = state->done || state->finish != NULL || (!state->streamed && state->begun);
-    if (status == 0 && state->fault == FAULT_NONE && !terminal) {
-        *fault = FAULT_RETRY;
+    bool cut = strcmp(completion->finish, "length") == 0;
+    if (state->fault != FAULT_NONE) {
+        if (status == 0)
+            status = err_set(err, ERR_PROTOCOL, "the provider sent an error");
+    } else if (status == 0 && !terminal) {
         status = err_set(err, ERR_PROTOCOL, "the stream ended before the answer did");
-    } else if (status != 0 && *fault == FAULT_NONE) {
-        *fault = FAULT_RETRY;
     } else if (status == 0 && strcmp(completion->finish, "refused") == 0) {
         *fault = FAULT_REFUSED;
         status = err_set(err, ERR_PROTOCOL, "the provider refused to answer");
-    } else if (status == 0 && (!state->seen_choice || *completion->text == '\0') &&
-               strcmp(completion->finish, "length") != 0) {
-        *fault = FAULT_RETRY;
+    } else if (status == 0 && *completion->text == '\0' && !cut) {
         status = err_set(err, ERR_PROTOCOL, "the answer is empty");
     }
+    if (status != 0 && *fault == FAULT_NONE)
+        *fault = FAULT_RETRY;
     sse_free(&state->sse);
     buf_free(&state->text);
     buf_free(&state->whole);
