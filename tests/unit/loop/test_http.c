@@ -376,7 +376,7 @@ static void test_a_crowd(void **state)
     enum { CROWD = 300 };
     /* Each in its own way, and whole: faults hit one request each, in no known order. */
     struct server server = PROVIDER(
-        "--size", "3000", "--piece", "1000", "--fault", "ok times=100", "--fault", "drip times=20",
+        "--size", "1000", "--piece", "500", "--fault", "ok times=100", "--fault", "drip times=20",
         "--fault", "reset after=500 times=30", "--fault", "status code=429 times=50");
     static struct fetch fetches[CROWD];
     for (int i = 0; i < CROWD; i++) {
