@@ -56,6 +56,11 @@ static const struct field candidate_fields[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+static const char *json_or_empty(const char *text)
+{
+    return text && *text ? text : "{}";
+}
+
 static void encode(const struct field *fields, size_t count, const void *record, struct buf *out)
 {
     struct json json;
@@ -63,12 +68,11 @@ static void encode(const struct field *fields, size_t count, const void *record,
     json_object(&json);
     for (size_t i = 0; i < count; i++) {
         const void *at = (const char *)record + fields[i].offset;
-        const char *text = *(const char *const *)at;
         json_key(&json, fields[i].key);
         if (fields[i].type == FIELD_TEXT)
-            json_text(&json, text ? text : "");
+            json_text(&json, *(const char *const *)at ? *(const char *const *)at : "");
         else if (fields[i].type == FIELD_JSON)
-            json_raw(&json, text && *text ? text : "{}");
+            json_raw(&json, json_or_empty(*(const char *const *)at));
         else if (fields[i].type == FIELD_INT)
             json_int(&json, *(const int64_t *)at);
         else if (fields[i].type == FIELD_REAL)

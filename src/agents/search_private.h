@@ -29,6 +29,7 @@ struct arm {
     const char *origin; /* candidate that wrote it, or "" for a shipped start */
     struct candidate *candidate;
     int number; /* in the proposer */
+    struct proposer_space space;
     bool stored;
 };
 

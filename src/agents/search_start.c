@@ -78,12 +78,12 @@ static bool arm_valid(void *context, const struct names *tune)
 
 static int add_arm(struct search *search, struct arm *arm)
 {
-    const struct proposer_space space = {.name = arm->name,
+    arm->space = (struct proposer_space){.name = arm->name,
                                          .parameter_count = arm->candidate->tune_count,
                                          .parameters = arm->candidate->tune,
                                          .valid = arm_valid,
                                          .context = arm};
-    arm->number = proposer_add(search->proposer, &space);
+    arm->number = proposer_add(search->proposer, &arm->space);
     return arm->number;
 }
 

@@ -158,7 +158,9 @@ static int eval_report(const struct eval *eval)
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count)
 {
     (void)count;
-    struct eval eval = {.settings = settings, .problem = arguments[0], .shown = STAGES};
+    struct arena *arena = arena_new();
+    struct eval eval = {
+        .settings = settings, .problem = command_path(arena, arguments[0]), .shown = STAGES};
     char *tune = NULL;
     int code;
     const char *slash = strrchr(arguments[1], '/');
@@ -185,5 +187,6 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
     }
     mem_free(tune);
     buf_free(&eval.source);
+    arena_free(arena);
     return code;
 }

@@ -1,4 +1,5 @@
 /* The program's entry: finds the command, loads its settings, runs it. */
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/help.h"
@@ -6,6 +7,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct command commands[] = {
@@ -33,6 +35,16 @@ int command_fail(const struct err *err)
 {
     fprintf(stderr, "twagent: %s\n", err->message);
     return err_exit_code(err->code);
+}
+
+const char *command_path(struct arena *arena, const char *word)
+{
+    char *path = realpath(word, NULL);
+    char *spec = path ? arena_printf(arena, "%s/spec.yaml", path) : NULL;
+    bool ours = path && (strchr(word, '/') || !file_is_dir(path) || file_exists(spec));
+    const char *result = ours ? arena_strdup(arena, path) : word;
+    free(path);
+    return result;
 }
 
 static int usage(const char *message, const char *word, const char *nearest)

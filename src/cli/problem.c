@@ -181,7 +181,8 @@ static int check_report(const struct check *check)
 
 static int problem_check(const struct settings *settings, const char *folder)
 {
-    struct check check = {.settings = settings, .problem = folder};
+    struct arena *arena = arena_new();
+    struct check check = {.settings = settings, .problem = command_path(arena, folder)};
     struct loop *loop = loop_new();
     task_start(loop, &check.task, &check_type, NULL, "problem-check");
     loop_run(loop);
@@ -191,6 +192,7 @@ static int problem_check(const struct settings *settings, const char *folder)
     arena_free(check.open.arena);
     arena_free(check.check.arena);
     loop_free(loop);
+    arena_free(arena);
     return code;
 }
 
