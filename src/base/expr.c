@@ -359,7 +359,7 @@ int expr_parse_list(struct arena *arena, const char *text, const struct expr **e
 
 int expr_parse(struct arena *arena, const char *text, const struct expr **expr, struct err *err)
 {
-    const struct expr *one;
+    const struct expr *one = NULL;
     size_t count;
     if (expr_parse_list(arena, text, &one, 1, &count, err) != 0)
         return -1;

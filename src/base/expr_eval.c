@@ -118,7 +118,7 @@ static int refuse(const struct expr *expr, enum fault fault, struct err *err)
 int expr_eval(const struct expr *expr, expr_lookup *lookup, void *context, int64_t *number,
               struct err *err)
 {
-    int64_t stack[EXPR_STACK_MOST];
+    int64_t stack[EXPR_STACK_MOST] = {0};
     size_t count = 0;
     for (size_t at = 0; at < expr->count; at++) {
         const struct expr_step *step = &expr->steps[at];

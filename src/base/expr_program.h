@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EXPR_STACK_MOST = 512 };
+/* 64 levels, each of which leaves at most a comparison, a sum, a product and an argument waiting.
+ */
+enum { EXPR_STACK_MOST = 320 };
 
 enum expr_op {
     OP_NUMBER, /* push number */

@@ -213,7 +213,7 @@ static bool is_choice(const char *choices, const char *text)
 static int store_unit(const struct option *option, int64_t *field, const char *text,
                       struct err *err)
 {
-    int64_t number;
+    int64_t number = 0;
     bool duration = option->type == OPTION_DURATION;
     if (duration && options_parse_duration(text, &number, err) != 0)
         return -1;

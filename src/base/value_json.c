@@ -22,7 +22,7 @@ static struct value *convert_items(struct conversion *conversion, json_t *json, 
     value->kind = json_is_array(json) ? VALUE_LIST : VALUE_MAP;
     value->count = json_is_array(json) ? json_array_size(json) : json_object_size(json);
     value->items =
-        (struct value **)arena_array(conversion->arena, value->count, sizeof *value->items);
+        (struct value **)arena_array(conversion->arena, value->count, sizeof(struct value *));
     if (value->kind == VALUE_LIST) {
         for (size_t i = 0; i < value->count; i++) {
             value->items[i] = convert(conversion, json_array_get(json, i), depth);

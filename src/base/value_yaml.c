@@ -200,7 +200,7 @@ static void gather(struct gathered *gathered, const char *key, int line, struct 
     if (gathered->count == gathered->capacity) {
         size_t capacity = gathered->capacity == 0 ? 8 : gathered->capacity * 2;
         gathered->items =
-            (struct value **)mem_resize(gathered->items, capacity * sizeof *gathered->items);
+            (struct value **)mem_resize(gathered->items, capacity * sizeof(struct value *));
         gathered->keys =
             (const char **)mem_resize(gathered->keys, capacity * sizeof *gathered->keys);
         gathered->lines = (int *)mem_resize(gathered->lines, capacity * sizeof *gathered->lines);
@@ -297,9 +297,9 @@ static int read_items(struct reader *reader, struct value *value, bool map, int 
         size_t count = gathered.count;
         value->kind = map ? VALUE_MAP : VALUE_LIST;
         value->count = count;
-        value->items = (struct value **)arena_array(reader->arena, count, sizeof *value->items);
+        value->items = (struct value **)arena_array(reader->arena, count, sizeof(struct value *));
         if (count > 0)
-            memcpy(value->items, gathered.items, count * sizeof *value->items);
+            memcpy(value->items, gathered.items, count * sizeof(struct value *));
         if (map) {
             value->keys = (const char **)arena_array(reader->arena, count, sizeof *value->keys);
             value->key_lines = (int *)arena_array(reader->arena, count, sizeof(int));
@@ -348,9 +348,17 @@ static struct value *read_node(struct reader *reader, int depth)
     return result == 0 ? value : NULL;
 }
 
+static int next_events(struct reader *reader, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (next_event(reader) != 0)
+            return -1;
+    return 0;
+}
+
 static struct value *read_document(struct reader *reader)
 {
-    if (next_event(reader) != 0 || next_event(reader) != 0) /* stream start; document start */
+    if (next_events(reader, 2) != 0) /* the starts of stream and document */
         return NULL;
     if (reader->event.type == YAML_STREAM_END_EVENT) { /* nothing at all is null, as in YAML */
         struct value *nothing = ARENA_NEW(reader->arena, struct value);
@@ -361,7 +369,7 @@ static struct value *read_document(struct reader *reader)
     if (next_event(reader) != 0)
         return NULL;
     struct value *root = read_node(reader, 1);
-    if (root == NULL || next_event(reader) != 0 || next_event(reader) != 0) /* document end */
+    if (root == NULL || next_events(reader, 2) != 0) /* the document's end, and what follows */
         return NULL;
     if (reader->event.type != YAML_STREAM_END_EVENT) {
         err_set(reader->err, ERR_USAGE, "%s:%d: expected one document, not another one",

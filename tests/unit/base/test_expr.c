@@ -27,81 +27,82 @@ static int end(void **state)
     return 0;
 }
 
+static const struct {
+    const char *text;
+    int64_t number;
+} value_cases[] = {
+    {"7", 7},
+    {" 7\n", 7},
+    {"9223372036854775807", INT64_MAX},
+    {"-9223372036854775807 - 1", INT64_MIN},
+    {"1+2*3", 7},
+    {"(1+2)*3", 9},
+    {"10-4-3", 3},
+    {"100/7/2", 7},
+    {"-7/2", -3},
+    {"-7%3", -1},
+    {"7%-3", 1},
+    {"2*-3", -6},
+    {"--3", 3},
+    {"- - 3", 3},
+    {"-(2+3)", -5},
+    {"!0", 1},
+    {"!!5", 1},
+    {"!N == 0", 1}, /* (!N) == 0, as in C */
+    {"1 < 2", 1},
+    {"2 <= 1", 0},
+    {"1+1 == 2", 1},
+    {"3 != 3", 0},
+    {"2 > 1", 1},
+    {"1 >= 2", 0},
+    {"1 < 2 && 2 < 3", 1},
+    {"0 || 5", 1},
+    {"2 && 3", 1},
+    {"1 || 0 && 0", 1},
+    {"(1 || 0) && 0", 0},
+    {"zero != 0 && 5 / zero > 1", 0}, /* the right side is not looked at */
+    {"zero == 0 || 5 / zero > 1", 1},
+    {"0 && unknown", 0},
+    {"1 || unknown", 1},
+    {"0 || 0 || 7", 1},
+    {"1 && 1 && 0", 0},
+    {"1 + (0 && 1) + (1 || 0)", 2},
+    {"M", 128},
+    {"ceil_div(N, BN)", 3},
+    {"ceil_div(64, 32)", 2},
+    {"ceil_div(-7, 2)", -3},
+    {"ceil_div(0, 5)", 0},
+    {"ceil_div(most, 1)", INT64_MAX},
+    {"ceil_div(least, 2)", INT64_MIN / 2},
+    {"round_up(65, 32)", 96},
+    {"round_up(-65, 32)", -64},
+    {"round_up(64, 32)", 64},
+    {"next_pow2(0)", 1},
+    {"next_pow2(1)", 1},
+    {"next_pow2(-5)", 1},
+    {"next_pow2(65)", 128},
+    {"next_pow2(64)", 64},
+    {"next_pow2(4611686018427387904)", INT64_C(1) << 62},
+    {"min(3)", 3},
+    {"min(3, 1, 2)", 1},
+    {"max(3, 1+9, 2)", 10},
+    {"max (1, min(7, 5))", 5},
+    {"least % -1", 0},
+    {"4 * (N*BN + BN*M)", 24704},
+};
+
 static void values(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        int64_t number;
-    } cases[] = {
-        {"7", 7},
-        {" 7\n", 7},
-        {"9223372036854775807", INT64_MAX},
-        {"-9223372036854775807 - 1", INT64_MIN},
-        {"1+2*3", 7},
-        {"(1+2)*3", 9},
-        {"10-4-3", 3},
-        {"100/7/2", 7},
-        {"-7/2", -3},
-        {"-7%3", -1},
-        {"7%-3", 1},
-        {"2*-3", -6},
-        {"--3", 3},
-        {"- - 3", 3},
-        {"-(2+3)", -5},
-        {"!0", 1},
-        {"!!5", 1},
-        {"!N == 0", 1}, /* (!N) == 0, as in C */
-        {"1 < 2", 1},
-        {"2 <= 1", 0},
-        {"1+1 == 2", 1},
-        {"3 != 3", 0},
-        {"2 > 1", 1},
-        {"1 >= 2", 0},
-        {"1 < 2 && 2 < 3", 1},
-        {"0 || 5", 1},
-        {"2 && 3", 1},
-        {"1 || 0 && 0", 1},
-        {"(1 || 0) && 0", 0},
-        {"zero != 0 && 5 / zero > 1", 0}, /* the right side is not looked at */
-        {"zero == 0 || 5 / zero > 1", 1},
-        {"0 && unknown", 0},
-        {"1 || unknown", 1},
-        {"0 || 0 || 7", 1},
-        {"1 && 1 && 0", 0},
-        {"1 + (0 && 1) + (1 || 0)", 2},
-        {"M", 128},
-        {"ceil_div(N, BN)", 3},
-        {"ceil_div(64, 32)", 2},
-        {"ceil_div(-7, 2)", -3},
-        {"ceil_div(0, 5)", 0},
-        {"ceil_div(most, 1)", INT64_MAX},
-        {"ceil_div(least, 2)", INT64_MIN / 2},
-        {"round_up(65, 32)", 96},
-        {"round_up(-65, 32)", -64},
-        {"round_up(64, 32)", 64},
-        {"next_pow2(0)", 1},
-        {"next_pow2(1)", 1},
-        {"next_pow2(-5)", 1},
-        {"next_pow2(65)", 128},
-        {"next_pow2(64)", 64},
-        {"next_pow2(4611686018427387904)", INT64_C(1) << 62},
-        {"min(3)", 3},
-        {"min(3, 1, 2)", 1},
-        {"max(3, 1+9, 2)", 10},
-        {"max (1, min(7, 5))", 5},
-        {"least % -1", 0},
-        {"4 * (N*BN + BN*M)", 24704},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < COUNT(value_cases); i++) {
         struct err err;
         const struct expr *expr;
         int64_t number = 0;
-        if (expr_parse(arena, cases[i].text, &expr, &err) ||
+        if (expr_parse(arena, value_cases[i].text, &expr, &err) ||
             expr_eval(expr, expr_lookup_names, &names, &number, &err))
-            fail_msg("%s: %s", cases[i].text, err.message);
-        if (number != cases[i].number)
-            fail_msg("%s is %lld", cases[i].text, (long long)number);
+            fail_msg("%s: %s", value_cases[i].text, err.message);
+        if (number != value_cases[i].number)
+            fail_msg("%s is %lld", value_cases[i].text, (long long)number);
     }
 }
 
@@ -245,7 +246,7 @@ static void depth_and_length_are_bounded(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct err err;
         const struct expr *expr;
-        int64_t number;
+        int64_t number = 0;
         const char *fits = repeated(cases[i].piece, "1", cases[i].close, cases[i].fits);
         if (expr_parse(arena, fits, &expr, &err) ||
             expr_eval(expr, expr_lookup_names, &names, &number, &err))

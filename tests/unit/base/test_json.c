@@ -54,6 +54,21 @@ static void commas_and_levels(void **state)
     assert_int_equal(json.depth, 0);
 }
 
+/* Each level starts without a comma, also where one of the same depth came before. */
+static void levels_forget_the_ones_before(void **state)
+{
+    (void)state;
+    json_array(&json);
+    for (int i = 0; i < 2; i++) {
+        json_object(&json);
+        json_put_int(&json, "a", i);
+        json_put_int(&json, "b", i);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    assert_string_equal(buf_text(&out), "[{\"a\":0,\"b\":0},{\"a\":1,\"b\":1}]");
+}
+
 static void trees_are_written_whole(void **state)
 {
     (void)state;
@@ -217,13 +232,10 @@ static void roots_follow_without_commas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_WRITER(commas_and_levels),
-        WITH_WRITER(trees_are_written_whole),
-        WITH_WRITER(many_levels),
-        WITH_WRITER(texts_are_escaped),
-        WITH_WRITER(any_bytes_make_json),
-        WITH_WRITER(reals_are_short_and_exact),
-        WITH_WRITER(roots_follow_without_commas),
+        WITH_WRITER(commas_and_levels),         WITH_WRITER(levels_forget_the_ones_before),
+        WITH_WRITER(trees_are_written_whole),   WITH_WRITER(many_levels),
+        WITH_WRITER(texts_are_escaped),         WITH_WRITER(any_bytes_make_json),
+        WITH_WRITER(reals_are_short_and_exact), WITH_WRITER(roots_follow_without_commas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,9 +318,9 @@ static void help_is_in_columns(void **state)
 static void show_can_be_read_back(void **state)
 {
     (void)state;
-    static const char *const stores[] = {"/a/b",        "a b # c",  "true", "- x",
-                                         "\"q\"\\\n\t", "",         "null", "~",
-                                         "12",          "\xc3\xa9", "a: b", ".."};
+    static const char *const stores[] = {"/a/b", "a b # c", "-",           "---",  "-5",
+                                         "true", "- x",     "\"q\"\\\n\t", "",     "null",
+                                         "~",    "12",      "\xc3\xa9",    "a: b", ".."};
     struct buf out;
     buf_init(&out, 10000);
     for (size_t i = 0; i < COUNT(stores); i++) {
@@ -402,6 +402,11 @@ static void defaults_of_nothing_are_zero(void **state)
     assert_int_equal(options_defaults(&none_table, &settings, origins, arena, &err), 0);
     assert_int_equal(settings.branching, 0);
     assert_true(settings.select == 0.0);
+    char *line[] = {arena_strdup(arena, "--i"), arena_strdup(arena, "99999999999999999999")};
+    assert_int_equal(options_command_line(&none_table, &settings, origins, arena, 1, 2, line,
+                                          positionals, 2, &positional_count, &err),
+                     -1);
+    assert_contains(err.message, "--i: expected a whole number, not \"9999");
     assert_int_equal(options_defaults(&bad_table, &settings, origins, arena, &err), -1);
     assert_contains(err.message, "the default of --i: expected a whole number, not \"x\"");
 }
@@ -409,7 +414,8 @@ static void defaults_of_nothing_are_zero(void **state)
 static void nearest_is_near(void **state)
 {
     (void)state;
-    static const char *const names[] = {"branching", "select", "rounds", "json", "run", "in", NULL};
+    static const char *const names[] = {"branching", "select",    "rounds",   "json",   "run",
+                                        "in",        "alphabets", "alphabet", "alphas", NULL};
     static const struct {
         const char *word, *nearest;
     } cases[] = {
@@ -425,6 +431,7 @@ static void nearest_is_near(void **state)
         {"xyzzy", NULL},
         {"select", "select"},
         {"slct", "select"},
+        {"alphabt", "alphabet"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *nearest = options_nearest(cases[i].word, names);

@@ -41,73 +41,75 @@ static struct value *json(const char *text)
 }
 
 /* Each scalar as YAML, and what it is as JSON. */
+static const struct {
+    const char *text;
+    enum value_kind kind;
+    const char *json;
+} scalar_cases[] = {
+    {"null", VALUE_NULL, "null"},
+    {"~", VALUE_NULL, "null"},
+    {"", VALUE_NULL, "null"},
+    {"true", VALUE_BOOL, "true"},
+    {"True", VALUE_BOOL, "true"},
+    {"false", VALUE_BOOL, "false"},
+    {"yes", VALUE_TEXT, "\"yes\""},
+    {"no", VALUE_TEXT, "\"no\""},
+    {"on", VALUE_TEXT, "\"on\""},
+    {"tRue", VALUE_TEXT, "\"tRue\""},
+    {"\"true\"", VALUE_TEXT, "\"true\""},
+    {"'12'", VALUE_TEXT, "\"12\""},
+    {"!!str 12", VALUE_TEXT, "\"12\""},
+    {"0", VALUE_INT, "0"},
+    {"-7", VALUE_INT, "-7"},
+    {"+7", VALUE_INT, "7"},
+    {"007", VALUE_INT, "7"},
+    {"0x1F", VALUE_INT, "31"},
+    {"-0x10", VALUE_INT, "-16"},
+    {"0x", VALUE_TEXT, "\"0x\""},
+    {"0o17", VALUE_TEXT, "\"0o17\""},
+    {"1_000", VALUE_TEXT, "\"1_000\""},
+    {"9223372036854775807", VALUE_INT, "9223372036854775807"},
+    {"-9223372036854775808", VALUE_INT, "-9223372036854775808"},
+    {"1.5", VALUE_REAL, "1.5"},
+    {"1e-5", VALUE_REAL, "1e-05"},
+    {"-.5", VALUE_REAL, "-0.5"},
+    {"3.", VALUE_REAL, "3"},
+    {"1E+3", VALUE_REAL, "1000"},
+    {"1e-400", VALUE_REAL, "0"},
+    {".", VALUE_TEXT, "\".\""},
+    {"1.2.3", VALUE_TEXT, "\"1.2.3\""},
+    {"1e", VALUE_TEXT, "\"1e\""},
+    {"e5", VALUE_TEXT, "\"e5\""},
+    {"+", VALUE_TEXT, "\"+\""},
+    {".inf", VALUE_REAL, "null"},
+    {"-.INF", VALUE_REAL, "null"},
+    {".nan", VALUE_REAL, "null"},
+    {"inf", VALUE_TEXT, "\"inf\""},
+    {"nan", VALUE_TEXT, "\"nan\""},
+    {"12:30:45", VALUE_TEXT, "\"12:30:45\""},
+    {"2*M*N*K", VALUE_TEXT, "\"2*M*N*K\""},
+};
+
 static void plain_scalars_are_resolved(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        enum value_kind kind;
-        const char *json;
-    } cases[] = {
-        {"null", VALUE_NULL, "null"},
-        {"~", VALUE_NULL, "null"},
-        {"", VALUE_NULL, "null"},
-        {"true", VALUE_BOOL, "true"},
-        {"True", VALUE_BOOL, "true"},
-        {"false", VALUE_BOOL, "false"},
-        {"yes", VALUE_TEXT, "\"yes\""},
-        {"no", VALUE_TEXT, "\"no\""},
-        {"on", VALUE_TEXT, "\"on\""},
-        {"tRue", VALUE_TEXT, "\"tRue\""},
-        {"\"true\"", VALUE_TEXT, "\"true\""},
-        {"'12'", VALUE_TEXT, "\"12\""},
-        {"!!str 12", VALUE_TEXT, "\"12\""},
-        {"0", VALUE_INT, "0"},
-        {"-7", VALUE_INT, "-7"},
-        {"+7", VALUE_INT, "7"},
-        {"007", VALUE_INT, "7"},
-        {"0x1F", VALUE_INT, "31"},
-        {"-0x10", VALUE_INT, "-16"},
-        {"0x", VALUE_TEXT, "\"0x\""},
-        {"0o17", VALUE_TEXT, "\"0o17\""},
-        {"1_000", VALUE_TEXT, "\"1_000\""},
-        {"9223372036854775807", VALUE_INT, "9223372036854775807"},
-        {"-9223372036854775808", VALUE_INT, "-9223372036854775808"},
-        {"1.5", VALUE_REAL, "1.5"},
-        {"1e-5", VALUE_REAL, "1e-05"},
-        {"-.5", VALUE_REAL, "-0.5"},
-        {"3.", VALUE_REAL, "3"},
-        {"1E+3", VALUE_REAL, "1000"},
-        {"1e-400", VALUE_REAL, "0"},
-        {".", VALUE_TEXT, "\".\""},
-        {"1.2.3", VALUE_TEXT, "\"1.2.3\""},
-        {"1e", VALUE_TEXT, "\"1e\""},
-        {"e5", VALUE_TEXT, "\"e5\""},
-        {"+", VALUE_TEXT, "\"+\""},
-        {".inf", VALUE_REAL, "null"},
-        {"-.INF", VALUE_REAL, "null"},
-        {".nan", VALUE_REAL, "null"},
-        {"inf", VALUE_TEXT, "\"inf\""},
-        {"nan", VALUE_TEXT, "\"nan\""},
-        {"12:30:45", VALUE_TEXT, "\"12:30:45\""},
-        {"2*M*N*K", VALUE_TEXT, "\"2*M*N*K\""},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < COUNT(scalar_cases); i++) {
         struct buf line, out;
         buf_init(&line, 100);
         buf_init(&out, 100);
-        buf_addf(&line, "key: %s", cases[i].text);
+        buf_addf(&line, "key: %s", scalar_cases[i].text);
         const struct value *value = value_get(yaml(buf_text(&line)), "key");
         assert_non_null(value);
-        if (value->kind != cases[i].kind)
-            fail_msg("\"%s\" is of kind %d", cases[i].text, (int)value->kind);
+        if (value->kind != scalar_cases[i].kind)
+            fail_msg("\"%s\" is of kind %d", scalar_cases[i].text, (int)value->kind);
         assert_int_equal(value->line, 1);
         struct json writer;
         json_init(&writer, &out);
         json_value(&writer, value);
-        assert_string_equal(buf_text(&out), cases[i].json);
-        if (cases[i].text[0] != '"' && cases[i].text[0] != '\'' && cases[i].text[0] != '!')
-            assert_string_equal(value->text, cases[i].text); /* the raw scalar */
+        assert_string_equal(buf_text(&out), scalar_cases[i].json);
+        if (scalar_cases[i].text[0] != '"' && scalar_cases[i].text[0] != '\'' &&
+            scalar_cases[i].text[0] != '!')
+            assert_string_equal(value->text, scalar_cases[i].text); /* the raw scalar */
         assert_int_equal(value->length, strlen(value->text));
         buf_free(&line);
         buf_free(&out);
