@@ -160,6 +160,8 @@ static void test_infinities(void **state)
     f->got[8] = NAN;
     assert_true(passes(f));
     f->exact[9] = -1e300; /* float32 cannot hold it */
+    f->got[9] = INFINITY;
+    assert_false(passes(f));
     f->got[9] = -INFINITY;
     assert_true(passes(f));
     f->got[10] += 1.0f; /* a wrong one in the same row */

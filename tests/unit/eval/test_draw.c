@@ -93,7 +93,7 @@ static void test_shapes(void **state)
     assert_true(m.kurtosis > 20.0 && m.most <= 1e4 && m.least >= -1e4);
     draw(DRAW_SPARSE, 1, numbers);
     m = moments_of(numbers, COUNT);
-    assert_true(m.zeros > COUNT * 0.88 && m.zeros < COUNT * 0.92);
+    assert_true(m.zeros > COUNT / 100 * 88 && m.zeros < COUNT / 100 * 92);
     draw(DRAW_EXTREMES, 1, numbers);
     m = moments_of(numbers, COUNT);
     assert_true(m.most > 9e3 && m.most <= 1e4 && m.least < -9e3 && m.zeros == 0);

@@ -1,0 +1,317 @@
+/* A lane from the agent's side: answers, stages, a worker that dies, one that says nonsense, and
+ * the end. The workers are this program: an honest one, and some that misbehave, chosen by
+ * --backend. */
+#include "eval/lane.h"
+
+#include "base/log.h"
+#include "eval/worker.h"
+#include "fake_backend.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+static const struct fake_entry kernels[] = {{"product", fake_product}, {NULL, NULL}};
+
+/* --- workers that misbehave --- */
+
+static void say(const char *text)
+{
+    printf("%s\n", text);
+    fflush(stdout);
+}
+
+static const char *id_of(char *line)
+{
+    char *id = strstr(line, "\"id\":\"");
+    id = id != NULL ? id + 6 : line;
+    id[strcspn(id, "\"")] = '\0';
+    return id;
+}
+
+static void answer_open(char *line)
+{
+    printf("{\"id\":\"%s\",\"event\":\"result\",\"ceilings\":{\"flops_per_s\":5.0}}\n",
+           id_of(line));
+    fflush(stdout);
+}
+
+/* Opens, then dies at the first evaluation; one that was opened again says so and does not. */
+static int dies(void)
+{
+    static char line[1 << 16];
+    bool again = false;
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        again = again || strstr(line, "\"id\":\"reopen\"") != NULL;
+        bool known = strstr(line, "\"ceilings\":{\"flops_per_s\":5") != NULL;
+        if (strstr(line, "\"op\":\"open\"") != NULL) {
+            answer_open(line);
+            if (again && !known)
+                return 9;
+            continue;
+        }
+        if (!again) {
+            fprintf(stderr, "something is amiss\n");
+            return 7;
+        }
+        printf("{\"id\":\"%s\",\"event\":\"error\",\"code\":\"usage\",\"message\":\"again\"}\n",
+               id_of(line));
+        fflush(stdout);
+    }
+    return 0;
+}
+
+static int babbles(void)
+{
+    static char line[1 << 16];
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        say("hello");
+        say("{\"id\":\"nobody\",\"event\":\"result\"}");
+        say("[1, 2]");
+        printf("{\"id\":\"%s\",\"event\":\"result\",\"evaluation\":{}}\n", id_of(line));
+        fflush(stdout);
+    }
+    return 0;
+}
+
+_Noreturn static void deaf(void) /* neither answers nor ends when its input does */
+{
+    signal(SIGTERM, SIG_IGN);
+    for (;;)
+        pause();
+}
+
+/* --- driving --- */
+
+struct driver {
+    struct task task;
+    struct lane *lane;
+    struct lane_request requests[4];
+    size_t count;
+    bool (*script)(struct driver *driver); /* true: over */
+    int step, stages;
+};
+
+static enum task_result drive(struct task *task)
+{
+    struct driver *driver = (struct driver *)task;
+    for (size_t i = 0; i < driver->count; i++)
+        driver->stages |= 1 << driver->requests[i].stage;
+    for (size_t i = 0; i < driver->count; i++)
+        if (driver->requests[i].active)
+            return TASK_WAIT;
+    if (!driver->script(driver))
+        return TASK_WAIT;
+    lane_close(driver->lane);
+    return TASK_DONE;
+}
+
+static struct lane_request *submit(struct driver *driver, enum lane_op op)
+{
+    struct lane_request *request = &driver->requests[driver->count++];
+    *request = (struct lane_request){.op = op,
+                                     .id = "same",
+                                     .name = "c.c",
+                                     .source = "product",
+                                     .source_length = 7,
+                                     .effort = EFFORT_SEARCH};
+    lane_submit(driver->lane, request, &driver->task);
+    return request;
+}
+
+static void run(const char *backend, const char *problem, bool (*script)(struct driver *driver),
+                struct driver *driver)
+{
+    static const char *const states[] = {"driving"};
+    static const uint32_t moves[] = {0};
+    static const struct task_type type = {"driver", states, moves, 1, drive, NULL};
+    const struct lane_spec spec = {
+        .backend = backend, .problem = problem, .baseline = "product", .time_budget_ms = 10};
+    struct err err = {0};
+    struct loop *loop = loop_new();
+    *driver = (struct driver){.script = script};
+    task_start(loop, &driver->task, &type, NULL, "driver");
+    assert_int_equal(lane_open(loop, &spec, &driver->lane, &err), 0);
+    loop_run(loop);
+    assert_true(lane_closed(driver->lane));
+    lane_free(driver->lane);
+    loop_free(loop);
+}
+
+static void clean(struct driver *driver)
+{
+    for (size_t i = 0; i < driver->count; i++)
+        arena_free(driver->requests[i].arena);
+}
+
+/* --- tests --- */
+
+static bool open_then_evaluate(struct driver *driver)
+{
+    if (driver->step == 0)
+        submit(driver, LANE_OPEN);
+    if (driver->step == 1) {
+        submit(driver, LANE_EVALUATE);
+        submit(driver, LANE_CHECK_PROBLEM); /* the same id, and its own answer */
+    }
+    return driver->step++ == 2;
+}
+
+static void test_answers(void **state)
+{
+    struct folder folder;
+    struct driver driver;
+    (void)state;
+    fake_problem(&folder, "def reference(A, B):\n    return A @ B\n", "");
+    run("fake", folder.path, open_then_evaluate, &driver);
+    assert_int_equal(driver.requests[0].err.code, ERR_NONE);
+    assert_non_null(value_get(driver.requests[0].answer, "device"));
+    assert_int_equal(driver.requests[1].err.code, ERR_NONE);
+    assert_int_equal(driver.requests[1].evaluation.verdict, VERDICT_KERNEL);
+    assert_true(driver.requests[1].evaluation.time_ns.median > 0.0);
+    assert_true(value_bool(driver.requests[2].answer, "fit", false));
+    assert_true((driver.stages & 1 << STAGE_CHECK) != 0 || (driver.stages & 1 << STAGE_TIME) != 0);
+    clean(&driver);
+    folder_remove(&folder);
+}
+
+static void test_a_worker_that_dies(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("dies", NULL, open_then_evaluate, &driver);
+    assert_int_equal(driver.requests[0].err.code, ERR_NONE);
+    assert_int_equal(driver.requests[1].err.code, ERR_CHILD);
+    assert_non_null(strstr(driver.requests[1].err.message, "exited 7"));
+    assert_non_null(strstr(driver.requests[1].err.message, "something is amiss"));
+    assert_int_equal(driver.requests[2].err.code, ERR_CHILD); /* it was in flight as well */
+    clean(&driver);
+}
+
+static bool die_and_ask_again(struct driver *driver)
+{
+    if (driver->step == 0)
+        submit(driver, LANE_OPEN);
+    if (driver->step == 1 || driver->step == 2)
+        submit(driver, LANE_EVALUATE);
+    return driver->step++ == 3;
+}
+
+static void test_the_next_one_opens_again(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("dies", NULL, die_and_ask_again, &driver);
+    assert_int_equal(driver.requests[1].err.code, ERR_CHILD);
+    assert_int_equal(driver.requests[2].err.code, ERR_USAGE);
+    assert_string_equal(driver.requests[2].err.message, "again");
+    clean(&driver);
+}
+
+static bool one_evaluation(struct driver *driver)
+{
+    if (driver->step == 0)
+        submit(driver, LANE_EVALUATE);
+    return driver->step++ == 1;
+}
+
+static void test_nonsense(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("babbles", NULL, one_evaluation, &driver);
+    assert_int_equal(driver.requests[0].err.code, ERR_PROTOCOL);
+    clean(&driver);
+}
+
+static bool cancel_one(struct driver *driver)
+{
+    if (driver->step++ > 0)
+        return true;
+    struct lane_request *request = submit(driver, LANE_EVALUATE);
+    assert_true(request->active);
+    lane_cancel(driver->lane, request);
+    assert_true(request->done && !request->active);
+    lane_cancel(driver->lane, request); /* harmless */
+    task_wake(&driver->task);
+    return false;
+}
+
+static void test_cancelling(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("deaf", NULL, cancel_one, &driver);
+    assert_int_equal(driver.requests[0].err.code, ERR_CANCELLED);
+}
+
+static bool close_in_flight(struct driver *driver)
+{
+    if (driver->step++ > 0)
+        return true;
+    submit(driver, LANE_EVALUATE);
+    assert_true(lane_busy_ratio(driver->lane) >= 0.0);
+    lane_close(driver->lane);
+    assert_int_equal(driver->requests[0].err.code, ERR_CANCELLED);
+    return false;
+}
+
+static void test_closing(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("deaf", NULL, close_in_flight, &driver);
+    run("fake", NULL, close_in_flight, &driver);
+}
+
+static void test_what_cannot_start(void **state)
+{
+    static const char *const launcher[] = {"/nowhere/launcher", NULL};
+    const struct lane_spec spec = {.launcher = launcher, .backend = "fake"};
+    struct loop *loop = loop_new();
+    struct lane *lane;
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(lane_open(loop, &spec, &lane, &err), -1);
+    assert_int_equal(err.code, ERR_ENVIRONMENT);
+    loop_run(loop);
+    loop_free(loop);
+}
+
+static int worker(const char *backend)
+{
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } others[] = {{"dies", dies}, {"babbles", babbles}};
+    if (strcmp(backend, "deaf") == 0)
+        deaf();
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(others[i].name, backend) == 0)
+            return others[i].run();
+    return worker_main(&(struct worker_options){.backend = &fake_backend});
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    fake_kernels = kernels;
+    if (argc >= 4 && strcmp(argv[1], "worker") == 0)
+        return worker(argv[3]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_a_worker_that_dies),
+        cmocka_unit_test(test_the_next_one_opens_again),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_closing),
+        cmocka_unit_test(test_what_cannot_start),
+    };
+    return cmocka_run_group_tests_name("lane", tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* The worker as a process behind two pipes: what it answers, in which order, and how it ends. */
+#include "eval/worker.h"
+
+#include "base/value.h"
+#include "eval/reference_child.h"
+#include "fake_backend.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+static void sleeps(const struct fake_call *f)
+{
+    struct timespec rest = {.tv_nsec = 20000000};
+    nanosleep(&rest, NULL);
+    fake_product(f);
+}
+
+static void zeros(const struct fake_call *f)
+{
+    memset(f->c, 0, (size_t)(f->m * f->n) * sizeof(float));
+}
+
+static const struct fake_entry kernels[] = {
+    {"product", fake_product}, {"sleeps", sleeps}, {"zeros", zeros}, {NULL, NULL}};
+
+struct fixture {
+    struct child child;
+    struct folder folder, builds;
+    struct arena *arena;
+};
+
+static void send_text(struct fixture *fixture, const char *format, ...) PRINTF_LIKE(2, 3);
+
+static void send_text(struct fixture *fixture, const char *format, ...)
+{
+    char text[2048];
+    struct err err;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    assert_int_equal(child_send(&fixture->child, text, (size_t)length, &err), 0);
+}
+
+static const struct value *record(struct fixture *fixture)
+{
+    const char *line;
+    struct value *value;
+    struct err err = {0};
+    if (child_line(&fixture->child, 60000, &line, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(value_parse_json(fixture->arena, "record", line, strlen(line), &value, &err),
+                     0);
+    return value;
+}
+
+/* Skips stages; notes them as letters. */
+static const struct value *answer(struct fixture *fixture, const char *id, char *stages)
+{
+    for (;;) {
+        const struct value *value = record(fixture);
+        bool stage = strcmp(value_text(value, "event", ""), "stage") == 0;
+        if (id != NULL)
+            assert_string_equal(value_text(value, "id", ""), id);
+        if (!stage)
+            return value;
+        if (stages != NULL) {
+            *stages++ = value_text(value, "stage", "?")[0];
+            *stages = '\0';
+        }
+    }
+}
+
+static void open_problem(struct fixture *fixture)
+{
+    send_text(fixture,
+              "{\"op\":\"open\",\"id\":\"o\",\"problem\":\"%s\",\"baseline\":\"product\","
+              "\"time_budget_ms\":10,\"call_timeout_ms\":2000,\"memory_bytes\":1000000}\n",
+              fixture->folder.path);
+    const struct value *value = answer(fixture, "o", NULL);
+    if (strcmp(value_text(value, "event", ""), "result") != 0)
+        fail_msg("%s", value_text(value, "message", ""));
+    assert_non_null(value_at(value, "versions.numpy"));
+    assert_string_equal(value_text(value, "problem", ""), "small");
+}
+
+static void evaluate(struct fixture *fixture, const char *id, const char *source,
+                     const char *effort)
+{
+    send_text(fixture,
+              "{\"op\":\"evaluate\",\"id\":\"%s\",\"name\":\"c.c\",\"source\":\"%s\","
+              "\"effort\":\"%s\"}\n",
+              id, source, effort);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    struct err err = {0};
+    char *self = file_self_path();
+    fixture = (struct fixture){.arena = arena_new()};
+    fake_problem(&fixture.folder, "def reference(A, B):\n    return A @ B\n", "");
+    folder_make(&fixture.builds);
+    char temporary[100];
+    snprintf(temporary, sizeof temporary, "TMPDIR=%s", fixture.builds.path);
+    const char *const argv[] = {self, "worker", NULL};
+    const char *const env[] = {"PATH=/usr/bin:/bin", temporary, NULL};
+    int status = child_start(&fixture.child, argv, env, NULL, 0, &err);
+    mem_free(self);
+    *state = &fixture;
+    return status;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    child_stop(&fixture->child);
+    arena_free(fixture->arena);
+    folder_remove(&fixture->folder);
+    folder_remove(&fixture->builds);
+    return 0;
+}
+
+static void test_what_is_no_request(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    send_text(fixture, "not JSON\n");
+    assert_string_equal(value_text(answer(fixture, NULL, NULL), "event", ""), "error");
+    send_text(fixture, "{\"op\":\"dance\",\"id\":\"d\"}\n");
+    assert_string_equal(value_text(answer(fixture, "d", NULL), "code", ""), "protocol");
+    evaluate(fixture, "e", "product", "full");
+    assert_string_equal(value_text(answer(fixture, "e", NULL), "message", ""),
+                        "no problem is open");
+    send_text(fixture, "{\"op\":\"open\",\"id\":\"o\",\"problem\":\"/nowhere\"}\n");
+    assert_string_equal(value_text(answer(fixture, "o", NULL), "event", ""), "error");
+    send_text(fixture, "{\"op\":\"open\",\"id\":\"p\"}\n"); /* a probe: no problem */
+    assert_non_null(value_at(answer(fixture, "p", NULL), "versions.numpy"));
+}
+
+static void test_one_evaluation(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    char stages[16] = "";
+    open_problem(fixture);
+    evaluate(fixture, "e1", "product", "full");
+    const struct value *value = answer(fixture, "e1", stages);
+    assert_string_equal(value_text(value_get(value, "evaluation"), "verdict", ""), "kernel");
+    assert_int_equal(strncmp(stages, "cct", 3), 0); /* compile, check, time */
+    assert_false(value_bool(value, "remembered", false));
+    evaluate(fixture, "e2", "product", "search"); /* the same again, for less */
+    value = answer(fixture, "e2", NULL);
+    assert_true(value_bool(value, "remembered", false));
+    assert_string_equal(value_text(value_get(value, "evaluation"), "verdict", ""), "kernel");
+    evaluate(fixture, "e3", "zeros", "full");
+    value = value_get(answer(fixture, "e3", NULL), "evaluation");
+    assert_string_equal(value_text(value, "verdict", ""), "rejected");
+    assert_non_null(strstr(value_text(value, "details", ""), "shape:"));
+}
+
+static void test_what_never_runs(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    evaluate(fixture, "e1", "broken", "full");
+    const struct value *value = value_get(answer(fixture, "e1", NULL), "evaluation");
+    assert_string_equal(value_text(value, "verdict", ""), "failed");
+    assert_string_equal(value_text(value, "stage", ""), "compile");
+    assert_string_equal(value_text(value, "details", ""), "candidate.c:1: broken\n");
+    evaluate(fixture, "e2", "/*---\\nnonsense: 1\\n---*/", "full");
+    value = value_get(answer(fixture, "e2", NULL), "evaluation");
+    assert_string_equal(value_text(value, "stage", ""), "parse");
+    send_text(fixture, "{\"op\":\"evaluate\",\"id\":\"e3\",\"name\":\"c.c\",\"source\":"
+                       "\"product\",\"tune\":{\"T\":1}}\n");
+    value = value_get(answer(fixture, "e3", NULL), "evaluation");
+    assert_non_null(strstr(value_text(value, "reason", ""), "no parameter"));
+}
+
+/* Requests that come at once are each answered; a duplicate of one in flight runs once. */
+static void test_many_at_once(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    int kernels_seen = 0, remembered = 0;
+    open_problem(fixture);
+    evaluate(fixture, "a", "product", "search");
+    evaluate(fixture, "b", "product", "search");
+    evaluate(fixture, "c", "broken", "search");
+    evaluate(fixture, "d", "zeros", "search");
+    for (int i = 0; i < 4; i++) {
+        const struct value *value = answer(fixture, NULL, NULL);
+        const struct value *evaluation = value_get(value, "evaluation");
+        kernels_seen += strcmp(value_text(evaluation, "verdict", ""), "kernel") == 0;
+        remembered += value_bool(value, "remembered", false);
+    }
+    assert_int_equal(kernels_seen, 2);
+    assert_int_equal(remembered, 1);
+}
+
+static void test_cancelling(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    evaluate(fixture, "slow", "sleeps", "full");
+    for (const struct value *value = record(fixture);
+         strcmp(value_text(value, "stage", ""), "check") != 0;)
+        value = record(fixture);
+    send_text(fixture, "{\"op\":\"cancel\",\"id\":\"slow\"}\n");
+    assert_string_equal(value_text(answer(fixture, "slow", NULL), "code", ""), "cancelled");
+    evaluate(fixture, "next", "product", "search");
+    const struct value *value = value_get(answer(fixture, "next", NULL), "evaluation");
+    assert_string_equal(value_text(value, "verdict", ""), "kernel");
+}
+
+static void test_a_problem_is_checked(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    send_text(fixture, "{\"op\":\"check_problem\",\"id\":\"f\"}\n");
+    const struct value *value = answer(fixture, "f", NULL);
+    const struct value *findings = value_get(value, "findings");
+    assert_true(findings != NULL && findings->count >= 9);
+    for (size_t i = 0; i < findings->count; i++)
+        if (!value_bool(findings->items[i], "passed", false))
+            fail_msg("%s: %s", value_text(findings->items[i], "name", ""),
+                     value_text(findings->items[i], "text", ""));
+    assert_true(value_bool(value, "fit", false));
+}
+
+/* The end of its input ends it, whatever it does; nothing stays behind. */
+static void test_the_end(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    struct err err = {0};
+    const char *line;
+    char pattern[100];
+    glob_t found;
+    open_problem(fixture);
+    evaluate(fixture, "slow", "sleeps", "full");
+    record(fixture);
+    close(fixture->child.input);
+    fixture->child.input = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    while (child_line(&fixture->child, 60000, &line, &err) == 0)
+        continue;
+    assert_int_equal(err.code, ERR_CHILD);
+    snprintf(pattern, sizeof pattern, "%s/*", fixture->builds.path);
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    fake_kernels = kernels;
+    if (argc >= 2 && strcmp(argv[1], "worker") == 0)
+        return worker_main(&(struct worker_options){.backend = &fake_backend});
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_is_no_request, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_evaluation, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_never_runs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cancelling, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_problem_is_checked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_end, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
+}
