@@ -82,8 +82,8 @@ static int allow(int ruleset, const char *path, uint64_t rights, struct err *err
     return 0;
 }
 
-static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *paths, bool proc,
-                     bool system_folders, struct err *err)
+static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *paths,
+                     const char *proc, struct err *err)
 {
     const uint64_t read = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
     const uint64_t write = (FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_REMOVE_DIR |
@@ -92,10 +92,10 @@ static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *pa
     if (allow(ruleset, "/dev/null", FS_READ_FILE | FS_WRITE_FILE, err) != 0)
         return -1;
     size_t count = sizeof system_folders_read / sizeof system_folders_read[0];
-    for (size_t i = 0; system_folders && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (allow(ruleset, system_folders_read[i], read, err) != 0)
             return -1;
-    if (proc && allow(ruleset, "/proc", FS_READ_FILE | FS_READ_DIR, err) != 0)
+    if (proc != NULL && allow(ruleset, proc, FS_READ_FILE | FS_READ_DIR, err) != 0)
         return -1;
     for (size_t i = 0; i < paths->read_count; i++)
         if (allow(ruleset, paths->reads[i], read, err) != 0)
@@ -106,8 +106,7 @@ static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *pa
     return 0;
 }
 
-int sandbox_landlock(const struct sandbox_paths *paths, bool proc, bool system_folders,
-                     struct err *err)
+int sandbox_landlock(const struct sandbox_paths *paths, const char *proc, struct err *err)
 {
     int abi = sandbox_landlock_abi();
     if (abi == 0)
@@ -123,7 +122,7 @@ int sandbox_landlock(const struct sandbox_paths *paths, bool proc, bool system_f
     int ruleset = (int)syscall(LANDLOCK_CREATE, &attributes, size, 0);
     if (ruleset < 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "Landlock ruleset");
-    int result = allow_all(ruleset, attributes.handled_fs, paths, proc, system_folders, err);
+    int result = allow_all(ruleset, attributes.handled_fs, paths, proc, err);
     if (result == 0 && syscall(LANDLOCK_RESTRICT, ruleset, 0) != 0)
         result = err_set_errno(err, ERR_ENVIRONMENT, errno, "Landlock");
     close(ruleset);

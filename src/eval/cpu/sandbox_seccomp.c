@@ -22,6 +22,8 @@ static const char *const dangerous[] = {
     "pidfd_getfd",
     "pidfd_open",
     "pidfd_send_signal",
+    "rt_sigqueueinfo",
+    "rt_tgsigqueueinfo",
     /* network, and other ways to reach another process */
     "socket",
     "socketpair",
@@ -38,6 +40,10 @@ static const char *const dangerous[] = {
     "shmat",
     "semget",
     "msgget",
+    "shmctl",
+    "semctl",
+    "msgctl",
+    "mq_unlink",
     /* the kernel's own large surfaces */
     "bpf",
     "perf_event_open",
@@ -207,6 +213,35 @@ static int rules_program(scmp_filter_ctx filter)
     return result;
 }
 
+/* Refused where an argument is other than `value`. */
+static int refuse_other(scmp_filter_ctx filter, int number, uint64_t value)
+{
+    const struct scmp_arg_cmp compare = {
+        .arg = 0, .op = SCMP_CMP_NE, .datum_a = value, .datum_b = 0};
+    return seccomp_rule_add_array(filter, REFUSE, number, 1, &compare);
+}
+
+/* A program that holds a candidate's code: it starts none, and reaches nobody of the same user. */
+static int rules_sanitized(scmp_filter_ctx filter)
+{
+    static const struct rule rules[] = {
+        {REFUSE, SCMP_SYS(clone), 0, CLONE_THREAD, 0},
+        {REFUSE, SCMP_SYS(fork), 0, 0, 0},
+        {REFUSE, SCMP_SYS(vfork), 0, 0, 0},
+        {REFUSE, SCMP_SYS(tkill), 0, 0, 0},
+        {SCMP_ACT_ERRNO(0), SCMP_SYS(sched_setaffinity), 0, 0, 0},
+    };
+    const uint64_t self = (uint64_t)getpid();
+    int result = ADD_RULES(filter, rules);
+    if (result == 0)
+        result = refuse_other(filter, SCMP_SYS(kill), self);
+    if (result == 0)
+        result = refuse_other(filter, SCMP_SYS(tgkill), self);
+    if (result == 0)
+        result = refuse_other(filter, SCMP_SYS(prlimit64), 0);
+    return result;
+}
+
 /* Allowed where one argument is `first` and another `second`. */
 static int allow_pair(scmp_filter_ctx filter, int number, unsigned one, uint64_t first,
                       unsigned other, uint64_t second)
@@ -298,6 +333,8 @@ int sandbox_filter(enum sandbox_profile profile, struct err *err)
         result = profile == SANDBOX_RUNNER_RUN    ? rules_run(filter)
                  : profile == SANDBOX_RUNNER_LOAD ? rules_load(filter)
                                                   : rules_program(filter);
+    if (result == 0 && profile == SANDBOX_SANITIZED)
+        result = rules_sanitized(filter);
     if (result == 0)
         result = seccomp_load(filter);
     seccomp_release(filter);

@@ -1,0 +1,190 @@
+/* `sandbox` as a command: what a program behind it can still do, and what not. */
+#include "kit.h"
+#include "kit_body.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+static struct kit kit;
+
+static int set_up(void **state)
+{
+    (void)state;
+    kit_open(&kit);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kit_close(&kit);
+    return 0;
+}
+
+/* Runs this program as `sandbox` with `words` (separated by blanks; "@" stands for the folder) and
+ * /bin/sh -c SCRIPT behind it; its exit code. What it printed is in kit.said. */
+static int sandboxed(const char *words, const char *script)
+{
+    const char *argv[32] = {cpu_self_path(), "sandbox"};
+    size_t count = 2;
+    char copy[512];
+    strcpy(copy, words);
+    for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " "))
+        argv[count++] = strcmp(word, "@") == 0 ? kit.folder : word;
+    argv[count++] = "--";
+    argv[count++] = "/bin/sh";
+    argv[count++] = "-c";
+    argv[count++] = script;
+    argv[count] = NULL;
+    static const char *const env[] = {NULL};
+    kit.build.spec = (struct process_spec){.argv = argv, .env = env, .folder = kit.folder};
+    buf_reset(&kit.said);
+    return kit_run_build(&kit);
+}
+
+static const struct {
+    const char *name, *words, *script;
+    bool works;
+} cases[] = {
+    {"runs", "--profile tool", "/bin/true", true},
+    {"reads the system", "--profile tool", "cat /usr/lib/os-release > /dev/null", true},
+    {"reads a secret", "--profile tool", "cat /etc/passwd", false},
+    {"reads a secret, compiling", "--profile compile --write @", "cat /etc/passwd", false},
+    {"reads a given folder", "--profile tool --read @", "cat spec.yaml", true},
+    {"reads a folder that is not given", "--profile tool", "cat spec.yaml", false},
+    {"writes a given folder", "--profile compile --write @", "echo x > new && rm new", true},
+    {"writes a folder to be read", "--profile tool --read @", "echo x > new", false},
+    {"writes elsewhere", "--profile compile --write @", "echo x > /tmp/twagent-test-elsewhere",
+     false},
+    {"runs what it wrote", "--profile compile --write @",
+     "echo '#!/bin/sh' > new && chmod +x new && ./new", false},
+    {"has no environment", "--profile tool", "test -z \"$HOME$PATH_OF$USER\"", true},
+    {"reads /proc", "--profile tool", "read -r a < /proc/self/status",
+     false}, /* /proc is not there to be read */
+    {"may read /proc", "--profile reference", "read -r a < /proc/self/status", true},
+    {"may read its own /proc", "--profile sanitized", "read -r a < /proc/self/status", true},
+    {"may read another's /proc", "--profile sanitized", "read -r a < /proc/1/status", false},
+    {"reads another's environment", "--profile reference",
+     "cat /proc/$PPID/environ > /dev/null && test -n \"$PPID\"", false},
+    {"mounts", "--profile tool", "mount -t tmpfs none /mnt", false},
+    {"makes namespaces", "--profile tool", "unshare -U /bin/true", false},
+    {"writes no more than it may", "--profile compile --write @ --limit fsize=1000",
+     "head -c 2000 /usr/bin/env > new", false},
+    {"is bounded in memory", "--profile tool --limit as=1000000", "/bin/true", false},
+};
+
+static void programs_can_do_what_they_are_given(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int code = sandboxed(cases[i].words, cases[i].script);
+        if ((code == 0) != cases[i].works)
+            fail_msg("%s: %d, %s", cases[i].name, code, buf_text(&kit.said));
+    }
+}
+
+static void usage_is_checked(void **state)
+{
+    static const struct {
+        const char *words, *message;
+    } wrong[] = {{"--profile nothing", "no such profile"},
+                 {"--limit as=many", "--limit as=many: expected"},
+                 {"--limit as=", "expected"},
+                 {"--what ever", "no such option"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(sandboxed(wrong[i].words, "true"), 2);
+        if (strstr(buf_text(&kit.said), wrong[i].message) == NULL)
+            fail_msg("%s: %s", wrong[i].words, buf_text(&kit.said));
+    }
+}
+
+static void descriptors_do_not_leak(void **state)
+{
+    (void)state;
+    int fd = open("/etc/passwd", O_RDONLY); /* inherited on purpose */
+    assert_true(fd > 2);
+    assert_int_equal(fcntl(fd, F_DUPFD, 50), 50);
+    assert_int_not_equal(sandboxed("--profile tool", "cat <&50"), 0);
+    close(50);
+    close(fd);
+}
+
+/* Its child, and what that one started, are gone with it. */
+static void nobody_outlives_the_parent(void **state)
+{
+    (void)state;
+    int fds[2];
+    char byte;
+    assert_int_equal(pipe(fds), 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        if (fork() == 0) {
+            dup2(fds[1], 1);
+            execl(cpu_self_path(), "t", "sandbox", "--profile", "tool", "--", "/bin/sh", "-c",
+                  "echo; exec sleep 100", (char *)NULL);
+            _exit(1);
+        }
+        pause();
+        _exit(0);
+    }
+    close(fds[1]);
+    assert_int_equal(read(fds[0], &byte, 1), 1); /* it runs */
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    assert_int_equal(read(fds[0], &byte, 1), 0); /* it is gone: the pipe's last end is closed */
+    close(fds[0]);
+}
+
+/* A sanitized program holds a candidate's code, with the same user as the worker. */
+static const struct {
+    const char *name, *before, *attempt;
+} refusals[] = {
+    {"signals its parent", "#include <signal.h>\n#include <unistd.h>\n", "kill(getppid(), 0) != 0"},
+    {"signals everybody", "#include <signal.h>\n", "kill(-1, 0) != 0"},
+    {"limits its parent", "#include <sys/resource.h>\n#include <unistd.h>\n",
+     "prlimit(getppid(), RLIMIT_CORE, 0, &(struct rlimit){0, 0}) != 0"},
+    {"forks", "#include <unistd.h>\n", "fork() < 0"},
+    {"connects", "#include <sys/socket.h>\n", "socket(AF_INET, SOCK_STREAM, 0) < 0"},
+    {"reads a secret", "#include <fcntl.h>\n", "open(\"/etc/passwd\", O_RDONLY) < 0"},
+    {"opens its inputs for writing", "#include <fcntl.h>\n#include <sys/mman.h>\n",
+     "mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, open(\"/proc/self/fd/4\", O_RDWR), 0) "
+     "== MAP_FAILED"},
+    {"writes its inputs", "#include <fcntl.h>\n#include <unistd.h>\n",
+     "pwrite(open(\"/proc/self/fd/4\", O_RDWR), \"x\", 1, 0) != 1"},
+};
+
+static void sanitized_programs_reach_nobody(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        char text[1024];
+        struct buf report;
+        buf_init(&report, 4096);
+        snprintf(text, sizeof text, "%s%s{ C[0] = (%s) ? 1 : 2; }", refusals[i].before,
+                 KIT_SIGNATURE, refusals[i].attempt);
+        if (kit_compile(&kit, "k.c", text, BUILD_SANITIZED) != 0)
+            fail_msg("%s", buf_text(&kit.said));
+        if (backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, &kit.call, &report,
+                                 &kit.err) != 0)
+            fail_msg("%s: %s", refusals[i].name, kit.err.message);
+        if (kit_output(&kit)[0] != 1)
+            fail_msg("%s: it could", refusals[i].name);
+        buf_free(&report);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(programs_can_do_what_they_are_given, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(usage_is_checked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(descriptors_do_not_leak, set_up, tear_down),
+        cmocka_unit_test(nobody_outlives_the_parent),
+        cmocka_unit_test_setup_teardown(sanitized_programs_reach_nobody, set_up, tear_down),
+    };
+    if (kit_internal(argc, argv, &code))
+        return code;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
