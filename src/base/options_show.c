@@ -15,7 +15,7 @@ static void write_left(const struct option *option, struct buf *out)
         buf_add_text(out, "      ");
     bool negates = option->type == OPTION_BOOL && option->default_text != NULL &&
                    strcmp(option->default_text, "true") == 0;
-    buf_addf(out, "--%s%s", negates ? "no-" : "", option->name);
+    buf_addf(out, "--%s%s", negates ? "[no-]" : "", option->name);
     if (metavar != NULL)
         buf_addf(out, " %s", metavar);
 }

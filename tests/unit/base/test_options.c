@@ -304,7 +304,7 @@ static void help_is_in_columns(void **state)
         "      --memory SIZE       memory limit [default 64M]\n"
         "\n"
         "Options of every command:\n"
-        "      --no-color          colors [default on]\n"
+        "      --[no-]color        colors [default on]\n"
         "  -j, --json              prints JSON\n";
     assert_string_equal(buf_text(&out), expected);
     buf_reset(&out);
