@@ -310,7 +310,7 @@ static void help_is_in_columns(void **state)
     buf_reset(&out);
     options_help(&table, SHOW, &out);
     assert_contains(buf_text(&out),
-                    "Options:\n      --store DIR  folder of the store [$TEST_STORE]");
+                    "Options:\n      --store DIR   folder of the store [$TEST_STORE]");
     buf_free(&out);
 }
 
