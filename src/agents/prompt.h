@@ -1,0 +1,58 @@
+/* agents/prompt: what a model is told: the templates filled from plain structs.
+ * prompts_load() blocks; the rest is pure. Any thread. */
+#ifndef AGENTS_PROMPT_H
+#define AGENTS_PROMPT_H
+
+#include "agents/ideas.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "eval/problem.h"
+
+enum { PROMPT_BYTES_MAX = 2 << 20 };
+
+struct prompts; /* opaque; lives in the arena it was loaded into */
+
+/* Reads every template; an unknown slot in one is ERR_USAGE with "idea.txt:7: ...". */
+int prompts_load(struct arena *arena, const char *backend, struct prompts **prompts,
+                 struct err *err) MUST_USE;
+
+struct prompt_context { /* the same for every prompt of a run; borrowed */
+    const struct problem *problem;
+    const char *reference;        /* text of the reference's source, or "" */
+    const char *device;           /* JSON object of the lane's record, or "" */
+    const char *facts;            /* JSON object: cores, l1_bytes, ...; or "" */
+    const char *baseline;         /* name of what speed-ups are against, or "" */
+    double baseline_ns, floor_ns; /* 0: not known */
+};
+
+struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is none */
+    const char *id, *name, *source, *tune;              /* tune: JSON object of numbers */
+    const char *metrics;                                /* JSON object: the profile */
+    double time_ns, speedup, speedup_low, speedup_high; /* 0: not measured */
+};
+
+struct prompt_attempt { /* one line of the history */
+    const char *id, *title, *category;
+    const char *state;  /* "kept", "rejected", "failed" */
+    const char *reason; /* of what was not kept */
+    double speedup;     /* over the baseline; 0: none */
+    double over_parent; /* time of the parent over its own; 0: not known */
+};
+
+void prompt_system(const struct prompts *prompts, struct buf *out);
+void prompt_ideas(const struct prompts *prompts, const struct prompt_context *context,
+                  const struct prompt_kernel *parents, size_t parent_count,
+                  const struct prompt_attempt *history, size_t history_count, int64_t count,
+                  struct buf *out);
+void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
+                      const struct prompt_kernel *parent, const struct idea *idea,
+                      const struct prompt_attempt *history, size_t history_count, struct buf *out);
+/* `failure`: "did not compile", "gave a wrong result"; `diagnostics`: evaluation.details. */
+void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
+                   const struct idea *idea, const char *source, const char *failure,
+                   const char *diagnostics, struct buf *out);
+
+/* "void kernel(const float *A, float *C, int64_t M)": inputs, outputs, workspaces, dims. */
+void prompt_signature(const struct problem *problem, struct buf *out);
+
+#endif
