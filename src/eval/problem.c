@@ -164,7 +164,7 @@ static int check_dims(const struct problem *problem, struct names *dims, struct 
     size_t elements;
     for (size_t i = 0; i < dims->count; i++)
         if (dims->number[i] < least || dims->number[i] > dim_most)
-            return err_set(err, ERR_USAGE, "expected %s of at least %lld, not %lld", dims->name[i],
+            return err_set(err, ERR_USAGE, "expected %s from %lld to 2^40, not %lld", dims->name[i],
                            (long long)least, (long long)dims->number[i]);
     if (problem->where != NULL &&
         expr_eval(problem->where, expr_lookup_names, dims, &truth, err) != 0)

@@ -65,6 +65,11 @@ static int read_reference(struct reading *reading)
     else
         return document_refuse(document, line, "expected a reference in .py or .c, not \"%.200s\"",
                                name);
+    if (function != NULL && problem->reference_kind == REFERENCE_C &&
+        strcmp(function, "kernel") != 0)
+        return document_refuse(document, line,
+                               "expected a C reference's function to be \"kernel\", not \"%.80s\"",
+                               function);
     if (function == NULL && problem->reference_kind == REFERENCE_C)
         function = "kernel"; /* built and called as a baseline is */
     else if (function == NULL && !is_short)

@@ -22,10 +22,10 @@ static void check_start(const struct problem *problem, const char *path)
     struct buf text;
     struct names facts = {0}, tune;
     bool valid = false;
-    static const char *const known[] = {"cores", "l1_bytes", "l2_bytes", "l3_bytes",
-                                        "vector_bytes"};
-    static const int64_t numbers[] = {2, 32768, 1048576, 33554432, 32};
-    for (size_t i = 0; i < 5; i++)
+    static const char *const known[] = {"cores",    "l1_bytes",     "l2_bytes",
+                                        "l3_bytes", "vector_bytes", "page_bytes"};
+    static const int64_t numbers[] = {2, 32768, 1048576, 33554432, 32, 4096};
+    for (size_t i = 0; i < 6; i++)
         assert_int_equal(names_set(&facts, known[i], numbers[i], &err), 0);
     buf_init(&text, 1 << 20);
     assert_int_equal(file_read(path, &text, &err), 0);
