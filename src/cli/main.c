@@ -104,6 +104,7 @@ int main(int argc, char **argv)
     if (internal_dispatch(argc, argv, &code))
         return code;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file limit is an error to report, not an end */
     const char *word = argc >= 2 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         const struct command *command = argc >= 3 ? command_find(argv[2]) : NULL;

@@ -13,7 +13,8 @@
  *   u = max |g_i - e_i| / S_i;  b = max(u, eps * sqrt(reduction) / 2, eps);  element = 8 b
  *   U = |g - e| / |e| (L2);     B = max(U, eps * sqrt(reduction) / 4, eps / 2);  norm = 8 B
  * and, where the lower precision is seen (its u or U is at least 4 times b or B), at most half of
- * its error. eps is the storage dtype's, or that of `precision` where the spec allows a lower one;
+ * its error; but at least eps / 2 * reduction, a running sum's own bound, as far as that is below
+ * half of the lower precision's error. eps is the storage dtype's, or that of `precision` where the spec allows a lower one;
  * the sqrt terms use float32's for the 16-bit dtypes, which are only stored. Outputs of fewer than
  * SCALE_LEAST elements have no scale of their own to rely on: a 64th of l's rms error joins
  * `floor`, and norm is at least `element`. Element i passes if |got - e_i| <= element * S_i +

@@ -132,5 +132,10 @@ void bound_derive(const struct problem *problem, const struct tensor_spec *outpu
     } else {
         bound->element = below_lower(bound->element, less.largest);
         bound->norm = below_lower(bound->norm, less.relative);
+        /* A running sum of equal terms rounds the same way each time: its error grows with their
+         * number, not with its root. It is honest as long as a lower precision is seen. */
+        double running = computed / 2.0 * (double)reduction;
+        bound->element = scale_largest(bound->element, fmin(running, less.largest / 2.0));
+        bound->norm = scale_largest(bound->norm, fmin(running, less.relative / 2.0));
     }
 }
