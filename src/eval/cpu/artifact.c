@@ -30,3 +30,9 @@ struct artifact_needs artifact_inspect(int fd)
     munmap(memory, (size_t)length);
     return needs;
 }
+
+bool artifact_may_load(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash != NULL ? slash + 1 : path, ARTIFACT_BASELINE) == 0;
+}

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/host.h"
 #include "eval/cpu/source.h"
@@ -142,7 +143,7 @@ static void add_libraries(struct command *command, const char *libraries)
 }
 
 static void add_compiler(struct command *command, const struct source *source, bool clang,
-                         const struct flavour *flavour, const char *unit)
+                         const struct flavour *flavour, const char *unit, const char *artifact)
 {
     const struct candidate *candidate = source->candidate;
     add(command, source->cplusplus ? "-std=gnu++20" : "-std=gnu17");
@@ -155,7 +156,7 @@ static void add_compiler(struct command *command, const struct source *source, b
         add(command, candidate->flags[i]);
     add_list(command, clang ? flavour->clang : flavour->gcc);
     add(command, "-o");
-    add(command, flavour->artifact);
+    add(command, artifact);
     add(command, unit);
 }
 
@@ -240,12 +241,14 @@ static int lay_out(struct arena *arena, const struct source *source,
     if (write_files(source, flavour->program, folder, unit, harness, err) != 0)
         return -1;
     struct command command = {.arena = arena, .argv = arena_array(arena, ARGS, sizeof(char *))};
-    *build = (struct build){.artifact = arena_printf(arena, "%s/%s", folder, flavour->artifact)};
+    const char *artifact =
+        baseline != NULL && !flavour->program ? ARTIFACT_BASELINE : flavour->artifact;
+    *build = (struct build){.artifact = arena_printf(arena, "%s/%s", folder, artifact)};
     if (flavour->log)
         build->log = arena_printf(arena, "%s/remarks.txt", folder);
     add_sandbox(&command, driver, folder, clang ? build->log : NULL);
     add(&command, driver);
-    add_compiler(&command, source, clang, flavour, unit);
+    add_compiler(&command, source, clang, flavour, unit, artifact);
     if (flavour->program)
         add(&command, harness);
     if (baseline != NULL)

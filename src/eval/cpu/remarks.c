@@ -4,6 +4,7 @@
 #include "base/file.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,8 @@ static void keep(struct remarks *remarks, long line, bool vectorized, const char
     length = length < TEXT_MAX - 1 ? length : TEXT_MAX - 1;
     for (size_t i = 0; i < length; i++)
         remark.text[i] = isprint((unsigned char)text[i]) ? text[i] : ' ';
+    if (strstr(remark.text, "no vectype") != NULL) /* and then names of the compiler's own */
+        snprintf(remark.text, sizeof remark.text, "has vectors already, or a type that has none");
     if (is_noise(remark.text) || remarks->count == REMARKS_MAX)
         return;
     for (size_t i = 0; i < remarks->count; i++)

@@ -179,7 +179,11 @@ static void load(struct runner *runner)
     const char *omp = artifact_inspect(WIRE_ARTIFACT).openmp;
     if (omp != NULL)
         omp_load(omp);
-    struct sandbox_paths paths = {.read_count = 1, .reads = {path}};
+    /* A candidate computes by itself: what it may use is in memory by now, and nothing else can be
+     * opened. A baseline's libraries are found where they are installed. */
+    struct sandbox_paths paths = {
+        .read_count = artifact_may_load(path) ? 6 : 1,
+        .reads = {path, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"}};
     if (sandbox_confine(SANDBOX_RUNNER_LOAD, &limits, &paths, &err) != 0)
         give_up("%s", err.message);
     omp_make_threads(runner->control);
@@ -216,17 +220,25 @@ static void serve(struct runner *runner)
     }
 }
 
+/* What compilers link by themselves: in memory before an artifact is known, and the only libraries
+ * that a candidate gets. Not RTLD_GLOBAL, since one OpenMP runtime's names would then stand before
+ * the other's. */
+static void preload(void)
+{
+    static const char *const libraries[] = {"libm.so.6",      "libmvec.so.1",  "libgomp.so.1",
+                                            "libstdc++.so.6", "libgcc_s.so.1", "libatomic.so.1",
+                                            "libpthread.so.0"};
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
+        (void)dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+}
+
 int cpu_runner_main(int argc, char **argv)
 {
     (void)argc;
     (void)argv;
     struct runner runner = {0};
     set_up(&runner);
-    /* What most artifacts need is in memory before one is known; not RTLD_GLOBAL, since one OpenMP
-     * runtime's names would then stand before the other's. */
-    (void)dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
-    (void)dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-    (void)dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+    preload();
     set_cores(runner.control); /* libgomp has bound us */
     say_done();
     wait_go();

@@ -22,16 +22,18 @@
 static const struct profile {
     const char *name;
     struct sandbox_limits limits;
-    const char *proc;  /* what of /proc can be read besides /usr, /lib, ...; NULL: nothing */
+    bool system;       /* /usr, /lib and what a loader needs can be read */
+    const char *proc;  /* what of /proc can be read; NULL: nothing */
     bool keeps_access; /* CAP_DAC_OVERRIDE, if it was there: a user's folder seen by root */
     int keep;          /* the highest descriptor that stays open for PROGRAM */
 } profiles[SANDBOX_PROFILES] = {
-    [SANDBOX_COMPILE] = {"compile", {2 * GIB, 60, 64 * MIB, 256}, NULL, true, 2},
-    [SANDBOX_RUNNER_LOAD] = {"runner-load", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, false, 8},
-    [SANDBOX_RUNNER_RUN] = {"runner-run", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, false, 8},
-    [SANDBOX_REFERENCE] = {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, "/proc", true, 8},
-    [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, NULL, true, 2},
-    [SANDBOX_SANITIZED] = {"sanitized", {NO_LIMIT, 60, 1, 64}, "/proc/self", false, 5},
+    [SANDBOX_COMPILE] = {"compile", {2 * GIB, 60, 64 * MIB, 256}, true, NULL, true, 2},
+    [SANDBOX_RUNNER_LOAD] = {"runner-load", {NO_LIMIT, NO_LIMIT, 1, 64}, false, NULL, false, 8},
+    [SANDBOX_RUNNER_RUN] = {"runner-run", {NO_LIMIT, NO_LIMIT, 1, 64}, false, NULL, false, 8},
+    [SANDBOX_REFERENCE] =
+        {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, true, "/proc", true, 8},
+    [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, true, NULL, true, 2},
+    [SANDBOX_SANITIZED] = {"sanitized", {NO_LIMIT, 60, 1, 64}, true, "/proc/self", false, 5},
 };
 
 const char *sandbox_profile_name(enum sandbox_profile profile)
@@ -101,7 +103,8 @@ int sandbox_confine(enum sandbox_profile profile, const struct sandbox_limits *l
     const struct profile *p = &profiles[profile];
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "no_new_privs");
-    if (limit_all(&p->limits, limits, err) != 0 || sandbox_landlock(paths, p->proc, err) != 0)
+    if (limit_all(&p->limits, limits, err) != 0 ||
+        sandbox_landlock(paths, p->system, p->proc, err) != 0)
         return -1;
     return drop_capabilities(p->keeps_access, err);
 }

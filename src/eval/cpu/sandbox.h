@@ -55,8 +55,10 @@ int sandbox_bound_memory(enum sandbox_profile profile, const struct sandbox_limi
  * only take more away. */
 int sandbox_filter(enum sandbox_profile profile, struct err *err) MUST_USE;
 
-/* Landlock alone (sandbox_landlock.c). `proc` (or NULL): what of /proc may be read. */
-int sandbox_landlock(const struct sandbox_paths *paths, const char *proc, struct err *err) MUST_USE;
+/* Landlock alone (sandbox_landlock.c). `system`: /usr, /lib and what a loader needs may be read;
+ * `proc` (or NULL): what of /proc. */
+int sandbox_landlock(const struct sandbox_paths *paths, bool system, const char *proc,
+                     struct err *err) MUST_USE;
 int sandbox_landlock_abi(void); /* 0: the kernel has none, or refuses it */
 
 struct sandbox_facts {

@@ -40,7 +40,7 @@ struct path_rule {
     int32_t parent_fd;
 } __attribute__((packed));
 
-static const char *const system_folders_read[] = {
+static const char *const system_paths[] = {
     "/usr", "/bin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives",
 };
 
@@ -82,7 +82,7 @@ static int allow(int ruleset, const char *path, uint64_t rights, struct err *err
     return 0;
 }
 
-static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *paths,
+static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *paths, bool system,
                      const char *proc, struct err *err)
 {
     const uint64_t read = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
@@ -91,9 +91,9 @@ static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *pa
                            known;
     if (allow(ruleset, "/dev/null", FS_READ_FILE | FS_WRITE_FILE, err) != 0)
         return -1;
-    size_t count = sizeof system_folders_read / sizeof system_folders_read[0];
-    for (size_t i = 0; i < count; i++)
-        if (allow(ruleset, system_folders_read[i], read, err) != 0)
+    size_t count = sizeof system_paths / sizeof system_paths[0];
+    for (size_t i = 0; system && i < count; i++)
+        if (allow(ruleset, system_paths[i], read, err) != 0)
             return -1;
     if (proc != NULL && allow(ruleset, proc, FS_READ_FILE | FS_READ_DIR, err) != 0)
         return -1;
@@ -106,7 +106,8 @@ static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *pa
     return 0;
 }
 
-int sandbox_landlock(const struct sandbox_paths *paths, const char *proc, struct err *err)
+int sandbox_landlock(const struct sandbox_paths *paths, bool system, const char *proc,
+                     struct err *err)
 {
     int abi = sandbox_landlock_abi();
     if (abi == 0)
@@ -122,7 +123,7 @@ int sandbox_landlock(const struct sandbox_paths *paths, const char *proc, struct
     int ruleset = (int)syscall(LANDLOCK_CREATE, &attributes, size, 0);
     if (ruleset < 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "Landlock ruleset");
-    int result = allow_all(ruleset, attributes.handled_fs, paths, proc, err);
+    int result = allow_all(ruleset, attributes.handled_fs, paths, system, proc, err);
     if (result == 0 && syscall(LANDLOCK_RESTRICT, ruleset, 0) != 0)
         result = err_set_errno(err, ERR_ENVIRONMENT, errno, "Landlock");
     close(ruleset);

@@ -139,6 +139,16 @@ static const struct refusal {
     {"opens a file in a call", "#include <fcntl.h>\n", "open(\"/etc/passwd\", O_RDONLY) < 0"},
     {"opens a library in a call", "#include <fcntl.h>\n",
      "open(\"/usr/lib/os-release\", O_RDONLY) < 0"},
+    {"loads a library in a constructor",
+     "#include <dlfcn.h>\n#include <stddef.h>\nstatic void *got;\n"
+     "__attribute__((constructor)) static void f(void) { const char *n[] = {"
+     "\"libopenblas.so.0\", \"libblas.so.3\", \"libutil.so.1\", \"libquadmath.so.0\"};\n"
+     "for (int i = 0; i < 4; i++) if (got == NULL) got = dlopen(n[i], RTLD_NOW); }\n",
+     "got == NULL"},
+    {"opens a library's file in a constructor",
+     "#include <fcntl.h>\nstatic int fd = 9;\n__attribute__((constructor)) static void f(void) "
+     "{ fd = open(\"/usr/lib/os-release\", O_RDONLY); }\n",
+     "fd < 0"},
     {"opens a file in a constructor",
      "#include <fcntl.h>\nstatic int fd = 9;\n__attribute__((constructor)) static void f(void) "
      "{ fd = open(\"/etc/passwd\", O_RDONLY); }\n",
@@ -185,6 +195,52 @@ static void attempts_are_refused(void **state)
         if (kit_output(&kit)[0] != 1)
             fail_msg("%s: it could (%g)", refusals[i].name, (double)kit_output(&kit)[0]);
     }
+}
+
+/* What compilers link by themselves is there although nothing can be opened. */
+static void usual_libraries_are_there(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        kit_try(&kit,
+                "/*---\ncompile: {flags: -ffast-math}\n---*/\n#include <math.h>\n" KIT_SIGNATURE
+                "{ float s[64]; for (int i = 0; i < 64; i++)"
+                " s[i] = expf(sinf(A[i % 3])); volatile float x = s[5]; (void)x;" KIT_RIGHT "}"),
+        ERR_NONE);
+    assert_true(kit_right(&kit));
+}
+
+static void baselines_have_their_libraries(void **state)
+{
+    struct baseline_spec baseline = {.name = "blas", .libraries = "openblas"};
+    (void)state;
+    if (!file_exists("/usr/lib/x86_64-linux-gnu/libopenblas.so.0"))
+        skip();
+    static const char text[] =
+        "void cblas_sgemm(int, int, int, int, int, int, float, const float *, int, const float *,"
+        " int, float, float *, int);\n" KIT_SIGNATURE
+        "{ cblas_sgemm(101, 111, 111, (int)M, (int)N, (int)K, 1, A, (int)K, B, (int)N, 0, C,"
+        " (int)N); }";
+    char *path = file_join(kit.folder, "blas.c");
+    baseline.file = path;
+    assert_int_equal(file_write(path, text, sizeof text - 1, &kit.err), 0);
+    assert_int_equal(backend_cpu.build(kit.arena, &kit.lane, kit.problem, NULL, NULL, &baseline,
+                                       BUILD_FAST, kit.folder, &kit.build, &kit.err),
+                     0);
+    if (kit_run_build(&kit) != 0)
+        fail_msg("%s", buf_text(&kit.said));
+    static const char *const env[] = {"OPENBLAS_CORETYPE=Haswell", NULL};
+    for (int i = 0; i < 3; i++) { /* the second one finds a spare with this environment */
+        if (kit.subject != NULL)
+            kit.subject->ops->close(kit.subject);
+        kit.subject = NULL;
+        if (backend_cpu.open(&kit.lane, &kit.region, kit.build.artifact, env, &kit.subject,
+                             &kit.err) != 0 ||
+            kit_call(&kit) != 0)
+            fail_msg("%s", kit.err.message);
+        assert_true(kit_right(&kit));
+    }
+    mem_free(path);
 }
 
 /* A helper thread leaves the lane's cores, or tries to. */
@@ -266,6 +322,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(computes_in_cplusplus, set_up, tear_down),
         cmocka_unit_test_setup_teardown(attacks_fail, set_up, tear_down),
         cmocka_unit_test_setup_teardown(attempts_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(usual_libraries_are_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(baselines_have_their_libraries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_thread_leaves_its_lane, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_stopped_runner_does_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(death_while_idle_is_told, set_up, tear_down),
