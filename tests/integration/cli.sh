@@ -32,7 +32,7 @@ expect 2 '--branching' run matmul --branching x
 expect 2 '--select' run matmul --select 7
 expect 2 '--budget-time' run matmul --budget-time soon
 expect 2 'nothing-here' run nothing-here
-expect 2 'eval PROBLEM FILE' eval matmul
+expect 2 'PROBLEM FILE' eval matmul
 expect 2 'missing.c' eval matmul missing.c
 expect 2 '--tune' eval matmul "$work/x.c" --tune BM
 expect 2 'new or check' problem make x
