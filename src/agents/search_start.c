@@ -165,7 +165,7 @@ static void words_of_roof(const struct attempt *origin, struct buf *why)
     if (text && value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *roof = value_get(metrics, "roofline");
         const char *limit = value_text(roof, "limit", NULL);
-        double share = value_real(roof, "share", 0);
+        double share = value_real(roof, "share_of_limit", 0);
         if (limit)
             buf_addf(why, "; %s is %s bound", origin->record.id, limit);
         if (share > 0)

@@ -16,23 +16,61 @@ static void print_interval_time(const char *label, const struct interval *interv
             report_time(interval->high, high), interval->samples);
 }
 
-/* One level of the profile: numbers and short texts; deeper objects are for --json. */
+static void print_roofline(const struct value *roof, FILE *out)
+{
+    if (!roof)
+        return;
+    fprintf(out, "  %-10s %s bound, at %.1f %% of that roof: %.1f GB/s, %.1f GFLOP/s\n", "roofline",
+            value_text(roof, "limit", "not known what"),
+            100 * value_real(roof, "share_of_limit", 0), value_real(roof, "gbytes_per_s", 0),
+            value_real(roof, "gflops_per_s", 0));
+}
+
+static void print_hot_loop(const struct value *loop, FILE *out)
+{
+    static const char *const counts[] = {
+        "vector_fma", "vector_arithmetic", "loads", "stores", "shuffles",
+        "gathers",    "scalar_arithmetic", "spills"};
+    if (!loop || loop->kind != VALUE_MAP)
+        return;
+    fprintf(out, "  %-10s %s: %lld instructions, %lld-byte vectors", "hot loop",
+            value_text(loop, "function", "?"), (long long)value_int(loop, "instructions", 0),
+            (long long)value_int(loop, "vector_bytes", 0));
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (value_int(loop, counts[i], 0) > 0)
+            fprintf(out, ", %lld %s", (long long)value_int(loop, counts[i], 0), counts[i]);
+    fputc('\n', out);
+}
+
+static void print_remarks(const struct value *remarks, FILE *out)
+{
+    size_t shown = 0, missed = 0;
+    for (size_t i = 0; remarks && i < remarks->count; i++)
+        missed += strcmp(value_text(remarks->items[i], "kind", ""), "missed") == 0;
+    for (size_t i = 0; remarks && i < remarks->count && shown < 4; i++) {
+        const struct value *remark = remarks->items[i];
+        if (strcmp(value_text(remark, "kind", ""), "missed") != 0)
+            continue;
+        fprintf(out, "  %-10s line %lld: %s\n", shown ? "" : "remarks",
+                (long long)value_int(remark, "line", 0), value_text(remark, "text", ""));
+        shown++;
+    }
+    if (missed > shown)
+        fprintf(out, "  %-10s and %zu more (--json has all)\n", "", missed - shown);
+}
+
+/* The main lines of the profile and the notes; --json has everything. */
 static void print_metrics(const char *text, FILE *out)
 {
     struct arena *arena = arena_new();
     struct value *metrics = NULL;
-    if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0 &&
-        metrics->kind == VALUE_MAP && metrics->count > 0) {
-        fprintf(out, "  profile\n");
-        for (size_t i = 0; i < metrics->count; i++) {
-            const struct value *item = metrics->items[i];
-            if (item->kind == VALUE_INT)
-                fprintf(out, "    %-24s %lld\n", metrics->keys[i], (long long)item->integer);
-            else if (item->kind == VALUE_REAL)
-                fprintf(out, "    %-24s %.4g\n", metrics->keys[i], item->real);
-            else if (item->kind == VALUE_TEXT)
-                fprintf(out, "    %-24s %s\n", metrics->keys[i], item->text);
-        }
+    if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
+        const struct value *notes = value_get(metrics, "notes");
+        print_roofline(value_get(metrics, "roofline"), out);
+        print_hot_loop(value_get(metrics, "hot_loop"), out);
+        print_remarks(value_get(metrics, "remarks"), out);
+        for (size_t i = 0; notes && i < notes->count; i++)
+            fprintf(out, "  %-10s %s\n", i ? "" : "notes", notes->items[i]->text);
     }
     arena_free(arena);
 }
