@@ -1,0 +1,17 @@
+/* What every test of this folder includes. */
+#ifndef TESTS_UNIT_AGENTS_CHECK_H
+#define TESTS_UNIT_AGENTS_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+#endif
