@@ -266,6 +266,8 @@ static enum fault judge(struct ask *ask, bool readable, struct err *err, enum fa
     enum fault fault = FAULT_NONE;
     int finished = codec->finish(ask->state, &ask->completion, &fault, &ended);
     ask->state = NULL;
+    if (!readable && err->code == ERR_LIMIT)
+        return FAULT_FATAL; /* a bomb is as long the second time */
     if (!readable)
         return early != FAULT_NONE ? early : fault != FAULT_NONE ? fault : FAULT_RETRY;
     const struct err *network = http_error(ask->http);
