@@ -7,20 +7,24 @@
 #include "base/buf.h"
 #include "eval/problem.h"
 
-/* With e the exact value, g the honest one (the reference in the spec's precision), l the lower
- * one: S_i = max(|e_i|, rms of its last-axis row, short rows joined up to SCALE_LEAST elements
+/* With e the exact value, g the honest one (the reference in the spec's precision), l the lower:
+ *
+ *   S_i = max(|e_i|, rms of its last-axis row, short rows joined up to SCALE_LEAST elements
  *             [, rms of the tensor if normwise]); the tensor's rms where all of these are 0
  *   u = max |g_i - e_i| / S_i;  b = max(u, eps * sqrt(reduction) / 2, eps);  element = 8 b
  *   U = |g - e| / |e| (L2);     B = max(U, eps * sqrt(reduction) / 4, eps / 2);  norm = 8 B
+ *
  * and, where the lower precision is seen (its u or U is at least 4 times b or B), at most half of
  * its error; but at least eps / 2 * reduction, a running sum's own bound, as far as that is below
- * half of the lower precision's error. eps is the storage dtype's, or that of `precision` where the spec allows a lower one;
- * the sqrt terms use float32's for the 16-bit dtypes, which are only stored. Outputs of fewer than
- * SCALE_LEAST elements have no scale of their own to rely on: a 64th of l's rms error joins
- * `floor`, and norm is at least `element`. Element i passes if |got - e_i| <= element * S_i +
- * floor; the output if also |got - e| <= norm * |e| + floor * sqrt(count). Fixed: |d| <= atol +
- * rtol * |e|. Integers: equality. Where e is NaN or infinite, got must be the same; where e
- * overflows the dtype, infinite. */
+ * half of the lower precision's error. eps is the storage dtype's, or that of `precision` where the
+ * spec allows a lower one; the sums' terms use float32's for the 16-bit dtypes, which are only
+ * stored. Fewer than SCALE_LEAST elements have no scale of their own to rely on: then a 64th of l's
+ * rms error joins `floor`, and norm is at least `element`.
+ *
+ * Element i passes if |got - e_i| <= element * S_i + floor; the output if also
+ * |got - e| <= norm * |e| + floor * sqrt(count). Fixed: |d| <= atol + rtol * |e|. Integers:
+ * equality. Where e is NaN or infinite, got must be the same; where e overflows the dtype,
+ * infinite. */
 enum { SCALE_LEAST = 16 };
 
 struct bound {

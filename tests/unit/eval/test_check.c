@@ -25,6 +25,10 @@ static struct tensor_spec tensor_of(enum dtype dtype, size_t rank)
     return (struct tensor_spec){.name = "C", .dtype = dtype, .rank = rank};
 }
 
+/* Each row a number over and over: a running sum of it rounds the same way each time. From about
+ * 10,000 terms on its error is that of tf32 inputs, and no bound tells the two apart. */
+#define EQUAL_TERMS DISTRIBUTIONS
+
 /* One product: C[M, N] = A[M, K] B[K, N], with A and B drawn. */
 struct product {
     size_t m, n, k;
@@ -53,7 +57,11 @@ static void product_make(struct product *p, enum distribution distribution, uint
     p->honest = (float *)mem_array(count, sizeof(float));
     p->lower = (float *)mem_array(count, sizeof(float));
     p->exact = (double *)mem_array(count, sizeof(double));
-    draw_fill(distribution, seed, DTYPE_FLOAT32, a_count, p->k, 1, -1, p->a);
+    if (distribution == EQUAL_TERMS)
+        for (size_t i = 0; i < a_count; i++)
+            p->a[i] = 0.1f + (float)(i / p->k) * 1e-4f;
+    else
+        draw_fill(distribution, seed, DTYPE_FLOAT32, a_count, p->k, 1, -1, p->a);
     draw_fill(ones_b ? DRAW_ONES : distribution, seed + 1, DTYPE_FLOAT32, b_count, p->n, 1, -1,
               p->b);
     for (size_t i = 0; i < a_count; i++)
@@ -102,8 +110,9 @@ static void every_order_passes(struct product *p, enum distribution distribution
         assert_int_equal(p->bound.unsound, 0);
         for (size_t o = 0; o < ORDERS; o++) {
             multiply(p, p->a, p->b, orders[o], got);
-            snprintf(what, sizeof what, "%s, %zux%zux%zu, honest %zu, order %zu, seed %d",
-                     distribution_name(distribution), p->m, p->n, p->k, h, o, (int)seed);
+            snprintf(what, sizeof what,
+                     "distribution %d, %zux%zux%zu, honest %zu, order %zu, seed %d",
+                     (int)distribution, p->m, p->n, p->k, h, o, (int)seed);
             assert_true(product_passes(p, got, what));
         }
         product_free(p);
@@ -115,8 +124,8 @@ static void test_honest_sums_pass(void **state)
 {
     static const size_t lengths[] = {4096, 16384};
     (void)state;
-    for (int d = 0; d < DISTRIBUTIONS; d++)
-        for (size_t l = 0; l < 2; l++) {
+    for (int d = 0; d <= EQUAL_TERMS; d++)
+        for (size_t l = 0; l < (d == EQUAL_TERMS ? 1 : 2); l++) {
             struct product p = {.m = 16, .n = 1, .k = lengths[l]};
             every_order_passes(&p, (enum distribution)d, 100 + l, true);
         }
