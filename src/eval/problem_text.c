@@ -1,7 +1,6 @@
 #include "eval/problem_text.h"
 
 #include "base/buf.h"
-#include "base/options.h"
 
 #include <assert.h>
 #include <ctype.h>
