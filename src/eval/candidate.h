@@ -23,11 +23,12 @@ struct launch {
 
 struct candidate {
     struct arena *arena;
-    const char *source; /* whole text as given, front matter included; length bytes, no NUL, no 0xFF */
+    const char
+        *source; /* whole text as given, front matter included; length bytes, no NUL, no 0xFF */
     size_t length;
-    struct hash hash;      /* of the text */
-    const char *language;  /* "c", "c++", "cuda", ... from the file name or front matter */
-    const char *compiler;  /* "gcc", "clang" or NULL: the lane's default */
+    struct hash hash;     /* of the text */
+    const char *language; /* "c", "c++", "cuda", ... from the file name or front matter */
+    const char *compiler; /* "gcc", "clang" or NULL: the lane's default */
     size_t flag_count;
     const char *flags[FLAGS_MAX]; /* from an allow-list; others are refused with their line */
     size_t launch_count, workspace_count, tune_count;

@@ -28,7 +28,8 @@ const char *distribution_name(enum distribution distribution); /* "normal", "one
 void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
                size_t row, double low, double high, void *out);
 
-/* Random NaN patterns (floats) or random bits (integers): what outputs hold before a checked call. */
+/* Random NaN patterns (floats) or random bits (integers): what outputs hold before a checked call.
+ */
 void draw_poison(uint64_t seed, enum dtype dtype, size_t count, void *out);
 
 #endif

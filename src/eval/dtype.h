@@ -9,13 +9,14 @@
 
 enum dtype { DTYPE_FLOAT32, DTYPE_FLOAT64, DTYPE_INT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPES };
 
-const char *dtype_name(enum dtype dtype);   /* "float32", ... as numpy and PyTorch spell it */
+const char *dtype_name(enum dtype dtype); /* "float32", ... as numpy and PyTorch spell it */
 bool dtype_parse(const char *name, enum dtype *dtype);
 size_t dtype_bytes(enum dtype dtype);
 bool dtype_is_float(enum dtype dtype);
-double dtype_epsilon(enum dtype dtype);     /* distance from 1 to the next; 0 for integers */
-double dtype_max(enum dtype dtype);         /* largest finite value */
-const char *dtype_c_type(enum dtype dtype); /* "float", "double", "int32_t", "uint16_t" (both 16s) */
+double dtype_epsilon(enum dtype dtype); /* distance from 1 to the next; 0 for integers */
+double dtype_max(enum dtype dtype);     /* largest finite value */
+const char *
+dtype_c_type(enum dtype dtype); /* "float", "double", "int32_t", "uint16_t" (both 16s) */
 
 /* Element `index` of an array as a double, and back (rounded, saturating for integers). */
 double dtype_load(enum dtype dtype, const void *array, size_t index);

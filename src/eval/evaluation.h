@@ -14,11 +14,19 @@ enum verdict {
     VERDICT_FAILED    /* did not compile, crashed, hung, or something of ours broke */
 };
 
-enum stage { STAGE_PARSE, STAGE_COMPILE, STAGE_CHECK, STAGE_TIME, STAGE_SANITIZE, STAGE_PROFILE, STAGES };
+enum stage {
+    STAGE_PARSE,
+    STAGE_COMPILE,
+    STAGE_CHECK,
+    STAGE_TIME,
+    STAGE_SANITIZE,
+    STAGE_PROFILE,
+    STAGES
+};
 
 struct evaluation {
     enum verdict verdict;
-    enum stage stage;    /* the stage that gave the verdict; STAGE_PROFILE or STAGE_TIME at the end */
+    enum stage stage; /* the stage that gave the verdict; STAGE_PROFILE or STAGE_TIME at the end */
     const char *reason;  /* one line; "" for a kernel; "dropped: far behind" is a kernel's too */
     const char *details; /* for repairs: compiler diagnostics or the mismatch, many lines; or "" */
     bool ours;           /* failed through no fault of the candidate: try again */
