@@ -5,6 +5,7 @@
 #include "eval/cpu/toolchain.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,8 +49,8 @@ static const char *cache_option(const char *name, const struct lane_facts *lane,
         sets *= 2;
     while (cache_lines % sets != 0)
         sets /= 2;
-    return arena_printf(arena, "--%s=%lld,%lld,%d", name, (long long)(cache_lines * LINE_BYTES),
-                        (long long)(cache_lines / sets), LINE_BYTES);
+    return arena_printf(arena, "--%s=%" PRId64 ",%" PRId64 ",%d", name, cache_lines * LINE_BYTES,
+                        cache_lines / sets, (int)LINE_BYTES);
 }
 
 static int run(const struct lane_facts *lane, const struct region *region, const char *artifact,

@@ -19,9 +19,9 @@
 enum { SOURCE_MAX = 8 << 20, ARGS = 96, COMPILE_MS = 60000, OUTPUT_MAX = 64 << 10 };
 
 #if defined(__aarch64__)
-#define MULTIARCH "aarch64-linux-gnu"
+#define SYSTEM_LIBRARIES "/usr/lib/aarch64-linux-gnu"
 #else
-#define MULTIARCH "x86_64-linux-gnu"
+#define SYSTEM_LIBRARIES "/usr/lib/x86_64-linux-gnu"
 #endif
 
 struct command {
@@ -116,7 +116,7 @@ static const struct flavour portable = {"portable",         "portable", true,   
  * link libopenblas.so. NULL where neither is there: the linker says so. */
 static const char *versioned_library(struct command *command, const char *name, int length)
 {
-    static const char *const folders[] = {"/usr/lib/" MULTIARCH, "/usr/lib64", "/usr/lib",
+    static const char *const folders[] = {SYSTEM_LIBRARIES, "/usr/lib64", "/usr/lib",
                                           "/usr/local/lib"};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         const char *plain = arena_printf(command->arena, "%s/lib%.*s.so", folders[i], length, name);

@@ -53,7 +53,7 @@ static void open_all(struct counting *counting, int pid)
             continue;
         int *fds = counting->fds[counting->threads++];
         for (int i = 0; i < EVENTS; i++)
-            fds[i] = open_event(atoi(entry->d_name), events[i].config);
+            fds[i] = open_event((int)strtol(entry->d_name, NULL, 10), events[i].config);
     }
     closedir(folder);
 }

@@ -51,7 +51,7 @@ static int64_t cache_bytes(int core, int level)
         read_line(path, text, sizeof text);
         if (text[0] == '\0')
             break;
-        if (atoi(text) != level)
+        if (strtol(text, NULL, 10) != level)
             continue;
         snprintf(path, sizeof path, format, core, index, "type");
         read_line(path, text, sizeof text);

@@ -10,6 +10,7 @@
 
 enum { ACCUMULATORS = 12 }; /* latency 4 times two units, and some to spare; fits 16 registers */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types and statements have none */
 /* The same loops for one vector type; MULTIPLY_ADD and STREAM are that instruction set's own. */
 #define LOOPS(SUFFIX, TARGET, VECTOR, LOAD, STORE, STREAM, SET, ADD, MULTIPLY_ADD, FENCE,          \
               REGISTER)                                                                            \
@@ -94,6 +95,8 @@ enum { ACCUMULATORS = 12 }; /* latency 4 times two units, and some to spare; fit
     }                                                                                              \
     static const struct roofline_loops loops_##SUFFIX = {#SUFFIX, copy_##SUFFIX, stream_##SUFFIX,  \
                                                          read_##SUFFIX, fma_##SUFFIX};
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #if defined(__x86_64__)
 

@@ -22,18 +22,18 @@
 static const struct profile {
     const char *name;
     struct sandbox_limits limits;
-    bool system;       /* /usr, /lib and what a loader needs can be read */
     const char *proc;  /* what of /proc can be read; NULL: nothing */
-    bool keeps_access; /* CAP_DAC_OVERRIDE, if it was there: a user's folder seen by root */
     int keep;          /* the highest descriptor that stays open for PROGRAM */
+    bool system;       /* /usr, /lib and what a loader needs can be read */
+    bool keeps_access; /* CAP_DAC_OVERRIDE, if it was there: a user's folder seen by root */
 } profiles[SANDBOX_PROFILES] = {
-    [SANDBOX_COMPILE] = {"compile", {2 * GIB, 60, 64 * MIB, 256}, true, NULL, true, 2},
-    [SANDBOX_RUNNER_LOAD] = {"runner-load", {NO_LIMIT, NO_LIMIT, 1, 64}, false, NULL, false, 8},
-    [SANDBOX_RUNNER_RUN] = {"runner-run", {NO_LIMIT, NO_LIMIT, 1, 64}, false, NULL, false, 8},
+    [SANDBOX_COMPILE] = {"compile", {2 * GIB, 60, 64 * MIB, 256}, NULL, 2, true, true},
+    [SANDBOX_RUNNER_LOAD] = {"runner-load", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
+    [SANDBOX_RUNNER_RUN] = {"runner-run", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
     [SANDBOX_REFERENCE] =
-        {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, true, "/proc", true, 8},
-    [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, true, NULL, true, 2},
-    [SANDBOX_SANITIZED] = {"sanitized", {NO_LIMIT, 60, 1, 64}, true, "/proc/self", false, 5},
+        {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, "/proc", 8, true, true},
+    [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, NULL, 2, true, true},
+    [SANDBOX_SANITIZED] = {"sanitized", {NO_LIMIT, 60, 1, 64}, "/proc/self", 5, true, false},
 };
 
 const char *sandbox_profile_name(enum sandbox_profile profile)
@@ -234,7 +234,7 @@ int sandbox_main(int argc, char **argv)
 {
     struct request request;
     struct err err;
-    if (parse(argc, argv, &request, &err) == 0)
+    if (parse(argc, argv, &request, &err) == 0 && request.program != NULL)
         (void)become(&request, &err);
     fprintf(stderr, "twagent sandbox: %s\n", err.message);
     return err_exit_code(err.code);

@@ -61,13 +61,11 @@ int cpu_sanitize(const struct lane_facts *lane, const struct region *region, con
     struct arena *arena = arena_new();
     struct buf said;
     buf_init(&said, SAID_MAX);
-    const char *env[] = {
-        "LC_ALL=C", arena_printf(arena, "OMP_NUM_THREADS=%d", (int)lane->core_count),
-        /* Exit codes are told apart from those of a program that ends by itself. */
-        "ASAN_OPTIONS=detect_leaks=0:exitcode=86:allocator_may_return_null=1:detect_stack_use_"
-        "after_"
-        "return=0",
-        "UBSAN_OPTIONS=print_stacktrace=1:exitcode=86", NULL};
+    const char *env[] = {"LC_ALL=C",
+                         arena_printf(arena, "OMP_NUM_THREADS=%d", (int)lane->core_count),
+                         /* an exit code that programs of their own do not use */
+                         "ASAN_OPTIONS=detect_leaks=0:exitcode=86:allocator_may_return_null=1",
+                         "UBSAN_OPTIONS=print_stacktrace=1:exitcode=86", NULL};
     int numbers = sanitize_numbers(call, err), result = -1;
     if (numbers >= 0) {
         uint64_t timeout_ms = call->timeout_ms * SLOWER;

@@ -1,6 +1,5 @@
 /* What is built, what an author reads of the compiler's words, and what a compiler cannot reach. */
-#include "kit.h"
-#include "kit_body.h"
+#include "kit.c" /* each test is one source file */
 
 static struct kit kit;
 

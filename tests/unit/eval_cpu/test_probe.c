@@ -1,6 +1,5 @@
 /* Facts about this machine hold together; ceilings are measured and sane. */
-#include "kit.h"
-#include "kit_body.h"
+#include "kit.c" /* each test is one source file */
 
 #include "base/value.h"
 

@@ -1,8 +1,9 @@
 /* What a profile says of kernels that are known. */
-#include "kit.h"
-#include "kit_body.h"
+#include "kit.c" /* each test is one source file */
 
+#include "base/random.h"
 #include "base/value.h"
+#include "eval/cpu/compile.h"
 
 static struct kit kit;
 
@@ -99,6 +100,56 @@ static void the_hot_loop_is_the_inner_one(void **state)
     mix_parse("", &json);
     assert_string_equal(buf_text(&text), "null");
     buf_free(&text);
+}
+
+/* Whatever a compiler or a disassembler says: nothing is read outside of it. */
+static void garbage_is_read_within_its_bounds(void **state)
+{
+    static const char *const words[] = {
+        "candidate.c:",
+        "12:",
+        ": error: ",
+        ": Error: `",
+        "undefined reference to `",
+        "\n",
+        "'",
+        "/etc/x",
+        "0x1f",
+        "00001110 <f>:\n",
+        "  1110:\tjne ",
+        "1110",
+        "%zmm1,(%rsp)",
+        ": missed: ",
+        ": remark: loop not vectorized: ",
+        " [-R",
+        "<",
+        "\tlock",
+        "multiple definition of ",
+        "prologue:1: error: ",
+    };
+    struct random random;
+    (void)state;
+    random_init(&random, 20);
+    assert_int_equal(
+        candidate_parse(kit.problem, "k.c", "int x;\nint y;", 13, &kit.candidate, &kit.err), 0);
+    for (int i = 0; i < 3000; i++) {
+        struct buf text, out;
+        struct json json;
+        buf_init(&text, 400);
+        buf_init(&out, 64 << 10);
+        for (uint64_t j = random_below(&random, 14); j > 0; j--)
+            buf_add_text(&text, words[random_below(&random, sizeof words / sizeof words[0])]);
+        char *exact =
+            malloc(text.length + 1); /* no byte more, so that ASan sees the first too many */
+        memcpy(exact, buf_text(&text), text.length + 1);
+        json_init(&json, &out);
+        remarks_parse(exact, text.length, &json);
+        mix_parse(exact, &json);
+        cpu_diagnostics(kit.candidate, exact, text.length, &out);
+        free(exact);
+        buf_free(&text);
+        buf_free(&out);
+    }
 }
 
 static const char scaled[] =
@@ -198,6 +249,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(remarks_have_reasons, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_hot_loop_is_the_inner_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(garbage_is_read_within_its_bounds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_kernel_is_profiled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_known_is_null, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cachegrind_counts, set_up, tear_down),

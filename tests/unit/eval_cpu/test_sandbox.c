@@ -1,6 +1,5 @@
 /* `sandbox` as a command: what a program behind it can still do, and what not. */
-#include "kit.h"
-#include "kit_body.h"
+#include "kit.c" /* each test is one source file */
 
 #include <fcntl.h>
 #include <signal.h>
