@@ -186,8 +186,7 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
 static void fill_block(const struct drawing *drawing, uint64_t block, float *restrict z)
 {
     uint32_t words[BLOCK];
-    if (drawing->distribution != DRAW_ZEROS && drawing->distribution != DRAW_ONES)
-        fill_words(drawing->seed, block, 0, words);
+    fill_words(drawing->seed, block, 0, words);
     switch (drawing->distribution) {
     case DRAW_UNIFORM:
         for (int i = 0; i < BLOCK; i++)
@@ -323,7 +322,7 @@ void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, 
         .low = low,
         .high = high,
     };
-    float z[BLOCK];
+    float z[BLOCK] = {0.0f};
     assert((unsigned)distribution < DISTRIBUTIONS);
     if (!dtype_is_float(dtype)) {
         drawing.low = drawing.bounded ? ceil(low) : -100.0;

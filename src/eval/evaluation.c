@@ -85,7 +85,7 @@ static void put_field(struct json *json, const struct field *field,
     const void *at = (const char *)evaluation + field->offset;
     const char *text = "";
     if (field->kind == FIELD_TEXT || field->kind == FIELD_DOCUMENT)
-        memcpy(&text, at, sizeof text);
+        text = *(const char *const *)at;
     json_key(json, field->key);
     switch (field->kind) {
     case FIELD_TEXT:
@@ -182,11 +182,11 @@ static int take_field(struct arena *arena, const struct value *record, const str
     if (fine && field->kind == FIELD_TEXT) {
         fine = value->kind == VALUE_TEXT;
         text = fine ? arena_strdup(arena, value->text) : NULL;
-        memcpy(at, &text, sizeof text);
+        *(const char **)at = text;
     } else if (fine && field->kind == FIELD_DOCUMENT) {
         fine = value->kind == VALUE_MAP;
         text = fine ? document_text(arena, value) : NULL;
-        memcpy(at, &text, sizeof text);
+        *(const char **)at = text;
     } else if (fine && field->kind == FIELD_BOOL) {
         fine = value->kind == VALUE_BOOL;
         *(bool *)at = value->boolean;

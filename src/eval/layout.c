@@ -77,7 +77,7 @@ int layout_make(const struct problem *problem, const struct names *dims,
     for (size_t i = 0; i < layout->output_count; i++)
         if (put(&problem->outputs[i], &scope, &cursor, &layout->outputs[i], err) != 0)
             return -1;
-    for (size_t i = 0; i < layout->workspace_count; i++)
+    for (size_t i = 0; candidate != NULL && i < candidate->workspace_count; i++)
         if (put(&candidate->workspaces[i], &scope, &cursor, &layout->workspaces[i], err) != 0)
             return -1;
     layout->outputs_bytes = round_to(cursor + REDZONE_BYTES, PAGE);

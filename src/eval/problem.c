@@ -223,7 +223,7 @@ static int add_bytes(const struct tensor_spec *tensors, size_t count, const stru
                      double *bytes, struct err *err)
 {
     int64_t extents[RANK_MAX];
-    size_t elements;
+    size_t elements = 0;
     for (size_t i = 0; i < count; i++) {
         if (tensor_extents(&tensors[i], dims, extents, &elements, err) != 0)
             return -1;

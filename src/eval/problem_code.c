@@ -49,14 +49,12 @@ static int read_reference(struct reading *reading)
     const char *name = value == NULL ? "ref_impl.py" : value->text;
     if (value != NULL && value->kind != VALUE_TEXT)
         return document_refuse(document, line, "expected reference: FILE or FILE:FUNCTION");
-    const char *colon = strrchr(name, ':');
-    const char *function = NULL;
+    const char *colon = strrchr(name, ':'), *whole = name, *function = NULL;
     if (colon != NULL && strchr(colon, '/') == NULL) {
         function = arena_strdup(problem->arena, colon + 1);
         name = arena_strndup(problem->arena, name, (size_t)(colon - name));
         if (!is_identifier(function))
-            return document_refuse(document, line, "expected FILE:FUNCTION, not \"%.200s\"",
-                                   value->text);
+            return document_refuse(document, line, "expected FILE:FUNCTION, not \"%.200s\"", whole);
     }
     if (has_suffix(name, ".py"))
         problem->reference_kind = REFERENCE_PYTHON;

@@ -48,7 +48,7 @@ static int read_name(struct reading *reading)
     const struct value *value = value_get(reading->root, "name");
     if (value == NULL)
         return document_refuse(&reading->document, 1, "expected the key \"name\"");
-    if (read_text(reading, "name", NULL, &problem->name) != 0)
+    if (read_text(reading, "name", "", &problem->name) != 0)
         return -1;
     bool fine = isalnum((unsigned char)problem->name[0]) && strlen(problem->name) <= 63;
     for (const char *at = problem->name; *at != '\0'; at++)

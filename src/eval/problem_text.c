@@ -139,7 +139,7 @@ int document_exprs(const struct document *document, const struct value *value, c
                    size_t max, const struct expr **exprs, const char **texts, size_t *count)
 {
     struct buf joined;
-    const char *pieces[16];
+    const char *pieces[16] = {NULL};
     assert(max <= sizeof pieces / sizeof pieces[0]);
     *count = 0;
     if (value->kind == VALUE_LIST && value->count == 0)

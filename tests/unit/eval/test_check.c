@@ -58,8 +58,9 @@ static void product_make(struct product *p, enum distribution distribution, uint
     p->lower = (float *)mem_array(count, sizeof(float));
     p->exact = (double *)mem_array(count, sizeof(double));
     if (distribution == EQUAL_TERMS)
-        for (size_t i = 0; i < a_count; i++)
-            p->a[i] = 0.1f + (float)(i / p->k) * 1e-4f;
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->k; j++)
+                p->a[i * p->k + j] = 0.1f + (float)i * 1e-4f;
     else
         draw_fill(distribution, seed, DTYPE_FLOAT32, a_count, p->k, 1, -1, p->a);
     draw_fill(ones_b ? DRAW_ONES : distribution, seed + 1, DTYPE_FLOAT32, b_count, p->n, 1, -1,
@@ -180,7 +181,7 @@ static void test_subtle_wrongs_fail(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 5; seed++) {
         struct product p = {.m = 32, .n = 32, .k = 512};
-        float got[1024];
+        float got[1024] = {0.0f};
         product_make(&p, DRAW_NORMAL, seed, sum_pairwise, false);
         multiply(&p, p.a, p.b, sum_blocked, got);
         assert_true(product_passes(&p, got, "blocked"));

@@ -52,7 +52,7 @@ static int read_back(struct arena *arena, const char *text, struct evaluation *e
 static void test_round_trip(void **state)
 {
     struct arena *arena = arena_new();
-    struct evaluation back;
+    struct evaluation back = {0};
     struct buf first, second;
     struct err err;
     (void)state;

@@ -116,7 +116,7 @@ static void check_message(const char *message, const char *name)
     const char *at = strstr(message, name);
     if (at == NULL || strchr(message, '\n') != NULL)
         fail_msg("message: %s", message);
-    at += strlen(name);
+    at = at != NULL ? at + strlen(name) : "";
     if (at[0] != ':' || strspn(at + 1, "0123456789") == 0)
         fail_msg("no line: %s", message);
 }
