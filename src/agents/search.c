@@ -62,7 +62,7 @@ void search_event(struct search *search, struct store_batch *batch, enum log_lev
     buf_free(&text);
 }
 
-static double elapsed_ms(const struct search *search)
+double search_elapsed_ms(const struct search *search)
 {
     return (double)(clock_now_ns() - search->started_ns) / 1e6;
 }
@@ -71,7 +71,7 @@ void search_put_run(struct search *search, struct store_batch *batch)
 {
     struct buf text;
     struct run_record *record = &search->record;
-    record->elapsed_ms = elapsed_ms(search);
+    record->elapsed_ms = search_elapsed_ms(search);
     record->lane_busy = search->lane ? lane_busy_ratio(search->lane) : 0;
     record->best = search->best ? search->best->record.id : "";
     buf_init(&text, 1 << 20);
@@ -82,47 +82,6 @@ void search_put_run(struct search *search, struct store_batch *batch)
 
 /* ---- preparing ---- */
 
-static void put_ceilings(struct search *search, struct store_batch *batch)
-{
-    struct buf text;
-    struct json json;
-    const struct value *ceilings = value_get(search->open.answer, "ceilings");
-    if (!ceilings || ceilings->count == 0)
-        return;
-    char *key = search_ceilings_key(&search->options);
-    buf_init(&text, 4096);
-    json_init(&json, &text);
-    json_value(&json, ceilings);
-    store_batch_put(batch, STORE_FACTS, key, buf_text(&text), text.length);
-    buf_free(&text);
-    mem_free(key);
-}
-
-static int open_lane(struct search *search)
-{
-    struct buf known;
-    struct err ignored;
-    const struct search_options *o = &search->options;
-    char *key = search_ceilings_key(o);
-    buf_init(&known, 1 << 16);
-    bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
-    const struct lane_spec spec = {.backend = o->backend,
-                                   .cores = o->cores,
-                                   .problem = search->problem->file,
-                                   .python = o->python,
-                                   .baseline = o->baseline,
-                                   .roofline = !cached,
-                                   .ceilings = cached ? buf_text(&known) : NULL};
-    int failed = lane_open(search->task.loop, &spec, &search->lane, &search->err);
-    buf_free(&known);
-    mem_free(key);
-    if (failed)
-        return -1;
-    search->open = (struct lane_request){.op = LANE_OPEN, .id = search->id};
-    lane_submit(search->lane, &search->open, &search->task);
-    return 0;
-}
-
 static enum task_result step_preparing(struct search *search)
 {
     if (!search->written_start) {
@@ -132,7 +91,7 @@ static enum task_result step_preparing(struct search *search)
         search_put_run(search, batch);
         search->written_start = true;
         store_write_take(search->writer, &search->write, &search->task, batch);
-        if (open_lane(search))
+        if (search_open_lane(search))
             return TASK_WAIT;
     }
     if (search->write.active || search->open.active)
@@ -141,9 +100,11 @@ static enum task_result step_preparing(struct search *search)
         search->err = search->write.err;
     if (search->open.err.code && search->err.code == ERR_NONE)
         search->err = search->open.err;
-    if (!search_stopping(search) && search_opened(search, &search->err) == 0) {
+    bool model = strcmp(search->options.provider, "builtin") != 0;
+    if (!search_stopping(search) && search_opened(search, &search->err) == 0 &&
+        (!model || search_model_open(search, &search->err) == 0)) {
         struct store_batch *batch = store_batch_new();
-        put_ceilings(search, batch);
+        search_put_ceilings(search, batch);
         store_write_take(search->writer, &search->write, &search->task, batch);
         task_move(&search->task, SEARCHING);
         return TASK_AGAIN;
@@ -171,6 +132,24 @@ static void new_best(struct search *search, struct attempt *attempt)
               record->speedup_high);
 }
 
+/* An idea of the built-in proposer leaves nothing to implement in several ways, so a round of it
+ * has `branching x implementations` ideas. */
+static int64_t round_size(const struct search *search)
+{
+    return search->options.branching * search->options.implementations;
+}
+
+/* A kernel that a model wrote becomes an arm: from now on the proposer tunes its numbers too. */
+static void teach(struct search *search, struct attempt *attempt, bool kernel)
+{
+    struct arm *arm = attempt->arm;
+    if (attempt->writing && kernel && arm->number < 0 && arm->candidate->tune_count > 0)
+        search_arm_add(search, arm);
+    if (arm && arm->number >= 0)
+        proposer_tell(search->proposer, (size_t)arm->number, &attempt->tune,
+                      kernel ? attempt->record.time_ns : 0);
+}
+
 /* What has ended teaches the proposer; kernels stay, the others' memory goes. */
 static void reap(struct search *search)
 {
@@ -180,12 +159,13 @@ static void reap(struct search *search)
         struct run_record *run = &search->record;
         bool kernel = attempt_is_kernel(attempt);
         if (!attempt->answered) {
-            proposer_withdraw(search->proposer, (size_t)attempt->arm->number, &attempt->tune);
+            if (attempt->arm && attempt->arm->number >= 0)
+                proposer_withdraw(search->proposer, (size_t)attempt->arm->number, &attempt->tune);
             attempt_free(attempt);
             continue;
         }
-        proposer_tell(search->proposer, (size_t)attempt->arm->number, &attempt->tune,
-                      kernel ? attempt->record.time_ns : 0);
+        search_remember(search, attempt);
+        teach(search, attempt, kernel);
         run->evaluated++;
         if (kernel)
             run->kept++;
@@ -202,14 +182,7 @@ static void reap(struct search *search)
     }
 }
 
-/* An idea of the built-in proposer leaves nothing to implement in several ways, so a round of it
- * has `branching x implementations` ideas. */
-static int64_t round_size(const struct search *search)
-{
-    return search->options.branching * search->options.implementations;
-}
-
-static int64_t attempts_most(const struct search *search)
+int64_t search_attempts_most(const struct search *search)
 {
     const struct search_options *o = &search->options;
     int64_t most = round_size(search) * o->rounds;
@@ -227,7 +200,7 @@ static bool wants_more(struct search *search)
         search->budget_reached = true;
         return false;
     }
-    if (search->proposed < attempts_most(search))
+    if (search->proposed < search_attempts_most(search))
         return true;
     search->budget_reached = o->budget_evaluations > 0 && !o->dry_run &&
                              search->proposed >= o->budget_evaluations &&
@@ -245,9 +218,36 @@ static void note_round(struct search *search)
               (long long)search->options.rounds);
 }
 
+/* With a model: the starts' first looks, then rounds; what those leave of the lane goes to tuning.
+ */
+static void propose_with_model(struct search *search)
+{
+    struct proposal proposal;
+    bool first = search->record.round == 0;
+    if (search->deadline.fired || (search->options.budget_evaluations > 0 &&
+                                   search->record.evaluated >= search->options.budget_evaluations))
+        search->budget_reached = true;
+    if (search->budget_reached)
+        search_model_stop(search);
+    while (first && search->proposed < (int64_t)search->arm_count && !search->budget_reached &&
+           proposer_next(search->proposer, &proposal))
+        attempt_start(search, &proposal);
+    if (!search_model_rounds(search) || search->record.round == 0 || search->budget_reached)
+        return;
+    while (search->lane_load < LANE_DEPTH - 1 && search->tuned < round_size(search) &&
+           proposer_next(search->proposer, &proposal)) {
+        search->tuned++;
+        attempt_start(search, &proposal);
+    }
+}
+
 static void propose(struct search *search)
 {
-    while (search->in_flight < LANE_DEPTH && wants_more(search)) {
+    if (search->completions) {
+        propose_with_model(search);
+        return;
+    }
+    while (search->lane_load < LANE_DEPTH && wants_more(search)) {
         struct proposal proposal;
         if (!proposer_next(search->proposer, &proposal)) {
             search->exhausted = search->in_flight == 0;
@@ -261,6 +261,7 @@ static void propose(struct search *search)
 /* A soft stop lets what is being measured end; the rest is left in the store as it is. */
 static void stop_attempts(struct search *search)
 {
+    search_model_stop(search);
     bool at_once = search->stops > 1 || search->err.code != ERR_NONE || search->patience.fired;
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
@@ -279,7 +280,7 @@ static enum task_result step_searching(struct search *search)
         stop_attempts(search);
     else
         propose(search);
-    if (search->in_flight > 0)
+    if (search->in_flight > 0 || (search->completions && search_model_rounds(search)))
         return TASK_WAIT;
     timer_stop(&search->patience);
     timer_stop(&search->deadline);
@@ -300,12 +301,13 @@ static enum task_result step_verifying(struct search *search)
     return TASK_AGAIN;
 }
 
-static const char *stop_reason(const struct search *search)
+const char *search_stop_reason(const struct search *search)
 {
-    return search->err.code         ? search->err.message
-           : search->stops          ? "interrupted"
-           : search->budget_reached ? "budget"
-                                    : "";
+    return search->err.code           ? search->err.message
+           : search->stops            ? "interrupted"
+           : search->budget_reached   ? "budget"
+           : search->provider_stopped ? search->provider_stopped
+                                      : "";
 }
 
 static enum task_result step_closing(struct search *search)
@@ -317,7 +319,7 @@ static enum task_result step_closing(struct search *search)
         struct run_record *run = &search->record;
         search->written_end = true;
         run->state = search->err.code ? "failed" : search->stops ? "stopped" : "done";
-        run->stopped = stop_reason(search);
+        run->stopped = search_stop_reason(search);
         run->ended_ms = clock_wall_ms();
         search_event(search, batch, LOG_INFO, "run.end", search->id, "%s%s%s", run->state,
                      *run->stopped ? ": " : "", run->stopped);
@@ -341,6 +343,7 @@ static enum task_result search_step(struct task *task)
 {
     struct search *search = container_of(task, struct search, task);
     search->phase = states[task->state];
+    search->searching = task->state == SEARCHING;
     switch (task->state) {
     case PREPARING:
         return step_preparing(search);
@@ -441,66 +444,6 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
     return 0;
 }
 
-/* By the budget where there is one, else by the rate so far. */
-static double left_ms(const struct search *search, double elapsed)
-{
-    int64_t most = attempts_most(search);
-    double by_rate =
-        search->record.evaluated > 0 && search->task.state == SEARCHING
-            ? elapsed / (double)search->record.evaluated * (double)(most - search->record.evaluated)
-            : -1;
-    double by_budget =
-        search->options.budget_ms > 0 ? (double)search->options.budget_ms - elapsed : -1;
-    if (by_budget < 0 || (by_rate >= 0 && by_rate < by_budget))
-        return by_rate;
-    return by_budget > 0 ? by_budget : 0;
-}
-
-void search_progress(const struct search *search, struct search_progress *progress)
-{
-    const struct run_record *run = &search->record;
-    double elapsed = run->ended_ms ? run->elapsed_ms : elapsed_ms(search);
-    *progress = (struct search_progress){.run = search->id,
-                                         .phase = search->phase,
-                                         .round = run->round,
-                                         .rounds = search->options.rounds,
-                                         .proposed = search->proposed,
-                                         .in_flight = (int64_t)search->in_flight,
-                                         .evaluated = run->evaluated,
-                                         .kept = run->kept,
-                                         .rejected = run->rejected,
-                                         .failed = run->failed,
-                                         .best = search->best ? search->best->record.id : "",
-                                         .best_speedup_low = run->speedup_low,
-                                         .best_speedup = run->speedup,
-                                         .best_time_ns = run->time_ns,
-                                         .baseline = run->baseline,
-                                         .verified = run->verified,
-                                         .win = run->win,
-                                         .elapsed_ms = elapsed,
-                                         .left_ms = left_ms(search, elapsed),
-                                         .lane_busy = run->ended_ms  ? run->lane_busy
-                                                      : search->lane ? lane_busy_ratio(search->lane)
-                                                                     : 0};
-    const char *reason = stop_reason(search);
-    progress->stopped = *reason ? reason : NULL;
-}
-
-const struct evaluation *search_champion(const struct search *search)
-{
-    return search->has_champion ? &search->champion : NULL;
-}
-
-bool search_done(const struct search *search)
-{
-    return search->task.finished;
-}
-
-const struct err *search_error(const struct search *search)
-{
-    return &search->err;
-}
-
 void search_stop(struct search *search)
 {
     search->stops++;
@@ -518,13 +461,15 @@ void search_free(struct search *search)
 {
     if (!search)
         return;
+    proposer_free(search->proposer); /* before the sources that it borrows from */
+    search_model_close(search);
+    mem_free(search->known);
     free_attempts(&search->finished);
     free_attempts(&search->kept);
     if (search->lane)
         lane_free(search->lane);
     if (search->writer)
         store_writer_free(search->writer);
-    proposer_free(search->proposer);
     for (size_t i = 0; i < search->arm_count; i++)
         candidate_free(search->arms[i].candidate);
     arena_free(search->open.arena);

@@ -2,8 +2,8 @@
  * the last round ends it. Loop thread only.
  *
  * The pool holds parents beside their children; each round keeps the best ceil(select x kept), at
- * least one, by the lower end of the speed-up's interval, as the parents of the next. Each move of a
- * candidate is committed before the next step starts. Everything that happens is a log event. */
+ * least one, by the lower end of the speed-up's interval, as the parents of the next. Each move of
+ * a candidate is committed before the next step starts. Everything that happens is a log event. */
 #ifndef AGENTS_SEARCH_H
 #define AGENTS_SEARCH_H
 
@@ -18,20 +18,20 @@
 struct store;
 struct search; /* opaque */
 
-struct search_options {          /* borrowed for the search's life */
-    const char *problem;         /* path or shipped name */
-    const char *backend;         /* "cpu" */
-    const char *provider;        /* "builtin" | "openai" */
+struct search_options {                     /* borrowed for the search's life */
+    const char *problem;                    /* path or shipped name */
+    const char *backend;                    /* "cpu" */
+    const char *provider;                   /* "builtin" | "openai" */
     const char *model, *base_url, *api_key; /* openai; the key is never logged or stored */
     const char *python, *baseline, *cores;  /* or NULL */
     int64_t branching, rounds, implementations, repairs, beam; /* beam 0: by `select` */
     double select;
     double temperature;
     int64_t max_tokens;
-    int64_t seed;                /* 0: drawn; the same seed proposes the same from the same answers */
+    int64_t seed; /* 0: drawn; the same seed proposes the same from the same answers */
     int64_t budget_ms, budget_evaluations; /* 0: none */
-    bool dry_run;                /* one candidate, then stop */
-    bool final;                  /* measure the champion again, whole (default) */
+    bool dry_run;                          /* one candidate, then stop */
+    bool final;                            /* measure the champion again, whole (default) */
 };
 
 struct search_progress { /* a snapshot for the display and for the exit code */
@@ -39,14 +39,14 @@ struct search_progress { /* a snapshot for the display and for the exit code */
     const char *phase;   /* "preparing", "searching", "verifying the champion", "done" */
     int64_t round, rounds;
     int64_t proposed, in_flight, evaluated, kept, rejected, failed;
-    const char *best;    /* candidate id, or "" */
+    const char *best; /* candidate id, or "" */
     double best_speedup_low, best_speedup, best_time_ns, baseline_ns;
     const char *baseline;
-    bool verified;       /* the champion passed its final measurement */
-    bool win;            /* and its interval says that it is faster */
+    bool verified;              /* the champion passed its final measurement */
+    bool win;                   /* and its interval says that it is faster */
     double elapsed_ms, left_ms; /* left by the budget or the rate so far; < 0: not known */
-    double lane_busy;    /* share of wall time since the first evaluation */
-    const char *stopped; /* NULL, "budget", "interrupted", "failed: ..." */
+    double lane_busy;           /* share of wall time since the first evaluation */
+    const char *stopped;        /* NULL, "budget", "interrupted", "failed: ..." */
 };
 
 /* Starts the run as a task under `parent` (woken at the end). */

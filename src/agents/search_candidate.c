@@ -1,8 +1,10 @@
 /* agents/search_candidate: one candidate on its way. Every move is committed before the next step
  * starts, so a run that dies has at most one step of each candidate to do again.
  *
- *   proposed -> compiling -> checking -> timing -> profiling -> kept | rejected | failed
+ *   proposed -> writing -> compiling -> checking -> timing -> profiling -> kept | rejected | failed
+ *                  ^___________|___________|__________|   (repair, at most `repairs` times)
  *
+ * A candidate of the built-in proposer is written already, and goes from proposed to compiling.
  * The worker walks from compiling to profiling by itself; its stages are committed as they are
  * heard.
  */
@@ -14,22 +16,39 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PROPOSED, COMPILING, CHECKING, TIMING, PROFILING, KEPT, REJECTED, FAILED, STATES };
+enum { PROPOSED, WRITING, COMPILING, CHECKING, TIMING, PROFILING, KEPT, REJECTED, FAILED, STATES };
 
-static const char *const states[STATES] = {"proposed",  "compiling", "checking", "timing",
-                                           "profiling", "kept",      "rejected", "failed"};
+static const char *const states[STATES] = {"proposed", "writing",  "compiling",
+                                           "checking", "timing",   "profiling",
+                                           "kept",     "rejected", "failed"};
 #define ENDS (1u << KEPT | 1u << REJECTED | 1u << FAILED)
 static const uint32_t moves[STATES] = {
-    [PROPOSED] = 1u << COMPILING | 1u << FAILED,
-    [COMPILING] = 1u << CHECKING | 1u << TIMING | 1u << PROFILING | ENDS,
-    [CHECKING] = 1u << TIMING | 1u << PROFILING | 1u << COMPILING | ENDS,
-    [TIMING] = 1u << PROFILING | 1u << COMPILING | ENDS,
-    [PROFILING] = 1u << COMPILING | ENDS,
+    [PROPOSED] = 1u << WRITING | 1u << COMPILING | 1u << FAILED,
+    [WRITING] = 1u << COMPILING | 1u << REJECTED | 1u << FAILED,
+    [COMPILING] = 1u << CHECKING | 1u << TIMING | 1u << PROFILING | 1u << WRITING | ENDS,
+    [CHECKING] = 1u << TIMING | 1u << PROFILING | 1u << COMPILING | 1u << WRITING | ENDS,
+    [TIMING] = 1u << PROFILING | 1u << COMPILING | 1u << WRITING | ENDS,
+    [PROFILING] = 1u << COMPILING | 1u << WRITING | ENDS,
 };
 
 bool attempt_is_kernel(const struct attempt *attempt)
 {
     return attempt->task.state == KEPT;
+}
+
+static const char *tune_text(struct arena *arena, const struct names *tune)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 14);
+    json_init(&json, &text);
+    json_object(&json);
+    for (size_t i = 0; i < tune->count; i++)
+        json_put_int(&json, tune->name[i], tune->number[i]);
+    json_object_end(&json);
+    const char *copy = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+    return copy;
 }
 
 static void attempt_put(struct attempt *attempt, struct store_batch *batch, int state)
@@ -59,9 +78,10 @@ static void put_idea_and_source(struct attempt *attempt, struct store_batch *bat
     idea_record_encode(&attempt->idea, &text);
     store_batch_put(batch, STORE_IDEAS, attempt->idea.id, buf_text(&text), text.length);
     buf_free(&text);
-    if (!arm->stored)
+    if (arm && !arm->stored)
         store_batch_put(batch, STORE_SOURCES, arm->source_hash, arm->text, arm->length);
-    arm->stored = true;
+    if (arm)
+        arm->stored = true;
     search_event(attempt->search, batch, LOG_INFO, "idea.new", attempt->idea.id, "%s",
                  attempt->idea.title);
 }
@@ -73,12 +93,34 @@ static enum task_result attempt_end(struct attempt *attempt)
     list_remove(&attempt->link);
     list_append(&search->finished, &attempt->link);
     search->in_flight--;
+    if (attempt->in_lane)
+        search->lane_load--;
+    task_wake(&search->task); /* whose child it may not be: a round's */
     return TASK_DONE;
+}
+
+/* Waits for a place in the lane, then commits the move to COMPILING. */
+static enum task_result enter_lane(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    if (!attempt->in_lane)
+        search->lane_load++;
+    attempt->in_lane = true;
+    if (!attempt->slot.granted && attempt->slot.owner == NULL &&
+        !slots_acquire(&search->lane_slots, &attempt->slot, &attempt->task, 1))
+        return TASK_WAIT;
+    if (!attempt->slot.granted)
+        return TASK_WAIT;
+    struct store_batch *batch = store_batch_new();
+    if (attempt->writing)
+        put_idea_and_source(attempt, batch);
+    search_event(search, batch, LOG_DEBUG, "candidate.move", attempt->record.id, "compiling");
+    attempt_commit(attempt, batch, COMPILING);
+    return TASK_WAIT;
 }
 
 static enum task_result step_proposed(struct attempt *attempt)
 {
-    struct search *search = attempt->search;
     if (!attempt->stored) {
         struct store_batch *batch = store_batch_new();
         put_idea_and_source(attempt, batch);
@@ -86,15 +128,57 @@ static enum task_result step_proposed(struct attempt *attempt)
         attempt_commit(attempt, batch, PROPOSED);
         return TASK_WAIT;
     }
-    if (!attempt->slot.granted && attempt->slot.owner == NULL &&
-        !slots_acquire(&search->lane_slots, &attempt->slot, &attempt->task, 1))
-        return TASK_WAIT;
-    if (!attempt->slot.granted)
-        return TASK_WAIT;
+    if (!attempt->writing)
+        return enter_lane(attempt);
     struct store_batch *batch = store_batch_new();
-    search_event(search, batch, LOG_DEBUG, "candidate.move", attempt->record.id, "compiling");
-    attempt_commit(attempt, batch, COMPILING);
+    search_event(attempt->search, batch, LOG_DEBUG, "candidate.move", attempt->record.id,
+                 "writing");
+    attempt_commit(attempt, batch, WRITING);
     return TASK_WAIT;
+}
+
+static const char *known_as(const struct search *search, const char *identity)
+{
+    for (size_t i = 0; i < search->known_count; i++)
+        if (strcmp(search->known[i].identity, identity) == 0)
+            return search->known[i].id;
+    return NULL;
+}
+
+static void attempt_identify(struct attempt *attempt)
+{
+    char identity[33];
+    hash_format(candidate_identity(attempt->arm->candidate, &attempt->tune), identity);
+    attempt->record.identity = arena_strdup(attempt->arena, identity);
+    attempt->record.tune = tune_text(attempt->arena, &attempt->tune);
+}
+
+static void attempt_finish(struct attempt *attempt, int state);
+
+static enum task_result step_writing(struct attempt *attempt)
+{
+    if (attempt->written)
+        return enter_lane(attempt);
+    switch (writing_step(attempt)) {
+    case WRITING_WAIT:
+        return TASK_WAIT;
+    case WRITING_FAILED:
+        attempt_finish(attempt, FAILED);
+        return TASK_WAIT;
+    default:
+        break;
+    }
+    attempt->written = true;
+    attempt_identify(attempt);
+    const char *twin = known_as(attempt->search, attempt->record.identity);
+    if (twin) {
+        attempt->record.duplicate_of = twin;
+        attempt->record.reason =
+            arena_printf(attempt->arena, "the same source and numbers as %s", twin);
+        attempt_finish(attempt, REJECTED);
+        return TASK_WAIT;
+    }
+    return enter_lane(attempt);
 }
 
 static void attempt_submit(struct attempt *attempt)
@@ -111,10 +195,18 @@ static void attempt_submit(struct attempt *attempt)
                                              .profile = true,
                                              .best_ns = best ? best->record.time_ns : 0};
     attempt->submitted = true;
+    if (search->known_count == search->known_capacity) {
+        search->known_capacity = search->known_capacity ? 2 * search->known_capacity : 64;
+        search->known = mem_resize(search->known, search->known_capacity * sizeof *search->known);
+    }
+    struct known *known = &search->known[search->known_count++];
+    snprintf(known->identity, sizeof known->identity, "%s", attempt->record.identity);
+    known->id = arena_strdup(search->arena, attempt->record.id);
     lane_submit(search->lane, &attempt->request, &attempt->task);
 }
 
-/* What the evaluation says goes into the records, all in one batch with the last move. */
+/* What the evaluation says goes into the records, all in one batch with the last move. Without an
+ * evaluation the reason stands in the record already, or in the request's error. */
 static void attempt_finish(struct attempt *attempt, int state)
 {
     struct search *search = attempt->search;
@@ -125,7 +217,7 @@ static void attempt_finish(struct attempt *attempt, int state)
         struct buf text;
         struct json json;
         record->verdict = verdict_name(evaluation->verdict);
-        record->reason = evaluation->reason;
+        record->reason = arena_strdup(attempt->arena, evaluation->reason);
         record->time_ns = evaluation->time_ns.samples ? evaluation->time_ns.median : 0;
         record->speedup = evaluation->speedup.samples ? evaluation->speedup.median : 0;
         record->speedup_low = evaluation->speedup.samples ? evaluation->speedup.low : 0;
@@ -137,12 +229,13 @@ static void attempt_finish(struct attempt *attempt, int state)
         store_batch_put(batch, STORE_EVALUATIONS, record->id, buf_text(&text), text.length);
         buf_free(&text);
     } else {
-        record->verdict = verdict_name(VERDICT_FAILED);
-        record->reason = arena_strdup(attempt->arena, attempt->request.err.message);
+        record->verdict = verdict_name(state == REJECTED ? VERDICT_REJECTED : VERDICT_FAILED);
+        if (attempt->request.err.code)
+            record->reason = arena_strdup(attempt->arena, attempt->request.err.message);
     }
     search_event(search, batch, state == KEPT ? LOG_INFO : LOG_DEBUG, "candidate.move", record->id,
                  "%s%s%s", states[state], *record->reason ? ": " : "", record->reason);
-    attempt->answered = true;
+    attempt->answered = state >= KEPT;
     attempt_commit(attempt, batch, state);
 }
 
@@ -188,8 +281,22 @@ static enum task_result step_evaluating(struct attempt *attempt)
                 : evaluation->verdict == VERDICT_KERNEL   ? KEPT
                 : evaluation->verdict == VERDICT_REJECTED ? REJECTED
                                                           : FAILED;
+    if (state != KEPT && attempt->request.err.code == ERR_NONE &&
+        writing_repair(attempt, state == REJECTED ? "gave a wrong result" : "did not work",
+                       *evaluation->details ? evaluation->details : evaluation->reason))
+        state = WRITING;
     attempt_finish(attempt, state);
     return TASK_WAIT;
+}
+
+/* Back at the desk: the lane is free for others meanwhile. */
+static void leave_lane(struct attempt *attempt)
+{
+    slots_release(&attempt->slot);
+    attempt->search->lane_load--;
+    attempt->in_lane = attempt->submitted = attempt->written = false;
+    arena_free(attempt->request.arena);
+    attempt->request = (struct lane_request){0};
 }
 
 static enum task_result attempt_step(struct task *task)
@@ -204,70 +311,100 @@ static enum task_result attempt_step(struct task *task)
             search_fail(attempt->search, &attempt->write.err);
             return attempt_end(attempt);
         }
+        if (attempt->next_state == WRITING && task->state > WRITING)
+            leave_lane(attempt);
         if (attempt->next_state != task->state)
             task_move(task, attempt->next_state);
     }
     if (task->state >= KEPT)
         return attempt_end(attempt);
-    if (attempt->abandoned && (!attempt->submitted || attempt->request.done)) {
+    bool asking =
+        attempt->writing && attempt->writing->asked && !attempt->writing->ask.task.finished;
+    if (attempt->abandoned && !asking && (!attempt->submitted || attempt->request.done)) {
         /* Stays in the store in the state it had: a resumed run would take it from there. */
         return attempt_end(attempt);
     }
-    return task->state == PROPOSED ? step_proposed(attempt) : step_evaluating(attempt);
+    return task->state == PROPOSED  ? step_proposed(attempt)
+           : task->state == WRITING ? step_writing(attempt)
+                                    : step_evaluating(attempt);
 }
 
 static const struct task_type attempt_type = {"candidate", states,       moves,
                                               STATES,      attempt_step, NULL};
 
-static const char *tune_text(struct arena *arena, const struct names *tune)
-{
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 14);
-    json_init(&json, &text);
-    json_object(&json);
-    for (size_t i = 0; i < tune->count; i++)
-        json_put_int(&json, tune->name[i], tune->number[i]);
-    json_object_end(&json);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
-}
-
-struct attempt *attempt_start(struct search *search, const struct proposal *proposal)
+static struct attempt *attempt_new(struct search *search)
 {
     struct attempt *attempt = MEM_NEW(struct attempt);
-    char identity[33];
     attempt->search = search;
     attempt->arena = arena_new();
-    attempt->arm = search->by_number[proposal->start];
-    attempt->tune = proposal->tune;
-    hash_format(candidate_identity(attempt->arm->candidate, &attempt->tune), identity);
     attempt->record = (struct candidate_record){
         .id = arena_printf(attempt->arena, "%s-c%lld", search->id, (long long)++search->proposed),
         .run = search->id,
-        .idea =
-            arena_printf(attempt->arena, "%s-i%lld", search->id, (long long)++search->idea_number),
-        .parent = attempt->arm->origin,
-        .name = attempt->arm->name,
-        .source = attempt->arm->source_hash,
-        .tune = tune_text(attempt->arena, &attempt->tune),
-        .identity = arena_strdup(attempt->arena, identity),
+        .idea = "",
+        .parent = "",
+        .name = "",
+        .source = "",
+        .tune = "{}",
+        .identity = "",
         .duplicate_of = "",
         .verdict = "",
         .reason = "",
         .number = search->proposed,
         .round = search->record.round};
-    search_idea_words(search, proposal, attempt);
     search->in_flight++;
     list_append(&search->running, &attempt->link);
+    return attempt;
+}
+
+struct attempt *attempt_start(struct search *search, const struct proposal *proposal)
+{
+    struct attempt *attempt = attempt_new(search);
+    attempt->arm = search->by_number[proposal->start];
+    attempt->tune = proposal->tune;
+    attempt->in_lane = true;
+    search->lane_load++;
+    attempt->record.idea =
+        arena_printf(attempt->arena, "%s-i%lld", search->id, (long long)++search->idea_number);
+    attempt->record.parent = attempt->arm->origin;
+    attempt->record.name = attempt->arm->name;
+    attempt->record.source = attempt->arm->source_hash;
+    attempt_identify(attempt);
+    search_idea_words(search, proposal, attempt);
     task_start(search->task.loop, &attempt->task, &attempt_type, &search->task, attempt->record.id);
+    return attempt;
+}
+
+struct attempt *attempt_start_writing(struct search *search, struct task *round,
+                                      const struct idea *idea, const char *idea_id,
+                                      const struct attempt *parent, int64_t sample)
+{
+    struct attempt *attempt = attempt_new(search);
+    struct writing *writing = MEM_NEW(struct writing);
+    writing->idea = *idea;
+    writing->parent = parent;
+    writing->sample = sample;
+    buf_init(&writing->system, PROMPT_BYTES_MAX);
+    buf_init(&writing->prompt, PROMPT_BYTES_MAX);
+    attempt->writing = writing;
+    attempt->record.idea = arena_strdup(attempt->arena, idea_id);
+    attempt->record.parent = parent ? arena_strdup(attempt->arena, parent->record.id) : "";
+    attempt->idea = (struct idea_record){.id = attempt->record.idea,
+                                         .run = search->id,
+                                         .parent = attempt->record.parent,
+                                         .title = idea->title,
+                                         .category = idea->category,
+                                         .why = idea->why,
+                                         .expected = idea->expected,
+                                         .round = search->record.round};
+    task_start(search->task.loop, &attempt->task, &attempt_type, round, attempt->record.id);
     return attempt;
 }
 
 void attempt_abandon(struct attempt *attempt)
 {
     attempt->abandoned = true;
+    if (attempt->writing && attempt->writing->asked && !attempt->writing->ask.task.finished)
+        task_cancel(&attempt->writing->ask.task);
     if (attempt->submitted && !attempt->request.done)
         lane_cancel(attempt->search->lane, &attempt->request);
     task_wake(&attempt->task);
@@ -277,6 +414,9 @@ void attempt_free(struct attempt *attempt)
 {
     list_remove(&attempt->link);
     arena_free(attempt->request.arena);
+    if (attempt->writing && attempt->arm)
+        candidate_free(attempt->arm->candidate); /* its own source, not a start's */
+    writing_free(attempt->writing);
     arena_free(attempt->arena);
     mem_free(attempt);
 }

@@ -95,8 +95,13 @@ bool search_final_step(struct search *search)
         log_event(LOG_WARN, "run.final", search->finalist->record.id, "%s",
                   search->final.err.code ? search->final.err.message
                                          : search->final.evaluation.reason);
-        search->finalist = NULL;
         search->final.done = false;
+        if (died && !search_stopping(search) && ++search->final.deaths <= WORKER_DEATHS_MAX) {
+            arena_free(search->final.arena);
+            lane_submit(search->lane, &search->final, &search->task);
+            return false;
+        }
+        search->finalist = NULL;
     }
     if (search->has_champion || search_stopping(search) || search->final_try >= FINAL_TRIES)
         return true;

@@ -2,6 +2,8 @@
 #ifndef AGENTS_SEARCH_PRIVATE_H
 #define AGENTS_SEARCH_PRIVATE_H
 
+#include "agents/completion.h"
+#include "agents/prompt.h"
 #include "agents/proposer.h"
 #include "agents/record.h"
 #include "agents/search.h"
@@ -33,6 +35,19 @@ struct arm {
     bool stored;
 };
 
+/* What a model was asked for, for a candidate that it writes. */
+struct writing {
+    struct idea idea;
+    const struct attempt *parent; /* the kernel that it starts from; in search->kept */
+    struct ask ask;
+    bool asked;
+    int64_t sample;      /* which implementation of the idea */
+    const char *source;  /* the last answer's code, to be mended; NULL: nothing yet */
+    const char *failure; /* "did not compile"; NULL: a first writing */
+    const char *diagnostics;
+    struct buf system, prompt;
+};
+
 /* One candidate on its way; see search_candidate.c. */
 struct attempt {
     struct task task;
@@ -41,14 +56,22 @@ struct attempt {
     struct arena *arena;
     struct idea_record idea; /* written with the candidate where its id is new */
     struct candidate_record record;
-    struct arm *arm;
+    struct arm *arm; /* NULL until a model has written it */
     struct names tune;
+    struct writing *writing; /* NULL: of the built-in proposer */
     struct slot slot;
+    bool in_lane, written; /* has or waits for a place in the lane; its source is there */
     bool stored, committing, submitted, answered, abandoned;
     int next_state;
     struct lane_request request;
     struct store_write write;
     unsigned deaths;
+};
+
+/* A source with its numbers that has been evaluated: it is not evaluated again. */
+struct known {
+    char identity[33];
+    const char *id;
 };
 
 struct search {
@@ -68,7 +91,8 @@ struct search {
     size_t arm_count;
     struct arm *by_number[ARMS_MAX]; /* the proposer's numbers */
     struct list running, finished, kept;
-    size_t in_flight;
+    size_t in_flight; /* attempts that have not ended */
+    size_t lane_load; /* those that are in the lane, or wait for it */
     int64_t proposed, idea_number, event_number;
     bool exhausted;
     struct run_record record;
@@ -76,6 +100,18 @@ struct search {
     uint64_t started_ns;
     struct timer deadline, patience;
     unsigned stops;
+    /* with a model */
+    struct completions *completions;
+    struct prompts *prompts;
+    struct prompt_context context;
+    struct model_round *round; /* the one under way */
+    struct prompt_attempt *history;
+    size_t history_count, history_capacity;
+    int64_t tuned; /* points measured for free since the round began */
+    bool rounds_over;
+    const char *provider_stopped; /* why no more can be asked, or NULL */
+    struct known *known;          /* identities that have been evaluated */
+    size_t known_count, known_capacity;
     bool budget_reached, written_start, written_end, facts_written;
     struct store_write write;
     struct attempt *best; /* in kept */
@@ -86,6 +122,7 @@ struct search {
     bool has_champion;
     double mean_evaluation_ns;
     const char *phase;
+    bool searching; /* in the phase of that name: rates make sense */
     struct err err;
 };
 
@@ -97,17 +134,41 @@ void search_event(struct search *search, struct store_batch *batch, enum log_lev
                   const char *kind, const char *subject, const char *format, ...) PRINTF_LIKE(6, 7);
 void search_put_run(struct search *search, struct store_batch *batch);
 
+int64_t search_attempts_most(const struct search *search);
+const char *search_stop_reason(const struct search *search); /* "" for none */
+double search_elapsed_ms(const struct search *search);
+
 /* --- search_candidate.c --- */
 struct attempt *attempt_start(struct search *search, const struct proposal *proposal);
+/* A model is to write it: idea `number`, implementation `sample`; its round waits for it. */
+struct attempt *attempt_start_writing(struct search *search, struct task *round,
+                                      const struct idea *idea, const char *idea_id,
+                                      const struct attempt *parent, int64_t sample);
 void attempt_abandon(struct attempt *attempt); /* stop it: cancels what it waits for */
 void attempt_free(struct attempt *attempt);
 bool attempt_is_kernel(const struct attempt *attempt);
 
+/* --- search_writing.c: one step of WRITING --- */
+enum writing_result { WRITING_WAIT, WRITING_DONE, WRITING_FAILED }; /* reason in the record */
+enum writing_result writing_step(struct attempt *attempt);
+/* Sends it back with what went wrong; false where no repair is left. */
+bool writing_repair(struct attempt *attempt, const char *failure, const char *diagnostics);
+void writing_free(struct writing *writing);
+
+/* --- search_round.c: rounds of ideas from a model --- */
+int search_model_open(struct search *search, struct err *err) MUST_USE;
+bool search_model_rounds(struct search *search); /* starts what is due; false when all is over */
+void search_model_stop(struct search *search);
+void search_model_close(struct search *search);
+void search_remember(struct search *search, const struct attempt *attempt); /* for the history */
+
 /* --- search_start.c: arms, facts, words --- */
 int search_load(struct search *search, struct err *err) MUST_USE; /* the problem and its starts */
+int search_arm_add(struct search *search, struct arm *arm);       /* its number, or -1 */
 int search_opened(struct search *search,
-                  struct err *err) MUST_USE;                     /* after LANE_OPEN: facts, floor */
-char *search_ceilings_key(const struct search_options *options); /* mem_free() it */
+                  struct err *err) MUST_USE; /* after LANE_OPEN: facts, floor */
+int search_open_lane(struct search *search); /* search->err says why not */
+void search_put_ceilings(struct search *search, struct store_batch *batch);
 void search_idea_words(struct search *search, const struct proposal *proposal,
                        struct attempt *attempt);
 

@@ -55,7 +55,7 @@ int search_load(struct search *search, struct err *err)
 /* ---- facts ---- */
 
 /* One machine's ceilings are measured once: the key names the CPU and the lane's cores. */
-char *search_ceilings_key(const struct search_options *options)
+static char *ceilings_key(const struct search_options *options)
 {
     char line[256], model[128] = "unknown";
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -70,13 +70,54 @@ char *search_ceilings_key(const struct search_options *options)
     return key;
 }
 
+void search_put_ceilings(struct search *search, struct store_batch *batch)
+{
+    struct buf text;
+    struct json json;
+    const struct value *ceilings = value_get(search->open.answer, "ceilings");
+    if (!ceilings || ceilings->count == 0)
+        return;
+    char *key = ceilings_key(&search->options);
+    buf_init(&text, 4096);
+    json_init(&json, &text);
+    json_value(&json, ceilings);
+    store_batch_put(batch, STORE_FACTS, key, buf_text(&text), text.length);
+    buf_free(&text);
+    mem_free(key);
+}
+
+int search_open_lane(struct search *search)
+{
+    struct buf known;
+    struct err ignored;
+    const struct search_options *o = &search->options;
+    char *key = ceilings_key(o);
+    buf_init(&known, 1 << 16);
+    bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
+    const struct lane_spec spec = {.backend = o->backend,
+                                   .cores = o->cores,
+                                   .problem = search->problem->file,
+                                   .python = o->python,
+                                   .baseline = o->baseline,
+                                   .roofline = !cached,
+                                   .ceilings = cached ? buf_text(&known) : NULL};
+    int failed = lane_open(search->task.loop, &spec, &search->lane, &search->err);
+    buf_free(&known);
+    mem_free(key);
+    if (failed)
+        return -1;
+    search->open = (struct lane_request){.op = LANE_OPEN, .id = search->id};
+    lane_submit(search->lane, &search->open, &search->task);
+    return 0;
+}
+
 static bool arm_valid(void *context, const struct names *tune)
 {
     const struct arm *arm = context;
     return tune_valid(arm->candidate, &arm->search->problem->shapes[0], &arm->search->facts, tune);
 }
 
-static int add_arm(struct search *search, struct arm *arm)
+int search_arm_add(struct search *search, struct arm *arm)
 {
     arm->space = (struct proposer_space){.name = arm->name,
                                          .parameter_count = arm->candidate->tune_count,
@@ -84,6 +125,8 @@ static int add_arm(struct search *search, struct arm *arm)
                                          .valid = arm_valid,
                                          .context = arm};
     arm->number = proposer_add(search->proposer, &arm->space);
+    if (arm->number >= 0)
+        search->by_number[arm->number] = arm;
     return arm->number;
 }
 
@@ -111,14 +154,13 @@ int search_opened(struct search *search, struct err *err)
             return -1;
     size_t usable = 0;
     for (size_t i = 0; i < search->arm_count; i++) {
-        int number = add_arm(search, &search->arms[i]);
+        int number = search_arm_add(search, &search->arms[i]);
         if (number < 0) {
             log_event(LOG_WARN, "run.start", search->id,
                       "%s: no point of its tune space is valid on this machine; left out",
                       search->arms[i].name);
             continue;
         }
-        search->by_number[number] = &search->arms[i];
         usable++;
     }
     set_floor(search, search->open.answer);
