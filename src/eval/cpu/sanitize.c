@@ -72,7 +72,7 @@ int cpu_sanitize(const struct lane_facts *lane, const struct region *region, con
         struct tool tool = {.argv = (const char *const[]){artifact, NULL},
                             .profile = "sanitized",
                             .env = env,
-                            .reads = (const char *const[]){artifact, NULL},
+                            .reads = (const char *const[]){artifact, "/proc/cpuinfo", NULL},
                             .fds = (int[]){numbers, region->inputs_read_fd, region->outputs_fd},
                             .fd_count = 3,
                             .timeout_ms = timeout_ms > LEAST_MS ? timeout_ms : LEAST_MS};

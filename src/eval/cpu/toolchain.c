@@ -160,10 +160,6 @@ static void sandboxed(const struct tool *tool, const char *all[ARGS])
         all[count++] = "--write";
         all[count++] = tool->write;
     }
-    if (tool->limit != NULL) {
-        all[count++] = "--limit";
-        all[count++] = tool->limit;
-    }
     all[count++] = "--";
     for (size_t i = 0; tool->argv[i] != NULL && count < ARGS - 1; i++)
         all[count++] = tool->argv[i];

@@ -22,7 +22,6 @@ struct tool {
     const char *const *env;   /* NULL-terminated, or NULL: PATH and LC_ALL alone */
     const char *const *reads; /* NULL-terminated, or NULL: more that it may read */
     const char *write;        /* a folder that it may write to, or NULL */
-    const char *limit;        /* in place of the profile's, "fsize=4096"; or NULL */
     const int *fds;           /* become 3, 4, ...; NULL: none */
     size_t fd_count;          /* at most 4 */
     uint64_t timeout_ms;

@@ -120,6 +120,28 @@ static void tune_numbers_reach_the_source(void **state)
     assert_true(kit_output(&kit)[0] == 42);
 }
 
+/* Both runtimes of OpenMP and both compilers' sanitizers get along with the sandbox. */
+static void sanitized_threads_run(void **state)
+{
+    (void)state;
+    for (int clang = 0; clang < 2; clang++) {
+        char text[1024];
+        struct buf report;
+        buf_init(&report, 4096);
+        snprintf(text, sizeof text, "%s%s{\n#pragma omp parallel for\n%s}",
+                 clang ? "/*---\ncompile: {compiler: clang}\n---*/\n" : "", KIT_SIGNATURE,
+                 KIT_RIGHT);
+        if (kit_compile(&kit, "k.c", text, BUILD_SANITIZED) != 0)
+            fail_msg("%s", buf_text(&kit.said));
+        memset(kit_output(&kit), 0xff, kit.layout.outputs[0].bytes);
+        if (backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, &kit.call, &report,
+                                 &kit.err) != 0)
+            fail_msg("%d: %s\n%s", clang, kit.err.message, buf_text(&report));
+        assert_true(kit_right(&kit));
+        buf_free(&report);
+    }
+}
+
 static void sanitizers_find_what_is_outside(void **state)
 {
     static const struct {
@@ -161,6 +183,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(compilers_read_no_secret, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bombs_are_small, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tune_numbers_reach_the_source, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sanitized_threads_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sanitizers_find_what_is_outside, set_up, tear_down),
     };
     if (kit_internal(argc, argv, &code))
