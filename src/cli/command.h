@@ -26,8 +26,8 @@ enum { EXIT_WIN = 0, EXIT_NONE = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3, EXIT_S
 /* Prints "twagent: message" and returns the exit code for the error. */
 int command_fail(const struct err *err);
 
-/* A path that is there as an absolute one, since a worker stands elsewhere; else the word itself, for
- * a shipped problem's name. In the arena. */
+/* A path that is there as an absolute one, since a worker stands elsewhere; else the word itself,
+ * for a shipped problem's name. In the arena. */
 const char *command_path(struct arena *arena, const char *word);
 
 int command_run(const struct settings *settings, const char *const *arguments, size_t count);

@@ -1,6 +1,6 @@
-/* eval/backend: what a backend gives the worker; one const table each, listed in src/cli/backends.c.
- * A build is two steps, so that the compiler runs on the worker's loop (loop/process) and the rest
- * on its measuring thread. */
+/* eval/backend: what a backend gives the worker; one const table each, listed in
+ * src/cli/backends.c. A build is two steps, so that the compiler runs on the worker's loop
+ * (loop/process) and the rest on its measuring thread. */
 #ifndef EVAL_BACKEND_H
 #define EVAL_BACKEND_H
 
@@ -9,28 +9,30 @@
 #include "eval/subject.h"
 #include "loop/process.h"
 
-struct lane_facts {      /* what the worker knows of its lane, once opened */
-    struct names facts;  /* for expressions: cores, l1_bytes, l2_bytes, l3_bytes, vector_bytes, ... */
-    int cores[64];       /* CPUs of this lane */
+struct lane_facts { /* what the worker knows of its lane, once opened */
+    struct names
+        facts;     /* for expressions: cores, l1_bytes, l2_bytes, l3_bytes, vector_bytes, ... */
+    int cores[64]; /* CPUs of this lane */
     size_t core_count;
     double copy_bytes_per_s, read_bytes_per_s; /* measured over memory; 0: not measured */
-    double flops_per_s;                        /* measured float32 FMA rate of all the lane's cores */
+    double flops_per_s;   /* measured float32 FMA rate of all the lane's cores */
     const char *device;   /* JSON object for the record */
     const char *versions; /* JSON object for the record */
 };
 
 enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS };
 
-struct build {                 /* lives in `arena` */
-    struct process_spec spec;  /* the sandboxed compiler, ready to start */
-    const char *artifact;      /* path of the shared object or program that will be there */
-    const char *log;           /* path of the remarks file, or NULL */
+struct build {                /* lives in `arena` */
+    struct process_spec spec; /* the sandboxed compiler, ready to start */
+    const char *artifact;     /* path of the shared object or program that will be there */
+    const char *log;          /* path of the remarks file, or NULL */
 };
 
 struct backend {
     const char *name;             /* "cpu" */
     const char *const *languages; /* NULL-terminated: "c", "c++" */
-    /* Device facts and versions; `roofline` also measures the ceilings (about a second, blocking). */
+    /* Device facts and versions; `roofline` also measures the ceilings (about a second, blocking).
+     */
     int (*probe)(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                  struct lane_facts *lane, struct err *err);
     /* Writes what the compiler reads into `folder` and prepares its command. `baseline` (or NULL)

@@ -27,6 +27,7 @@ struct lane {
     char *reopen; /* the request that opens again what was open, for a worker started anew */
     unsigned counter;
     bool closing, input_closed;
+    bool lost;             /* the worker did not open again what was open: nothing it says counts */
     struct timer patience; /* from the end of its input to TERM */
     uint64_t first_ns, busy_since_ns, busy_ns;
     unsigned evaluating;

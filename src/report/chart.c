@@ -42,12 +42,12 @@ static void scale_find(const struct report *report, struct scale *scale)
 
 static void grid(const struct scale *scale, struct buf *out)
 {
-    for (double power = ceil(scale->low); power <= scale->high; power += 1) {
-        double y = at_y(scale, exp2(power));
+    for (int whole = (int)ceil(scale->low); whole <= (int)floor(scale->high); whole++) {
+        double power = whole, y = at_y(scale, exp2(power));
         buf_addf(out,
                  "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
                  "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%gx</text>\n",
-                 power == 0 ? "one" : "grid", LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4,
+                 whole == 0 ? "one" : "grid", LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4,
                  exp2(power));
     }
     buf_addf(out, "<text x=\"%d\" y=\"%d\">evaluation 1</text>", LEFT, HEIGHT - 12);
