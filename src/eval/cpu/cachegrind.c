@@ -59,7 +59,7 @@ static int run(const struct lane_facts *lane, const struct region *region, const
     const char *valgrind = tool_find("valgrind");
     if (valgrind == NULL)
         return err_set(err, ERR_UNSUPPORTED, "no valgrind found in /usr/bin or on PATH");
-    int numbers = sanitize_numbers(call, err);
+    int exit_code, numbers = sanitize_numbers(call, &exit_code, err);
     if (numbers < 0)
         return -1;
     struct arena *arena = arena_new();
@@ -85,6 +85,7 @@ static int run(const struct lane_facts *lane, const struct region *region, const
                         .write = folder, /* valgrind's own, of this one run */
                         .fds = (int[]){numbers, region->inputs_read_fd, region->outputs_fd},
                         .fd_count = 3,
+                        .exit_code = exit_code,
                         .timeout_ms = CACHEGRIND_MS};
     int result = tool_run(&tool, NULL, said, err);
     close(numbers);

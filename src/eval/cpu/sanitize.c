@@ -1,6 +1,7 @@
 /* One call of a sanitized build: a program of its own, in the sandbox, on copies of the inputs. */
 #include "eval/cpu/sanitize.h"
 
+#include "base/random.h"
 #include "eval/cpu/clean.h"
 #include "eval/cpu/private.h"
 #include "eval/cpu/toolchain.h"
@@ -10,12 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SLOWER = 50, LEAST_MS = 20000, REPORT_LINES = 14, SAID_MAX = 64 << 10 };
+enum { SLOWER = 6, LEAST_MS = 20000, REPORT_LINES = 14, EXIT_CODES = 80, SAID_MAX = 64 << 10 };
 
 /* The numbers that the program of eval/cpu/source.h reads from descriptor 3. */
-int sanitize_numbers(const struct call *call, struct err *err)
+int sanitize_numbers(const struct call *call, int *exit_code, struct err *err)
 {
-    uint64_t numbers[CALL_POINTERS_MAX + DIMS_MAX] = {0};
+    uint64_t numbers[CALL_POINTERS_MAX + DIMS_MAX + 1] = {0};
+    *exit_code = 1 + (int)(random_seed() % EXIT_CODES);
+    numbers[CALL_POINTERS_MAX + DIMS_MAX] = (uint64_t)*exit_code;
     memcpy(numbers, call->offsets, sizeof call->offsets);
     memcpy(numbers + CALL_POINTERS_MAX, call->dims, sizeof call->dims);
     int fd = memfd_create("twagent-numbers", MFD_CLOEXEC);
@@ -66,7 +69,7 @@ int cpu_sanitize(const struct lane_facts *lane, const struct region *region, con
                          /* an exit code that programs of their own do not use */
                          "ASAN_OPTIONS=detect_leaks=0:exitcode=86:allocator_may_return_null=1",
                          "UBSAN_OPTIONS=print_stacktrace=1:exitcode=86", NULL};
-    int numbers = sanitize_numbers(call, err), result = -1;
+    int exit_code, numbers = sanitize_numbers(call, &exit_code, err), result = -1;
     if (numbers >= 0) {
         uint64_t timeout_ms = call->timeout_ms * SLOWER;
         struct tool tool = {.argv = (const char *const[]){artifact, NULL},
@@ -75,15 +78,18 @@ int cpu_sanitize(const struct lane_facts *lane, const struct region *region, con
                             .reads = (const char *const[]){artifact, "/proc/cpuinfo", NULL},
                             .fds = (int[]){numbers, region->inputs_read_fd, region->outputs_fd},
                             .fd_count = 3,
+                            .exit_code = exit_code,
                             .timeout_ms = timeout_ms > LEAST_MS ? timeout_ms : LEAST_MS};
         result = tool_run(&tool, NULL, &said, err);
         close(numbers);
     }
     bool found = shorten(&said, report) > 0;
-    if (found) /* also where it went on to exit 0 */
+    if (found) /* also where it went on to its end */
         result = err_set(err, ERR_CHILD, "the sanitizers found a defect");
     else if (result != 0 && memmem(buf_text(&said), said.length, "cannot open shared", 18) != NULL)
         result = err_set(err, ERR_UNSUPPORTED, "the sanitizers' libraries are not installed");
+    else if (result != 0 && err->code == ERR_CHILD)
+        result = err_set(err, ERR_CHILD, "the sanitized build ended before its call was over");
     buf_free(&said);
     arena_free(arena);
     return result;

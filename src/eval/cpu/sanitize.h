@@ -4,7 +4,8 @@
 
 #include "eval/layout.h"
 
-/* A descriptor with the call's numbers, for the program's descriptor 3; -1 with *err. */
-int sanitize_numbers(const struct call *call, struct err *err);
+/* A descriptor with the call's numbers, for the program's descriptor 3; -1 with *err. *exit_code is
+ * drawn: what the program ends with when it has gone to its end. */
+int sanitize_numbers(const struct call *call, int *exit_code, struct err *err);
 
 #endif

@@ -170,6 +170,7 @@ static const char harness_tail[] =
     "    const uint64_t *numbers = (const uint64_t *)map(3, PROT_READ);\n"
     "    const int64_t *dims = (const int64_t *)numbers + POINTERS_MAX;\n"
     "    unsigned char *inputs = map(4, PROT_READ), *outputs = map(5, PROT_READ | PROT_WRITE);\n"
+    "    const int code = (int)numbers[POINTERS_MAX + DIMS];\n"
     "    void *blocks[POINTERS_MAX];\n"
     "    for (int i = 0; i < TENSORS; i++) {\n"
     "        size_t bytes = bytes_of(i, dims);\n"
@@ -179,7 +180,7 @@ static const char harness_tail[] =
     "    twagent_entry(blocks, dims);\n"
     "    for (int i = INPUTS; i < TENSORS; i++)\n"
     "        memcpy(outputs + numbers[i], blocks[i], bytes_of(i, dims));\n"
-    "    _exit(0);\n}\n";
+    "    _exit(code);\n}\n";
 
 void source_harness(const struct source *source, struct buf *out)
 {
@@ -188,9 +189,9 @@ void source_harness(const struct source *source, struct buf *out)
     buf_add_text(out, harness_head);
     buf_addf(out, "%svoid twagent_entry(void **pointers, const int64_t *dims);\n",
              source->cplusplus ? "extern \"C\" " : "");
-    buf_addf(out, "enum { INPUTS = %zu, TENSORS = %zu, POINTERS_MAX = %d };\n\n",
+    buf_addf(out, "enum { INPUTS = %zu, TENSORS = %zu, POINTERS_MAX = %d, DIMS = %d };\n\n",
              problem->input_count, problem->input_count + problem->output_count + workspaces,
-             (int)CALL_POINTERS_MAX);
+             (int)CALL_POINTERS_MAX, (int)DIMS_MAX);
     add_sizes(source, out);
     buf_add_text(out, harness_tail);
 }

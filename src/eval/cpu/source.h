@@ -26,7 +26,8 @@ void source_unit(const struct source *source, struct buf *out);
 
 /* main() of a sanitized build: descriptors 3 (numbers), 4 (inputs), 5 (outputs); every tensor in a
  * heap block of exactly its size; one call; outputs copied back. Numbers: uint64_t, first
- * CALL_POINTERS_MAX offsets, then DIMS_MAX dims. */
+ * CALL_POINTERS_MAX offsets, then DIMS_MAX dims, then the exit code that says that it went to its
+ * end: not 0, so that a candidate that leaves early is found out. */
 void source_harness(const struct source *source, struct buf *out);
 
 #endif

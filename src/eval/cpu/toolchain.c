@@ -125,7 +125,7 @@ static bool collect(const int fds[2], uint64_t deadline_ns, struct buf *const te
     return true;
 }
 
-static int finish(pid_t pid, bool in_time, const char *name, struct err *err)
+static int finish(pid_t pid, bool in_time, const char *name, int exit_code, struct err *err)
 {
     siginfo_t info = {0};
     if (!in_time)
@@ -134,7 +134,7 @@ static int finish(pid_t pid, bool in_time, const char *name, struct err *err)
         ;
     if (!in_time)
         return err_set(err, ERR_TIMEOUT, "%s took too long", name);
-    if (info.si_code == CLD_EXITED && info.si_status == 0)
+    if (info.si_code == CLD_EXITED && info.si_status == exit_code)
         return 0;
     return err_set(err, ERR_CHILD, "%s %s %d", name,
                    info.si_code == CLD_EXITED ? "exited" : "was killed by signal", info.si_status);
@@ -183,7 +183,7 @@ int tool_run(const struct tool *tool, struct buf *out, struct buf *errors, struc
         bool in_time = collect((int[]){pipes[0], pipes[2]},
                                clock_now_ns() + tool->timeout_ms * UINT64_C(1000000),
                                (struct buf *[]){out, errors});
-        result = finish(pid, in_time, tool->argv[0], err);
+        result = finish(pid, in_time, tool->argv[0], tool->exit_code, err);
     }
     for (int i = 0; i < 4; i += 2)
         if (pipes[i] >= 0)

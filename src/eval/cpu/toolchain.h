@@ -25,10 +25,11 @@ struct tool {
     const int *fds;           /* become 3, 4, ...; NULL: none */
     size_t fd_count;          /* at most 4 */
     uint64_t timeout_ms;
+    int exit_code; /* that means success */
 };
 
 /* Runs it in the sandbox, blocking. Its first bytes go to `out` and `errors` (each may be NULL).
- * ERR_CHILD where it ends in another way than exit 0, ERR_TIMEOUT. */
+ * ERR_CHILD where it ends in another way than with exit_code, ERR_TIMEOUT. */
 int tool_run(const struct tool *tool, struct buf *out, struct buf *errors,
              struct err *err) MUST_USE;
 
