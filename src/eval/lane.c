@@ -3,6 +3,8 @@
  *   idle -> running -> idle (it ended: what was in flight fails with ERR_CHILD; the next request
  *     |        |             starts another, which first opens again what was open)
  *     +--------+--> closing -> closed
+ *
+ * A worker that cannot open it again is stopped, and has then ended like any other.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -148,6 +150,17 @@ void lane_cancel(struct lane *lane, struct lane_request *request)
 
 /* --- records --- */
 
+/* Its reference or a compiler died on the way, say: what stands behind it would be told that no
+ * problem is open. */
+static void take_reopened(struct lane *lane, const struct value *record)
+{
+    if (strcmp(value_text(record, "event", ""), "error") != 0)
+        return;
+    log_event(LOG_WARN, "lane.reopen", "", "%s", value_text(record, "message", ""));
+    lane->lost = true;
+    process_stop(lane->process);
+}
+
 static void take_record(struct lane *lane, const char *line)
 {
     struct arena *arena = arena_new();
@@ -158,6 +171,8 @@ static void take_record(struct lane *lane, const char *line)
         arena_free(arena);
         return;
     }
+    if (strcmp(value_text(record, "id", ""), "reopen") == 0)
+        take_reopened(lane, record);
     struct submitted *submitted = find(lane, value_text(record, "id", ""));
     if (submitted == NULL || !lane_decode(submitted->request, arena, record)) {
         arena_free(arena); /* a stage, or of a request that was cancelled */
@@ -174,7 +189,8 @@ static void take_records(struct lane *lane)
 {
     for (const char *line = process_line(lane->process); line != NULL;
          line = process_line(lane->process))
-        take_record(lane, line);
+        if (!lane->lost)
+            take_record(lane, line);
 }
 
 /* --- the worker --- */
@@ -193,7 +209,7 @@ static void start_worker(struct lane *lane)
         return;
     }
     task_move(&lane->task, RUNNING);
-    lane->input_closed = false;
+    lane->input_closed = lane->lost = false;
     const struct submitted *first =
         list_empty(&lane->submitted)
             ? NULL

@@ -44,6 +44,7 @@ struct lane_request {
     struct evaluation evaluation; /* LANE_EVALUATE */
     const struct value *answer;   /* the whole answer object, all ops */
     enum stage stage;             /* where it is now; the owner is woken at changes too */
+    unsigned deaths;              /* the owner's own count of ERR_CHILD; the lane leaves it alone */
     struct task *owner;
     struct link link;
 };
