@@ -82,6 +82,24 @@ void search_put_run(struct search *search, struct store_batch *batch)
 
 /* ---- preparing ---- */
 
+/* A worker or a reference that died while it opened the problem is asked again. Nothing is being
+ * measured yet, so that a stop need not wait for the answer. */
+static bool opens_again(struct search *search)
+{
+    if (search_stopping(search)) {
+        if (search->open.active)
+            lane_cancel(search->lane, &search->open);
+        return false;
+    }
+    if (!search->open.done || search->open.err.code != ERR_CHILD ||
+        ++search->open.deaths > WORKER_DEATHS_MAX)
+        return false;
+    log_event(LOG_WARN, "run.retry", search->id, "%s", search->open.err.message);
+    arena_free(search->open.arena);
+    lane_submit(search->lane, &search->open, &search->task);
+    return true;
+}
+
 static enum task_result step_preparing(struct search *search)
 {
     if (!search->written_start) {
@@ -94,11 +112,11 @@ static enum task_result step_preparing(struct search *search)
         if (search_open_lane(search))
             return TASK_WAIT;
     }
-    if (search->write.active || search->open.active)
+    if (opens_again(search) || search->write.active || search->open.active)
         return TASK_WAIT;
     if (search->write.err.code && search->err.code == ERR_NONE)
         search->err = search->write.err;
-    if (search->open.err.code && search->err.code == ERR_NONE)
+    if (search->open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
         search->err = search->open.err;
     bool model = strcmp(search->options.provider, "builtin") != 0;
     if (!search_stopping(search) && search_opened(search, &search->err) == 0 &&
@@ -258,19 +276,26 @@ static void propose(struct search *search)
     }
 }
 
-/* A soft stop lets what is being measured end; the rest is left in the store as it is. */
+/* A soft stop gives what is being measured some time to end. True when that time is over. */
+static bool out_of_patience(struct search *search)
+{
+    bool at_once = search->stops > 1 || search->err.code != ERR_NONE || search->patience.fired;
+    if (!at_once && !search->patience.armed)
+        timer_start(search->task.loop, &search->patience, &search->task, SOFT_STOP_MS);
+    return at_once;
+}
+
+/* What is not being measured is left in the store as it is. */
 static void stop_attempts(struct search *search)
 {
     search_model_stop(search);
-    bool at_once = search->stops > 1 || search->err.code != ERR_NONE || search->patience.fired;
+    bool at_once = out_of_patience(search);
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
         bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;
         if (!attempt->abandoned && (at_once || !measured))
             attempt_abandon(attempt);
     }
-    if (!at_once && !search->patience.armed)
-        timer_start(search->task.loop, &search->patience, &search->task, SOFT_STOP_MS);
 }
 
 static enum task_result step_searching(struct search *search)
@@ -293,10 +318,11 @@ static enum task_result step_searching(struct search *search)
 
 static enum task_result step_verifying(struct search *search)
 {
-    if (search_stopping(search) && search->final.active)
+    if (search_stopping(search) && search->final.active && out_of_patience(search))
         lane_cancel(search->lane, &search->final);
     if (!search_final_step(search))
         return TASK_WAIT;
+    timer_stop(&search->patience);
     task_move(&search->task, CLOSING);
     return TASK_AGAIN;
 }
