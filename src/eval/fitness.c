@@ -301,6 +301,15 @@ static int check_floor(struct fitness *fitness, struct err *err)
     return 0;
 }
 
+/* One that does not build for want of a library is this machine's affair, not the problem's. */
+static bool problem_links(const struct problem *problem, const char *name)
+{
+    for (size_t i = 0; i < problem->baseline_count; i++)
+        if (strcmp(problem->baselines[i].name, name) == 0)
+            return problem->baselines[i].libraries != NULL;
+    return false;
+}
+
 static int check_baselines(struct fitness *fitness, struct err *err)
 {
     struct session *session = fitness->session;
@@ -308,6 +317,9 @@ static int check_baselines(struct fitness *fitness, struct err *err)
         struct baseline *baseline = &session->baselines[i];
         if (baseline_ready(session, baseline, err) == 0)
             finding(fitness, "baseline", true, "%s is right", baseline->name);
+        else if (baseline->artifact == NULL && problem_links(session->problem, baseline->name))
+            finding(fitness, "baseline", true, "%s is not available here: %s", baseline->name,
+                    err->message);
         else if (err->code == ERR_USAGE || err->code == ERR_CHILD || err->code == ERR_TIMEOUT)
             finding(fitness, "baseline", false, "%s", err->message);
         else

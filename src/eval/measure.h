@@ -1,15 +1,13 @@
 /* eval/measure: one checked call, and what a candidate's checks and timings are made of.
- * Inside src/eval. Worker's measuring thread. docs/evaluation.md says why each step is there. */
+ * Worker's measuring thread. docs/evaluation.md says why each step is there. */
 #ifndef EVAL_MEASURE_H
 #define EVAL_MEASURE_H
 
 #include "eval/session.h"
 
 enum { SLOTS = 2, SPOTS = 256, PAIRS_MOST = 80, GUARD_BYTES = 4096 };
-
 struct set;
 struct shape;
-
 struct arrangement { /* where one call's tensors lie */
     struct layout layout;
     size_t slot_offset;
@@ -23,9 +21,8 @@ struct spot { /* an output element that is read the moment a call is done */
 };
 
 struct outcome {
-    uint64_t elapsed_ns;
-    uint64_t delay_ns; /* that threads of the subject, or ours, were ready and not running */
-    bool disturbed;    /* ... which is too much of the sample */
+    uint64_t elapsed_ns, delay_ns; /* delay: threads were ready and did not run; measure_noise.h */
+    bool disturbed;                /* ... which is too much of the sample */
 };
 
 /* A candidate under measurement. A life is the time from one fresh runner to the next. */
@@ -44,11 +41,10 @@ struct bench {
     bool ended;               /* the evaluation has its verdict */
     size_t slot, shift;       /* where the last call found its inputs */
     bool slot_forced;         /* the next call must use slot_wanted */
-    size_t slot_wanted;
+    size_t slot_wanted, spot_count;
     bool timed;             /* measure_time() has come to its end */
     unsigned char *outputs; /* of the last call */
     size_t outputs_end;     /* past the last output's red zone */
-    size_t spot_count;
     struct spot spots[SPOTS];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct buf notes;                 /* lines for metrics.notes */
@@ -58,7 +54,7 @@ struct bench {
 int bench_arrange(struct bench *bench, const struct shape *shape, struct arrangement *arrangement,
                   struct err *err) MUST_USE; /* slot and shift at random */
 void call_place(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
-/* Poisons, flushes, calls, reads the spots, pauses. An error is the subject's end. */
+/* Poisons, flushes, calls, reads spots, pauses. An error is the subject's end. */
 int call_run(struct bench *bench, struct subject *subject, const struct arrangement *arrangement,
              bool cold, struct outcome *outcome, struct err *err) MUST_USE;
 /* Red zones, spots and every output; the verdict is in bench->evaluation where it is not well. */
@@ -77,16 +73,6 @@ struct set *bench_fresh_set(struct bench *bench);
 int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
 int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
 void bench_note(struct bench *bench, const char *format, ...) PRINTF_LIKE(2, 3);
-
-/* --- measure_flush.c: takes bytes out of every cache --- */
-void flush_bytes(const void *bytes, size_t length, size_t cache_bytes);
-
-/* --- measure_noise.c: what disturbed a sample --- */
-struct noise {
-    uint64_t subject_ns, own_ns; /* time that was spent ready and not running */
-};
-void noise_read(int pid, struct noise *noise);
-
 int measure_time(struct bench *bench, struct err *err) MUST_USE;  /* measure_time.c */
 int measure_floor(struct bench *bench, struct err *err) MUST_USE; /* measure_floor.c */
 int measure_final(struct bench *bench, struct err *err) MUST_USE; /* measure_final.c */

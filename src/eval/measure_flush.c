@@ -1,9 +1,10 @@
 /* eval/measure_flush: cold caches. On x86 line by line, which empties every level of every core and
  * leaves all else where it was; elsewhere by reading twice what the caches hold. */
 #include "base/mem.h"
-#include "eval/measure.h"
+#include "eval/measure_noise.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -1,6 +1,6 @@
 /* eval/measure_noise: time that threads spent ready to run while something else ran on their core,
  * from the scheduler's own account (/proc/PID/task/TID/schedstat, second number, ns). */
-#include "eval/measure.h"
+#include "eval/measure_noise.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,8 @@
 /* eval/measure_result: from samples to intervals. */
 #include "eval/measure_timing.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 
 enum { SPREAD_LEAST = 4, HISTORY_SHOWN = 4 };
@@ -113,7 +115,9 @@ bool timing_enough(struct timing *timing)
     if (columns.count < timing->limits.pairs_least &&
         timing->count < 2 * timing->limits.pairs_least)
         return false;
-    if (timing->timed_ns >= timing->limits.budget_ns)
+    uint64_t budget_ns = timing->limits.budget_ns;
+    if (timing->timed_ns >= budget_ns ||
+        clock_now_ns() - timing->started_ns >= budget_ns + budget_ns / 2)
         return true;
     stats_interval(columns.ratio, columns.count, &ratio);
     return ratio.high - ratio.low < 2.0 * timing->limits.narrow * ratio.median;

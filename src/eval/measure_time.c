@@ -2,6 +2,8 @@
  * meets a set twice; docs/evaluation.md explains the order. */
 #include "eval/measure_timing.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -241,6 +243,7 @@ int timing_run(struct timing *timing, struct err *err)
     double a_ns = 0.0;
     if (timing->baseline != NULL && warm_baseline(timing, &a_ns, err) != 0)
         return -1;
+    timing->started_ns = clock_now_ns();
     timing->shared = a_ns > SLOW_FACTOR * bench->estimate_ns && bench->estimate_ns > 0.0;
     int status = timing->shared ? run_shared(timing, a_ns, err) : run_paired(timing, err);
     if (status == 0 && !bench->ended)

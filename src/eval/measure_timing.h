@@ -29,8 +29,8 @@ struct timing {
     bool shared, far_behind;
     size_t count, a_count, disturbed;
     struct sample samples[PAIRS_MOST];
-    double a_ns[SHARED_MOST]; /* shared: in order */
-    uint64_t timed_ns;
+    double a_ns[SHARED_MOST];      /* shared: in order */
+    uint64_t timed_ns, started_ns; /* sum of the calls; when the first one began */
     /* what follows */
     size_t used; /* samples that the intervals stand on */
     struct interval a, b, ratio;

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { POOL_LARGE = 8 };
 enum { CALL_TIMEOUT_MS = 10000, TIME_BUDGET_MS = 400, VERSIONS_MOST = 4096 };
 
 #define GIB (UINT64_C(1) << 30)
+static const size_t large_set = (size_t)64 << 20;
 
 static uint64_t default_memory(void)
 {
@@ -35,8 +37,10 @@ static int open_shapes(struct session *session, struct err *err)
     for (size_t i = 0; i < problem->shape_count; i++)
         if (shape_make(session, &problem->shapes[i], &session->shapes[i], err) != 0)
             return -1;
-    size_t sets = session->options.memory_bytes / (bytes_of_set(&session->shapes[0]) + 1);
-    session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > POOL_MOST ? POOL_MOST : sets;
+    size_t bytes = bytes_of_set(&session->shapes[0]) + 1;
+    size_t sets = session->options.memory_bytes / bytes;
+    size_t most = bytes > large_set ? POOL_LARGE : POOL_MOST; /* drawing them takes its time, too */
+    session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > most ? most : sets;
     return 0;
 }
 
@@ -82,7 +86,10 @@ static int open_parts(struct session *session, struct err *err)
         return -1;
     gather_versions(session);
     session_ceilings(session);
-    return session_make_cases(session, err);
+    if (session_make_cases(session, err) != 0)
+        return -1;
+    /* What every evaluation will need is missed now, once, and not in each of them. */
+    return baseline_ready(session, &session->baselines[session->baseline], err);
 }
 
 int session_open(const struct problem *problem, const struct backend *backend,
@@ -122,6 +129,8 @@ void session_close(struct session *session)
         set_free(&session->pool[i]);
     for (size_t i = 0; i < session->case_count; i++)
         set_free(&session->cases[i]);
+    for (size_t i = 0; i < 2 * TENSORS_MAX; i++)
+        mem_free(session->scratch[i]);
     session_close_region(session);
     arena_free(session->arena);
     mem_free(session);

@@ -1,11 +1,11 @@
-/* eval/session_private: what the files of session, measure and fitness share: shapes, sets of
- * inputs with their expected outputs, baselines. Worker's measuring thread. */
+/* eval/session_private: what the files of session, measure and fitness share. Worker's measuring
+ * thread. */
 #ifndef EVAL_SESSION_PRIVATE_H
 #define EVAL_SESSION_PRIVATE_H
 
 #include "base/random.h"
 #include "eval/measure.h"
-#include "eval/session.h"
+#include "eval/session_sets.h"
 
 #include <stdatomic.h>
 
@@ -18,25 +18,6 @@ enum {
     HIDDEN_SHAPES = 2,
     SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES,
     BASELINES_MOST = BASELINES_MAX + 1
-};
-
-struct shape {
-    struct names dims;
-    struct layout layout; /* no workspaces, no shift */
-    size_t reduction;     /* longest sum behind one output element, estimated */
-    size_t elements;      /* of all tensors */
-};
-
-/* One drawing of a shape's inputs. Drawn when first needed; so are the expected outputs. */
-struct set {
-    const struct shape *shape;
-    enum distribution distribution;
-    uint64_t seed;
-    bool drawn, expected;
-    bool unfit; /* the reference itself leaves the output's range on these inputs: not used */
-    unsigned char *inputs[TENSORS_MAX];
-    double *exact[TENSORS_MAX];
-    struct bound bounds[TENSORS_MAX];
 };
 
 struct baseline {
@@ -68,24 +49,17 @@ struct session {
     struct set cases[CASES_MOST];    /* of check shapes, edge cases, hidden shapes */
     size_t baseline_count, baseline; /* which one speed-ups are against */
     struct baseline baselines[BASELINES_MOST];
+    unsigned known_bounds; /* bit set: distributions of a large main shape, in `bounds` */
+    struct bound bounds[DRAW_RANDOM_COUNT][TENSORS_MAX];
+    void *scratch[2 * TENSORS_MAX];
+    size_t scratch_bytes[2 * TENSORS_MAX];
     double bandwidth, flops_per_s; /* measured ceilings, the best seen; 0: not known */
     double bytes_floor_ns, flops_floor_ns;
     atomic_bool cancelled;
     struct bench *bench; /* the candidate between session_check() and session_finish() */
 };
 
-/* --- measure_floor.c --- */
-void session_ceilings(struct session *session); /* what the lane's measured rates say */
-
-/* --- session_sets.c --- */
-int shape_make(struct session *session, const struct names *dims, struct shape *shape,
-               struct err *err) MUST_USE;
-void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
-void set_redraw(struct set *set); /* new seed; buffers are kept */
-void set_free(struct set *set);
-int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE;
-int session_make_cases(struct session *session, struct err *err) MUST_USE;
-int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
+void session_ceilings(struct session *session); /* from the lane's rates; measure_floor.c */
 
 /* --- session_baseline.c --- */
 int baselines_open(struct session *session, struct err *err) MUST_USE;
@@ -96,8 +70,8 @@ double baseline_median(const struct baseline *baseline); /* over the session; Na
 
 /* --- session_region.c --- */
 int session_open_region(struct session *session, struct err *err) MUST_USE;
-/* The region with room for a layout of `outputs_bytes`; ERR_LIMIT past what the machine should
- * give. */
+/* The one with room for a layout of `outputs_bytes`; ERR_LIMIT past what the machine should give.
+ */
 int session_region_for(struct session *session, size_t outputs_bytes, const struct region **region,
                        struct err *err) MUST_USE;
 void session_close_region(struct session *session);

@@ -63,13 +63,13 @@ void set_free(struct set *set)
     set_redraw(set);
 }
 
-static size_t row_of(const struct tensor_spec *tensor, const struct placed *placed)
+size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
 {
     return tensor->rank > 0 ? (size_t)placed->extents[tensor->rank - 1] : 1;
 }
 
 /* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. */
-static void draw(struct session *session, struct set *set)
+void set_draw(struct session *session, struct set *set)
 {
     struct random seeds;
     set->seed = random_seed();
@@ -80,99 +80,9 @@ static void draw(struct session *session, struct set *set)
         if (set->inputs[i] == NULL)
             set->inputs[i] = (unsigned char *)mem_alloc(placed->bytes + 1);
         draw_fill(set->distribution, random_next(&seeds), tensor->dtype, placed->elements,
-                  row_of(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
+                  tensor_row(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
     }
     set->drawn = true;
-}
-
-/* --- what is expected --- */
-
-struct results {
-    void *honest[TENSORS_MAX], *lower[TENSORS_MAX];
-    bool has_lower;
-};
-
-static int compute(struct session *session, struct set *set, struct results *results,
-                   struct err *err)
-{
-    const struct layout *layout = &set->shape->layout;
-    const struct problem *problem = session->problem;
-    struct call call;
-    void *exact[TENSORS_MAX];
-    bool floating = false;
-    call_make(layout, 0, 0, &call);
-    for (size_t i = 0; i < problem->input_count; i++)
-        memcpy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
-               layout->inputs[i].bytes);
-    for (size_t i = 0; i < problem->output_count; i++) {
-        const struct placed *placed = &layout->outputs[i];
-        if (set->exact[i] == NULL)
-            set->exact[i] = (double *)mem_array(placed->elements, sizeof(double));
-        exact[i] = set->exact[i];
-        results->honest[i] = mem_alloc(placed->bytes);
-        results->lower[i] = mem_alloc(placed->bytes);
-        floating = floating || dtype_is_float(problem->outputs[i].dtype);
-    }
-    if (reference_compute(session->reference, layout, &call, PRECISION_EXACT, exact, err) != 0 ||
-        reference_compute(session->reference, layout, &call, PRECISION_SPEC, results->honest,
-                          err) != 0)
-        return -1;
-    if (!floating || problem->tolerance_fixed)
-        return 0;
-    struct err none = {0};
-    if (reference_compute(session->reference, layout, &call, PRECISION_LOWER, results->lower,
-                          &none) == 0)
-        results->has_lower = true;
-    else if (none.code != ERR_UNSUPPORTED)
-        return err_set(err, none.code, "%s", none.message);
-    return 0;
-}
-
-/* Inputs on which the definition in the spec's own precision leaves its range, or that leave
- * nothing finite to compare, say nothing about a kernel. */
-static bool is_fit(const struct tensor_spec *output, size_t count, const double *exact,
-                   const void *honest)
-{
-    double most = dtype_is_float(output->dtype) ? dtype_max(output->dtype) * 0.999 : INFINITY;
-    size_t finite = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool in_range = fabs(exact[i]) <= most;
-        if (in_range && !isfinite(dtype_load(output->dtype, honest, i)))
-            return false;
-        finite += in_range;
-    }
-    return finite > 0;
-}
-
-int set_expect(struct session *session, struct set *set, struct err *err)
-{
-    const struct problem *problem = session->problem;
-    struct results results = {0};
-    if (set->expected)
-        return 0;
-    if (!set->drawn)
-        draw(session, set);
-    int status = compute(session, set, &results, err);
-    set->unfit = false;
-    for (size_t i = 0; status == 0 && i < problem->output_count; i++) {
-        const struct tensor_spec *output = &problem->outputs[i];
-        const struct placed *placed = &set->shape->layout.outputs[i];
-        if (!is_fit(output, placed->elements, set->exact[i], results.honest[i]))
-            set->unfit = true;
-        else
-            bound_derive(problem, output, placed->elements, row_of(output, placed),
-                         set->shape->reduction, set->exact[i], results.honest[i],
-                         results.has_lower ? results.lower[i] : NULL, &set->bounds[i]);
-    }
-    for (size_t i = 0; i < problem->output_count; i++) {
-        mem_free(results.honest[i]);
-        mem_free(results.lower[i]);
-    }
-    set->expected = status == 0;
-    struct subject *subject = reference_subject(session->reference);
-    if (subject != NULL)
-        subject->ops->pause(subject); /* its threads may spin on for a while */
-    return status;
 }
 
 /* --- which sets there are --- */
@@ -264,6 +174,8 @@ static int refresh_hidden(struct session *session, struct err *err)
 int session_refresh(struct session *session, bool all, struct err *err)
 {
     size_t turn = session->refreshed++;
+    if (all)
+        session->known_bounds = 0;
     if (all && refresh_hidden(session, err) != 0)
         return -1;
     for (size_t i = 0; i < session->pool_count; i++)

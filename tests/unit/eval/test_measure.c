@@ -1,4 +1,5 @@
 /* From samples to a verdict, on samples of known worth; and the floor. */
+#include "eval/measure_noise.h"
 #include "eval/measure_timing.h"
 
 #include "fake_backend.h"
@@ -14,7 +15,8 @@ static void fill(struct timing *timing, size_t count, double a_ns, double b_ns)
 {
     struct random random;
     random_init(&random, 7);
-    *timing = (struct timing){.limits = {10, PAIRS_MOST, 1000000000, 0.01, 0.0}};
+    *timing = (struct timing){.limits = {10, PAIRS_MOST, UINT64_C(1) << 50, 0.01, 0.0},
+                              .started_ns = clock_now_ns()};
     for (size_t i = 0; i < count; i++)
         timing->samples[timing->count++] =
             (struct sample){.a_ns = a_ns * (1.0 + 0.004 * (random_unit(&random) - 0.5)),

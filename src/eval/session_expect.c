@@ -1,0 +1,141 @@
+/* eval/session_expect: what a set's outputs are, and how far from that is still right. */
+#include "base/mem.h"
+#include "eval/session_private.h"
+
+#include <math.h>
+#include <string.h>
+
+/* From this size on the bounds of a distribution are derived once a session: over millions of
+ * elements the largest error of an honest computation is the same for every drawing, well within
+ * the bound's factor, and deriving it anew would cost more than all the rest of a set. */
+static const size_t large_elements = (size_t)1 << 21;
+
+struct results {
+    void *honest[TENSORS_MAX], *lower[TENSORS_MAX];
+    bool has_lower;
+};
+
+static bool is_large(const struct session *session, const struct set *set)
+{
+    return set->shape == &session->shapes[0] && set->shape->elements >= large_elements &&
+           set->distribution < DRAW_RANDOM_COUNT;
+}
+
+static bool bounds_known(const struct session *session, const struct set *set)
+{
+    return is_large(session, set) && (session->known_bounds >> set->distribution & 1) != 0;
+}
+
+/* Kept between sets: the kernel would clear fresh pages for every one of them. */
+static void *scratch(struct session *session, size_t index, size_t bytes)
+{
+    if (session->scratch_bytes[index] < bytes) {
+        mem_free(session->scratch[index]);
+        session->scratch[index] = mem_alloc(bytes);
+        session->scratch_bytes[index] = bytes;
+    }
+    return session->scratch[index];
+}
+
+static int compute_exact(struct session *session, struct set *set, struct call *call,
+                         struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    const struct problem *problem = session->problem;
+    void *exact[TENSORS_MAX];
+    call_make(layout, 0, 0, call);
+    for (size_t i = 0; i < problem->input_count; i++)
+        memcpy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+               layout->inputs[i].bytes);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        if (set->exact[i] == NULL)
+            set->exact[i] = (double *)mem_array(layout->outputs[i].elements + 1, sizeof(double));
+        exact[i] = set->exact[i];
+    }
+    return reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
+}
+
+static int compute_others(struct session *session, const struct set *set, const struct call *call,
+                          struct results *results, struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    const struct problem *problem = session->problem;
+    bool floating = false;
+    for (size_t i = 0; i < problem->output_count; i++) {
+        results->honest[i] = scratch(session, 2 * i, layout->outputs[i].bytes);
+        results->lower[i] = scratch(session, 2 * i + 1, layout->outputs[i].bytes);
+        floating = floating || dtype_is_float(problem->outputs[i].dtype);
+    }
+    if (reference_compute(session->reference, layout, call, PRECISION_SPEC, results->honest, err) !=
+        0)
+        return -1;
+    if (!floating || problem->tolerance_fixed)
+        return 0;
+    struct err none = {0};
+    if (reference_compute(session->reference, layout, call, PRECISION_LOWER, results->lower,
+                          &none) == 0)
+        results->has_lower = true;
+    else if (none.code != ERR_UNSUPPORTED)
+        return err_set(err, none.code, "%s", none.message);
+    return 0;
+}
+
+/* Inputs on which the definition in the spec's own precision leaves its range, or that leave
+ * nothing finite to compare, say nothing about a kernel. */
+static bool is_fit(const struct tensor_spec *output, size_t count, const double *exact,
+                   const void *honest)
+{
+    double most = dtype_is_float(output->dtype) ? dtype_max(output->dtype) * 0.999 : INFINITY;
+    size_t finite = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool in_range = fabs(exact[i]) <= most;
+        if (in_range && !isfinite(dtype_load(output->dtype, honest, i)))
+            return false;
+        finite += in_range;
+    }
+    return finite > 0;
+}
+
+static void derive(struct session *session, struct set *set, const struct results *results)
+{
+    const struct problem *problem = session->problem;
+    for (size_t i = 0; i < problem->output_count; i++) {
+        const struct tensor_spec *output = &problem->outputs[i];
+        const struct placed *placed = &set->shape->layout.outputs[i];
+        if (!is_fit(output, placed->elements, set->exact[i], results->honest[i])) {
+            set->unfit = true;
+            return;
+        }
+        bound_derive(problem, output, placed->elements, tensor_row(output, placed),
+                     set->shape->reduction, set->exact[i], results->honest[i],
+                     results->has_lower ? results->lower[i] : NULL, &set->bounds[i]);
+    }
+    if (!is_large(session, set))
+        return;
+    session->known_bounds |= 1U << set->distribution;
+    memcpy(session->bounds[set->distribution], set->bounds, sizeof set->bounds);
+}
+
+int set_expect(struct session *session, struct set *set, struct err *err)
+{
+    struct results results = {0};
+    struct call call;
+    if (set->expected)
+        return 0;
+    if (!set->drawn)
+        set_draw(session, set);
+    set->unfit = false;
+    int status = compute_exact(session, set, &call, err);
+    if (status == 0 && bounds_known(session, set)) {
+        memcpy(set->bounds, session->bounds[set->distribution], sizeof set->bounds);
+    } else if (status == 0) {
+        status = compute_others(session, set, &call, &results, err);
+        if (status == 0)
+            derive(session, set, &results);
+    }
+    set->expected = status == 0;
+    struct subject *subject = reference_subject(session->reference);
+    if (subject != NULL)
+        subject->ops->pause(subject); /* its threads may spin on for a while */
+    return status;
+}

@@ -1,0 +1,38 @@
+/* eval/session_sets: shapes, and sets of inputs with their expected outputs. Inside src/eval.
+ * Worker's measuring thread. */
+#ifndef EVAL_SESSION_SETS_H
+#define EVAL_SESSION_SETS_H
+
+#include "eval/session.h"
+
+struct shape {
+    struct names dims;
+    struct layout layout; /* no workspaces, no shift */
+    size_t reduction;     /* longest sum behind one output element, estimated */
+    size_t elements;      /* of all tensors */
+};
+
+/* One drawing of a shape's inputs. Drawn when first needed; so are the expected outputs. */
+struct set {
+    const struct shape *shape;
+    enum distribution distribution;
+    uint64_t seed;
+    bool drawn, expected;
+    bool unfit; /* the reference itself leaves the output's range on these inputs: not used */
+    unsigned char *inputs[TENSORS_MAX];
+    double *exact[TENSORS_MAX];
+    struct bound bounds[TENSORS_MAX];
+};
+
+int shape_make(struct session *session, const struct names *dims, struct shape *shape,
+               struct err *err) MUST_USE;
+void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
+void set_redraw(struct set *set); /* new seed; buffers are kept */
+void set_free(struct set *set);
+void set_draw(struct session *session, struct set *set);
+int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
+size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
+int session_make_cases(struct session *session, struct err *err) MUST_USE;
+int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
+
+#endif
