@@ -1,4 +1,4 @@
-"""Convolution: for every place (r, s) of the filter, the shifted images times that place's weights."""
+"""Convolution: for every place (r, s) of the filter, what it sees of the images times its weights."""
 
 import numpy as np
 
@@ -12,6 +12,7 @@ def reference(X, F, PAD, STRIDE):
     Y = np.zeros((images, filters, out_height, out_width), dtype=X.dtype)
     for r in range(rows):
         for s in range(columns):
-            seen = padded[:, :, r : r + STRIDE * out_height : STRIDE, s : s + STRIDE * out_width : STRIDE]
+            below = padded[:, :, r : r + STRIDE * out_height : STRIDE]
+            seen = below[:, :, :, s : s + STRIDE * out_width : STRIDE]
             Y += np.einsum("kc,ncij->nkij", F[:, :, r, s], seen, optimize=True)
     return Y

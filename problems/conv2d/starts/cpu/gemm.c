@@ -48,7 +48,8 @@ static void gather_tap(const struct shape *sh, const float *channel, int64_t r, 
                 first = (-x + sh->step - 1) / sh->step;
             end = min64(end, (sh->W - x + sh->step - 1) / sh->step);
             if (sh->step == 1 && first < end)
-                memcpy(out + done + first, row + (x + first), (size_t)(end - first) * sizeof(float));
+                memcpy(out + done + first, row + (x + first),
+                       (size_t)(end - first) * sizeof(float));
             for (int64_t at = first; sh->step != 1 && at < end; at++)
                 out[done + at] = row[x + at * sh->step];
         }

@@ -60,7 +60,8 @@ static void copy(const struct shape *sh, const float *image, int64_t top, float 
                 end = min64(end, sh->pitch);
                 int64_t shift = q - sh->pad;
                 if (step == 1 && first < end)
-                    memcpy(to + first, from + (first + shift), (size_t)(end - first) * sizeof(float));
+                    memcpy(to + first, from + (first + shift),
+                           (size_t)(end - first) * sizeof(float));
                 for (int64_t j = first; step != 1 && j < end; j++)
                     to[j] = from[j * step + shift];
             }

@@ -3,8 +3,8 @@ tune:
   VB: [32, 16, 64]
   UNROLL: [2, 1, 4]
   SHIFTED: [0, 1]
-  STREAM: [0, 1]
-  AHEAD: [0, 1, 2]
+  STREAM: [1, 0]
+  AHEAD: [1, 0, 2]
   CHUNK: [0, 4, 64]
 ---*/
 /* Layer normalization row by row, the row staying in the first-level cache: mean; squares of the

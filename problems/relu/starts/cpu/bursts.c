@@ -2,8 +2,8 @@
 tune:
   BURST: [4096, 1024, 8192, 16384, 32768]
   STREAMS: [1, 2, 4]
-  GATHER: [1, 0]
-  STREAM: [0, 1]
+  GATHER: [0, 1]
+  STREAM: [1, 0]
   LEVEL: [3, 2]
   where: BURST*STREAMS <= 65536
 ---*/

@@ -2,8 +2,8 @@
 tune:
   VB: [32, 16, 64]
   UNROLL: [2, 1, 4, 8]
-  STREAM: [0, 1]
-  AHEAD: [0, 256, 1024, 4096]
+  STREAM: [1, 0]
+  AHEAD: [1024, 0, 256, 4096]
   CHUNK: [0, 4096, 32768, 262144]
 ---*/
 /* Rectifier as one long array. Every thread takes one contiguous share (CHUNK 0) or chunks of CHUNK

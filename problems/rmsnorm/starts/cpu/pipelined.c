@@ -2,8 +2,8 @@
 tune:
   VB: [32, 16, 64]
   UNROLL: [1, 2, 4]
-  STREAM: [0, 1]
-  AHEAD: [0, 512, 2048, 8192]
+  STREAM: [1, 0]
+  AHEAD: [512, 0, 2048, 8192]
   SHARE: [0, 16, 64]
 ---*/
 /* Root-mean-square normalization in one loop: while row i is scaled and leaves (around the caches

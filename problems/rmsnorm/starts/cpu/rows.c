@@ -2,8 +2,8 @@
 tune:
   VB: [32, 16, 64]
   UNROLL: [2, 1, 4]
-  STREAM: [0, 1]
-  AHEAD: [0, 1, 2]
+  STREAM: [1, 0]
+  AHEAD: [1, 0, 2]
   CHUNK: [0, 4, 64]
 ---*/
 /* Root-mean-square normalization row by row, the row staying in the first-level cache: squares,

@@ -2,9 +2,9 @@
 tune:
   VB: [32, 16, 64]
   UNROLL: [2, 1, 4]
-  BUFFER: [0, 1]
-  STREAM: [0, 1]
-  AHEAD: [0, 1, 2]
+  BUFFER: [1, 0]
+  STREAM: [1, 0]
+  AHEAD: [1, 0, 2]
   DEGREE: [6, 5]
   CHUNK: [0, 4, 64]
   where: BUFFER >= STREAM

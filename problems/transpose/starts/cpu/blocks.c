@@ -5,7 +5,7 @@ tune:
   TN: [64, 16, 256, 1024]
   DOWN: [0, 1]
   SPLIT: [0, 1]
-  STREAM: [0, 1]
+  STREAM: [1, 0]
   AHEAD: [0, 1, 4]
 ---*/
 /* Transposition by blocks of RB x RB that are turned round in registers. Blocks are walked inside

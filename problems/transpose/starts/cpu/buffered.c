@@ -3,7 +3,7 @@ tune:
   TM: [128, 32, 64, 256, 512]
   TN: [32, 16, 64, 128]
   PAD: [16, 0]
-  STREAM: [0, 1]
+  STREAM: [1, 0]
   AHEAD: [1, 0]
   SPLIT: [0, 1]
   where: TM*TN <= 32768
