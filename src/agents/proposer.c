@@ -5,6 +5,7 @@
 #include "base/random.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -14,7 +15,7 @@ enum {
 };
 
 /* Doubt about a whole start before its first look, in the logarithm of time. */
-static const double start_doubt = 0.8;
+static const double start_doubt = 0.3;
 
 struct look { /* one point that was measured, or is being */
     struct tune_point point;
@@ -24,18 +25,18 @@ struct look { /* one point that was measured, or is being */
 
 struct arm {
     const struct proposer_space *space;
-    struct surrogate *surrogate;
+    uint8_t number;
     struct tune_point *points; /* valid ones: all, or a sample */
     size_t point_count;
     struct look *looks;
     size_t look_count, look_capacity;
-    size_t fitted; /* looks when the hyperparameters were last refined */
-    bool exhausted;
 };
 
 struct proposer {
     struct random random;
     double floor_ns;
+    struct surrogate *surrogate;
+    size_t refined; /* kernels when the hyperparameters were last refined */
     size_t arm_count;
     struct arm arms[PROPOSER_STARTS_MAX];
 };
@@ -44,6 +45,7 @@ struct proposer *proposer_new(uint64_t seed)
 {
     struct proposer *proposer = MEM_NEW(struct proposer);
     random_init(&proposer->random, seed);
+    proposer->surrogate = surrogate_new();
     return proposer;
 }
 
@@ -52,10 +54,10 @@ void proposer_free(struct proposer *proposer)
     if (proposer == NULL)
         return;
     for (size_t i = 0; i < proposer->arm_count; i++) {
-        surrogate_free(proposer->arms[i].surrogate);
         mem_free(proposer->arms[i].points);
         mem_free(proposer->arms[i].looks);
     }
+    surrogate_free(proposer->surrogate);
     mem_free(proposer);
 }
 
@@ -70,10 +72,10 @@ static void names_of(const struct proposer_space *space, const struct tune_point
 }
 
 /* False where a number is not in its parameter's list. */
-static bool point_of(const struct proposer_space *space, const struct names *names,
-                     struct tune_point *point)
+static bool point_of(const struct arm *arm, const struct names *names, struct tune_point *point)
 {
-    memset(point, 0, sizeof *point);
+    const struct proposer_space *space = arm->space;
+    *point = (struct tune_point){.space = arm->number};
     for (size_t j = 0; j < space->parameter_count; j++) {
         int64_t number;
         size_t i = 0;
@@ -130,7 +132,7 @@ static void list_points(struct proposer *proposer, struct arm *arm)
     size_t tries = total <= ENUMERATE_MAX ? (size_t)total : ENUMERATE_MAX;
     arm->points = mem_array(tries, sizeof *arm->points);
     for (size_t i = 0; i < tries; i++) {
-        struct tune_point point = {{0}};
+        struct tune_point point = {.space = arm->number};
         size_t rest = i;
         for (size_t j = 0; j < space->parameter_count; j++) {
             size_t count = space->parameters[j].count;
@@ -151,13 +153,16 @@ int proposer_add(struct proposer *proposer, const struct proposer_space *space)
     if (proposer->arm_count == PROPOSER_STARTS_MAX)
         return -1;
     struct arm *arm = &proposer->arms[proposer->arm_count];
-    *arm = (struct arm){.space = space};
+    *arm = (struct arm){.space = space, .number = (uint8_t)proposer->arm_count};
     list_points(proposer, arm);
     if (arm->point_count == 0) {
         mem_free(arm->points);
         return -1;
     }
-    arm->surrogate = surrogate_new(space->parameters, space->parameter_count);
+    if (surrogate_add(proposer->surrogate, space->parameters, space->parameter_count) < 0) {
+        mem_free(arm->points);
+        return -1;
+    }
     return (int)proposer->arm_count++;
 }
 
@@ -171,7 +176,7 @@ void proposer_tell(struct proposer *proposer, size_t start, const struct names *
 {
     struct arm *arm = &proposer->arms[start];
     struct tune_point point;
-    if (!point_of(arm->space, tune, &point))
+    if (!point_of(arm, tune, &point))
         return;
     struct look *look = find_look(arm, &point);
     if (look == NULL)
@@ -185,7 +190,7 @@ void proposer_withdraw(struct proposer *proposer, size_t start, const struct nam
 {
     struct arm *arm = &proposer->arms[start];
     struct tune_point point;
-    if (!point_of(arm->space, tune, &point))
+    if (!point_of(arm, tune, &point))
         return;
     struct look *look = find_look(arm, &point);
     if (look != NULL && !look->told)
@@ -205,11 +210,12 @@ static const struct look *best_look(const struct arm *arm)
 
 /* The author's own choice: first values, where any list says by its order that the first one is
  * meant; where all lists merely rise, the middle, which no author would put first by accident. */
-static void first_look(const struct arm *arm, struct tune_point *point)
+static void first_look(const struct proposer *proposer, const struct arm *arm,
+                       struct tune_point *point)
 {
     const struct proposer_space *space = arm->space;
     bool meant = false;
-    struct tune_point wanted = {{0}};
+    struct tune_point wanted = {.space = arm->number};
     for (size_t j = 0; j < space->parameter_count; j++)
         for (size_t i = 1; i < space->parameters[j].count; i++)
             meant |= space->parameters[j].values[i] < space->parameters[j].values[i - 1];
@@ -217,7 +223,7 @@ static void first_look(const struct arm *arm, struct tune_point *point)
         wanted.at[j] = (uint8_t)(space->parameters[j].count / 2);
     double nearest = INFINITY;
     for (size_t i = 0; i < arm->point_count; i++) {
-        double distance = surrogate_distance(arm->surrogate, &arm->points[i], &wanted);
+        double distance = surrogate_distance(proposer->surrogate, &arm->points[i], &wanted);
         if (distance < nearest) {
             nearest = distance;
             *point = arm->points[i];
@@ -230,8 +236,8 @@ static void first_look(const struct arm *arm, struct tune_point *point)
 static double bend(double log_time, double best)
 {
     double above = log_time - best;
-    const double knee = 0.5;
-    return above <= knee ? above : knee + 0.5 * (above - knee);
+    const double knee = 0.4, slope = 0.4;
+    return above <= knee ? above : knee + slope * (above - knee);
 }
 
 static int steps_between(const struct arm *arm, const struct tune_point *a,
@@ -244,14 +250,15 @@ static int steps_between(const struct arm *arm, const struct tune_point *a,
 }
 
 /* Share of the kernels among the looks around a point; optimistic where nothing is near. */
-static double feasible(const struct arm *arm, const struct tune_point *point)
+static double feasible(const struct proposer *proposer, const struct arm *arm,
+                       const struct tune_point *point)
 {
     double good = 1, all = 1;
     for (size_t i = 0; i < arm->look_count; i++) {
         const struct look *look = &arm->looks[i];
         if (!look->told)
             continue;
-        double d = surrogate_distance(arm->surrogate, point, &look->point) / 0.4;
+        double d = surrogate_distance(proposer->surrogate, point, &look->point) / 0.4;
         double weight = 2 * exp(-0.5 * d * d);
         all += weight;
         good += look->kernel ? weight : 0;
@@ -259,56 +266,73 @@ static double feasible(const struct arm *arm, const struct tune_point *point)
     return good / all;
 }
 
-/* Conditions the arm's model on what was told; looks in flight come in as what is expected. */
-static void fit(struct arm *arm, double best, double mean)
+static int faster(const void *left, const void *right)
 {
-    struct tune_point points[SURROGATE_POINTS_MAX];
-    double y[SURROGATE_POINTS_MAX];
-    size_t count = 0;
-    size_t kernels = 0, in_flight = 0;
-    for (size_t i = 0; i < arm->look_count; i++) {
-        kernels += arm->looks[i].kernel;
-        in_flight += !arm->looks[i].told;
-    }
-    /* Too many to hold: the best ones and the newest ones are kept, the slowest left out. */
-    size_t room = SURROGATE_POINTS_MAX - (in_flight < 16 ? in_flight : 16);
-    double limit = INFINITY;
+    const struct look *const *a = left, *const *b = right;
+    return (*a)->log_time < (*b)->log_time ? -1 : (*a)->log_time > (*b)->log_time;
+}
+
+/* The looks that the model is conditioned on: all, or, where they are too many, the best half of
+ * what fits and an even choice of the rest, so that it is not forgotten what is slow. */
+static size_t choose_looks(const struct proposer *proposer, size_t room, const struct look **chosen)
+{
+    size_t kernels = 0, all = 0, count = 0;
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        all += proposer->arms[i].look_count;
+    const struct look **looks = mem_array(all > 0 ? all : 1, sizeof *looks);
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        for (size_t j = 0; j < proposer->arms[i].look_count; j++)
+            if (proposer->arms[i].looks[j].kernel)
+                looks[kernels++] = &proposer->arms[i].looks[j];
     if (kernels > room) {
-        double *times = mem_array(kernels, sizeof *times);
-        size_t n = 0;
-        for (size_t i = 0; i < arm->look_count; i++)
-            if (arm->looks[i].kernel)
-                times[n++] = arm->looks[i].log_time;
-        for (size_t i = 0; i < room; i++) /* selection sort up to the room: a few thousand steps */
-            for (size_t j = i + 1; j < n; j++)
-                if (times[j] < times[i]) {
-                    double swap = times[i];
-                    times[i] = times[j];
-                    times[j] = swap;
-                }
-        limit = times[room - 1];
-        mem_free(times);
+        qsort(looks, kernels, sizeof *looks, faster);
+        for (; count < room / 2; count++)
+            chosen[count] = looks[count];
+        for (size_t rest = room - count, i = 0; i < rest; i++)
+            chosen[count + i] = looks[count + i * (kernels - count) / rest];
+        count = room;
+    } else {
+        memcpy(chosen, looks, kernels * sizeof *looks);
+        count = kernels;
     }
-    for (size_t i = 0; i < arm->look_count && count < room; i++) {
-        if (!arm->looks[i].kernel || arm->looks[i].log_time > limit)
-            continue;
-        points[count] = arm->looks[i].point;
-        y[count++] = bend(arm->looks[i].log_time, best);
+    mem_free(looks);
+    return count;
+}
+
+/* Conditions the model on what was told; looks in flight come in as what is expected of them. */
+static void fit(struct proposer *proposer, double best)
+{
+    enum { FLYING_MAX = 16, ROOM = SURROGATE_POINTS_MAX - FLYING_MAX };
+    const struct look *chosen[ROOM];
+    struct tune_point points[SURROGATE_POINTS_MAX];
+    double y[SURROGATE_POINTS_MAX], mean = 0;
+    size_t count = choose_looks(proposer, ROOM, chosen), kernels = 0;
+    for (size_t i = 0; i < count; i++) {
+        points[i] = chosen[i]->point;
+        y[i] = bend(chosen[i]->log_time, best);
+        mean += y[i] / (double)count;
     }
-    bool refine = count >= 4 && (count < 24 || arm->fitted * 9 / 8 < count);
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        for (size_t j = 0; j < proposer->arms[i].look_count; j++)
+            kernels += proposer->arms[i].looks[j].kernel;
+    bool refine = kernels >= 4 && kernels > proposer->refined &&
+                  (kernels < 24 || proposer->refined * 9 / 8 < kernels);
     if (refine)
-        arm->fitted = count;
-    surrogate_fit(arm->surrogate, points, y, count, mean, start_doubt, refine);
-    for (size_t i = 0; i < arm->look_count && count < SURROGATE_POINTS_MAX; i++) {
-        if (arm->looks[i].told)
-            continue;
-        double expected, deviation;
-        surrogate_predict(arm->surrogate, &arm->looks[i].point, &expected, &deviation);
-        points[count] = arm->looks[i].point;
-        y[count++] = expected;
+        proposer->refined = kernels;
+    surrogate_fit(proposer->surrogate, points, y, count, mean, start_doubt, refine);
+    size_t known = count;
+    for (size_t i = 0; i < proposer->arm_count; i++) {
+        for (size_t j = 0; j < proposer->arms[i].look_count; j++) {
+            const struct look *look = &proposer->arms[i].looks[j];
+            double deviation;
+            if (look->told || count == SURROGATE_POINTS_MAX)
+                continue;
+            surrogate_predict(proposer->surrogate, &look->point, &y[count], &deviation);
+            points[count++] = look->point;
+        }
     }
-    if (in_flight > 0)
-        surrogate_fit(arm->surrogate, points, y, count, mean, start_doubt, false);
+    if (count > known)
+        surrogate_fit(proposer->surrogate, points, y, count, mean, start_doubt, false);
 }
 
 /* E[max(target - Y, 0)] for Y ~ N(mean, deviation), with Y held above `floor`. */
@@ -339,8 +363,8 @@ static void score(struct proposer *proposer, size_t number, const struct tune_po
     if (find_look(arm, point) != NULL)
         return;
     double mean, deviation;
-    surrogate_predict(arm->surrogate, point, &mean, &deviation);
-    double gain = improvement(0, mean, deviation + 1e-9, floor) * feasible(arm, point);
+    surrogate_predict(proposer->surrogate, point, &mean, &deviation);
+    double gain = improvement(0, mean, deviation + 1e-9, floor) * feasible(proposer, arm, point);
     /* Far below the doubt's reach every gain rounds to 0: the nearest to the best is taken then. */
     double value = gain > 1e-12 ? gain : 1e-12 / (1 + fabs(mean));
     if (value > best->score)
@@ -409,13 +433,12 @@ static bool propose(struct proposer *proposer, size_t number, const struct tune_
 
 bool proposer_next(struct proposer *proposer, struct proposal *proposal)
 {
-    double best = INFINITY, sum = 0;
-    size_t arms = 0;
+    double best = INFINITY;
     struct tune_point point;
     for (size_t i = 0; i < proposer->arm_count; i++) {
         struct arm *arm = &proposer->arms[i];
         if (arm->look_count == 0) {
-            first_look(arm, &point);
+            first_look(proposer, arm, &point);
             return propose(proposer, i, &point, PROPOSAL_FIRST, 0, proposal);
         }
         const struct look *look = best_look(arm);
@@ -423,20 +446,11 @@ bool proposer_next(struct proposer *proposer, struct proposal *proposal)
             best = look->log_time;
     }
     bool known = isfinite(best);
-    for (size_t i = 0; i < proposer->arm_count && known; i++) {
-        for (size_t j = 0; j < proposer->arms[i].look_count; j++)
-            if (proposer->arms[i].looks[j].kernel) {
-                sum += bend(proposer->arms[i].looks[j].log_time, best);
-                arms++;
-            }
-    }
-    double mean = arms > 0 ? sum / (double)arms : 0;
     double floor = known && proposer->floor_ns > 0 ? log(proposer->floor_ns) - best : -INFINITY;
     struct scored found = {.score = 0};
-    for (size_t i = 0; i < proposer->arm_count; i++) {
-        fit(&proposer->arms[i], known ? best : 0, mean);
+    fit(proposer, known ? best : 0);
+    for (size_t i = 0; i < proposer->arm_count; i++)
         score_arm(proposer, i, floor, &found);
-    }
     if (found.score <= 0)
         return false;
     size_t told = 0;
