@@ -1,4 +1,5 @@
-/* report/chart: the run's progress as inline SVG. Logarithmic in speed-up, since a search climbs by
+/* report/chart: the run's progress as inline SVG: the lower end of each kernel's interval, which is
+ * what the search selects by. Logarithmic in speed-up, since a search climbs by
  * factors; colours follow the page's, so that it reads in the dark too. */
 #include "report/report.h"
 
@@ -29,10 +30,10 @@ static void scale_find(const struct report *report, struct scale *scale)
     scale->high = 0;
     scale->count = report->count;
     for (size_t i = 0; i < report->count; i++) {
-        if (!(report->candidates[i].speedup > 0))
+        if (!(report->candidates[i].low > 0))
             continue;
-        scale->low = fmin(scale->low, log2(report->candidates[i].speedup));
-        scale->high = fmax(scale->high, log2(report->candidates[i].speedup));
+        scale->low = fmin(scale->low, log2(report->candidates[i].low));
+        scale->high = fmax(scale->high, log2(report->candidates[i].low));
     }
     scale->low = fmax(floor(scale->low * 2) / 2, -6);
     scale->high = ceil(scale->high * 2 + 0.2) / 2;
@@ -67,17 +68,17 @@ void report_chart(const struct report *report, struct buf *out)
     grid(&scale, out);
     for (size_t i = 0; i < report->count; i++) {
         const struct report_candidate *c = &report->candidates[i];
-        if (c->speedup > 0)
+        if (c->low > 0)
             buf_addf(out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"/>\n",
                      c->champion ? "champion" : "kernel", at_x(&scale, i),
-                     at_y(&scale, fmax(c->speedup, exp2(scale.low))), c->champion ? 6 : 3);
+                     at_y(&scale, fmax(c->low, exp2(scale.low))), c->champion ? 6 : 3);
         else
             buf_addf(out, "<path class=\"failed\" d=\"M%.1f %dv-6\"/>\n", at_x(&scale, i),
                      HEIGHT - BOTTOM);
     }
     buf_addf(out, "<path class=\"best\" d=\"");
     for (size_t i = 0; i < report->count; i++) {
-        double speedup = report->candidates[i].speedup;
+        double speedup = report->candidates[i].low;
         if (!(speedup > best))
             continue;
         if (best > 0)

@@ -41,7 +41,8 @@ static const char style[] =
     "1rem}.win{color:var(--win)}.soft{color:var(--soft)}\n"
     "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\n"
     "th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);"
-    "vertical-align:top}th{font-weight:600;color:var(--soft)}td.n,th.n{text-align:right}\n"
+    "vertical-align:top}td:nth-child(-n+2),td.n{white-space:nowrap}th{font-weight:600;color:var(--"
+    "soft)}td.n,th.n{text-align:right}\n"
     "tr.champion td{font-weight:600}td.bad{color:var(--bad)}\n"
     "pre{overflow:auto;border:1px solid var(--line);padding:.8rem;font:13px/1.45 ui-monospace,"
     "monospace;max-height:40rem}code{font-family:ui-monospace,monospace}\n"
@@ -195,7 +196,11 @@ void report_html(const struct report *report, struct buf *out)
     head(report, out);
     baselines(report, out);
     if (report->count > 0) {
-        buf_add_text(out, "<h2>The search</h2>\n");
+        buf_add_text(
+            out,
+            "<h2>The search</h2>\n<p class=\"soft\">The lower end of each kernel's 95 % interval "
+            "over the baseline, which is what the search selects by; red marks are "
+            "candidates that were refused.</p>\n");
         report_chart(report, out);
     }
     evidence(report, out);

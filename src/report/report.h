@@ -38,7 +38,8 @@ void report_text(const struct report *report, struct buf *out);
 void report_html(const struct report *report, struct buf *out);
 /* The champion as a file that compiles alone: tune numbers as #define lines, then the source. */
 void report_kernel(const struct report *report, struct buf *out);
-/* Progress as an inline SVG: every kernel a dot, the best so far a line. */
+/* Progress as an inline SVG: the lower end of every kernel's interval a dot, the
+ * best so far a line. */
 void report_chart(const struct report *report, struct buf *out);
 
 /* Writes all four into `folder` (made where it is missing). */
