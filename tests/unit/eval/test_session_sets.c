@@ -1,0 +1,194 @@
+/* What a session keeps between candidates and what it does not, seen from inside: sets and their
+ * seeds, the spots of a call, regions, cancelling between steps. */
+#include "eval/session_private.h"
+
+#include "fake_backend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+static const struct fake_entry kernels[] = {{"product", fake_product}, {NULL, NULL}};
+
+struct fixture {
+    struct folder folder, builds;
+    struct problem *problem;
+    struct candidate *candidate;
+    struct session *session;
+    struct lane_facts lane;
+    struct names tune;
+    struct arena *arena;
+    struct measure_request request;
+    struct err err;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    int core = 0;
+    f = (struct fixture){.arena = arena_new()};
+    fake_kernels = kernels;
+    fake_problem(&f.folder, "def reference(A, B):\n    return A @ B\n", "");
+    folder_make(&f.builds);
+    struct session_options options = {.folder = f.builds.path,
+                                      .baseline = "product",
+                                      .time_budget_ms = 10,
+                                      .memory_bytes = 1 << 20};
+    if (problem_load(f.folder.path, &f.problem, &f.err) != 0 ||
+        fake_probe(&core, 1, false, f.arena, &f.lane, &f.err) != 0 ||
+        session_open(f.problem, &fake_backend, &f.lane, &options, &f.session, &f.err) != 0 ||
+        candidate_parse(f.problem, "c.c", "product", 7, &f.candidate, &f.err) != 0)
+        return -1;
+    tune_at(f.candidate, 0, &f.tune);
+    f.request = (struct measure_request){
+        .candidate = f.candidate, .tune = &f.tune, .artifact = "product", .effort = EFFORT_SEARCH};
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    candidate_free(f->candidate);
+    session_close(f->session);
+    problem_free(f->problem);
+    arena_free(f->arena);
+    folder_remove(&f->folder);
+    folder_remove(&f->builds);
+    return 0;
+}
+
+static void measure(struct fixture *f, enum effort effort)
+{
+    struct evaluation evaluation = {0};
+    f->request.effort = effort;
+    assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+}
+
+static size_t same_seeds(const struct session *session, const uint64_t *seeds)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < session->pool_count; i++)
+        same += session->pool[i].expected && session->pool[i].seed == seeds[i];
+    return same;
+}
+
+static void test_sets_are_drawn_anew(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct session *session = f->session;
+    uint64_t seeds[POOL_MOST];
+    measure(f, EFFORT_FULL);
+    for (size_t i = 0; i < session->pool_count; i++) {
+        if (!session->pool[i].expected)
+            assert_int_equal(set_expect(session, &session->pool[i], &f->err), 0);
+        seeds[i] = session->pool[i].seed;
+        for (size_t k = 0; k < i; k++)
+            assert_true(seeds[k] != seeds[i]);
+    }
+    measure(f, EFFORT_SEARCH); /* one of them, at least */
+    assert_true(same_seeds(session, seeds) < session->pool_count);
+    assert_true(same_seeds(session, seeds) > 0);
+    struct names hidden = session->shapes[session->shape_count].dims;
+    bool moved = false;
+    for (int i = 0; i < 4 && !moved; i++) { /* all of them, and other hidden shapes */
+        measure(f, EFFORT_FINAL);
+        assert_int_equal(same_seeds(session, seeds), 0);
+        moved = memcmp(hidden.number, session->shapes[session->shape_count].dims.number,
+                       3 * sizeof(int64_t)) != 0;
+    }
+    assert_true(moved);
+}
+
+static void test_what_the_battery_holds(void **state)
+{
+    const struct session *session = ((struct fixture *)*state)->session;
+    unsigned distributions = 0, shapes = 0;
+    for (size_t i = 0; i < session->case_count; i++) {
+        distributions |= 1U << session->cases[i].distribution;
+        shapes |= 1U << (session->cases[i].shape - session->shapes);
+    }
+    assert_int_equal(distributions, (1U << DISTRIBUTIONS) - 1);
+    assert_int_equal(shapes, (1U << (session->shape_count + HIDDEN_SHAPES)) - 2); /* but the main */
+    assert_true(session->edge_case >= 6);
+    assert_true(session->pool_count >= POOL_LEAST);
+}
+
+/* An output that changes between the answer and the stop: here by our own hand. */
+static void test_spots(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct evaluation evaluation = {0};
+    struct bench bench = {.session = f->session,
+                          .request = &f->request,
+                          .arena = f->arena,
+                          .evaluation = &evaluation,
+                          .region = &f->session->region};
+    struct arrangement arrangement;
+    struct outcome outcome;
+    struct set *set = &f->session->pool[0];
+    buf_init(&bench.notes, 100);
+    assert_int_equal(set_expect(f->session, set, &f->err), 0);
+    assert_int_equal(bench_open(&bench, &f->err), 0);
+    assert_int_equal(bench_arrange(&bench, set->shape, &arrangement, &f->err), 0);
+    call_place(&bench, set, &arrangement);
+    assert_int_equal(call_run(&bench, bench.subject, &arrangement, true, &outcome, &f->err), 0);
+    assert_int_equal(bench.spot_count, SPOTS);
+    assert_true(call_verify(&bench, set, &arrangement));
+    bench.spots[SPOTS / 2].early ^= 1;
+    assert_false(call_verify(&bench, set, &arrangement));
+    assert_non_null(strstr(evaluation.reason, "after the call had ended"));
+    bench_close(&bench);
+    buf_free(&bench.notes);
+}
+
+static void test_cancelling_between_steps(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct evaluation evaluation = {0};
+    struct err ignored;
+    assert_int_equal(session_check(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
+    session_cancel(f->session);
+    assert_int_equal(session_time(f->session, &f->err), -1);
+    assert_int_equal(f->err.code, ERR_CANCELLED);
+    assert_int_equal(session_finish(f->session, &ignored), 0);
+    measure(f, EFFORT_SEARCH);
+}
+
+static void test_regions_grow_and_stop_growing(void **state)
+{
+    struct session *session = ((struct fixture *)*state)->session;
+    const struct region *region;
+    struct err err = {0};
+    assert_int_equal(session_region_for(session, 4096, &region, &err), 0);
+    assert_ptr_equal(region, &session->region);
+    size_t large = session->region.outputs_bytes + 1;
+    assert_int_equal(session_region_for(session, large, &region, &err), 0);
+    assert_ptr_equal(region, &session->roomy);
+    assert_ptr_equal(region->inputs, session->region.inputs);
+    size_t first = region->outputs_bytes;
+    assert_true(first > large);
+    assert_int_equal(session_region_for(session, 4 * first, &region, &err), 0);
+    assert_true(region->outputs_bytes > 4 * first);
+    region->outputs[4 * first] = 1;
+    assert_int_equal(session_region_for(session, (size_t)1 << 40, &region, &err), -1);
+    assert_int_equal(err.code, ERR_LIMIT);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sets_are_drawn_anew),
+        cmocka_unit_test(test_what_the_battery_holds),
+        cmocka_unit_test(test_spots),
+        cmocka_unit_test(test_cancelling_between_steps),
+        cmocka_unit_test(test_regions_grow_and_stop_growing),
+    };
+    return cmocka_run_group_tests_name("session_sets", tests, set_up, tear_down);
+}
