@@ -1,15 +1,20 @@
-/* agents/search_final: the champion is measured again before it is called one: fresh processes,
- * fresh seeds, a real A/A run, every baseline, sanitizers. If it fails there, the next best has its
- * turn. */
+/* agents/search_final: who looked best among many looked so partly by luck. So a run-off: the first
+ * few by the lower end of the interval, and the first by time, are measured again in full; and the
+ * champion of that once more before it is called one: fresh processes, fresh seeds, a real A/A run,
+ * every baseline, sanitizers. If it fails there, the next best has its turn. */
 #include "agents/search_private.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
-/* The kept kernels, best first by the lower end of the interval; NULL past the end. */
-static struct attempt *contender(struct search *search, int place)
+enum { RUN_OFF_BY_LOW = 3, RUN_OFF_BY_TIME = 2 };
+
+/* The kept kernels, best first by the lower end of the interval, or by time; NULL past the end.
+ * Those of the run-off stand before all others. */
+static struct attempt *contender(struct search *search, int place, bool by_time)
 {
+    const double before_all = 1e9;
     size_t count = 0, at = 0;
     list_each (link, &search->kept)
         count++;
@@ -18,7 +23,8 @@ static struct attempt *contender(struct search *search, int place)
     struct contender *all = mem_array(count, sizeof *all);
     list_each (link, &search->kept) {
         struct attempt *kept = container_of(link, struct attempt, link);
-        all[at++] = (struct contender){.speedup_low = kept->record.speedup_low,
+        double low = by_time ? 1 / kept->record.time_ns : kept->record.speedup_low;
+        all[at++] = (struct contender){.speedup_low = low + (kept->ran_off ? before_all : 0),
                                        .time_ns = kept->record.time_ns,
                                        .number = kept->record.number,
                                        .item = kept};
@@ -27,6 +33,76 @@ static struct attempt *contender(struct search *search, int place)
     struct attempt *chosen = all[place].item;
     mem_free(all);
     return chosen;
+}
+
+/* Marks who is to be measured again. */
+static void run_off_begin(struct search *search)
+{
+    for (int i = 0; i < RUN_OFF_BY_LOW + RUN_OFF_BY_TIME; i++) {
+        bool by_time = i >= RUN_OFF_BY_LOW;
+        struct attempt *one = contender(search, by_time ? i - RUN_OFF_BY_LOW : i, by_time);
+        if (one)
+            one->runs_off = true;
+    }
+    search->run_off_begun = true;
+}
+
+static bool run_off_submit(struct search *search)
+{
+    list_each (link, &search->kept) {
+        struct attempt *one = container_of(link, struct attempt, link);
+        if (!one->runs_off)
+            continue;
+        one->runs_off = false;
+        arena_free(search->final.arena);
+        search->finalist = one;
+        search->final = (struct lane_request){.op = LANE_EVALUATE,
+                                              .id = one->record.id,
+                                              .name = one->arm->name,
+                                              .source = one->arm->text,
+                                              .source_length = one->arm->length,
+                                              .tune = one->record.tune,
+                                              .effort = EFFORT_FULL};
+        lane_submit(search->lane, &search->final, &search->task);
+        return true;
+    }
+    return false;
+}
+
+/* A second measurement replaces the first, unless the worker failed us. */
+static void run_off_take(struct search *search)
+{
+    struct attempt *one = search->finalist;
+    const struct evaluation *evaluation = &search->final.evaluation;
+    search->finalist = NULL;
+    search->final.done = false;
+    if (search->final.err.code || evaluation->ours)
+        return;
+    bool kernel = evaluation->verdict == VERDICT_KERNEL && evaluation->speedup.samples > 0;
+    one->ran_off = kernel;
+    one->record.speedup_low = kernel ? evaluation->speedup.low : 0;
+    if (kernel) {
+        one->record.speedup = evaluation->speedup.median;
+        one->record.speedup_high = evaluation->speedup.high;
+        one->record.time_ns = evaluation->time_ns.median;
+    }
+    log_event(LOG_INFO, "run.off", one->record.id, "%s, %.3fx (at least %.3fx)",
+              verdict_name(evaluation->verdict), one->record.speedup, one->record.speedup_low);
+}
+
+/* True when it is over. */
+static bool run_off_step(struct search *search)
+{
+    if (search->run_off_over)
+        return true;
+    if (!search->run_off_begun)
+        run_off_begin(search);
+    else if (search->finalist && search->final.done)
+        run_off_take(search);
+    if (!search_stopping(search) && run_off_submit(search))
+        return false;
+    search->run_off_over = true;
+    return true;
 }
 
 static void final_submit(struct search *search, struct attempt *attempt)
@@ -83,6 +159,8 @@ bool search_final_step(struct search *search)
 {
     if (search->write.active || search->final.active)
         return false;
+    if (!run_off_step(search))
+        return false;
     if (search->final.done && search->finalist) {
         bool died = search->final.err.code == ERR_CHILD ||
                     (search->final.err.code == ERR_NONE && search->final.evaluation.ours);
@@ -105,7 +183,7 @@ bool search_final_step(struct search *search)
     }
     if (search->has_champion || search_stopping(search) || search->final_try >= FINAL_TRIES)
         return true;
-    struct attempt *next = contender(search, search->final_try++);
+    struct attempt *next = contender(search, search->final_try++, false);
     if (!next)
         return true;
     arena_free(search->final.arena);

@@ -66,6 +66,7 @@ struct attempt {
     struct lane_request request;
     struct store_write write;
     unsigned deaths;
+    bool runs_off, ran_off; /* is among the finalists; has been measured again as one */
 };
 
 /* A source with its numbers that has been evaluated: it is not evaluated again. */
@@ -116,6 +117,7 @@ struct search {
     struct store_write write;
     struct attempt *best; /* in kept */
     int final_try;
+    bool run_off_begun, run_off_over;
     bool final_done;
     struct attempt *finalist;
     struct evaluation champion; /* texts in final.arena */

@@ -11,7 +11,7 @@
 void display_start(struct display *display, FILE *out, bool quiet, bool verbose)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-    *display = (struct display){.out = out, .quiet = quiet};
+    *display = (struct display){.out = out, .quiet = quiet || verbose};
     display->terminal = isatty(fileno(out)) && term && strcmp(term, "dumb") != 0 && !verbose;
     display->color = display->terminal && !(no_color && *no_color);
     if (verbose) {
