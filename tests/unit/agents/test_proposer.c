@@ -266,12 +266,12 @@ static void test_surrogate(void **state)
     assert_int_equal(surrogate_add(surrogate, simple, 2), 1);
     const struct tune_point points[] = {
         {0, {0, 0, 0, 0, 0}}, {0, {4, 4, 3, 2, 1}}, {0, {1, 0, 0, 0, 0}}, {0, {2, 0, 0, 0, 0}}};
-    const double y[] = {0, 0.3, 0.6, 0.15};
+    const double y[] = {0, 0.3, 0.3, 0.08};
     double mean, deviation, far, far_deviation;
     surrogate_fit(surrogate, points, y, 4, 0.5, 0.3, false);
     for (size_t i = 0; i < 4; i++) {
         surrogate_predict(surrogate, &points[i], &mean, &deviation);
-        assert_true(fabs(mean - y[i]) < 0.05);
+        assert_true(fabs(mean - y[i]) < 0.07);
         assert_true(deviation < 0.1);
     }
     surrogate_predict(surrogate, &(struct tune_point){0, {3, 3, 1, 1, 1}}, &far, &far_deviation);
