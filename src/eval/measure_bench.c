@@ -54,11 +54,17 @@ int bench_open(struct bench *bench, struct err *err)
     return 0;
 }
 
-/* What a runner does before it dies is its candidate's doing; all else is ours. */
+/* What a runner does before it dies is its candidate's doing; all else is ours. So is SIGKILL: the
+ * sandbox does not let a candidate send it, so that it came from outside, or from a machine out of
+ * memory. subject.h fixes the message. */
 int bench_failed(struct bench *bench, struct err *err)
 {
+    static const char outside[] = "killed by SIGKILL";
     switch (err->code) {
     case ERR_CHILD:
+        if (strncmp(err->message, outside, sizeof outside - 1) == 0 && !bench->ended)
+            bench->evaluation->ours = true;
+        /* fall through */
     case ERR_TIMEOUT:
     case ERR_PROTOCOL:
         bench_close(bench);

@@ -20,10 +20,9 @@ static int measure_spread(struct bench *bench, struct err *err)
     bench_close(bench);
     if (bench->ended)
         return 0;
-    double ratios[PAIRS_MOST];
-    for (size_t i = 0; i < timing.count; i++)
-        ratios[i] = timing.samples[i].a_ns / timing.samples[i].b_ns;
-    evaluation->spread = fmax(evaluation->spread, stats_spread(ratios, timing.count));
+    double half = (timing.ratio.high - timing.ratio.low) / 2.0;
+    double own = fmax(half, fabs(timing.ratio.median - 1.0));
+    evaluation->spread = fmax(evaluation->spread, own);
     evaluation->win = stats_win(&evaluation->speedup, evaluation->spread);
     return 0;
 }
@@ -107,10 +106,11 @@ static int measure_hot(struct bench *bench, struct err *err)
     if (bench_open(bench, err) != 0)
         return -1;
     struct set *set = &session->pool[0];
+    if (set_expect(session, set, err) != 0)
+        return -1;
     if (bench->ended || set->unfit)
         return 0;
-    if (set_expect(session, set, err) != 0 ||
-        bench_arrange(bench, set->shape, &arrangement, err) != 0)
+    if (bench_arrange(bench, set->shape, &arrangement, err) != 0)
         return -1;
     call_place(bench, set, &arrangement);
     for (size_t i = 0; i < HOT_CALLS && !bench->ended; i++) {

@@ -1,13 +1,9 @@
 /* eval/worker: the process around the requests. */
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "eval/worker_private.h"
 
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void request_begin(struct worker *worker, struct request *request, const struct task_type *type,
@@ -77,31 +73,13 @@ static int choose_cores(struct worker *worker, struct err *err)
 
 /* --- beginning and end --- */
 
-static int make_folder(struct worker *worker, struct err *err)
-{
-    if (worker->options->folder != NULL) {
-        worker->folder = mem_strdup(worker->options->folder);
-        return file_make_dirs(worker->folder, err);
-    }
-    const char *parent = getenv("TMPDIR");
-    worker->folder =
-        file_join(parent != NULL && *parent == '/' ? parent : "/tmp", "twagent-XXXXXX");
-    if (mkdtemp(worker->folder) == NULL)
-        return err_set(err, ERR_ENVIRONMENT, "cannot make a folder for builds in /tmp");
-    worker->own_folder = true;
-    return 0;
-}
-
 static void clean_up(struct worker *worker)
 {
-    struct err ignored;
     session_close(worker->session);
     problem_free(worker->problem);
     memory_forget(worker);
     arena_free(worker->arena);
-    if (worker->own_folder && file_remove_tree(worker->folder, &ignored) != 0)
-        fprintf(stderr, "twagent worker: %s\n", ignored.message);
-    mem_free(worker->folder);
+    folder_close(worker);
 }
 
 int worker_main(const struct worker_options *options)
@@ -110,7 +88,7 @@ int worker_main(const struct worker_options *options)
     struct err err = {0};
     list_init(&worker.requests);
     list_init(&worker.memory);
-    if (choose_cores(&worker, &err) != 0 || make_folder(&worker, &err) != 0) {
+    if (choose_cores(&worker, &err) != 0 || folder_open(&worker, &err) != 0) {
         fprintf(stderr, "twagent worker: %s\n", err.message);
         clean_up(&worker);
         return err_exit_code(err.code);

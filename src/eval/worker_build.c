@@ -151,6 +151,7 @@ bool evaluate_end_build(struct evaluate *evaluate)
     buf_init(&how, 200);
     buf_init(&text, DIAGNOSTICS_MOST);
     bool exited = process_outcome(evaluate->process) == PROCESS_EXITED;
+    bool killed = process_outcome(evaluate->process) == PROCESS_SIGNALED;
     bool fine = take_process(evaluate, &how, &text);
     evaluate->evaluation.stage_ms[STAGE_COMPILE] =
         (double)(clock_now_ns() - evaluate->started_ns) / 1e6;
@@ -161,6 +162,7 @@ bool evaluate_end_build(struct evaluate *evaluate)
         snprintf(reason, sizeof reason, exited ? "does not compile" : "does not compile: %s",
                  buf_text(&how));
         (void)refuse(evaluate, STAGE_COMPILE, reason, buf_text(&text));
+        evaluate->evaluation.ours = killed; /* limits of ours make the driver exit, not die */
     }
     buf_free(&how);
     buf_free(&text);

@@ -17,6 +17,7 @@ struct worker {
     const struct worker_options *options;
     char *folder; /* for builds */
     bool own_folder;
+    int folder_lock;
     unsigned builds;      /* names the folders of builds */
     struct list requests; /* struct request, unfinished */
     struct list memory;   /* struct remembered */
@@ -49,6 +50,10 @@ void request_begin(struct worker *worker, struct request *request, const struct 
 void requests_reap(struct worker *worker); /* frees those that are finished */
 /* Asks once, then says whether it is granted. */
 bool slot_hold(struct slot *slot, struct slots *slots, struct task *owner, unsigned amount);
+
+/* --- worker_folder.c --- */
+int folder_open(struct worker *worker, struct err *err) MUST_USE;
+void folder_close(struct worker *worker);
 
 /* --- worker_answer.c: one JSON record a line on stdout --- */
 void answer_error(const char *id, const struct err *err);

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -106,6 +107,12 @@ static int set_up(void **state)
     fixture = (struct fixture){.arena = arena_new()};
     fake_problem(&fixture.folder, "def reference(A, B):\n    return A @ B\n", "");
     folder_make(&fixture.builds);
+    /* What a worker left behind that was killed; this one sweeps it. */
+    char stale[120];
+    const struct timespec past[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    snprintf(stale, sizeof stale, "%s/twagent-worker-killed", fixture.builds.path);
+    if (mkdir(stale, 0700) != 0 || utimensat(AT_FDCWD, stale, past, 0) != 0)
+        return -1;
     char temporary[100];
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", fixture.builds.path);
     const char *const argv[] = {self, "worker", NULL};
