@@ -27,7 +27,7 @@ size_t select_count(size_t count, double share, int64_t beam)
         return 0;
     if (beam > 0)
         return (uint64_t)beam < count ? (size_t)beam : count;
-    /* 0.1 * 30 is 3.0000000000000004: without the slack its ceiling would be 4. */
+    /* 0.07 * 100 is 7.000000000000001: without the slack its ceiling would be 8. */
     double wanted = ceil(share * (double)count - 1e-9);
     if (!(wanted >= 1))
         return 1;

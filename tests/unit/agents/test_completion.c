@@ -221,6 +221,8 @@ static void test_faults(void **state)
             assert_string_equal(ask->completion.finish, "stop");
             assert_true(ask->completion.completion_tokens > 0);
         }
+        if (rows[i].faults[0] != NULL && strcmp(rows[i].faults[0], "html") == 0)
+            assert_non_null(strstr(ask->err.message, "content-type"));
         assert_null(strstr(ask->err.message, "bad"));
         outcome_free(outcome);
         assert_int_equal(file_remove_tree(folder, &err), 0);

@@ -25,6 +25,7 @@ static const struct {
     {"unclosed", "```c\nvoid kernel(void) {", NULL},
     {"closed, then cut off", "```c\nvoid kernel(void);\n```\n```c\nvoid ker",
      "void kernel(void);\n"},
+    {"a command, then cut off", "```sh\nls\n```\n```c\nvoid kernel(void) {", NULL},
     {"bare source", "void kernel(void) { }\n", "void kernel(void) { }\n"},
     {"prose alone", "I cannot do that.", NULL},
     {"empty", "", NULL},

@@ -20,6 +20,7 @@ static const struct {
     {"data: a\r\n\r\ndata: b\r\n\r\n", "[message|a][message|b]"},
     {"data: a\r\rdata: b\r\r", "[message|a][message|b]"},
     {"data: a\ndata: b\n\n", "[message|a\nb]"},
+    {"data: a\r\ndata: b\r\n\r\n", "[message|a\nb]"},
     {"event: error\ndata: x\n\ndata: y\n\n", "[error|x][message|y]"},
     {": ping\n\n: ping\n\ndata: a\n\n", "[message|a]"},
     {"data\n\n", "[message|]"},
