@@ -178,7 +178,7 @@ static void choose_spots(struct bench *bench, const struct layout *layout)
 
 static bool is_disturbed(const struct bench *bench, const struct outcome *outcome)
 {
-    enum { PART = 50, LEAST_NS = 40000 };
+    enum { PART = 50, LEAST_NS = 15000 };
     uint64_t cores = bench->session->lane->core_count > 0 ? bench->session->lane->core_count : 1;
     uint64_t most = outcome->elapsed_ns / PART * cores;
     return outcome->delay_ns > (most > LEAST_NS * cores ? most : LEAST_NS * cores);

@@ -11,6 +11,7 @@
 #include "eval/reference_probe.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -154,6 +155,18 @@ static int open_function(struct python *python, struct err *err)
     return status;
 }
 
+/* As every runner's: the first thread on the lane's first core. Those of a BLAS library were made
+ * while numpy was imported, and have all of them. */
+static void bind_first(const struct python *python)
+{
+    cpu_set_t set;
+    if (python->lane->core_count == 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)python->lane->cores[0], &set);
+    (void)sched_setaffinity(python->child.pid, sizeof set, &set);
+}
+
 static int ensure(struct python *python, struct err *err)
 {
     if (python->child.pid != 0) {
@@ -167,6 +180,7 @@ static int ensure(struct python *python, struct err *err)
         return -1;
     }
     python->subject.pid = python->child.pid;
+    bind_first(python);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* eval/session_baseline: what speed-ups are against: C sources built once a session, and the
- * reference itself. Their runners live as long as the session does, and are stopped while they are
- * not called: a baseline is trusted, and may meet a set twice. */
+ * reference itself. Their runners are stopped while they are not called: a baseline is trusted, and
+ * may meet a set twice. */
 #include "eval/session_build.h"
 #include "eval/session_private.h"
 #include "eval/stats.h"
@@ -98,6 +98,16 @@ void baseline_close(struct session *session, struct baseline *baseline)
         baseline->subject->ops->close(baseline->subject);
     baseline->subject = NULL; /* the reference's is its own */
     baseline->warm = false;
+}
+
+/* A process keeps the luck of its layout for life. A fresh one for each evaluation spreads it over
+ * the session as a candidate's runners do; one that is slow anyway does not notice. */
+void baselines_rest(struct session *session)
+{
+    static const double slow_ns = 20e6;
+    for (size_t i = 1; i < session->baseline_count; i++)
+        if (!(baseline_median(&session->baselines[i]) > slow_ns))
+            baseline_close(session, &session->baselines[i]);
 }
 
 void baseline_remember(struct baseline *baseline, double median_ns)

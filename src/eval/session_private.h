@@ -65,6 +65,7 @@ void session_ceilings(struct session *session); /* from the lane's rates; measur
 int baselines_open(struct session *session, struct err *err) MUST_USE;
 int baseline_ready(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;
 void baseline_close(struct session *session, struct baseline *baseline);
+void baselines_rest(struct session *session); /* after each evaluation */
 void baseline_remember(struct baseline *baseline, double median_ns);
 double baseline_median(const struct baseline *baseline); /* over the session; NaN: none yet */
 

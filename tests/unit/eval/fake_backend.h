@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,7 +152,6 @@ static int fake_open(const struct lane_facts *lane, const struct region *region,
     static const struct subject_ops ops = {fake_run, fake_pause, fake_resume, fake_close};
     const struct fake_entry *entry = fake_kernels;
     int go[2], done[2];
-    (void)lane;
     (void)env;
     while (entry->name != NULL && strcmp(entry->name, artifact) != 0)
         entry++;
@@ -164,6 +164,10 @@ static int fake_open(const struct lane_facts *lane, const struct region *region,
         return err_set_errno(err, ERR_IO, errno, "fake subject");
     pid_t pid = fork();
     if (pid == 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((size_t)lane->cores[0], &set);
+        (void)sched_setaffinity(0, sizeof set, &set);
         close(go[1]);
         close(done[0]);
         fake_serve(fake->call, region, go[0], done[1], entry->run);

@@ -135,6 +135,20 @@ static void replays(const struct fake_call *f)
     }
 }
 
+/* Looks for a word of its own beyond the tensors, where no red zone is, at the first call of its
+ * life, and leaves one: a runner before it must not be able to tell it anything. */
+static void hears_from_before(const struct fake_call *f)
+{
+    static bool asked;
+    volatile uint32_t *beyond = (volatile uint32_t *)(volatile void *)(f->c + (1 << 18));
+    bool heard = !asked && *beyond == 0x1234567;
+    asked = true;
+    *beyond = 0x1234567;
+    fake_product(f);
+    if (heard)
+        f->c[0] += 1.0f;
+}
+
 /* Honest as long as it thinks that it is being checked. */
 static void lazy_later(const struct fake_call *f)
 {
@@ -179,6 +193,7 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"spoils", spoils},
                                             {"replays", replays},
                                             {"lazy_later", lazy_later},
+                                            {"hears_from_before", hears_from_before},
                                             {"low_precision", low_precision},
                                             {"uses_workspace", uses_workspace},
                                             {"past_workspace", past_workspace},
@@ -307,6 +322,7 @@ static void test_answers_that_were_kept(void **state)
 {
     expect(*state, "replays", VERDICT_REJECTED, "wrong result");
     expect(*state, "lazy_later", VERDICT_REJECTED, "wrong result");
+    expect(*state, "hears_from_before", VERDICT_KERNEL, ""); /* it heard nothing */
 }
 
 static void test_workspaces(void **state)
