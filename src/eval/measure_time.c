@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4 };
+enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4, A_ENOUGH = 3 };
 static const double far_behind = 1.5;
 
 void timing_limits(const struct bench *bench, struct limits *limits)
@@ -231,7 +231,7 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
             timing->a_count++;
         else if (timing->a_count < most)
             return -1;
-        if (timing->a_count == most && timing_enough(timing))
+        if ((timing->a_count == most || timing->a_count >= A_ENOUGH) && timing_enough(timing))
             return 0;
     }
     return 0;
