@@ -245,7 +245,13 @@ static bool attempt_retries(struct attempt *attempt)
     const struct lane_request *request = &attempt->request;
     bool died = request->err.code == ERR_CHILD;
     bool ours = request->err.code == ERR_NONE && request->evaluation.ours;
-    if (!(died || ours) || attempt->abandoned || ++attempt->deaths > WORKER_DEATHS_MAX)
+    if (!(died || ours) || attempt->abandoned)
+        return false;
+    /* Most likely it was the one being measured; who waited behind it pays a part, or one that
+     * breaks the worker from there would do so for ever. */
+    enum { WAITED = 1, MEASURED = 3 };
+    attempt->deaths += ours || request->stage >= STAGE_CHECK ? MEASURED : WAITED;
+    if (attempt->deaths > MEASURED * WORKER_DEATHS_MAX)
         return false;
     log_event(LOG_WARN, "candidate.retry", attempt->record.id, "%s",
               died ? request->err.message : request->evaluation.reason);

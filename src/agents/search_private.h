@@ -42,6 +42,7 @@ struct writing {
     struct ask ask;
     bool asked;
     int64_t sample;      /* which implementation of the idea */
+    int64_t max_tokens;  /* more room after an answer that was cut off; 0: the run's */
     const char *source;  /* the last answer's code, to be mended; NULL: nothing yet */
     const char *failure; /* "did not compile"; NULL: a first writing */
     const char *diagnostics;
@@ -129,6 +130,7 @@ struct search {
 };
 
 /* --- search.c --- */
+extern const struct task_type search_type;
 void search_fail(struct search *search,
                  const struct err *err); /* the run ends; first error counts */
 bool search_stopping(const struct search *search);

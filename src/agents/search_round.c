@@ -240,6 +240,12 @@ void search_model_stop(struct search *search)
     if (search->round && !search->round->task.finished && search->round->task.state == ASKING &&
         !search->round->ask.task.finished)
         task_cancel(&search->round->ask.task);
+    /* A model may write for minutes: what has not come to the lane stays as the store has it. */
+    list_each_safe (link, &search->running) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        if (attempt->writing && !attempt->submitted && !attempt->abandoned)
+            attempt_abandon(attempt);
+    }
 }
 
 static const char *text_of(struct arena *arena, const struct value *value)

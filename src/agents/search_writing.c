@@ -48,7 +48,8 @@ static void writing_ask(struct attempt *attempt)
                     .system = buf_text(&writing->system),
                     .prompt = buf_text(&writing->prompt),
                     .temperature = search->options.temperature,
-                    .max_tokens = search->options.max_tokens},
+                    .max_tokens =
+                        writing->max_tokens ? writing->max_tokens : search->options.max_tokens},
         .purpose = writing->failure ? "repair" : "implement",
         .sample = writing->sample,
     };
@@ -77,6 +78,10 @@ static int take_code(struct attempt *attempt, struct err *err)
     struct arm *arm = ARENA_NEW(attempt->arena, struct arm);
     const char *code;
     size_t length;
+    if (strcmp(writing->ask.completion.finish, "length") == 0) {
+        writing->max_tokens = 2 * writing->ask.request.max_tokens;
+        return err_set(err, ERR_LIMIT, "the answer was cut off before its end; keep it shorter");
+    }
     if (extract_code(attempt->arena, writing->ask.completion.text, "kernel", &code, &length, err))
         return -1;
     writing->source = code;
