@@ -1,0 +1,63 @@
+"""A compiler that has long to go dies with the agent and with the worker, its driver's children too."""
+import os
+import sys
+import time
+
+from kill_common import Checks, Run, adopt_orphans, descendants, kill, make_problem, read_process, wait_alone
+
+STATEMENTS, GONE_S = 6000, 2.0  # ten seconds and more of gcc -O3
+
+
+def write_slow_start(path):
+    body = "".join("    x = x * 1.5f + A[%d] * y;\n    if (x > %d)\n        y += x;\n" % (i % 50, i)
+                   for i in range(STATEMENTS))
+    with open(path, "w") as out:
+        out.write("/*---\ntune:\n  FIRST: [1, 2, 3]\n---*/\n#include <stdint.h>\n"
+                  "void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)\n{\n"
+                  "    float x = FIRST, y = B[0];\n%s    C[0] = x + y;\n}\n" % body)
+
+
+def compilers(run):
+    return [each for each in descendants(run.pid) if each.name in ("cc1", "clang")]
+
+
+def lives(process):
+    now = read_process(process.pid)
+    return now is not None and now.started == process.started and now.state not in "ZX"
+
+
+def one(check, twagent, problem, store, work, role):
+    run = Run(twagent, problem, store, work)
+    check(run.wait_for("compiling"), "no candidate was compiled:\n" + run.tail())
+    end = time.monotonic() + 20
+    while time.monotonic() < end and not compilers(run):
+        time.sleep(0.01)
+    time.sleep(0.3)
+    found = compilers(run)
+    victim = next((each for each in descendants(os.getpid()) if each.role == role), None)
+    killed = victim is not None and kill(victim)
+    began = time.monotonic()
+    while time.monotonic() - began < GONE_S and any(map(lives, found)):
+        time.sleep(0.01)
+    took = time.monotonic() - began
+    check(killed and found, "the %s: nobody to kill, or no compiler under it" % role)
+    check(not any(map(lives, found)), "the %s was killed; its compilers go on: %s" % (role, found))
+    print("  orphans   %d compilers ended %.2f s after the %s" % (len(found), took, role), flush=True)
+    if run.running():
+        os.kill(run.pid, 9)
+    run.wait(5)
+    wait_alone(0)
+
+
+def main():
+    twagent, work, source, result = sys.argv[1:5]
+    check = Checks()
+    adopt_orphans()
+    problem = make_problem(work + "/mm", source)
+    write_slow_start(problem + "/starts/cpu/loop.c")
+    for role in ("agent", "worker"):
+        one(check, twagent, problem, work + "/store", work, role)
+    check.write(result)
+
+
+main()
