@@ -1,9 +1,9 @@
 /*---
 tune:
   VB: [32, 16, 64]
-  UNROLL: [1, 2, 4]
+  UNROLL: [2, 1, 4]
   STREAM: [1, 0]
-  AHEAD: [512, 0, 2048, 8192]
+  AHEAD: [8192, 0, 2048, 16384]
   SHARE: [0, 16, 64]
 ---*/
 /* Layer normalization in one loop: while row i is normalized and leaves (around the caches with
