@@ -62,10 +62,13 @@ int bench_open(struct bench *bench, struct err *err)
  * memory. subject.h fixes the message. */
 int bench_failed(struct bench *bench, struct err *err)
 {
-    static const char outside[] = "killed by SIGKILL";
+    static const char outside[] = "killed by SIGKILL", loading[] = "while it was loaded: ";
+    const char *how = err->message;
+    if (strncmp(how, loading, sizeof loading - 1) == 0)
+        how += sizeof loading - 1;
     switch (err->code) {
     case ERR_CHILD:
-        if (strncmp(err->message, outside, sizeof outside - 1) == 0 && !bench->ended)
+        if (strncmp(how, outside, sizeof outside - 1) == 0 && !bench->ended)
             bench->evaluation->ours = true;
         /* fall through */
     case ERR_TIMEOUT:

@@ -126,6 +126,23 @@ int evaluate_start_build(struct evaluate *evaluate, enum build_flavour flavour)
     return evaluate->process != NULL ? 0 : -1;
 }
 
+/* The driver itself, or one of its children, of which it tells: by somebody, not by the source. */
+static bool was_killed(const struct process *process)
+{
+    static const char *const words[] = {"Killed signal terminated program",   /* gcc */
+                                        "terminated with signal 9",           /* collect2, of ld */
+                                        "unable to execute command: Killed"}; /* clang */
+    size_t length;
+    uint64_t dropped;
+    const char *errors = process_errors(process, &length, &dropped);
+    if (process_outcome(process) == PROCESS_SIGNALED)
+        return true; /* limits of ours make the driver exit, not die */
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (memmem(errors, length, words[i], strlen(words[i])) != NULL)
+            return process_outcome(process) == PROCESS_EXITED;
+    return false;
+}
+
 /* True where the compiler ended well; else `text` says what it wrote, for the author's eyes. */
 static bool take_process(struct evaluate *evaluate, struct buf *how, struct buf *text)
 {
@@ -151,7 +168,7 @@ bool evaluate_end_build(struct evaluate *evaluate)
     buf_init(&how, 200);
     buf_init(&text, DIAGNOSTICS_MOST);
     bool exited = process_outcome(evaluate->process) == PROCESS_EXITED;
-    bool killed = process_outcome(evaluate->process) == PROCESS_SIGNALED;
+    bool killed = was_killed(evaluate->process);
     bool fine = take_process(evaluate, &how, &text);
     evaluate->evaluation.stage_ms[STAGE_COMPILE] =
         (double)(clock_now_ns() - evaluate->started_ns) / 1e6;
@@ -159,10 +176,13 @@ bool evaluate_end_build(struct evaluate *evaluate)
         evaluate->measure.artifact = evaluate->build.artifact;
     } else {
         char reason[300];
-        snprintf(reason, sizeof reason, exited ? "does not compile" : "does not compile: %s",
+        snprintf(reason, sizeof reason,
+                 killed   ? "the compiler was killed"
+                 : exited ? "does not compile"
+                          : "does not compile: %s",
                  buf_text(&how));
         (void)refuse(evaluate, STAGE_COMPILE, reason, buf_text(&text));
-        evaluate->evaluation.ours = killed; /* limits of ours make the driver exit, not die */
+        evaluate->evaluation.ours = killed;
     }
     buf_free(&how);
     buf_free(&text);

@@ -20,7 +20,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ENV_MAX = 32, SPARES = 2, CONTROL_BYTES = (sizeof(struct control) + 4095) / 4096 * 4096 };
+enum {
+    ENV_MAX = 32,
+    SPARES = 2,
+    STARTS_MOST = 3,
+    CONTROL_BYTES = (sizeof(struct control) + 4095) / 4096 * 4096
+};
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
 
@@ -271,12 +276,16 @@ int host_take(const struct lane_facts *lane, const struct region *region, const 
         host_close(found); /* somebody killed it: start another */
         found = NULL;
     }
-    if (found == NULL && host_start(lane, region, env, &found, err) != 0)
-        return -1;
-    if (host_wait_warm(found, err) != 0) {
-        host_close(found);
-        return -1;
+    for (int tries = 0; found == NULL && tries < STARTS_MOST; tries++) {
+        if (host_start(lane, region, env, &found, err) != 0)
+            return -1;
+        if (host_wait_warm(found, err) != 0) {
+            host_close(found); /* killed before it held anything of the candidate's */
+            found = NULL;
+        }
     }
+    if (found == NULL)
+        return -1;
     *host = found;
     replace_spare(lane, region, env);
     return 0;

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB         ((uint64_t)1 << 20)
@@ -206,6 +207,47 @@ static int parse(int argc, char **argv, struct request *request, struct err *err
     return 0;
 }
 
+/* ---- a compiler's children ---- */
+
+static void end_group(int signal_number)
+{
+    (void)signal_number;
+    kill(0, SIGKILL); /* us among them */
+}
+
+/* Waits for the driver and ends as it did. */
+static int supervise(pid_t child)
+{
+    siginfo_t info = {0};
+    while (waitid(P_PID, (id_t)child, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    if (info.si_code == CLD_EXITED)
+        _exit(info.si_status);
+    signal(info.si_status, SIG_DFL);
+    raise(info.si_status);
+    _exit(128 + info.si_status);
+}
+
+/* A driver's children do not inherit that it dies with its parent: a cc1 would go on for minutes
+ * after the worker, on cores that somebody times on. So one of us stays above the driver, and takes
+ * the group with it. Returns in the process that is to become the driver. */
+static int split(struct err *err)
+{
+    const struct sigaction action = {.sa_handler = end_group}, usual = {.sa_handler = SIG_DFL};
+    pid_t self = getpid();
+    if (sigaction(SIGTERM, &action, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0)
+        return err_set_errno(err, ERR_IO, errno, "PR_SET_PDEATHSIG");
+    pid_t child = fork();
+    if (child < 0)
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "fork");
+    if (child > 0)
+        return supervise(child);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != self)
+        _exit(EXIT_FAILURE);
+    sigaction(SIGTERM, &usual, NULL);
+    return 0;
+}
+
 static int become(const struct request *request, struct err *err)
 {
     /* Our parent's death is ours; what it started in a group of its own stays in it. */
@@ -213,6 +255,8 @@ static int become(const struct request *request, struct err *err)
         return err_set_errno(err, ERR_IO, errno, "PR_SET_PDEATHSIG");
     if (getpgrp() != getpid() && setpgid(0, 0) != 0)
         return err_set_errno(err, ERR_IO, errno, "setpgid");
+    if (request->profile == SANDBOX_COMPILE && split(err) != 0)
+        return -1;
     if (request->errors != NULL) {
         int fd = open(request->errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (fd < 0 || dup2(fd, 2) < 0)
