@@ -30,8 +30,10 @@ struct search_options {                     /* borrowed for the search's life */
     int64_t max_tokens;
     int64_t seed; /* 0: drawn; the same seed proposes the same from the same answers */
     int64_t budget_ms, budget_evaluations; /* 0: none */
-    bool dry_run;                          /* one candidate, then stop */
-    bool final;                            /* measure the champion again, whole (default) */
+    int64_t call_timeout_ms,
+        time_budget_ms; /* of one call; of one evaluation's samples; 0: usual */
+    bool dry_run;       /* one candidate, then stop */
+    bool final;         /* measure the champion again, whole (default) */
 };
 
 struct search_progress { /* a snapshot for the display and for the exit code */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { RESERVE_LEAST_MS = 12000 }; /* of the time budget, kept for the champion */
 
@@ -33,10 +34,41 @@ static const char *options_text(struct search *search)
     return copy;
 }
 
+/* Whoever owns the store knows that nobody else is running: what says so died. */
+static bool bury(void *context, const char *key, const char *value, size_t length)
+{
+    struct store_batch *batch = context;
+    struct arena *arena = arena_new();
+    struct run_record record;
+    if (run_record_decode(arena, value, length, &record, NULL) == 0 &&
+        strcmp(record.state, "running") == 0) {
+        struct buf text;
+        record.state = "died";
+        record.stopped = "the program was killed";
+        buf_init(&text, 1 << 20);
+        run_record_encode(&record, &text);
+        store_batch_put(batch, STORE_RUNS, key, buf_text(&text), text.length);
+        buf_free(&text);
+    }
+    arena_free(arena);
+    return true;
+}
+
+static int bury_the_dead(struct search *search, struct err *err)
+{
+    struct store_batch *batch = store_batch_new();
+    int failed = store_scan(search->store, STORE_RUNS, "r", bury, batch, err);
+    if (!failed && !store_batch_empty(batch))
+        failed = store_commit(search->store, batch, err);
+    store_batch_free(batch);
+    return failed;
+}
+
 static int begin(struct search *search, struct err *err)
 {
     uint64_t number;
-    if (search_load(search, err) || store_next_run(search->store, &number, err))
+    if (search_load(search, err) || bury_the_dead(search, err) ||
+        store_next_run(search->store, &number, err))
         return -1;
     snprintf(search->id, sizeof search->id, "r%llu", (unsigned long long)number);
     if (search->options.seed == 0)

@@ -99,6 +99,8 @@ int search_open_lane(struct search *search)
                                    .problem = search->problem->file,
                                    .python = o->python,
                                    .baseline = o->baseline,
+                                   .call_timeout_ms = (uint64_t)o->call_timeout_ms,
+                                   .time_budget_ms = (uint64_t)o->time_budget_ms,
                                    .roofline = !cached,
                                    .ceilings = cached ? buf_text(&known) : NULL};
     int failed = lane_open(search->task.loop, &spec, &search->lane, &search->err);

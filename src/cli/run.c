@@ -86,8 +86,10 @@ static enum task_result run_step(struct task *task)
         return TASK_WAIT;
     }
     timer_stop(&run->redraw);
-    for (int i = 0; i < STOP_SIGNALS; i++)
+    for (int i = 0; i < STOP_SIGNALS; i++) {
         signal_watch_stop(&run->signals[i]);
+        signal(stop_signals[i], SIG_IGN); /* the report takes a moment, and is worth it */
+    }
     display_stop(&run->display);
     return TASK_DONE;
 }
@@ -116,6 +118,8 @@ static struct search_options options_of(const struct settings *s, const char *pr
                                    .seed = s->seed,
                                    .budget_ms = s->budget_time_ms,
                                    .budget_evaluations = s->budget_evaluations,
+                                   .call_timeout_ms = s->call_timeout_ms,
+                                   .time_budget_ms = s->time_budget_ms,
                                    .dry_run = s->dry_run,
                                    .final = s->final};
 }

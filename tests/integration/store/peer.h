@@ -59,9 +59,9 @@ static inline void peer_expect(struct peer *peer, const char *start)
 static inline int peer_end(struct peer *peer, int signal_number)
 {
     int status;
-    close(peer->input);
-    if (signal_number != 0)
+    if (signal_number != 0) /* before the end of its input, which ends it in good order */
         kill(peer->pid, signal_number);
+    close(peer->input);
     if (peer->output != NULL)
         fclose(peer->output);
     peer->output = NULL;
