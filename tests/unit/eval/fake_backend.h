@@ -112,9 +112,8 @@ static void fake_resume(struct subject *subject)
 static void fake_close(struct subject *subject)
 {
     struct fake_subject *fake = (struct fake_subject *)subject;
-    struct err ignored;
     if (!fake->reaped)
-        (void)fake_ended(fake, &ignored);
+        (void)fake_ended(fake, &(struct err){0});
     close(fake->go);
     close(fake->done);
     munmap(fake->call, sizeof *fake->call);
