@@ -1,12 +1,12 @@
 /*---
 tune:
-  RB: [8, 4, 16]
-  TM: [64, 16, 256, 1024]
-  TN: [64, 16, 256, 1024]
+  RB: [16, 8, 4]
+  TM: [64, 16, 256]
+  TN: [64, 16, 256]
   DOWN: [0, 1]
   SPLIT: [0, 1]
   STREAM: [1, 0]
-  AHEAD: [0, 1, 4]
+  AHEAD: [4, 0]
 ---*/
 /* Transposition by blocks of RB x RB that are turned round in registers. Blocks are walked inside
  * tiles of TM rows by TN columns of A, along A's rows or down its columns (DOWN, which writes B in

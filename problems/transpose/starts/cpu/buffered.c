@@ -1,13 +1,13 @@
 /*---
 tune:
-  RB: [16, 4, 8]
-  TM: [64, 16, 32, 128, 256]
-  TN: [128, 32, 64, 256]
+  RB: [16, 8, 4]
+  TM: [64, 32, 128]
+  TN: [128, 64, 256]
   PAD: [16, 0]
-  SUPER: [512, 0, 256, 1024]
+  SUPER: [512, 0]
   STREAM: [1, 0]
   AHEAD: [1, 0]
-  where: TM*TN <= 32768 && (SUPER == 0 || SUPER >= TM && SUPER >= TN)
+  where: TM*TN <= 32768
 ---*/
 /* Transposition through a buffer: a tile of TM rows by TN columns is read into a small array (its
  * rows PAD numbers longer than the tile, so that its columns do not all fall into one set of the

@@ -1,18 +1,18 @@
 /*---
 tune:
-  RB: [8, 4, 16]
-  TM: [32, 16, 64, 128]
-  TN: [64, 32, 128, 256, 1024]
+  RB: [8, 16, 4]
+  TM: [32, 64, 128]
+  TN: [64, 128, 256]
   PAD: [0, 16]
-  SUPER: [512, 0, 1024]
+  SUPER: [512, 0]
   STREAM: [1, 0]
-  AHEAD: [1, 0, 2]
-  where: TM*TN <= 65536 && TN >= RB && TM >= RB
+  AHEAD: [1, 0]
+  where: TM*TN <= 16384
 ---*/
 /* Transposition through two buffers, so that reading, turning and writing overlap: while one tile
  * of TM rows by TN columns is turned into a buffer, in blocks of RB x RB in registers, the tile
  * before it leaves the other buffer in runs of TM numbers, and the tile after it is prefetched
- * (AHEAD 1 into the first level, 2 into the second). PAD keeps the buffer's columns apart in the
+ * (AHEAD). PAD keeps the buffer's columns apart in the
  * cache. Tiles are walked inside squares of SUPER (0: the whole share), whose pages the translation
  * buffers can hold. STREAM writes around the caches where B's rows are aligned. Threads share A by
  * rows. */
@@ -141,7 +141,7 @@ static void flush(struct walk *walk)
 static inline void fetch(const float *tile, int64_t lda, int64_t first, int64_t count)
 {
     for (int64_t l = first; l < first + count; l++)
-        __builtin_prefetch(tile + l / ACROSS * lda + l % ACROSS * 16, 0, AHEAD == 1 ? 3 : 2);
+        __builtin_prefetch(tile + l / ACROSS * lda + l % ACROSS * 16, 0, 3);
 }
 
 /* A whole tile into the current buffer, the waiting one out, `next` (or NULL) on its way in. */
