@@ -8,7 +8,7 @@
 /* From this size on the bounds of a distribution are derived once a session: over millions of
  * elements the largest error of an honest computation is the same for every drawing, well within
  * the bound's factor, and deriving it anew would cost more than all the rest of a set. */
-static const size_t large_elements = (size_t)1 << 21;
+static const size_t large_elements = (size_t)1 << 18;
 
 struct results {
     void *honest[TENSORS_MAX], *lower[TENSORS_MAX];
