@@ -184,7 +184,8 @@ static void reap(struct search *search)
         }
         search_remember(search, attempt);
         teach(search, attempt, kernel);
-        run->evaluated++;
+        if (run->evaluated++ == 0)
+            search->first_ended_ms = search_elapsed_ms(search);
         if (kernel)
             run->kept++;
         else if (strcmp(attempt->record.verdict, "rejected") == 0)
@@ -209,12 +210,23 @@ int64_t search_attempts_most(const struct search *search)
     return o->dry_run ? 1 : most;
 }
 
+/* A run-off and a champion's measurement cost about as much as a dozen evaluations. */
+static bool leaves_too_little(const struct search *search)
+{
+    enum { FINAL_EVALUATIONS = 12 };
+    double elapsed = search_elapsed_ms(search), first = search->first_ended_ms;
+    if (search->options.budget_ms <= 0 || !search->options.final || search->record.evaluated < 3)
+        return false;
+    double mean = (elapsed - first) / (double)(search->record.evaluated - 1);
+    return elapsed + FINAL_EVALUATIONS * mean > (double)search->options.budget_ms;
+}
+
 static bool wants_more(struct search *search)
 {
     const struct search_options *o = &search->options;
     if (search_stopping(search) || search->budget_reached || search->exhausted)
         return false;
-    if (search->deadline.fired) {
+    if (search->deadline.fired || leaves_too_little(search)) {
         search->budget_reached = true;
         return false;
     }

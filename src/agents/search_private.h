@@ -123,7 +123,7 @@ struct search {
     struct attempt *finalist;
     struct evaluation champion; /* texts in final.arena */
     bool has_champion;
-    double mean_evaluation_ns;
+    double first_ended_ms; /* when the first evaluation had ended: it pays for what all share */
     const char *phase;
     bool searching; /* in the phase of that name: rates make sense */
     struct err err;

@@ -55,7 +55,7 @@ int search_load(struct search *search, struct err *err)
 /* ---- facts ---- */
 
 /* One machine's ceilings are measured once: the key names the CPU and the lane's cores. */
-static char *ceilings_key(const struct search_options *options)
+char *search_ceilings_key(const char *cores)
 {
     char line[256], model[128] = "unknown";
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -66,7 +66,7 @@ static char *ceilings_key(const struct search_options *options)
         fclose(file);
     char *key = mem_alloc(400);
     snprintf(key, 400, "machine/ceilings/%s/%ld/%s", model, sysconf(_SC_NPROCESSORS_ONLN),
-             options->cores ? options->cores : "all");
+             cores ? cores : "all");
     return key;
 }
 
@@ -77,7 +77,7 @@ void search_put_ceilings(struct search *search, struct store_batch *batch)
     const struct value *ceilings = value_get(search->open.answer, "ceilings");
     if (!ceilings || ceilings->count == 0)
         return;
-    char *key = ceilings_key(&search->options);
+    char *key = search_ceilings_key(search->options.cores);
     buf_init(&text, 4096);
     json_init(&json, &text);
     json_value(&json, ceilings);
@@ -91,7 +91,7 @@ int search_open_lane(struct search *search)
     struct buf known;
     struct err ignored;
     const struct search_options *o = &search->options;
-    char *key = ceilings_key(o);
+    char *key = search_ceilings_key(o->cores);
     buf_init(&known, 1 << 16);
     bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
     const struct lane_spec spec = {.backend = o->backend,

@@ -2,11 +2,13 @@
  *
  *   OPENING (worker started, problem opened) -> EVALUATING -> CLOSING
  */
+#include "agents/search.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/history.h"
 #include "cli/print.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
@@ -48,9 +50,25 @@ static void show_stage(struct eval *eval)
     fprintf(stderr, "\r\033[K%s ...", stage_name(eval->shown));
 }
 
+/* What an earlier run has measured of this machine; "" where there was none. */
+static void known_ceilings(const struct settings *settings, struct buf *text)
+{
+    struct store *store = NULL;
+    struct err ignored;
+    char *key = search_ceilings_key(settings->cores);
+    buf_init(text, 1 << 16);
+    if (history_open(settings, &store, &ignored) == 0 &&
+        store_get(store, STORE_FACTS, key, text, &ignored) != 0)
+        buf_reset(text);
+    store_close(store);
+    mem_free(key);
+}
+
 static enum task_result eval_open(struct eval *eval)
 {
     if (!eval->lane) {
+        struct buf known;
+        known_ceilings(eval->settings, &known);
         const struct lane_spec spec = {.backend = eval->settings->backend,
                                        .cores = eval->settings->cores,
                                        .problem = eval->problem,
@@ -58,8 +76,11 @@ static enum task_result eval_open(struct eval *eval)
                                        .baseline = eval->settings->baseline,
                                        .call_timeout_ms = (uint64_t)eval->settings->call_timeout_ms,
                                        .time_budget_ms = (uint64_t)eval->settings->time_budget_ms,
-                                       .roofline = true};
-        if (lane_open(eval->task.loop, &spec, &eval->lane, &eval->err))
+                                       .roofline = known.length == 0,
+                                       .ceilings = known.length ? buf_text(&known) : NULL};
+        int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
+        buf_free(&known);
+        if (failed)
             return TASK_DONE;
         eval->open.op = LANE_OPEN;
         eval->open.id = "open";
