@@ -254,8 +254,9 @@ static void propose_with_model(struct search *search)
 {
     struct proposal proposal;
     bool first = search->record.round == 0;
-    if (search->deadline.fired || (search->options.budget_evaluations > 0 &&
-                                   search->record.evaluated >= search->options.budget_evaluations))
+    if (search->deadline.fired || leaves_too_little(search) ||
+        (search->options.budget_evaluations > 0 &&
+         search->record.evaluated >= search->options.budget_evaluations))
         search->budget_reached = true;
     if (search->budget_reached)
         search_model_stop(search);
