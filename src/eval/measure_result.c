@@ -116,7 +116,8 @@ bool timing_enough(struct timing *timing)
         timing->count < 2 * timing->limits.pairs_least)
         return false;
     uint64_t budget_ns = timing->limits.budget_ns;
-    if (clock_now_ns() - timing->started_ns >= budget_ns) /* what lies between the calls, too */
+    if (timing->timed_ns >= budget_ns ||
+        clock_now_ns() - timing->started_ns >= budget_ns) /* what lies between the calls, too */
         return true;
     stats_interval(columns.ratio, columns.count, &ratio);
     return ratio.high - ratio.low < 2.0 * timing->limits.narrow * ratio.median;
