@@ -1,18 +1,18 @@
 /*---
 tune:
-  RB: [8, 16, 4]
+  RB: [16, 8, 4]
   TM: [32, 64, 128]
-  TN: [64, 128, 256]
-  PAD: [0, 16]
-  SUPER: [512, 0]
+  TN: [512, 64, 256]
+  PAD: [16, 0]
+  SUPER: [1024, 0]
   STREAM: [1, 0]
-  AHEAD: [1, 0]
-  where: TM*TN <= 16384
+  AHEAD: [2, 1, 0]
+  where: TM*TN <= 32768
 ---*/
 /* Transposition through two buffers, so that reading, turning and writing overlap: while one tile
  * of TM rows by TN columns is turned into a buffer, in blocks of RB x RB in registers, the tile
- * before it leaves the other buffer in runs of TM numbers, and the tile after it is prefetched
- * (AHEAD). PAD keeps the buffer's columns apart in the
+ * before it leaves the other buffer in runs of TM numbers, and the rows AHEAD blocks further
+ * down are prefetched. PAD keeps the buffer's columns apart in the
  * cache. Tiles are walked inside squares of SUPER (0: the whole share), whose pages the translation
  * buffers can hold. STREAM writes around the caches where B's rows are aligned. Threads share A by
  * rows. */
@@ -137,28 +137,31 @@ static void flush(struct walk *walk)
     walk->waiting = NULL;
 }
 
-/* Lines [first, first + count) of a tile of A, row after row, as memory likes them best. */
-static inline void fetch(const float *tile, int64_t lda, int64_t first, int64_t count)
+/* Lines [first, first + SHARE) of RB rows of a tile, row after row, as memory likes them best. */
+static inline void fetch(const float *rows, int64_t lda, int64_t first)
 {
-    for (int64_t l = first; l < first + count; l++)
-        __builtin_prefetch(tile + l / ACROSS * lda + l % ACROSS * 16, 0, 3);
+    for (int64_t l = first; l < first + SHARE; l++)
+        __builtin_prefetch(rows + l / ACROSS * lda + l % ACROSS * 16, 0, 3);
 }
 
-/* A whole tile into the current buffer, the waiting one out, `next` (or NULL) on its way in. */
-static void turn(struct walk *walk, const float *a, float *b, const float *next)
+/* A whole tile into the current buffer, the waiting one out; `below` rows of A follow from a on. */
+static void turn(struct walk *walk, const float *a, float *b, int64_t below)
 {
     float *into = buffers[walk->current];
     const float *from = buffers[!walk->current];
     int64_t at = 0;
-    for (int64_t i = 0; i < TM; i += RB)
+    for (int64_t i = 0; i < TM; i += RB) {
+        const float *next = a + (i + AHEAD * RB) * walk->lda;
+        int more = AHEAD > 0 && i + (AHEAD + 1) * RB <= below;
         for (int64_t j = 0; j < TN; j += RB, at += SHARE) {
-            if (AHEAD && next != NULL)
-                fetch(next, walk->lda, at, SHARE);
+            if (more)
+                fetch(next, walk->lda, j / RB * SHARE);
             block(a + i * walk->lda + j, walk->lda, into + j * LINE + i);
             for (int64_t l = at; walk->waiting != NULL && l < at + SHARE; l++)
                 leave(from + l / PARTS * LINE + l % PARTS * 16,
                       walk->waiting + l / PARTS * walk->ldb + l % PARTS * 16, walk->stream);
         }
+    }
     walk->waiting = b;
     walk->current = !walk->current;
 }
@@ -176,17 +179,12 @@ static void square(struct walk *walk, const float *A, float *B, int64_t i0, int6
 {
     for (int64_t j = j0; j < j1; j += TN)
         for (int64_t i = i0; i < i1; i += TM) {
-            const float *a = A + i * walk->lda + j, *next = NULL;
+            const float *a = A + i * walk->lda + j;
             float *b = B + j * walk->ldb + i;
-            if (i + TM > i1 || j + TN > j1) {
+            if (i + TM > i1 || j + TN > j1)
                 edge(walk, a, b, min64(TM, i1 - i), min64(TN, j1 - j));
-                continue;
-            }
-            if (i + 2 * TM <= i1)
-                next = a + TM * walk->lda;
-            else if (j + 2 * TN <= j1)
-                next = A + i0 * walk->lda + j + TN;
-            turn(walk, a, b, next);
+            else
+                turn(walk, a, b, i1 - i);
         }
 }
 
