@@ -193,7 +193,7 @@ static const char *json_end(const char *at)
                 return NULL;
             closers[depth++] = *at == '{' ? '}' : ']';
         } else if (*at == '}' || *at == ']') {
-            if (closers[depth - 1] != *at)
+            if (depth == 0 || closers[depth - 1] != *at)
                 return NULL;
             if (--depth == 0)
                 return at + 1;

@@ -434,7 +434,7 @@ static bool propose(struct proposer *proposer, size_t number, const struct tune_
 bool proposer_next(struct proposer *proposer, struct proposal *proposal)
 {
     double best = INFINITY;
-    struct tune_point point;
+    struct tune_point point = {0};
     for (size_t i = 0; i < proposer->arm_count; i++) {
         struct arm *arm = &proposer->arms[i];
         if (arm->look_count == 0) {

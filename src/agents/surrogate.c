@@ -237,7 +237,9 @@ static double condition(struct surrogate *surrogate)
 static void refine_theta(struct surrogate *surrogate)
 {
     double best = condition(surrogate);
-    for (double step = 0.8; step > 0.15; step *= 0.5) {
+    static const double steps[] = {0.8, 0.4, 0.2};
+    for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
+        double step = steps[s];
         for (size_t i = 0; i < LENGTHS + surrogate->dims; i++) {
             double before = surrogate->theta[i];
             for (int sign = -1; sign <= 1; sign += 2) {

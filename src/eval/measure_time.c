@@ -114,7 +114,7 @@ static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
         bench->slot_forced = false;
         if (status != 0)
             return -1;
-        double ns;
+        double ns = 0.0;
         call_place(bench, set, &arrangement);
         if (call_a(timing, set, &arrangement, &ns, &disturbed, err) != 0)
             return -1;

@@ -141,7 +141,7 @@ static int open_function(struct python *python, struct err *err)
     put_tensors(&json, "outputs", problem->outputs, problem->output_count);
     json_object_end(&json);
     struct arena *arena = arena_new();
-    const struct value *answer;
+    const struct value *answer = NULL;
     int status = ask(python, START_TIMEOUT_MS, arena, &answer, err);
     if (status == 0 && python->reference.versions == NULL) {
         struct buf text;

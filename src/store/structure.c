@@ -27,7 +27,7 @@ int structure_read(const struct walk *walk, uint64_t offset, void *bytes, size_t
             return err_set_errno(walk->err, ERR_IO, errno, "cannot read the data file");
         if (got == 0)
             return err_set(walk->err, ERR_CORRUPT, "the data file is cut short at byte %llu",
-                           (unsigned long long)(offset + done));
+                           (unsigned long long)offset + done);
         done += (size_t)got;
     }
     return 0;
@@ -112,6 +112,7 @@ static bool neighbours(const struct page_meta metas[META_PAGES])
 static int read_both(struct walk *walk, struct page_meta metas[META_PAGES])
 {
     struct stat status;
+    memset(metas, 0, META_PAGES * sizeof *metas);
     if (fstat(walk->fd, &status) != 0)
         return err_set_errno(walk->err, ERR_IO, errno, "cannot look at the data file");
     for (uint64_t i = 0; i < META_PAGES; i++)
