@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +62,9 @@ int child_start(struct child *child, const char *const *argv, const char *const 
     if (pass_count > PASS_MOST)
         return err_set(err, ERR_USAGE, "more than %d descriptors for a child", (int)PASS_MOST);
     int errors = memfd_create("twagent-errors", MFD_CLOEXEC);
-    if (errors < 0 || pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0) {
+    /* A socket, not a pipe, for what it is told: a dead reader is EPIPE then, never SIGPIPE. */
+    if (errors < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) != 0 ||
+        pipe2(output, O_CLOEXEC) != 0) {
         err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make pipes for %s", argv[0]);
         goto fail;
     }
@@ -97,7 +100,7 @@ fail:
 int child_send(struct child *child, const char *text, size_t length, struct err *err)
 {
     while (length > 0) {
-        ssize_t written = write(child->input, text, length);
+        ssize_t written = send(child->input, text, length, MSG_NOSIGNAL);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
