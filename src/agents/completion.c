@@ -8,7 +8,7 @@
  * Cancelling, and an engine that is blocked, end it from wherever it is once what it started has
  * ended or been taken back.
  */
-#include "agents/completion.h"
+#include "agents/ask.h"
 
 #include "agents/completion_record.h"
 #include "base/clock.h"
@@ -36,11 +36,11 @@ struct completions {
     struct store *store;
     struct store_writer *writer;
     struct http *http;
-    const struct codec *codec;
     const struct retry_policy *policy;
-    char *base_url, *key, *ca_file;
+    char *ca_file;
     uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms;
     struct slots slots;
+    unsigned capacity;
     struct random random;
     uint64_t gate_ns; /* no request of this key is sent before */
     struct err blocked;
@@ -59,17 +59,14 @@ struct completions *completions_new(struct loop *loop, struct store *store,
     completions->store = store;
     completions->writer = writer;
     completions->http = http;
-    completions->codec = spec->codec;
     completions->policy = spec->policy != NULL ? spec->policy : &retry_policy_default;
-    completions->base_url =
-        mem_strdup(spec->base_url != NULL ? spec->base_url : spec->codec->default_url);
-    completions->key = spec->key != NULL ? mem_strdup(spec->key) : NULL;
     completions->ca_file = spec->ca_file != NULL ? mem_strdup(spec->ca_file) : NULL;
     completions->connect_ms = spec->connect_ms;
     completions->first_byte_ms = spec->first_byte_ms;
     completions->between_bytes_ms = spec->between_bytes_ms;
     completions->total_ms = spec->total_ms;
-    slots_init(&completions->slots, "requests", spec->in_flight > 0 ? spec->in_flight : IN_FLIGHT);
+    completions->capacity = spec->in_flight > 0 ? spec->in_flight : IN_FLIGHT;
+    slots_init(&completions->slots, "requests", completions->capacity);
     random_init(&completions->random, spec->seed);
     return completions;
 }
@@ -79,14 +76,14 @@ void completions_free(struct completions *completions)
     if (completions == NULL)
         return;
     http_free(completions->http);
-    mem_free(completions->base_url);
-    mem_free(completions->key);
     mem_free(completions->ca_file);
     mem_free(completions);
 }
 
-const struct err *completions_blocked(const struct completions *completions)
+const struct err *completions_blocked(const struct completions *completions,
+                                      const struct model *model)
 {
+    (void)model;
     return &completions->blocked;
 }
 
@@ -95,15 +92,31 @@ struct completions_totals completions_totals(const struct completions *completio
     return completions->totals;
 }
 
+void completions_hold(struct completions *completions, bool held)
+{
+    slots_resize(&completions->slots, held ? 0 : completions->capacity);
+}
+
+size_t completions_gates(const struct completions *completions, struct gate_view *views,
+                         size_t most)
+{
+    if (most > 0)
+        views[0] = (struct gate_view){
+            .name = "provider",
+            .state = completions->blocked.code != ERR_NONE ? GATE_BLOCKED : GATE_OPEN,
+            .reason = completions->blocked.code != ERR_NONE ? completions->blocked.message : ""};
+    return most > 0;
+}
+
 /* ---- ends ---- */
 
 /* A message of a provider may quote the key it was sent. */
-static void hide_key(const struct completions *completions, struct err *err)
+static void hide_key(const struct model *model, struct err *err)
 {
-    if (completions->key == NULL || *completions->key == '\0')
+    if (model->key == NULL || *model->key == '\0')
         return;
-    size_t length = strlen(completions->key);
-    for (char *at = err->message; (at = strstr(at, completions->key)) != NULL; at += length)
+    size_t length = strlen(model->key);
+    for (char *at = err->message; (at = strstr(at, model->key)) != NULL; at += length)
         memset(at, '*', length);
 }
 
@@ -119,7 +132,7 @@ static enum task_result fail(struct ask *ask, enum fault fault, const struct err
 {
     ask->fault = fault;
     ask->err = *err;
-    hide_key(ask->completions, &ask->err);
+    hide_key(ask->model, &ask->err);
     log_event(LOG_WARN, "completion.failed", ask->task.id, "%s", ask->err.message);
     return end(ask);
 }
@@ -130,14 +143,13 @@ static bool blocks(enum fault fault)
     return fault == FAULT_QUOTA || fault == FAULT_KEY || fault == FAULT_MODEL;
 }
 
-static void block(struct completions *completions, const struct err *err)
+static void block(struct completions *completions, const struct model *model, const struct err *err)
 {
     if (completions->blocked.code != ERR_NONE)
         return;
     completions->blocked = *err;
-    hide_key(completions, &completions->blocked);
-    log_event(LOG_ERROR, "provider.blocked", completions->codec->name, "%s",
-              completions->blocked.message);
+    hide_key(model, &completions->blocked);
+    log_event(LOG_ERROR, "provider.blocked", model->name, "%s", completions->blocked.message);
     list_each (link, &completions->slots.waiters) {
         struct slot *slot = container_of(link, struct slot, link);
         task_wake(slot->owner);
@@ -186,8 +198,8 @@ static int send_request(struct ask *ask, struct err *err)
     const char *url;
     const char *const *headers;
     buf_init(&body, 64 << 20);
-    completions->codec->encode(ask->arena, &ask->request, completions->base_url, completions->key,
-                               &url, &headers, &body);
+    ask->model->codec->encode(ask->arena, &ask->request, ask->model->base_url, ask->model->key,
+                              &url, &headers, &body);
     const struct http_spec spec = {.method = "POST",
                                    .url = url,
                                    .headers = headers,
@@ -203,7 +215,7 @@ static int send_request(struct ask *ask, struct err *err)
     buf_free(&body);
     if (ask->http == NULL)
         return -1;
-    ask->state = completions->codec->begin(ask->arena);
+    ask->state = ask->model->codec->begin(ask->arena);
     completions->totals.requests++;
     return 0;
 }
@@ -253,7 +265,7 @@ static bool read_body(struct ask *ask, struct err *err, enum fault *fault)
         return false;
     }
     const char *body = http_body(ask->http, &length);
-    int status = length > 0 ? ask->completions->codec->feed(ask->state, body, length, err) : 0;
+    int status = length > 0 ? ask->model->codec->feed(ask->state, body, length, err) : 0;
     http_consume(ask->http, length);
     return status == 0;
 }
@@ -261,7 +273,7 @@ static bool read_body(struct ask *ask, struct err *err, enum fault *fault)
 /* The class of what came, and its line for people in *err. FAULT_NONE: ask->completion is good. */
 static enum fault judge(struct ask *ask, bool readable, struct err *err, enum fault early)
 {
-    const struct codec *codec = ask->completions->codec;
+    const struct codec *codec = ask->model->codec;
     struct err ended;
     enum fault fault = FAULT_NONE;
     int finished = codec->finish(ask->state, &ask->completion, &fault, &ended);
@@ -274,7 +286,7 @@ static enum fault judge(struct ask *ask, bool readable, struct err *err, enum fa
     if (network->code != ERR_NONE) {
         *err = *network;
         if (http_error_is_tls(ask->http)) {
-            block(ask->completions, network);
+            block(ask->completions, ask->model, network);
             return FAULT_FATAL;
         }
         return network->code == ERR_NETWORK || network->code == ERR_TIMEOUT ? FAULT_RETRY
@@ -301,7 +313,7 @@ static enum task_result faulted(struct ask *ask, enum fault fault, struct err *e
     struct completions *completions = ask->completions;
     ask->failures++;
     if (blocks(fault))
-        block(completions, err);
+        block(completions, ask->model, err);
     bool malformed = fault == FAULT_RETRY && err->code == ERR_PROTOCOL && after < 0 &&
                      strncmp(err->message, "HTTP ", 5) != 0;
     if (malformed && ++ask->malformed > MALFORMED_MAX)
@@ -311,9 +323,9 @@ static enum task_result faulted(struct ask *ask, enum fault fault, struct err *e
     if (decision.park) {
         struct err parked;
         err_set(&parked, ERR_LIMIT, "%s asks to wait %.0f s, more than %.0f s: parked (%.300s)",
-                completions->codec->name, (double)after / 1000,
+                ask->model->name, (double)after / 1000,
                 (double)completions->policy->honour_ms / 1000, err->message);
-        block(completions, &parked);
+        block(completions, ask->model, &parked);
         return fail(ask, fault, &parked);
     }
     if (!decision.again)
@@ -322,7 +334,7 @@ static enum task_result faulted(struct ask *ask, enum fault fault, struct err *e
     uint64_t until = clock_now_ns() + decision.delay_ms * 1000000;
     if (decision.whole_key && until > completions->gate_ns)
         completions->gate_ns = until;
-    hide_key(completions, err);
+    hide_key(ask->model, err);
     log_event(LOG_INFO, "completion.retry", ask->task.id, "try %d in %.1f s: %s", ask->failures + 1,
               (double)decision.delay_ms / 1000, err->message);
     slots_release(&ask->slot);
@@ -380,7 +392,7 @@ static bool let_go(struct ask *ask)
     if (ask->state != NULL) {
         enum fault ignored;
         struct err err;
-        (void)ask->completions->codec->finish(ask->state, &ask->completion, &ignored, &err);
+        (void)ask->model->codec->finish(ask->state, &ask->completion, &ignored, &err);
     }
     ask->state = NULL;
     return !ask->write.active && !ask->work.active;
@@ -429,7 +441,13 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
     ask->arena = arena_new();
     ask->started_ns = clock_now_ns();
     buf_init(&ask->stored, 64 << 20);
-    completion_key(completions->codec->name, completions->base_url, &ask->request, ask->sample,
+    if (ask->request.model == NULL) {
+        ask->request.model = ask->model->wire_name;
+        ask->request.temperature = ask->model->temperature;
+    }
+    if (ask->request.max_tokens == 0)
+        ask->request.max_tokens = ask->model->max_tokens;
+    completion_key(ask->model->codec->name, ask->model->base_url, &ask->request, ask->sample,
                    ask->key);
     task_start(completions->loop, &ask->task, &ask_type, parent, id);
 }

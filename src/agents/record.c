@@ -34,6 +34,10 @@ static const struct field run_fields[] = {
     RUN(evaluated, FIELD_INT),    RUN(kept, FIELD_INT),          RUN(rejected, FIELD_INT),
     RUN(failed, FIELD_INT),       RUN(started_ms, FIELD_INT),    RUN(ended_ms, FIELD_INT),
     RUN(elapsed_ms, FIELD_REAL),  RUN(lane_busy, FIELD_REAL),    RUN(speedup, FIELD_REAL),
+    RUN(choice, FIELD_JSON),      RUN(context, FIELD_JSON),      RUN(paused, FIELD_TEXT),
+    RUN(pauses, FIELD_JSON),      RUN(in_flight, FIELD_INT),     RUN(awaited, FIELD_INT),
+    RUN(requests, FIELD_INT),     RUN(tokens, FIELD_INT),        RUN(micro_dollars, FIELD_INT),
+    RUN(pid, FIELD_INT),          RUN(resumes, FIELD_INT),       RUN(left_ms, FIELD_REAL),
     RUN(speedup_low, FIELD_REAL), RUN(speedup_high, FIELD_REAL), RUN(time_ns, FIELD_REAL),
 };
 static const struct field idea_fields[] = {
@@ -52,6 +56,8 @@ static const struct field candidate_fields[] = {
     CANDIDATE(speedup_low, FIELD_REAL), CANDIDATE(speedup_high, FIELD_REAL),
     CANDIDATE(number, FIELD_INT),       CANDIDATE(round, FIELD_INT),
     CANDIDATE(repairs, FIELD_INT),      CANDIDATE(dropped, FIELD_BOOL),
+    CANDIDATE(evaluations, FIELD_INT),  CANDIDATE(failure, FIELD_TEXT),
+    CANDIDATE(diagnostics, FIELD_TEXT), CANDIDATE(tuning, FIELD_BOOL),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

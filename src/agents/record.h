@@ -14,12 +14,20 @@
 
 struct run_record {
     const char *id, *problem, *problem_file, *backend, *provider, *model;
-    const char *state;   /* "running", "done", "stopped", "failed" */
-    const char *stopped; /* "budget", "interrupted", an error's line; "" */
-    const char *options; /* JSON object: what a resume needs */
+    const char *state;   /* "running", "done", "stopped", "failed", "died" */
+    const char *stopped; /* "budget", "interrupted", "N answers awaited", an error's line; "" */
+    const char *options; /* JSON object: what a resume needs (search_options_encode) */
+    const char *choice; /* JSON object: --model, --idea-model, --code-model and what says of them */
+    const char
+        *context;       /* JSON object: device, facts, baseline: prompts of a resume say the same */
+    const char *paused; /* why the run waits now; "": it does not */
+    const char *pauses; /* JSON object {"list": [{since_ms, until_ms, reason}...]}, the last 100 */
     const char *baseline, *best;
     bool win, verified;
     int64_t number, round, evaluated, kept, rejected, failed;
+    int64_t in_flight, awaited, requests, tokens, micro_dollars, pid; /* pid: whose run it is now */
+    int64_t resumes;               /* how often it was gone on with */
+    double left_ms;                /* as estimated when the record was written; < 0: not known */
     uint64_t started_ms, ended_ms; /* wall clock; 0: not ended */
     double elapsed_ms, lane_busy, speedup, speedup_low, speedup_high, time_ns;
 };
@@ -42,7 +50,9 @@ struct candidate_record {
     const char *verdict, *reason;
     double time_ns, speedup, speedup_low, speedup_high;
     int64_t number, round, repairs;
-    bool dropped;
+    int64_t evaluations;               /* how often a lane was asked about it */
+    const char *failure, *diagnostics; /* while it waits to be mended: what goes into the prompt */
+    bool dropped, tuning;              /* tuning: a point tuned for free beside a model's round */
 };
 
 void run_record_encode(const struct run_record *record, struct buf *out);

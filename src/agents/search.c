@@ -105,7 +105,7 @@ static enum task_result step_preparing(struct search *search)
     if (!search->written_start) {
         struct store_batch *batch = store_batch_new();
         search_event(search, batch, LOG_INFO, "run.start", search->id, "%s on %s, provider %s",
-                     search->record.problem, search->options.backend, search->options.provider);
+                     search->record.problem, search->options.backend, search->record.provider);
         search_put_run(search, batch);
         search->written_start = true;
         store_write_take(search->writer, &search->write, &search->task, batch);
@@ -118,7 +118,7 @@ static enum task_result step_preparing(struct search *search)
         search->err = search->write.err;
     if (search->open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
         search->err = search->open.err;
-    bool model = strcmp(search->options.provider, "builtin") != 0;
+    bool model = search->options.idea_models && search->options.idea_models->count > 0;
     if (!search_stopping(search) && search_opened(search, &search->err) == 0 &&
         (!model || search_model_open(search, &search->err) == 0)) {
         struct store_batch *batch = store_batch_new();
@@ -396,3 +396,9 @@ static enum task_result search_step(struct task *task)
 }
 
 const struct task_type search_type = {"search", states, moves, STATES, search_step, NULL};
+
+void search_pause(struct search *search, bool paused)
+{
+    if (search->completions)
+        completions_hold(search->completions, paused);
+}

@@ -7,7 +7,8 @@
 #ifndef AGENTS_SEARCH_H
 #define AGENTS_SEARCH_H
 
-#include "base/arena.h"
+#include "agents/budget.h"
+#include "agents/search_options.h"
 #include "base/err.h"
 #include "eval/evaluation.h"
 #include "loop/task.h"
@@ -17,24 +18,6 @@
 
 struct store;
 struct search; /* opaque */
-
-struct search_options {                     /* borrowed for the search's life */
-    const char *problem;                    /* path or shipped name */
-    const char *backend;                    /* "cpu" */
-    const char *provider;                   /* "builtin" | "openai" */
-    const char *model, *base_url, *api_key; /* openai; the key is never logged or stored */
-    const char *python, *baseline, *cores;  /* or NULL */
-    int64_t branching, rounds, implementations, repairs, beam; /* beam 0: by `select` */
-    double select;
-    double temperature;
-    int64_t max_tokens;
-    int64_t seed; /* 0: drawn; the same seed proposes the same from the same answers */
-    int64_t budget_ms, budget_evaluations; /* 0: none */
-    int64_t call_timeout_ms,
-        time_budget_ms; /* of one call; of one evaluation's samples; 0: usual */
-    bool dry_run;       /* one candidate, then stop */
-    bool final;         /* measure the champion again, whole (default) */
-};
 
 struct search_progress { /* a snapshot for the display and for the exit code */
     const char *run;     /* "r3" */
@@ -66,6 +49,8 @@ const struct err *search_error(const struct search *search); /* ERR_NONE, or why
 /* First call: nothing new is started, what is being measured is finished, all within 10 s. Second
  * call: everything is stopped at once. What is committed stays. */
 void search_stop(struct search *search);
+/* Nothing new is asked or measured until it goes on; what is under way ends and is kept. */
+void search_pause(struct search *search, bool paused);
 void search_free(struct search *search); /* once done */
 
 #endif

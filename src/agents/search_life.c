@@ -73,14 +73,16 @@ static int begin(struct search *search, struct err *err)
     snprintf(search->id, sizeof search->id, "r%llu", (unsigned long long)number);
     if (search->options.seed == 0)
         search->options.seed = (int64_t)(random_seed() >> 2);
+    const struct models *models = search->options.idea_models;
+    bool model = models && models->count > 0;
     random_init(&search->random, (uint64_t)search->options.seed);
     search->proposer = proposer_new((uint64_t)search->options.seed);
     search->record = (struct run_record){.id = search->id,
                                          .problem = search->problem->name,
                                          .problem_file = search->problem->file,
                                          .backend = search->options.backend,
-                                         .provider = search->options.provider,
-                                         .model = search->options.model,
+                                         .provider = model ? models->items[0].provider : "builtin",
+                                         .model = model ? models->items[0].name : "",
                                          .state = "running",
                                          .stopped = "",
                                          .options = options_text(search),

@@ -2,7 +2,7 @@
 #ifndef AGENTS_SEARCH_PRIVATE_H
 #define AGENTS_SEARCH_PRIVATE_H
 
-#include "agents/completion.h"
+#include "agents/ask.h"
 #include "agents/prompt.h"
 #include "agents/proposer.h"
 #include "agents/record.h"

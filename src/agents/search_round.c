@@ -101,11 +101,9 @@ static void round_ask(struct model_round *round, const char *complaint)
                  search->options.branching, &round->prompt);
     if (complaint)
         buf_addf(&round->prompt, "\nYour last answer could not be read: %s\n", complaint);
-    round->ask = (struct ask){.request = {.model = search->options.model,
-                                          .system = buf_text(&round->system),
+    round->ask = (struct ask){.model = models_pick(search->options.idea_models, 0),
+                              .request = {.system = buf_text(&round->system),
                                           .prompt = buf_text(&round->prompt),
-                                          .temperature = search->options.temperature,
-                                          .max_tokens = search->options.max_tokens,
                                           .json = true},
                               .purpose = "ideas",
                               .sample = complaint ? 1 : 0};
@@ -265,10 +263,8 @@ static const char *text_of(struct arena *arena, const struct value *value)
 int search_model_open(struct search *search, struct err *err)
 {
     const struct search_options *o = &search->options;
-    const struct completions_spec spec = {.codec = &codec_openai,
-                                          .base_url = o->base_url,
-                                          .key = o->api_key,
-                                          .seed = (uint64_t)o->seed};
+    const struct completions_spec spec = {
+        .run = search->id, .seed = (uint64_t)o->seed, .ca_file = o->ca_file};
     struct buf reference;
     struct err ignored;
     if (prompts_load(search->arena, o->backend, &search->prompts, err))

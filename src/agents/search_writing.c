@@ -44,12 +44,10 @@ static void writing_ask(struct attempt *attempt)
     }
     ask_free(&writing->ask);
     writing->ask = (struct ask){
-        .request = {.model = search->options.model,
-                    .system = buf_text(&writing->system),
+        .model = models_pick(search->options.idea_models, 0),
+        .request = {.system = buf_text(&writing->system),
                     .prompt = buf_text(&writing->prompt),
-                    .temperature = search->options.temperature,
-                    .max_tokens =
-                        writing->max_tokens ? writing->max_tokens : search->options.max_tokens},
+                    .max_tokens = writing->max_tokens},
         .purpose = writing->failure ? "repair" : "implement",
         .sample = writing->sample,
     };

@@ -100,10 +100,6 @@ static struct search_options options_of(const struct settings *s, const char *pr
 {
     return (struct search_options){.problem = problem,
                                    .backend = s->backend,
-                                   .provider = s->provider,
-                                   .model = s->model,
-                                   .base_url = s->base_url,
-                                   .api_key = getenv("OPENAI_API_KEY"),
                                    .python = s->python,
                                    .baseline = s->baseline,
                                    .cores = s->cores,
@@ -113,8 +109,6 @@ static struct search_options options_of(const struct settings *s, const char *pr
                                    .repairs = s->repairs,
                                    .beam = s->beam,
                                    .select = s->select,
-                                   .temperature = s->temperature,
-                                   .max_tokens = s->max_tokens,
                                    .seed = s->seed,
                                    .budget_ms = s->budget_time_ms,
                                    .budget_evaluations = s->budget_evaluations,
@@ -155,6 +149,20 @@ int command_run(const struct settings *settings, const char *const *arguments, s
         return EXIT_USAGE;
     }
     run.options = options_of(settings, problem);
+    struct arena *arena = arena_new();
+    struct catalogue *catalogue;
+    struct models models = {0};
+    const struct model_defaults defaults = {.provider = settings->provider,
+                                            .base_url = settings->base_url,
+                                            .temperature = settings->temperature,
+                                            .max_tokens = settings->max_tokens};
+    if (strcmp(settings->provider, "builtin") != 0 &&
+        (catalogue_load(arena, NULL, &catalogue, &run.err) ||
+         models_choose(arena, catalogue, settings->model, &defaults, &models, &run.err))) {
+        arena_free(arena);
+        return command_fail(&run.err);
+    }
+    run.options.idea_models = &models;
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
     int code;
     if (store_open(folder, true, false, &run.store, &run.err))
@@ -163,5 +171,6 @@ int command_run(const struct settings *settings, const char *const *arguments, s
         code = run_loop(&run, folder);
     store_close(run.store);
     mem_free(folder);
+    arena_free(arena);
     return code;
 }

@@ -28,6 +28,7 @@ enum store_table {                    /* key -> value */
                    STORE_EVENTS,      /* "r3-000000042" */
                    STORE_FACTS, /* "machine/roofline", "python/path": measured once and cached */
                    STORE_LESSONS,
+                   STORE_SPENDING, /* "r3-17": what one request may cost, then what it did */
                    STORE_TABLES
 };
 

@@ -15,6 +15,7 @@ static const char *const names[STORE_TABLES] = {
     [STORE_EVENTS] = "events",
     [STORE_FACTS] = "facts",
     [STORE_LESSONS] = "lessons",
+    [STORE_SPENDING] = "spending",
 };
 
 const char *store_table_name(enum store_table table)

@@ -28,8 +28,16 @@ struct store_write {
     struct link link;
 };
 
-/* Takes the batch; wakes the owner when it is on disk, or when it could not be put there. */
+/* Takes the batch; wakes the owner when it is on disk, or when it could not be put there. A disk or
+ * a map that is full is no failure: the writes stay in the queue, in their order, and are tried
+ * again every few seconds until there is room, so that nothing is lost. */
 void store_write_take(struct store_writer *writer, struct store_write *write, struct task *owner,
                       struct store_batch *batch);
+
+/* Why commits wait ("the disk is full: ..."), or NULL; for whoever says that the run pauses. */
+const char *store_writer_waits(const struct store_writer *writer);
+
+/* Gives up on what waits for room: those writes end with the error. For a program that must end. */
+void store_writer_give_up(struct store_writer *writer);
 
 #endif

@@ -16,6 +16,8 @@ struct completion_request {
     double temperature; /* < 0: the provider's default */
     int64_t max_tokens; /* 0: the provider's default */
     bool json;          /* asks for a JSON object where the provider can */
+    const char
+        *schema; /* JSON schema of that object, for providers that hold a model to one; NULL */
 };
 
 struct completion {
@@ -58,8 +60,15 @@ struct codec {
     /* For an answer with a status other than 200: its class and a line for people, without the key.
      */
     enum fault (*classify)(int status, const char *body, size_t length, struct buf *reason);
+    /* GET, and free: where the provider describes the model, so that a wrong key, address or name
+     * is found before the work. NULL where it cannot be asked. */
+    void (*describe)(struct arena *arena, const char *model, const char *base_url, const char *key,
+                     const char **url, const char *const **headers);
 };
 
 extern const struct codec codec_openai;
+
+/* By name; NULL where there is none of that name. */
+const struct codec *codec_find(const char *name);
 
 #endif

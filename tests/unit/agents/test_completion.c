@@ -2,7 +2,7 @@
  * that an answer is in the store before its asker has it, and is never paid for twice. */
 #include "check.h"
 
-#include "agents/completion.h"
+#include "agents/ask.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "loop/http.h"
@@ -119,9 +119,18 @@ static struct outcome *run_at(const char *url, const char *key, size_t count,
     if (store_open(folder, true, false, &store, &err) != 0)
         fail_msg("%s", err.message);
     struct store_writer *writer = store_writer_new(loop, store);
-    struct completions_spec spec = {.codec = &codec_openai,
-                                    .base_url = url,
-                                    .key = key,
+    const struct model model = {.name = "m",
+                                .provider = "openai",
+                                .wire_name = "m",
+                                .codec = &codec_openai,
+                                .base_url = url,
+                                .key = key,
+                                .temperature = -1,
+                                .prompt_price = -1,
+                                .completion_price = -1,
+                                .weight = 1,
+                                .where = "here"};
+    struct completions_spec spec = {.run = "r1",
                                     .seed = 5,
                                     .policy = &quick,
                                     .in_flight = in_flight,
@@ -133,15 +142,15 @@ static struct outcome *run_at(const char *url, const char *key, size_t count,
     outcome->asker.cancel_after_ms = cancel_after_ms;
     for (size_t i = 0; i < count; i++) {
         struct ask *ask = &outcome->asker.asks[i];
-        ask->request =
-            (struct completion_request){.model = "m", .prompt = "hello", .temperature = -1};
+        ask->model = &model;
+        ask->request = (struct completion_request){.prompt = "hello"};
         ask->purpose = "test";
         ask->sample = (int64_t)i;
     }
     task_start(loop, &outcome->asker.task, &asker_type, NULL, "asker");
     loop_run(loop);
     outcome->totals = completions_totals(completions);
-    outcome->blocked = *completions_blocked(completions);
+    outcome->blocked = *completions_blocked(completions, &model);
     for (size_t i = 0; i < count; i++) { /* stored before it was used */
         const struct ask *ask = &outcome->asker.asks[i];
         assert_int_equal(store_has(store, STORE_COMPLETIONS, ask->key), ask->err.code == ERR_NONE);

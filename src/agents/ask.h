@@ -1,0 +1,53 @@
+/* agents/ask: one request for a completion, a task; agents/completion is the engine that it goes
+ * through and says what happens to it. Loop thread only. */
+#ifndef AGENTS_ASK_H
+#define AGENTS_ASK_H
+
+#include "agents/completion.h"
+#include "base/buf.h"
+#include "loop/slots.h"
+#include "loop/task.h"
+#include "loop/work.h"
+
+struct http_request;
+struct gate; /* opaque: one key at one address */
+
+struct ask { /* one request; zero-initialize, fill the first part; stays put until finished */
+    struct task task;
+    const struct model *model;
+    struct completion_request request; /* texts borrowed until finished; model, temperature and
+                                        * max_tokens are filled in from `model` where not set */
+    const char *purpose;               /* "ideas", "implement", "repair": kept with the answer */
+    int64_t sample;                    /* tells requests with equal texts apart */
+    int64_t step; /* which request of this asker and purpose: 0, 1, ...; what a replay goes by */
+    /* the answer, once task.finished */
+    struct arena *arena;          /* its memory, until ask_free() */
+    struct completion completion; /* where err.code is ERR_NONE */
+    enum fault fault;             /* the last one; FAULT_TOO_LONG: shrink the prompt and ask anew */
+    struct err err; /* ERR_CANCELLED after task_cancel(); ERR_LIMIT at the budget's cap */
+    char key[33];   /* in STORE_COMPLETIONS */
+    bool from_store;
+    /* the engine's */
+    struct completions *completions;
+    struct gate *gate;
+    struct http_request *http;
+    struct codec_state *state;
+    struct slot slot;
+    struct timer timer;
+    struct work work;
+    struct store_write write;
+    struct spend spend;
+    struct link link;
+    struct buf stored;
+    struct err stored_err;
+    uint64_t started_ns;
+    int failures, malformed, empty, free_retries;
+    bool probes, awaited;
+};
+
+/* Starts it as a task under `parent`, which is woken at its end. `id`: "r3-c17", "r3-round2". */
+void ask_start(struct completions *completions, struct ask *ask, struct task *parent,
+               const char *id);
+void ask_free(struct ask *ask); /* its arena; only once finished or never started */
+
+#endif
