@@ -15,6 +15,16 @@ const char *const idea_categories[] = {"memory",    "compute", "parallelism",
                                        "algorithm", "fusion",  "asynchrony",
                                        "precision", "tuning",  NULL};
 
+const char ideas_schema[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"ideas\"],"
+    "\"properties\":{\"ideas\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+    "\"additionalProperties\":false,"
+    "\"required\":[\"title\",\"category\",\"why\",\"expected\",\"parent\"],\"properties\":{"
+    "\"title\":{\"type\":\"string\"},\"category\":{\"type\":\"string\",\"enum\":[\"memory\","
+    "\"compute\",\"parallelism\",\"algorithm\",\"fusion\",\"asynchrony\",\"precision\","
+    "\"tuning\"]},\"why\":{\"type\":\"string\"},\"expected\":{\"type\":\"number\"},"
+    "\"parent\":{\"type\":\"string\"}}}}}}";
+
 /* White space folded to single blanks; cut at a character's edge. */
 static char *tidy(struct arena *arena, const char *text, size_t most)
 {

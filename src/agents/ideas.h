@@ -23,6 +23,10 @@ struct idea {
 int ideas_parse(struct arena *arena, const char *text, struct idea *ideas, size_t most,
                 size_t *count, struct err *err) MUST_USE;
 
+/* JSON schema of the answer, for providers that hold a model to one: every key required, no others.
+ */
+extern const char ideas_schema[];
+
 /* "memory", "compute", ...: NULL-terminated. */
 extern const char *const idea_categories[];
 

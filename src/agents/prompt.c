@@ -267,8 +267,9 @@ void prompt_system(const struct prompts *prompts, struct buf *out)
 void prompt_ideas(const struct prompts *prompts, const struct prompt_context *context,
                   const struct prompt_kernel *parents, size_t parent_count,
                   const struct prompt_attempt *history, size_t history_count, int64_t count,
-                  struct buf *out)
+                  unsigned shrink, struct buf *out)
 {
+    (void)shrink;
     struct filling filling = {.count = 0};
     fill_common(&filling, context);
     struct buf *text = filling_slot(&filling, "parents");
@@ -284,8 +285,10 @@ void prompt_ideas(const struct prompts *prompts, const struct prompt_context *co
 
 void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
                       const struct prompt_kernel *parent, const struct idea *idea,
-                      const struct prompt_attempt *history, size_t history_count, struct buf *out)
+                      const struct prompt_attempt *history, size_t history_count, unsigned shrink,
+                      struct buf *out)
 {
+    (void)shrink;
     struct filling filling = {.count = 0};
     fill_common(&filling, context);
     fill_format(&filling, prompts, context);
@@ -301,8 +304,9 @@ void prompt_implement(const struct prompts *prompts, const struct prompt_context
 
 void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
                    const struct idea *idea, const char *source, const char *failure,
-                   const char *diagnostics, struct buf *out)
+                   const char *diagnostics, unsigned shrink, struct buf *out)
 {
+    (void)shrink;
     struct filling filling = {.count = 0};
     fill_common(&filling, context);
     fill_format(&filling, prompts, context);

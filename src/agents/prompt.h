@@ -39,18 +39,21 @@ struct prompt_attempt { /* one line of the history */
     double over_parent; /* time of the parent over its own; 0: not known */
 };
 
+/* `shrink`: 0 is whole; each step more leaves out about half of what can be spared (history, other
+ * parents, profile, long sources' middle), for a provider that said that it was too long. */
 void prompt_system(const struct prompts *prompts, struct buf *out);
 void prompt_ideas(const struct prompts *prompts, const struct prompt_context *context,
                   const struct prompt_kernel *parents, size_t parent_count,
                   const struct prompt_attempt *history, size_t history_count, int64_t count,
-                  struct buf *out);
+                  unsigned shrink, struct buf *out);
 void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
                       const struct prompt_kernel *parent, const struct idea *idea,
-                      const struct prompt_attempt *history, size_t history_count, struct buf *out);
+                      const struct prompt_attempt *history, size_t history_count, unsigned shrink,
+                      struct buf *out);
 /* `failure`: "did not compile", "gave a wrong result"; `diagnostics`: evaluation.details. */
 void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
                    const struct idea *idea, const char *source, const char *failure,
-                   const char *diagnostics, struct buf *out);
+                   const char *diagnostics, unsigned shrink, struct buf *out);
 
 /* "void kernel(const float *A, float *C, int64_t M)": inputs, outputs, workspaces, dims. */
 void prompt_signature(const struct problem *problem, struct buf *out);

@@ -98,7 +98,7 @@ static void round_ask(struct model_round *round, const char *complaint)
     prompt_system(search->prompts, &round->system);
     prompt_ideas(search->prompts, &search->context, kernels, round->parent_count,
                  search->history + skipped, search->history_count - skipped,
-                 search->options.branching, &round->prompt);
+                 search->options.branching, 0, &round->prompt);
     if (complaint)
         buf_addf(&round->prompt, "\nYour last answer could not be read: %s\n", complaint);
     round->ask = (struct ask){.model = models_pick(search->options.idea_models, 0),

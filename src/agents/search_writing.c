@@ -36,11 +36,11 @@ static void writing_ask(struct attempt *attempt)
     if (writing->failure) {
         prompt_repair(search->prompts, &search->context, &writing->idea,
                       writing->source ? writing->source : "", writing->failure,
-                      writing->diagnostics, &writing->prompt);
+                      writing->diagnostics, 0, &writing->prompt);
     } else {
         struct prompt_kernel parent = parent_words(writing->parent);
         prompt_implement(search->prompts, &search->context, &parent, &writing->idea,
-                         search->history, search->history_count, &writing->prompt);
+                         search->history, search->history_count, 0, &writing->prompt);
     }
     ask_free(&writing->ask);
     writing->ask = (struct ask){

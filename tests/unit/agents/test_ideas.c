@@ -101,7 +101,7 @@ static void test_prompts(void **state)
     const struct idea idea = {.title = "Pack A too", .category = "memory", .why = "TLB misses"};
 
     buf_init(&out, PROMPT_BYTES_MAX);
-    prompt_ideas(prompts, &context, &parent, 1, &tried, 1, 5, &out);
+    prompt_ideas(prompts, &context, &parent, 1, &tried, 1, 5, 0, &out);
     char *text = text_of(&out);
     must_hold(text, (const char *const[]){"Propose 5 different", "matmul", "[M, K] float32",
                                           "M=512 N=512 K=512", "Abacus 9", "l1_bytes: 32768",
@@ -110,7 +110,7 @@ static void test_prompts(void **state)
                                           "def reference", NULL});
     free(text);
 
-    prompt_implement(prompts, &context, &parent, &idea, &tried, 1, &out);
+    prompt_implement(prompts, &context, &parent, &idea, &tried, 1, 0, &out);
     text = text_of(&out);
     must_hold(text, (const char *const[]){"Pack A too", "TLB misses",
                                           "void kernel(const float *A, const float *B, float *C, "
@@ -118,7 +118,8 @@ static void test_prompts(void **state)
                                           "tune:", "{\"MR\":8}", "limit memory", NULL});
     free(text);
 
-    prompt_repair(prompts, &context, &idea, "int x", "did not compile", "line 1: expected ;", &out);
+    prompt_repair(prompts, &context, &idea, "int x", "did not compile", "line 1: expected ;", 0,
+                  &out);
     text = text_of(&out);
     must_hold(text, (const char *const[]){"did not compile", "line 1: expected ;", "int x",
                                           "Pack A too", "void kernel(", NULL});
