@@ -82,7 +82,13 @@ static int apply_all(struct environment *environment, MDB_txn *txn,
 /* Says what went wrong, and leaves the store so that the next try can go well. */
 static int failed(struct environment *environment, int code, struct err *err)
 {
-    (void)environment_error(environment, code, err);
+    if (code == EROFS) /* it was writable when it was opened, and may be so again */
+        (void)err_set(err, ERR_FULL,
+                      "the file system of the store %s has become read-only; nothing is lost: "
+                      "mount it writable again, and the write can be tried again",
+                      environment->folder);
+    else
+        (void)environment_error(environment, code, err);
     environment_heal(environment, code);
     return -1;
 }

@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* LMDB's handles are small numbers. */
+#define NO_TABLE ((MDB_dbi)-1)
+
 struct environment {
     struct link link; /* in the process's list of open ones */
     dev_t device;     /* of the folder, with inode */
@@ -26,8 +29,8 @@ struct environment {
     int references;
     int owner_fd; /* -1: nobody here owns the store */
     pthread_rwlock_t swap;
-    MDB_env *lmdb; /* NULL: closed after a failure, to be opened again */
-    MDB_dbi tables[STORE_TABLES], self;
+    MDB_env *lmdb;                      /* NULL: closed after a failure, to be opened again */
+    MDB_dbi tables[STORE_TABLES], self; /* NO_TABLE: not there yet, and empty for a reader */
 };
 
 int environment_acquire(const char *folder, bool create, bool read_only, size_t map_bytes,

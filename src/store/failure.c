@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+enum { ROOM_MIB = 16 }; /* free space with which a short write is not for lack of it */
+
 static int full_disk(const char *folder, int code, struct err *err)
 {
     struct statvfs disk;
@@ -14,6 +16,12 @@ static int full_disk(const char *folder, int code, struct err *err)
         return err_set(err, ERR_FULL, "cannot write to the store %s: %s; nothing is lost", folder,
                        strerror(code));
     unsigned long long free_mib = (unsigned long long)disk.f_bavail * disk.f_frsize >> 20;
+    if (code == EIO && free_mib >= ROOM_MIB)
+        return err_set(err, ERR_FULL,
+                       "cannot write to the store %s: %s, though %llu MiB are free: does the disk "
+                       "fail (look at dmesg), or a quota end? Nothing is lost: the write can be "
+                       "tried again",
+                       folder, strerror(code), free_mib);
     return err_set(err, ERR_FULL,
                    "cannot write to the store %s: %s (%llu MiB free): is the disk full? Nothing is "
                    "lost: make room, and the write can be tried again",
@@ -23,8 +31,9 @@ static int full_disk(const char *folder, int code, struct err *err)
 static int full_map(const char *folder, struct err *err)
 {
     return err_set(err, ERR_FULL,
-                   "the store %s has no room left in its map; nothing is lost: back it up, which "
-                   "compacts it, or move the folder away",
+                   "the store %s has no room left in its map; nothing is lost: start again with "
+                   "a larger $TWAGENT_STORE_MAP_MIB (65536 unless it is set), or back it up, "
+                   "which compacts it",
                    folder);
 }
 

@@ -54,4 +54,8 @@ int store_open_sized(const char *folder, bool create, bool read_only, size_t map
                      struct store **store, struct err *err) MUST_USE;
 void store_fail_commit_after(int calls, int code);
 
+/* Tests: how long a writer waits for room before it tries again. */
+struct store_writer;
+void store_writer_retry_after(struct store_writer *writer, uint64_t ms);
+
 #endif

@@ -171,16 +171,44 @@ int store_check_file(int fd, const char *folder, MDB_txn *txn, bool *moved, stru
     return 0;
 }
 
-static int open_tables(struct environment *environment, MDB_txn *txn, struct err *err)
+/* Tables came to the schema one after the other: an older store may lack the newest. Its owner
+ * makes them; to a reader they are empty. */
+static int open_tables(struct environment *environment, MDB_txn *txn, bool make, struct err *err)
 {
     int code = mdb_dbi_open(txn, STORE_SELF_NAME, 0, &environment->self);
-    for (int i = 0; i < STORE_TABLES && code == 0; i++)
-        code = mdb_dbi_open(txn, store_table_name((enum store_table)i), 0, &environment->tables[i]);
+    for (int i = 0; i < STORE_TABLES && code == 0; i++) {
+        const char *name = store_table_name((enum store_table)i);
+        code = mdb_dbi_open(txn, name, make ? MDB_CREATE : 0, &environment->tables[i]);
+        if (code == MDB_NOTFOUND && i > STORE_TABLES_FIRST) {
+            environment->tables[i] = NO_TABLE;
+            code = 0;
+        }
+    }
     if (code == MDB_NOTFOUND || code == MDB_INCOMPATIBLE)
         return environment_damaged(environment->folder, "a table is missing", err);
     if (code != 0)
         return environment_error(environment, code, err);
     return 0;
+}
+
+/* After the look over: an owner's store gets the tables that it lacks, in one commit. */
+static int complete_tables(struct environment *environment, struct err *err)
+{
+    bool complete = true;
+    for (int i = 0; i < STORE_TABLES; i++)
+        complete = complete && environment->tables[i] != NO_TABLE;
+    if (complete || environment->read_only)
+        return 0;
+    MDB_txn *txn;
+    int code = mdb_txn_begin(environment->lmdb, NULL, 0, &txn);
+    if (code != 0)
+        return environment_error(environment, code, err);
+    if (open_tables(environment, txn, true, err) != 0) {
+        mdb_txn_abort(txn);
+        return -1;
+    }
+    code = mdb_txn_commit(txn);
+    return code == 0 ? 0 : environment_error(environment, code, err);
 }
 
 /* One try on one snapshot; the tables' handles outlive it only where it is committed. */
@@ -195,7 +223,7 @@ static int look_over(struct environment *environment, bool *moved, struct err *e
     if (code != 0)
         return environment_error(environment, code, err);
     if (store_check_file(fd, environment->folder, txn, moved, err) != 0 ||
-        open_tables(environment, txn, err) != 0) {
+        open_tables(environment, txn, false, err) != 0) {
         mdb_txn_abort(txn);
         return -1;
     }
@@ -247,7 +275,7 @@ int environment_open(struct environment *environment, struct err *err)
         if (again)
             usleep(200);
     }
-    if (result == 0)
+    if (result == 0 && complete_tables(environment, err) == 0)
         return 0;
     mdb_env_close(environment->lmdb);
     environment->lmdb = NULL;

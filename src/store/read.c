@@ -15,6 +15,14 @@ static int damaged_value(enum store_table table, const char *key, struct err *er
                    key, store_table_name(table));
 }
 
+static int find(const struct environment *environment, MDB_txn *txn, enum store_table table,
+                MDB_val *name, MDB_val *record)
+{
+    if (environment->tables[table] == NO_TABLE)
+        return MDB_NOTFOUND;
+    return mdb_get(txn, environment->tables[table], name, record);
+}
+
 int store_get(struct store *store, enum store_table table, const char *key, struct buf *value,
               struct err *err)
 {
@@ -29,7 +37,7 @@ int store_get(struct store *store, enum store_table table, const char *key, stru
     const char *text;
     size_t length;
     int result = 0;
-    int code = mdb_get(txn, store->environment->tables[table], &name, &record);
+    int code = find(store->environment, txn, table, &name, &record);
     if (code == MDB_NOTFOUND)
         result = err_set(err, ERR_NOT_FOUND, "there is no %.100s in table %s", key,
                          store_table_name(table));
@@ -60,7 +68,7 @@ bool store_has(struct store *store, enum store_table table, const char *key)
         return false;
     }
     MDB_val name = {stored.length, stored.bytes}, record;
-    int code = mdb_get(txn, store->environment->tables[table], &name, &record);
+    int code = find(store->environment, txn, table, &name, &record);
     environment_read_end(store->environment, txn);
     return code == 0;
 }
@@ -108,6 +116,8 @@ static enum scan_step scan_one(struct scan *scan, const MDB_val *name, const MDB
 static int scan_all(struct scan *scan, MDB_txn *txn, struct err *err)
 {
     MDB_cursor *cursor;
+    if (scan->environment->tables[scan->table] == NO_TABLE)
+        return 0;
     int code = mdb_cursor_open(txn, scan->environment->tables[scan->table], &cursor);
     if (code != 0)
         return environment_error(scan->environment, code, err);

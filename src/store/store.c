@@ -4,9 +4,12 @@
 #include "base/mem.h"
 #include "store/internal.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define STORE_MAP_MIB_MAX (64L << 20)
 
 int store_open_sized(const char *folder, bool create, bool read_only, size_t map_bytes,
                      struct store **store, struct err *err)
@@ -19,10 +22,32 @@ int store_open_sized(const char *folder, bool create, bool read_only, size_t map
     return 0;
 }
 
+/* How large the file may grow. A number that is none, or too small to hold anything, is not taken
+ * silently. */
+static int map_bytes(size_t *bytes, struct err *err)
+{
+    const char *text = getenv("TWAGENT_STORE_MAP_MIB");
+    *bytes = STORE_MAP_BYTES;
+    if (text == NULL || text[0] == '\0')
+        return 0;
+    char *end;
+    errno = 0;
+    long mib = strtol(text, &end, 10);
+    if (errno != 0 || *end != '\0' || mib < 1 || mib > STORE_MAP_MIB_MAX)
+        return err_set(err, ERR_USAGE,
+                       "$TWAGENT_STORE_MAP_MIB is \"%.40s\": a number from 1 to %ld is expected",
+                       text, STORE_MAP_MIB_MAX);
+    *bytes = (size_t)mib << 20;
+    return 0;
+}
+
 int store_open(const char *folder, bool create, bool read_only, struct store **store,
                struct err *err)
 {
-    return store_open_sized(folder, create, read_only, STORE_MAP_BYTES, store, err);
+    size_t bytes;
+    if (map_bytes(&bytes, err) != 0)
+        return -1;
+    return store_open_sized(folder, create, read_only, bytes, store, err);
 }
 
 void store_close(struct store *store)

@@ -448,6 +448,46 @@ static void test_other_schemas(void **state)
         }
 }
 
+/* A store from before a table came to the schema. */
+static void drop_newest_table(const char *folder)
+{
+    MDB_txn *txn;
+    struct store *store = open_store(folder);
+    put(store, STORE_RUNS, "r1", "{}");
+    assert_int_equal(mdb_txn_begin(store->environment->lmdb, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_drop(txn, store->environment->tables[STORE_TABLES - 1], 1), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    store_close(store);
+}
+
+static void test_older_tables(void **state)
+{
+    (void)state;
+    char *folder = new_quick_folder();
+    size_t count = 1;
+    struct err err = {ERR_NONE, ""};
+    drop_newest_table(folder);
+    struct store *store = open_reader(folder); /* absent reads as empty */
+    expect(store, STORE_RUNS, "r1", "{}");
+    assert_int_equal(get_code(store, STORE_SPENDING, "r1-1"), ERR_NOT_FOUND);
+    assert_false(store_has(store, STORE_SPENDING, "r1-1"));
+    must(store_count(store, STORE_SPENDING, "", &count, &err), &err);
+    assert_int_equal(count, 0);
+    store_close(store);
+    for (int i = 0; i < 2; i++) { /* its owner makes it, and finds it there the next time */
+        store = open_store(folder);
+        expect(store, STORE_RUNS, "r1", "{}");
+        if (i == 0)
+            put(store, STORE_SPENDING, "r1-1", "{\"usd\": 1}");
+        expect(store, STORE_SPENDING, "r1-1", "{\"usd\": 1}");
+        store_close(store);
+    }
+    store = open_reader(folder);
+    expect(store, STORE_SPENDING, "r1-1", "{\"usd\": 1}");
+    store_close(store);
+    remove_folder(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,7 +495,7 @@ int main(void)
         cmocka_unit_test(test_meta_bits),     cmocka_unit_test(test_random_bits),
         cmocka_unit_test(test_crafted),       cmocka_unit_test(test_stretches),
         cmocka_unit_test(test_not_a_store),   cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_other_schemas),
+        cmocka_unit_test(test_other_schemas), cmocka_unit_test(test_older_tables),
     };
     log_add_sink(count_warning, NULL, LOG_WARN);
     return cmocka_run_group_tests(tests, NULL, NULL);
