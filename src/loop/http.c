@@ -71,6 +71,12 @@ static bool is_trust(CURLcode code, CURL *easy)
     }
 }
 
+static bool on_kept_connection(CURL *easy)
+{
+    long connects = 1;
+    return curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connects) == CURLE_OK && connects == 0;
+}
+
 void http_transfer_done(struct http_request *request, CURLcode code)
 {
     const char *words =
@@ -86,6 +92,9 @@ void http_transfer_done(struct http_request *request, CURLcode code)
         fail(request, ERR_NETWORK, words);
         request->tls = is_trust(code, request->easy);
     }
+    request->stale = request->error.code == ERR_NETWORK && http_connected(request) &&
+                     request->headers.length == 0 && request->status == 0 &&
+                     on_kept_connection(request->easy);
     finish(request);
     task_complete(request->owner);
 }
@@ -306,4 +315,14 @@ const struct err *http_error(const struct http_request *request)
 bool http_error_is_tls(const struct http_request *request)
 {
     return request->tls;
+}
+
+bool http_error_is_stale(const struct http_request *request)
+{
+    return request->stale;
+}
+
+bool http_connected(const struct http_request *request)
+{
+    return request->connected_ns != 0;
 }

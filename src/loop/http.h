@@ -34,6 +34,7 @@ struct http_spec {              /* borrowed until http_start() returns */
     uint64_t total_ms;         /* 0: 1 h */
     size_t body_max;           /* bytes after decoding; more aborts with ERR_LIMIT; 0: 16 MiB */
     const char *ca_file;       /* extra trust for tests; NULL: the system's */
+    bool fresh;                /* on a connection of its own, not on one that was kept alive */
 };
 
 /* NULL with *err on a bad URL or method (then nothing is pending). */
@@ -54,6 +55,11 @@ void http_consume(struct http_request *request, size_t length);
 const struct err *http_error(const struct http_request *request);
 /* The peer could not be trusted (certificate, name, chain): another try cannot help. */
 bool http_error_is_tls(const struct http_request *request);
+/* It failed on a connection that was kept alive, before a byte of an answer: the peer had let go of
+ * it, and `fresh` will tell. libcurl has tried that by itself where it could see it. */
+bool http_error_is_stale(const struct http_request *request);
+/* It had a connection, so that the peer may have read it. */
+bool http_connected(const struct http_request *request);
 
 void http_cancel(struct http_request *request);       /* done with ERR_CANCELLED on a later turn */
 void http_free_request(struct http_request *request); /* cancels first if it must; no wake after */

@@ -122,6 +122,7 @@ static CURLcode set_options(struct http_request *request, const struct http_spec
     SET(CURLOPT_QUICK_EXIT, 1L); /* a cancelled request does not wait for its name look-up */
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     SET(CURLOPT_PIPEWAIT, tls ? 1L : 0L); /* rather a stream of a connection than another one */
+    SET(CURLOPT_FRESH_CONNECT, spec->fresh ? 1L : 0L);
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
