@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct codec *const codecs[] = {&codec_openai};
+static const struct codec *const codecs[] = {&codec_openai, &codec_anthropic, &codec_gemini};
 
 const struct codec *codec_find(const char *name)
 {

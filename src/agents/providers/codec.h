@@ -16,8 +16,7 @@ struct completion_request {
     double temperature; /* < 0: the provider's default */
     int64_t max_tokens; /* 0: the provider's default */
     bool json;          /* asks for a JSON object where the provider can */
-    const char
-        *schema; /* JSON schema of that object, for providers that hold a model to one; NULL */
+    const char *schema; /* of that object, where the provider holds a model to one; or NULL */
 };
 
 struct completion {
@@ -36,7 +35,8 @@ enum fault {
     FAULT_MODEL,    /* 404 */
     FAULT_TOO_LONG, /* context length, 413 */
     FAULT_REFUSED,  /* refusal, content filter */
-    FAULT_FATAL     /* other 4xx, wrong content type, TLS */
+    FAULT_FATAL,    /* other 4xx, wrong content type, TLS */
+    FAULT_EMPTY     /* a whole answer with nothing in it: asked once more */
 };
 
 struct codec_state; /* opaque: one answer being read; lives in the arena given to begin() */
@@ -64,11 +64,17 @@ struct codec {
      * is found before the work. NULL where it cannot be asked. */
     void (*describe)(struct arena *arena, const char *model, const char *base_url, const char *key,
                      const char **url, const char *const **headers);
+    /* The class of describe()'s answer. FAULT_NONE: the model is there, or the server cannot say
+     * (it does not describe models); a 404 is the model's only where the body speaks of it. */
+    enum fault (*described)(const char *model, int status, const char *body, size_t length,
+                            struct buf *reason);
+    /* How long an error's body asks to wait (Gemini says so nowhere else); -1: it does not. */
+    int64_t (*patience_ms)(const char *body, size_t length);
+    int64_t max_tokens; /* sent where the request says none, since the API needs one; 0: none is */
 };
 
-extern const struct codec codec_openai;
+extern const struct codec codec_openai, codec_anthropic, codec_gemini;
 
-/* By name; NULL where there is none of that name. */
-const struct codec *codec_find(const char *name);
+const struct codec *codec_find(const char *name); /* NULL where there is none of that name */
 
 #endif
