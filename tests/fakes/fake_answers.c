@@ -1,5 +1,6 @@
-/* fake_provider: answers as OpenAI's chat completions, whole and streamed. An answer's text is the
- * next file of the folder, by name, over and over; without a folder it is made up. */
+/* fake_provider: whole and streamed answers of every format. An answer's text is the next file of
+ * the folder, by name, over and over; or a function of the request's text (fake_content.c); or made
+ * up. Good answers by order are built once and shared, so that a thousand streams cost little. */
 #include "fake_provider.h"
 
 #include <dirent.h>
@@ -9,135 +10,233 @@
 
 enum { ANSWERS_MOST = 1024 };
 
-struct answer {
+struct stored {
     char *text;
-    struct bytes *plain, *stream[2]; /* built when first asked for; [1] with usage */
+    struct bytes *built[FORMATS][2][2]; /* by format, stream, usage; when first asked for */
 };
 
-static struct options options;
-static struct answer answers[ANSWERS_MOST];
-static size_t answer_count;
+struct events {
+    struct bytes *bytes;
+    const struct answer *answer;
+    int count;
+};
 
-static const char *reason(long code)
+const struct format *const formats[FORMATS] = {&format_openai, &format_anthropic, &format_gemini};
+
+static struct options options;
+static struct stored answers[ANSWERS_MOST];
+static size_t answer_count;
+static long latency_low, latency_high;
+static char current_key[1024];
+
+void answers_key(const char *key)
 {
-    return code == 200 ? "OK" : "Fault";
+    snprintf(current_key, sizeof current_key, "%s", key);
 }
+
+/* --- JSON, and what JSON libraries refuse to write --- */
+
+static void add_replaced(struct bytes *out, const char *text)
+{
+    const struct {
+        const char *mark, *bytes;
+    } marks[] = {{"@KEY@", current_key},
+                 {"@NUL@", "\\u0000"},
+                 {"@LONE@", "\\ud83d"},
+                 {"@BAD@", "\xff\xfe\xc3"}};
+    while (*text != '\0') {
+        size_t plain = 1;
+        for (size_t i = 0; i < sizeof marks / sizeof *marks && *text == '@'; i++) {
+            if (strncmp(text, marks[i].mark, strlen(marks[i].mark)) != 0)
+                continue;
+            bytes_add(out, marks[i].bytes, strlen(marks[i].bytes));
+            text += strlen(marks[i].mark);
+            plain = 0;
+            break;
+        }
+        if (plain > 0) {
+            plain += strcspn(text + 1, "@");
+            bytes_add(out, text, plain);
+            text += plain;
+        }
+    }
+    bytes_add(out, "", 1);
+    out->length--;
+}
+
+/* Takes the document. */
+static struct bytes *dump(json_t *document, size_t flags)
+{
+    struct bytes *out = bytes_new();
+    char *text = json_dumps(document, flags);
+    add_replaced(out, text);
+    free(text);
+    json_decref(document);
+    return out;
+}
+
+const struct error_row *error_find(const struct error_row *rows, size_t count, long code,
+                                   const char *kind)
+{
+    bool by_kind = kind != NULL && kind[0] != '\0';
+    for (size_t i = 0; i < count; i++) {
+        if (by_kind ? rows[i].kind != NULL && strcmp(rows[i].kind, kind) == 0
+                    : rows[i].kind == NULL && rows[i].code == code)
+            return &rows[i];
+    }
+    return &rows[count - (code >= 500 ? 2 : 1)];
+}
+
+void usage_tokens(const struct answer *answer, json_int_t *prompt, json_int_t *completion)
+{
+    *prompt = 100;
+    *completion = (json_int_t)(strlen(answer->text) / 4 + 1);
+    if (answer->usage == USAGE_WRONG) /* nothing at all, for an answer that is there */
+        *prompt = *completion = 0;
+    if (answer->usage == USAGE_NEGATIVE)
+        *completion = -*completion;
+    if (answer->usage == USAGE_HUGE)
+        *completion = 4000000000000;
+}
+
+/* --- pages --- */
 
 struct bytes *page(long code, const char *type, const char *extra, const char *body, size_t length)
 {
     struct bytes *bytes = bytes_new();
     bytes_addf(bytes, "HTTP/1.1 %ld %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", code,
-               reason(code), type, length, extra);
+               code == 200 ? "OK" : "Fault", type, length, extra);
     bytes_add(bytes, body, length);
     return bytes;
 }
 
-struct response json_page(long code, json_t *document)
+struct response json_page(long code, const char *extra, json_t *document)
 {
-    char *text = json_dumps(document, JSON_COMPACT);
-    struct response response = {.bytes = page(code, "application/json", "", text, strlen(text))};
-    free(text);
-    json_decref(document);
+    struct bytes *text = dump(document, JSON_COMPACT);
+    struct response response = {
+        .bytes = page(code, "application/json", extra, text->data, text->length)};
+    bytes_release(text);
     return response;
 }
 
-struct response error_page(long code, const char *type, const char *message)
-{
-    return json_page(
-        code, json_pack("{s:{s:s,s:s,s:n}}", "error", "message", message, "type", type, "code"));
-}
+/* --- streams: each event is a chunk of the transfer coding, so that any run of the bytes may be
+ * sent at a time --- */
 
-static json_t *usage(const char *text)
-{
-    json_int_t tokens = (json_int_t)(strlen(text) / 4 + 1);
-    return json_pack("{s:i,s:I,s:I}", "prompt_tokens", 100, "completion_tokens", tokens,
-                     "total_tokens", tokens + 100);
-}
-
-struct bytes *plain_answer(const char *text, const char *finish_reason)
-{
-    json_t *document =
-        json_pack("{s:s,s:s,s:i,s:s,s:[{s:i,s:{s:s,s:s},s:s}],s:o}", "id", "chatcmpl-fake",
-                  "object", "chat.completion", "created", 1700000000, "model", options.model,
-                  "choices", "index", 0, "message", "role", "assistant", "content", text,
-                  "finish_reason", finish_reason, "usage", usage(text));
-    char *body = json_dumps(document, JSON_COMPACT);
-    struct bytes *bytes = page(200, "application/json", "", body, strlen(body));
-    free(body);
-    json_decref(document);
-    return bytes;
-}
-
-/* Each event is a chunk of the transfer coding, so any run of the bytes may be sent at a time. */
-static void add_event(struct bytes *bytes, const char *data)
-{
-    bytes_addf(bytes, "%zx\r\ndata: %s\n\n\r\n", strlen(data) + 8, data);
-}
-
-static void add_delta(struct bytes *bytes, json_t *delta, const char *finish_reason)
-{
-    json_t *reason_json = finish_reason != NULL ? json_string(finish_reason) : json_null();
-    json_t *document =
-        json_pack("{s:s,s:s,s:i,s:s,s:[{s:i,s:o,s:o}]}", "id", "chatcmpl-fake", "object",
-                  "chat.completion.chunk", "created", 1700000000, "model", options.model, "choices",
-                  "index", 0, "delta", delta, "finish_reason", reason_json);
-    char *text = json_dumps(document, JSON_COMPACT);
-    add_event(bytes, text);
-    free(text);
-    json_decref(document);
-}
-
-static size_t piece_length(const char *text)
-{
-    size_t length = strnlen(text, (size_t)options.piece);
-    while (((unsigned char)text[length] & 0xc0) == 0x80) /* not inside a UTF-8 character */
-        length++;
-    return length;
-}
-
-static void stream_head(struct bytes *bytes)
-{
-    bytes_addf(bytes, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-                      "Transfer-Encoding: chunked\r\n\r\n");
-}
-
-struct bytes *stream_answer(const char *text, const char *finish_reason, bool with_usage,
-                            bool with_end)
+struct bytes *stream_head(void)
 {
     struct bytes *bytes = bytes_new();
-    const char *whole = text;
-    stream_head(bytes);
-    add_delta(bytes, json_pack("{s:s,s:s}", "role", "assistant", "content", ""), NULL);
-    for (size_t length; *text != '\0'; text += length) {
-        length = piece_length(text);
-        add_delta(bytes, json_pack("{s:s%}", "content", text, length), NULL);
-    }
-    if (with_end) {
-        add_delta(bytes, json_object(), finish_reason);
-        if (with_usage) {
-            json_t *document = json_pack("{s:s,s:s,s:[],s:o}", "id", "chatcmpl-fake", "object",
-                                         "chat.completion.chunk", "choices", "usage", usage(whole));
-            char *last = json_dumps(document, JSON_COMPACT);
-            add_event(bytes, last);
-            free(last);
-            json_decref(document);
-        }
-        add_event(bytes, "[DONE]");
-    }
-    bytes_addf(bytes, "0\r\n\r\n");
+    bytes_addf(bytes, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                      "Transfer-Encoding: chunked\r\n\r\n");
     return bytes;
 }
 
-struct response good_answer(const struct chat *chat)
+void event_add_raw(struct events *events, const char *name, const char *data)
 {
-    struct answer *answer = &answers[chat->answer % answer_count];
-    struct bytes **bytes = chat->stream ? &answer->stream[chat->usage] : &answer->plain;
-    if (*bytes == NULL)
-        *bytes = chat->stream ? stream_answer(answer->text, "stop", chat->usage, true)
-                              : plain_answer(answer->text, "stop");
-    (*bytes)->users++;
-    return (struct response){.bytes = *bytes, .rate = options.rate};
+    static const char *const ends[] = {"\n", "\r\n", "\r"};
+    const struct answer *answer = events->answer;
+    const char *end = ends[answer->line_end];
+    struct bytes *text = bytes_new();
+    events->count++;
+    if (answer->comments && events->count == 1)
+        bytes_addf(text, "\xef\xbb\xbf");
+    if (answer->comments)
+        bytes_addf(text, ": still here%sid: %d%sretry: 3000%snonsense%s%s: %s%s%s", end,
+                   events->count, end, end, end, end, end, end, end);
+    if (name != NULL)
+        bytes_addf(text, "event: %s%s", name, end);
+    for (const char *line = data;;) {
+        size_t length = strcspn(line, "\n");
+        size_t sent = events->count == answer->garbled ? length / 2 : length;
+        bytes_addf(text, "data:%s%.*s%s", answer->comments ? "" : " ", (int)sent, line, end);
+        if (line[length] == '\0')
+            break;
+        line += length + 1;
+    }
+    bytes_addf(text, "%s", end);
+    bytes_addf(events->bytes, "%zx\r\n", text->length);
+    bytes_add(events->bytes, text->data, text->length);
+    bytes_addf(events->bytes, "\r\n");
+    bytes_release(text);
 }
+
+void event_add(struct events *events, const char *name, json_t *data)
+{
+    struct bytes *text = dump(data, events->answer->split ? JSON_INDENT(1) : JSON_COMPACT);
+    event_add_raw(events, name, text->data);
+    bytes_release(text);
+}
+
+bool event_piece(const struct answer *answer, const char **text, const char **piece, size_t *length)
+{
+    if (**text == '\0')
+        return false;
+    *piece = *text;
+    *length = answer->whole ? strlen(*text) : strnlen(*text, (size_t)options.piece);
+    while (((unsigned char)(*text)[*length] & 0xc0) == 0x80) /* not inside a UTF-8 character */
+        ++*length;
+    *text += *length;
+    return true;
+}
+
+static struct bytes *build(const struct chat *chat, const struct answer *given)
+{
+    struct answer answer = *given;
+    answer.as_tool = chat->as_tool;
+    if (chat->stream) {
+        struct events events = {.bytes = stream_head(), .answer = &answer};
+        chat->format->stream(&events, &answer, chat->usage);
+        bytes_addf(events.bytes, "0\r\n\r\n");
+        return events.bytes;
+    }
+    struct bytes *text = dump(answer.error != 0 ? chat->format->error(answer.error, answer.kind)
+                                                : chat->format->plain(&answer),
+                              JSON_COMPACT);
+    if (answer.no_end || answer.garbled > 0)
+        text->length /= 2;
+    struct bytes *bytes = page(200, "application/json", "", text->data, text->length);
+    bytes_release(text);
+    return bytes;
+}
+
+struct response answer_build(const struct chat *chat, const struct answer *answer)
+{
+    return (struct response){.bytes = build(chat, answer), .rate = options.rate};
+}
+
+/* --- which text --- */
+
+char *answer_text(const struct chat *chat)
+{
+    if (options.by_content != NULL)
+        return content_answer(chat->text);
+    return strdup(answers[chat->answer % answer_count].text);
+}
+
+struct response answer_good(const struct chat *chat)
+{
+    struct response response = {.rate = options.rate};
+    if (latency_high > 0)
+        response.delay_ms =
+            latency_low + (long)(chat->hash % (uint64_t)(latency_high - latency_low + 1));
+    if (options.by_content != NULL || chat->as_tool) {
+        struct answer answer = {.text = answer_text(chat)};
+        response.bytes = build(chat, &answer);
+        free((char *)(uintptr_t)answer.text);
+        return response;
+    }
+    struct stored *stored = &answers[chat->answer % answer_count];
+    size_t format = 0;
+    while (formats[format] != chat->format)
+        format++;
+    struct bytes **bytes = &stored->built[format][chat->stream][chat->usage];
+    if (*bytes == NULL)
+        *bytes = build(chat, &(struct answer){.text = stored->text});
+    (*bytes)->users++;
+    response.bytes = *bytes;
+    return response;
+}
+
+/* --- start --- */
 
 static int plain_file(const struct dirent *entry)
 {
@@ -165,6 +264,15 @@ static void read_answers(const char *folder)
 void answers_init(const struct options *given)
 {
     options = *given;
+    if (options.piece < 1)
+        options.piece = 1;
+    if (options.latency != NULL &&
+        (sscanf(options.latency, "%ld-%ld", &latency_low, &latency_high) != 2 || latency_low < 0 ||
+         latency_high < latency_low)) {
+        fprintf(stderr, "fake_provider: --latency-ms LOW-HIGH\n");
+        exit(2);
+    }
+    content_init(&options);
     if (options.answers != NULL) {
         read_answers(options.answers);
         return;
@@ -176,9 +284,4 @@ void answers_init(const struct options *given)
         text[i] = (char)(i % 64 == 63 ? '\n' : 'a' + i % 26);
     text[options.size] = '\0';
     answers[answer_count++].text = text;
-}
-
-const char *answers_text(const struct chat *chat)
-{
-    return answers[chat->answer % answer_count].text;
 }

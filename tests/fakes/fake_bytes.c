@@ -65,3 +65,13 @@ char *bytes_read_file(const char *path)
     free(bytes);
     return text;
 }
+
+uint64_t bytes_hash(uint64_t seed, const void *data, size_t length)
+{
+    const unsigned char *at = data;
+    uint64_t hash = 0xcbf29ce484222325 ^ seed;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3;
+    hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93; /* FNV's low bits alone are poor */
+    return hash ^ hash >> 32;
+}

@@ -1,6 +1,7 @@
-/* fake_provider [OPTION VALUE]...: a small HTTP/1.1 server on 127.0.0.1 that speaks OpenAI's chat
- * completions: POST /v1/chat/completions, GET /v1/models, and GET /_counts for the test. It prints
- * "port N" when it listens, and dies with whoever started it.
+/* fake_provider [OPTION VALUE]...: a small HTTP/1.1 server on 127.0.0.1 that speaks OpenAI's,
+ * Anthropic's and Gemini's formats at once, told apart by path and headers; GET /_counts and
+ * GET /_answered are for the test. It prints "port N" when it listens, and dies with whoever
+ * started it.
  *
  * Sending is driven by a tick of 5 ms; a stream that has a rate gets its bytes at every tenth
  * tick, so that a thousand streams spread over the ticks as a thousand users would. */
@@ -15,17 +16,19 @@
 #include <sys/resource.h>
 #include <uv.h>
 
-enum { TICK_MS = 5, SLOTS = 10, DRIPS_A_TICK = 8, REQUEST_MOST = 32 << 20, READ_BYTES = 64 << 10 };
+enum { TICK_MS = 5, SLOTS = 10, DRIPS_A_TICK = 24, REQUEST_MOST = 32 << 20, READ_BYTES = 64 << 10 };
 
 struct connection {
     uv_tcp_t tcp;
     struct connection *previous, *next; /* of those that have something to send */
     struct bytes *in;                   /* what was read and not yet answered */
     struct response out;                /* bytes == NULL: nothing to send */
-    size_t sent;
-    uint64_t started_ms; /* the response */
+    size_t sent;         /* of the response's bytes, from repeat_from again after a repeat */
+    uint64_t total;      /* with all repeats */
+    uint64_t started_ms; /* the response's first byte is due */
     unsigned slot;
     bool sending;
+    bool dead; /* the next request is answered by RST */
 };
 
 static uv_loop_t *loop;
@@ -74,9 +77,14 @@ static void end_response(struct connection *connection)
     enum ending ending = connection->out.ending;
     if (ending == END_STALL)
         return; /* the response stays where it is; its bytes are all sent */
+    if (connection->out.tally != NULL)
+        tally_answered(connection->out.tally);
     stop_sending(connection);
+    connection->dead = ending == END_DEAD;
     if (ending == END_KEEP)
         answer_requests(connection);
+    else if (ending == END_DEAD)
+        return;
     else
         hang_up(connection, ending == END_RESET);
 }
@@ -84,12 +92,14 @@ static void end_response(struct connection *connection)
 /* Sends what this tick allows; at most the whole rest. */
 static void pump(struct connection *connection)
 {
-    const struct response *out = &connection->out;
+    struct response *out = &connection->out;
+    if (uv_now(loop) < connection->started_ms)
+        return;
     size_t left = out->bytes->length - connection->sent;
     size_t allowed = left;
     if (out->rate > 0) { /* by the clock, so that late ticks do not slow a stream down */
         uint64_t due = (uint64_t)out->rate * (uv_now(loop) - connection->started_ms) / 1000;
-        allowed = due > connection->sent ? (size_t)due - connection->sent : 0;
+        allowed = due > connection->total ? (size_t)(due - connection->total) : 0;
     }
     if (out->rate < 0)
         allowed = 1;
@@ -107,9 +117,16 @@ static void pump(struct connection *connection)
             return;
         }
         connection->sent += (size_t)sent;
+        connection->total += (size_t)sent;
     }
-    if (connection->sent == out->bytes->length)
+    if (connection->sent < out->bytes->length)
+        return;
+    if (out->repeat_times != 0) {
+        out->repeat_times -= out->repeat_times > 0;
+        connection->sent = out->repeat_from;
+    } else {
         end_response(connection);
+    }
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -129,7 +146,8 @@ static void start_sending(struct connection *connection, struct response respons
 {
     connection->out = response;
     connection->sent = 0;
-    connection->started_ms = uv_now(loop);
+    connection->total = 0;
+    connection->started_ms = uv_now(loop) + (uint64_t)response.delay_ms;
     connection->sending = true;
     connection->previous = senders.previous;
     connection->next = &senders;
@@ -137,27 +155,11 @@ static void start_sending(struct connection *connection, struct response respons
     senders.previous = connection;
     if (!uv_is_active((uv_handle_t *)&tick))
         uv_timer_start(&tick, on_tick, TICK_MS, TICK_MS);
-    if (response.rate == 0)
+    if (response.rate == 0 && response.delay_ms == 0)
         pump(connection);
 }
 
 /* --- reading --- */
-
-/* The value of a header in the head, which ends with a NUL; "" where it is absent. */
-static void find_header(const char *head, const char *name, char *value, size_t size)
-{
-    size_t length = strlen(name);
-    value[0] = '\0';
-    for (const char *line = strstr(head, "\r\n"); line != NULL; line = strstr(line, "\r\n")) {
-        line += 2;
-        if (strncasecmp(line, name, length) == 0 && line[length] == ':') {
-            line += length + 1;
-            line += strspn(line, " ");
-            snprintf(value, size, "%.*s", (int)strcspn(line, "\r"), line);
-            return;
-        }
-    }
-}
 
 /* Answers the first whole request of connection->in; false where there is none yet. */
 static bool answer_one(struct connection *connection)
@@ -166,7 +168,11 @@ static bool answer_one(struct connection *connection)
     char *end = in->length > 0 ? memmem(in->data, in->length, "\r\n\r\n", 4) : NULL;
     if (end == NULL)
         return false;
-    char head[16384], length_text[32], authorization[1024];
+    if (connection->dead) {
+        hang_up(connection, true);
+        return false;
+    }
+    char head[16384], length_text[32];
     size_t head_length = (size_t)(end - in->data) + 4;
     if (head_length >= sizeof head) {
         hang_up(connection, true);
@@ -174,21 +180,21 @@ static bool answer_one(struct connection *connection)
     }
     memcpy(head, in->data, head_length);
     head[head_length] = '\0';
-    find_header(head, "Content-Length", length_text, sizeof length_text);
-    find_header(head, "Authorization", authorization, sizeof authorization);
+    struct request request = {.headers = strstr(head, "\r\n") + 2};
+    request_header(&request, "Content-Length", length_text, sizeof length_text);
     size_t body_length = strtoul(length_text, NULL, 10);
     if (in->length - head_length < body_length)
         return false;
     char *rest = NULL;
-    struct request request = {
-        .body = in->data + head_length, .body_length = body_length, .authorization = authorization};
+    request.body = in->data + head_length;
+    request.body_length = body_length;
     request.method = strtok_r(head, " ", &rest);
     request.path = strtok_r(NULL, " ", &rest);
     if (request.path == NULL) {
         hang_up(connection, true);
         return false;
     }
-    struct response response = script_respond(&request, open_count, accepted_count);
+    struct response response = route(&request, open_count, accepted_count);
     in->length -= head_length + body_length;
     memmove(in->data, in->data + head_length + body_length, in->length);
     start_sending(connection, response);
@@ -257,9 +263,13 @@ static const struct setting {
     SETTING("--piece", "bytes of content in an event", piece, true),
     SETTING("--rate", "bytes a second of each answer; 0: no limit", rate, true),
     SETTING("--script", "file with a line for each request", script, false),
-    SETTING("--key", "the bearer token that requests must have", key, false),
+    SETTING("--key", "the key that requests must have, in each format's header", key, false),
     SETTING("--record", "folder for the bodies of the requests", record, false),
-    SETTING("--model", "the model's name", model, false),
+    SETTING("--model", "the models' names, with commas between; none: any", model, false),
+    SETTING("--by-content", "folder of sources: answers by the request's text", by_content, false),
+    SETTING("--latency-ms", "LOW-HIGH to the first byte, by the request's text", latency, false),
+    SETTING("--fail-rate", "share of requests that meet a line of the script", fail_rate, false),
+    SETTING("--seed", "of the fail rate's draws", seed, true),
 #undef SETTING
 };
 
@@ -280,9 +290,9 @@ static void read_options(char **argv, struct options *options)
             else
                 *(const char **)(void *)field = argv[1];
         } else {
-            fprintf(stderr, "fake_provider: %s?\n  --fault    a line of the script\n", argv[0]);
+            fprintf(stderr, "fake_provider: %s?\n  --fault      a line of the script\n", argv[0]);
             for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-                fprintf(stderr, "  %-10s %s\n", settings[i].name, settings[i].help);
+                fprintf(stderr, "  %-12s %s\n", settings[i].name, settings[i].help);
             exit(2);
         }
     }
@@ -291,7 +301,7 @@ static void read_options(char **argv, struct options *options)
 int main(int argc, char **argv)
 {
     (void)argc;
-    struct options options = {.size = 64, .piece = 16, .model = "fake-model"};
+    struct options options = {.size = 64, .piece = 16};
     struct rlimit limit;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
@@ -302,6 +312,7 @@ int main(int argc, char **argv)
     read_options(argv + 1, &options);
     answers_init(&options);
     script_init(&options);
+    route_init(&options);
 
     loop = uv_default_loop();
     uv_tcp_t server;
