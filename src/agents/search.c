@@ -29,6 +29,11 @@ void search_fail(struct search *search, const struct err *err)
     task_wake(&search->task);
 }
 
+bool search_has_model(const struct search *search)
+{
+    return search->options.idea_models && search->options.idea_models->count > 0;
+}
+
 bool search_stopping(const struct search *search)
 {
     return search->stops > 0 || search->err.code != ERR_NONE;
@@ -64,7 +69,7 @@ void search_event(struct search *search, struct store_batch *batch, enum log_lev
 
 double search_elapsed_ms(const struct search *search)
 {
-    return (double)(clock_now_ns() - search->started_ns) / 1e6;
+    return search->earlier_ms + (double)(clock_now_ns() - search->started_ns) / 1e6;
 }
 
 void search_put_run(struct search *search, struct store_batch *batch)
@@ -72,221 +77,97 @@ void search_put_run(struct search *search, struct store_batch *batch)
     struct buf text;
     struct run_record *record = &search->record;
     record->elapsed_ms = search_elapsed_ms(search);
-    record->lane_busy = search->lane ? lane_busy_ratio(search->lane) : 0;
+    record->left_ms = search_left_ms(search);
+    record->lane_busy = search_lanes_busy(search);
     record->best = search->best ? search->best->record.id : "";
-    buf_init(&text, 1 << 20);
+    record->in_flight = (int64_t)search->in_flight;
+    record->paused = search_paused(search) ? search_paused(search) : "";
+    if (search->completions) {
+        struct completions_totals totals = completions_totals(search->completions);
+        record->awaited = totals.awaited;
+        record->requests = totals.requests;
+    }
+    if (search->budget) {
+        struct budget_totals spent = budget_totals(search->budget);
+        record->tokens = spent.tokens;
+        record->micro_dollars = spent.micro_dollars;
+    }
+    char *pauses = (char *)(uintptr_t)search_pauses_text(search);
+    record->pauses = pauses;
+    buf_init(&text, 4 << 20);
     run_record_encode(record, &text);
     store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
     buf_free(&text);
+    mem_free(pauses);
+    record->pauses = "{}";
 }
 
 /* ---- preparing ---- */
 
-/* A worker or a reference that died while it opened the problem is asked again. Nothing is being
- * measured yet, so that a stop need not wait for the answer. */
-static bool opens_again(struct search *search)
+static void put_start(struct search *search)
 {
-    if (search_stopping(search)) {
-        if (search->open.active)
-            lane_cancel(search->lane, &search->open);
-        return false;
-    }
-    if (!search->open.done || search->open.err.code != ERR_CHILD ||
-        ++search->open.deaths > WORKER_DEATHS_MAX)
-        return false;
-    log_event(LOG_WARN, "run.retry", search->id, "%s", search->open.err.message);
-    arena_free(search->open.arena);
-    lane_submit(search->lane, &search->open, &search->task);
-    return true;
+    struct store_batch *batch = store_batch_new();
+    search_event(search, batch, LOG_INFO, search->options.resume ? "run.resume" : "run.start",
+                 search->id, "%s on %s, provider %s", search->record.problem,
+                 search->options.backend, search->record.provider);
+    search_put_run(search, batch);
+    search->written_start = true;
+    store_write_take(search->writer, &search->write, &search->task, batch);
+}
+
+/* The worker is there: what it said goes to disk before the first candidate does. */
+static int prepared(struct search *search)
+{
+    struct err *err = &search->err;
+    if (search_opened(search, err) || (search_has_model(search) && search_model_open(search, err)))
+        return -1;
+    struct store_batch *batch = store_batch_new();
+    search_put_ceilings(search, batch);
+    search_put_run(search, batch);
+    store_write_take(search->writer, &search->write, &search->task, batch);
+    search->chain = (struct chain){
+        .first = 1,
+        .ideas_first = 1,
+        .limit = search->options.dry_run ? 1 : search_round_size(search) * search->options.rounds,
+        .window = (int64_t)(LANE_DEPTH * search->lane_count)};
+    return 0;
 }
 
 static enum task_result step_preparing(struct search *search)
 {
     if (!search->written_start) {
-        struct store_batch *batch = store_batch_new();
-        search_event(search, batch, LOG_INFO, "run.start", search->id, "%s on %s, provider %s",
-                     search->record.problem, search->options.backend, search->record.provider);
-        search_put_run(search, batch);
-        search->written_start = true;
-        store_write_take(search->writer, &search->write, &search->task, batch);
-        if (search_open_lane(search))
+        put_start(search);
+        if (search_lanes_open(search) == 0)
             return TASK_WAIT;
     }
-    if (opens_again(search) || search->write.active || search->open.active)
+    if (!search_lanes_ready(search) || search->write.active)
         return TASK_WAIT;
     if (search->write.err.code && search->err.code == ERR_NONE)
         search->err = search->write.err;
-    if (search->open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
-        search->err = search->open.err;
-    bool model = search->options.idea_models && search->options.idea_models->count > 0;
-    if (!search_stopping(search) && search_opened(search, &search->err) == 0 &&
-        (!model || search_model_open(search, &search->err) == 0)) {
-        struct store_batch *batch = store_batch_new();
-        search_put_ceilings(search, batch);
-        store_write_take(search->writer, &search->write, &search->task, batch);
+    if (!search_stopping(search) && prepared(search) == 0)
         task_move(&search->task, SEARCHING);
-        return TASK_AGAIN;
-    }
-    task_move(&search->task, CLOSING);
+    else
+        task_move(&search->task, CLOSING);
     return TASK_AGAIN;
 }
 
 /* ---- searching ---- */
 
-static void new_best(struct search *search, struct attempt *attempt)
+/* Without a model the chain is the run; a round is as many candidates as a model would write. */
+static bool step_chain(struct search *search)
 {
-    const struct candidate_record *best = search->best ? &search->best->record : NULL;
-    const struct candidate_record *record = &attempt->record;
-    if (best && record->speedup_low <= best->speedup_low)
-        return;
-    search->best = attempt;
-    search->record.baseline = attempt->request.evaluation.baseline;
-    search->record.time_ns = record->time_ns;
-    search->record.speedup = record->speedup;
-    search->record.speedup_low = record->speedup_low;
-    search->record.speedup_high = record->speedup_high;
-    log_event(LOG_INFO, "run.best", record->id, "%.3f us, %.3fx %s (95 %%: %.3f to %.3f)",
-              record->time_ns / 1e3, record->speedup, search->record.baseline, record->speedup_low,
-              record->speedup_high);
-}
-
-/* An idea of the built-in proposer leaves nothing to implement in several ways, so a round of it
- * has `branching x implementations` ideas. */
-static int64_t round_size(const struct search *search)
-{
-    return search->options.branching * search->options.implementations;
-}
-
-/* A kernel that a model wrote becomes an arm: from now on the proposer tunes its numbers too. */
-static void teach(struct search *search, struct attempt *attempt, bool kernel)
-{
-    struct arm *arm = attempt->arm;
-    if (attempt->writing && kernel && arm->number < 0 && arm->candidate->tune_count > 0)
-        search_arm_add(search, arm);
-    if (arm && arm->number >= 0)
-        proposer_tell(search->proposer, (size_t)arm->number, &attempt->tune,
-                      kernel ? attempt->record.time_ns : 0);
-}
-
-/* What has ended teaches the proposer; kernels stay, the others' memory goes. */
-static void reap(struct search *search)
-{
-    struct link *link;
-    while ((link = list_pop(&search->finished))) {
-        struct attempt *attempt = container_of(link, struct attempt, link);
-        struct run_record *run = &search->record;
-        bool kernel = attempt_is_kernel(attempt);
-        if (!attempt->answered) {
-            if (attempt->arm && attempt->arm->number >= 0)
-                proposer_withdraw(search->proposer, (size_t)attempt->arm->number, &attempt->tune);
-            attempt_free(attempt);
-            continue;
-        }
-        search_remember(search, attempt);
-        teach(search, attempt, kernel);
-        if (run->evaluated++ == 0)
-            search->first_ended_ms = search_elapsed_ms(search);
-        if (kernel)
-            run->kept++;
-        else if (strcmp(attempt->record.verdict, "rejected") == 0)
-            run->rejected++;
-        else
-            run->failed++;
-        if (!kernel) {
-            attempt_free(attempt);
-            continue;
-        }
-        list_append(&search->kept, &attempt->link);
-        new_best(search, attempt);
+    bool more = chain_step(search, &search->chain);
+    int64_t size = search_round_size(search), round = search->chain.proposed / size + 1;
+    if (search->chain.proposed > 0 && round > search->options.rounds)
+        round = search->options.rounds;
+    while (search->chain.taken / size > search->next_round)
+        search_round_taken(search, ++search->next_round);
+    if (round != search->record.round && search->chain.proposed > 0) {
+        search->record.round = round;
+        log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)round,
+                  (long long)search->options.rounds);
     }
-}
-
-int64_t search_attempts_most(const struct search *search)
-{
-    const struct search_options *o = &search->options;
-    int64_t most = round_size(search) * o->rounds;
-    if (o->budget_evaluations > 0 && o->budget_evaluations < most)
-        most = o->budget_evaluations;
-    return o->dry_run ? 1 : most;
-}
-
-/* A run-off and a champion's measurement cost about as much as a dozen evaluations. */
-static bool leaves_too_little(const struct search *search)
-{
-    enum { FINAL_EVALUATIONS = 12 };
-    double elapsed = search_elapsed_ms(search), first = search->first_ended_ms;
-    if (search->options.budget_ms <= 0 || !search->options.final || search->record.evaluated < 3)
-        return false;
-    double mean = (elapsed - first) / (double)(search->record.evaluated - 1);
-    return elapsed + FINAL_EVALUATIONS * mean > (double)search->options.budget_ms;
-}
-
-static bool wants_more(struct search *search)
-{
-    const struct search_options *o = &search->options;
-    if (search_stopping(search) || search->budget_reached || search->exhausted)
-        return false;
-    if (search->deadline.fired || leaves_too_little(search)) {
-        search->budget_reached = true;
-        return false;
-    }
-    if (search->proposed < search_attempts_most(search))
-        return true;
-    search->budget_reached = o->budget_evaluations > 0 && !o->dry_run &&
-                             search->proposed >= o->budget_evaluations &&
-                             search->proposed < round_size(search) * o->rounds;
-    return false;
-}
-
-static void note_round(struct search *search)
-{
-    int64_t round = search->proposed / round_size(search) + 1;
-    if (round == search->record.round)
-        return;
-    search->record.round = round;
-    log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)round,
-              (long long)search->options.rounds);
-}
-
-/* With a model: the starts' first looks, then rounds; what those leave of the lane goes to tuning.
- */
-static void propose_with_model(struct search *search)
-{
-    struct proposal proposal;
-    bool first = search->record.round == 0;
-    if (search->deadline.fired || leaves_too_little(search) ||
-        (search->options.budget_evaluations > 0 &&
-         search->record.evaluated >= search->options.budget_evaluations))
-        search->budget_reached = true;
-    if (search->budget_reached)
-        search_model_stop(search);
-    while (first && search->proposed < (int64_t)search->arm_count && !search->budget_reached &&
-           proposer_next(search->proposer, &proposal))
-        attempt_start(search, &proposal);
-    if (!search_model_rounds(search) || search->record.round == 0 || search->budget_reached)
-        return;
-    while (search->lane_load < LANE_DEPTH - 1 && search->tuned < round_size(search) &&
-           proposer_next(search->proposer, &proposal)) {
-        search->tuned++;
-        attempt_start(search, &proposal);
-    }
-}
-
-static void propose(struct search *search)
-{
-    if (search->completions) {
-        propose_with_model(search);
-        return;
-    }
-    while (search->lane_load < LANE_DEPTH && wants_more(search)) {
-        struct proposal proposal;
-        if (!proposer_next(search->proposer, &proposal)) {
-            search->exhausted = search->in_flight == 0;
-            break;
-        }
-        note_round(search);
-        attempt_start(search, &proposal);
-    }
+    return more;
 }
 
 /* A soft stop gives what is being measured some time to end. True when that time is over. */
@@ -299,10 +180,9 @@ static bool out_of_patience(struct search *search)
 }
 
 /* What is not being measured is left in the store as it is. */
-static void stop_attempts(struct search *search)
+static void stop_attempts(struct search *search, bool at_once)
 {
-    search_model_stop(search);
-    bool at_once = out_of_patience(search);
+    search_rounds_stop(search);
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
         bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;
@@ -313,16 +193,19 @@ static void stop_attempts(struct search *search)
 
 static enum task_result step_searching(struct search *search)
 {
-    reap(search);
     if (search_stopping(search))
-        stop_attempts(search);
-    else
-        propose(search);
-    if (search->in_flight > 0 || (search->completions && search_model_rounds(search)))
+        stop_attempts(search, out_of_patience(search));
+    else if (search->budget_reached || search->awaited)
+        search_rounds_stop(search);
+    search_watch(search);
+    bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
+    if (more || search->in_flight > 0)
         return TASK_WAIT;
+    search_watch_end(search);
     timer_stop(&search->patience);
     timer_stop(&search->deadline);
-    bool final = search->options.final && !search->options.dry_run && !search_stopping(search);
+    bool final = search->options.final && !search->options.dry_run && !search_stopping(search) &&
+                 !search->awaited;
     task_move(&search->task, final ? VERIFYING : CLOSING);
     return TASK_AGAIN;
 }
@@ -332,7 +215,7 @@ static enum task_result step_searching(struct search *search)
 static enum task_result step_verifying(struct search *search)
 {
     if (search_stopping(search) && search->final.active && out_of_patience(search))
-        lane_cancel(search->lane, &search->final);
+        lane_cancel(search->lanes[0].lane, &search->final);
     if (!search_final_step(search))
         return TASK_WAIT;
     timer_stop(&search->patience);
@@ -344,35 +227,51 @@ const char *search_stop_reason(const struct search *search)
 {
     return search->err.code           ? search->err.message
            : search->stops            ? "interrupted"
-           : search->budget_reached   ? "budget"
+           : search->awaited          ? search->awaited
            : search->provider_stopped ? search->provider_stopped
+           : search->budget_reached   ? "budget"
+           : search->reached          ? search->reached
                                       : "";
+}
+
+static void put_end(struct search *search)
+{
+    struct store_batch *batch = store_batch_new();
+    struct run_record *run = &search->record;
+    search->written_end = true;
+    run->state = search->err.code                   ? "failed"
+                 : search->stops || search->awaited ? "stopped"
+                 : search->provider_stopped         ? "paused"
+                                                    : "done";
+    run->stopped = search_stop_reason(search);
+    run->ended_ms = clock_wall_ms();
+    run->pid = 0;
+    search_event(search, batch, LOG_INFO, "run.end", search->id, "%s%s%s", run->state,
+                 *run->stopped ? ": " : "", run->stopped);
+    search_put_run(search, batch);
+    store_write_take(search->writer, &search->write, &search->task, batch);
 }
 
 static enum task_result step_closing(struct search *search)
 {
-    if (search->write.active)
+    search_watch_end(search);
+    timer_stop(&search->deadline);
+    if (search->write.active || search->put.active || search->twins.active ||
+        search->space_work.active)
         return TASK_WAIT;
     if (!search->written_end) {
-        struct store_batch *batch = store_batch_new();
-        struct run_record *run = &search->record;
-        search->written_end = true;
-        run->state = search->err.code ? "failed" : search->stops ? "stopped" : "done";
-        run->stopped = search_stop_reason(search);
-        run->ended_ms = clock_wall_ms();
-        search_event(search, batch, LOG_INFO, "run.end", search->id, "%s%s%s", run->state,
-                     *run->stopped ? ": " : "", run->stopped);
-        search_put_run(search, batch);
-        store_write_take(search->writer, &search->write, &search->task, batch);
-        if (search->lane)
-            lane_close(search->lane);
+        put_end(search);
+        search_lanes_close(search);
         return TASK_WAIT;
     }
-    if (search->write.err.code) {
-        store_batch_free(search->write.batch);
-        search->write.batch = NULL;
+    struct store_write *writes[] = {&search->write, &search->put, &search->twins};
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        if (!writes[i]->err.code)
+            continue;
+        store_batch_free(writes[i]->batch);
+        writes[i]->batch = NULL;
         if (search->err.code == ERR_NONE)
-            search->err = search->write.err;
+            search->err = writes[i]->err;
     }
     task_move(&search->task, DONE);
     return TASK_DONE;
@@ -382,7 +281,6 @@ static enum task_result search_step(struct task *task)
 {
     struct search *search = container_of(task, struct search, task);
     search->phase = states[task->state];
-    search->searching = task->state == SEARCHING;
     switch (task->state) {
     case PREPARING:
         return step_preparing(search);
@@ -396,9 +294,3 @@ static enum task_result search_step(struct task *task)
 }
 
 const struct task_type search_type = {"search", states, moves, STATES, search_step, NULL};
-
-void search_pause(struct search *search, bool paused)
-{
-    if (search->completions)
-        completions_hold(search->completions, paused);
-}

@@ -32,6 +32,9 @@ struct search_progress { /* a snapshot for the display and for the exit code */
     double elapsed_ms, left_ms; /* left by the budget or the rate so far; < 0: not known */
     double lane_busy;           /* share of wall time since the first evaluation */
     const char *stopped;        /* NULL, "budget", "interrupted", "failed: ..." */
+    const char *paused;         /* why the run waits, for people; NULL: it does not */
+    struct budget_totals spent;
+    int64_t requests_in_flight, awaited; /* awaited: answers of mailboxes */
 };
 
 /* Where STORE_FACTS has the measured ceilings of this machine's lane on `cores` (NULL: all), as

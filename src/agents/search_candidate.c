@@ -6,7 +6,7 @@
  *
  * A candidate of the built-in proposer is written already, and goes from proposed to compiling.
  * The worker walks from compiling to profiling by itself; its stages are committed as they are
- * heard.
+ * heard. A candidate that an earlier process left begins where its record says that it stood.
  */
 #include "agents/search_private.h"
 
@@ -23,7 +23,7 @@ static const char *const states[STATES] = {"proposed", "writing",  "compiling",
                                            "kept",     "rejected", "failed"};
 #define ENDS (1u << KEPT | 1u << REJECTED | 1u << FAILED)
 static const uint32_t moves[STATES] = {
-    [PROPOSED] = 1u << WRITING | 1u << COMPILING | 1u << FAILED,
+    [PROPOSED] = 1u << WRITING | 1u << COMPILING | ENDS,
     [WRITING] = 1u << COMPILING | 1u << REJECTED | 1u << FAILED,
     [COMPILING] = 1u << CHECKING | 1u << TIMING | 1u << PROFILING | 1u << WRITING | ENDS,
     [CHECKING] = 1u << TIMING | 1u << PROFILING | 1u << COMPILING | 1u << WRITING | ENDS,
@@ -34,21 +34,6 @@ static const uint32_t moves[STATES] = {
 bool attempt_is_kernel(const struct attempt *attempt)
 {
     return attempt->task.state == KEPT;
-}
-
-static const char *tune_text(struct arena *arena, const struct names *tune)
-{
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 14);
-    json_init(&json, &text);
-    json_object(&json);
-    for (size_t i = 0; i < tune->count; i++)
-        json_put_int(&json, tune->name[i], tune->number[i]);
-    json_object_end(&json);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
 }
 
 static void attempt_put(struct attempt *attempt, struct store_batch *batch, int state)
@@ -86,31 +71,40 @@ static void put_idea_and_source(struct attempt *attempt, struct store_batch *bat
                  attempt->idea.title);
 }
 
+static void leave_place(struct attempt *attempt)
+{
+    slots_release(&attempt->slot);
+    slots_release(&attempt->twin_slot);
+    if (attempt->place)
+        attempt->place->load--;
+    attempt->place = NULL;
+    attempt->in_lane = false;
+}
+
 static enum task_result attempt_end(struct attempt *attempt)
 {
     struct search *search = attempt->search;
-    slots_release(&attempt->slot);
+    leave_place(attempt);
     list_remove(&attempt->link);
-    list_append(&search->finished, &attempt->link);
+    list_append(&search->ended, &attempt->link);
     search->in_flight--;
-    if (attempt->in_lane)
-        search->lane_load--;
+    search_count(search, attempt);
     task_wake(&search->task); /* whose child it may not be: a round's */
     return TASK_DONE;
 }
 
-/* Waits for a place in the lane, then commits the move to COMPILING. */
+/* Waits for a place in the lanes, then commits the move to COMPILING. */
 static enum task_result enter_lane(struct attempt *attempt)
 {
     struct search *search = attempt->search;
-    if (!attempt->in_lane)
-        search->lane_load++;
     attempt->in_lane = true;
     if (!attempt->slot.granted && attempt->slot.owner == NULL &&
         !slots_acquire(&search->lane_slots, &attempt->slot, &attempt->task, 1))
         return TASK_WAIT;
     if (!attempt->slot.granted)
         return TASK_WAIT;
+    attempt->place = search_lane_pick(search);
+    attempt->place->load++;
     struct store_batch *batch = store_batch_new();
     if (attempt->writing)
         put_idea_and_source(attempt, batch);
@@ -119,8 +113,34 @@ static enum task_result enter_lane(struct attempt *attempt)
     return TASK_WAIT;
 }
 
+/* Where an earlier process has left it. */
+static enum task_result step_recalled(struct attempt *attempt)
+{
+    int state = 0;
+    attempt->stored = true;
+    switch (search_recall_state(attempt, &state)) {
+    case RECALL_ENDED:
+        attempt->answered = true;
+        task_move(&attempt->task, state);
+        return attempt_end(attempt);
+    case RECALL_WRITTEN:
+        attempt->written = true;
+        task_move(&attempt->task, WRITING);
+        return TASK_AGAIN;
+    case RECALL_WRITING:
+        task_move(&attempt->task, WRITING);
+        return TASK_AGAIN;
+    default:
+        attempt->stored = false;
+        attempt->recalled = NULL;
+        return TASK_AGAIN;
+    }
+}
+
 static enum task_result step_proposed(struct attempt *attempt)
 {
+    if (!attempt->stored && attempt->recalled)
+        return step_recalled(attempt);
     if (!attempt->stored) {
         struct store_batch *batch = store_batch_new();
         put_idea_and_source(attempt, batch);
@@ -137,22 +157,6 @@ static enum task_result step_proposed(struct attempt *attempt)
     return TASK_WAIT;
 }
 
-static const char *known_as(const struct search *search, const char *identity)
-{
-    for (size_t i = 0; i < search->known_count; i++)
-        if (strcmp(search->known[i].identity, identity) == 0)
-            return search->known[i].id;
-    return NULL;
-}
-
-static void attempt_identify(struct attempt *attempt)
-{
-    char identity[33];
-    hash_format(candidate_identity(attempt->arm->candidate, &attempt->tune), identity);
-    attempt->record.identity = arena_strdup(attempt->arena, identity);
-    attempt->record.tune = tune_text(attempt->arena, &attempt->tune);
-}
-
 static void attempt_finish(struct attempt *attempt, int state);
 
 static enum task_result step_writing(struct attempt *attempt)
@@ -162,6 +166,9 @@ static enum task_result step_writing(struct attempt *attempt)
     switch (writing_step(attempt)) {
     case WRITING_WAIT:
         return TASK_WAIT;
+    case WRITING_LEFT:
+        attempt->abandoned = true;
+        return TASK_AGAIN;
     case WRITING_FAILED:
         attempt_finish(attempt, FAILED);
         return TASK_WAIT;
@@ -170,21 +177,28 @@ static enum task_result step_writing(struct attempt *attempt)
     }
     attempt->written = true;
     attempt_identify(attempt);
-    const char *twin = known_as(attempt->search, attempt->record.identity);
-    if (twin) {
-        attempt->record.duplicate_of = twin;
+    const struct known *twin = search_known(attempt->search, attempt->record.identity);
+    if (twin && twin->round != attempt->record.round) {
+        attempt->record.duplicate_of = twin->id;
         attempt->record.reason =
-            arena_printf(attempt->arena, "the same source and numbers as %s", twin);
+            arena_printf(attempt->arena, "the same source and numbers as %s", twin->id);
         attempt_finish(attempt, REJECTED);
         return TASK_WAIT;
     }
     return enter_lane(attempt);
 }
 
-static void attempt_submit(struct attempt *attempt)
+static bool attempt_submit(struct attempt *attempt)
 {
     struct search *search = attempt->search;
     const struct attempt *best = search->best;
+    int64_t most = search->options.budget_evaluations;
+    if (most > 0 && search->evaluations >= most) {
+        search->budget_reached = true;
+        return false;
+    }
+    search->evaluations++;
+    attempt->record.evaluations++;
     attempt->request = (struct lane_request){.op = LANE_EVALUATE,
                                              .id = attempt->record.id,
                                              .name = attempt->arm->name,
@@ -195,14 +209,60 @@ static void attempt_submit(struct attempt *attempt)
                                              .profile = true,
                                              .best_ns = best ? best->record.time_ns : 0};
     attempt->submitted = true;
-    if (search->known_count == search->known_capacity) {
-        search->known_capacity = search->known_capacity ? 2 * search->known_capacity : 64;
-        search->known = mem_resize(search->known, search->known_capacity * sizeof *search->known);
+    lane_submit(attempt->place->lane, &attempt->request, &attempt->task);
+    return true;
+}
+
+/* Another of this round with the same source and numbers: its verdict is ours. False: wait. */
+static bool ask_twin(struct attempt *attempt, struct known *known)
+{
+    if (!attempt->twin_slot.granted && attempt->twin_slot.owner == NULL &&
+        !slots_acquire(&known->slots, &attempt->twin_slot, &attempt->task, 1))
+        return false;
+    if (!attempt->twin_slot.granted)
+        return false;
+    if (!known->verdict) {
+        known->first = attempt; /* the other one was stopped: this one is measured */
+        return true;
     }
-    struct known *known = &search->known[search->known_count++];
-    snprintf(known->identity, sizeof known->identity, "%s", attempt->record.identity);
-    known->id = arena_strdup(search->arena, attempt->record.id);
-    lane_submit(search->lane, &attempt->request, &attempt->task);
+    struct value *value;
+    struct lane_request *request = &attempt->request;
+    *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new(), .done = true};
+    attempt->submitted = true;
+    slots_release(&attempt->twin_slot);
+    if (value_parse_json(request->arena, "verdict", known->verdict, strlen(known->verdict), &value,
+                         &request->err) == 0 &&
+        evaluation_from_value(request->arena, value, &request->evaluation, &request->err) == 0)
+        request->err.code = ERR_NONE;
+    return true;
+}
+
+/* Once it has its place: measured, unless another one is being. */
+static enum task_result start_evaluating(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    if (attempt->task.state != COMPILING)
+        task_move(&attempt->task, COMPILING);
+    struct known *known = search_known(search, attempt->record.identity);
+    if (!known)
+        search_know(search, attempt);
+    else if (known->first && known->first != attempt && !ask_twin(attempt, known))
+        return TASK_WAIT;
+    if (attempt->submitted)
+        return TASK_AGAIN;
+    if (!attempt_submit(attempt)) {
+        attempt->abandoned = true;
+        return TASK_AGAIN;
+    }
+    return TASK_WAIT;
+}
+
+/* For its twins of this round. */
+static void tell_twins(struct attempt *attempt, const char *verdict)
+{
+    struct known *known = search_known(attempt->search, attempt->record.identity);
+    if (known && known->first == attempt && attempt->writing && !known->verdict)
+        known->verdict = mem_strdup(verdict);
 }
 
 /* What the evaluation says goes into the records, all in one batch with the last move. Without an
@@ -227,12 +287,17 @@ static void attempt_finish(struct attempt *attempt, int state)
         json_init(&json, &text);
         evaluation_to_json(evaluation, &json);
         store_batch_put(batch, STORE_EVALUATIONS, record->id, buf_text(&text), text.length);
+        tell_twins(attempt, buf_text(&text));
         buf_free(&text);
     } else {
         record->verdict = verdict_name(state == REJECTED ? VERDICT_REJECTED : VERDICT_FAILED);
         if (attempt->request.err.code)
             record->reason = arena_strdup(attempt->arena, attempt->request.err.message);
     }
+    const struct writing *writing = attempt->writing;
+    record->failure = state == WRITING && writing ? writing->failure : "";
+    record->diagnostics = state == WRITING && writing ? writing->diagnostics : "";
+    slots_release(&attempt->twin_slot);
     search_event(search, batch, state == KEPT ? LOG_INFO : LOG_DEBUG, "candidate.move", record->id,
                  "%s%s%s", states[state], *record->reason ? ": " : "", record->reason);
     attempt->answered = state >= KEPT;
@@ -266,12 +331,8 @@ static enum task_result step_evaluating(struct attempt *attempt)
     static const int of_stage[STAGES] = {
         [STAGE_PARSE] = COMPILING, [STAGE_COMPILE] = COMPILING, [STAGE_CHECK] = CHECKING,
         [STAGE_TIME] = TIMING,     [STAGE_SANITIZE] = CHECKING, [STAGE_PROFILE] = PROFILING};
-    if (!attempt->submitted) {
-        if (attempt->task.state != COMPILING)
-            task_move(&attempt->task, COMPILING);
-        attempt_submit(attempt);
-        return TASK_WAIT;
-    }
+    if (!attempt->submitted)
+        return start_evaluating(attempt);
     if (!attempt->request.done) {
         int state = of_stage[attempt->request.stage];
         if (state > attempt->task.state) {
@@ -298,9 +359,8 @@ static enum task_result step_evaluating(struct attempt *attempt)
 /* Back at the desk: the lane is free for others meanwhile. */
 static void leave_lane(struct attempt *attempt)
 {
-    slots_release(&attempt->slot);
-    attempt->search->lane_load--;
-    attempt->in_lane = attempt->submitted = attempt->written = false;
+    leave_place(attempt);
+    attempt->submitted = attempt->written = false;
     arena_free(attempt->request.arena);
     attempt->request = (struct lane_request){0};
 }
@@ -335,94 +395,4 @@ static enum task_result attempt_step(struct task *task)
                                     : step_evaluating(attempt);
 }
 
-static const struct task_type attempt_type = {"candidate", states,       moves,
-                                              STATES,      attempt_step, NULL};
-
-static struct attempt *attempt_new(struct search *search)
-{
-    struct attempt *attempt = MEM_NEW(struct attempt);
-    attempt->search = search;
-    attempt->arena = arena_new();
-    attempt->record = (struct candidate_record){
-        .id = arena_printf(attempt->arena, "%s-c%lld", search->id, (long long)++search->proposed),
-        .run = search->id,
-        .idea = "",
-        .parent = "",
-        .name = "",
-        .source = "",
-        .tune = "{}",
-        .identity = "",
-        .duplicate_of = "",
-        .verdict = "",
-        .reason = "",
-        .number = search->proposed,
-        .round = search->record.round};
-    search->in_flight++;
-    list_append(&search->running, &attempt->link);
-    return attempt;
-}
-
-struct attempt *attempt_start(struct search *search, const struct proposal *proposal)
-{
-    struct attempt *attempt = attempt_new(search);
-    attempt->arm = search->by_number[proposal->start];
-    attempt->tune = proposal->tune;
-    attempt->in_lane = true;
-    search->lane_load++;
-    attempt->record.idea =
-        arena_printf(attempt->arena, "%s-i%lld", search->id, (long long)++search->idea_number);
-    attempt->record.parent = attempt->arm->origin;
-    attempt->record.name = attempt->arm->name;
-    attempt->record.source = attempt->arm->source_hash;
-    attempt_identify(attempt);
-    search_idea_words(search, proposal, attempt);
-    task_start(search->task.loop, &attempt->task, &attempt_type, &search->task, attempt->record.id);
-    return attempt;
-}
-
-struct attempt *attempt_start_writing(struct search *search, struct task *round,
-                                      const struct idea *idea, const char *idea_id,
-                                      const struct attempt *parent, int64_t sample)
-{
-    struct attempt *attempt = attempt_new(search);
-    struct writing *writing = MEM_NEW(struct writing);
-    writing->idea = *idea;
-    writing->parent = parent;
-    writing->sample = sample;
-    buf_init(&writing->system, PROMPT_BYTES_MAX);
-    buf_init(&writing->prompt, PROMPT_BYTES_MAX);
-    attempt->writing = writing;
-    attempt->record.idea = arena_strdup(attempt->arena, idea_id);
-    attempt->record.parent = parent ? arena_strdup(attempt->arena, parent->record.id) : "";
-    attempt->idea = (struct idea_record){.id = attempt->record.idea,
-                                         .run = search->id,
-                                         .parent = attempt->record.parent,
-                                         .title = idea->title,
-                                         .category = idea->category,
-                                         .why = idea->why,
-                                         .expected = idea->expected,
-                                         .round = search->record.round};
-    task_start(search->task.loop, &attempt->task, &attempt_type, round, attempt->record.id);
-    return attempt;
-}
-
-void attempt_abandon(struct attempt *attempt)
-{
-    attempt->abandoned = true;
-    if (attempt->writing && attempt->writing->asked && !attempt->writing->ask.task.finished)
-        task_cancel(&attempt->writing->ask.task);
-    if (attempt->submitted && !attempt->request.done)
-        lane_cancel(attempt->search->lane, &attempt->request);
-    task_wake(&attempt->task);
-}
-
-void attempt_free(struct attempt *attempt)
-{
-    list_remove(&attempt->link);
-    arena_free(attempt->request.arena);
-    if (attempt->writing && attempt->arm)
-        candidate_free(attempt->arm->candidate); /* its own source, not a start's */
-    writing_free(attempt->writing);
-    arena_free(attempt->arena);
-    mem_free(attempt);
-}
+const struct task_type attempt_type = {"candidate", states, moves, STATES, attempt_step, NULL};

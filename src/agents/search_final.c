@@ -15,22 +15,17 @@ enum { RUN_OFF_BY_LOW = 3, RUN_OFF_BY_TIME = 2 };
 static struct attempt *contender(struct search *search, int place, bool by_time)
 {
     const double before_all = 1e9;
-    size_t count = 0, at = 0;
-    list_each (link, &search->kept)
-        count++;
-    if ((size_t)place >= count)
-        return NULL;
-    struct contender *all = mem_array(count, sizeof *all);
-    list_each (link, &search->kept) {
-        struct attempt *kept = container_of(link, struct attempt, link);
-        double low = by_time ? 1 / kept->record.time_ns : kept->record.speedup_low;
-        all[at++] = (struct contender){.speedup_low = low + (kept->ran_off ? before_all : 0),
-                                       .time_ns = kept->record.time_ns,
-                                       .number = kept->record.number,
-                                       .item = kept};
+    size_t count;
+    struct contender *all = search_contenders(search, -1, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct attempt *kept = all[i].item;
+        if (by_time)
+            all[i].speedup_low = 1 / kept->record.time_ns;
+        if (kept->ran_off)
+            all[i].speedup_low += before_all;
     }
     select_sort(all, count);
-    struct attempt *chosen = all[place].item;
+    struct attempt *chosen = (size_t)place < count ? all[place].item : NULL;
     mem_free(all);
     return chosen;
 }
@@ -63,7 +58,7 @@ static bool run_off_submit(struct search *search)
                                               .source_length = one->arm->length,
                                               .tune = one->record.tune,
                                               .effort = EFFORT_FULL};
-        lane_submit(search->lane, &search->final, &search->task);
+        lane_submit(search->lanes[0].lane, &search->final, &search->task);
         return true;
     }
     return false;
@@ -118,7 +113,7 @@ static void final_submit(struct search *search, struct attempt *attempt)
                                           .profile = true,
                                           .sanitize = true};
     log_event(LOG_INFO, "run.final", attempt->record.id, "measuring the champion again");
-    lane_submit(search->lane, &search->final, &search->task);
+    lane_submit(search->lanes[0].lane, &search->final, &search->task);
 }
 
 /* The answer goes to disk before anything is said of it. */
@@ -176,7 +171,7 @@ bool search_final_step(struct search *search)
         search->final.done = false;
         if (died && !search_stopping(search) && ++search->final.deaths <= WORKER_DEATHS_MAX) {
             arena_free(search->final.arena);
-            lane_submit(search->lane, &search->final, &search->task);
+            lane_submit(search->lanes[0].lane, &search->final, &search->task);
             return false;
         }
         search->finalist = NULL;

@@ -4,31 +4,19 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include "base/random.h"
+
 #include <stdio.h>
 #include <string.h>
-
-enum { RESERVE_LEAST_MS = 12000 }; /* of the time budget, kept for the champion */
+#include <unistd.h>
 
 static const char *options_text(struct search *search)
 {
-    const struct search_options *o = &search->options;
     struct buf text;
     struct json json;
     buf_init(&text, 1 << 16);
     json_init(&json, &text);
-    json_object(&json);
-    json_put_int(&json, "branching", o->branching);
-    json_put_real(&json, "select", o->select);
-    json_put_int(&json, "rounds", o->rounds);
-    json_put_int(&json, "implementations", o->implementations);
-    json_put_int(&json, "beam", o->beam);
-    json_put_int(&json, "repairs", o->repairs);
-    json_put_int(&json, "seed", o->seed);
-    json_put_int(&json, "budget_time_ms", o->budget_ms);
-    json_put_int(&json, "budget_evaluations", o->budget_evaluations);
-    json_put_text(&json, "baseline", o->baseline);
-    json_put_text(&json, "cores", o->cores);
-    json_object_end(&json);
+    search_options_encode(&search->options, &json);
     const char *copy = arena_strdup(search->arena, buf_text(&text));
     buf_free(&text);
     return copy;
@@ -64,32 +52,62 @@ static int bury_the_dead(struct search *search, struct err *err)
     return failed;
 }
 
+/* "gpt-5-mini, claude-sonnet-4-5" */
+static const char *model_words(struct search *search)
+{
+    const struct models *lists[] = {search->options.idea_models, search->options.code_models};
+    struct buf text;
+    buf_init(&text, 1 << 12);
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; lists[l] && i < lists[l]->count; i++)
+            if (!strstr(buf_text(&text), lists[l]->items[i].name))
+                buf_addf(&text, "%s%s", text.length ? ", " : "", lists[l]->items[i].name);
+    const char *words = arena_strdup(search->arena, buf_text(&text));
+    buf_free(&text);
+    return words;
+}
+
+static void new_record(struct search *search, uint64_t number)
+{
+    bool model = search_has_model(search);
+    search->record = (struct run_record){
+        .id = search->id,
+        .problem = search->problem->name,
+        .problem_file = search->problem->file,
+        .backend = search->options.backend,
+        .provider = model ? search->options.idea_models->items[0].provider : "builtin",
+        .model = model_words(search),
+        .state = "running",
+        .stopped = "",
+        .baseline = "",
+        .best = "",
+        .paused = "",
+        .number = (int64_t)number,
+        .started_ms = clock_wall_ms()};
+}
+
 static int begin(struct search *search, struct err *err)
 {
     uint64_t number;
-    if (search_load(search, err) || bury_the_dead(search, err) ||
-        store_next_run(search->store, &number, err))
+    if (search_load(search, err) || bury_the_dead(search, err))
         return -1;
-    snprintf(search->id, sizeof search->id, "r%llu", (unsigned long long)number);
-    if (search->options.seed == 0)
-        search->options.seed = (int64_t)(random_seed() >> 2);
-    const struct models *models = search->options.idea_models;
-    bool model = models && models->count > 0;
-    random_init(&search->random, (uint64_t)search->options.seed);
+    if (search->options.resume) {
+        if (search_recall(search, err))
+            return -1;
+        snprintf(search->id, sizeof search->id, "%s", search->record.id);
+    } else {
+        if (store_next_run(search->store, &number, err))
+            return -1;
+        snprintf(search->id, sizeof search->id, "r%llu", (unsigned long long)number);
+        if (search->options.seed == 0)
+            search->options.seed = (int64_t)(random_seed() >> 12);
+        new_record(search, number);
+    }
+    search->record.options = options_text(search);
+    if (search->options.choice)
+        search->record.choice = search->options.choice;
+    search->record.pid = getpid();
     search->proposer = proposer_new((uint64_t)search->options.seed);
-    search->record = (struct run_record){.id = search->id,
-                                         .problem = search->problem->name,
-                                         .problem_file = search->problem->file,
-                                         .backend = search->options.backend,
-                                         .provider = model ? models->items[0].provider : "builtin",
-                                         .model = model ? models->items[0].name : "",
-                                         .state = "running",
-                                         .stopped = "",
-                                         .options = options_text(search),
-                                         .baseline = "",
-                                         .best = "",
-                                         .number = (int64_t)number,
-                                         .started_ms = clock_wall_ms()};
     return 0;
 }
 
@@ -102,28 +120,29 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
     search->arena = arena_new();
     search->started_ns = clock_now_ns();
     search->phase = search_type.states[0];
+    buf_init(&search->space_why, sizeof search->pauses[0].reason - 1);
     list_init(&search->running);
-    list_init(&search->finished);
+    list_init(&search->ended);
     list_init(&search->kept);
-    slots_init(&search->lane_slots, "lane", LANE_DEPTH);
     if (begin(search, err)) {
         search_free(search);
         return -1;
     }
     search->writer = store_writer_new(loop, store);
     task_start(loop, &search->task, &search_type, parent, search->id);
-    if (options->budget_ms > 0) {
-        int64_t reserve =
-            options->budget_ms / 6 > RESERVE_LEAST_MS ? options->budget_ms / 6 : RESERVE_LEAST_MS;
-        if (reserve > options->budget_ms / 3)
-            reserve = options->budget_ms / 3;
-        if (reserve > 120000)
-            reserve = 120000;
-        timer_start(loop, &search->deadline, &search->task,
-                    (uint64_t)(options->budget_ms - reserve));
-    }
+    uint64_t deadline = search_deadline_ms(search);
+    if (deadline > 0)
+        timer_start(loop, &search->deadline, &search->task, deadline);
     *out = search;
     return 0;
+}
+
+void search_pause(struct search *search, bool paused)
+{
+    search->paused_by_person = paused;
+    timer_stop(&search->tick); /* looked at now, not in a second */
+    if (!search->task.finished)
+        task_wake(&search->task);
 }
 
 void search_stop(struct search *search)
@@ -145,16 +164,21 @@ void search_free(struct search *search)
         return;
     proposer_free(search->proposer); /* before the sources that it borrows from */
     search_model_close(search);
+    for (size_t i = 0; i < search->known_count; i++)
+        mem_free(search->known[i]->verdict);
     mem_free(search->known);
-    free_attempts(&search->finished);
+    mem_free(search->recalled);
+    free_attempts(&search->ended);
     free_attempts(&search->kept);
-    if (search->lane)
-        lane_free(search->lane);
+    for (size_t i = 0; i < search->lanes_open; i++) {
+        lane_free(search->lanes[i].lane);
+        arena_free(search->lanes[i].open.arena);
+    }
+    buf_free(&search->space_why);
     if (search->writer)
         store_writer_free(search->writer);
     for (size_t i = 0; i < search->arm_count; i++)
         candidate_free(search->arms[i].candidate);
-    arena_free(search->open.arena);
     arena_free(search->final.arena);
     problem_free(search->problem);
     arena_free(search->arena);

@@ -44,6 +44,8 @@ struct search_options {                    /* borrowed for the search's life */
         time_budget_ms; /* of one call; of one evaluation's samples; 0: usual */
     bool dry_run;       /* one candidate, then stop */
     bool final;         /* measure the champion again, whole (default) */
+    const char
+        *choice; /* JSON object: how the caller chose its models, kept with the run; or NULL */
     const char *resume; /* "r3": goes on with that run; NULL: a new one */
 };
 

@@ -3,21 +3,6 @@
 
 #include "base/clock.h"
 
-/* By the budget where there is one, else by the rate so far. */
-static double left_ms(const struct search *search, double elapsed)
-{
-    int64_t most = search_attempts_most(search);
-    double by_rate =
-        search->record.evaluated > 0 && search->searching
-            ? elapsed / (double)search->record.evaluated * (double)(most - search->record.evaluated)
-            : -1;
-    double by_budget =
-        search->options.budget_ms > 0 ? (double)search->options.budget_ms - elapsed : -1;
-    if (by_budget < 0 || (by_rate >= 0 && by_rate < by_budget))
-        return by_rate;
-    return by_budget > 0 ? by_budget : 0;
-}
-
 void search_progress(const struct search *search, struct search_progress *progress)
 {
     const struct run_record *run = &search->record;
@@ -26,7 +11,7 @@ void search_progress(const struct search *search, struct search_progress *progre
                                          .phase = search->phase,
                                          .round = run->round,
                                          .rounds = search->options.rounds,
-                                         .proposed = search->proposed,
+                                         .proposed = search->numbers,
                                          .in_flight = (int64_t)search->in_flight,
                                          .evaluated = run->evaluated,
                                          .kept = run->kept,
@@ -40,10 +25,17 @@ void search_progress(const struct search *search, struct search_progress *progre
                                          .verified = run->verified,
                                          .win = run->win,
                                          .elapsed_ms = elapsed,
-                                         .left_ms = left_ms(search, elapsed),
-                                         .lane_busy = run->ended_ms  ? run->lane_busy
-                                                      : search->lane ? lane_busy_ratio(search->lane)
-                                                                     : 0};
+                                         .left_ms = search_left_ms(search),
+                                         .paused = search_paused(search),
+                                         .lane_busy = run->ended_ms ? run->lane_busy
+                                                                    : search_lanes_busy(search)};
+    if (search->budget)
+        progress->spent = budget_totals(search->budget);
+    if (search->completions) {
+        struct completions_totals totals = completions_totals(search->completions);
+        progress->requests_in_flight = totals.waiting;
+        progress->awaited = totals.awaited;
+    }
     const char *reason = search_stop_reason(search);
     progress->stopped = *reason ? reason : NULL;
 }

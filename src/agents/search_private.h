@@ -1,80 +1,14 @@
-/* agents/search_private: the parts of a run that its files share. Inside src/agents/search*.c. */
+/* agents/search_private: the parts of a run that its files share. Inside src/agents/search*.c.
+ *
+ * The tree of a run (ideas, candidates, their order, every prompt) is a function of its seed, the
+ * answers and the evaluations alone, never of when they arrived: results are *taken* (told to the
+ * proposer, put into the history, into the pool) in the order of the candidates' numbers. So a run
+ * that died goes on by being run again, with what the store has in place of asking and measuring.
+ */
 #ifndef AGENTS_SEARCH_PRIVATE_H
 #define AGENTS_SEARCH_PRIVATE_H
 
-#include "agents/ask.h"
-#include "agents/prompt.h"
-#include "agents/proposer.h"
-#include "agents/record.h"
-#include "agents/search.h"
-#include "agents/select.h"
-#include "base/list.h"
-#include "base/log.h"
-#include "base/random.h"
-#include "eval/candidate.h"
-#include "eval/lane.h"
-#include "loop/loop.h"
-#include "loop/slots.h"
-#include "store/store.h"
-#include "store/writer.h"
-
-enum { LANE_DEPTH = 3, ARMS_MAX = PROPOSER_STARTS_MAX, FINAL_TRIES = 3, WORKER_DEATHS_MAX = 2 };
-
-/* A source whose tune space the proposer searches: a shipped start, or a kernel that a model wrote.
- */
-struct arm {
-    struct search *search;
-    const char *name; /* "packed.c" */
-    const char *text;
-    size_t length;
-    char source_hash[33];
-    const char *origin; /* candidate that wrote it, or "" for a shipped start */
-    struct candidate *candidate;
-    int number; /* in the proposer */
-    struct proposer_space space;
-    bool stored;
-};
-
-/* What a model was asked for, for a candidate that it writes. */
-struct writing {
-    struct idea idea;
-    const struct attempt *parent; /* the kernel that it starts from; in search->kept */
-    struct ask ask;
-    bool asked;
-    int64_t sample;      /* which implementation of the idea */
-    int64_t max_tokens;  /* more room after an answer that was cut off; 0: the run's */
-    const char *source;  /* the last answer's code, to be mended; NULL: nothing yet */
-    const char *failure; /* "did not compile"; NULL: a first writing */
-    const char *diagnostics;
-    struct buf system, prompt;
-};
-
-/* One candidate on its way; see search_candidate.c. */
-struct attempt {
-    struct task task;
-    struct search *search;
-    struct link link; /* in search->running, then ->finished, then ->kept or freed */
-    struct arena *arena;
-    struct idea_record idea; /* written with the candidate where its id is new */
-    struct candidate_record record;
-    struct arm *arm; /* NULL until a model has written it */
-    struct names tune;
-    struct writing *writing; /* NULL: of the built-in proposer */
-    struct slot slot;
-    bool in_lane, written; /* has or waits for a place in the lane; its source is there */
-    bool stored, committing, submitted, answered, abandoned;
-    int next_state;
-    struct lane_request request;
-    struct store_write write;
-    unsigned deaths;
-    bool runs_off, ran_off; /* is among the finalists; has been measured again as one */
-};
-
-/* A source with its numbers that has been evaluated: it is not evaluated again. */
-struct known {
-    char identity[33];
-    const char *id;
-};
+#include "agents/search_parts_private.h"
 
 struct search {
     struct task task;
@@ -84,48 +18,73 @@ struct search {
     struct arena *arena;
     struct problem *problem;
     struct names facts;
-    struct lane *lane;
-    struct lane_request open, final;
+    struct lane_place lanes[LANES_MAX];
+    size_t lane_count, lanes_open;
+    struct lane_request final;
     struct slots lane_slots;
-    struct random random;
     struct proposer *proposer;
     struct arm arms[ARMS_MAX];
     size_t arm_count;
     struct arm *by_number[ARMS_MAX]; /* the proposer's numbers */
-    struct list running, finished, kept;
-    size_t in_flight; /* attempts that have not ended */
-    size_t lane_load; /* those that are in the lane, or wait for it */
-    int64_t proposed, idea_number, event_number;
-    bool exhausted;
+    struct list running, ended, kept;
+    size_t in_flight;                            /* attempts that have not ended */
+    int64_t numbers, idea_numbers, event_number; /* given out so far */
+    int64_t evaluations; /* asked of the lanes, by earlier processes of the run too */
+    struct chain chain;  /* without a model: the whole run */
     struct run_record record;
     char id[32];
     uint64_t started_ns;
+    double earlier_ms; /* what earlier processes of this run took */
     struct timer deadline, patience;
     unsigned stops;
+    /* what an earlier process left */
+    struct candidate_record *recalled;
+    size_t recalled_count;
     /* with a model */
+    struct budget *budget;
     struct completions *completions;
     struct prompts *prompts;
     struct prompt_context context;
     struct model_round *round; /* the one under way */
     struct prompt_attempt *history;
+    int *history_island;
     size_t history_count, history_capacity;
-    int64_t tuned; /* points measured for free since the round began */
-    bool rounds_over;
+    size_t history_shown; /* as it was when the round began: what its prompts say */
+    int64_t next_round;
+    int barren_rounds;            /* in a row, whose requests all failed */
     const char *provider_stopped; /* why no more can be asked, or NULL */
-    struct known *known;          /* identities that have been evaluated */
+    const char *awaited;          /* "3 answers awaited": the run stops for a mailbox */
+    struct known **known;
     size_t known_count, known_capacity;
-    bool budget_reached, written_start, written_end, facts_written;
+    /* ends */
+    bool budget_reached, rounds_over;
+    const char *reached; /* "target of 2x reached", or NULL */
+    double floor_ns;
+    double best_low;    /* as of the last round that was taken */
+    int64_t best_since; /* the round that brought it */
+    double round_ms, rounds_timed, round_began_ms;
+    /* pauses, room on the disk, the record as others see it: search_watch.c */
+    struct timer tick, mailbox;
+    struct work space_work;
+    struct buf space_why;
+    bool space_short, held, paused_by_person, mailbox_waits;
+    uint64_t space_looked_ns, put_ns;
+    int64_t mailbox_answers;
+    struct store_write put, twins;
+    struct pause pauses[PAUSES_MAX];
+    size_t pause_count;
+
+    bool written_start, written_end;
     struct store_write write;
-    struct attempt *best; /* in kept */
+    struct attempt *best; /* in ended or kept */
     int final_try;
     bool run_off_begun, run_off_over;
-    bool final_done;
     struct attempt *finalist;
     struct evaluation champion; /* texts in final.arena */
     bool has_champion;
     double first_ended_ms; /* when the first evaluation had ended: it pays for what all share */
+    int64_t measured;      /* evaluations that this process has seen end */
     const char *phase;
-    bool searching; /* in the phase of that name: rates make sense */
     struct err err;
 };
 
@@ -134,47 +93,103 @@ extern const struct task_type search_type;
 void search_fail(struct search *search,
                  const struct err *err); /* the run ends; first error counts */
 bool search_stopping(const struct search *search);
+bool search_has_model(const struct search *search);
 void search_event(struct search *search, struct store_batch *batch, enum log_level level,
                   const char *kind, const char *subject, const char *format, ...) PRINTF_LIKE(6, 7);
 void search_put_run(struct search *search, struct store_batch *batch);
-
-int64_t search_attempts_most(const struct search *search);
 const char *search_stop_reason(const struct search *search); /* "" for none */
-double search_elapsed_ms(const struct search *search);
+double search_elapsed_ms(const struct search *search);       /* of the whole run, all processes */
 
-/* --- search_candidate.c --- */
-struct attempt *attempt_start(struct search *search, const struct proposal *proposal);
-/* A model is to write it: idea `number`, implementation `sample`; its round waits for it. */
-struct attempt *attempt_start_writing(struct search *search, struct task *round,
+/* --- search_limits.c: when a run ends --- */
+int64_t search_round_size(const struct search *search);
+int64_t search_attempts_most(const struct search *search);
+bool search_may_propose(struct search *search); /* false: no more; says why in the search */
+/* After each round (or as many candidates of the proposer): target, floor, patience. */
+void search_round_taken(struct search *search, int64_t round);
+double search_left_ms(const struct search *search);       /* < 0: not known */
+uint64_t search_deadline_ms(const struct search *search); /* of this process; 0: none */
+
+/* --- search_chain.c --- */
+/* True while something of it is under way or not yet taken. */
+bool chain_step(struct search *search, struct chain *chain);
+
+/* --- search_take.c --- */
+void search_count(struct search *search, struct attempt *attempt);   /* at its end, in any order */
+void search_take(struct search *search, struct attempt *attempt);    /* in the order of numbers */
+struct attempt *search_ended(struct search *search, int64_t number); /* not yet taken; or NULL */
+void search_take_all(struct search *search); /* the end of a round; ties are put right */
+struct known *search_known(struct search *search, const char *identity); /* NULL: nobody */
+void search_know(struct search *search, struct attempt *attempt);
+struct prompt_kernel search_kernel_words(const struct attempt *attempt); /* NULL is fine */
+/* The kept kernels as contenders, best first; mem_free() them. `island` < 0: of all. */
+struct contender *search_contenders(const struct search *search, int island, size_t *count);
+
+/* --- search_candidate.c, search_attempt.c --- */
+extern const struct task_type attempt_type;
+struct attempt *attempt_start(struct search *search, const struct chain *chain);
+/* A model is to write candidate `number`: implementation `sample` of an idea; its round waits. */
+struct attempt *attempt_start_writing(struct search *search, struct task *round, int64_t number,
                                       const struct idea *idea, const char *idea_id,
-                                      const struct attempt *parent, int64_t sample);
+                                      const struct attempt *parent, int island, int64_t sample);
 void attempt_abandon(struct attempt *attempt); /* stop it: cancels what it waits for */
 void attempt_free(struct attempt *attempt);
 bool attempt_is_kernel(const struct attempt *attempt);
+void attempt_identify(struct attempt *attempt);
+void attempt_take_code(struct attempt *attempt, struct arm *arm); /* the attempt owns it now */
+
+/* --- search_recall.c: a run that goes on --- */
+int search_recall(struct search *search, struct err *err) MUST_USE; /* records of options.resume */
+void search_recall_candidate(struct attempt *attempt); /* its record, where there is one */
+enum recall { RECALL_NOTHING, RECALL_ENDED, RECALL_WRITING, RECALL_WRITTEN };
+/* Puts a recalled attempt where its record says that it stood. */
+enum recall search_recall_state(struct attempt *attempt, int *state);
 
 /* --- search_writing.c: one step of WRITING --- */
-enum writing_result { WRITING_WAIT, WRITING_DONE, WRITING_FAILED }; /* reason in the record */
+enum writing_result {
+    WRITING_WAIT,
+    WRITING_DONE,
+    WRITING_FAILED, /* reason in the record */
+    WRITING_LEFT    /* nobody can be asked now: it stays as the store has it */
+};
 enum writing_result writing_step(struct attempt *attempt);
 /* Sends it back with what went wrong; false where no repair is left. */
 bool writing_repair(struct attempt *attempt, const char *failure, const char *diagnostics);
+struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length,
+                        struct err *err); /* NULL: it cannot be read */
 void writing_free(struct writing *writing);
 
 /* --- search_round.c: rounds of ideas from a model --- */
+bool search_rounds_step(struct search *search); /* starts what is due; false when all is over */
+void search_rounds_stop(struct search *search);
+void search_rounds_close(struct search *search);
+
+/* --- search_model.c: who is asked, and what every prompt says --- */
 int search_model_open(struct search *search, struct err *err) MUST_USE;
-bool search_model_rounds(struct search *search); /* starts what is due; false when all is over */
-void search_model_stop(struct search *search);
 void search_model_close(struct search *search);
-void search_remember(struct search *search, const struct attempt *attempt); /* for the history */
+/* One that can still be asked, by weight; NULL (and provider_stopped) where there is none. */
+const struct model *search_pick_model(struct search *search, bool idea, const char *what,
+                                      int64_t number);
+
+/* --- search_lanes.c --- */
+int search_lanes_open(struct search *search);   /* starts the workers; search->err says why not */
+bool search_lanes_ready(struct search *search); /* drives them; false: wait (or search->err) */
+struct lane_place *search_lane_pick(struct search *search); /* the least busy */
+double search_lanes_busy(const struct search *search);
+void search_lanes_close(struct search *search);
+void search_put_ceilings(struct search *search, struct store_batch *batch);
 
 /* --- search_start.c: arms, facts, words --- */
-int search_load(struct search *search, struct err *err) MUST_USE; /* the problem and its starts */
-int search_arm_add(struct search *search, struct arm *arm);       /* its number, or -1 */
-int search_opened(struct search *search,
-                  struct err *err) MUST_USE; /* after LANE_OPEN: facts, floor */
-int search_open_lane(struct search *search); /* search->err says why not */
-void search_put_ceilings(struct search *search, struct store_batch *batch);
+int search_load(struct search *search, struct err *err) MUST_USE;   /* the problem and its starts */
+int search_arm_add(struct search *search, struct arm *arm);         /* its number, or -1 */
+int search_opened(struct search *search, struct err *err) MUST_USE; /* facts, floor */
 void search_idea_words(struct search *search, const struct proposal *proposal,
                        struct attempt *attempt);
+
+/* --- search_watch.c --- */
+void search_watch(struct search *search); /* at each step of the run */
+void search_watch_end(struct search *search);
+const char *search_pauses_text(struct search *search);  /* JSON, in the arena */
+const char *search_paused(const struct search *search); /* NULL: it goes on */
 
 /* --- search_final.c --- */
 /* One step of the champion's last measurement; true when it has come to its end. */

@@ -1,11 +1,18 @@
-/* agents/search_round: rounds with a model. Each asks for `branching` ideas on the best kernels so
- * far, and has each written `implementations` times; it ends when all of them have. What a model is
- * thinking about leaves the lane free: there the proposer tunes what is known already.
+/* agents/search_round: rounds with a model. Round 0 measures the starts; each later one asks once
+ * an island for ideas on its best kernels, has each written `implementations` times, and meanwhile
+ * the proposer tunes what is known already, in lanes that nobody needs while a model thinks. A
+ * round is over when all of that has ended; then its candidates are taken, in the order of their
+ * numbers:
+ *
+ *   base + 1 ...            what models write: idea i, implementation k is base + i * K + k + 1
+ *   base + B * K + 1 ...    points tuned for free
+ *
+ * Fewer ideas than were asked for leave numbers out.
  *
  *   asking (ideas; asked once more where they cannot be read) -> working (attempts) -> over
  */
+#include "agents/novelty.h"
 #include "agents/search_private.h"
-#include "base/file.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -15,167 +22,242 @@ enum { ASKING, WORKING, OVER, STATES };
 static const char *const states[STATES] = {"asking", "working", "over"};
 static const uint32_t moves[STATES] = {1u << WORKING | 1u << OVER, 1u << OVER, 0};
 
-enum { PARENTS_MAX = 8, HISTORY_SHOWN = 60 };
+enum { BARREN_MOST = 3, SHRINK_MOST = 1 };
 
-struct model_round {
-    struct task task;
-    struct search *search;
+/* What one island is asked for. */
+struct wish {
     struct ask ask;
     struct buf system, prompt;
     const struct attempt *parents[PARENTS_MAX];
     size_t parent_count;
-    bool asked_again;
+    int island;
+    int64_t first_idea, count; /* of this round's ideas: its share */
+    unsigned shrink;
+    int64_t max_tokens, step;
+    bool asked_again, over, failed;
 };
 
-/* ---- what has been tried ---- */
+struct model_round {
+    struct task task;
+    struct search *search;
+    struct wish wishes[ISLANDS_MAX];
+    size_t wish_count;
+    int64_t numbers, ideas; /* given out before this round */
+    struct chain chain;
+};
 
-void search_remember(struct search *search, const struct attempt *attempt)
+/* ---- parents ---- */
+
+static size_t islands_of(const struct search *search)
 {
-    struct arena *arena = search->arena;
-    const struct candidate_record *record = &attempt->record;
-    if (search->history_count == search->history_capacity) {
-        search->history_capacity = search->history_capacity ? 2 * search->history_capacity : 64;
-        search->history =
-            mem_resize(search->history, search->history_capacity * sizeof *search->history);
-    }
-    double over_parent = 0;
-    list_each (link, &search->kept) {
-        const struct attempt *parent = container_of(link, struct attempt, link);
-        if (strcmp(parent->record.id, record->parent) == 0 && record->time_ns > 0)
-            over_parent = parent->record.time_ns / record->time_ns;
-    }
-    search->history[search->history_count++] =
-        (struct prompt_attempt){.id = arena_strdup(arena, record->id),
-                                .title = arena_strdup(arena, attempt->idea.title),
-                                .category = arena_strdup(arena, attempt->idea.category),
-                                .state = arena_strdup(arena, record->state),
-                                .reason = arena_strdup(arena, record->reason),
-                                .speedup = record->speedup,
-                                .over_parent = over_parent};
+    const struct search_options *o = &search->options;
+    int64_t count = o->strategy == STRATEGY_ISLANDS ? o->islands : 1;
+    if (count > o->branching)
+        count = o->branching;
+    if (count > ISLANDS_MAX)
+        count = ISLANDS_MAX;
+    return count < 1 ? 1 : (size_t)count;
 }
 
-/* ---- one round ---- */
-
-static void choose_parents(struct model_round *round)
+static void add_parents(struct wish *wish, struct contender *all, size_t count)
 {
-    struct search *search = round->search;
-    size_t count = 0, at = 0;
-    list_each (link, &search->kept)
-        count++;
-    struct contender *all = mem_array(count + 1, sizeof *all);
-    list_each (link, &search->kept) {
-        struct attempt *kept = container_of(link, struct attempt, link);
-        all[at++] = (struct contender){.speedup_low = kept->record.speedup_low,
-                                       .time_ns = kept->record.time_ns,
-                                       .number = kept->record.number,
-                                       .item = kept};
-    }
-    select_sort(all, count);
-    size_t chosen = select_count(count, search->options.select, search->options.beam);
-    for (size_t i = 0; i < chosen && i < PARENTS_MAX; i++)
-        round->parents[round->parent_count++] = all[i].item;
+    for (size_t i = 0; i < count && wish->parent_count < PARENTS_MAX; i++)
+        wish->parents[wish->parent_count++] = all[i].item;
+}
+
+/* By strategy. An island that has no kernel of its own yet starts from everybody's best. */
+static void choose_parents(struct search *search, struct wish *wish, size_t islands)
+{
+    const struct search_options *o = &search->options;
+    bool alone = o->strategy != STRATEGY_ISLANDS;
+    size_t count;
+    struct contender *all = search_contenders(search, alone ? -1 : wish->island, &count);
+    add_parents(wish, all,
+                o->strategy == STRATEGY_GREEDY ? (count > 0)
+                                               : select_count(count, o->select, o->beam));
     mem_free(all);
+    if (alone)
+        return;
+    bool visit = o->migration > 0 && search->record.round % o->migration == 0 && islands > 1;
+    int from = (int)((size_t)wish->island + islands - 1) % (int)islands;
+    if (wish->parent_count == 0 || visit) {
+        all = search_contenders(search, visit ? from : -1, &count);
+        add_parents(wish, all, count > 0);
+        mem_free(all);
+    }
 }
 
-static void round_ask(struct model_round *round, const char *complaint)
+static const struct attempt *parent_of(const struct wish *wish, const struct idea *idea)
+{
+    for (size_t i = 0; i < wish->parent_count; i++)
+        if (strcmp(wish->parents[i]->record.id, idea->parent) == 0)
+            return wish->parents[i];
+    return wish->parent_count ? wish->parents[0] : NULL;
+}
+
+/* ---- asking for ideas ---- */
+
+/* What this island has tried; all of it where there is one only. The last of it is what counts. */
+static size_t wish_history(const struct search *search, const struct wish *wish, size_t most,
+                           struct prompt_attempt *out)
+{
+    bool all = search->options.strategy != STRATEGY_ISLANDS;
+    size_t count = 0, fitting = 0;
+    for (size_t i = 0; i < search->history_shown; i++)
+        fitting += all || search->history_island[i] == wish->island;
+    for (size_t i = 0, seen = 0; i < search->history_shown; i++)
+        if ((all || search->history_island[i] == wish->island) && seen++ + most >= fitting)
+            out[count++] = search->history[i];
+    return count;
+}
+
+static void wish_ask(struct model_round *round, struct wish *wish, const char *complaint)
 {
     struct search *search = round->search;
     struct prompt_kernel kernels[PARENTS_MAX];
-    size_t skipped =
-        search->history_count > HISTORY_SHOWN ? search->history_count - HISTORY_SHOWN : 0;
-    for (size_t i = 0; i < round->parent_count; i++) {
-        const struct attempt *parent = round->parents[i];
-        kernels[i] = (struct prompt_kernel){.id = parent->record.id,
-                                            .name = parent->arm->name,
-                                            .source = parent->arm->text,
-                                            .tune = parent->record.tune,
-                                            .metrics = parent->request.evaluation.metrics,
-                                            .time_ns = parent->record.time_ns,
-                                            .speedup = parent->record.speedup,
-                                            .speedup_low = parent->record.speedup_low,
-                                            .speedup_high = parent->record.speedup_high};
-    }
-    prompt_system(search->prompts, &round->system);
-    prompt_ideas(search->prompts, &search->context, kernels, round->parent_count,
-                 search->history + skipped, search->history_count - skipped,
-                 search->options.branching, 0, &round->prompt);
+    struct prompt_attempt history[HISTORY_SHOWN];
+    size_t count = wish_history(search, wish, HISTORY_SHOWN, history);
+    const struct model *model = search_pick_model(
+        search, true, search->id, search->record.round * ISLANDS_MAX + wish->island);
+    wish->over = wish->failed = !model;
+    if (!model)
+        return;
+    for (size_t i = 0; i < wish->parent_count; i++)
+        kernels[i] = search_kernel_words(wish->parents[i]);
+    buf_reset(&wish->system);
+    buf_reset(&wish->prompt);
+    prompt_system(search->prompts, &wish->system);
+    prompt_ideas(search->prompts, &search->context, kernels, wish->parent_count, history, count,
+                 wish->count, wish->shrink, &wish->prompt);
     if (complaint)
-        buf_addf(&round->prompt, "\nYour last answer could not be read: %s\n", complaint);
-    round->ask = (struct ask){.model = models_pick(search->options.idea_models, 0),
-                              .request = {.system = buf_text(&round->system),
-                                          .prompt = buf_text(&round->prompt),
-                                          .json = true},
-                              .purpose = "ideas",
-                              .sample = complaint ? 1 : 0};
-    char id[48];
-    snprintf(id, sizeof id, "%.20s-round%lld", search->id, (long long)search->record.round);
-    ask_start(search->completions, &round->ask, &round->task, id);
+        buf_addf(&wish->prompt, "\nYour last answer could not be used: %s\n", complaint);
+    ask_free(&wish->ask);
+    wish->ask = (struct ask){.model = model,
+                             .request = {.system = buf_text(&wish->system),
+                                         .prompt = buf_text(&wish->prompt),
+                                         .max_tokens = wish->max_tokens,
+                                         .json = true,
+                                         .schema = ideas_schema},
+                             .purpose = "ideas",
+                             .sample = search->record.round, /* each round gets its own answer */
+                             .step = wish->step++};
+    char id[64];
+    snprintf(id, sizeof id, "%.20s-round%lld.%d", search->id, (long long)search->record.round,
+             wish->island);
+    ask_start(search->completions, &wish->ask, &round->task, id);
 }
 
-static const struct attempt *parent_of(const struct model_round *round, const struct idea *idea)
-{
-    for (size_t i = 0; i < round->parent_count; i++)
-        if (strcmp(round->parents[i]->record.id, idea->parent) == 0)
-            return round->parents[i];
-    return round->parent_count ? round->parents[0] : NULL;
-}
-
-static void round_spread(struct model_round *round, const struct idea *ideas, size_t count)
+static void spread(struct model_round *round, struct wish *wish, const struct idea *ideas,
+                   size_t count)
 {
     struct search *search = round->search;
+    int64_t each = search->options.implementations;
     for (size_t i = 0; i < count; i++) {
         char id[48];
-        snprintf(id, sizeof id, "%.20s-i%lld", search->id, (long long)++search->idea_number);
-        for (int64_t k = 0; k < search->options.implementations; k++)
-            attempt_start_writing(search, &round->task, &ideas[i], id, parent_of(round, &ideas[i]),
-                                  k);
+        int64_t place = wish->first_idea + (int64_t)i;
+        snprintf(id, sizeof id, "%.20s-i%lld", search->id, (long long)(round->ideas + place + 1));
+        for (int64_t k = 0; k < each; k++)
+            attempt_start_writing(search, &round->task, round->numbers + place * each + k + 1,
+                                  &ideas[i], id, parent_of(wish, &ideas[i]), wish->island, k);
     }
 }
 
-static enum task_result round_asking(struct model_round *round)
+/* No answer: with a shorter prompt, from another model, or none from this island. */
+static void no_answer(struct model_round *round, struct wish *wish)
+{
+    struct search *search = round->search;
+    const struct ask *ask = &wish->ask;
+    bool shorter = ask->fault == FAULT_TOO_LONG && wish->shrink < SHRINK_MOST;
+    wish->over = true;
+    if (ask->err.code == ERR_CANCELLED)
+        return;
+    if (ask->err.code == ERR_LIMIT && budget_over(search->budget)) {
+        search->budget_reached = true;
+        return;
+    }
+    if (shorter)
+        wish->shrink++;
+    if (shorter || completions_blocked(search->completions, ask->model)->code) {
+        wish_ask(round, wish, NULL); /* says itself where nobody is left */
+        return;
+    }
+    wish->failed = true;
+    log_event(LOG_WARN, "round.ideas", search->id, "%s", ask->err.message);
+}
+
+static void take_ideas(struct model_round *round, struct wish *wish)
 {
     struct search *search = round->search;
     struct idea ideas[IDEAS_MAX];
     struct err err = {0};
-    size_t count = 0, most = (size_t)search->options.branching;
-    if (!round->ask.task.finished)
-        return TASK_WAIT;
-    if (search_stopping(search) || search->budget_reached) {
-        task_move(&round->task, OVER);
-        return TASK_DONE;
+    struct buf repeats;
+    size_t count = 0, most = (size_t)wish->count < IDEAS_MAX ? (size_t)wish->count : IDEAS_MAX;
+    buf_init(&repeats, 1 << 14);
+    bool cut = strcmp(wish->ask.completion.finish, "length") == 0;
+    if (cut)
+        wish->max_tokens = 2 * wish->ask.request.max_tokens;
+    int unread = ideas_parse(search->arena, wish->ask.completion.text, ideas, most, &count, &err);
+    if (!unread)
+        count = novelty_keep(ideas, count, search->history, search->history_shown, &repeats);
+    if (repeats.length > 0)
+        log_event(LOG_INFO, "round.repeats", search->id, "%s", buf_text(&repeats));
+    if (!unread && count == 0)
+        unread = err_set(&err, ERR_PROTOCOL, "all of them were tried: %s", buf_text(&repeats));
+    buf_free(&repeats);
+    wish->over = true;
+    if (!unread) {
+        spread(round, wish, ideas, count);
+        return;
     }
-    if (round->ask.err.code) {
-        search->provider_stopped =
-            arena_printf(search->arena, "provider: %s", round->ask.err.message);
-        if (completions_totals(search->completions).answers == 0)
-            search_fail(search, &round->ask.err);
-        task_move(&round->task, OVER);
-        return TASK_DONE;
+    log_event(LOG_WARN, "round.ideas", search->id, "%s", err.message);
+    if (!wish->asked_again) {
+        wish->asked_again = true;
+        wish->over = false;
+        wish_ask(round, wish, err.message);
     }
-    if (ideas_parse(search->arena, round->ask.completion.text, ideas,
-                    most < IDEAS_MAX ? most : IDEAS_MAX, &count, &err)) {
-        log_event(LOG_WARN, "round.ideas", search->id, "%s", err.message);
-        ask_free(&round->ask);
-        if (round->asked_again) {
-            task_move(&round->task, OVER);
-            return TASK_DONE;
+}
+
+static bool asking_ended(struct model_round *round)
+{
+    struct search *search = round->search;
+    bool ended = true;
+    for (size_t i = 0; i < round->wish_count; i++) {
+        struct wish *wish = &round->wishes[i];
+        if (!wish->over && wish->ask.task.finished) {
+            if (search_stopping(search) || search->budget_reached || search->awaited)
+                wish->over = true;
+            else if (wish->ask.err.code)
+                no_answer(round, wish);
+            else
+                take_ideas(round, wish);
         }
-        round->asked_again = true;
-        buf_reset(&round->system);
-        buf_reset(&round->prompt);
-        round_ask(round, err.message);
-        return TASK_WAIT;
+        ended = ended && wish->over;
     }
-    round_spread(round, ideas, count);
-    task_move(&round->task, WORKING);
-    return TASK_WAIT;
+    return ended;
+}
+
+/* A provider that fails every request of several rounds is not asked for ever. */
+static void note_barren(struct model_round *round)
+{
+    struct search *search = round->search;
+    bool barren = round->wish_count > 0;
+    for (size_t i = 0; i < round->wish_count; i++)
+        barren = barren && round->wishes[i].failed;
+    search->barren_rounds = barren ? search->barren_rounds + 1 : 0;
+    if (search->barren_rounds >= BARREN_MOST && !search->provider_stopped)
+        search->provider_stopped =
+            arena_printf(search->arena, "provider: %s", round->wishes[0].ask.err.message);
 }
 
 static enum task_result round_step(struct task *task)
 {
     struct model_round *round = container_of(task, struct model_round, task);
-    if (task->state == ASKING)
-        return round_asking(round);
+    if (task->state == ASKING) {
+        if (!asking_ended(round))
+            return TASK_WAIT;
+        note_barren(round);
+        task_move(task, WORKING);
+    }
     if (task->pending > 0)
         return TASK_WAIT;
     task_move(task, OVER);
@@ -184,22 +266,55 @@ static enum task_result round_step(struct task *task)
 
 static const struct task_type round_type = {"round", states, moves, STATES, round_step, NULL};
 
-static void round_start(struct search *search)
+/* ---- one round ---- */
+
+static void wishes_start(struct model_round *round)
 {
+    struct search *search = round->search;
+    size_t islands = islands_of(search);
+    int64_t ideas = search->options.branching, given = 0;
+    for (size_t i = 0; i < islands; i++) {
+        struct wish *wish = &round->wishes[round->wish_count++];
+        wish->island = (int)i;
+        wish->first_idea = given;
+        wish->count = ideas / (int64_t)islands + ((int64_t)i < ideas % (int64_t)islands);
+        given += wish->count;
+        buf_init(&wish->system, PROMPT_BYTES_MAX);
+        buf_init(&wish->prompt, PROMPT_BYTES_MAX);
+        choose_parents(search, wish, islands);
+        wish_ask(round, wish, NULL);
+    }
+}
+
+static void round_start(struct search *search, int64_t number)
+{
+    const struct search_options *o = &search->options;
     struct model_round *round = MEM_NEW(struct model_round);
     char id[48];
+    int64_t written = number > 0 ? search_round_size(search) : 0;
+    int64_t tuning = o->tuning >= 0 ? o->tuning : search_round_size(search);
     round->search = search;
-    buf_init(&round->system, PROMPT_BYTES_MAX);
-    buf_init(&round->prompt, PROMPT_BYTES_MAX);
+    round->numbers = search->numbers;
+    round->ideas = search->idea_numbers;
     search->round = round;
-    search->tuned = 0;
-    search->record.round++;
-    log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld",
-              (long long)search->record.round, (long long)search->options.rounds);
-    choose_parents(round);
-    snprintf(id, sizeof id, "%.20s-round%lld", search->id, (long long)search->record.round);
+    search->record.round = number;
+    search->history_shown = search->history_count;
+    search->round_began_ms = search_elapsed_ms(search);
+    round->chain = (struct chain){.first = round->numbers + written + 1,
+                                  .ideas_first = round->ideas + (number > 0 ? o->branching : 0) + 1,
+                                  .limit = number > 0 ? tuning : (int64_t)search->arm_count,
+                                  .window = number > 0 ? (int64_t)(LANE_DEPTH * search->lane_count)
+                                                       : INT32_MAX,
+                                  .tuning = number > 0};
+    search->numbers += written + round->chain.limit;
+    search->idea_numbers += (number > 0 ? o->branching : 0) + round->chain.limit;
+    if (number > 0)
+        log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)number,
+                  (long long)o->rounds);
+    snprintf(id, sizeof id, "%.20s-round%lld", search->id, (long long)number);
     task_start(search->task.loop, &round->task, &round_type, &search->task, id);
-    round_ask(round, NULL);
+    if (number > 0)
+        wishes_start(round);
 }
 
 static void round_free(struct search *search)
@@ -207,37 +322,56 @@ static void round_free(struct search *search)
     struct model_round *round = search->round;
     if (!round)
         return;
-    ask_free(&round->ask);
-    buf_free(&round->system);
-    buf_free(&round->prompt);
+    for (size_t i = 0; i < round->wish_count; i++) {
+        ask_free(&round->wishes[i].ask);
+        buf_free(&round->wishes[i].system);
+        buf_free(&round->wishes[i].prompt);
+    }
     mem_free(round);
     search->round = NULL;
 }
 
+static void round_end(struct search *search)
+{
+    search_take_all(search);
+    if (search->record.round > 0) {
+        search->round_ms += search_elapsed_ms(search) - search->round_began_ms;
+        search->rounds_timed++;
+    }
+    search_round_taken(search, search->record.round);
+    round_free(search);
+}
+
 /* ---- all rounds ---- */
 
-bool search_model_rounds(struct search *search)
+bool search_rounds_step(struct search *search)
 {
-    if (search->round && !search->round->task.finished)
+    if (search->twins.active)
         return true;
-    round_free(search);
-    bool first_looks = search->record.round == 0 && search->in_flight > 0;
-    if (first_looks) /* the starts are measured before anybody is asked about them */
-        return true;
-    if (search->rounds_over || search->provider_stopped || search->budget_reached ||
-        search_stopping(search) || search->record.round >= search->options.rounds) {
+    if (search->round) {
+        bool tuning = chain_step(search, &search->round->chain);
+        if (tuning || !search->round->task.finished)
+            return true;
+        round_end(search);
+        search->next_round++;
+        if (search->twins.active)
+            return true;
+    }
+    if (search->rounds_over || search->provider_stopped || !search_may_propose(search) ||
+        search->next_round > search->options.rounds) {
         search->rounds_over = true;
         return false;
     }
-    round_start(search);
+    round_start(search, search->next_round);
     return true;
 }
 
-void search_model_stop(struct search *search)
+void search_rounds_stop(struct search *search)
 {
-    if (search->round && !search->round->task.finished && search->round->task.state == ASKING &&
-        !search->round->ask.task.finished)
-        task_cancel(&search->round->ask.task);
+    struct model_round *round = search->round;
+    for (size_t i = 0; round && i < round->wish_count; i++)
+        if (round->wishes[i].ask.arena && !round->wishes[i].ask.task.finished)
+            task_cancel(&round->wishes[i].ask.task);
     /* A model may write for minutes: what has not come to the lane stays as the store has it. */
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
@@ -246,49 +380,7 @@ void search_model_stop(struct search *search)
     }
 }
 
-static const char *text_of(struct arena *arena, const struct value *value)
-{
-    struct buf text;
-    struct json json;
-    if (!value)
-        return "";
-    buf_init(&text, 1 << 20);
-    json_init(&json, &text);
-    json_value(&json, value);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
-}
-
-int search_model_open(struct search *search, struct err *err)
-{
-    const struct search_options *o = &search->options;
-    const struct completions_spec spec = {
-        .run = search->id, .seed = (uint64_t)o->seed, .ca_file = o->ca_file};
-    struct buf reference;
-    struct err ignored;
-    if (prompts_load(search->arena, o->backend, &search->prompts, err))
-        return -1;
-    buf_init(&reference, 1 << 20);
-    search->context = (struct prompt_context){
-        .problem = search->problem,
-        .reference = file_read(search->problem->reference_file, &reference, &ignored) == 0
-                         ? arena_strdup(search->arena, buf_text(&reference))
-                         : "",
-        .device = text_of(search->arena, value_get(search->open.answer, "device")),
-        .facts = text_of(search->arena, value_get(search->open.answer, "facts")),
-        .baseline = o->baseline ? o->baseline : search->problem->baseline};
-    buf_free(&reference);
-    search->completions =
-        completions_new(search->task.loop, search->store, search->writer, &spec, err);
-    return search->completions ? 0 : -1;
-}
-
-void search_model_close(struct search *search)
+void search_rounds_close(struct search *search)
 {
     round_free(search);
-    completions_free(search->completions);
-    mem_free(search->history);
-    search->completions = NULL;
-    search->history = NULL;
 }

@@ -8,9 +8,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- the problem and its starts ---- */
+
+/* Starts of different structure begin on different islands. */
+static size_t islands_of_arms(const struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int64_t most = o->islands < ISLANDS_MAX ? o->islands : ISLANDS_MAX;
+    if (most > o->branching)
+        most = o->branching;
+    return o->strategy == STRATEGY_ISLANDS && most > 1 ? (size_t)most : 1;
+}
 
 static int load_arm(struct search *search, const char *path, struct err *err)
 {
@@ -21,7 +30,8 @@ static int load_arm(struct search *search, const char *path, struct err *err)
     *arm = (struct arm){.search = search,
                         .name = arena_strdup(search->arena, slash ? slash + 1 : path),
                         .origin = "",
-                        .number = -1};
+                        .number = -1,
+                        .island = (int)(search->arm_count % islands_of_arms(search))};
     if (file_read(path, &text, err)) {
         buf_free(&text);
         return -1;
@@ -54,65 +64,6 @@ int search_load(struct search *search, struct err *err)
 
 /* ---- facts ---- */
 
-/* One machine's ceilings are measured once: the key names the CPU and the lane's cores. */
-char *search_ceilings_key(const char *cores)
-{
-    char line[256], model[128] = "unknown";
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "model name : %127[^\n]", model) == 1)
-            break;
-    if (file)
-        fclose(file);
-    char *key = mem_alloc(400);
-    snprintf(key, 400, "machine/ceilings/%s/%ld/%s", model, sysconf(_SC_NPROCESSORS_ONLN),
-             cores ? cores : "all");
-    return key;
-}
-
-void search_put_ceilings(struct search *search, struct store_batch *batch)
-{
-    struct buf text;
-    struct json json;
-    const struct value *ceilings = value_get(search->open.answer, "ceilings");
-    if (!ceilings || ceilings->count == 0)
-        return;
-    char *key = search_ceilings_key(search->options.cores);
-    buf_init(&text, 4096);
-    json_init(&json, &text);
-    json_value(&json, ceilings);
-    store_batch_put(batch, STORE_FACTS, key, buf_text(&text), text.length);
-    buf_free(&text);
-    mem_free(key);
-}
-
-int search_open_lane(struct search *search)
-{
-    struct buf known;
-    struct err ignored;
-    const struct search_options *o = &search->options;
-    char *key = search_ceilings_key(o->cores);
-    buf_init(&known, 1 << 16);
-    bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
-    const struct lane_spec spec = {.backend = o->backend,
-                                   .cores = o->cores,
-                                   .problem = search->problem->file,
-                                   .python = o->python,
-                                   .baseline = o->baseline,
-                                   .call_timeout_ms = (uint64_t)o->call_timeout_ms,
-                                   .time_budget_ms = (uint64_t)o->time_budget_ms,
-                                   .roofline = !cached,
-                                   .ceilings = cached ? buf_text(&known) : NULL};
-    int failed = lane_open(search->task.loop, &spec, &search->lane, &search->err);
-    buf_free(&known);
-    mem_free(key);
-    if (failed)
-        return -1;
-    search->open = (struct lane_request){.op = LANE_OPEN, .id = search->id};
-    lane_submit(search->lane, &search->open, &search->task);
-    return 0;
-}
-
 static bool arm_valid(void *context, const struct names *tune)
 {
     const struct arm *arm = context;
@@ -132,25 +83,74 @@ int search_arm_add(struct search *search, struct arm *arm)
     return arm->number;
 }
 
-static void set_floor(struct search *search, const struct value *answer)
+/* What no kernel beats here. A problem that fits the caches is not held by the memory's rate. */
+static void set_floor(struct search *search, const struct value *context)
 {
     double flops = 0, bytes = 0, floor_ns = 0;
     struct err ignored;
-    double rate = value_real(value_at(answer, "ceilings"), "flops_per_s", 0);
-    double copy = value_real(value_at(answer, "ceilings"), "copy_bytes_per_s", 0);
-    double read = value_real(value_at(answer, "ceilings"), "read_bytes_per_s", 0);
+    const struct value *ceilings = value_get(context, "ceilings");
+    double rate = value_real(ceilings, "flops_per_s", 0);
+    double copy = value_real(ceilings, "copy_bytes_per_s", 0);
+    double read = value_real(ceilings, "read_bytes_per_s", 0);
     if (problem_work(search->problem, &search->problem->shapes[0], &flops, &bytes, &ignored))
         return;
     if (rate > 0)
         floor_ns = flops / rate * 1e9;
-    if (fmax(copy, read) > 0)
-        floor_ns = fmax(floor_ns, bytes / fmax(copy, read) * 1e9);
-    proposer_set_floor(search->proposer, floor_ns);
+    double by_memory = fmax(copy, read) > 0 ? bytes / fmax(copy, read) * 1e9 : 0;
+    proposer_set_floor(search->proposer, fmax(floor_ns, by_memory));
+    double cache = value_real(value_get(context, "facts"), "l3_bytes", 0);
+    if (copy > 0 && bytes > 2 * cache)
+        floor_ns = fmax(floor_ns, bytes / copy * 1e9);
+    search->floor_ns = floor_ns;
+}
+
+/* What the first process of a run saw of the machine is what its prompts and proposals go by, also
+ * in one that goes on with it. */
+static int keep_context(struct search *search, const struct value **context, struct err *err)
+{
+    const struct value *answer = search->lanes[0].open.answer;
+    struct run_record *run = &search->record;
+    struct value *tree;
+    if (!run->context || strlen(run->context) <= 2) {
+        struct buf text;
+        struct json json;
+        static const char *const parts[] = {"device", "facts", "ceilings"};
+        buf_init(&text, 1 << 20);
+        json_init(&json, &text);
+        json_object(&json);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            json_key(&json, parts[i]);
+            if (value_get(answer, parts[i]))
+                json_value(&json, value_get(answer, parts[i]));
+            else
+                json_raw(&json, "{}");
+        }
+        json_object_end(&json);
+        run->context = arena_strdup(search->arena, buf_text(&text));
+        buf_free(&text);
+    }
+    if (value_parse_json(search->arena, "context", run->context, strlen(run->context), &tree, err))
+        return -1;
+    *context = tree;
+    return 0;
+}
+
+static void compare_device(const struct search *search, const struct value *context)
+{
+    const char *was = value_text(value_get(context, "device"), "cpu", "");
+    const char *is = value_text(value_at(search->lanes[0].open.answer, "device"), "cpu", "");
+    if (search->options.resume && strcmp(was, is) != 0)
+        log_event(LOG_WARN, "run.start", search->id, "began on another machine (%s; this is %s)",
+                  was, is);
 }
 
 int search_opened(struct search *search, struct err *err)
 {
-    const struct value *facts = value_get(search->open.answer, "facts");
+    const struct value *context;
+    if (keep_context(search, &context, err))
+        return -1;
+    compare_device(search, context);
+    const struct value *facts = value_get(context, "facts");
     for (size_t i = 0; facts && i < facts->count; i++)
         if (names_set(&search->facts, facts->keys[i], facts->items[i]->integer, err))
             return -1;
@@ -165,7 +165,7 @@ int search_opened(struct search *search, struct err *err)
         }
         usable++;
     }
-    set_floor(search, search->open.answer);
+    set_floor(search, context);
     return usable ? 0 : err_set(err, ERR_USAGE, "no start is usable on this machine");
 }
 
@@ -249,7 +249,7 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
                              .expected = proposal->expected_ns > 0 && origin
                                              ? origin->record.time_ns / proposal->expected_ns
                                              : 0,
-                             .round = search->record.round};
+                             .round = attempt->record.round};
     buf_free(&title);
     buf_free(&why);
 }

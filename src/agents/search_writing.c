@@ -11,48 +11,45 @@
 
 #include <string.h>
 
-static struct prompt_kernel parent_words(const struct attempt *parent)
-{
-    if (!parent)
-        return (struct prompt_kernel){.id = ""};
-    return (struct prompt_kernel){.id = parent->record.id,
-                                  .name = parent->arm->name,
-                                  .source = parent->arm->text,
-                                  .tune = parent->record.tune,
-                                  .metrics = parent->request.evaluation.metrics,
-                                  .time_ns = parent->record.time_ns,
-                                  .speedup = parent->record.speedup,
-                                  .speedup_low = parent->record.speedup_low,
-                                  .speedup_high = parent->record.speedup_high};
-}
+enum { SHRINK_MOST = 1 };
 
-static void writing_ask(struct attempt *attempt)
+/* False where there is nobody who can be asked. */
+static bool writing_ask(struct attempt *attempt)
 {
     struct search *search = attempt->search;
     struct writing *writing = attempt->writing;
+    const struct model *model =
+        search_pick_model(search, false, attempt->record.id, attempt->record.number);
+    if (!model)
+        return false;
     buf_reset(&writing->system);
     buf_reset(&writing->prompt);
     prompt_system(search->prompts, &writing->system);
     if (writing->failure) {
         prompt_repair(search->prompts, &search->context, &writing->idea,
                       writing->source ? writing->source : "", writing->failure,
-                      writing->diagnostics, 0, &writing->prompt);
+                      writing->diagnostics, writing->shrink, &writing->prompt);
     } else {
-        struct prompt_kernel parent = parent_words(writing->parent);
+        struct prompt_kernel parent = search_kernel_words(writing->parent);
+        size_t shown = search->history_shown;
+        size_t skipped = shown > HISTORY_SHOWN ? shown - HISTORY_SHOWN : 0;
         prompt_implement(search->prompts, &search->context, &parent, &writing->idea,
-                         search->history, search->history_count, 0, &writing->prompt);
+                         search->history + skipped, shown - skipped, writing->shrink,
+                         &writing->prompt);
     }
     ask_free(&writing->ask);
     writing->ask = (struct ask){
-        .model = models_pick(search->options.idea_models, 0),
+        .model = model,
         .request = {.system = buf_text(&writing->system),
                     .prompt = buf_text(&writing->prompt),
                     .max_tokens = writing->max_tokens},
         .purpose = writing->failure ? "repair" : "implement",
         .sample = writing->sample,
+        .step = writing->step++,
     };
     writing->asked = true;
     ask_start(search->completions, &writing->ask, &attempt->task, attempt->record.id);
+    return true;
 }
 
 bool writing_repair(struct attempt *attempt, const char *failure, const char *diagnostics)
@@ -68,12 +65,29 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *di
     return true;
 }
 
+struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length, struct err *err)
+{
+    struct search *search = attempt->search;
+    struct arm *arm = ARENA_NEW(attempt->arena, struct arm);
+    bool cxx = strstr(code, "extern \"C\"") != NULL;
+    *arm = (struct arm){
+        .search = search,
+        .name = arena_printf(attempt->arena, "%s.%s", attempt->record.id, cxx ? "cc" : "c"),
+        .text = code,
+        .length = length,
+        .origin = attempt->record.id,
+        .number = -1,
+        .island = attempt->island};
+    if (candidate_parse(search->problem, arm->name, code, length, &arm->candidate, err))
+        return NULL;
+    hash_format(arm->candidate->hash, arm->source_hash);
+    return arm;
+}
+
 /* The code as an arm of its own; its numbers are the first of each list. */
 static int take_code(struct attempt *attempt, struct err *err)
 {
-    struct search *search = attempt->search;
     struct writing *writing = attempt->writing;
-    struct arm *arm = ARENA_NEW(attempt->arena, struct arm);
     const char *code;
     size_t length;
     if (strcmp(writing->ask.completion.finish, "length") == 0) {
@@ -83,47 +97,51 @@ static int take_code(struct attempt *attempt, struct err *err)
     if (extract_code(attempt->arena, writing->ask.completion.text, "kernel", &code, &length, err))
         return -1;
     writing->source = code;
-    bool cxx = strstr(code, "extern \"C\"") != NULL;
-    *arm = (struct arm){
-        .search = search,
-        .name = arena_printf(attempt->arena, "%s.%s", attempt->record.id, cxx ? "cc" : "c"),
-        .text = code,
-        .length = length,
-        .origin = attempt->record.id,
-        .number = -1};
-    if (candidate_parse(search->problem, arm->name, code, length, &arm->candidate, err))
+    struct arm *arm = writing_arm(attempt, code, length, err);
+    if (!arm)
         return -1;
-    if (attempt->arm)
-        candidate_free(attempt->arm->candidate);
-    hash_format(arm->candidate->hash, arm->source_hash);
-    attempt->arm = arm;
-    tune_at(arm->candidate, 0, &attempt->tune);
-    attempt->record.name = arm->name;
-    attempt->record.source = arm->source_hash;
+    attempt_take_code(attempt, arm);
     return 0;
+}
+
+/* No answer: with a shorter prompt, from another model, or not at all. */
+static enum writing_result no_answer(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    struct writing *writing = attempt->writing;
+    const struct ask *ask = &writing->ask;
+    if (ask->err.code == ERR_CANCELLED)
+        return WRITING_LEFT;
+    if (ask->err.code == ERR_LIMIT && budget_over(search->budget)) {
+        search->budget_reached = true;
+        return WRITING_LEFT;
+    }
+    bool shorter = ask->fault == FAULT_TOO_LONG && writing->shrink < SHRINK_MOST;
+    if (shorter)
+        writing->shrink++;
+    if (shorter || completions_blocked(search->completions, ask->model)->code)
+        return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
+    attempt->record.reason = arena_strdup(attempt->arena, ask->err.message);
+    return WRITING_FAILED;
 }
 
 enum writing_result writing_step(struct attempt *attempt)
 {
     struct writing *writing = attempt->writing;
     struct err err = {0};
-    if (!writing->asked) {
-        writing_ask(attempt);
-        return WRITING_WAIT;
-    }
+    if (!writing->asked)
+        return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
     if (!writing->ask.task.finished)
         return WRITING_WAIT;
-    if (writing->ask.err.code) {
-        attempt->record.reason = arena_strdup(attempt->arena, writing->ask.err.message);
-        return WRITING_FAILED;
-    }
+    if (writing->ask.err.code)
+        return no_answer(attempt);
     if (take_code(attempt, &err) == 0)
         return WRITING_DONE;
     attempt->record.reason = arena_strdup(attempt->arena, err.message);
     if (!writing_repair(attempt, "could not be read", err.message))
-        return WRITING_FAILED;
-    writing_ask(attempt);
-    return WRITING_WAIT;
+        return attempt->abandoned || search_stopping(attempt->search) ? WRITING_LEFT
+                                                                      : WRITING_FAILED;
+    return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
 }
 
 void writing_free(struct writing *writing)

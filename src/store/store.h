@@ -7,7 +7,6 @@
  * batch is kept by the caller, nothing is lost, and the commit can be tried again. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
-
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -73,6 +72,7 @@ int store_backup(const char *folder, const char *target, struct err *err) MUST_U
 /* Frees what dead readers hold on to, which else lets the file grow: the owner, every minute. */
 int store_check_readers(struct store *store, size_t *cleared, struct err *err) MUST_USE;
 
+const char *store_folder(const struct store *store); /* absolute; for the store's life */
 /* $TWAGENT_STORE, else $XDG_STATE_HOME/twagent, else ~/.local/state/twagent. mem_free() it. */
 char *store_default_folder(void);
 

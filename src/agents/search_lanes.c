@@ -1,0 +1,226 @@
+/* agents/search_lanes: the workers of a run. The first one is opened alone, since it measures the
+ * machine's ceilings where they are not known yet; the others are told them.
+ */
+#include "agents/search_private.h"
+
+#include "base/mem.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CORES_MAX = 1024, LAUNCHER_WORDS_MAX = 32 };
+
+/* ---- ceilings ---- */
+
+/* One machine's ceilings are measured once: the key names the CPU and the lane's cores. */
+char *search_ceilings_key(const char *cores)
+{
+    char line[256], model[128] = "unknown";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %127[^\n]", model) == 1)
+            break;
+    if (file)
+        fclose(file);
+    char *key = mem_alloc(400);
+    snprintf(key, 400, "machine/ceilings/%s/%ld/%s", model, sysconf(_SC_NPROCESSORS_ONLN),
+             cores ? cores : "all");
+    return key;
+}
+
+static char *ceilings_text(const struct search *search)
+{
+    struct buf text;
+    struct json json;
+    const struct value *ceilings = value_get(search->lanes[0].open.answer, "ceilings");
+    if (!ceilings || ceilings->count == 0)
+        return NULL;
+    buf_init(&text, 4096);
+    json_init(&json, &text);
+    json_value(&json, ceilings);
+    return buf_take(&text);
+}
+
+void search_put_ceilings(struct search *search, struct store_batch *batch)
+{
+    char *text = ceilings_text(search);
+    char *key = search_ceilings_key(search->lanes[0].cores);
+    if (text)
+        store_batch_put(batch, STORE_FACTS, key, text, strlen(text));
+    mem_free(text);
+    mem_free(key);
+}
+
+/* ---- cores ---- */
+
+static size_t add_cores(const char *text, int *cores, size_t count)
+{
+    while (*text) {
+        char *end;
+        long first = strtol(text, &end, 10), last = first;
+        if (end == text)
+            break;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long core = first; core <= last && count < CORES_MAX; core++)
+            cores[count++] = (int)core;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+static size_t own_cores(const char *text, int *cores)
+{
+    cpu_set_t set;
+    size_t count = 0;
+    if (text)
+        return add_cores(text, cores, 0);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (size_t core = 0; core < CPU_SETSIZE && count < CORES_MAX; core++)
+        if (CPU_ISSET(core, &set))
+            cores[count++] = (int)core;
+    return count;
+}
+
+/* Each lane its own share of the cores; behind a launcher, whatever is there. */
+static int share_cores(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int cores[CORES_MAX];
+    size_t count = own_cores(o->cores, cores), lanes = search->lane_count;
+    for (size_t i = 0; i < lanes; i++)
+        search->lanes[i].cores = o->cores;
+    if (lanes == 1 || o->launcher)
+        return 0;
+    if (count < lanes)
+        return err_set(&search->err, ERR_USAGE, "%zu lanes need as many cores; there are %zu",
+                       lanes, count);
+    for (size_t i = 0; i < lanes; i++) {
+        struct buf text;
+        buf_init(&text, 1 << 14);
+        for (size_t at = i * count / lanes; at < (i + 1) * count / lanes; at++)
+            buf_addf(&text, "%s%d", text.length ? "," : "", cores[at]);
+        search->lanes[i].cores = arena_strdup(search->arena, buf_text(&text));
+        buf_free(&text);
+    }
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static const char *const *launcher_words(struct search *search)
+{
+    const char **words = arena_array(search->arena, LAUNCHER_WORDS_MAX + 1, sizeof *words);
+    size_t count = 0;
+    if (!search->options.launcher)
+        return NULL;
+    char *rest = arena_strdup(search->arena, search->options.launcher), *word;
+    while (count < LAUNCHER_WORDS_MAX && (word = strsep(&rest, " \t")))
+        if (*word)
+            words[count++] = word;
+    return words;
+}
+
+static int open_one(struct search *search, struct lane_place *place, const char *ceilings)
+{
+    const struct search_options *o = &search->options;
+    const struct lane_spec spec = {.launcher = launcher_words(search),
+                                   .backend = o->backend,
+                                   .cores = place->cores,
+                                   .problem = search->problem->file,
+                                   .python = o->python,
+                                   .baseline = o->baseline,
+                                   .call_timeout_ms = (uint64_t)o->call_timeout_ms,
+                                   .time_budget_ms = (uint64_t)o->time_budget_ms,
+                                   .roofline = !ceilings,
+                                   .ceilings = ceilings};
+    if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
+        return -1;
+    search->lanes_open++;
+    place->open = (struct lane_request){.op = LANE_OPEN, .id = search->id};
+    lane_submit(place->lane, &place->open, &search->task);
+    return 0;
+}
+
+int search_lanes_open(struct search *search)
+{
+    struct buf known;
+    struct err ignored;
+    search->lane_count = search->options.lanes > 0 ? (size_t)search->options.lanes : 1;
+    if (search->lane_count > LANES_MAX)
+        return err_set(&search->err, ERR_USAGE, "at most %d lanes", LANES_MAX);
+    if (share_cores(search))
+        return -1;
+    slots_init(&search->lane_slots, "lanes", (unsigned)(LANE_DEPTH * search->lane_count));
+    char *key = search_ceilings_key(search->lanes[0].cores);
+    buf_init(&known, 1 << 16);
+    bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
+    int failed = open_one(search, &search->lanes[0], cached ? buf_text(&known) : NULL);
+    buf_free(&known);
+    mem_free(key);
+    return failed;
+}
+
+/* A worker or a reference that died while it opened the problem is asked again. Nothing is being
+ * measured yet, so that a stop need not wait for the answer. */
+static bool still_opens(struct search *search, struct lane_place *place)
+{
+    if (search_stopping(search) && place->open.active)
+        lane_cancel(place->lane, &place->open);
+    if (search_stopping(search))
+        return place->open.active;
+    if (place->open.done && place->open.err.code == ERR_CHILD &&
+        ++place->open.deaths <= WORKER_DEATHS_MAX) {
+        log_event(LOG_WARN, "run.retry", search->id, "%s", place->open.err.message);
+        arena_free(place->open.arena);
+        lane_submit(place->lane, &place->open, &search->task);
+    }
+    return place->open.active;
+}
+
+bool search_lanes_ready(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes_open; i++)
+        if (still_opens(search, &search->lanes[i]))
+            return false;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        if (search->lanes[i].open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
+            search->err = search->lanes[i].open.err;
+    if (search_stopping(search) || search->lanes_open == search->lane_count)
+        return true;
+    char *ceilings = ceilings_text(search);
+    while (search->lanes_open < search->lane_count)
+        if (open_one(search, &search->lanes[search->lanes_open], ceilings ? ceilings : "{}"))
+            break;
+    mem_free(ceilings);
+    return search_stopping(search) && search->lanes_open == 0;
+}
+
+/* ---- while it runs ---- */
+
+struct lane_place *search_lane_pick(struct search *search)
+{
+    struct lane_place *least = &search->lanes[0];
+    for (size_t i = 1; i < search->lane_count; i++)
+        if (search->lanes[i].load < least->load)
+            least = &search->lanes[i];
+    return least;
+}
+
+double search_lanes_busy(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        sum += lane_busy_ratio(search->lanes[i].lane);
+    return search->lanes_open ? sum / (double)search->lanes_open : 0;
+}
+
+void search_lanes_close(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes_open; i++)
+        lane_close(search->lanes[i].lane);
+}

@@ -1,0 +1,130 @@
+/* agents/search_limits: when a run ends by itself, and an estimate of when that will be. */
+#include "agents/search_private.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* An idea of the built-in proposer leaves nothing to implement in several ways, so a round of it
+ * has `branching x implementations` ideas. */
+int64_t search_round_size(const struct search *search)
+{
+    return search->options.branching * search->options.implementations;
+}
+
+int64_t search_attempts_most(const struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int64_t most = search_round_size(search) * o->rounds;
+    if (search_has_model(search)) {
+        int64_t tuning = o->tuning >= 0 ? o->tuning : search_round_size(search);
+        most += (int64_t)search->arm_count + tuning * o->rounds;
+    }
+    if (o->budget_evaluations > 0 && o->budget_evaluations < most)
+        most = o->budget_evaluations;
+    return o->dry_run ? 1 : most;
+}
+
+/* A run-off and a champion's measurement cost about as much as a dozen evaluations. */
+static bool leaves_too_little(const struct search *search)
+{
+    enum { FINAL_EVALUATIONS = 12 };
+    double elapsed = search_elapsed_ms(search), began = search->first_ended_ms;
+    if (search->options.budget_ms <= 0 || !search->options.final || search->measured < 3)
+        return false;
+    double mean = (elapsed - began) / (double)(search->measured - 1);
+    return elapsed + FINAL_EVALUATIONS * mean > (double)search->options.budget_ms;
+}
+
+uint64_t search_deadline_ms(const struct search *search)
+{
+    enum { RESERVE_LEAST_MS = 12000, RESERVE_MOST_MS = 120000 };
+    double left = (double)search->options.budget_ms - search->earlier_ms;
+    if (search->options.budget_ms <= 0)
+        return 0;
+    double reserve = left / 6 > RESERVE_LEAST_MS ? left / 6 : RESERVE_LEAST_MS;
+    if (reserve > left / 3)
+        reserve = left / 3;
+    if (reserve > RESERVE_MOST_MS)
+        reserve = RESERVE_MOST_MS;
+    return left - reserve > 1 ? (uint64_t)(left - reserve) : 1;
+}
+
+/* Evaluations that are asked of the lanes, and those that will be. */
+static int64_t promised(const struct search *search)
+{
+    int64_t count = search->evaluations;
+    list_each (link, &search->running) {
+        const struct attempt *attempt = container_of(link, struct attempt, link);
+        count += !attempt->writing && attempt->record.evaluations == 0;
+    }
+    return count;
+}
+
+bool search_may_propose(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    if (search_stopping(search) || search->budget_reached || search->reached || search->awaited)
+        return false;
+    if (search->deadline.fired || leaves_too_little(search) ||
+        (o->budget_evaluations > 0 && promised(search) >= o->budget_evaluations)) {
+        search->budget_reached = true;
+        return false;
+    }
+    return true;
+}
+
+/* Of what is known to be possible: bytes and operations at this machine's measured rates. */
+static bool floor_reached(const struct search *search, const struct attempt *best)
+{
+    return search->options.floor_share > 0 && search->floor_ns > 0 && best->record.time_ns > 0 &&
+           search->floor_ns / best->record.time_ns >= search->options.floor_share;
+}
+
+void search_round_taken(struct search *search, int64_t round)
+{
+    const struct search_options *o = &search->options;
+    const struct attempt *best = NULL;
+    list_each (link, &search->kept) {
+        const struct attempt *kept = container_of(link, struct attempt, link);
+        if (!best || kept->record.speedup_low > best->record.speedup_low)
+            best = kept;
+    }
+    if (!best)
+        return;
+    if (best->record.speedup_low > search->best_low) {
+        search->best_low = best->record.speedup_low;
+        search->best_since = round;
+    }
+    if (search->reached)
+        return;
+    if (o->target > 0 && search->best_low >= o->target)
+        search->reached = arena_printf(search->arena, "target reached: at least %.3gx", o->target);
+    else if (floor_reached(search, best))
+        search->reached =
+            arena_printf(search->arena, "floor reached: %.0f %% of what this machine can do",
+                         100 * search->floor_ns / best->record.time_ns);
+    else if (o->patience > 0 && round - search->best_since >= o->patience)
+        search->reached = arena_printf(search->arena, "patience: nothing better for %lld rounds",
+                                       (long long)o->patience);
+    if (search->reached)
+        log_event(LOG_INFO, "run.reached", search->id, "%s", search->reached);
+}
+
+double search_left_ms(const struct search *search)
+{
+    double elapsed = search_elapsed_ms(search), by_rate = -1, by_budget = -1;
+    int64_t rounds = search->options.rounds - search->record.round + 1;
+    if (search->task.state != 1)
+        return -1;
+    if (search_has_model(search) && search->rounds_timed > 0)
+        by_rate = search->round_ms / search->rounds_timed * (double)(rounds > 0 ? rounds : 0);
+    else if (!search_has_model(search) && search->measured > 1)
+        by_rate = (elapsed - search->earlier_ms) / (double)search->measured *
+                  (double)(search_attempts_most(search) - search->record.evaluated);
+    if (search->options.budget_ms > 0)
+        by_budget = (double)search->options.budget_ms - elapsed;
+    if (search->options.budget_ms > 0 && (by_rate < 0 || by_budget < by_rate))
+        return by_budget > 0 ? by_budget : 0;
+    return by_rate;
+}

@@ -1,0 +1,127 @@
+/* agents/search_parts_private: the pieces that a run is made of. Inside src/agents/search*.c. */
+#ifndef AGENTS_SEARCH_PARTS_PRIVATE_H
+#define AGENTS_SEARCH_PARTS_PRIVATE_H
+
+#include "agents/ask.h"
+#include "agents/budget.h"
+#include "agents/prompt.h"
+#include "agents/proposer.h"
+#include "agents/record.h"
+#include "agents/search.h"
+#include "agents/select.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "eval/candidate.h"
+#include "eval/lane.h"
+#include "loop/loop.h"
+#include "loop/slots.h"
+#include "loop/work.h"
+#include "store/store.h"
+#include "store/writer.h"
+
+enum {
+    LANE_DEPTH = 3, /* candidates in one lane: measured, compiled, on its way */
+    LANES_MAX = 64,
+    ARMS_MAX = PROPOSER_STARTS_MAX,
+    PARENTS_MAX = 8,
+    ISLANDS_MAX = 16,
+    HISTORY_SHOWN = 60,
+    PAUSES_MAX = 100,
+    FINAL_TRIES = 3,
+    WORKER_DEATHS_MAX = 2
+};
+
+struct search;
+struct attempt;
+
+/* A source whose tune space the proposer searches: a shipped start, or a kernel that a model wrote.
+ */
+struct arm {
+    struct search *search;
+    const char *name; /* "packed.c" */
+    const char *text;
+    size_t length;
+    char source_hash[33];
+    const char *origin; /* candidate that wrote it, or "" for a shipped start */
+    struct candidate *candidate;
+    int number; /* in the proposer, or -1 */
+    int island;
+    struct proposer_space space;
+    bool stored;
+};
+
+/* What a model was asked for, for a candidate that it writes. */
+struct writing {
+    struct idea idea;
+    const struct attempt *parent; /* the kernel that it starts from; in search->kept */
+    struct ask ask;
+    bool asked;
+    int64_t sample;      /* which implementation of the idea */
+    int64_t step;        /* requests so far */
+    int64_t max_tokens;  /* more room after an answer that was cut off; 0: the model's */
+    unsigned shrink;     /* after a prompt that was too long */
+    const char *source;  /* the last answer's code, to be mended; NULL: nothing yet */
+    const char *failure; /* "did not compile"; NULL: a first writing */
+    const char *diagnostics;
+    struct buf system, prompt;
+};
+
+/* One candidate on its way; see search_candidate.c. */
+struct attempt {
+    struct task task;
+    struct search *search;
+    struct link link; /* in search->running, then ->ended, then ->kept or freed */
+    struct arena *arena;
+    struct idea_record idea; /* written with the candidate where its id is new */
+    struct candidate_record record;
+    const struct candidate_record *recalled; /* as an earlier process left it; NULL: new */
+    struct arm *arm;                         /* NULL until a model has written it */
+    int island;
+    struct names tune;
+    struct writing *writing; /* NULL: of the built-in proposer */
+    struct slot slot, twin_slot;
+    struct lane_place *place; /* the lane that it is in */
+    bool in_lane, written;    /* waits for or has a place in the lanes; its source is there */
+    bool stored, committing, submitted, answered, abandoned;
+    int next_state;
+    struct lane_request request;
+    struct store_write write;
+    unsigned deaths;
+    bool runs_off, ran_off; /* is among the finalists; has been measured again as one */
+};
+
+/* An identity that is or has been evaluated: nobody else with it is. Others of the same round wait
+ * for the first one's verdict, which is theirs too. */
+struct known {
+    char identity[33];
+    const char *id;
+    int64_t round;
+    const struct attempt *first; /* whose evaluation it is, while its round goes on */
+    char *verdict;      /* the evaluation as JSON, while its round goes on; NULL: not yet */
+    struct slots slots; /* one place: the first one's until it has its verdict */
+};
+
+/* Candidates of the built-in proposer, first to last: number k is proposed when exactly those
+ * before k - window have been taken. */
+struct chain {
+    int64_t first, ideas_first, limit, window;
+    int64_t proposed, taken;
+    bool over, drained, has_proposal, tuning;
+    struct proposal proposal;
+    struct proposer *proposer;
+    struct work work; /* proposer_next() computes for some milliseconds */
+};
+
+struct lane_place {
+    struct lane *lane;
+    struct lane_request open;
+    unsigned load;
+    const char *cores;
+};
+
+struct pause {
+    uint64_t since_ms, until_ms; /* wall; until 0: it lasts */
+    char reason[256];
+};
+
+#endif

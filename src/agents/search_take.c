@@ -1,0 +1,248 @@
+/* agents/search_take: what becomes of a candidate that has ended.
+ *
+ * It is *counted* at once, for whoever looks at the run, and *taken* in the order of numbers: told
+ * to the proposer, put into the history and the pool. In a round with a model everything is taken
+ * together when the round is over.
+ */
+#include "agents/search_private.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- counting ---- */
+
+static bool better(const struct attempt *one, const struct attempt *other)
+{
+    if (!other)
+        return true;
+    if (one->record.speedup_low != other->record.speedup_low)
+        return one->record.speedup_low > other->record.speedup_low;
+    return one->record.number < other->record.number;
+}
+
+static void new_best(struct search *search, struct attempt *attempt)
+{
+    const struct candidate_record *record = &attempt->record;
+    if (!better(attempt, search->best))
+        return;
+    search->best = attempt;
+    search->record.baseline =
+        arena_strdup(search->arena, attempt->request.evaluation.baseline ?: "");
+    search->record.time_ns = record->time_ns;
+    search->record.speedup = record->speedup;
+    search->record.speedup_low = record->speedup_low;
+    search->record.speedup_high = record->speedup_high;
+    log_event(attempt->recalled ? LOG_DEBUG : LOG_INFO, "run.best", record->id,
+              "%.3f us, %.3fx %s (95 %%: %.3f to %.3f)", record->time_ns / 1e3, record->speedup,
+              search->record.baseline, record->speedup_low, record->speedup_high);
+}
+
+void search_count(struct search *search, struct attempt *attempt)
+{
+    struct run_record *run = &search->record;
+    if (!attempt->answered)
+        return;
+    run->evaluated++;
+    if (!attempt->recalled && search->measured++ == 0)
+        search->first_ended_ms = search_elapsed_ms(search);
+    if (attempt_is_kernel(attempt))
+        run->kept++;
+    else if (strcmp(attempt->record.verdict, "rejected") == 0)
+        run->rejected++;
+    else
+        run->failed++;
+    if (attempt_is_kernel(attempt))
+        new_best(search, attempt);
+}
+
+/* ---- taking ---- */
+
+/* For the prompts: what was tried, and what it brought. */
+static void remember(struct search *search, const struct attempt *attempt)
+{
+    struct arena *arena = search->arena;
+    const struct candidate_record *record = &attempt->record;
+    if (search->history_count == search->history_capacity) {
+        size_t capacity = search->history_capacity ? 2 * search->history_capacity : 64;
+        search->history_capacity = capacity;
+        search->history = mem_resize(search->history, capacity * sizeof *search->history);
+        search->history_island =
+            mem_resize(search->history_island, capacity * sizeof *search->history_island);
+    }
+    double over_parent = 0;
+    list_each (link, &search->kept) {
+        const struct attempt *parent = container_of(link, struct attempt, link);
+        if (strcmp(parent->record.id, record->parent) == 0 && record->time_ns > 0)
+            over_parent = parent->record.time_ns / record->time_ns;
+    }
+    search->history_island[search->history_count] = attempt->island;
+    search->history[search->history_count++] =
+        (struct prompt_attempt){.id = arena_strdup(arena, record->id),
+                                .title = arena_strdup(arena, attempt->idea.title),
+                                .category = arena_strdup(arena, attempt->idea.category),
+                                .state = arena_strdup(arena, record->state),
+                                .reason = arena_strdup(arena, record->reason),
+                                .speedup = record->speedup,
+                                .over_parent = over_parent};
+}
+
+/* A kernel that a model wrote becomes an arm: from now on the proposer tunes its numbers too. */
+static void teach(struct search *search, struct attempt *attempt)
+{
+    struct arm *arm = attempt->arm;
+    bool kernel = attempt_is_kernel(attempt);
+    if (attempt->writing && kernel && arm->number < 0 && arm->candidate->tune_count > 0)
+        search_arm_add(search, arm);
+    if (!arm || arm->number < 0)
+        return;
+    if (attempt->answered)
+        proposer_tell(search->proposer, (size_t)arm->number, &attempt->tune,
+                      kernel ? attempt->record.time_ns : 0);
+    else
+        proposer_withdraw(search->proposer, (size_t)arm->number, &attempt->tune);
+}
+
+void search_take(struct search *search, struct attempt *attempt)
+{
+    list_remove(&attempt->link);
+    if (attempt->answered)
+        remember(search, attempt);
+    teach(search, attempt);
+    if (attempt->answered && attempt_is_kernel(attempt)) {
+        list_append(&search->kept, &attempt->link);
+        return;
+    }
+    attempt_free(attempt);
+}
+
+struct attempt *search_ended(struct search *search, int64_t number)
+{
+    list_each (link, &search->ended) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        if (attempt->record.number == number)
+            return attempt;
+    }
+    return NULL;
+}
+
+static struct attempt *first_ended(struct search *search)
+{
+    struct attempt *first = NULL;
+    list_each (link, &search->ended) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        if (!first || attempt->record.number < first->record.number)
+            first = attempt;
+    }
+    return first;
+}
+
+static void put_again(struct store_batch *batch, const struct candidate_record *record)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    candidate_record_encode(record, &text);
+    store_batch_put(batch, STORE_CANDIDATES, record->id, buf_text(&text), text.length);
+    buf_free(&text);
+}
+
+/* Of several kernels with one source and numbers, the one with the lowest number is it. */
+static void drop_twins(struct search *search)
+{
+    struct store_batch *batch = NULL;
+    list_each (link, &search->ended) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        list_each (other_link, &search->ended) {
+            struct attempt *other = container_of(other_link, struct attempt, link);
+            bool twins = attempt->answered && other->answered && *attempt->record.identity &&
+                         other->record.number > attempt->record.number &&
+                         strcmp(other->record.identity, attempt->record.identity) == 0;
+            if (!twins || *other->record.duplicate_of)
+                continue;
+            other->record.duplicate_of = arena_strdup(other->arena, attempt->record.id);
+            if (search->best == other && attempt_is_kernel(attempt))
+                search->best = attempt;
+            batch = batch ? batch : store_batch_new();
+            put_again(batch, &other->record);
+        }
+    }
+    if (batch)
+        store_write_take(search->writer, &search->twins, &search->task, batch);
+}
+
+void search_take_all(struct search *search)
+{
+    struct attempt *attempt;
+    drop_twins(search);
+    while ((attempt = first_ended(search)))
+        search_take(search, attempt);
+    for (size_t i = 0; i < search->known_count; i++) {
+        search->known[i]->first = NULL;
+        mem_free(search->known[i]->verdict);
+        search->known[i]->verdict = NULL;
+    }
+}
+
+/* ---- who has been evaluated ---- */
+
+struct known *search_known(struct search *search, const char *identity)
+{
+    for (size_t i = 0; i < search->known_count; i++)
+        if (strcmp(search->known[i]->identity, identity) == 0)
+            return search->known[i];
+    return NULL;
+}
+
+void search_know(struct search *search, struct attempt *attempt)
+{
+    if (search->known_count == search->known_capacity) {
+        search->known_capacity = search->known_capacity ? 2 * search->known_capacity : 64;
+        search->known = mem_resize(search->known, search->known_capacity * sizeof *search->known);
+    }
+    struct known *known = ARENA_NEW(search->arena, struct known);
+    search->known[search->known_count++] = known;
+    snprintf(known->identity, sizeof known->identity, "%s", attempt->record.identity);
+    known->id = arena_strdup(search->arena, attempt->record.id);
+    known->round = attempt->record.round;
+    known->first = attempt;
+    known->verdict = NULL;
+    slots_init(&known->slots, "verdict", 1);
+    slots_acquire(&known->slots, &attempt->twin_slot, &attempt->task, 1);
+}
+
+/* ---- the pool ---- */
+
+struct prompt_kernel search_kernel_words(const struct attempt *attempt)
+{
+    if (!attempt)
+        return (struct prompt_kernel){.id = ""};
+    return (struct prompt_kernel){.id = attempt->record.id,
+                                  .name = attempt->arm->name,
+                                  .source = attempt->arm->text,
+                                  .tune = attempt->record.tune,
+                                  .metrics = attempt->request.evaluation.metrics,
+                                  .time_ns = attempt->record.time_ns,
+                                  .speedup = attempt->record.speedup,
+                                  .speedup_low = attempt->record.speedup_low,
+                                  .speedup_high = attempt->record.speedup_high};
+}
+
+struct contender *search_contenders(const struct search *search, int island, size_t *count)
+{
+    size_t most = 0;
+    *count = 0;
+    list_each (link, &search->kept)
+        most++;
+    struct contender *all = mem_array(most + 1, sizeof *all);
+    list_each (link, &search->kept) {
+        struct attempt *kept = container_of(link, struct attempt, link);
+        if ((island >= 0 && kept->island != island) || *kept->record.duplicate_of)
+            continue;
+        all[(*count)++] = (struct contender){.speedup_low = kept->record.speedup_low,
+                                             .time_ns = kept->record.time_ns,
+                                             .number = kept->record.number,
+                                             .item = kept};
+    }
+    select_sort(all, *count);
+    return all;
+}
