@@ -20,7 +20,7 @@ static void write_all(const char *bytes, size_t length)
     }
 }
 
-void answer_begin(struct json *json, struct buf *line, const char *id, const char *event)
+void worker_answer_begin(struct json *json, struct buf *line, const char *id, const char *event)
 {
     buf_init(line, ANSWER_MOST);
     json_init(json, line);
@@ -29,7 +29,7 @@ void answer_begin(struct json *json, struct buf *line, const char *id, const cha
     json_put_text(json, "event", event);
 }
 
-void answer_send(struct json *json, struct buf *line)
+void worker_answer_send(struct json *json, struct buf *line)
 {
     json_object_end(json);
     buf_add_char(line, '\n');
@@ -42,27 +42,27 @@ void answer_error(const char *id, const struct err *err)
 {
     struct json json;
     struct buf line;
-    answer_begin(&json, &line, id, "error");
+    worker_answer_begin(&json, &line, id, "error");
     json_put_text(&json, "code", err_code_name(err->code));
     json_put_text(&json, "message", err->message);
-    answer_send(&json, &line);
+    worker_answer_send(&json, &line);
 }
 
 void answer_stage(const char *id, enum stage stage)
 {
     struct json json;
     struct buf line;
-    answer_begin(&json, &line, id, "stage");
+    worker_answer_begin(&json, &line, id, "stage");
     json_put_text(&json, "stage", stage_name(stage));
-    answer_send(&json, &line);
+    worker_answer_send(&json, &line);
 }
 
 void answer_evaluation(const char *id, const struct evaluation *evaluation)
 {
     struct json json;
     struct buf line;
-    answer_begin(&json, &line, id, "result");
+    worker_answer_begin(&json, &line, id, "result");
     json_key(&json, "evaluation");
     evaluation_to_json(evaluation, &json);
-    answer_send(&json, &line);
+    worker_answer_send(&json, &line);
 }

@@ -74,11 +74,11 @@ static bool answer_from_memory(struct evaluate *evaluate)
     struct buf line;
     if (known == NULL)
         return false;
-    answer_begin(&json, &line, evaluate->request.id, "result");
+    worker_answer_begin(&json, &line, evaluate->request.id, "result");
     json_key(&json, "evaluation");
     json_raw(&json, known);
     json_put_bool(&json, "remembered", true);
-    answer_send(&json, &line);
+    worker_answer_send(&json, &line);
     return true;
 }
 

@@ -184,12 +184,12 @@ static void answer(struct open *open)
         answer_error(open->request.id, &open->err);
         return;
     }
-    answer_begin(&json, &line, open->request.id, "result");
+    worker_answer_begin(&json, &line, open->request.id, "result");
     if (open->answer.length > 2) { /* members, without the braces around them */
         buf_add_char(&line, ',');
         buf_add(&line, buf_text(&open->answer) + 1, open->answer.length - 2);
     }
-    answer_send(&json, &line);
+    worker_answer_send(&json, &line);
 }
 
 static enum task_result end(struct open *open)

@@ -59,8 +59,9 @@ void folder_close(struct worker *worker);
 void answer_error(const char *id, const struct err *err);
 void answer_stage(const char *id, enum stage stage);
 void answer_evaluation(const char *id, const struct evaluation *evaluation);
-void answer_begin(struct json *json, struct buf *line, const char *id, const char *event);
-void answer_send(struct json *json, struct buf *line); /* closes the record and frees the line */
+void worker_answer_begin(struct json *json, struct buf *line, const char *id, const char *event);
+void worker_answer_send(struct json *json,
+                        struct buf *line); /* closes the record and frees the line */
 
 /* --- worker_input.c: requests from stdin; ends with it --- */
 void input_start(struct worker *worker);
