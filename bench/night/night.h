@@ -1,0 +1,26 @@
+/* bench/night: a search in virtual time. The search is the real one; completions and evaluations
+ * are stand-ins that answer after latencies drawn by what they are asked, not by when. */
+#ifndef BENCH_NIGHT_H
+#define BENCH_NIGHT_H
+
+#include <stdint.h>
+
+struct loop;
+
+/* --- virtual_time.c: the clock runs as it does, and jumps to the next deadline whenever nothing is
+ * left to do but to wait for it. Call once, after loop_new(), before loop_run(). --- */
+void virtual_time_start(struct loop *loop);
+void virtual_time_end(void);
+double virtual_ms(void); /* since the start */
+
+/* --- night.c --- */
+struct latencies {
+    double ideas_s[2], code_s[2], evaluation_s[2]; /* from, to */
+};
+extern const struct latencies latencies;
+uint64_t night_hash(const char *kind, const char *id, int64_t number);
+double night_share(uint64_t hash); /* [0, 1) */
+/* Uniform in the range, in ms, by the hash. */
+uint64_t night_draw(const double range_s[2], uint64_t hash);
+
+#endif

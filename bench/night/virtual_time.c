@@ -1,0 +1,80 @@
+/* Virtual time for a loop: base/clock's injected source is the real clock plus what was skipped. An
+ * idle handle sees every turn: where no task is ready, no work is on the pool and a timer is armed,
+ * nothing can happen before its deadline, so the clock is put there. What the program itself needs
+ * (its steps, its commits) takes its real time. */
+#include "night.h"
+
+#include "base/clock.h"
+#include "loop/loop.h"
+#include "loop/private.h" /* it asks the loop what nobody else may: is there nothing to do? */
+#include "loop/task.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+static struct {
+    struct loop *loop;
+    uv_idle_t idle;
+    struct task nudge; /* makes the loop look at its timers */
+    uint64_t skipped_ns, started_ns;
+    bool ending;
+} clockwork;
+
+static uint64_t now_ns(void *context)
+{
+    (void)context;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + clockwork.skipped_ns;
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    (void)idle;
+    struct loop *loop = clockwork.loop;
+    if (!list_empty(&loop->ready) || loop->uv.active_reqs.count > 0 || list_empty(&loop->timers))
+        return;
+    const struct timer *first = container_of(loop->timers.head.next, struct timer, link);
+    uint64_t now = clock_now_ns();
+    if (first->deadline_ns > now)
+        clockwork.skipped_ns += first->deadline_ns - now;
+    task_wake(&clockwork.nudge);
+}
+
+static enum task_result nudge_step(struct task *task)
+{
+    (void)task;
+    return clockwork.ending ? TASK_DONE : TASK_WAIT;
+}
+
+void virtual_time_start(struct loop *loop)
+{
+    static const char *const states[] = {"ticking"};
+    static const uint32_t moves[] = {0};
+    static const struct task_type type = {.name = "clockwork",
+                                          .states = states,
+                                          .moves = moves,
+                                          .state_count = 1,
+                                          .step = nudge_step};
+    clock_inject(now_ns, NULL);
+    clockwork.loop = loop;
+    clockwork.started_ns = clock_now_ns();
+    uv_idle_init(&loop->uv, &clockwork.idle);
+    uv_idle_start(&clockwork.idle, on_idle);
+    uv_unref((uv_handle_t *)&clockwork.idle);
+    task_start(loop, &clockwork.nudge, &type, NULL, "clockwork");
+    task_expect(&clockwork.nudge);
+}
+
+void virtual_time_end(void)
+{
+    clockwork.ending = true;
+    uv_close((uv_handle_t *)&clockwork.idle, NULL);
+    task_complete(&clockwork.nudge);
+}
+
+double virtual_ms(void)
+{
+    return (double)(clock_now_ns() - clockwork.started_ns) / 1e6;
+}
