@@ -35,9 +35,14 @@ static void put_schema(struct json *json, const struct completion_request *reque
 {
     if (!is_old(request->model)) {
         json_key(json, "output_config");
-        json_raw(json, "{\"format\":{\"type\":\"json_schema\",\"schema\":");
+        json_object(json);
+        json_key(json, "format");
+        json_object(json);
+        json_put_text(json, "type", "json_schema");
+        json_key(json, "schema");
         json_raw(json, request->schema);
-        json_raw(json, "}}");
+        json_object_end(json);
+        json_object_end(json);
         return;
     }
     json_key(json, "tools");

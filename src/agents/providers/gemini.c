@@ -9,6 +9,12 @@
 
 #include <string.h>
 
+/* The API itself lists its models as "models/NAME". */
+static const char *resource(struct arena *arena, const char *model)
+{
+    return request_escape(arena, strncmp(model, "models/", 7) == 0 ? model + 7 : model);
+}
+
 static void put_text_parts(struct json *json, const char *text)
 {
     json_key(json, "parts");
@@ -45,7 +51,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     static const char *const more[] = {"content-type: application/json",
                                        "accept: text/event-stream", NULL};
     const char *rest = arena_printf(arena, "models/%s:streamGenerateContent?alt=sse",
-                                    request_escape(arena, request->model));
+                                    resource(arena, request->model));
     *url = request_url(arena, base_url, "v1beta", rest);
     *headers = request_headers(arena, "x-goog-api-key: ", key, more);
 
@@ -135,7 +141,7 @@ static void describe(struct arena *arena, const char *model, const char *base_ur
                      const char **url, const char *const **headers)
 {
     static const char *const more[] = {"accept: application/json", NULL};
-    const char *rest = arena_printf(arena, "models/%s", request_escape(arena, model));
+    const char *rest = arena_printf(arena, "models/%s", resource(arena, model));
     *url = request_url(arena, base_url, "v1beta", rest);
     *headers = request_headers(arena, "x-goog-api-key: ", key, more);
 }

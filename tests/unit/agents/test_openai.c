@@ -1,156 +1,166 @@
 /* OpenAI's chat completions as a codec: requests, streams, whole answers, and every class of fault.
  */
-#include "check.h"
-
-#include "agents/providers/codec.h"
-#include "base/value.h"
+#include "codec_check.h"
 
 #define CHUNK(content) "data: {\"choices\":[{\"delta\":{\"content\":\"" content "\"}}]}\n\n"
-#define END            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-#define CUT            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}\n\n"
-#define USAGE          "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":3}}\n\n"
-#define DONE           "data: [DONE]\n\n"
-#define WHOLE(more)    "{\"model\":\"m-1\",\"choices\":[{\"message\":{\"content\":\"hi\"}" more "}]}"
+#define LAST(reason)                                                                               \
+    "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"" reason "\"}],\"usage\":null}\n\n"
+#define END         LAST("stop")
+#define USED(usage) "data: {\"choices\":[],\"usage\":{" usage "}}\n\n"
+#define USAGE       USED("\"prompt_tokens\":11,\"completion_tokens\":3,\"total_tokens\":14")
+#define DONE        "data: [DONE]\n\n"
+#define WHOLE(more) "{\"model\":\"m-1\",\"choices\":[{\"message\":{\"content\":\"hi\"}" more "}]}"
+#define NOTHING     NULL, NULL, 0, 0
 
-static const struct {
-    const char *what, *stream, *text, *finish;
-    int64_t prompt, completion;
-    enum fault fault;
-} answers[] = {
+static const struct answer_row answers[] = {
     {"stream", CHUNK("he") CHUNK("llo") END USAGE DONE, "hello", "stop", 11, 3, FAULT_NONE},
     {"no usage", CHUNK("a") END DONE, "a", "stop", -1, -1, FAULT_NONE},
     {"no [DONE]", CHUNK("a") END, "a", "stop", -1, -1, FAULT_NONE},
     {"no finish reason", CHUNK("a") DONE, "a", "stop", -1, -1, FAULT_NONE},
-    {"cut off by the limit", CHUNK("a") CUT DONE, "a", "length", -1, -1, FAULT_NONE},
-    {"nothing but the limit", CUT DONE, "", "length", -1, -1, FAULT_NONE},
+    {"cut off by the limit", CHUNK("a") LAST("length") DONE, "a", "length", -1, -1, FAULT_NONE},
+    {"nothing but the limit", LAST("length") DONE, "", "length", -1, -1, FAULT_NONE},
+    {"another reason", CHUNK("a") LAST("eos") DONE, "a", "eos", -1, -1, FAULT_NONE},
     {"pings", ": ping\n\n" CHUNK("a") ": ping\n\n" END DONE, "a", "stop", -1, -1, FAULT_NONE},
-    {"negative usage", CHUNK("a") END "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":-4}}\n\n",
+    {"several data lines", "data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"a\"}}]}\n\n" END,
      "a", "stop", -1, -1, FAULT_NONE},
+    {"ids and events", "id: 1\nevent: chunk\nretry: 5\n" CHUNK("a") END DONE, "a", "stop", -1, -1,
+     FAULT_NONE},
+    {"negative usage", CHUNK("a") END USED("\"prompt_tokens\":-4,\"completion_tokens\":3"), "a",
+     "stop", -1, 3, FAULT_NONE},
+    {"usage in words", CHUNK("a") END USED("\"prompt_tokens\":\"many\",\"completion_tokens\":1.5"),
+     "a", "stop", -1, -1, FAULT_NONE},
+    {"reasoning inside",
+     CHUNK("a") END USED("\"prompt_tokens\":10,\"completion_tokens\":30,"
+                         "\"total_tokens\":40,\"completion_tokens_details\":{"
+                         "\"reasoning_tokens\":25}"),
+     "a", "stop", 10, 30, FAULT_NONE},
+    {"reasoning beside, in the total",
+     CHUNK("a") END USED("\"prompt_tokens\":10,\"completion_tokens\":5,\"total_tokens\":40"), "a",
+     "stop", 10, 30, FAULT_NONE},
+    {"reasoning beside, in the details",
+     CHUNK("a") END USED("\"prompt_tokens\":10,\"completion_tokens\":5,"
+                         "\"completion_tokens_details\":{\"reasoning_tokens\":25}"),
+     "a", "stop", 10, 30, FAULT_NONE},
+    {"a total that cannot be",
+     CHUNK("a") END USED("\"prompt_tokens\":10,\"completion_tokens\":5,\"total_tokens\":-7"), "a",
+     "stop", 10, 5, FAULT_NONE},
     {"null content", "data: {\"choices\":[{\"delta\":{\"content\":null}}]}\n\n" CHUNK("a") END, "a",
      "stop", -1, -1, FAULT_NONE},
+    {"reasoning is no text",
+     "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n" CHUNK("a") END, "a",
+     "stop", -1, -1, FAULT_NONE},
+    {"content in parts",
+     "data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"thinking\",\"text\":\"no\"},"
+     "{\"type\":\"text\",\"text\":\"a\"}]}}]}\n\n" END,
+     "a", "stop", -1, -1, FAULT_NONE},
     {"after the end", CHUNK("a") END DONE CHUNK("b"), "a", "stop", -1, -1, FAULT_NONE},
     {"whole", WHOLE(",\"finish_reason\":\"stop\""), "hi", "stop", -1, -1, FAULT_NONE},
-    {"whole, blanks before", "\r\n " WHOLE(""), "hi", "stop", -1, -1, FAULT_NONE},
-    {"bad utf-8", CHUNK("a\xFF") END, "a\xEF\xBF\xBD", "stop", -1, -1, FAULT_NONE},
-    {"lone surrogate", CHUNK("a\\ud800") END, "a\xEF\xBF\xBD", "stop", -1, -1, FAULT_NONE},
-    {"ended early", CHUNK("a"), NULL, NULL, 0, 0, FAULT_RETRY},
-    {"nothing at all", "", NULL, NULL, 0, 0, FAULT_RETRY},
-    {"truncated whole", "{\"choices\":[{\"mess", NULL, NULL, 0, 0, FAULT_RETRY},
-    {"truncated chunk", "data: {\"choices\":[{\"de\n\n" DONE, NULL, NULL, 0, 0, FAULT_RETRY},
-    {"empty choices", "{\"choices\":[]}", NULL, NULL, 0, 0, FAULT_EMPTY},
-    {"empty stream", END DONE, NULL, NULL, 0, 0, FAULT_EMPTY},
-    {"refusal", "data: {\"choices\":[{\"delta\":{\"refusal\":\"no\"}}]}\n\n" END, NULL, NULL, 0, 0,
+    {"whole, blanks before", "\n\n " WHOLE(""), "hi", "stop", -1, -1, FAULT_NONE},
+    {"bad utf-8", CHUNK("a\xFF") END, "a" BAD, "stop", -1, -1, FAULT_NONE},
+    {"a surrogate's bytes", CHUNK("\xED\xA0\x80") END, BAD BAD BAD, "stop", -1, -1, FAULT_NONE},
+    {"lone surrogate", CHUNK("a\\ud800") END, "a" BAD, "stop", -1, -1, FAULT_NONE},
+    {"NUL", CHUNK("a\\u0000b") END, "a" BAD "b", "stop", -1, -1, FAULT_NONE},
+    {"a pair", CHUNK("\\ud83d\\ude00") END, "\xF0\x9F\x98\x80", "stop", -1, -1, FAULT_NONE},
+    {"ended early", CHUNK("a"), NOTHING, FAULT_RETRY},
+    {"nothing at all", "", NOTHING, FAULT_RETRY},
+    {"pings alone", ": ping\n\n: ping\n\n", NOTHING, FAULT_RETRY},
+    {"truncated whole", "{\"choices\":[{\"mess", NOTHING, FAULT_RETRY},
+    {"truncated chunk", "data: {\"choices\":[{\"de\n\n" DONE, NOTHING, FAULT_RETRY},
+    {"no object", "data: 7\n\n" DONE, NOTHING, FAULT_RETRY},
+    {"empty choices", "{\"choices\":[]}", NOTHING, FAULT_EMPTY},
+    {"null content alone", "{\"choices\":[{\"message\":{\"content\":null}}]}", NOTHING,
+     FAULT_EMPTY},
+    {"empty stream", END DONE, NOTHING, FAULT_EMPTY},
+    {"no choices", "{}", NOTHING, FAULT_EMPTY},
+    {"refusal", "data: {\"choices\":[{\"delta\":{\"refusal\":\"no\"}}]}\n\n" END, NOTHING,
      FAULT_REFUSED},
-    {"filter",
-     CHUNK("a") "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}"
-                "\n\n",
-     NULL, NULL, 0, 0, FAULT_REFUSED},
+    {"filter", CHUNK("a") LAST("content_filter"), NOTHING, FAULT_REFUSED},
     {"error event",
-     CHUNK("a") "data: {\"error\":{\"message\":\"busy\",\"type\":\"overloaded\"}}\n\n", NULL, NULL,
-     0, 0, FAULT_RETRY},
-    {"rate limit event", "data: {\"error\":{\"code\":\"rate_limit_exceeded\"}}\n\n", NULL, NULL, 0,
-     0, FAULT_LIMITED},
-    {"error with a number", "data: {\"error\":{\"code\":402}}\n\n", NULL, NULL, 0, 0, FAULT_QUOTA},
-    {"html", "<!doctype html>", NULL, NULL, 0, 0, FAULT_FATAL},
+     CHUNK("a") "data: {\"error\":{\"message\":\"busy\",\"type\":\"overloaded\"}}\n\n", NOTHING,
+     FAULT_RETRY},
+    {"error event, then more", "data: {\"error\":{\"code\":\"rate_limit_exceeded\"}}\n\n" END DONE,
+     NOTHING, FAULT_LIMITED},
+    {"quota event", "data: {\"error\":{\"type\":\"insufficient_quota\"}}\n\n", NOTHING,
+     FAULT_QUOTA},
+    {"error with a number", "data: {\"error\":{\"code\":402}}\n\n", NOTHING, FAULT_QUOTA},
+    {"error in words", "data: {\"error\":\"oops\"}\n\n", NOTHING, FAULT_RETRY},
+    {"error of a choice", "data: {\"choices\":[{\"error\":{\"code\":502},\"delta\":{}}]}\n\n" DONE,
+     NOTHING, FAULT_RETRY},
+    {"whole error", "{\"error\":{\"code\":\"context_length_exceeded\"}}", NOTHING, FAULT_TOO_LONG},
+    {"html", "<!doctype html>", NOTHING, FAULT_FATAL},
+    {"html, blanks before", "\n <html>", NOTHING, FAULT_FATAL},
 };
-
-static void check_answer(size_t row, size_t piece)
-{
-    struct arena *arena = arena_new();
-    struct codec_state *state = codec_openai.begin(arena);
-    struct completion completion;
-    struct err err = {0}, ended = {0};
-    enum fault fault = FAULT_NONE;
-    size_t length = strlen(answers[row].stream);
-    int status = 0;
-    for (size_t at = 0; at < length && status == 0; at += piece) {
-        size_t size = length - at < piece ? length - at : piece;
-        status = codec_openai.feed(state, answers[row].stream + at, size, &err);
-    }
-    int finished = codec_openai.finish(state, &completion, &fault, &ended);
-    if (status != 0 && fault == FAULT_NONE)
-        fault = FAULT_RETRY;
-    if (fault != answers[row].fault)
-        fail_msg("%s in pieces of %zu: fault %d (%s)", answers[row].what, piece, (int)fault,
-                 err.message);
-    assert_int_equal(fault == FAULT_NONE, finished == 0);
-    if (answers[row].text != NULL) {
-        assert_string_equal(completion.text, answers[row].text);
-        assert_string_equal(completion.finish, answers[row].finish);
-        assert_int_equal(completion.prompt_tokens, answers[row].prompt);
-        assert_int_equal(completion.completion_tokens, answers[row].completion);
-    }
-    arena_free(arena);
-}
 
 static void test_answers(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(answers); i++) {
-        check_answer(i, 1);
-        check_answer(i, 7);
-        check_answer(i, 1 << 20);
-    }
+    check_answers(&codec_openai, answers, COUNT(answers));
 }
 
-static const struct {
-    int status;
-    const char *body;
-    enum fault fault;
-    const char *word; /* must stand in the reason, or NULL */
-} faults[] = {
+static void test_cuts(void **state)
+{
+    (void)state;
+    static const char head[] =
+        "data: {\"id\":\"c-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\","
+        "\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+        "\"finish_reason\":null}]}\n\n" CHUNK("```c\\n") ": keep-alive\n\n" CHUNK("\xC3\xA9\\n```");
+    char stream[2000];
+    snprintf(stream, sizeof stream, "%s%s", head, END USAGE DONE);
+    check_cuts(&codec_openai, stream, "\"finish_reason\":\"stop\"", "```c\n\xC3\xA9\n```");
+    snprintf(stream, sizeof stream, "%s%s", head, USAGE DONE);
+    check_cuts(&codec_openai, stream, "[DONE]", "```c\n\xC3\xA9\n```");
+    check_cuts(&codec_openai, WHOLE(""), "hi", "hi");
+}
+
+static const struct error_row errors[] = {
     {400, "{\"error\":{\"message\":\"bad\",\"type\":\"invalid_request_error\"}}", FAULT_FATAL,
      "bad"},
     {400, "{\"error\":{\"code\":\"context_length_exceeded\"}}", FAULT_TOO_LONG, NULL},
+    {400,
+     "{\"object\":\"error\",\"message\":\"This model's maximum context length is 8192 tokens.\","
+     "\"type\":\"BadRequestError\",\"code\":400}",
+     FAULT_TOO_LONG, "8192"}, /* vLLM */
+    {400, "{\"error\":{\"code\":400,\"type\":\"exceed_context_size_error\"}}", FAULT_TOO_LONG,
+     NULL},
+    {400, "{\"error\":{\"message\":\"x/y is not a valid model ID\",\"code\":400}}", FAULT_MODEL,
+     "x/y"},
+    {400, "{\"error\":{\"code\":\"content_policy_violation\"}}", FAULT_REFUSED, NULL},
     {401, "{\"error\":{\"message\":\"wrong key sk-secret\"}}", FAULT_KEY, NULL},
-    {402, "", FAULT_QUOTA, "402"},
-    {403, "{}", FAULT_KEY, NULL},
     {404, "{\"error\":{\"code\":\"model_not_found\",\"message\":\"no m\"}}", FAULT_MODEL, "no m"},
-    {408, "", FAULT_RETRY, NULL},
-    {409, "", FAULT_RETRY, NULL},
-    {413, "", FAULT_TOO_LONG, NULL},
     {429, "{\"error\":{\"code\":\"rate_limit_exceeded\"}}", FAULT_LIMITED, NULL},
-    {429, "{\"error\":{\"type\":\"insufficient_quota\"}}", FAULT_QUOTA, NULL},
-    {429, "not json", FAULT_LIMITED, "429"},
+    {429, "{\"error\":{\"type\":\"insufficient_quota\",\"code\":null}}", FAULT_QUOTA, NULL},
+    {429, "{\"error\":{\"code\":\"billing_hard_limit_reached\"}}", FAULT_QUOTA, NULL},
+    {429,
+     "{\"error\":{\"message\":\"the project's spend limit is reached\",\"type\":\"rate_limit"
+     "\"}}",
+     FAULT_QUOTA, "spend limit"},
+    {429,
+     "{\"error\":{\"message\":\"Request too large for m on tokens per min: Limit 30000, Requested "
+     "45000.\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
+     FAULT_TOO_LONG, NULL}, /* no wait can help */
     {500, "{\"error\":\"plain words\"}", FAULT_RETRY, "plain words"},
-    {502, "<html>", FAULT_RETRY, NULL},
-    {503, "", FAULT_RETRY, NULL},
-    {504, "", FAULT_RETRY, NULL},
-    {529, "", FAULT_RETRY, NULL},
-    {302, "", FAULT_FATAL, "302"},
-    {418, "[1]", FAULT_FATAL, NULL},
+    {500, "{\"error\":{\"code\":\"insufficient_quota\"}}", FAULT_RETRY, NULL},
+    {400, "{\"detail\":\"two\\nlines\"}", FAULT_FATAL, "two lines"},
 };
 
-static void test_classes(void **state)
+static void test_errors(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(faults); i++) {
-        struct buf reason;
-        buf_init(&reason, 400);
-        enum fault fault = codec_openai.classify(faults[i].status, faults[i].body,
-                                                 strlen(faults[i].body), &reason);
-        if (fault != faults[i].fault)
-            fail_msg("row %zu, status %d: fault %d", i, faults[i].status, (int)fault);
-        if (faults[i].word != NULL)
-            assert_non_null(strstr(buf_text(&reason), faults[i].word));
-        assert_null(strstr(buf_text(&reason), "sk-secret"));
-        buf_free(&reason);
-    }
+    check_statuses(&codec_openai);
+    check_errors(&codec_openai, errors, COUNT(errors));
+    /* A text is cut at a character's edge, and what is cut is still UTF-8. */
+    char body[2000] = "{\"error\":{\"message\":\"";
+    for (int i = 0; i < 300; i++)
+        strcat(body, "\xC3\xA9");
+    strcat(body, "x\"}}");
+    struct buf reason;
+    buf_init(&reason, 479);
+    assert_int_equal(codec_openai.classify(400, body, strlen(body), &reason), FAULT_FATAL);
+    assert_int_equal(reason.length, strlen("HTTP 400: ") + 300);
+    buf_free(&reason);
 }
 
-static const struct value *encoded(struct arena *arena, const struct completion_request *request,
-                                   const char *base, const char **url, const char *const **headers)
-{
-    struct buf body;
-    struct value *root;
-    struct err err;
-    buf_init(&body, 10000);
-    codec_openai.encode(arena, request, base, "sk-secret", url, headers, &body);
-    assert_int_equal(value_parse_json(arena, "body", buf_text(&body), body.length, &root, &err), 0);
-    assert_null(strstr(buf_text(&body), "sk-secret"));
-    buf_free(&body);
-    return root;
-}
+static const char schema[] = "{\"type\":\"object\"}";
 
 static void test_encode(void **state)
 {
@@ -161,42 +171,92 @@ static void test_encode(void **state)
                                          .prompt = "hi\n",
                                          .temperature = 0.5,
                                          .max_tokens = 100,
-                                         .json = true};
-    const char *url;
-    const char *const *headers;
-    const struct value *root = encoded(arena, &request, "http://h:1/v1///", &url, &headers);
-    assert_string_equal(url, "http://h:1/v1/chat/completions");
-    bool bearer = false;
-    for (; *headers != NULL; headers++)
-        bearer |= strcmp(*headers, "authorization: Bearer sk-secret") == 0;
-    assert_true(bearer);
-    assert_string_equal(value_text(root, "model", ""), "m");
-    assert_true(value_bool(root, "stream", false));
-    assert_true(value_bool(value_at(root, "stream_options"), "include_usage", false));
-    assert_int_equal(value_int(root, "max_tokens", 0), 100);
-    assert_string_equal(value_text(value_get(root, "response_format"), "type", ""), "json_object");
-    const struct value *messages = value_get(root, "messages");
+                                         .json = true,
+                                         .schema = schema};
+    struct sent sent = sent_by(arena, &codec_openai, &request, "http://h:1/v1///");
+    assert_string_equal(sent.url, "http://h:1/v1/chat/completions");
+    assert_true(has_header(&sent, "authorization: Bearer sk-secret"));
+    assert_true(has_header(&sent, "content-type: application/json"));
+    assert_string_equal(value_text(sent.root, "model", ""), "m");
+    assert_true(value_bool(sent.root, "stream", false));
+    assert_true(value_bool(value_at(sent.root, "stream_options"), "include_usage", false));
+    assert_int_equal(value_int(sent.root, "max_tokens", 0), 100);
+    const struct value *format = value_get(sent.root, "response_format");
+    assert_string_equal(value_text(format, "type", ""), "json_object"); /* it may know no schema */
+    const struct value *messages = value_get(sent.root, "messages");
     assert_int_equal(messages->count, 2);
     assert_string_equal(value_text(messages->items[0], "content", ""), "be \"brief\"");
     assert_string_equal(value_text(messages->items[1], "role", ""), "user");
 
     request = (struct completion_request){.model = "m", .prompt = "hi", .temperature = -1};
-    root = encoded(arena, &request, "https://api.openai.com/v1", &url, &headers);
-    assert_null(value_get(root, "temperature"));
-    assert_null(value_get(root, "max_completion_tokens"));
-    assert_null(value_get(root, "response_format"));
-    assert_int_equal(value_get(root, "messages")->count, 1);
+    sent = sent_by(arena, &codec_openai, &request, "https://api.openai.com/v1");
+    assert_null(value_get(sent.root, "temperature"));
+    assert_null(value_get(sent.root, "max_completion_tokens"));
+    assert_null(value_get(sent.root, "response_format"));
+    assert_int_equal(value_get(sent.root, "messages")->count, 1);
     request.max_tokens = 5;
-    root = encoded(arena, &request, "https://api.openai.com/v1", &url, &headers);
-    assert_int_equal(value_int(root, "max_completion_tokens", 0), 5);
-    assert_null(value_get(root, "max_tokens"));
+    request.schema = schema;
+    sent = sent_by(arena, &codec_openai, &request, "https://api.openai.com/v1");
+    assert_int_equal(value_int(sent.root, "max_completion_tokens", 0), 5);
+    assert_null(value_get(sent.root, "max_tokens"));
+    format = value_get(sent.root, "response_format");
+    assert_string_equal(value_text(format, "type", ""), "json_schema");
+    assert_true(value_bool(value_get(format, "json_schema"), "strict", false));
+    assert_string_equal(
+        value_text(value_at(sent.root, "response_format.json_schema.schema"), "type", ""),
+        "object");
+    sent = sent_by(arena, &codec_openai, &request, "https://api.openai.com.example.net/v1");
+    assert_non_null(value_get(sent.root, "max_tokens")); /* not OpenAI's */
     arena_free(arena);
+}
+
+static void test_describe(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    struct sent sent =
+        described_by(arena, &codec_openai, "meta-llama/Llama 3?", "http://h/v1/", "sk-secret");
+    assert_string_equal(sent.url, "http://h/v1/models/meta-llama/Llama%203%3F");
+    assert_true(has_header(&sent, "authorization: Bearer sk-secret"));
+    sent = described_by(arena, &codec_openai, "m", "http://h/v1", NULL);
+    assert_false(has_header(&sent, "authorization: Bearer "));
+    arena_free(arena);
+}
+
+static const struct error_row described[] = {
+    {200, "{\"id\":\"m-1\"}", FAULT_NONE, NULL},
+    {401, "{\"error\":{\"message\":\"sk-secret\"}}", FAULT_KEY, NULL},
+    {404, "{\"error\":{\"message\":\"The model 'm-1' does not exist\"}}", FAULT_MODEL, NULL},
+    {404, "{\"error\":{\"code\":\"model_not_found\"}}", FAULT_MODEL, NULL},
+    {404, "{\"type\":\"error\",\"error\":{\"type\":\"not_found_error\"}}", FAULT_MODEL, NULL},
+    {404, "{\"error\":{\"code\":404,\"status\":\"NOT_FOUND\"}}", FAULT_MODEL, NULL},
+    {404, "{\"detail\":\"Not Found\"}", FAULT_NONE, NULL}, /* no such route */
+    {404, "404 page not found", FAULT_NONE, NULL},
+    {405, "", FAULT_NONE, NULL},
+    {501, "", FAULT_NONE, NULL},
+    {500, "", FAULT_RETRY, NULL},
+};
+
+static void test_described(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(described); i++) {
+        struct buf reason;
+        buf_init(&reason, 479);
+        enum fault fault = codec_openai.described("m-1", described[i].status, described[i].body,
+                                                  strlen(described[i].body), &reason);
+        if (fault != described[i].fault)
+            fail_msg("row %zu: fault %d", i, (int)fault);
+        assert_null(strstr(buf_text(&reason), "sk-secret"));
+        buf_free(&reason);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_answers),
-                                       cmocka_unit_test(test_classes),
-                                       cmocka_unit_test(test_encode)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),  cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_encode),
+        cmocka_unit_test(test_describe), cmocka_unit_test(test_described)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
