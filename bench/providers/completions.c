@@ -1,6 +1,7 @@
-/* bench_completions URL STORE [COUNT]: that many streamed completions at once through the engine
- * that a run uses: encoded, read event by event, and each on disk in STORE before its asker is
- * woken. Prints what this process needed for them. bench/providers/completions.py asks the same. */
+/* bench_completions URL STORE [COUNT [CA_FILE]]: that many streamed completions at once through the
+ * engine that a run uses: encoded, read event by event, and each on disk in STORE before its asker
+ * is woken. Prints what this process needed for them. bench/providers/completions.py asks the same.
+ */
 #include "agents/ask.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -97,7 +98,7 @@ int main(int argc, char **argv)
     struct store *store;
     struct err err = {0};
     if (argc < 3) {
-        fprintf(stderr, "usage: bench_completions URL STORE [COUNT]\n");
+        fprintf(stderr, "usage: bench_completions URL STORE [COUNT [CA_FILE]]\n");
         return 2;
     }
     raise_descriptor_limit();
@@ -116,8 +117,10 @@ int main(int argc, char **argv)
                                  .completion_price = -1.0,
                                  .weight = 1.0,
                                  .where = "bench"};
-    const struct completions_spec spec = {
-        .run = "r1", .in_flight = (unsigned)bench.count, .seed = 1};
+    const struct completions_spec spec = {.run = "r1",
+                                          .in_flight = (unsigned)bench.count,
+                                          .seed = 1,
+                                          .ca_file = argc > 4 ? argv[4] : NULL};
     if (store_open(argv[2], true, false, &store, &err) != 0)
         return fail(&err);
     struct loop *loop = loop_new();

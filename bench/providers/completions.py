@@ -1,8 +1,9 @@
-"""completions.py URL [COUNT]: the requests of bench_completions with asyncio and httpx, as one would write it: one
+"""completions.py URL [COUNT [CA_FILE]]: the requests of bench_completions with asyncio and httpx, as one would write it: one
 client, one coroutine a completion, the stream read line by line. Prints what this process needed for them."""
 import asyncio
 import json
 import resource
+import ssl
 import sys
 import time
 
@@ -37,9 +38,10 @@ async def complete(client, url):
 async def main():
     url = sys.argv[1]
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    verify = ssl.create_default_context(cafile=sys.argv[3]) if len(sys.argv) > 3 else True
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     began, began_cpu = time.monotonic(), time.process_time()
-    async with httpx.AsyncClient(limits=limits, timeout=None) as client:
+    async with httpx.AsyncClient(limits=limits, timeout=None, verify=verify) as client:
         texts = await asyncio.gather(*(complete(client, url) for _ in range(count)), return_exceptions=True)
     cpu, wall = time.process_time() - began_cpu, time.monotonic() - began
     good = [text for text in texts if isinstance(text, str)]
