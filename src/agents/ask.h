@@ -4,6 +4,7 @@
 #define AGENTS_ASK_H
 
 #include "agents/completion.h"
+#include "agents/mailbox.h"
 #include "base/buf.h"
 #include "loop/slots.h"
 #include "loop/task.h"
@@ -11,6 +12,7 @@
 
 struct http_request;
 struct gate; /* opaque: one key at one address */
+struct replay;
 
 struct ask { /* one request; zero-initialize, fill the first part; stays put until finished */
     struct task task;
@@ -29,7 +31,8 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     bool from_store;
     /* the engine's */
     struct completions *completions;
-    struct gate *gate;
+    struct gate *gate;     /* NULL: mailbox and replay */
+    struct replay *replay; /* or NULL */
     struct http_request *http;
     struct codec_state *state;
     struct slot slot;
@@ -37,12 +40,15 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     struct work work;
     struct store_write write;
     struct spend spend;
-    struct link link;
+    struct mail mail;
+    struct link all, link; /* link: in the queue for the budget */
     struct buf stored;
     struct err stored_err;
     uint64_t started_ns;
     int failures, malformed, empty, free_retries;
-    bool probes, awaited;
+    int next;     /* the state after SETTLING */
+    bool awaited; /* no answer lies in the mailbox yet */
+    bool alias;   /* found in the store under another asker's name */
 };
 
 /* Starts it as a task under `parent`, which is woken at its end. `id`: "r3-c17", "r3-round2". */

@@ -32,7 +32,9 @@ void budget_free(struct budget *budget); /* NULL is fine */
 struct spend { /* one request's reservation; zero-initialize; the asker's memory */
     char key[64];
     const struct model *model;
-    int64_t micro_dollars, tokens; /* reserved */
+    const char *ask, *completion;  /* borrowed until it is closed */
+    int64_t micro_dollars, tokens; /* reserved; what was charged, once it is closed */
+    int64_t prompt_tokens;         /* of `tokens`, those of the prompt */
     bool open;
 };
 
@@ -57,6 +59,7 @@ void budget_charge(struct budget *budget, struct spend *spend,
 void budget_release(struct budget *budget, struct spend *spend, struct store_batch *batch);
 
 struct budget_totals budget_totals(const struct budget *budget);
-bool budget_over(const struct budget *budget); /* the last reserve said so */
+bool budget_over(const struct budget *budget);   /* the last reserve said so */
+bool budget_capped(const struct budget *budget); /* then each request needs a bound; NULL: no */
 
 #endif

@@ -5,7 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { DAY_MS = 24 * 60 * 60 * 1000 };
+enum {
+    DAY_MS = 24 * 60 * 60 * 1000,
+    BREAK_AFTER = 5,
+    PROBE_MS = 15 * 1000,
+    PROBE_CAP_MS = 5 * 60 * 1000
+};
 
 const struct retry_policy retry_policy_default = {
     .tries = 6, .base_ms = 500, .cap_ms = 60000, .honour_ms = 120000};
@@ -38,6 +43,22 @@ struct retry_decision retry_decide(const struct retry_policy *policy, enum fault
         extra = policy->base_ms;
     decision.delay_ms = (uint64_t)after_ms + random_below(random, extra + 1);
     return decision;
+}
+
+int retry_break_after(const struct retry_policy *policy)
+{
+    return policy->break_after > 0 ? policy->break_after : BREAK_AFTER;
+}
+
+uint64_t retry_probe_ms(const struct retry_policy *policy, int probes, struct random *random)
+{
+    uint64_t cap = policy->probe_cap_ms > 0 ? policy->probe_cap_ms : PROBE_CAP_MS;
+    uint64_t ms = policy->probe_ms > 0 ? policy->probe_ms : PROBE_MS;
+    for (int i = 0; i < probes && ms < cap; i++)
+        ms *= 2;
+    if (ms > cap)
+        ms = cap;
+    return ms - ms / 4 + random_below(random, ms / 2 + 1);
 }
 
 static int64_t clamp_ms(double ms)

@@ -9,10 +9,13 @@
 #include <stdint.h>
 
 struct retry_policy {
-    int tries;          /* requests in all, the first included */
-    uint64_t base_ms;   /* first back-off's upper end; doubles with each try */
-    uint64_t cap_ms;    /* back-off never exceeds this */
-    uint64_t honour_ms; /* a Retry-After up to this is honoured; beyond it the key is parked */
+    int tries;             /* requests in all, the first included */
+    uint64_t base_ms;      /* first back-off's upper end; doubles with each try */
+    uint64_t cap_ms;       /* back-off never exceeds this */
+    uint64_t honour_ms;    /* a Retry-After up to this is honoured; beyond it the key is parked */
+    int break_after;       /* failures of a gate in a row, with no success between; 0: 5 */
+    uint64_t probe_ms;     /* until a broken gate is probed first; doubles with each; 0: 15 s */
+    uint64_t probe_cap_ms; /* 0: 5 min */
 };
 
 extern const struct retry_policy retry_policy_default; /* 6 tries, 0.5 s doubling to 60 s, 120 s */
@@ -34,5 +37,10 @@ struct retry_decision retry_decide(const struct retry_policy *policy, enum fault
  * `wall_ms`); "" means absent. Negative, NaN and past values are 0; huge ones are clamped to a day.
  * -1 where neither header holds a number or a date. */
 int64_t retry_after(const char *retry_after_ms, const char *retry_after, uint64_t wall_ms);
+
+int retry_break_after(const struct retry_policy *policy);
+
+/* Before the probe that comes after `probes` that failed: with a quarter of jitter either way. */
+uint64_t retry_probe_ms(const struct retry_policy *policy, int probes, struct random *random);
 
 #endif

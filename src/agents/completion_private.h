@@ -1,0 +1,78 @@
+/* agents/completion_private: what the engine's files share. Inside src/agents/completion*.c. */
+#ifndef AGENTS_COMPLETION_PRIVATE_H
+#define AGENTS_COMPLETION_PRIVATE_H
+
+#include "agents/ask.h"
+#include "agents/gate.h"
+#include "agents/replay.h"
+#include "loop/http.h"
+#include "store/store.h"
+
+enum ask_state {
+    LOOKING_UP,
+    WAITING,   /* for its gate */
+    RESERVING, /* for its budget, which has to be on disk */
+    SENDING,
+    SETTLING, /* what became of its money goes to disk */
+    BACKING_OFF,
+    MAILING,   /* an answer is awaited beside its request's file */
+    REPLAYING, /* looked for in a recorded run */
+    STORING,
+    ENDED,
+    ASK_STATES
+};
+
+struct completions {
+    struct loop *loop;
+    struct store *store;
+    struct store_writer *writer;
+    struct http *http;
+    const struct retry_policy *policy;
+    char *run, *ca_file;
+    struct budget *budget;
+    uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms;
+    unsigned capacity;
+    bool held;
+    struct random random;
+    struct list gates, replays;
+    struct list asks;         /* every struct ask that has not ended, by `all` */
+    struct list budget_queue; /* those that wait for room in the budget, by `link` */
+    struct completions_totals totals;
+};
+
+/* --- completion.c --- */
+struct gate *completions_gate(struct completions *completions, const struct model *model);
+struct replay *completions_replay(struct completions *completions, const char *run);
+void completions_wake(struct completions *completions, const struct gate *gate); /* NULL: all */
+
+/* --- completion_ask.c: ends, and what comes between two states --- */
+enum task_result ask_end(struct ask *ask);
+enum task_result ask_fail(struct ask *ask, enum fault fault, const struct err *err);
+/* Its slot, its place in queues and at the gate. */
+void ask_let_go(struct ask *ask);
+/* Puts `batch` on disk (NULL: nothing has to), then goes on in state `next`. */
+enum task_result ask_settle(struct ask *ask, struct store_batch *batch, int next);
+void ask_hide_key(const struct model *model, struct err *err);
+/* Stores what ask->completion holds; `batch` has what else belongs to it, or is NULL. */
+enum task_result ask_store(struct ask *ask, struct store_batch *batch, const char *reason);
+
+/* --- completion_money.c --- */
+/* Does the ask have what its request may cost, on disk? ASK_BROKE fills *err. */
+enum ask_money { ASK_PAID, ASK_WAITS, ASK_BROKE };
+enum ask_money ask_reserve(struct ask *ask, struct err *err);
+int64_t ask_max_tokens(const struct ask *ask); /* as sent; 0: none is */
+enum spend_end { SPEND_RELEASED, SPEND_CHARGED, SPEND_SETTLED };
+/* Closes what is reserved; NULL where nothing is. */
+struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how);
+void ask_leave_budget(struct ask *ask); /* its place in the queue */
+
+/* --- completion_send.c --- */
+int ask_send(struct ask *ask, struct err *err) MUST_USE;
+enum task_result ask_step_sending(struct ask *ask);
+struct store_batch *ask_stop_sending(struct ask *ask); /* gives up on what is on its way */
+
+/* --- completion_elsewhere.c: where nobody is asked over a network --- */
+enum task_result ask_step_mailing(struct ask *ask);
+enum task_result ask_step_replaying(struct ask *ask);
+
+#endif

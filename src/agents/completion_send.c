@@ -1,0 +1,296 @@
+/* agents/completion: a request on its way to a provider, and what is made of what comes back: a
+ * class of fault, whether the provider is alive, and what the answer may have cost. */
+#include "agents/completion_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+enum { MALFORMED_MAX = 2, EMPTY_MAX = 1, FREE_MAX = 1, ANSWER_BYTES_MAX = 16 << 20 };
+
+struct verdict {
+    enum fault fault;
+    struct err err; /* a line for people */
+    int64_t after_ms;
+    bool alive;     /* an answer, if not the one that was asked for */
+    bool malformed; /* whole as HTTP, not as an answer */
+    bool tls, stale;
+    enum spend_end money;
+};
+
+int ask_send(struct ask *ask, struct err *err)
+{
+    struct completions *completions = ask->completions;
+    struct completion_request request = ask->request;
+    struct buf body;
+    const char *url;
+    const char *const *headers;
+    request.max_tokens = ask_max_tokens(ask);
+    buf_init(&body, 64 << 20);
+    ask->model->codec->encode(ask->arena, &request, ask->model->base_url, ask->model->key, &url,
+                              &headers, &body);
+    const struct http_spec spec = {.method = "POST",
+                                   .url = url,
+                                   .headers = headers,
+                                   .body = buf_text(&body),
+                                   .body_length = body.length,
+                                   .connect_ms = completions->connect_ms,
+                                   .first_byte_ms = completions->first_byte_ms,
+                                   .between_bytes_ms = completions->between_bytes_ms,
+                                   .total_ms = completions->total_ms,
+                                   .body_max = ANSWER_BYTES_MAX,
+                                   .ca_file = completions->ca_file,
+                                   .fresh = ask->free_retries > 0};
+    ask->http = http_start(completions->http, &ask->task, &spec, err);
+    buf_free(&body);
+    if (ask->http == NULL)
+        return -1;
+    ask->state = ask->model->codec->begin(ask->arena);
+    completions->totals.requests++;
+    return 0;
+}
+
+struct store_batch *ask_stop_sending(struct ask *ask)
+{
+    bool read = ask->http != NULL && http_connected(ask->http);
+    int status = ask->http != NULL ? http_status(ask->http) : 0;
+    http_free_request(ask->http);
+    ask->http = NULL;
+    if (ask->state != NULL) {
+        enum fault ignored;
+        struct err err;
+        (void)ask->model->codec->finish(ask->state, &ask->completion, &ignored, &err);
+    }
+    ask->state = NULL;
+    bool costs = read && (status == 0 || status == 200);
+    return ask_close_spend(ask, costs ? SPEND_CHARGED : SPEND_RELEASED);
+}
+
+/* ---- reading ---- */
+
+static bool content_type_fits(const struct ask *ask)
+{
+    const char *type = http_header(ask->http, "content-type");
+    return *type == '\0' || strstr(type, "json") != NULL || strstr(type, "event-stream") != NULL;
+}
+
+/* Hands what has arrived to the codec; false ends the reading. */
+static bool read_body(struct ask *ask, struct verdict *verdict)
+{
+    size_t length;
+    if (http_status(ask->http) != 200)
+        return true;
+    if (!content_type_fits(ask)) {
+        verdict->fault = FAULT_FATAL;
+        verdict->money = SPEND_RELEASED; /* no provider speaks so */
+        err_set(&verdict->err, ERR_PROTOCOL, "content-type is \"%.80s\"; is the base URL right?",
+                http_header(ask->http, "content-type"));
+        return false;
+    }
+    const char *body = http_body(ask->http, &length);
+    int status = length > 0 ? ask->model->codec->feed(ask->state, body, length, &verdict->err) : 0;
+    http_consume(ask->http, length);
+    if (status == 0)
+        return true;
+    if (verdict->err.code == ERR_LIMIT)
+        verdict->fault = FAULT_FATAL; /* a bomb is as long the second time */
+    return false;
+}
+
+/* The network's word: nothing came, or not all. */
+static void judge_network(const struct ask *ask, struct verdict *verdict)
+{
+    const struct err *network = http_error(ask->http);
+    int status = http_status(ask->http);
+    bool lost = network->code == ERR_NETWORK || network->code == ERR_TIMEOUT;
+    verdict->err = *network;
+    verdict->tls = http_error_is_tls(ask->http);
+    verdict->stale = http_error_is_stale(ask->http);
+    verdict->fault = lost && !verdict->tls ? FAULT_RETRY : FAULT_FATAL;
+    verdict->money = SPEND_CHARGED;
+    /* A stream's head comes before its first token is paid for; but one that was silent for as long
+     * as we wait may have been thinking. */
+    bool silent = status == 0 && network->code == ERR_NETWORK;
+    if (!http_connected(ask->http) || silent || (status != 0 && status != 200))
+        verdict->money = SPEND_RELEASED;
+}
+
+static void judge_status(const struct ask *ask, struct verdict *verdict)
+{
+    const struct codec *codec = ask->model->codec;
+    size_t length;
+    const char *body = http_body(ask->http, &length);
+    struct buf reason;
+    buf_init(&reason, sizeof verdict->err.message - 1);
+    verdict->fault = codec->classify(http_status(ask->http), body, length, &reason);
+    verdict->money = SPEND_RELEASED;
+    verdict->alive = verdict->fault != FAULT_RETRY;
+    if (verdict->after_ms < 0 && codec->patience_ms != NULL)
+        verdict->after_ms = codec->patience_ms(body, length);
+    err_set(&verdict->err, ERR_PROTOCOL, "%s", buf_text(&reason));
+    buf_free(&reason);
+}
+
+/* An error event inside a 200 is what its status would be. Before the first word it cost nothing.
+ */
+static void judge_answer(const struct ask *ask, enum fault fault, struct verdict *verdict)
+{
+    static const char says[] = "the provider says";
+    bool error = strncmp(verdict->err.message, says, sizeof says - 1) == 0;
+    bool begun = ask->completion.text != NULL && *ask->completion.text != '\0';
+    if (verdict->fault == FAULT_NONE)
+        verdict->fault = fault != FAULT_NONE ? fault : FAULT_RETRY;
+    verdict->malformed = verdict->fault == FAULT_RETRY && !error;
+    verdict->alive = verdict->fault != FAULT_RETRY || verdict->malformed;
+    if (verdict->fault == FAULT_REFUSED || verdict->fault == FAULT_EMPTY)
+        verdict->money = SPEND_SETTLED;
+    else if (verdict->money != SPEND_RELEASED || begun || !error)
+        verdict->money = error && !begun ? SPEND_RELEASED : SPEND_CHARGED;
+}
+
+static void judge(struct ask *ask, bool readable, struct verdict *verdict)
+{
+    struct err ended = {ERR_NONE, ""};
+    enum fault fault = FAULT_NONE;
+    int finished = ask->model->codec->finish(ask->state, &ask->completion, &fault, &ended);
+    ask->state = NULL;
+    if (readable) {
+        verdict->after_ms = retry_after(http_header(ask->http, "retry-after-ms"),
+                                        http_header(ask->http, "retry-after"), clock_wall_ms());
+        if (finished == 0 && http_status(ask->http) == 200)
+            verdict->alive = true; /* whole, however the connection ended after it */
+        else if (http_error(ask->http)->code != ERR_NONE)
+            judge_network(ask, verdict);
+        else if (http_status(ask->http) != 200)
+            judge_status(ask, verdict);
+        else
+            verdict->err = ended;
+    }
+    bool of_answer = http_error(ask->http)->code == ERR_NONE && http_status(ask->http) == 200;
+    if (!readable && verdict->fault == FAULT_FATAL)
+        return;
+    if (!readable || (of_answer && finished != 0))
+        judge_answer(ask, fault, verdict);
+}
+
+/* ---- faults ---- */
+
+/* The gate learns of it first; then whoever else waits there. */
+static void tell_gate(struct ask *ask, const struct verdict *verdict,
+                      const struct retry_decision *decision)
+{
+    struct gate *gate = ask->gate;
+    struct err reason = verdict->err;
+    ask_hide_key(ask->model, &reason);
+    if (decision->park)
+        gate_limit(gate, (uint64_t)verdict->after_ms, true, &reason);
+    else if (verdict->fault == FAULT_LIMITED)
+        gate_limit(gate,
+                   decision->again         ? decision->delay_ms
+                   : verdict->after_ms > 0 ? (uint64_t)verdict->after_ms
+                                           : ask->completions->policy->base_ms,
+                   false, &reason);
+    else if (verdict->tls || verdict->fault == FAULT_QUOTA || verdict->fault == FAULT_KEY ||
+             verdict->fault == FAULT_MODEL)
+        gate_block(gate, ask->model, verdict->fault, &reason);
+    else if (verdict->alive)
+        gate_succeeded(gate);
+    else if (verdict->fault == FAULT_RETRY)
+        gate_failed(gate, ask, &reason);
+    gate_leave(gate, ask);
+    if (gate_blocked(gate, ask->model)->code != ERR_NONE)
+        completions_wake(ask->completions, gate);
+}
+
+/* Asked again after a while: the gate says when, or a back-off of its own does. */
+static enum task_result again(struct ask *ask, const struct verdict *verdict, uint64_t delay_ms)
+{
+    struct err words = verdict->err;
+    struct store_batch *batch = ask_close_spend(ask, verdict->money);
+    ask_hide_key(ask->model, &words);
+    ask->completions->totals.retries++;
+    slots_release(&ask->slot);
+    if (delay_ms == 0)
+        return ask_settle(ask, batch, WAITING);
+    log_event(LOG_INFO, "completion.retry", ask->task.id, "try %d in %.1f s: %s", ask->failures + 1,
+              (double)delay_ms / 1000, words.message);
+    timer_start(ask->task.loop, &ask->timer, &ask->task, delay_ms);
+    enum task_result result = ask_settle(ask, batch, BACKING_OFF);
+    return result == TASK_AGAIN ? TASK_WAIT : result;
+}
+
+static enum task_result give_up(struct ask *ask, const struct verdict *verdict)
+{
+    struct store_batch *batch = ask_close_spend(ask, verdict->money);
+    ask->fault = verdict->fault;
+    ask->err = verdict->err;
+    ask_hide_key(ask->model, &ask->err);
+    log_event(LOG_WARN, "completion.failed", ask->task.id, "%s: %s", ask->model->name,
+              ask->err.message);
+    ask_let_go(ask);
+    return ask_settle(ask, batch, ENDED);
+}
+
+static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
+{
+    struct completions *completions = ask->completions;
+    if (verdict->stale && ask->free_retries < FREE_MAX) {
+        ask->free_retries++;
+        gate_leave(ask->gate, ask);
+        return again(ask, verdict, 0);
+    }
+    ask->failures++;
+    struct retry_decision decision =
+        retry_decide(completions->policy, verdict->fault, ask->failures, verdict->after_ms,
+                     &completions->random);
+    tell_gate(ask, verdict, &decision);
+    if (decision.park || (ask->gate->broken && verdict->fault == FAULT_RETRY)) {
+        ask->failures--; /* an outage is the gate's, and uses up nobody's tries */
+        return again(ask, verdict, 0);
+    }
+    if (verdict->fault == FAULT_EMPTY && ask->empty++ < EMPTY_MAX)
+        return again(ask, verdict, completions->policy->base_ms);
+    if (verdict->malformed && ++ask->malformed > MALFORMED_MAX)
+        return give_up(ask, verdict);
+    if (!decision.again)
+        return give_up(ask, verdict);
+    return again(ask, verdict, decision.whole_key ? 0 : decision.delay_ms + 1);
+}
+
+/* A refusal is kept like an answer, so that the same words are never asked again. */
+static enum task_result answered(struct ask *ask, const struct verdict *verdict)
+{
+    struct completions_totals *totals = &ask->completions->totals;
+    const struct completion *answer = &ask->completion;
+    bool refused = verdict->fault == FAULT_REFUSED;
+    gate_succeeded(ask->gate);
+    ask_let_go(ask);
+    totals->answers++;
+    totals->prompt_tokens += answer->prompt_tokens > 0 ? answer->prompt_tokens : 0;
+    totals->completion_tokens += answer->completion_tokens > 0 ? answer->completion_tokens : 0;
+    if (refused) {
+        ask->completion.finish = "refused";
+        ask->fault = FAULT_REFUSED;
+        ask->err = verdict->err;
+        ask_hide_key(ask->model, &ask->err);
+        log_event(LOG_WARN, "completion.refused", ask->task.id, "%s: %s", ask->model->name,
+                  ask->err.message);
+    }
+    struct store_batch *batch = ask_close_spend(ask, refused ? verdict->money : SPEND_SETTLED);
+    return ask_store(ask, batch, refused ? ask->err.message : NULL);
+}
+
+enum task_result ask_step_sending(struct ask *ask)
+{
+    struct verdict verdict = {.after_ms = -1, .money = SPEND_CHARGED};
+    bool readable = read_body(ask, &verdict);
+    if (readable && !http_done(ask->http))
+        return TASK_WAIT;
+    judge(ask, readable, &verdict);
+    http_free_request(ask->http);
+    ask->http = NULL;
+    if (verdict.fault == FAULT_NONE || verdict.fault == FAULT_REFUSED)
+        return answered(ask, &verdict);
+    return faulted(ask, &verdict);
+}

@@ -1,0 +1,283 @@
+/* What the tests of the engine share: a fake provider, a root task that asks, an outcome to look
+ * at. Everything of one run is in a struct scene; the store stays between two of them. */
+#ifndef TESTS_UNIT_AGENTS_COMPLETION_CHECK_H
+#define TESTS_UNIT_AGENTS_COMPLETION_CHECK_H
+
+#include "check.h"
+
+#include "agents/ask.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/http.h"
+#include "store/store.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ASKS_MAX = 16, FAULTS_MAX = 12, EVENTS_MAX = 256 };
+
+static const struct retry_policy quick = {
+    .tries = 4, .base_ms = 2, .cap_ms = 8, .honour_ms = 120000, .break_after = 100};
+
+/* ---- the provider ---- */
+
+struct provider {
+    pid_t pid;
+    char url[64];
+};
+
+static inline struct provider provider_start(const char *const *faults, const char *key)
+{
+    const char *argv[2 * FAULTS_MAX + 8] = {TEST_BINARY_DIR "/tests/fakes/fake_provider"};
+    size_t count = 1;
+    struct provider provider = {0};
+    int fds[2], port = 0;
+    argv[count++] = "--size";
+    argv[count++] = "200";
+    if (key != NULL) {
+        argv[count++] = "--key";
+        argv[count++] = key;
+    }
+    for (; faults != NULL && *faults != NULL; faults++) {
+        argv[count++] = "--fault";
+        argv[count++] = *faults;
+    }
+    assert_int_equal(pipe(fds), 0);
+    fflush(NULL);
+    provider.pid = fork();
+    assert_true(provider.pid >= 0);
+    if (provider.pid == 0) {
+        dup2(fds[1], 1);
+        close(fds[0]);
+        close(fds[1]);
+        execv(argv[0], (char *const *)argv);
+        _exit(127);
+    }
+    close(fds[1]);
+    FILE *out = fdopen(fds[0], "r");
+    assert_int_equal(fscanf(out, "port %d", &port), 1);
+    fclose(out);
+    snprintf(provider.url, sizeof provider.url, "http://127.0.0.1:%d/v1", port);
+    return provider;
+}
+
+static inline void provider_stop(const struct provider *provider)
+{
+    kill(provider->pid, SIGKILL);
+    waitpid(provider->pid, NULL, 0);
+}
+
+static inline struct model model_at(const char *url, const char *key)
+{
+    return (struct model){.name = "m",
+                          .provider = "openai",
+                          .wire_name = "m",
+                          .codec = &codec_openai,
+                          .base_url = url,
+                          .key = key,
+                          .temperature = -1,
+                          .prompt_price = -1,
+                          .completion_price = -1,
+                          .weight = 1,
+                          .where = "here"};
+}
+
+/* ---- events ---- */
+
+struct events {
+    struct {
+        char kind[32], message[256];
+    } items[EVENTS_MAX];
+    size_t count;
+};
+
+static void note_event(void *context, const struct event *event)
+{
+    struct events *events = context;
+    if (strncmp(event->kind, "provider.", 9) != 0 || events->count == EVENTS_MAX)
+        return;
+    snprintf(events->items[events->count].kind, 32, "%s", event->kind);
+    snprintf(events->items[events->count++].message, 256, "%s: %s", event->subject, event->message);
+}
+
+static inline size_t events_of(const struct events *events, const char *kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < events->count; i++)
+        count += strcmp(events->items[i].kind, kind) == 0;
+    return count;
+}
+
+/* ---- who asks ---- */
+
+struct scene {
+    struct task task; /* a root that starts its asks at once and ends with the last */
+    struct loop *loop;
+    struct store *store;
+    struct store_writer *writer;
+    struct completions *completions;
+    struct budget *budget;
+    struct completions_spec spec;
+    struct budget_caps caps;
+    const char *run; /* "r1" */
+    struct ask asks[ASKS_MAX];
+    char ids[ASKS_MAX][32];
+    size_t count;
+    bool started;
+    uint64_t act_after_ms; /* 0: never; then act() every so often, or all are cancelled */
+    void (*act)(struct scene *scene, int times);
+    int acts;
+    struct timer timer;
+    struct events events;
+    /* afterwards */
+    struct completions_totals totals;
+    struct budget_totals spent;
+    struct gate_view gates[4];
+    char reasons[4][480];
+    size_t gate_count;
+    struct err blocked;
+};
+
+static char *folder; /* of the present test's store */
+
+static void act(struct scene *scene)
+{
+    if (scene->act != NULL)
+        scene->act(scene, scene->acts++);
+    for (size_t i = 0; scene->act == NULL && i < scene->count; i++)
+        task_cancel(&scene->asks[i].task);
+}
+
+static enum task_result scene_step(struct task *task)
+{
+    struct scene *scene = container_of(task, struct scene, task);
+    if (!scene->started) {
+        scene->started = true;
+        for (size_t i = 0; i < scene->count; i++)
+            ask_start(scene->completions, &scene->asks[i], task,
+                      scene->ids[i][0] != '\0' ? scene->ids[i] : "test");
+        if (scene->act_after_ms > 0)
+            timer_start(task->loop, &scene->timer, task, scene->act_after_ms);
+    }
+    if (scene->timer.fired) {
+        scene->timer.fired = false;
+        act(scene);
+        if (scene->act != NULL)
+            timer_start(task->loop, &scene->timer, task, scene->act_after_ms);
+    }
+    for (size_t i = 0; i < scene->count; i++)
+        if (!scene->asks[i].task.finished)
+            return TASK_WAIT;
+    timer_stop(&scene->timer);
+    return TASK_DONE;
+}
+
+static const char *const scene_states[] = {"asking"};
+static const uint32_t scene_moves[] = {1};
+static const struct task_type scene_type = {"scene", scene_states, scene_moves,
+                                            1,       scene_step,   NULL};
+
+static struct scene *scene_new(size_t count)
+{
+    struct scene *scene = MEM_NEW(struct scene);
+    scene->run = "r1";
+    scene->count = count;
+    scene->spec = (struct completions_spec){
+        .seed = 5, .policy = &quick, .between_bytes_ms = 300, .connect_ms = 2000};
+    return scene;
+}
+
+static inline void scene_ask(struct scene *scene, size_t number, const struct model *model,
+                             const char *prompt)
+{
+    struct ask *ask = &scene->asks[number];
+    ask->model = model;
+    ask->request = (struct completion_request){.prompt = prompt};
+    ask->purpose = "test";
+    ask->sample = (int64_t)number;
+}
+
+static void scene_look(struct scene *scene)
+{
+    scene->totals = completions_totals(scene->completions);
+    scene->gate_count = completions_gates(scene->completions, scene->gates, 4);
+    for (size_t i = 0; i < scene->gate_count; i++) {
+        snprintf(scene->reasons[i], sizeof scene->reasons[i], "%s", scene->gates[i].reason);
+        scene->gates[i].reason = scene->reasons[i];
+        scene->gates[i].name = "";
+    }
+    scene->blocked = *completions_blocked(scene->completions, scene->asks[0].model);
+    if (scene->budget != NULL)
+        scene->spent = budget_totals(scene->budget);
+}
+
+/* Runs it to its end. A budget is kept where there is a cap. */
+static void scene_run(struct scene *scene)
+{
+    struct err err = {0};
+    scene->loop = loop_new();
+    if (store_open(folder, true, false, &scene->store, &err) != 0)
+        fail_msg("%s", err.message);
+    scene->writer = store_writer_new(scene->loop, scene->store);
+    scene->spec.run = scene->run;
+    if (scene->caps.micro_dollars != 0 || scene->caps.tokens != 0) {
+        if (budget_open(scene->store, scene->run, &scene->caps, NULL, 0, &scene->budget, &err) != 0)
+            fail_msg("%s", err.message);
+        scene->spec.budget = scene->budget;
+    }
+    scene->completions =
+        completions_new(scene->loop, scene->store, scene->writer, &scene->spec, &err);
+    assert_non_null(scene->completions);
+    log_add_sink(note_event, &scene->events, LOG_DEBUG);
+    task_start(scene->loop, &scene->task, &scene_type, NULL, "scene");
+    loop_run(scene->loop);
+    log_remove_sink(note_event, &scene->events);
+    scene_look(scene);
+    for (size_t i = 0; i < scene->count; i++) { /* stored before it was used */
+        const struct ask *ask = &scene->asks[i];
+        assert_int_equal(store_has(scene->store, STORE_COMPLETIONS, ask->key),
+                         ask->err.code == ERR_NONE || ask->fault == FAULT_REFUSED);
+    }
+    completions_free(scene->completions);
+    budget_free(scene->budget);
+    store_writer_free(scene->writer);
+    loop_run(scene->loop);
+    loop_free(scene->loop);
+    store_close(scene->store);
+}
+
+static void scene_free(struct scene *scene)
+{
+    for (size_t i = 0; i < scene->count; i++)
+        ask_free(&scene->asks[i]);
+    mem_free(scene);
+}
+
+/* ---- the store's folder ---- */
+
+static int set_up(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/twagent-test-XXXXXX";
+    if (mkdtemp(path) == NULL)
+        return -1;
+    folder = file_join(path, "store");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    struct err err;
+    char *slash = strrchr(folder, '/');
+    *slash = '\0';
+    int status = file_remove_tree(folder, &err);
+    mem_free(folder);
+    return status;
+}
+
+#define ENGINE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+#endif
