@@ -31,6 +31,10 @@ int command_fail(const struct err *err);
 const char *command_path(struct arena *arena, const char *word);
 
 int command_run(const struct settings *settings, const char *const *arguments, size_t count);
+int command_resume(const struct settings *settings, const char *const *arguments, size_t count);
+int command_pause(const struct settings *settings, const char *const *arguments, size_t count);
+int command_stop(const struct settings *settings, const char *const *arguments, size_t count);
+int command_status(const struct settings *settings, const char *const *arguments, size_t count);
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count);
 int command_problem(const struct settings *settings, const char *const *arguments, size_t count);
 int command_list(const struct settings *settings, const char *const *arguments, size_t count);

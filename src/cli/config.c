@@ -1,19 +1,184 @@
-/* twagent config, twagent backup: small commands on settings and store. */
+/* twagent config: every setting with where it came from, the models that they choose, and which
+ * keys are there. twagent backup: a copy of the store. */
+#include "agents/keys.h"
 #include "base/buf.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
+#include "base/value.h"
+#include "cli/chosen.h"
 #include "cli/command.h"
 #include "store/store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const key_variables[] = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY",
+                                            "GOOGLE_API_KEY"};
+
+/* ---- where a setting comes from ---- */
+
+/* The configuration's root again, for its lines; NULL where there is none. */
+static const struct value *read_file(struct arena *arena, const struct settings *settings)
+{
+    struct buf text;
+    struct value *root = NULL;
+    struct err ignored;
+    buf_init(&text, 1 << 20);
+    if (settings->file && file_read(settings->file, &text, &ignored) == 0 &&
+        value_parse_yaml(arena, settings->file, buf_text(&text), text.length, &root, &ignored))
+        root = NULL;
+    buf_free(&text);
+    return root && root->kind == VALUE_MAP ? root : NULL;
+}
+
+static const char *origin_words(struct arena *arena, const struct settings *settings,
+                                const struct value *file, size_t i)
+{
+    const struct option *option = &settings_table.options[i];
+    switch (settings->origins[i]) {
+    case ORIGIN_FILE:
+        for (size_t k = 0; file && file->key_lines && k < file->count; k++)
+            if (strcmp(file->keys[k], option->name) == 0)
+                return arena_printf(arena, "%s:%d", settings->file, file->key_lines[k]);
+        return settings->file;
+    case ORIGIN_ENVIRONMENT:
+        return arena_printf(arena, "$%s", option->environment);
+    case ORIGIN_COMMAND_LINE:
+        return arena_printf(arena, "--%s", option->name);
+    default:
+        return "default";
+    }
+}
+
+/* options_show() writes one line an option, in the table's order, "VALUE   # ORIGIN". */
+static void put_settings(struct arena *arena, const struct settings *settings, struct buf *out)
+{
+    const struct value *file = read_file(arena, settings);
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    options_show(&settings_table, settings, settings->origins, COMMAND_ALL, &text);
+    char *rest = arena_strdup(arena, buf_text(&text));
+    for (size_t i = 0; i < settings_table.count; i++) {
+        char *line = strsep(&rest, "\n"), *last = NULL;
+        for (char *at = line; at && (at = strstr(at, "# ")); at++)
+            last = at;
+        if (!last)
+            break;
+        buf_add(out, line, (size_t)(last - line));
+        buf_addf(out, "# %s\n", origin_words(arena, settings, file, i));
+    }
+    buf_free(&text);
+}
+
+/* ---- who would be asked, and with which keys ---- */
+
+static void put_models(const char *title, const struct models *models, struct buf *out)
+{
+    double total = 0;
+    for (size_t i = 0; i < models->count; i++)
+        total += models->items[i].weight;
+    for (size_t i = 0; i < models->count; i++) {
+        const struct model *m = &models->items[i];
+        buf_addf(out, "# %-6s %s, %.0f %%: %s%s%s", i ? "" : title, m->name,
+                 100 * m->weight / total, m->provider, m->base_url ? " " : "",
+                 m->base_url ? m->base_url : "");
+        if (m->source)
+            buf_addf(out, ", %s", m->source);
+        if (m->codec && m->prompt_price >= 0 && m->completion_price >= 0)
+            buf_addf(out, ", $%g and $%g a million tokens", m->prompt_price, m->completion_price);
+        else if (m->codec)
+            buf_add_text(out, ", price not known");
+        if (m->codec && m->key_variable)
+            buf_addf(out, ", %s %s", m->key_variable, m->key ? "set" : "not set");
+        buf_addf(out, "  (%s)\n", m->where ? m->where : "");
+    }
+}
+
+static void put_asked(struct arena *arena, const struct settings *settings, struct buf *out)
+{
+    struct chosen chosen;
+    struct err err = {0};
+    buf_add_text(out, "\n# models that a run would ask\n");
+    if (chosen_from_settings(arena, settings, &chosen, &err))
+        buf_addf(out, "# cannot be chosen: %s\n", err.message);
+    else if (chosen.ideas.count == 0)
+        buf_add_text(out, "# none: the built-in proposer\n");
+    put_models("ideas", &chosen.ideas, out);
+    put_models("code", &chosen.code, out);
+    buf_add_text(out, "\n# keys\n");
+    for (size_t i = 0; i < sizeof key_variables / sizeof key_variables[0]; i++) {
+        const char *key = NULL, *environment = getenv(key_variables[i]);
+        struct err wrong = {0};
+        bool there = environment && *environment;
+        if (key_find(arena, key_variables[i], settings->env_file, &key, &wrong))
+            buf_addf(out, "# %-18s %s\n", key_variables[i], wrong.message);
+        else
+            buf_addf(out, "# %-18s %s\n", key_variables[i],
+                     !key    ? "not set"
+                     : there ? "set, in the environment"
+                             : arena_printf(arena, "set, in %s",
+                                            settings->env_file ? settings->env_file : "./.env"));
+    }
+}
+
+/* ---- for programs ---- */
+
+static void put_scalar(struct json *json, const struct settings *settings,
+                       const struct option *option)
+{
+    const void *at = (const char *)settings + option->offset;
+    if (option->type == OPTION_BOOL)
+        json_bool(json, *(const bool *)at);
+    else if (option->type == OPTION_REAL)
+        json_real(json, *(const double *)at);
+    else if (option->type == OPTION_TEXT || option->type == OPTION_CHOICE)
+        json_text(json, *(const char *const *)at);
+    else
+        json_int(json, *(const int64_t *)at); /* durations in ms, sizes in bytes */
+}
+
+static void put_json(struct arena *arena, const struct settings *settings, struct buf *out)
+{
+    const struct value *file = read_file(arena, settings);
+    struct chosen chosen;
+    struct json json;
+    struct err err = {0};
+    json_init(&json, out);
+    json_object(&json);
+    for (size_t i = 0; i < settings_table.count; i++) {
+        json_key(&json, settings_table.options[i].name);
+        json_object(&json);
+        json_key(&json, "value");
+        put_scalar(&json, settings, &settings_table.options[i]);
+        json_put_text(&json, "origin", origin_words(arena, settings, file, i));
+        json_object_end(&json);
+    }
+    json_key(&json, "choice");
+    if (chosen_from_settings(arena, settings, &chosen, &err))
+        json_null(&json);
+    else
+        json_raw(&json, chosen.text);
+    json_object_end(&json);
+    buf_add_char(out, '\n');
+}
 
 int command_config(const struct settings *settings, const char *const *arguments, size_t count)
 {
     struct buf text;
+    struct arena *arena = arena_new();
     (void)arguments, (void)count;
     buf_init(&text, 1 << 20);
-    options_show(&settings_table, settings, settings->origins, COMMAND_ALL, &text);
+    if (settings->json) {
+        put_json(arena, settings, &text);
+    } else {
+        put_settings(arena, settings, &text);
+        put_asked(arena, settings, &text);
+    }
     fputs(buf_text(&text), stdout);
     buf_free(&text);
+    arena_free(arena);
     return 0;
 }
 

@@ -1,17 +1,19 @@
 #include "cli/display.h"
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "report/report.h"
+#include "report/words.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-void display_start(struct display *display, FILE *out, bool quiet, bool verbose)
+void display_start(struct display *display, FILE *out, const struct search_options *options,
+                   bool quiet, bool verbose)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-    *display = (struct display){.out = out, .quiet = quiet || verbose};
+    *display = (struct display){.out = out, .options = options, .quiet = quiet || verbose};
     display->terminal = isatty(fileno(out)) && term && strcmp(term, "dumb") != 0 && !verbose;
     display->color = display->terminal && !(no_color && *no_color);
     if (verbose) {
@@ -22,21 +24,12 @@ void display_start(struct display *display, FILE *out, bool quiet, bool verbose)
 
 static void erase(struct display *display)
 {
+    if (!display->terminal)
+        display->lines = 0;
     for (; display->lines > 0; display->lines--)
         fputs("\033[A\033[2K", display->out);
     if (display->terminal)
         fputs("\r", display->out);
-}
-
-/* "1:05", "2:13:07". */
-static const char *clock_text(double ms, char text[32])
-{
-    long seconds = (long)(ms / 1000);
-    if (seconds >= 3600)
-        snprintf(text, 32, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    else
-        snprintf(text, 32, "%ld:%02ld", seconds / 60, seconds % 60);
-    return text;
 }
 
 /* One line, cut to the terminal's width: a wrapped line could not be erased. */
@@ -49,17 +42,63 @@ static void draw_line(struct display *display, const char *text)
     display->lines++;
 }
 
-static void draw(struct display *display, const struct search_progress *p)
+/* ---- the live lines ---- */
+
+const char *display_spending(const struct search_progress *p, const struct search_options *options,
+                             char text[256])
 {
-    char line[512], elapsed[32], left[32], time[32];
-    erase(display);
-    clock_text(p->elapsed_ms, elapsed);
-    if (p->left_ms >= 0)
-        snprintf(line, sizeof line, "%s  %s  %s elapsed, about %s left", p->run, p->phase, elapsed,
-                 clock_text(p->left_ms, left));
+    char tokens[32], most[40] = "", spent[64], flight[64] = "";
+    int64_t cap = options->budget_micro_dollars;
+    text[0] = '\0';
+    if (p->spent.tokens == 0 && p->spent.reserved_tokens == 0 && p->requests_in_flight == 0 &&
+        p->awaited == 0)
+        return text;
+    if (options->budget_tokens > 0) {
+        strcpy(most, " of ");
+        words_count(options->budget_tokens, most + 4);
+    }
+    if (p->awaited > 0)
+        snprintf(flight, sizeof flight, ", %lld answers awaited", (long long)p->awaited);
+    snprintf(text, 256, "%s, %s%s tokens; %lld answers, %lld requests in flight%s",
+             words_spent(p->spent.micro_dollars, cap, p->spent.unpriced, spent),
+             words_count(p->spent.tokens, tokens), most,
+             (long long)(p->spent.settled + p->spent.charged), (long long)p->requests_in_flight,
+             flight);
+    return text;
+}
+
+static void draw_head(struct display *display, const struct search_progress *p)
+{
+    char line[512], elapsed[32], left[32], end[32];
+    uint64_t now = clock_wall_ms();
+    words_duration(p->elapsed_ms, elapsed);
+    if (p->left_ms >= 0 && !p->paused)
+        snprintf(line, sizeof line, "%s  %s  %s elapsed, about %s left (%s)", p->run, p->phase,
+                 elapsed, words_duration(p->left_ms, left),
+                 words_clock(now + (uint64_t)p->left_ms, end));
     else
         snprintf(line, sizeof line, "%s  %s  %s elapsed", p->run, p->phase, elapsed);
     draw_line(display, line);
+}
+
+static void draw(struct display *display, const struct search_progress *p)
+{
+    char line[512], time[32], spending[256], since[32], length[32];
+    erase(display);
+    draw_head(display, p);
+    if (*display->paused) {
+        uint64_t now = clock_wall_ms();
+        snprintf(line, sizeof line, "PAUSED since %s (%s): %s",
+                 words_clock(display->paused_ms, since),
+                 words_duration(now > display->paused_ms ? (double)(now - display->paused_ms) : 0,
+                                length),
+                 display->paused);
+        if (display->color)
+            fputs("\033[1;33m", display->out);
+        draw_line(display, line);
+        if (display->color)
+            fputs("\033[0m", display->out);
+    }
     snprintf(line, sizeof line,
              "round %lld of %lld | %lld in flight | %lld evaluated: %lld kernels, %lld rejected, "
              "%lld failed | lane busy %.0f %%",
@@ -67,16 +106,49 @@ static void draw(struct display *display, const struct search_progress *p)
              (long long)p->evaluated, (long long)p->kept, (long long)p->rejected,
              (long long)p->failed, 100 * p->lane_busy);
     draw_line(display, line);
+    if (*display_spending(p, display->options, spending)) {
+        snprintf(line, sizeof line, "spent %s", spending);
+        draw_line(display, line);
+    }
     if (p->best && *p->best) {
         snprintf(line, sizeof line, "best %s  %s  %.3fx %s (at least %.3fx)", p->best,
-                 report_time(p->best_time_ns, time), p->best_speedup, p->baseline,
+                 words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
                  p->best_speedup_low);
         draw_line(display, line);
     }
     fflush(display->out);
 }
 
-/* The lines that stay: a new champion, a new round, a new phase. */
+/* ---- the lines that stay ---- */
+
+void display_say(struct display *display, const char *text)
+{
+    if (display->quiet)
+        return;
+    erase(display);
+    fprintf(display->out, "%s\n", text);
+    fflush(display->out);
+}
+
+static void tell_pause(struct display *display, const struct search_progress *p)
+{
+    char when[96], line[512];
+    const char *why = p->paused ? p->paused : "";
+    bool was = *display->paused != '\0', is = *why != '\0';
+    if (was && !is) {
+        words_pause(display->paused_ms, clock_wall_ms(), when);
+        snprintf(line, sizeof line, "goes on; it was paused %s: %s", when, display->paused);
+        display_say(display, line);
+    } else if (is && !was) {
+        display->paused_ms = clock_wall_ms();
+        words_pause(display->paused_ms, 0, when);
+        snprintf(line, sizeof line, "paused %s: %s", when, why);
+        display_say(display, line);
+    }
+    snprintf(display->paused, sizeof display->paused, "%s", why);
+}
+
+/* A new champion, a new round, a new phase. */
 static void tell(struct display *display, const struct search_progress *p)
 {
     char elapsed[32], time[32];
@@ -86,7 +158,7 @@ static void tell(struct display *display, const struct search_progress *p)
     if (!news_best && !news_round && !news_phase)
         return;
     erase(display);
-    clock_text(p->elapsed_ms, elapsed);
+    words_duration(p->elapsed_ms, elapsed);
     if (news_phase && strcmp(p->phase, "done") != 0)
         fprintf(display->out, "%6s  %s\n", elapsed, p->phase);
     if (news_round && p->round > 0)
@@ -95,7 +167,7 @@ static void tell(struct display *display, const struct search_progress *p)
     if (news_best)
         fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)\n", elapsed,
                 display->color ? "\033[1m" : "", p->best, display->color ? "\033[0m" : "",
-                report_time(p->best_time_ns, time), p->best_speedup, p->baseline,
+                words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
                 p->best_speedup_low);
     snprintf(display->best, sizeof display->best, "%s", p->best ? p->best : "");
     snprintf(display->phase, sizeof display->phase, "%s", p->phase ? p->phase : "");
@@ -107,9 +179,8 @@ void display_update(struct display *display, const struct search_progress *progr
 {
     if (display->quiet || !progress->run)
         return;
-    if (!display->terminal)
-        display->lines = 0;
     tell(display, progress);
+    tell_pause(display, progress);
     if (display->terminal)
         draw(display, progress);
 }

@@ -11,17 +11,27 @@
 
 struct display {
     FILE *out;
+    const struct search_options *options; /* borrowed: the caps that spending is shown against */
     bool terminal, color, quiet;
-    int lines;      /* drawn and to be erased at the next drawing */
-    bool sink;      /* registered */
-    char best[64];  /* last champion told */
-    int64_t round;  /* last round told */
-    char phase[40]; /* last phase told */
+    int lines;          /* drawn and to be erased at the next drawing */
+    bool sink;          /* registered */
+    char best[64];      /* last champion told */
+    int64_t round;      /* last round told */
+    char phase[40];     /* last phase told */
+    char paused[256];   /* why it waits; "": it does not */
+    uint64_t paused_ms; /* since when, wall clock */
 };
 
 /* `out` is a terminal or not; NO_COLOR and TERM=dumb are honoured. `verbose` prints every event. */
-void display_start(struct display *display, FILE *out, bool quiet, bool verbose);
+void display_start(struct display *display, FILE *out, const struct search_options *options,
+                   bool quiet, bool verbose);
 void display_update(struct display *display, const struct search_progress *progress);
-void display_stop(struct display *display); /* erases the live lines */
+void display_say(struct display *display, const char *text); /* one line that stays */
+void display_stop(struct display *display);                  /* erases the live lines */
+
+/* What status shows too: "1.2 M tokens of 5 M, $1.23 of $5.00, 312 requests (8 in flight)". ""
+ * where nothing was asked. */
+const char *display_spending(const struct search_progress *progress,
+                             const struct search_options *options, char text[256]);
 
 #endif

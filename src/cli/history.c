@@ -144,6 +144,23 @@ const char *history_source(struct store *store, struct arena *arena,
     return source;
 }
 
+void history_pauses(struct arena *arena, const struct run_record *run, struct report_pause **items,
+                    size_t *count)
+{
+    struct value *root;
+    struct err ignored;
+    const struct value *list = NULL;
+    if (value_parse_json(arena, "pauses", run->pauses, strlen(run->pauses), &root, &ignored) == 0)
+        list = value_get(root, "list");
+    *count = list && list->kind == VALUE_LIST ? list->count : 0;
+    *items = arena_array(arena, *count + 1, sizeof **items);
+    for (size_t i = 0; i < *count; i++)
+        (*items)[i] =
+            (struct report_pause){.since_ms = (uint64_t)value_int(list->items[i], "since_ms", 0),
+                                  .until_ms = (uint64_t)value_int(list->items[i], "until_ms", 0),
+                                  .reason = value_text(list->items[i], "reason", "")};
+}
+
 const struct run_record *history_best(const struct run_record *runs, size_t count,
                                       const char *problem)
 {

@@ -4,6 +4,7 @@
 
 #include "agents/record.h"
 #include "cli/settings.h"
+#include "report/report.h"
 #include "store/store.h"
 
 /* Opens the store for reading: settings->store, else the default folder. */
@@ -28,6 +29,10 @@ const struct value *history_evaluation(struct store *store, struct arena *arena,
 /* Its source, or NULL. */
 const char *history_source(struct store *store, struct arena *arena,
                            const struct candidate_record *candidate);
+
+/* A run's pauses, oldest first; *items is in the arena. */
+void history_pauses(struct arena *arena, const struct run_record *run, struct report_pause **items,
+                    size_t *count);
 
 /* The best run for a problem: verified wins first, by the lower end of the interval. NULL: none. */
 const struct run_record *history_best(const struct run_record *runs, size_t count,

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/history.h"
 #include "eval/problem.h"
-#include "report/report.h"
+#include "report/words.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         clock_format_wall(run->started_ms, started);
         started[10] = ' ';
         printf("%-6s %-16.16s %-16s %-8s %10s %8.3fx  %-9lld %s%s\n", run->id, started,
-               run->problem, run->state, report_time(run->time_ns, time), run->speedup,
+               run->problem, run->state, words_time(run->time_ns, time), run->speedup,
                (long long)run->evaluated, run->best,
                run->win        ? " win"
                : run->verified ? " no win"
@@ -77,7 +77,7 @@ static int list_candidates(const struct settings *settings, struct store *store,
             buf_free(&text);
             continue;
         }
-        printf("%-9s %-9s %10s %8.3fx  %s %s%s%s\n", c->id, c->state, report_time(c->time_ns, time),
+        printf("%-9s %-9s %10s %8.3fx  %s %s%s%s\n", c->id, c->state, words_time(c->time_ns, time),
                c->speedup, c->name, c->tune, *c->reason ? "  " : "", c->reason);
     }
     if (settings->json)

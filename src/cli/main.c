@@ -13,6 +13,19 @@
 const struct command commands[] = {
     {"run", COMMAND_RUN, "PROBLEM", "search for the fastest kernel and prove it", NULL, 0, 1,
      command_run},
+    {"resume", COMMAND_RESUME, "RUN", "go on with a run that was paused, stopped or died",
+     "A paused run goes on where it is. One that was stopped or died goes on in this terminal, as "
+     "it "
+     "was told then; options here take the place of those. What was paid for is not asked again.",
+     1, 1, command_resume},
+    {"pause", COMMAND_PAUSE, "[RUN]", "let a run that goes on wait",
+     "Nothing new is asked or measured until twagent resume; what is under way ends and is kept. "
+     "Without RUN, the one that goes on now.",
+     0, 1, command_pause},
+    {"stop", COMMAND_STOP, "[RUN]", "end a run within seconds, everything kept",
+     "As Ctrl-C in its own terminal. Without RUN, the one that goes on now.", 0, 1, command_stop},
+    {"status", COMMAND_STATUS, "[RUN]", "where a run stands, from another terminal",
+     "Without RUN, the one that goes on now, or the last one.", 0, 1, command_status},
     {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate", NULL, 2, 2,
      command_eval},
     {"problem", COMMAND_PROBLEM, "new|check DIR",
@@ -24,8 +37,11 @@ const struct command commands[] = {
      command_best},
     {"doctor", COMMAND_DOCTOR, "[PART]", "say what this machine has and what is missing",
      "With --adversarial, PART picks the attacks whose file name has it.", 0, 1, command_doctor},
-    {"config", COMMAND_CONFIG, "", "show every setting and where it came from", NULL, 0, 0,
-     command_config},
+    {"config", COMMAND_CONFIG, "", "show every setting and where it came from",
+     "Takes the options of every command too, and shows what they would come to: the models "
+     "chosen, "
+     "and which keys are set (never what they are).",
+     0, 0, command_config},
     {"backup", COMMAND_BACKUP, "DIR", "copy the store, compacted, while a run goes on", NULL, 1, 1,
      command_backup},
 };
@@ -80,12 +96,12 @@ static int command_start(const struct command *command, int argc, char **argv)
     const char *positionals[8];
     size_t count = 0;
     struct arena *arena = arena_new();
+    uint32_t takes = command->bit == COMMAND_CONFIG ? COMMAND_ALL : command->bit;
     int code;
     if (asks_for_help(argc, argv)) {
         help_command(command, stdout);
         code = 0;
-    } else if (settings_load(arena, command->bit, argc, argv, &settings, positionals, 8, &count,
-                             &err)) {
+    } else if (settings_load(arena, takes, argc, argv, &settings, positionals, 8, &count, &err)) {
         code = command_fail(&err);
     } else if (count < command->least || count > command->most) {
         fprintf(stderr, "twagent: usage: twagent %s [OPTIONS] %s (twagent %s --help)\n",

@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "report/report.h"
+#include "report/words.h"
 
 #include <string.h>
 
@@ -12,8 +12,8 @@ static void print_interval_time(const char *label, const struct interval *interv
     if (interval->samples == 0)
         return;
     fprintf(out, "  %-10s %s   (95%%: %s to %s; %zu samples)\n", label,
-            report_time(interval->median, median), report_time(interval->low, low),
-            report_time(interval->high, high), interval->samples);
+            words_time(interval->median, median), words_time(interval->low, low),
+            words_time(interval->high, high), interval->samples);
 }
 
 static void print_roofline(const struct value *roof, FILE *out)

@@ -1,175 +1,213 @@
-/* twagent run PROBLEM: a search from start to report.
+/* twagent run PROBLEM: a search from start to report; resume goes the same way.
  *
- *   SEARCHING (redraws at every wake and once a second) -> done; the report is written after the
- * loop
+ *   STARTING -> SEARCHING (redraws at every wake and once a
+ *     second) -> done; the report is written after the loop
  */
+#include "cli/run.h"
+
 #include "agents/search.h"
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/log_file.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/display.h"
 #include "cli/run_result.h"
+#include "cli/search_settings.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STARTING, SEARCHING, STATES };
 static const char *const states[STATES] = {"starting", "searching"};
 static const uint32_t moves[STATES] = {1u << SEARCHING, 0};
 
-static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { STOP_SIGNALS = sizeof stop_signals / sizeof stop_signals[0], REDRAW_MS = 1000 };
+enum { STOP_SIGNALS = 3, PAUSE = STOP_SIGNALS, GO_ON, SIGNALS, REDRAW_MS = 1000 };
+static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+enum { LOG_BYTES = 8 << 20, LOGS_KEPT = 3 };
 
 struct run {
     struct task task;
     const struct settings *settings;
     struct search_options options;
+    const char *folder;
+    const struct models *models[2];
     struct store *store;
     struct search *search;
-    struct signal_watch signals[STOP_SIGNALS];
-    unsigned stops;
+    struct signal_watch signals[SIGNALS];
+    unsigned stops, pauses, goes_on;
     struct timer redraw;
     struct display display;
+    struct log_file *log;
     struct err err;
 };
 
-static enum task_result run_start(struct run *run)
+/* ---- signals ---- */
+
+static void watch_signals(struct run *run)
 {
-    for (int i = 0; i < STOP_SIGNALS; i++)
-        if (signal_watch_start(run->task.loop, &run->signals[i], &run->task, stop_signals[i],
-                               &run->err))
-            return TASK_DONE;
-    if (search_start(run->task.loop, &run->task, run->store, &run->options, &run->search,
-                     &run->err)) {
-        for (int i = 0; i < STOP_SIGNALS; i++)
-            signal_watch_stop(&run->signals[i]);
-        return TASK_DONE;
-    }
-    display_start(&run->display, stderr, run->settings->quiet, run->settings->verbose);
-    timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
-    task_move(&run->task, SEARCHING);
-    return TASK_WAIT;
+    for (int i = 0; i < SIGNALS && run->err.code == ERR_NONE; i++)
+        (void)!signal_watch_start(run->task.loop, &run->signals[i], &run->task, signals[i],
+                                  &run->err);
 }
 
-/* The first signal stops softly, the second at once. */
-static void run_signals(struct run *run)
+/* From here on none of them may end the program: the report takes a moment, and is worth it. */
+static enum task_result finish(struct run *run)
 {
-    unsigned count = 0;
-    for (int i = 0; i < STOP_SIGNALS; i++)
-        count += run->signals[i].count;
-    for (; run->stops < count && run->stops < 2; run->stops++) {
-        if (run->stops == 0 && !run->settings->quiet)
-            fprintf(stderr,
-                    "\nstopping: finishing what is being measured (again to stop at once)\n");
-        run->display.lines = 0;
-        search_stop(run->search);
-    }
-}
-
-static enum task_result run_step(struct task *task)
-{
-    struct run *run = container_of(task, struct run, task);
-    if (task->state == STARTING)
-        return run_start(run);
-    struct search_progress progress;
-    run_signals(run);
-    search_progress(run->search, &progress);
-    display_update(&run->display, &progress);
-    if (!search_done(run->search)) {
-        if (run->redraw.fired)
-            timer_start(task->loop, &run->redraw, task, REDRAW_MS);
-        return TASK_WAIT;
-    }
     timer_stop(&run->redraw);
-    for (int i = 0; i < STOP_SIGNALS; i++) {
-        signal_watch_stop(&run->signals[i]);
-        signal(stop_signals[i], SIG_IGN); /* the report takes a moment, and is worth it */
+    for (int i = 0; i < SIGNALS; i++) {
+        if (run->signals[i].handle)
+            signal_watch_stop(&run->signals[i]);
+        signal(signals[i], SIG_IGN);
     }
     display_stop(&run->display);
     return TASK_DONE;
 }
 
-static const struct task_type run_type = {"run", states, moves, STATES, run_step, NULL};
-
-static struct search_options options_of(const struct settings *s, const char *problem)
+static unsigned stops_asked(const struct run *run)
 {
-    return (struct search_options){.problem = problem,
-                                   .backend = s->backend,
-                                   .python = s->python,
-                                   .baseline = s->baseline,
-                                   .cores = s->cores,
-                                   .branching = s->branching,
-                                   .rounds = s->rounds,
-                                   .implementations = s->implementations,
-                                   .repairs = s->repairs,
-                                   .beam = s->beam,
-                                   .select = s->select,
-                                   .seed = s->seed,
-                                   .budget_ms = s->budget_time_ms,
-                                   .budget_evaluations = s->budget_evaluations,
-                                   .call_timeout_ms = s->call_timeout_ms,
-                                   .time_budget_ms = s->time_budget_ms,
-                                   .dry_run = s->dry_run,
-                                   .final = s->final};
+    unsigned count = 0;
+    for (int i = 0; i < STOP_SIGNALS; i++)
+        count += run->signals[i].count;
+    return count;
 }
 
-static int run_loop(struct run *run, const char *folder)
+/* The first signal stops softly, the second at once. */
+static void heed_signals(struct run *run)
+{
+    unsigned count = stops_asked(run);
+    for (; run->stops < count && run->stops < 2; run->stops++) {
+        if (run->stops == 0)
+            display_say(&run->display,
+                        "stopping: finishing what is being measured (again to stop at once)");
+        search_stop(run->search);
+    }
+    if (run->signals[PAUSE].count > run->pauses)
+        search_pause(run->search, true);
+    if (run->signals[GO_ON].count > run->goes_on)
+        search_pause(run->search, false);
+    run->pauses = run->signals[PAUSE].count;
+    run->goes_on = run->signals[GO_ON].count;
+}
+
+/* ---- steps ---- */
+
+static enum task_result start_search(struct run *run)
+{
+    struct search_progress progress;
+    struct err ignored;
+    if (search_start(run->task.loop, &run->task, run->store, &run->options, &run->search,
+                     &run->err))
+        return finish(run);
+    search_progress(run->search, &progress);
+    char *path = mem_alloc(strlen(run->folder) + strlen(progress.run) + 16);
+    sprintf(path, "%s/logs/%s.log", run->folder, progress.run);
+    if (log_file_open(run->log, path, &ignored)) /* a run without its log is still a run */
+        log_event(LOG_WARN, "log.file", progress.run, "no log is kept: %s", ignored.message);
+    mem_free(path);
+    task_move(&run->task, SEARCHING);
+    return TASK_AGAIN;
+}
+
+static enum task_result step_starting(struct run *run)
+{
+    watch_signals(run);
+    display_start(&run->display, stderr, &run->options, run->settings->quiet,
+                  run->settings->verbose);
+    if (run->err.code)
+        return finish(run);
+    timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
+    return start_search(run);
+}
+
+static enum task_result step_searching(struct run *run)
+{
+    struct search_progress progress;
+    heed_signals(run);
+    search_progress(run->search, &progress);
+    display_update(&run->display, &progress);
+    if (search_done(run->search))
+        return finish(run);
+    if (run->redraw.fired) {
+        log_file_flush(run->log);
+        timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
+    }
+    return TASK_WAIT;
+}
+
+static enum task_result run_step(struct task *task)
+{
+    struct run *run = container_of(task, struct run, task);
+    return task->state == STARTING ? step_starting(run) : step_searching(run);
+}
+
+static const struct task_type run_type = {"run", states, moves, STATES, run_step, NULL};
+
+/* ---- the whole ---- */
+
+static int run_loop(struct run *run)
 {
     struct loop *loop = loop_new();
+    run->log = log_file_new(LOG_BYTES, LOGS_KEPT);
+    log_add_sink(log_file_sink, run->log, LOG_DEBUG);
     task_start(loop, &run->task, &run_type, NULL, "run");
     loop_run(loop);
     int code;
-    if (run->err.code == 0 && search_error(run->search)->code)
+    if (run->err.code == ERR_NONE && search_error(run->search)->code)
         run->err = *search_error(run->search);
-    if (run->err.code)
+    if (run->err.code == ERR_CANCELLED && !run->search) {
+        fprintf(stderr, "twagent: %s\n", run->err.message);
+        code = EXIT_STOPPED;
+    } else if (run->err.code) {
         code = command_fail(&run->err);
-    else
-        code = run_result(run->settings, run->store, run->search, folder, stdout);
+        if (run->search)
+            run_result_hint(run->search, stderr);
+    } else {
+        code = run_result(run->settings, run->store, run->search, run->folder, stdout);
+    }
+    log_remove_sink(log_file_sink, run->log);
+    log_file_free(run->log);
     if (run->search)
         search_free(run->search);
     loop_free(loop);
     return code;
 }
 
+int run_search(const struct settings *settings, const struct search_options *options,
+               const struct chosen *chosen, const char *folder)
+{
+    struct run run = {.settings = settings,
+                      .options = *options,
+                      .folder = folder,
+                      .models = {&chosen->ideas, &chosen->code}};
+    run.options.idea_models = &chosen->ideas;
+    run.options.code_models = &chosen->code;
+    run.options.choice = chosen->text;
+    int code = store_open(folder, true, false, &run.store, &run.err) ? command_fail(&run.err)
+                                                                     : run_loop(&run);
+    store_close(run.store);
+    return code;
+}
+
 int command_run(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    struct run run = {.settings = settings};
     const char *problem = count ? arguments[0] : settings->problem;
+    struct search_options options = {0};
+    struct chosen chosen;
+    struct err err = {0};
     if (!problem) {
         fprintf(stderr, "twagent: run: which problem? (twagent list problems)\n");
         return EXIT_USAGE;
     }
-    if (strcmp(settings->provider, "openai") == 0 && !settings->model) {
-        fprintf(stderr, "twagent: run: --provider openai needs --model NAME\n");
-        return EXIT_USAGE;
-    }
-    run.options = options_of(settings, problem);
     struct arena *arena = arena_new();
-    struct catalogue *catalogue;
-    struct models models = {0};
-    const struct model_defaults defaults = {.provider = settings->provider,
-                                            .base_url = settings->base_url,
-                                            .temperature = settings->temperature,
-                                            .max_tokens = settings->max_tokens};
-    if (strcmp(settings->provider, "builtin") != 0 &&
-        (catalogue_load(arena, NULL, &catalogue, &run.err) ||
-         models_choose(arena, catalogue, settings->model, &defaults, &models, &run.err))) {
-        arena_free(arena);
-        return command_fail(&run.err);
-    }
-    run.options.idea_models = &models;
+    options.problem = command_path(arena, problem); /* a resume may stand elsewhere */
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
-    int code;
-    if (store_open(folder, true, false, &run.store, &run.err))
-        code = command_fail(&run.err);
-    else
-        code = run_loop(&run, folder);
-    store_close(run.store);
+    search_settings_apply(settings, false, &options);
+    int code = chosen_from_settings(arena, settings, &chosen, &err)
+                   ? command_fail(&err)
+                   : run_search(settings, &options, &chosen, folder);
     mem_free(folder);
     arena_free(arena);
     return code;

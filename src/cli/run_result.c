@@ -5,8 +5,10 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/history.h"
+#include "cli/run_words.h"
 #include "eval/problem.h"
 #include "report/report.h"
+#include "report/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,6 +98,8 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
                         struct report *report)
 {
     char started[32];
+    struct report_pause *pauses;
+    const struct spending spending = run_spending(store, arena, run->id);
     clock_format_wall(run->started_ms, started);
     *report = (struct report){.run = run->id,
                               .problem = run->problem,
@@ -103,10 +107,14 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
                               .started = arena_strdup(arena, started),
                               .outcome = outcome_words(arena, run),
                               .command = run->options,
-                              .stopped = *run->stopped ? run->stopped : NULL,
                               .elapsed_ms = run->elapsed_ms,
                               .lane_busy = run->lane_busy,
                               .best = *run->best ? run->best : NULL};
+    report->stopped = run_words_end(arena, run);
+    report->models = run_words_models(arena, run);
+    report->spent = run_words_spent(arena, run, &spending);
+    history_pauses(arena, run, &pauses, &report->pause_count);
+    report->pauses = pauses;
     report->dims = dims_words(arena, run, report);
     fill_candidates(store, arena, run, report);
     if (*run->best)
@@ -124,21 +132,35 @@ static void print_baselines(const struct report *report, FILE *out)
         fprintf(out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s\n",
                 i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
                 value_real(speedup, "low", 0), value_real(speedup, "high", 0),
-                report_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
+                words_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
                 value_bool(all->items[i], "win", false) ? "" : "  no win");
     }
 }
 
+static void print_asking(const struct report *report, FILE *out)
+{
+    char when[96];
+    if (report->models)
+        fprintf(out, "  models     %s\n", report->models);
+    if (report->spent)
+        fprintf(out, "  spent      %s\n", report->spent);
+    for (size_t i = 0; i < report->pause_count; i++)
+        fprintf(out, "  %s %s: %s\n", i ? "          " : "paused    ",
+                words_pause(report->pauses[i].since_ms, report->pauses[i].until_ms, when),
+                report->pauses[i].reason);
+    fprintf(out, "  ended      %s\n", report->stopped);
+}
+
 static void print_text(const struct run_record *run, const struct report *report,
-                       const char *folder, FILE *out)
+                       const char *folder, const char *resume, FILE *out)
 {
     char time[32];
     fprintf(out, "%s %s: %s\n", run->id, run->problem, report->outcome);
     if (report->best)
         for (size_t i = 0; i < report->count; i++)
             if (report->candidates[i].champion)
-                fprintf(out, "  kernel     %s  %s  %s\n", run->best,
-                        report_time(run->time_ns, time), report->candidates[i].source);
+                fprintf(out, "  kernel     %s  %s  %s\n", run->best, words_time(run->time_ns, time),
+                        report->candidates[i].source);
     print_baselines(report, out);
     const struct value *checks = value_get(report->evaluation, "checks");
     if (checks)
@@ -146,13 +168,15 @@ static void print_text(const struct run_record *run, const struct report *report
                 (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
                 run->verified ? ", again in fresh processes with fresh seeds" : "");
     fprintf(out,
-            "  search     %lld evaluated in %.0f s: %lld kernels, %lld rejected, %lld failed; lane "
-            "busy %.0f %%%s%s\n",
-            (long long)run->evaluated, run->elapsed_ms / 1e3, (long long)run->kept,
-            (long long)run->rejected, (long long)run->failed, 100 * run->lane_busy,
-            report->stopped ? "; stopped: " : "", report->stopped ? report->stopped : "");
+            "  search     %lld evaluated in %s: %lld kernels, %lld rejected, %lld failed; lane "
+            "busy %.0f %%\n",
+            (long long)run->evaluated, words_duration(run->elapsed_ms, time), (long long)run->kept,
+            (long long)run->rejected, (long long)run->failed, 100 * run->lane_busy);
+    print_asking(report, out);
     fprintf(out, "  report     %s/report.html (and report.txt%s)\n", folder,
             report->source ? ", kernel, evidence.json" : "");
+    if (resume)
+        fprintf(out, "  go on      %s\n", resume);
 }
 
 static void print_json(const struct run_record *run, const struct report *report,
@@ -181,9 +205,11 @@ static void print_json(const struct run_record *run, const struct report *report
 
 static int exit_code(const struct run_record *run)
 {
+    if (strstr(run->stopped, "awaited"))
+        return EXIT_STOPPED;
     if (run->win && run->verified)
         return EXIT_WIN;
-    return *run->stopped ? EXIT_STOPPED : EXIT_NONE;
+    return run_can_go_on(run) ? EXIT_STOPPED : EXIT_NONE;
 }
 
 int run_result(const struct settings *settings, struct store *store, const struct search *search,
@@ -208,9 +234,16 @@ int run_result(const struct settings *settings, struct store *store, const struc
         if (settings->json)
             print_json(&run, &report, where, out);
         else
-            print_text(&run, &report, where, out);
+            print_text(&run, &report, where, run_words_resume(arena, &run), out);
         code = exit_code(&run);
     }
     arena_free(arena);
     return code;
+}
+
+void run_result_hint(const struct search *search, FILE *out)
+{
+    struct search_progress progress;
+    search_progress(search, &progress);
+    fprintf(out, "what was found is kept; go on with: twagent resume %s\n", progress.run);
 }

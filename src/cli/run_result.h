@@ -9,9 +9,13 @@
 #include <stdio.h>
 
 /* `folder` is the store's. Writes the report there (or to --report) and prints the result, as text
- * or as one JSON object. Returns the process' exit code: 0 where a win was verified, 4 where a
- * budget or a person stopped the run before one was, 1 otherwise. */
+ * or as one JSON object. Returns the process' exit code: 4 where answers of a mailbox are awaited,
+ * else 0 where a win was verified, 4 where a budget or a person stopped the run before one was, 1
+ * otherwise. */
 int run_result(const struct settings *settings, struct store *store, const struct search *search,
                const char *folder, FILE *out);
+
+/* After a failure: that nothing is lost, and how to go on. */
+void run_result_hint(const struct search *search, FILE *out);
 
 #endif

@@ -9,9 +9,11 @@
 #define AT(field) offsetof(struct settings, field)
 
 enum {
+    SEARCHING = COMMAND_RUN | COMMAND_RESUME,
+    CONTROLLING = COMMAND_RESUME | COMMAND_PAUSE | COMMAND_STOP | COMMAND_STATUS,
     MEASURING = COMMAND_RUN | COMMAND_EVAL | COMMAND_PROBLEM | COMMAND_DOCTOR,
     STORED = COMMAND_RUN | COMMAND_EVAL | COMMAND_LIST | COMMAND_SHOW | COMMAND_BEST |
-             COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM,
+             COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM | CONTROLLING,
 };
 
 /* clang-format off */
@@ -23,7 +25,7 @@ static const struct option options[] = {
     {"select", 's', OPTION_REAL, AT(select), "0.25", 0.0001, 1, NULL, NULL, "F",
      "share of the kept kernels that become parents of the next round", COMMAND_RUN},
     {"rounds", 'r', OPTION_INT, AT(rounds), "8", 1, 100000, NULL, NULL, "N",
-     "rounds of the search", COMMAND_RUN},
+     "rounds of the search", SEARCHING},
     {"implementations", 'i', OPTION_INT, AT(implementations), "2", 1, 64, NULL, NULL, "N",
      "independent implementations of each idea", COMMAND_RUN},
     {"beam", 0, OPTION_INT, AT(beam), "0", 0, 4096, NULL, NULL, "N",
@@ -34,24 +36,67 @@ static const struct option options[] = {
      "evaluate a single candidate, then stop", COMMAND_RUN},
     {"final", 0, OPTION_BOOL, AT(final), "true", 0, 0, NULL, NULL, NULL,
      "measure the champion again, with fresh processes, fresh seeds and sanitizers", COMMAND_RUN},
-    {"provider", 0, OPTION_CHOICE, AT(provider), "builtin", 0, 0, "builtin|openai", "TWAGENT_PROVIDER", "NAME",
-     "where ideas and code come from", COMMAND_RUN},
-    {"model", 'm', OPTION_TEXT, AT(model), NULL, 0, 0, NULL, "TWAGENT_MODEL", "NAME",
-     "the provider's model", COMMAND_RUN},
-    {"base-url", 0, OPTION_TEXT, AT(base_url), NULL, 0, 0, NULL, "OPENAI_BASE_URL", "URL",
-     "the provider's address, for any server that speaks its format", COMMAND_RUN},
+    {"strategy", 0, OPTION_CHOICE, AT(strategy), "beam", 0, 0, "beam|greedy|islands", NULL, "NAME",
+     "who become parents: the best by --select or --beam, the best one alone, or the best of each island", COMMAND_RUN},
+    {"islands", 0, OPTION_INT, AT(islands), "4", 1, 64, NULL, NULL, "N",
+     "pools that seldom meet, with --strategy islands", COMMAND_RUN},
+    {"migration", 0, OPTION_INT, AT(migration), "4", 1, 100000, NULL, NULL, "N",
+     "rounds between visits of islands", COMMAND_RUN},
+    {"tuning", 0, OPTION_INT, AT(tuning), "-1", -1, 100000, NULL, NULL, "N",
+     "points of tune spaces measured beside each round of a model, at no cost; -1: as many as it writes", COMMAND_RUN},
+    {"lanes", 0, OPTION_INT, AT(lanes), "1", 1, 1024, NULL, NULL, "N",
+     "workers that evaluate at once, each alone on its cores", SEARCHING},
+    {"launcher", 0, OPTION_TEXT, AT(launcher), NULL, 0, 0, NULL, NULL, "WORDS",
+     "what stands before a worker's command, as in \"ssh node7\"", SEARCHING},
+    {"model", 'm', OPTION_TEXT, AT(model), NULL, 0, 0, NULL, "TWAGENT_MODEL", "NAME[@WEIGHT],...",
+     "models that are asked, by weight; none: the built-in proposer has the ideas", SEARCHING},
+    {"idea-model", 0, OPTION_TEXT, AT(idea_model), NULL, 0, 0, NULL, NULL, "NAME[@WEIGHT],...",
+     "models for ideas, in place of --model", SEARCHING},
+    {"code-model", 0, OPTION_TEXT, AT(code_model), NULL, 0, 0, NULL, NULL, "NAME[@WEIGHT],...",
+     "models that write and repair code, in place of --model", SEARCHING},
+    {"provider", 0, OPTION_CHOICE, AT(provider), NULL, 0, 0,
+     "openai|anthropic|gemini|mailbox|replay|builtin", "TWAGENT_PROVIDER", "NAME",
+     "whose format the models speak (default: their entry's; builtin where no model is named)", SEARCHING},
+    {"base-url", 0, OPTION_TEXT, AT(base_url), NULL, 0, 0, NULL, "TWAGENT_BASE_URL", "URL",
+     "the provider's address, for any server that speaks its format", SEARCHING},
+    {"models", 0, OPTION_TEXT, AT(models), NULL, 0, 0, NULL, "TWAGENT_MODELS", "FILE",
+     "models with addresses and prices, over those shipped (default: ~/.config/twagent/models.yaml)", SEARCHING},
+    {"env-file", 0, OPTION_TEXT, AT(env_file), NULL, 0, 0, NULL, "TWAGENT_ENV_FILE", "FILE",
+     "where keys are that the environment lacks (default: ./.env)", SEARCHING},
+    {"ca-file", 0, OPTION_TEXT, AT(ca_file), NULL, 0, 0, NULL, "TWAGENT_CA_FILE", "FILE",
+     "certificates to trust in place of the system's", SEARCHING},
     {"temperature", 0, OPTION_REAL, AT(temperature), "-1", -1, 2, NULL, NULL, "T",
-     "sampling temperature; -1 leaves it to the provider", COMMAND_RUN},
+     "sampling temperature; -1 leaves it to the model's entry or the provider", COMMAND_RUN},
     {"max-tokens", 0, OPTION_INT, AT(max_tokens), "0", 0, 10000000, NULL, NULL, "N",
-     "most tokens of one completion; 0 leaves it to the provider", COMMAND_RUN},
+     "most tokens of one completion; 0 leaves it to the model's entry or the provider", COMMAND_RUN},
+    {"requests", 0, OPTION_INT, AT(requests), "8", 1, 4096, NULL, NULL, "N",
+     "most requests in flight for one key", SEARCHING},
     {"seed", 0, OPTION_INT, AT(seed), "0", 0, 0, NULL, NULL, "N",
      "seed of the search's own choices; 0 draws one (inputs are always drawn afresh)", COMMAND_RUN},
     {"budget-time", 't', OPTION_DURATION, AT(budget_time_ms), "0", 0, 0, NULL, NULL, "TIME",
-     "wall time for the whole run, final measurement included (90s, 10m, 8h); 0: none", COMMAND_RUN},
+     "wall time for the whole run, final measurement included (90s, 10m, 8h); 0: none", SEARCHING},
     {"budget-evaluations", 0, OPTION_INT, AT(budget_evaluations), "0", 0, 0, NULL, NULL, "N",
-     "most evaluations; 0: none", COMMAND_RUN},
+     "most evaluations; 0: none", SEARCHING},
+    {"budget-usd", 0, OPTION_REAL, AT(budget_usd), "0", 0, 1000000, NULL, NULL, "DOLLARS",
+     "most that completions may cost, by the prices in models.yaml; 0: no cap", SEARCHING},
+    {"budget-tokens", 0, OPTION_INT, AT(budget_tokens), "0", 0, 0, NULL, NULL, "N",
+     "most tokens, of prompts and answers; 0: no cap", SEARCHING},
+    {"target", 0, OPTION_REAL, AT(target), "0", 0, 1000000, NULL, NULL, "X",
+     "end once a kernel is at least so many times faster; 0: none", SEARCHING},
+    {"floor-share", 0, OPTION_REAL, AT(floor_share), "0.95", 0, 1, NULL, NULL, "F",
+     "end once a kernel reaches this share of what the machine can do; 0: never", SEARCHING},
+    {"patience", 0, OPTION_INT, AT(patience), "0", 0, 100000, NULL, NULL, "N",
+     "end after so many rounds without a better kernel; 0: never", SEARCHING},
+    {"mailbox-wait", 0, OPTION_DURATION, AT(mailbox_wait_ms), "0", 0, 0, NULL, NULL, "TIME",
+     "how long a run with nothing else to do waits for answers in mailboxes before it stops", SEARCHING},
+    {"disk-quota", 0, OPTION_SIZE, AT(disk_quota), "0", 0, 0, NULL, NULL, "SIZE",
+     "pause while the store's folder takes more; 0: no limit", SEARCHING},
+    {"disk-floor", 0, OPTION_SIZE, AT(disk_floor), "256M", 0, 0, NULL, NULL, "SIZE",
+     "pause while the store's disk has less left; 0: no limit", SEARCHING},
+    {"watch", 'w', OPTION_BOOL, AT(watch), "false", 0, 0, NULL, NULL, NULL,
+     "go on showing it, redrawn each second, until the run ends", COMMAND_STATUS},
     {"report", 0, OPTION_TEXT, AT(report), NULL, 0, 0, NULL, NULL, "DIR",
-     "folder for the report and the best kernel (default: reports/RUN in the store's folder)", COMMAND_RUN},
+     "folder for the report and the best kernel (default: reports/RUN in the store's folder)", SEARCHING},
     {"tune", 0, OPTION_TEXT, AT(tune), NULL, 0, 0, NULL, NULL, "A=1,B=2",
      "numbers for the candidate's tune parameters (default: each one's first)", COMMAND_EVAL},
     {"effort", 0, OPTION_CHOICE, AT(effort), "full", 0, 0, "search|full|final", NULL, "LEVEL",
@@ -71,7 +116,7 @@ static const struct option options[] = {
     {"time-budget", 0, OPTION_DURATION, AT(time_budget_ms), "400ms", 1, 0, NULL, NULL, "TIME",
      "time spent on timed samples of one evaluation", MEASURING},
     {"python", 0, OPTION_TEXT, AT(python), NULL, 0, 0, NULL, "TWAGENT_PYTHON", "PATH",
-     "Python with numpy, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING},
+     "Python with numpy, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME},
     {"output", 'o', OPTION_TEXT, AT(output), NULL, 0, 0, NULL, NULL, "FILE",
      "write the kernel's source there", COMMAND_BEST | COMMAND_SHOW},
     {"source", 0, OPTION_BOOL, AT(source), "false", 0, 0, NULL, NULL, NULL,
@@ -87,13 +132,21 @@ static const struct option options[] = {
     {"json", 0, OPTION_BOOL, AT(json), "false", 0, 0, NULL, NULL, NULL,
      "print JSON for programs in place of text for people", COMMAND_ALL},
     {"quiet", 'q', OPTION_BOOL, AT(quiet), "false", 0, 0, NULL, NULL, NULL,
-     "no progress, only the result", COMMAND_RUN | COMMAND_EVAL},
+     "no progress, only the result", SEARCHING | COMMAND_EVAL},
     {"verbose", 'v', OPTION_BOOL, AT(verbose), "false", 0, 0, NULL, NULL, NULL,
-     "every event as a line", COMMAND_RUN | COMMAND_EVAL},
+     "every event as a line", SEARCHING | COMMAND_EVAL},
 };
 /* clang-format on */
 
 const struct option_table settings_table = {options, sizeof options / sizeof options[0]};
+
+bool settings_given(const struct settings *settings, size_t offset)
+{
+    for (size_t i = 0; i < settings_table.count; i++)
+        if (settings_table.options[i].offset == offset)
+            return settings->origins[i] == ORIGIN_COMMAND_LINE;
+    return false;
+}
 
 /* --config is needed before the file is read: it is looked for ahead of the others. */
 static const char *config_path(struct arena *arena, int argc, char **argv, bool *required)
@@ -126,8 +179,9 @@ int settings_load(struct arena *arena, uint32_t command, int argc, char **argv,
         return -1;
     bool required = false;
     const char *path = config_path(arena, argc, argv, &required);
-    if (path && (required || file_exists(path)) &&
-        options_file(&settings_table, settings, origins, arena, path, err))
+    if (path && (required || file_exists(path)))
+        settings->file = path;
+    if (settings->file && options_file(&settings_table, settings, origins, arena, path, err))
         return -1;
     if (options_environment(&settings_table, settings, origins, arena, err))
         return -1;

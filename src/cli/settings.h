@@ -19,20 +19,35 @@ enum command_bit { /* which commands take an option */
                    COMMAND_DOCTOR = 64,
                    COMMAND_CONFIG = 128,
                    COMMAND_BACKUP = 256,
-                   COMMAND_ALL = 511
+                   COMMAND_RESUME = 512,
+                   COMMAND_PAUSE = 1024,
+                   COMMAND_STOP = 2048,
+                   COMMAND_STATUS = 4096,
+                   COMMAND_ALL = 8191
 };
 
 struct settings {
     /* where and how */
     const char *store, *config, *python, *cores, *backend;
     bool json, quiet, verbose;
-    /* run */
-    const char *problem, *provider, *model, *base_url, *baseline;
-    int64_t branching, rounds, implementations, repairs, beam, seed, max_tokens;
-    double select, temperature;
-    int64_t budget_time_ms, budget_evaluations;
+    /* run: what is searched, and how */
+    const char *problem, *baseline, *strategy, *launcher;
+    int64_t branching, rounds, implementations, repairs, beam, seed;
+    int64_t islands, migration, lanes, tuning, requests;
+    double select;
     bool dry_run, final;
     const char *report; /* folder for the report; NULL: the store's reports/RUN */
+    /* run: who is asked */
+    const char *provider, *model, *idea_model, *code_model, *base_url;
+    const char *models, *env_file, *ca_file;
+    double temperature;
+    int64_t max_tokens;
+    /* run: when it ends or waits */
+    int64_t budget_time_ms, budget_evaluations, budget_tokens;
+    double budget_usd, target, floor_share;
+    int64_t patience, mailbox_wait_ms, disk_quota, disk_floor;
+    /* status */
+    bool watch;
     /* eval */
     const char *tune;   /* "BM=64,BN=128" */
     const char *effort; /* "full" | "search" | "final" */
@@ -45,9 +60,13 @@ struct settings {
     bool adversarial, measure;
     /* how each was set, in the table's order; filled by settings_load() */
     const enum option_origin *origins;
+    const char *file; /* the configuration that was read, or NULL */
 };
 
 extern const struct option_table settings_table;
+
+/* True where the command line says it: settings_given(s, offsetof(struct settings, rounds)). */
+bool settings_given(const struct settings *settings, size_t offset);
 
 /* Defaults, then the configuration file (--config, else $XDG_CONFIG_HOME/twagent/config.yaml, else
  * ~/.config/twagent/config.yaml, where there is one), then environment, then command line. */

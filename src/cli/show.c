@@ -5,6 +5,7 @@
 #include "cli/history.h"
 #include "cli/print.h"
 #include "report/report.h"
+#include "report/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -136,7 +137,7 @@ static int show_run(const struct settings *settings, struct store *store, struct
     printf("  options    %s\n", run.options);
     if (*run.best)
         printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f)%s\n", run.best,
-               report_time(run.time_ns, time), run.speedup, run.baseline, run.speedup_low,
+               words_time(run.time_ns, time), run.speedup, run.baseline, run.speedup_low,
                run.speedup_high,
                run.win        ? ", verified: faster"
                : run.verified ? ", verified: no difference shown, or slower"

@@ -1,6 +1,7 @@
 /* report/html: the report as one page: no script, nothing fetched, readable in the dark. Every text
  * from a run goes through escape(): a candidate's source may hold anything. */
 #include "report/report.h"
+#include "report/words.h"
 
 #include "base/json.h"
 
@@ -51,8 +52,24 @@ static const char style[] =
     ".kernel{fill:var(--mark);opacity:.55}.champion{fill:var(--win)}.failed{stroke:var(--bad)}\n"
     ".best{fill:none;stroke:var(--mark);stroke-width:1.5}\n";
 
+static void pauses(const struct report *report, struct buf *out)
+{
+    char when[96];
+    if (report->pause_count == 0)
+        return;
+    buf_add_text(out, "<h2>Pauses</h2>\n<table>");
+    for (size_t i = 0; i < report->pause_count; i++) {
+        const struct report_pause *pause = &report->pauses[i];
+        buf_addf(out, "<tr><td>%s</td><td>", words_pause(pause->since_ms, pause->until_ms, when));
+        escape(out, pause->reason);
+        buf_add_text(out, "</td></tr>\n");
+    }
+    buf_add_text(out, "</table>\n");
+}
+
 static void head(const struct report *report, struct buf *out)
 {
+    char took[32];
     buf_addf(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                   "<meta name=\"viewport\" content=\"width=device-width\"><title>");
     escape(out, report->run);
@@ -71,13 +88,20 @@ static void head(const struct report *report, struct buf *out)
     escape(out, report->dims);
     buf_add_text(out, "<br>");
     escape(out, report->started);
-    buf_addf(out, ", took %.0f s, %zu evaluated, lane busy %.0f %%", report->elapsed_ms / 1e3,
-             report->count, 100 * report->lane_busy);
-    if (report->stopped) {
-        buf_add_text(out, "; stopped: ");
-        escape(out, report->stopped);
+    buf_addf(out, ", took %s, %zu evaluated, lane busy %.0f %%<br>",
+             words_duration(report->elapsed_ms, took), report->count, 100 * report->lane_busy);
+    buf_add_text(out, "ended: ");
+    escape(out, report->stopped ? report->stopped : "all rounds done");
+    if (report->models) {
+        buf_add_text(out, "<br>models: ");
+        escape(out, report->models);
+    }
+    if (report->spent) {
+        buf_add_text(out, "<br>spent: ");
+        escape(out, report->spent);
     }
     buf_add_text(out, "</p>\n");
+    pauses(report, out);
 }
 
 static void interval_cells(const struct value *interval, const char *unit, struct buf *out)
@@ -89,8 +113,8 @@ static void interval_cells(const struct value *interval, const char *unit, struc
         buf_addf(out, "<td class=\"n\">%.3fx</td><td class=\"n\">%.3f to %.3f</td>", median, low,
                  high);
     else
-        buf_addf(out, "<td class=\"n\">%s</td><td class=\"n\">%s to %s</td>",
-                 report_time(median, a), report_time(low, b), report_time(high, c));
+        buf_addf(out, "<td class=\"n\">%s</td><td class=\"n\">%s to %s</td>", words_time(median, a),
+                 words_time(low, b), words_time(high, c));
 }
 
 static void baselines(const struct report *report, struct buf *out)
@@ -176,7 +200,7 @@ static void candidates(const struct report *report, struct buf *out)
             buf_addf(out,
                      "</code></td><td class=\"n\">%s</td><td class=\"n\">%.3fx</td>"
                      "<td class=\"n\">%.3f to %.3f</td><td>",
-                     report_time(c->time_ns, time), c->speedup, c->low, c->high);
+                     words_time(c->time_ns, time), c->speedup, c->low, c->high);
         else
             buf_add_text(out, "</code></td><td></td><td></td><td></td><td class=\"bad\">");
         if (strcmp(c->verdict, "kernel") != 0 || *c->reason) {

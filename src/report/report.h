@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct report_candidate {
     const char *id, *parent, *idea, *source; /* source: short, "packed.c MR=8 NR=2" */
@@ -18,12 +19,21 @@ struct report_candidate {
     bool champion;
 };
 
+struct report_pause {
+    uint64_t since_ms, until_ms; /* wall clock; until 0: it was not over */
+    const char *reason;
+};
+
 struct report {
     const char *run, *problem, *description, *started; /* "r3", "matmul", ..., "2026-11-21 08:38" */
     const char *outcome; /* one sentence: "1.97x faster than reference (95 %: 1.93 to 2.01)" */
     const char *dims;    /* "M 512, N 512, K 512" */
     const char *command; /* the options that differ from the defaults */
-    const char *stopped; /* "budget", or NULL */
+    const char *stopped; /* what ended it: "budget", "target reached: ..."; NULL: its rounds */
+    const char *models;  /* "ideas a 67 %, b 33 %; code a"; NULL: the built-in proposer */
+    const char *spent;   /* "312 requests, 1.2 M tokens, $1.23 of $5.00"; NULL: nothing was asked */
+    const struct report_pause *pauses;
+    size_t pause_count;
     double elapsed_ms;
     double lane_busy;               /* 0..1 */
     const char *best;               /* champion's id; NULL: none */
@@ -44,8 +54,5 @@ void report_chart(const struct report *report, struct buf *out);
 
 /* Writes all four into `folder` (made where it is missing). */
 int report_write(const struct report *report, const char *folder, struct err *err) MUST_USE;
-
-/* "1.234 ms" */
-const char *report_time(double ns, char text[32]);
 
 #endif

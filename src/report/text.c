@@ -4,25 +4,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "report/words.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *report_time(double ns, char text[32])
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    int unit = 0;
-    if (!isfinite(ns) || ns <= 0) {
-        strcpy(text, "-");
-        return text;
-    }
-    for (; unit < 3 && ns >= 1000; unit++)
-        ns /= 1000;
-    snprintf(text, 32, "%.*f %s", ns < 10 ? 3 : ns < 100 ? 2 : 1, ns, units[unit]);
-    return text;
-}
 
 static void text_baselines(const struct report *report, struct buf *out)
 {
@@ -35,7 +21,7 @@ static void text_baselines(const struct report *report, struct buf *out)
         const struct value *ns = value_get(all->items[i], "ns");
         const struct value *speedup = value_get(all->items[i], "speedup");
         buf_addf(out, "  %-14s %-12s %7.3fx   %.3f to %.3f%s\n", all->keys[i],
-                 report_time(value_real(ns, "median", 0), time), value_real(speedup, "median", 0),
+                 words_time(value_real(ns, "median", 0), time), value_real(speedup, "median", 0),
                  value_real(speedup, "low", 0), value_real(speedup, "high", 0),
                  value_bool(all->items[i], "win", false) ? "   faster" : "");
     }
@@ -61,26 +47,41 @@ static void text_best(const struct report *report, struct buf *out)
     buf_addf(out, "\nbest of %zu evaluated\n", report->count);
     for (size_t i = 0; i < report->count && i < SHOWN && order[i]->time_ns > 0; i++)
         buf_addf(out, "%s %-9s %-11s %.3fx (%.3f to %.3f)  %s\n", order[i]->champion ? "*" : " ",
-                 order[i]->id, report_time(order[i]->time_ns, time), order[i]->speedup,
+                 order[i]->id, words_time(order[i]->time_ns, time), order[i]->speedup,
                  order[i]->low, order[i]->high, order[i]->source);
     mem_free(order);
+}
+
+static void text_pauses(const struct report *report, struct buf *out)
+{
+    char when[96];
+    for (size_t i = 0; i < report->pause_count; i++)
+        buf_addf(out, "%s%s: %s\n", i ? "          " : "paused    ",
+                 words_pause(report->pauses[i].since_ms, report->pauses[i].until_ms, when),
+                 report->pauses[i].reason);
 }
 
 void report_text(const struct report *report, struct buf *out)
 {
     const struct value *time = value_get(report->evaluation, "time_ns");
     const struct value *checks = value_get(report->evaluation, "checks");
-    char median[32];
+    char median[32], took[32];
     buf_addf(out, "%s %s: %s\n\n", report->run, report->problem, report->outcome);
-    buf_addf(out, "problem   %s\ndims      %s\nstarted   %s, took %.0f s, lane busy %.0f %%%s%s\n",
-             report->description, report->dims, report->started, report->elapsed_ms / 1e3,
-             100 * report->lane_busy, report->stopped ? "; stopped: " : "",
-             report->stopped ? report->stopped : "");
+    buf_addf(out,
+             "problem   %s\ndims      %s\nstarted   %s, took %s, lane busy %.0f %%\nended     %s\n",
+             report->description, report->dims, report->started,
+             words_duration(report->elapsed_ms, took), 100 * report->lane_busy,
+             report->stopped ? report->stopped : "all rounds done");
+    if (report->models)
+        buf_addf(out, "models    %s\n", report->models);
+    if (report->spent)
+        buf_addf(out, "spent     %s\n", report->spent);
+    text_pauses(report, out);
     if (report->command && *report->command)
         buf_addf(out, "options   %s\n", report->command);
     if (report->best)
         buf_addf(out, "kernel    %s, %s\n", report->best,
-                 report_time(value_real(time, "median", 0), median));
+                 words_time(value_real(time, "median", 0), median));
     if (checks)
         buf_addf(out, "checks    %lld of %lld passed\n", (long long)value_int(checks, "passed", 0),
                  (long long)value_int(checks, "total", 0));

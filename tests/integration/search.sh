@@ -64,7 +64,7 @@ done
 "$twagent" show r9 >"$work/out" 2>&1; [ $? -ne 0 ]; say $? 'show of what is not there'
 "$twagent" backup "$work/copy" >/dev/null && "$twagent" list --store "$work/copy" | grep -q adversarial_mm; say $? 'backup'
 "$twagent" run "$work/mm" --rounds 50 --budget-evaluations 2 >"$work/out" 2>&1; code=$?
-has "$work/out" 'stopped: budget' 'a budget of evaluations'
+has "$work/out" 'budget: 2 evaluations' 'a budget of evaluations'
 [ $code -eq 4 ] || [ $code -eq 0 ]; say $? "a budget's exit code is 4 without a win, not $code"
 
 # --- a model

@@ -1,0 +1,15 @@
+/* cli/run: a search in this terminal, from the first request to the report, new or gone on with. */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include "agents/search_options.h"
+#include "cli/chosen.h"
+#include "cli/settings.h"
+
+/* `options` but for the models, which are `chosen`; `folder` is the store's. Asks first whether the
+ * models are there. SIGINT, SIGTERM and SIGHUP stop it, SIGUSR1 pauses it, SIGUSR2 lets it go on.
+ * Returns the process' exit code. */
+int run_search(const struct settings *settings, const struct search_options *options,
+               const struct chosen *chosen, const char *folder);
+
+#endif

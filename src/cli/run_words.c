@@ -1,0 +1,240 @@
+#include "cli/run_words.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "report/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct value *parse(struct arena *arena, const char *text)
+{
+    struct value *root;
+    return text && value_parse_json(arena, "record", text, strlen(text), &root, NULL) == 0 ? root
+                                                                                           : NULL;
+}
+
+static const char *keep(struct arena *arena, struct buf *text)
+{
+    const char *copy = arena_strdup(arena, buf_text(text));
+    buf_free(text);
+    return copy;
+}
+
+/* ---- the ledger ---- */
+
+enum { MODELS_MOST = 64 };
+
+struct reading {
+    struct arena *arena;
+    struct spending *spending;
+    struct model_spending *models;
+};
+
+static struct model_spending *model_of(struct reading *reading, const char *name)
+{
+    struct spending *all = reading->spending;
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(reading->models[i].model, name) == 0)
+            return &reading->models[i];
+    if (all->count == MODELS_MOST)
+        return &reading->models[MODELS_MOST - 1];
+    reading->models[all->count].model = arena_strdup(reading->arena, name);
+    return &reading->models[all->count++];
+}
+
+static bool read_entry(void *context, const char *key, const char *text, size_t length)
+{
+    struct reading *reading = context;
+    struct arena *arena = arena_new(); /* a night's ledger is long, and little of it is kept */
+    struct value *entry;
+    if (value_parse_json(arena, key, text, length, &entry, NULL) == 0) {
+        struct spending *all = reading->spending;
+        const char *state = value_text(entry, "state", "");
+        int64_t tokens = value_int(entry, "tokens", 0),
+                micro = value_int(entry, "micro_dollars", 0);
+        all->requests++;
+        if (strcmp(state, "reserved") == 0) {
+            all->reserved_tokens += value_int(entry, "reserved_tokens", 0);
+            all->reserved_micro_dollars += value_int(entry, "reserved_micro_dollars", 0);
+        } else if (strcmp(state, "released") != 0) {
+            struct model_spending *model = model_of(reading, value_text(entry, "model", ""));
+            model->answers++, all->answers++;
+            model->tokens += tokens, all->tokens += tokens;
+            model->micro_dollars += micro, all->micro_dollars += micro;
+        }
+    }
+    arena_free(arena);
+    return true;
+}
+
+struct spending run_spending(struct store *store, struct arena *arena, const char *run)
+{
+    struct spending spending = {0};
+    struct reading reading = {arena, &spending,
+                              arena_array(arena, MODELS_MOST, sizeof(struct model_spending))};
+    struct err ignored;
+    if (store_scan(store, STORE_SPENDING, arena_printf(arena, "%s-", run), read_entry, &reading,
+                   &ignored))
+        return (struct spending){0};
+    spending.models = reading.models;
+    return spending;
+}
+
+/* ---- who is asked ---- */
+
+static double weight_of(const char *item, size_t length)
+{
+    for (size_t i = length; i-- > 0;)
+        if (item[i] == '@')
+            return strtod(item + i + 1, NULL);
+    return 1;
+}
+
+static size_t name_length(const char *item, size_t length)
+{
+    for (size_t i = length; i-- > 0;)
+        if (item[i] == '@')
+            return i;
+    return length;
+}
+
+/* "a@2,b" -> "a 67 %, b 33 %"; one alone has no share. */
+static void add_shares(const char *choice, struct buf *out)
+{
+    double total = 0;
+    size_t count = 0;
+    for (const char *item = choice; *item; count++) {
+        size_t length = strcspn(item, ",");
+        total += weight_of(item, length);
+        item += length + (item[length] != '\0');
+    }
+    for (const char *item = choice; *item;) {
+        size_t length = strcspn(item, ",");
+        buf_addf(out, "%s%.*s", item == choice ? "" : ", ", (int)name_length(item, length), item);
+        if (count > 1)
+            buf_addf(out, " %.0f %%", total > 0 ? 100 * weight_of(item, length) / total : 0);
+        item += length + (item[length] != '\0');
+    }
+}
+
+const char *run_words_models(struct arena *arena, const struct run_record *run)
+{
+    const struct value *choice = parse(arena, run->choice);
+    const char *both = value_text(choice, "model", "");
+    const char *ideas = value_text(choice, "idea_model", ""), *code;
+    struct buf text;
+    code = value_text(choice, "code_model", "");
+    if (!*ideas)
+        ideas = both;
+    if (!*code)
+        code = both;
+    if (!*ideas)
+        return NULL;
+    buf_init(&text, 1 << 16);
+    if (strcmp(ideas, code) == 0) {
+        add_shares(ideas, &text);
+    } else {
+        buf_add_text(&text, "ideas: ");
+        add_shares(ideas, &text);
+        buf_add_text(&text, "; code: ");
+        add_shares(code, &text);
+    }
+    return keep(arena, &text);
+}
+
+/* The folders of the mailboxes that are asked, "a, b"; NULL: none. */
+static const char *mailboxes(struct arena *arena, const struct run_record *run)
+{
+    static const char *const keys[] = {"model", "idea_model", "code_model"};
+    static const char prefix[] = "mailbox/";
+    const struct value *choice = parse(arena, run->choice);
+    bool all = strcmp(value_text(choice, "provider", ""), "mailbox") == 0;
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+        for (const char *item = value_text(choice, keys[k], ""); *item;) {
+            size_t length = strcspn(item, ","), skip = sizeof prefix - 1;
+            bool named = strncmp(item, prefix, skip) == 0;
+            const char *path = named ? item + skip : item;
+            char *folder =
+                arena_strndup(arena, path, name_length(path, length - (named ? skip : 0)));
+            if ((named || all) && !strstr(buf_text(&text), folder))
+                buf_addf(&text, "%s%s", text.length ? ", " : "", folder);
+            item += length + (item[length] != '\0');
+        }
+    return text.length ? keep(arena, &text) : (buf_free(&text), NULL);
+}
+
+/* ---- the rest ---- */
+
+const char *run_words_spent(struct arena *arena, const struct run_record *run,
+                            const struct spending *spending)
+{
+    const struct value *options = parse(arena, run->options);
+    int64_t cap = value_int(options, "budget_micro_dollars", 0);
+    int64_t most = value_int(options, "budget_tokens", 0);
+    char dollars[64], tokens[32], limit[32];
+    if (spending->requests == 0)
+        return NULL;
+    bool unpriced = spending->micro_dollars == 0 && spending->tokens > 0 && cap == 0;
+    words_spent(spending->micro_dollars, cap, unpriced, dollars);
+    words_count(spending->tokens, tokens);
+    return arena_printf(arena, "%s, %s%s%s tokens, %lld answers", dollars, tokens,
+                        most > 0 ? " of " : "", most > 0 ? words_count(most, limit) : "",
+                        (long long)spending->answers);
+}
+
+/* Which budget: the record says only that one of them is used up. */
+static const char *budget_words(struct arena *arena, const struct run_record *run)
+{
+    const struct value *options = parse(arena, run->options);
+    int64_t evaluations = value_int(options, "budget_evaluations", 0);
+    int64_t time_ms = value_int(options, "budget_ms", 0);
+    char time[32];
+    if (evaluations > 0 && run->evaluated >= evaluations)
+        return arena_printf(arena, "budget: %lld evaluations", (long long)evaluations);
+    if (time_ms > 0)
+        return arena_printf(arena, "budget: a time of %s", words_duration((double)time_ms, time));
+    return run->stopped;
+}
+
+/* The search came to an end of its own: nothing was cut short. */
+static bool ended_itself(const struct run_record *run)
+{
+    static const char *const ends[] = {"target", "floor", "patience"};
+    if (strcmp(run->state, "done") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (strncmp(run->stopped, ends[i], strlen(ends[i])) == 0)
+            return true;
+    return !*run->stopped;
+}
+
+const char *run_words_end(struct arena *arena, const struct run_record *run)
+{
+    const char *boxes = strstr(run->stopped, "awaited") ? mailboxes(arena, run) : NULL;
+    if (boxes)
+        return arena_printf(arena, "%s: %s", run->stopped, boxes);
+    if (strcmp(run->stopped, "budget") == 0)
+        return budget_words(arena, run);
+    if (*run->stopped)
+        return run->stopped;
+    return run->round < value_int(parse(arena, run->options), "rounds", 0)
+               ? "nothing left to propose"
+               : "all rounds done";
+}
+
+const char *run_words_resume(struct arena *arena, const struct run_record *run)
+{
+    if (!run_can_go_on(run))
+        return NULL;
+    return arena_printf(arena, "twagent resume %s%s", run->id,
+                        strncmp(run->stopped, "budget", 6) == 0 ? ", with a larger budget" : "");
+}
+
+bool run_can_go_on(const struct run_record *run)
+{
+    return !ended_itself(run);
+}

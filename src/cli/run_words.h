@@ -1,0 +1,37 @@
+/* cli/run_words: what a run's record and its ledger say, in words; for the summary, show, status
+ * and the report. Main thread. Texts in `arena`. */
+#ifndef CLI_RUN_WORDS_H
+#define CLI_RUN_WORDS_H
+
+#include "agents/record.h"
+#include "store/store.h"
+
+struct model_spending {
+    const char *model;
+    int64_t answers, tokens, micro_dollars;
+};
+
+struct spending {     /* settled and charged, not what is reserved */
+    int64_t requests; /* reservations ever made: what was sent */
+    int64_t answers, tokens, micro_dollars;
+    int64_t reserved_tokens, reserved_micro_dollars; /* on their way now */
+    const struct model_spending *models;
+    size_t count;
+};
+
+/* Reads the run's ledger. One that cannot be read is an empty one: words are no verdict. */
+struct spending run_spending(struct store *store, struct arena *arena, const char *run);
+
+/* "gpt-5-mini 67 %, claude-sonnet-4-5 33 %", or "ideas: ...; code: ..."; NULL: nobody is asked. */
+const char *run_words_models(struct arena *arena, const struct run_record *run);
+/* "$1.23 of $5.00, 1.20 M of 5 M tokens, 312 answers"; NULL: nothing was asked. */
+const char *run_words_spent(struct arena *arena, const struct run_record *run,
+                            const struct spending *spending);
+/* "3 answers awaited: /home/me/box"; "all rounds done"; "budget"; ... */
+const char *run_words_end(struct arena *arena, const struct run_record *run);
+/* "twagent resume r3"; NULL where it came to its end by itself. */
+const char *run_words_resume(struct arena *arena, const struct run_record *run);
+/* True where something was cut short: by a budget, a person, a mailbox, a failure, a death. */
+bool run_can_go_on(const struct run_record *run);
+
+#endif

@@ -1,0 +1,85 @@
+#include "report/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char *words_time(double ns, char text[32])
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    int unit = 0;
+    if (!isfinite(ns) || ns <= 0) {
+        strcpy(text, "-");
+        return text;
+    }
+    for (; unit < 3 && ns >= 1000; unit++)
+        ns /= 1000;
+    snprintf(text, 32, "%.*f %s", ns < 10 ? 3 : ns < 100 ? 2 : 1, ns, units[unit]);
+    return text;
+}
+
+const char *words_duration(double ms, char text[32])
+{
+    int64_t seconds = ms > 0 ? (int64_t)(ms / 1000) : 0;
+    if (seconds >= 3600)
+        snprintf(text, 32, "%" PRId64 ":%02d:%02d", seconds / 3600, (int)(seconds / 60 % 60),
+                 (int)(seconds % 60));
+    else
+        snprintf(text, 32, "%d:%02d", (int)(seconds / 60), (int)(seconds % 60));
+    return text;
+}
+
+const char *words_count(int64_t count, char text[32])
+{
+    if (count >= 999500)
+        snprintf(text, 32, "%.3g M", (double)count / 1e6);
+    else if (count >= 10000)
+        snprintf(text, 32, "%.3g k", (double)count / 1e3);
+    else
+        snprintf(text, 32, "%" PRId64, count);
+    return text;
+}
+
+const char *words_dollars(int64_t micro, char text[32])
+{
+    double dollars = (double)micro / 1e6;
+    snprintf(text, 32, "$%.*f", micro > 0 && micro < 10000 ? 4 : 2, dollars);
+    return text;
+}
+
+const char *words_clock(uint64_t wall_ms, char text[32])
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm local;
+    localtime_r(&seconds, &local);
+    strftime(text, 32, "%a %H:%M", &local);
+    return text;
+}
+
+const char *words_pause(uint64_t since_ms, uint64_t until_ms, char text[96])
+{
+    char since[32], length[32];
+    words_clock(since_ms, since);
+    if (until_ms == 0)
+        snprintf(text, 96, "since %s", since);
+    else
+        snprintf(text, 96, "%s for %s", since,
+                 words_duration(until_ms > since_ms ? (double)(until_ms - since_ms) : 0, length));
+    return text;
+}
+
+const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64])
+{
+    char spent[32], most[32];
+    if (unpriced && micro == 0)
+        snprintf(text, 64, "not priced");
+    else if (unpriced)
+        snprintf(text, 64, "at least %s: not all is priced", words_dollars(micro, spent));
+    else if (cap > 0)
+        snprintf(text, 64, "%s of %s", words_dollars(micro, spent), words_dollars(cap, most));
+    else
+        snprintf(text, 64, "%s", words_dollars(micro, spent));
+    return text;
+}

@@ -1,0 +1,18 @@
+/* report/words: numbers as people read them. Each fills `text` and returns it. Any thread. */
+#ifndef REPORT_WORDS_H
+#define REPORT_WORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+const char *words_time(double ns, char text[32]);         /* "1.234 ms"; "-" where not measured */
+const char *words_duration(double ms, char text[32]);     /* "0:07", "12:05", "2:13:07" */
+const char *words_count(int64_t count, char text[32]);    /* "812", "48.1 k", "1.20 M" */
+const char *words_dollars(int64_t micro, char text[32]);  /* "$1.23"; "$0.0042" below a cent */
+const char *words_clock(uint64_t wall_ms, char text[32]); /* local: "Sat 02:13" */
+/* "Sat 02:13 for 1:05:00"; until 0: "since Sat 02:13" */
+const char *words_pause(uint64_t since_ms, uint64_t until_ms, char text[96]);
+/* "$1.23 of $5.00", or "not priced": what a run without prices says of dollars. cap 0: none */
+const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]);
+
+#endif
