@@ -2,7 +2,6 @@
 #include "check.h"
 
 #include "agents/providers/sse.h"
-#include "agents/providers/text.h"
 #include "base/mem.h"
 
 static int note(void *context, const char *event, const char *data, size_t length, struct err *err)
@@ -89,45 +88,8 @@ static void test_limits(void **state)
     mem_free(line);
 }
 
-static const struct {
-    const char *json, *clean;
-} texts[] = {
-    {"\"a\xC3\xA9\"", "\"a\xC3\xA9\""},
-    {"\"a\xFF\"", "\"a\xEF\xBF\xBD\""},
-    {"\"\xED\xA0\x80\"", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""}, /* a surrogate in UTF-8 */
-    {"\"\xF0\x9F\x98\"", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
-    {"\"\\ud83d\\ude00\"", "\"\\ud83d\\ude00\""},
-    {"\"\\ud83d\"", "\"\xEF\xBF\xBD\""},
-    {"\"\\ude00x\"", "\"\xEF\xBF\xBDx\""},
-    {"\"\\ud83d\\n\"", "\"\xEF\xBF\xBD\\n\""},
-    {"\"\\u0000\"", "\"\xEF\xBF\xBD\""},
-    {"\"\\\\u0000\"", "\"\\\\u0000\""},
-    {"\"\\u12", "\"\\u12"},
-    {"\"\\", "\"\\"},
-};
-
-static void test_text(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT(texts); i++) {
-        struct buf out;
-        buf_init(&out, 100);
-        text_clean_json(texts[i].json, strlen(texts[i].json), &out);
-        if (strcmp(buf_text(&out), texts[i].clean) != 0)
-            fail_msg("row %zu: %s", i, buf_text(&out));
-        buf_free(&out);
-    }
-    struct buf out;
-    buf_init(&out, 100);
-    text_clean_json("a\0b", 3, &out);
-    assert_string_equal(buf_text(&out), "a\xEF\xBF\xBD"
-                                        "b");
-    buf_free(&out);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cuts), cmocka_unit_test(test_limits),
-                                       cmocka_unit_test(test_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cuts), cmocka_unit_test(test_limits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
