@@ -2,7 +2,8 @@
 
 Started as `python3 -I reference.py` inside the sandbox. One JSON request a line on stdin, one JSON
 answer a line on stdout. Tensors do not travel through the pipes: inputs are read from descriptor 3
-(shared memory, opened read only), results are written to descriptor 4 at the offsets asked for.
+(shared memory, opened read only), results are written to descriptor 4 (shared memory,
+which is made larger where it must) at the offsets asked for.
 
     {"op":"open", "file":..., "function":..., "name":..., "cores":[...],
      "inputs":[{"name","dtype"}], "outputs":[{"name","dtype"}]}
@@ -28,8 +29,38 @@ class Refused(Exception):
     """The user's file or function is at fault; the message is for people."""
 
 
+BLOCK = 1 << 16  # elements that stay in a cache between two steps
+LARGE = 1 << 18  # elements from which on memory is worth keeping, and an order of copying it
+
+
 def round_bits(array, bits):
-    """Rounds a float array to `bits` explicit mantissa bits, ties to even, range untouched."""
+    """Rounds a contiguous float array to `bits` explicit mantissa bits, ties to even, range
+    untouched."""
+    if array.size <= BLOCK:
+        return round_block(array, bits)
+    result = np.empty_like(array)
+    flat, rounded = array.reshape(-1), result.reshape(-1)
+    for at in range(0, flat.size, BLOCK):
+        rounded[at : at + BLOCK] = round_block(flat[at : at + BLOCK], bits)
+    return result
+
+
+def copy(to, array):
+    """to[...] = array, as astype() converts. An array whose rows do not lie along `to`'s is copied
+    by tiles, since a plain loop would use one number of each cache line at a time."""
+    axis = int(np.argmin([abs(stride) for stride in array.strides])) if array.ndim else 0
+    if array.size < LARGE or axis == array.ndim - 1 or 0 in array.strides:
+        np.copyto(to, array, casting="unsafe")
+        return
+    rows, columns = np.moveaxis(to, axis, -2), np.moveaxis(array, axis, -2)
+    tile = 128
+    for i in range(0, rows.shape[-2], tile):
+        for j in range(0, rows.shape[-1], tile):
+            place = (Ellipsis, slice(i, i + tile), slice(j, j + tile))
+            np.copyto(rows[place], columns[place], casting="unsafe")
+
+
+def round_block(array, bits):
     kinds = {2: (np.uint16, 10), 4: (np.uint32, 23), 8: (np.uint64, 52)}
     unsigned, mantissa = kinds[array.dtype.itemsize]
     drop = mantissa - bits
@@ -73,6 +104,8 @@ class Reference:
         self.outputs = request["outputs"]
         self.memory = None
         self.ready = None
+        self.kept = {}  # float64 copies of large inputs, by index
+        self.written = None  # descriptor 4, mapped
         self.function = self.load(request["file"], request.get("function"), request["name"])
         self.parameters = self.parameter_names()
 
@@ -143,11 +176,21 @@ class Reference:
                     if bits == 23 and array.dtype == np.float64:
                         array = array.astype(np.float32)
                 if exact:
-                    array = array.astype(np.float64)
+                    array = self.widened(len(arrays), array)
             arrays.append(array)
         # Parameters after the inputs that are named like a dim get its number.
         later = self.parameters[len(arrays) :]
         return arrays, {name: request["dims"][name] for name in later if name in request["dims"]}
+
+    def widened(self, index, array):
+        """As float64, in memory that is kept: fresh pages cost more than the conversion."""
+        if array.size < LARGE:
+            return array.astype(np.float64)
+        kept = self.kept.get(index)
+        if kept is None or kept.shape != array.shape:
+            kept = self.kept[index] = np.empty(array.shape, np.float64)
+        np.copyto(kept, array)
+        return kept
 
     def results(self, returned):
         if isinstance(returned, dict):
@@ -176,18 +219,20 @@ class Reference:
             )
         if array.dtype.kind not in "fiub":
             raise Refused("output %s has dtype %s" % (tensor["name"], array.dtype))
-        if exact:
-            array = array.astype(np.float64)
-        elif tensor["dtype"] == "bfloat16":
+        dtype = "float64" if exact else tensor["dtype"]
+        if dtype == "bfloat16":
             array = to_bfloat16(array)
-        else:
-            array = array.astype(tensor["dtype"])
-        data = memoryview(np.ascontiguousarray(array)).cast("B")
-        at = place["offset"]
-        while len(data):
-            written = os.pwrite(4, data, at)
-            data = data[written:]
-            at += written
+            dtype = "uint16"
+        count = 1
+        for extent in shape:
+            count *= extent
+        end = place["offset"] + count * np.dtype(dtype).itemsize
+        if self.written is None or len(self.written) < end:
+            if os.fstat(4).st_size < end:
+                os.pwrite(4, b"\0", end - 1)
+            self.written = mmap.mmap(4, os.fstat(4).st_size, mmap.MAP_SHARED)
+        to = np.frombuffer(self.written, dtype=dtype, count=count, offset=place["offset"])
+        copy(to.reshape(shape), array.reshape(shape))
 
     def compute(self, request):
         exact = request["precision"] == "exact"

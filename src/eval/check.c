@@ -1,6 +1,7 @@
 /* One pass that only counts and measures, chunk by chunk in vectors; a chunk where something is
  * wrong, or not finite, is gone through again with care. */
 #include "eval/check_scale.h"
+#include "eval/parallel.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -116,23 +117,64 @@ static double norm_ratio(const struct bound *bound, const struct groups *groups,
     return allowed > 0.0 ? sqrt(tally->difference) / allowed : INFINITY;
 }
 
+struct judged {
+    const struct tensor_spec *output;
+    const struct bound *bound;
+    const double *exact;
+    const void *got;
+    bool scaled;
+    const struct groups *groups;
+    struct groups own[PARALLEL_PARTS];
+    struct tally tallies[PARALLEL_PARTS];
+};
+
+/* `from` is the beginning of a group. */
+static void judge_part(void *context, size_t part, size_t from, size_t to)
+{
+    struct judged *judged = (struct judged *)context;
+    struct groups *groups = &judged->own[part];
+    struct judge judge;
+    *groups = *judged->groups;
+    judged->tallies[part] = (struct tally){0};
+    for (size_t first = from; first < to;) {
+        size_t end = first + groups->group < to ? first + groups->group : to;
+        double rms = judged->scaled ? groups_rms(groups, first) : 0.0;
+        judge_init(judged->bound, judged->output->dtype, rms, &judge);
+        tally_group(&judge, judged->output->dtype, judged->exact, judged->got, first, end,
+                    &judged->tallies[part]);
+        first = end;
+    }
+}
+
+static void add_tally(struct tally *sum, const struct tally *part)
+{
+    if (part->bad > 0 && (sum->bad == 0 || part->worst_ratio > sum->worst_ratio)) {
+        sum->worst = part->worst;
+        sum->worst_ratio = part->worst_ratio;
+        sum->worst_got = part->worst_got;
+        sum->worst_exact = part->worst_exact;
+    }
+    sum->bad += part->bad;
+    sum->difference += part->difference;
+    sum->square += part->square;
+    sum->relative = scale_largest(sum->relative, part->relative);
+}
+
 void check_output(const struct tensor_spec *output, const int64_t *extents, size_t count,
                   const struct bound *bound, const double *exact, const void *got,
                   struct mismatch *mismatch)
 {
     struct tally tally = {0};
     struct groups groups;
-    struct judge judge;
     bool scaled = !bound->fixed && !bound->exact_equality;
     size_t row = output->rank > 0 ? (size_t)extents[output->rank - 1] : 1;
     groups_init(&groups, exact, count, row, scaled && bound->normwise);
-    for (size_t first = 0; first < count;) {
-        size_t end = first + groups.group < count ? first + groups.group : count;
-        if (!scaled)
-            end = count;
-        judge_init(bound, output->dtype, scaled ? groups_rms(&groups, first) : 0.0, &judge);
-        tally_group(&judge, output->dtype, exact, got, first, end, &tally);
-        first = end;
+    struct judged judged = {output, bound, exact, got, scaled, &groups, {{0}}, {{0}}};
+    size_t parts = parallel_for(count, groups.group, count, judge_part, &judged);
+    for (size_t i = 0; i < parts; i++) {
+        add_tally(&tally, &judged.tallies[i]);
+        if (judged.own[i].tensor >= 0.0) /* computed on the way; norm_ratio() asks for it */
+            groups.tensor = judged.own[i].tensor;
     }
     *mismatch = (struct mismatch){
         .bad_count = tally.bad,

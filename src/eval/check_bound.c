@@ -1,5 +1,6 @@
 /* What error an honest computation may make: check.h has the formula. */
 #include "eval/check_scale.h"
+#include "eval/parallel.h"
 
 #include <assert.h>
 #include <float.h>
@@ -20,17 +21,32 @@ struct errors {
     size_t unsound;
 };
 
-/* Of `array` against the exact values, elements aside that are meant not to be finite. */
-static void measure_errors(struct groups *groups, enum dtype dtype, const void *array, double floor,
-                           struct errors *errors)
+struct measuring {
+    const struct groups *groups;
+    enum dtype dtype;
+    const void *array;
+    double floor;
+    struct {
+        struct errors errors;
+        double difference, squares;
+        size_t finite;
+    } parts[PARALLEL_PARTS];
+};
+
+/* `from` is the beginning of a group. */
+static void measure_part(void *context, size_t part, size_t from, size_t to)
 {
-    double difference = 0.0, squares = 0.0;
+    struct measuring *measuring = (struct measuring *)context;
+    struct groups own = *measuring->groups, *groups = &own;
+    enum dtype dtype = measuring->dtype;
+    const void *array = measuring->array;
+    double floor = measuring->floor, difference = 0.0, squares = 0.0;
     const struct judge judge = {.dtype_most = dtype_max(dtype)};
     size_t finite = 0;
-    *errors = (struct errors){0};
-    for (size_t first = 0; first < groups->count; first += groups->group) {
+    struct errors found = {0}, *errors = &found;
+    for (size_t first = from; first < to; first += groups->group) {
         double rms = groups_rms(groups, first);
-        size_t end = first + groups->group < groups->count ? first + groups->group : groups->count;
+        size_t end = first + groups->group < to ? first + groups->group : to;
         for (size_t i = first; i < end; i++) {
             double exact = groups->exact[i], got = dtype_load(dtype, array, i);
             if (!judge_is_finite(&judge, exact))
@@ -49,6 +65,31 @@ static void measure_errors(struct groups *groups, enum dtype dtype, const void *
             squares += exact * exact;
             finite++;
         }
+    }
+    measuring->parts[part].errors = found;
+    measuring->parts[part].difference = difference;
+    measuring->parts[part].squares = squares;
+    measuring->parts[part].finite = finite;
+}
+
+/* Of `array` against the exact values, elements aside that are meant not to be finite. */
+static void measure_errors(const struct groups *groups, enum dtype dtype, const void *array,
+                           double floor, struct errors *errors)
+{
+    struct measuring measuring = {.groups = groups, .dtype = dtype, .array = array, .floor = floor};
+    double difference = 0.0, squares = 0.0;
+    size_t finite = 0;
+    size_t parts =
+        parallel_for(groups->count, groups->group, groups->count, measure_part, &measuring);
+    *errors = (struct errors){0};
+    for (size_t i = 0; i < parts; i++) {
+        const struct errors *part = &measuring.parts[i].errors;
+        errors->largest = scale_largest(errors->largest, part->largest);
+        errors->unscaled = scale_largest(errors->unscaled, part->unscaled);
+        errors->unsound += part->unsound;
+        difference += measuring.parts[i].difference;
+        squares += measuring.parts[i].squares;
+        finite += measuring.parts[i].finite;
     }
     if (finite > 0)
         errors->rms = sqrt(difference / (double)finite);

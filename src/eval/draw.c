@@ -5,6 +5,8 @@
  * root as short polynomials, since libm's are calls: the numbers must look normal, not be exact. */
 #include "eval/draw.h"
 
+#include "eval/parallel.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -310,6 +312,24 @@ static void write_block(const struct drawing *drawing, uint64_t block, const flo
     }
 }
 
+struct fill {
+    const struct drawing *drawing;
+    size_t count;
+    void *out;
+};
+
+static void fill_part(void *context, size_t part, size_t from, size_t to)
+{
+    const struct fill *fill = (const struct fill *)context;
+    float z[BLOCK] = {0.0f};
+    (void)part;
+    for (uint64_t block = from; block < to; block++) {
+        size_t left = fill->count - block * BLOCK;
+        fill_block(fill->drawing, block, z);
+        write_block(fill->drawing, block, z, left < BLOCK ? left : BLOCK, fill->out);
+    }
+}
+
 void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
                size_t row, double low, double high, void *out)
 {
@@ -322,7 +342,6 @@ void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, 
         .low = low,
         .high = high,
     };
-    float z[BLOCK] = {0.0f};
     assert((unsigned)distribution < DISTRIBUTIONS);
     if (!dtype_is_float(dtype)) {
         drawing.low = drawing.bounded ? ceil(low) : -100.0;
@@ -339,11 +358,8 @@ void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, 
         drawing.high = drawing.low;
     if (drawing.bounded)
         plan(&drawing);
-    for (uint64_t block = 0; block * BLOCK < count; block++) {
-        size_t left = count - block * BLOCK;
-        fill_block(&drawing, block, z);
-        write_block(&drawing, block, z, left < BLOCK ? left : BLOCK, out);
-    }
+    struct fill fill = {&drawing, count, out};
+    parallel_for((count + BLOCK - 1) / BLOCK, 1, count, fill_part, &fill);
 }
 
 /* Bits that make a NaN of any bits, and those that may be random, for each 32 of an element's. */
@@ -369,20 +385,35 @@ static void nan_masks(enum dtype dtype, uint32_t *set, uint32_t *random)
     }
 }
 
-void draw_poison(uint64_t seed, enum dtype dtype, size_t count, void *out)
+struct poison {
+    uint64_t seed;
+    enum dtype dtype;
+    size_t bytes;
+    unsigned char *out;
+};
+
+static void poison_part(void *context, size_t part, size_t from, size_t to)
 {
+    const struct poison *poison = (const struct poison *)context;
     uint32_t words[BLOCK], set, random;
-    size_t bytes = count * dtype_bytes(dtype), done = 0;
-    nan_masks(dtype, &set, &random);
-    for (uint64_t block = 0; done < bytes; block++) {
-        size_t piece = bytes - done < sizeof words ? bytes - done : sizeof words;
-        fill_words(seed, block, 3, words);
+    (void)part;
+    nan_masks(poison->dtype, &set, &random);
+    for (uint64_t block = from; block < to; block++) {
+        size_t done = block * sizeof words;
+        size_t left = poison->bytes - done;
+        fill_words(poison->seed, block, 3, words);
         for (int i = 0; i < BLOCK; i++)
             words[i] = set | (words[i] & random);
-        if (dtype == DTYPE_FLOAT64) /* the upper half of each double, little-endian */
+        if (poison->dtype == DTYPE_FLOAT64) /* the upper half of each double, little-endian */
             for (int i = 1; i < BLOCK; i += 2)
                 words[i] = 0x7ff80000u | (words[i] & 0x8007ffffu);
-        memcpy((unsigned char *)out + done, words, piece);
-        done += piece;
+        memcpy(poison->out + done, words, left < sizeof words ? left : sizeof words);
     }
+}
+
+void draw_poison(uint64_t seed, enum dtype dtype, size_t count, void *out)
+{
+    enum { BYTES = BLOCK * sizeof(uint32_t) };
+    struct poison poison = {seed, dtype, count * dtype_bytes(dtype), (unsigned char *)out};
+    parallel_for((poison.bytes + BYTES - 1) / BYTES, 1, poison.bytes / 4, poison_part, &poison);
 }

@@ -46,7 +46,7 @@ int bench_open(struct bench *bench, struct err *err)
     bench_close(bench);
     /* What lies beyond the tensors outlives a runner: an answer kept there would be found again by
      * the next one, which meets the same sets. */
-    memset(bench->region->outputs, 0, bench->region->outputs_bytes);
+    parallel_clear(bench->region->outputs, bench->region->outputs_bytes);
     if (session->backend->open(session->lane, bench->region, bench->request->artifact, NULL,
                                &bench->subject, err) != 0) {
         bench->subject = NULL;

@@ -106,7 +106,8 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
     each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
     fill_gap(&fence, cursor, layout->inputs_bytes);
     for (size_t i = 0; i < layout->input_count; i++)
-        memcpy(fence.base + layout->inputs[i].offset, set->inputs[i], layout->inputs[i].bytes);
+        parallel_copy(fence.base + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
 }
 
 static void visit_outputs(const struct layout *layout,

@@ -108,6 +108,7 @@ int session_open(const struct problem *problem, const struct backend *backend,
         session->options.time_budget_ms = TIME_BUDGET_MS;
     if (session->options.memory_bytes == 0)
         session->options.memory_bytes = default_memory();
+    parallel_use(lane->cores, lane->core_count);
     random_init(&session->random, random_seed());
     atomic_init(&session->cancelled, false);
     if (open_parts(session, err) != 0) {

@@ -31,7 +31,7 @@ static void *scratch(struct session *session, size_t index, size_t bytes)
 {
     if (session->scratch_bytes[index] < bytes) {
         mem_free(session->scratch[index]);
-        session->scratch[index] = mem_alloc(bytes);
+        session->scratch[index] = parallel_alloc(bytes);
         session->scratch_bytes[index] = bytes;
     }
     return session->scratch[index];
@@ -45,11 +45,12 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     void *exact[TENSORS_MAX];
     call_make(layout, 0, 0, call);
     for (size_t i = 0; i < problem->input_count; i++)
-        memcpy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
-               layout->inputs[i].bytes);
+        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
     for (size_t i = 0; i < problem->output_count; i++) {
         if (set->exact[i] == NULL)
-            set->exact[i] = (double *)mem_array(layout->outputs[i].elements + 1, sizeof(double));
+            set->exact[i] =
+                (double *)parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
         exact[i] = set->exact[i];
     }
     return reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
@@ -80,18 +81,41 @@ static int compute_others(struct session *session, const struct set *set, const 
     return 0;
 }
 
+struct fitting {
+    const struct tensor_spec *output;
+    const double *exact;
+    const void *honest;
+    bool unfit[PARALLEL_PARTS];
+    size_t finite[PARALLEL_PARTS];
+};
+
+static void fit_part(void *context, size_t part, size_t from, size_t to)
+{
+    struct fitting *fitting = (struct fitting *)context;
+    enum dtype dtype = fitting->output->dtype;
+    double most = dtype_is_float(dtype) ? dtype_max(dtype) * 0.999 : INFINITY;
+    size_t finite = 0;
+    fitting->unfit[part] = false;
+    for (size_t i = from; i < to && !fitting->unfit[part]; i++) {
+        bool in_range = fabs(fitting->exact[i]) <= most;
+        if (in_range && !isfinite(dtype_load(dtype, fitting->honest, i)))
+            fitting->unfit[part] = true;
+        finite += in_range;
+    }
+    fitting->finite[part] = finite;
+}
+
 /* Inputs on which the definition in the spec's own precision leaves its range, or that leave
  * nothing finite to compare, say nothing about a kernel. */
 static bool is_fit(const struct tensor_spec *output, size_t count, const double *exact,
                    const void *honest)
 {
-    double most = dtype_is_float(output->dtype) ? dtype_max(output->dtype) * 0.999 : INFINITY;
-    size_t finite = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool in_range = fabs(exact[i]) <= most;
-        if (in_range && !isfinite(dtype_load(output->dtype, honest, i)))
+    struct fitting fitting = {.output = output, .exact = exact, .honest = honest};
+    size_t parts = parallel_for(count, 1, count, fit_part, &fitting), finite = 0;
+    for (size_t i = 0; i < parts; i++) {
+        if (fitting.unfit[i])
             return false;
-        finite += in_range;
+        finite += fitting.finite[i];
     }
     return finite > 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "eval/measure.h"
+#include "eval/parallel.h"
 #include "eval/session_sets.h"
 
 #include <stdatomic.h>

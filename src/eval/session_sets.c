@@ -78,7 +78,7 @@ void set_draw(struct session *session, struct set *set)
         const struct tensor_spec *tensor = &session->problem->inputs[i];
         const struct placed *placed = &set->shape->layout.inputs[i];
         if (set->inputs[i] == NULL)
-            set->inputs[i] = (unsigned char *)mem_alloc(placed->bytes + 1);
+            set->inputs[i] = (unsigned char *)parallel_alloc(placed->bytes + 1);
         draw_fill(set->distribution, random_next(&seeds), tensor->dtype, placed->elements,
                   tensor_row(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
     }
