@@ -92,6 +92,7 @@ void http_transfer_done(struct http_request *request, CURLcode code)
         fail(request, ERR_NETWORK, words);
         request->tls = is_trust(code, request->easy);
     }
+    request->unresolved = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY;
     request->stale = request->error.code == ERR_NETWORK && http_connected(request) &&
                      request->headers.length == 0 && request->status == 0 &&
                      on_kept_connection(request->easy);
@@ -315,6 +316,11 @@ const struct err *http_error(const struct http_request *request)
 bool http_error_is_tls(const struct http_request *request)
 {
     return request->tls;
+}
+
+bool http_error_is_unresolved(const struct http_request *request)
+{
+    return request->unresolved;
 }
 
 bool http_error_is_stale(const struct http_request *request)

@@ -55,6 +55,8 @@ void http_consume(struct http_request *request, size_t length);
 const struct err *http_error(const struct http_request *request);
 /* The peer could not be trusted (certificate, name, chain): another try cannot help. */
 bool http_error_is_tls(const struct http_request *request);
+/* There is no such name (or nobody who could tell). */
+bool http_error_is_unresolved(const struct http_request *request);
 /* It failed on a connection that was kept alive, before a byte of an answer: the peer had let go of
  * it, and `fresh` will tell. libcurl has tried that by itself where it could see it. */
 bool http_error_is_stale(const struct http_request *request);

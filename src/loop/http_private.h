@@ -25,7 +25,7 @@ struct http_request {
     struct task *owner;
     CURL *easy; /* NULL once done */
     struct curl_slist *headers_out;
-    bool done, tls, over_limit, stale;
+    bool done, tls, over_limit, stale, unresolved;
     bool late; /* a limit has passed; the sockets get one more look before it counts */
     int status;
     bool head_ended;    /* the blank line after the headers has come */
