@@ -176,6 +176,14 @@ static int find_in_file(struct arena *arena, const char *variable, const char *p
     return status;
 }
 
+/* A .env by its usual name is looked into where there is one, also where a resumed run remembers
+ * where that would be. */
+static bool is_usual(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash != NULL ? slash + 1 : path, ".env") == 0;
+}
+
 int key_find(struct arena *arena, const char *variable, const char *file, const char **key,
              struct err *err)
 {
@@ -196,6 +204,8 @@ int key_find(struct arena *arena, const char *variable, const char *file, const 
     if (file == NULL && (!file_exists(".env") || file_is_dir(".env"))) /* some call a venv so */
         return 0;
     if (find_in_file(arena, variable, file != NULL ? file : ".env", key, err) == 0)
+        return 0;
+    if (err->code == ERR_NOT_FOUND && file != NULL && is_usual(file))
         return 0;
     if (err->code != ERR_USAGE)
         err->code = file != NULL ? ERR_USAGE : ERR_ENVIRONMENT;

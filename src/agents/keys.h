@@ -12,9 +12,10 @@
 #include "base/err.h"
 
 /* *key in the arena, or NULL where it is in neither place; an empty one counts as absent. `file`
- * NULL: ./.env where there is one. ERR_USAGE where a given file cannot be read, and with file and
- * line where the variable's own line makes no sense or its value cannot stand in a header. A file
- * that others may read is one warning in the log. */
+ * NULL: ./.env where there is one; one that is called .env need not be there either. ERR_USAGE
+ * where another one cannot be read, and with file and line where the variable's own line makes no
+ * sense or its value cannot stand in a header. A file that others may read is one warning in the
+ * log. */
 int key_find(struct arena *arena, const char *variable, const char *file, const char **key,
              struct err *err) MUST_USE;
 

@@ -140,6 +140,9 @@ static void test_files(void **state)
     assert_int_equal(key_find(arena, VARIABLE, "nowhere.env", &key, &err), -1);
     assert_int_equal(err.code, ERR_USAGE);
     assert_non_null(strstr(err.message, "nowhere.env"));
+    assert_int_equal(key_find(arena, VARIABLE, "./.env", &key, &err), 0); /* as if not given */
+    assert_null(key);
+    assert_int_equal(key_find(arena, VARIABLE, "x.env/.env", &key, &err), 0);
     assert_int_equal(mkdir(".env", 0700), 0); /* a virtual environment of Python's */
     assert_int_equal(key_find(arena, VARIABLE, NULL, &key, &err), 0);
     assert_null(key);
