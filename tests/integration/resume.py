@@ -19,8 +19,14 @@ from resume_provider import Provider, request_digest
 GONE_S, END_S = 2.0, 120
 KILLS_A_SEARCH = 25
 SEED = "11"
-OPTIONS = ("--provider", "openai", "--model", "test", "--rounds", "4", "--branching", "3", "--implementations", "2",
-           "--repairs", "1", "--beam", "3", "--seed", SEED, "--final")
+MODEL = ("--provider", "openai", "--model", "test", "--rounds", "4", "--branching", "3", "--implementations", "2",
+         "--repairs", "1")
+VARIANTS = {  # searches take turns; two lanes need two cores
+    "beam": (*MODEL, "--beam", "3"),
+    "islands": (*MODEL, "--strategy", "islands", "--islands", "2", "--migration", "2",
+                "--lanes", "2" if (os.cpu_count() or 1) > 1 else "1"),
+    "builtin": ("--provider", "builtin", "--rounds", "6", "--branching", "8"),
+}
 # What may differ between two runs with one tree: wall clocks, process ids, and what lost answers cost.
 RUN_FIELDS = ("id problem backend provider model state stopped baseline best win verified number round evaluated kept "
               "rejected failed speedup speedup_low speedup_high time_ns awaited").split()
@@ -48,8 +54,9 @@ class Searches:
                                      env=self.environment)
         return popen
 
-    def run(self, store):
-        return self.start(store, "run", self.problem, *OPTIONS, "--base-url", self.provider.url)
+    def run(self, store, variant):
+        return self.start(store, "run", self.problem, *VARIANTS[variant], "--seed", SEED, "--final", "--base-url",
+                          self.provider.url)
 
     def resume(self, store):
         return self.start(store, "resume", "r1")
@@ -120,10 +127,10 @@ def check_money(check, name, provider, first_request, moments, dump):
     return lost, states["charged"]
 
 
-def undisturbed(check, searches, store, name):
+def undisturbed(check, searches, store, variant, name):
     first = len(searches.provider.asked)
     began = time.monotonic()
-    popen = searches.run(store)
+    popen = searches.run(store, variant)
     try:
         code = popen.wait(END_S)
     except subprocess.TimeoutExpired:
@@ -142,8 +149,8 @@ def undisturbed(check, searches, store, name):
 class Victim:
     """One search that is killed again and again."""
 
-    def __init__(self, check, searches, store, name, random, whole_s):
-        self.check, self.searches, self.store, self.name = check, searches, store, name
+    def __init__(self, check, searches, store, variant, name, random, whole_s):
+        self.check, self.searches, self.store, self.variant, self.name = check, searches, store, variant, name
         self.random, self.whole_s = random, whole_s
         self.kills, self.states, self.worst_s, self.resumes = 0, collections.Counter(), 0.0, 0
         self.moments, self.first = [], len(searches.provider.asked)
@@ -173,7 +180,7 @@ class Victim:
         subprocess.run(["rm", "-rf", self.store], check=True)
         self.first = len(self.searches.provider.asked)
         self.moments = []
-        return self.searches.run(self.store)
+        return self.searches.run(self.store, self.variant)
 
     def dumped(self):
         dump = self.searches.dump(self.store)
@@ -190,7 +197,16 @@ class Victim:
             return
         self.moments.append((time.monotonic(), stored_texts(dump)))
         under_way = [c["state"] for c in dump["candidates"].values() if c["state"] not in ("kept", "rejected", "failed")]
-        self.states[sorted(under_way)[-1] if under_way else "between candidates"] += 1
+        self.states[sorted(under_way)[-1] if under_way else self.phase(dump)] += 1
+
+    def phase(self, dump):
+        with open(self.searches.log, errors="replace") as log:
+            text = log.read()
+        for phase, mark in (("closing", "run.end"), ("verifying", "run.final"), ("between candidates", "candidate.move"),
+                            ("asking for ideas", "round.start")):
+            if mark in text:
+                return phase
+        return "preparing"
 
 
 def main():
@@ -199,23 +215,27 @@ def main():
     check, random = Checks(), seed_of("resume")
     adopt_orphans()
     searches = Searches(twagent, worker, dump_tool, work, source)
-    reference, whole_s = undisturbed(check, searches, work + "/store-a", "undisturbed")
-    again, _ = undisturbed(check, searches, work + "/store-b", "undisturbed again")
-    if reference is None or again is None:
-        check.write(result)
-        return
-    expected = tree(reference)
-    found = differences(expected, tree(again))
-    check(not found, "two runs with one seed differ in %d places:\n  %s" % (len(found), "\n  ".join(found[:6])))
-    print("  a whole run: %.2f s, %d candidates, %d completions, %d evaluations" %
-          (whole_s, len(reference["candidates"]), len(reference["completions"]), len(reference["evaluations"])), flush=True)
+    expected, whole_s = {}, {}
+    for variant in VARIANTS:
+        reference, whole_s[variant] = undisturbed(check, searches, "%s/store-%s" % (work, variant), variant, variant)
+        again, _ = undisturbed(check, searches, "%s/store-%s-again" % (work, variant), variant, variant + " again")
+        if reference is None or again is None:
+            check.write(result)
+            return
+        expected[variant] = tree(reference)
+        found = differences(expected[variant], tree(again))
+        check(not found, "%s: two runs with one seed differ in %d places:\n  %s" % (variant, len(found), "\n  ".join(found[:6])))
+        print("  %-8s a whole run: %.2f s, %d candidates, %d completions, %d evaluations" % (
+            variant, whole_s[variant], len(reference["candidates"]), len(reference["completions"]),
+            len(reference["evaluations"])), flush=True)
     kills = number = lost = charged = resumes = 0
     states, worst_s, began = collections.Counter(), 0.0, time.monotonic()
     while kills < wanted and check.failed < 10:
         number += 1
         store = "%s/store-%d" % (work, number)
-        victim = Victim(check, searches, store, "search %d: " % number, random, whole_s)
-        share = min(KILLS_A_SEARCH, wanted - kills)
+        variant = list(VARIANTS)[number % len(VARIANTS)]
+        victim = Victim(check, searches, store, variant, "search %d, %s: " % (number, variant), random, whole_s[variant])
+        share = min(KILLS_A_SEARCH, max(2, wanted // 6), wanted - kills)
         before = check.failed
         while not victim.life(victim.kills < share):
             pass
@@ -226,7 +246,7 @@ def main():
         states += victim.states
         worst_s = max(worst_s, victim.worst_s)
         if check(dump is not None, victim.name + "the run is gone"):
-            found = differences(expected, tree(dump))
+            found = differences(expected[variant], tree(dump))
             check(not found, victim.name + "after %d kills the tree differs in %d places:\n  %s" %
                   (victim.kills, len(found), "\n  ".join(found[:8])))
             one = check_money(check, victim.name, searches.provider, victim.first, victim.moments, dump)
