@@ -12,7 +12,8 @@ enum { ANSWERS_MOST = 1024 };
 
 struct stored {
     char *text;
-    struct bytes *built[FORMATS][2][2]; /* by format, stream, usage; when first asked for */
+    struct bytes *built[FORMATS * 4]; /* by format, stream, usage; when first asked for */
+    long prompt_tokens;               /* of all that are built */
 };
 
 struct events {
@@ -78,7 +79,7 @@ static struct bytes *dump(json_t *document, size_t flags)
 const struct error_row *error_find(const struct error_row *rows, size_t count, long code,
                                    const char *kind)
 {
-    bool by_kind = kind != NULL && kind[0] != '\0';
+    bool by_kind = kind != NULL && kind[0] != '\0' && strncmp(kind, "delay_", 6) != 0;
     for (size_t i = 0; i < count; i++) {
         if (by_kind ? rows[i].kind != NULL && strcmp(rows[i].kind, kind) == 0
                     : rows[i].kind == NULL && rows[i].code == code)
@@ -89,7 +90,7 @@ const struct error_row *error_find(const struct error_row *rows, size_t count, l
 
 void usage_tokens(const struct answer *answer, json_int_t *prompt, json_int_t *completion)
 {
-    *prompt = 100;
+    *prompt = answer->prompt_tokens;
     *completion = (json_int_t)(strlen(answer->text) / 4 + 1);
     if (answer->usage == USAGE_WRONG) /* nothing at all, for an answer that is there */
         *prompt = *completion = 0;
@@ -178,10 +179,18 @@ bool event_piece(const struct answer *answer, const char **text, const char **pi
     return true;
 }
 
+/* At most 100, so that the answers to long prompts can be shared. */
+static long prompt_tokens(const struct chat *chat)
+{
+    size_t length = strlen(chat->text);
+    return length < 400 ? (long)length / 4 + 1 : 100;
+}
+
 static struct bytes *build(const struct chat *chat, const struct answer *given)
 {
     struct answer answer = *given;
     answer.as_tool = chat->as_tool;
+    answer.prompt_tokens = prompt_tokens(chat);
     if (chat->stream) {
         struct events events = {.bytes = stream_head(), .answer = &answer};
         chat->format->stream(&events, &answer, chat->usage);
@@ -226,9 +235,16 @@ struct response answer_good(const struct chat *chat)
     }
     struct stored *stored = &answers[chat->answer % answer_count];
     size_t format = 0;
+    if (stored->prompt_tokens != prompt_tokens(chat)) {
+        for (size_t i = 0; i < FORMATS * 4; i++) {
+            bytes_release(stored->built[i]);
+            stored->built[i] = NULL;
+        }
+        stored->prompt_tokens = prompt_tokens(chat);
+    }
     while (formats[format] != chat->format)
         format++;
-    struct bytes **bytes = &stored->built[format][chat->stream][chat->usage];
+    struct bytes **bytes = &stored->built[format * 4 + chat->stream * 2u + chat->usage];
     if (*bytes == NULL)
         *bytes = build(chat, &(struct answer){.text = stored->text});
     (*bytes)->users++;

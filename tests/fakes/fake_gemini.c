@@ -163,6 +163,11 @@ static json_t *error(long code, const char *kind)
                             json_pack("[{s:s,s:s,s:s}]", "@type",
                                       "type.googleapis.com/google.rpc.ErrorInfo", "reason",
                                       row->detail, "domain", "googleapis.com"));
+    if (kind != NULL && strncmp(kind, "delay_", 6) == 0) /* it says so in the body alone */
+        json_object_set_new(json_object_get(document, "error"), "details",
+                            json_pack("[{s:s,s:s+}]", "@type",
+                                      "type.googleapis.com/google.rpc.RetryInfo", "retryDelay",
+                                      kind + 6, "s"));
     return document;
 }
 

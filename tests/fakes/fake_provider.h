@@ -65,6 +65,7 @@ enum line_end { LINE_LF, LINE_CRLF, LINE_CR };
 
 struct answer { /* all zero: a good one */
     const char *text;
+    long prompt_tokens;
     enum finish finish;
     enum usage usage;
     bool empty;        /* no choices */
