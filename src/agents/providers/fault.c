@@ -51,6 +51,8 @@ static const struct word phrases[] = {
     {"spend limit", FAULT_QUOTA},                 /* of a project or workspace */
     {"spending limit", FAULT_QUOTA},              /* xAI, gateways */
     {"enable billing", FAULT_QUOTA},              /* Gemini, FAILED_PRECONDITION */
+    {"prepayment credits", FAULT_QUOTA},          /* Gemini, 429 RESOURCE_EXHAUSTED */
+    {"spending cap", FAULT_QUOTA},                /* Gemini, 429 RESOURCE_EXHAUSTED */
     {"prompt is too long", FAULT_TOO_LONG},       /* Anthropic */
     {"exceed context limit", FAULT_TOO_LONG},     /* Anthropic: prompt and max_tokens together */
     {"maximum context length", FAULT_TOO_LONG},   /* OpenAI, vLLM */
