@@ -125,7 +125,7 @@ struct scene {
     struct ask asks[ASKS_MAX];
     char ids[ASKS_MAX][32];
     size_t count;
-    bool started;
+    bool started, held;    /* held: from the beginning */
     uint64_t act_after_ms; /* 0: never; then act() every so often, or all are cancelled */
     void (*act)(struct scene *scene, int times);
     int acts;
@@ -230,6 +230,7 @@ static void scene_run(struct scene *scene)
     scene->completions =
         completions_new(scene->loop, scene->store, scene->writer, &scene->spec, &err);
     assert_non_null(scene->completions);
+    completions_hold(scene->completions, scene->held);
     log_add_sink(note_event, &scene->events, LOG_DEBUG);
     task_start(scene->loop, &scene->task, &scene_type, NULL, "scene");
     loop_run(scene->loop);

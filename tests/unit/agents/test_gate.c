@@ -1,0 +1,276 @@
+/* Gates: a key that is limited, parked, broken or blocked, with everybody that waits at it. */
+#include "completion_check.h"
+
+#include "base/clock.h"
+
+static const struct retry_policy policy = {.tries = 4,
+                                           .base_ms = 2,
+                                           .cap_ms = 8,
+                                           .honour_ms = 100,
+                                           .break_after = 3,
+                                           .probe_ms = 20,
+                                           .probe_cap_ms = 40};
+
+static struct scene *scene_of(const struct model *model, size_t count, unsigned in_flight)
+{
+    struct scene *scene = scene_new(count);
+    for (size_t i = 0; i < count; i++)
+        scene_ask(scene, i, model, "hello");
+    scene->spec.policy = &policy;
+    scene->spec.in_flight = in_flight;
+    return scene;
+}
+
+static void all_answered(const struct scene *scene)
+{
+    for (size_t i = 0; i < scene->count; i++)
+        if (scene->asks[i].err.code != ERR_NONE)
+            fail_msg("ask %zu: %s", i, scene->asks[i].err.message);
+}
+
+/* One 429 slows everybody: nothing is sent until the time it asked for. */
+static void test_limited(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"status code=429 ms=60", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 6, 1);
+    uint64_t started = clock_now_ms();
+    scene_run(scene);
+    all_answered(scene);
+    assert_int_equal(scene->totals.requests, 7); /* six, and the one that was told to wait */
+    assert_true(clock_now_ms() - started >= 60); /* a bound from below: never undercut */
+    assert_int_equal(events_of(&scene->events, "provider.limited"), 1);
+    assert_int_equal(events_of(&scene->events, "provider.open"), 1);
+    assert_int_equal(scene->gates[0].state, GATE_OPEN);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+/* More patience than ours is asked for: everybody waits, and goes on by themselves. */
+static void test_parked(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"status code=429 ms=150", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 5, 2);
+    scene_run(scene);
+    all_answered(scene);
+    assert_int_equal(events_of(&scene->events, "provider.parked"), 1);
+    assert_int_equal(events_of(&scene->events, "provider.open"), 1);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+static void look_at_parked(struct scene *scene, int times)
+{
+    struct gate_view view;
+    (void)times;
+    if (completions_gates(scene->completions, &view, 1) == 0 || view.state != GATE_PARKED)
+        return;
+    assert_true(view.until_wall_ms > view.since_wall_ms + 80000000); /* a day, at most */
+    assert_true(view.until_wall_ms <= view.since_wall_ms + 86400000 + 1000);
+    assert_non_null(strstr(view.name, "openai http://127.0.0.1:"));
+    assert_non_null(strstr(view.reason, "429"));
+    for (size_t i = 0; i < scene->count; i++)
+        task_cancel(&scene->asks[i].task);
+}
+
+/* 10^9 seconds are a day; who waits for that can be stopped. */
+static void test_parked_for_a_day(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"status code=429 text=1000000000", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 3, 1);
+    scene->act_after_ms = 5;
+    scene->act = look_at_parked;
+    scene_run(scene);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(scene->asks[i].err.code, ERR_CANCELLED);
+    assert_int_equal(scene->totals.requests, 1);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+/* A provider that is down is paused after three failures, probed by one request at a time, and
+ * costs nobody a try: five asks of four tries each outlive twelve failures. */
+static void test_broken(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"status code=503 times=12", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 5, 1);
+    scene_run(scene);
+    all_answered(scene);
+    assert_int_equal(scene->totals.requests, 12 + 5);
+    assert_int_equal(events_of(&scene->events, "provider.broken"), 1);
+    assert_int_equal(events_of(&scene->events, "provider.probe"), 9);
+    assert_int_equal(events_of(&scene->events, "provider.open"), 1);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+/* The same with several in flight when it breaks: theirs are no probes, and use up no tries. */
+static void test_broken_in_flight(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"reset after=0 times=20", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 12, 8);
+    scene_run(scene);
+    all_answered(scene);
+    assert_int_equal(scene->totals.requests, 20 + 12);
+    assert_int_equal(events_of(&scene->events, "provider.broken"), 1);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+static void cancel_prober(struct scene *scene, int times)
+{
+    struct gate_view view;
+    size_t cancelled = 0;
+    (void)times;
+    if (completions_gates(scene->completions, &view, 1) == 0 || view.state != GATE_BROKEN)
+        return;
+    for (size_t i = 0; i < scene->count; i++)
+        cancelled += scene->asks[i].task.cancel_requested;
+    for (size_t i = 0; cancelled == 0 && i < scene->count; i++)
+        if (scene->asks[i].http != NULL)
+            task_cancel(&scene->asks[i].task);
+}
+
+/* The one that probes may be cancelled: another takes its place. */
+static void test_prober_cancelled(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"status code=503 times=3", "stall after=0", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 3, 1);
+    int answered = 0, cancelled = 0;
+    scene->spec.first_byte_ms = 300; /* where it was cancelled before the provider had read it */
+    scene->act_after_ms = 5;
+    scene->act = cancel_prober;
+    scene_run(scene);
+    for (size_t i = 0; i < 3; i++) {
+        answered += scene->asks[i].err.code == ERR_NONE;
+        cancelled += scene->asks[i].err.code == ERR_CANCELLED;
+    }
+    assert_int_equal(answered, 2);
+    assert_int_equal(cancelled, 1);
+    assert_true(scene->totals.requests >= 3 + 1 + 2);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+/* The key stops at the first answer: the others learn of it and none is sent after. */
+static void test_blocked_for_all(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"status code=402 times=0", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 6, 1);
+    scene_run(scene);
+    assert_int_equal(scene->totals.requests, 1);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(scene->asks[i].err.code, ERR_PROTOCOL);
+    assert_int_equal(scene->gates[0].state, GATE_BLOCKED);
+    assert_int_equal(events_of(&scene->events, "provider.blocked"), 1);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+/* A key that is refused says nothing of another one; no event and no reason has a key in it. */
+static void test_other_key_goes_on(void **state)
+{
+    (void)state;
+    struct provider provider = provider_start(NULL, "good");
+    const struct model bad = model_at(provider.url, "sk-very-secret"),
+                       good = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&good, 6, 1);
+    for (size_t i = 0; i < 6; i += 2)
+        scene->asks[i].model = &bad;
+    scene_run(scene);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(scene->asks[i].err.code, i % 2 == 0 ? ERR_PROTOCOL : ERR_NONE);
+    assert_int_equal(scene->totals.requests, 3 + 1);
+    assert_int_equal(scene->gate_count, 2);
+    assert_int_equal(scene->gates[0].state, GATE_BLOCKED);
+    assert_int_equal(scene->gates[1].state, GATE_OPEN);
+    assert_int_not_equal(scene->blocked.code, ERR_NONE); /* that of the first ask's model */
+    for (size_t i = 0; i < scene->events.count; i++)
+        assert_null(strstr(scene->events.items[i].message, "secret"));
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+/* A model that is not there stops that model only. */
+static void test_other_model_goes_on(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"status code=404", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model gone = model_at(provider.url, "good");
+    struct model there = gone;
+    there.name = there.wire_name = "n";
+    struct scene *scene = scene_of(&there, 4, 1);
+    scene->asks[0].model = scene->asks[1].model = &gone;
+    scene_run(scene);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(scene->asks[i].err.code, i < 2 ? ERR_PROTOCOL : ERR_NONE);
+    assert_int_equal(scene->totals.requests, 3);
+    assert_int_not_equal(scene->blocked.code, ERR_NONE);
+    assert_int_equal(scene->gate_count, 2); /* the gate, and the model that it has not */
+    assert_int_equal(scene->gates[0].state, GATE_OPEN);
+    assert_int_equal(scene->gates[1].state, GATE_BLOCKED);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+static void go_on(struct scene *scene, int times)
+{
+    if (times < 5)
+        assert_int_equal(completions_totals(scene->completions).requests, 0);
+    else
+        completions_hold(scene->completions, false);
+}
+
+/* While a person pauses it no request is sent. */
+static void test_hold(void **state)
+{
+    (void)state;
+    struct provider provider = provider_start(NULL, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 4, 2);
+    scene->held = true;
+    scene->act_after_ms = 10;
+    scene->act = go_on;
+    scene_run(scene);
+    all_answered(scene);
+    assert_int_equal(scene->totals.requests, 4);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {ENGINE_TEST(test_limited),
+                                       ENGINE_TEST(test_parked),
+                                       ENGINE_TEST(test_parked_for_a_day),
+                                       ENGINE_TEST(test_broken),
+                                       ENGINE_TEST(test_broken_in_flight),
+                                       ENGINE_TEST(test_prober_cancelled),
+                                       ENGINE_TEST(test_blocked_for_all),
+                                       ENGINE_TEST(test_other_key_goes_on),
+                                       ENGINE_TEST(test_other_model_goes_on),
+                                       ENGINE_TEST(test_hold)};
+    setenv("no_proxy", "*", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
