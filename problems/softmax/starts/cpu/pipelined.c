@@ -1,22 +1,32 @@
 /*---
 tune:
-  VB: [32, 16, 64]
-  UNROLL: [2, 1, 4]
+  WIDE: [1, 0]
+  UNROLL: [2, 4]
   STREAM: [1, 0]
-  AHEAD: [8192, 0, 2048, 16384]
-  DEGREE: [6, 5]
-  SHARE: [0, 16, 64]
+  AHEAD: [8192, 4096, 2048]
+  SHARE: [0, 64]
 ---*/
 /* Softmax with the three passes of three neighbouring rows in one loop: while row i's exponentials
  * are computed, row i + 1 arrives from memory and gives its maximum, and row i - 1 is divided and
  * leaves (around the caches with STREAM). Reading, computing and writing thus go on all the time,
- * where pass after pass would leave two of the three idle. AHEAD bytes are prefetched besides.
- * Threads take one contiguous share each (SHARE 0) or SHARE rows as they become free. */
+ * where pass after pass would leave two of the three idle. What is AHEAD bytes further on is
+ * prefetched: the hardware's own prefetcher starts anew with each page. Threads take one contiguous
+ * share each (SHARE 0) or SHARE rows as they become free, which evens out a core that somebody else
+ * uses. */
 #include <omp.h>
 #include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+
+/* Bytes of a vector: the machine's widest, or the next narrower. */
+#if defined(__AVX512F__) && WIDE
+#define VB 64
+#elif defined(__AVX__) && (WIDE || defined(__AVX512F__))
+#define VB 32
+#else
+#define VB 16
 #endif
 
 typedef float vec __attribute__((vector_size(VB), aligned(4), may_alias));
@@ -72,16 +82,10 @@ static inline vec exponential(vec x)
     vec n = shifted - round;
     vec r = x - n * 0.693359375f;
     r = r + n * 2.12194440e-4f;
-#if DEGREE == 6
     vec p = r * 1.3814598788e-03f + 8.3687165752e-03f;
     p = p * r + 4.1668388993e-02f;
     p = p * r + 1.6666521132e-01f;
     p = p * r + 4.9999994040e-01f;
-#else
-    vec p = r * 8.3125205711e-03f + 4.1890155524e-02f;
-    p = p * r + 1.6667114198e-01f;
-    p = p * r + 4.9999231100e-01f;
-#endif
     p = p * (r * r) + r + 1.0f;
     return (vec)((bits)p + ((bits)shifted << 23));
 }
@@ -134,9 +138,8 @@ static inline void three(struct row *past, struct row *now, struct row *next, in
     for (int u = 0; u < UNROLL; u++)
         sum[u] = (vec){0};
     for (; j + STEP <= n; j += STEP) {
-        if (AHEAD)
-            for (int u = 0; u < STEP * 4; u += 64)
-                __builtin_prefetch((const char *)(next->x + j) + AHEAD + u, 0, 3);
+        for (int u = 0; u < STEP * 4; u += 64)
+            __builtin_prefetch((const char *)(next->x + j) + AHEAD + u, 0, 3);
 #pragma GCC unroll 4
         for (int u = 0; u < UNROLL; u++) {
             int64_t at = j + u * LANES;

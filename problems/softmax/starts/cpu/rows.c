@@ -1,24 +1,31 @@
 /*---
 tune:
-  VB: [32, 16, 64]
-  UNROLL: [2, 1, 4]
-  BUFFER: [1, 0]
+  WIDE: [1, 0]
+  UNROLL: [2, 4]
   STREAM: [1, 0]
-  AHEAD: [1, 0, 2]
-  DEGREE: [6, 5]
-  CHUNK: [0, 4, 64]
-  where: BUFFER >= STREAM
+  NEAR: [3, 2]
+  CHUNK: [0, 64]
 ---*/
-/* Softmax in three passes over a row that stays in the first-level cache: maximum; exponentials and
- * their sum; division. The exponentials wait in the output row or in a buffer (BUFFER), from which
- * they can be written around the caches (STREAM). While a row's exponentials are computed the next
- * row is prefetched (AHEAD 1 into the first level, 2 into the second). Threads take contiguous
- * shares (CHUNK 0) or CHUNK rows as they become free. */
+/* Softmax in three passes over a row that stays in the first-level cache: maximum; exponentials,
+ * into a buffer, and their sum; division, from where the results leave (around the caches with
+ * STREAM: a row of Y that the exponentials went to first would have to be fetched). While a row's
+ * exponentials are computed the next row is prefetched, NEAR being the prefetch's locality; without
+ * that memory would rest for two passes of three. Threads take contiguous shares (CHUNK 0) or CHUNK
+ * rows as they become free, which evens out a core that somebody else uses. */
 #include <omp.h>
 #include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+
+/* Bytes of a vector: the machine's widest, or the next narrower. */
+#if defined(__AVX512F__) && WIDE
+#define VB 64
+#elif defined(__AVX__) && (WIDE || defined(__AVX512F__))
+#define VB 32
+#else
+#define VB 16
 #endif
 
 typedef float vec __attribute__((vector_size(VB), aligned(4), may_alias));
@@ -67,16 +74,10 @@ static inline vec exponential(vec x)
     vec n = shifted - round;
     vec r = x - n * 0.693359375f;
     r = r + n * 2.12194440e-4f;
-#if DEGREE == 6
     vec p = r * 1.3814598788e-03f + 8.3687165752e-03f;
     p = p * r + 4.1668388993e-02f;
     p = p * r + 1.6666521132e-01f;
     p = p * r + 4.9999994040e-01f;
-#else
-    vec p = r * 8.3125205711e-03f + 4.1890155524e-02f;
-    p = p * r + 1.6667114198e-01f;
-    p = p * r + 4.9999231100e-01f;
-#endif
     p = p * (r * r) + r + 1.0f;
     return (vec)((bits)p + ((bits)shifted << 23));
 }
@@ -109,9 +110,8 @@ static float exponentials(const float *x, float *y, int64_t n, float most, const
         sum[u] = (vec){0};
     int64_t j = 0;
     for (; j + STEP <= n; j += STEP) {
-        if (AHEAD)
-            for (int u = 0; u < STEP; u += 16)
-                __builtin_prefetch(next + j + u, 0, AHEAD == 1 ? 3 : 2);
+        for (int u = 0; u < STEP; u += 16)
+            __builtin_prefetch(next + j + u, 0, NEAR);
 #pragma GCC unroll 4
         for (int u = 0; u < UNROLL; u++) {
             vec e = exponential(load(x + j + u * LANES) - most);
@@ -163,7 +163,7 @@ static void rows(const float *X, float *Y, int64_t from, int64_t to, int64_t las
 {
     for (int64_t i = from; i < to; i++) {
         const float *x = X + i * N;
-        float *y = Y + i * N, *kept = BUFFER && N <= BUFFERED ? buffer : y;
+        float *y = Y + i * N, *kept = N <= BUFFERED ? buffer : y;
         float most = most_of(x, N);
         float sum = exponentials(x, kept, N, most, i < last ? x + N : x);
         scale(kept, y, N, 1.0f / sum);
