@@ -137,16 +137,17 @@ static int choose_name(const struct choosing *choosing, const char *name, struct
     const char *provider = choosing->defaults->provider;
     const struct entry *entry = catalogue_find(choosing->catalogue, name);
     const char *slash = strchr(name, '/');
+    const char *after = slash != NULL ? slash + 1 : name;
     const char *prefix =
         slash != NULL ? arena_strndup(choosing->arena, name, (size_t)(slash - name)) : "";
     if (is_offline(prefix))
-        return choose_offline(choosing, prefix, slash + 1, model);
+        return choose_offline(choosing, prefix, after, model);
     if (is_offline(provider))
         return choose_offline(choosing, provider, name, model);
     if (entry != NULL)
         return choose_listed(choosing, entry, model);
     const struct codec *codec = codec_find(prefix);
-    const char *rest = codec != NULL ? slash + 1 : name;
+    const char *rest = codec != NULL ? after : name;
     if (codec != NULL && *rest == '\0')
         return err_set(choosing->err, ERR_USAGE, "--model: expected %s/NAME", prefix);
     entry = codec != NULL ? catalogue_find(choosing->catalogue, rest) : NULL;

@@ -83,6 +83,8 @@ static const struct answer_row answers[] = {
     {"quota event", "data: {\"error\":{\"type\":\"insufficient_quota\"}}\n\n", NOTHING,
      FAULT_QUOTA},
     {"error with a number", "data: {\"error\":{\"code\":402}}\n\n", NOTHING, FAULT_QUOTA},
+    {"no error", "data: {\"error\":null}\n\ndata: {\"error\":\"\"}\n\n" CHUNK("a") END, "a", "stop",
+     -1, -1, FAULT_NONE},
     {"error in words", "data: {\"error\":\"oops\"}\n\n", NOTHING, FAULT_RETRY},
     {"error of a choice", "data: {\"choices\":[{\"error\":{\"code\":502},\"delta\":{}}]}\n\n" DONE,
      NOTHING, FAULT_RETRY},
@@ -205,8 +207,18 @@ static void test_encode(void **state)
     assert_string_equal(
         value_text(value_at(sent.root, "response_format.json_schema.schema"), "type", ""),
         "object");
-    sent = sent_by(arena, &codec_openai, &request, "https://api.openai.com.example.net/v1");
-    assert_non_null(value_get(sent.root, "max_tokens")); /* not OpenAI's */
+    static const struct {
+        const char *url;
+        bool openai;
+    } addresses[] = {{"https://eu.api.openai.com/v1", true},
+                     {"https://API.openai.com:443", true},
+                     {"https://api.openai.com.example.net/v1", false},
+                     {"https://notapi.openai.com/v1", false},
+                     {"https://example.net/api.openai.com", false}};
+    for (size_t i = 0; i < COUNT(addresses); i++) {
+        sent = sent_by(arena, &codec_openai, &request, addresses[i].url);
+        assert_int_equal(value_get(sent.root, "max_tokens") == NULL, addresses[i].openai);
+    }
     arena_free(arena);
 }
 
