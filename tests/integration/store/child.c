@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "ledger.h"
 #include "store/internal.h"
+#include "store/record.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -165,6 +166,46 @@ static int descriptors(void)
     return 0;
 }
 
+static int count_evaluations(const char *folder)
+{
+    struct store *store;
+    struct err err;
+    size_t count = 0;
+    if (store_open(folder, false, true, &store, &err) != 0 ||
+        store_count(store, STORE_EVALUATIONS, "", &count, &err) != 0)
+        return report(&err);
+    printf("%zu\n", count);
+    store_close(store);
+    return 0;
+}
+
+/* The store as another version would have left it: its schema number, or without the newest table.
+ */
+static int restamp(const char *folder, unsigned schema)
+{
+    struct store *store;
+    struct store_key key;
+    struct err err;
+    unsigned char record[64];
+    char text[16];
+    MDB_txn *txn;
+    if (store_open(folder, false, false, &store, &err) != 0 ||
+        store_key_encode("schema", &key, &err) != 0)
+        return report(&err);
+    int length = snprintf(text, sizeof text, "%u", schema);
+    store_record_write(record, STORE_TABLE_SELF, &key, text, (size_t)length);
+    store_record_stamp(record, STORE_TABLE_SELF, &key, schema);
+    MDB_val name = {key.length, key.bytes}, value = {store_record_size((size_t)length), record};
+    int code = mdb_txn_begin(store->environment->lmdb, NULL, 0, &txn);
+    if (code == 0)
+        code = schema > 0 ? mdb_put(txn, store->environment->self, &name, &value, 0)
+                          : mdb_drop(txn, store->environment->tables[STORE_TABLES - 1], 1);
+    if (code == 0)
+        code = mdb_txn_commit(txn);
+    store_close(store);
+    return code == 0 ? 0 : 1;
+}
+
 int main(int count, char **arguments)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -181,6 +222,12 @@ int main(int count, char **arguments)
         return pin(folder);
     if (strcmp(what, "open") == 0)
         return try_open(folder);
+    if (strcmp(what, "count") == 0)
+        return count_evaluations(folder);
+    if (strcmp(what, "schema") == 0 && count > 3)
+        return restamp(folder, (unsigned)strtoul(arguments[3], NULL, 10));
+    if (strcmp(what, "older-tables") == 0)
+        return restamp(folder, 0);
     if (strcmp(what, "descriptors") == 0)
         return descriptors();
     return 2;
