@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -212,6 +213,7 @@ int catalogue_read(struct arena *arena, const char *path, const char *text, size
             return refuse(&reading, line, "at most %d models", ENTRIES_MAX);
         if (entry == NULL)
             entry = &catalogue->entries[catalogue->count++];
+        assert(entry != NULL);
         catalogue->names[entry - catalogue->entries] = name;
         if (read_entry(&reading, name, line, models->items[i], entry) != 0)
             return -1;
