@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""fake_tls.py PROTOCOL: an HTTPS server on 127.0.0.1 for the tests of loop/http.
+"""fake_tls.py PROTOCOL [END BODY]: an HTTPS server on 127.0.0.1 for the tests.
 
 PROTOCOL is h2 or http/1.1, the one that ALPN agrees on. Prints "port N". Answers every request
 with "connection C", counting connections from 1. Over h2 a request is answered 50 ms after it
 came, so that requests of one client overlap on one connection. The frames are RFC 9113's, written
-out here, since the standard library has none.
+out here, since the standard library has none. With END and BODY each request is answered by BODY,
+in which @N@ is the connection's number, and over h2 each connection's second request is answered by
+no more than END: "goaway" (GOAWAY, which says that only the first was looked at, then the end of
+the connection) or "refuse" (RST_STREAM with REFUSED_STREAM).
 
 tls/localhost.key is for this server alone; nothing trusts it.
 """
@@ -18,7 +21,8 @@ import sys
 import threading
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
+REFUSED_STREAM = 7
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 STATUS_200 = b"\x88"  # HPACK: the static table's entry 8, ":status: 200"
 
@@ -37,7 +41,8 @@ def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
 
 
-def serve_h2(connection, text):
+def serve_h2(connection, text, end):
+    streams = []
     lock = threading.Lock()
 
     def send(data):
@@ -60,6 +65,13 @@ def serve_h2(connection, text):
         elif kind == PING and not flags & ACK:
             send(frame(PING, ACK, 0, payload))
         elif kind in (HEADERS, DATA) and flags & END_STREAM:
+            streams.append(stream)
+            if end == "goaway" and len(streams) == 2:
+                send(frame(GOAWAY, 0, 0, struct.pack(">II", streams[0], 0)))
+                raise ConnectionError
+            if end == "refuse" and len(streams) == 2:
+                send(frame(RST_STREAM, 0, stream, struct.pack(">I", REFUSED_STREAM)))
+                continue
             threading.Timer(0.05, answer, [stream]).start()
 
 
@@ -79,9 +91,9 @@ def serve(context, raw, number):
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         connection = context.wrap_socket(raw, server_side=True)
-        text = b"connection %d" % number
+        text = (sys.argv[3:] or ["connection @N@"])[0].replace("@N@", str(number)).encode()
         if connection.selected_alpn_protocol() == "h2":
-            serve_h2(connection, text)
+            serve_h2(connection, text, (sys.argv[2:] or [""])[0])
         else:
             serve_h1(connection, text)
     except (OSError, ConnectionError):

@@ -96,8 +96,9 @@ bool row_wanted(const char *name);
 /* What holds for every row: the key is nowhere, the budget adds up, nothing hung. */
 void expect_sound(const struct trial *trial);
 
-/* --- faults_more.c, faults_clock.c --- */
+/* --- faults_more.c, faults_clock.c, faults_http2.c --- */
 void run_more(void);
 void run_clocks(void);
+void run_http2(void);
 
 #endif

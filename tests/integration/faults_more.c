@@ -336,4 +336,5 @@ void run_more(void)
             if (row_wanted(rows[i].name))
                 rows[i].run(rows[i].name, format);
     run_clocks();
+    run_http2();
 }
