@@ -43,7 +43,7 @@ static void test_faults(void **state)
     (void)state;
     struct random random;
     random_init(&random, 1);
-    for (int fault = FAULT_NONE; fault <= FAULT_FATAL; fault++) {
+    for (int fault = FAULT_NONE; fault <= FAULT_EMPTY; fault++) {
         struct retry_decision decision =
             retry_decide(&retry_policy_default, (enum fault)fault, 1, -1, &random);
         assert_int_equal(decision.again, fault == FAULT_RETRY || fault == FAULT_LIMITED);
@@ -94,10 +94,31 @@ static void test_asked_for(void **state)
     assert_true(parked.park && !parked.again);
 }
 
+/* 15 s doubling to 5 min, a quarter more or less. */
+static void test_probes(void **state)
+{
+    (void)state;
+    static const uint64_t middles[] = {15000, 30000, 60000, 120000, 240000, 300000, 300000};
+    struct random random;
+    random_init(&random, 11);
+    assert_int_equal(retry_break_after(&retry_policy_default), 5);
+    for (int probes = 0; probes < (int)COUNT(middles); probes++) {
+        uint64_t least = UINT64_MAX, most = 0, middle = middles[probes];
+        for (int i = 0; i < 2000; i++) {
+            uint64_t ms = retry_probe_ms(&retry_policy_default, probes, &random);
+            least = ms < least ? ms : least;
+            most = ms > most ? ms : most;
+        }
+        assert_true(least >= middle * 3 / 4 && least < middle * 8 / 10);
+        assert_true(most <= middle * 5 / 4 && most > middle * 12 / 10);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_headers), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_backoff), cmocka_unit_test(test_asked_for)};
+        cmocka_unit_test(test_backoff), cmocka_unit_test(test_asked_for),
+        cmocka_unit_test(test_probes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,342 @@
+/* The ledger: what is reserved, settled, charged and released, over a kill, and with the engine in
+ * front of it. */
+#include "completion_check.h"
+
+static const struct model priced = {.name = "m",
+                                    .provider = "openai",
+                                    .wire_name = "m",
+                                    .codec = &codec_openai,
+                                    .prompt_price = 2, /* micro-dollars a token */
+                                    .completion_price = 10,
+                                    .weight = 1,
+                                    .where = "models.yaml:12"};
+
+struct ledger {
+    struct store *store;
+    struct budget *budget;
+};
+
+static struct ledger ledger_open(const char *run, int64_t micro_dollars, int64_t tokens)
+{
+    struct ledger ledger;
+    const struct budget_caps caps = {micro_dollars, tokens};
+    const struct models models = {&priced, 1};
+    const struct models *const lists[] = {&models};
+    struct err err;
+    if (store_open(folder, true, false, &ledger.store, &err) != 0 ||
+        budget_open(ledger.store, run, &caps, lists, 1, &ledger.budget, &err) != 0)
+        fail_msg("%s", err.message);
+    return ledger;
+}
+
+static void ledger_close(struct ledger *ledger) /* as a kill does: nothing is written */
+{
+    budget_free(ledger->budget);
+    store_close(ledger->store);
+}
+
+static enum budget_answer reserve(struct ledger *ledger, int64_t prompt, int64_t most,
+                                  struct spend *spend)
+{
+    struct store_batch *batch = store_batch_new();
+    struct err err;
+    enum budget_answer answer =
+        budget_reserve(ledger->budget, &priced, "r1-c1", "key", prompt, most, spend, batch);
+    assert_int_equal(store_batch_empty(batch), answer != BUDGET_OK);
+    if (answer == BUDGET_OK)
+        assert_int_equal(store_commit(ledger->store, batch, &err), 0);
+    store_batch_free(batch);
+    return answer;
+}
+
+enum { SETTLE, CHARGE, RELEASE };
+
+static void close_spend(struct ledger *ledger, struct spend *spend, int how, int64_t prompt,
+                        int64_t completion)
+{
+    const struct completion answer = {
+        .text = (char[]){"words"}, .prompt_tokens = prompt, .completion_tokens = completion};
+    struct store_batch *batch = store_batch_new();
+    struct err err;
+    if (how == SETTLE)
+        budget_settle(ledger->budget, spend, &answer, batch);
+    else if (how == CHARGE)
+        budget_charge(ledger->budget, spend, batch);
+    else
+        budget_release(ledger->budget, spend, batch);
+    assert_int_equal(store_commit(ledger->store, batch, &err), 0);
+    assert_false(spend->open);
+    store_batch_free(batch);
+}
+
+static void expect(const struct ledger *ledger, int64_t micro_dollars, int64_t tokens,
+                   int64_t reserved)
+{
+    struct budget_totals totals = budget_totals(ledger->budget);
+    assert_int_equal(totals.micro_dollars, micro_dollars);
+    assert_int_equal(totals.tokens, tokens);
+    assert_int_equal(totals.reserved_micro_dollars, reserved);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    struct ledger ledger = ledger_open("r1", 10000, 0);
+    struct spend spends[3] = {{.open = false}};
+    for (size_t i = 0; i < 3; i++) /* 100 * 2 + 50 * 10 each */
+        assert_int_equal(reserve(&ledger, 100, 50, &spends[i]), BUDGET_OK);
+    expect(&ledger, 0, 0, 2100);
+    close_spend(&ledger, &spends[0], SETTLE, 20, 30);
+    assert_int_equal(spends[0].micro_dollars, 20 * 2 + 30 * 10);
+    expect(&ledger, 340, 50, 1400);
+    close_spend(&ledger, &spends[1], CHARGE, 0, 0);
+    expect(&ledger, 1040, 200, 700);
+    close_spend(&ledger, &spends[2], RELEASE, 0, 0);
+    expect(&ledger, 1040, 200, 0);
+    ledger_close(&ledger);
+    ledger = ledger_open("r1", 10000, 0); /* as it was left */
+    expect(&ledger, 1040, 200, 0);
+    struct budget_totals totals = budget_totals(ledger.budget);
+    assert_int_equal(totals.settled, 1);
+    assert_int_equal(totals.charged, 1);
+    assert_int_equal(totals.released, 1);
+    ledger_close(&ledger);
+}
+
+/* A usage that cannot be is none: the reservation is charged. */
+static void test_usage(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t prompt, completion, charged;
+    } rows[] = {
+        {100, 50, 700}, {1, 1, 12},    {-1, -1, 700}, {20, -1, 700}, {-5, 30, 700},
+        {101, 30, 700}, {20, 51, 700}, {0, 30, 700},  {20, 0, 700},  {INT64_MAX, INT64_MAX, 700}};
+    struct ledger ledger = ledger_open("r1", 100000, 0);
+    int64_t spent = 0;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct spend spend = {.open = false};
+        assert_int_equal(reserve(&ledger, 100, 50, &spend), BUDGET_OK);
+        close_spend(&ledger, &spend, SETTLE, rows[i].prompt, rows[i].completion);
+        spent += rows[i].charged;
+        if (budget_totals(ledger.budget).micro_dollars != spent)
+            fail_msg("row %zu: %lld", i, (long long)budget_totals(ledger.budget).micro_dollars);
+    }
+    ledger_close(&ledger);
+}
+
+/* What a killed program left reserved may have been spent: it is, once. */
+static void test_killed(void **state)
+{
+    (void)state;
+    struct ledger ledger = ledger_open("r1", 10000, 0);
+    struct spend spends[12] = {{.open = false}};
+    for (size_t i = 0; i < 12; i++)
+        assert_int_equal(reserve(&ledger, 100, 50, &spends[i]), BUDGET_OK);
+    close_spend(&ledger, &spends[4], SETTLE, 20, 30);
+    ledger_close(&ledger);
+    for (int i = 0; i < 3; i++) { /* however often it is gone on with */
+        ledger = ledger_open("r1", 10000, 0);
+        expect(&ledger, 340 + 11 * 700, 50 + 11 * 150, 0);
+        assert_int_equal(budget_totals(ledger.budget).charged, 11);
+        ledger_close(&ledger);
+    }
+    ledger = ledger_open("r1", 10000, 0);
+    struct spend next = {.open = false};
+    assert_int_equal(reserve(&ledger, 100, 50, &next), BUDGET_OK);
+    assert_string_equal(next.key, "r1-13");
+    ledger_close(&ledger);
+    ledger = ledger_open("r10", 10000, 0); /* another run's ledger */
+    expect(&ledger, 0, 0, 0);
+    ledger_close(&ledger);
+}
+
+/* Reservations never exceed the cap; who finds no room waits, unless the cap itself is reached. */
+static void test_caps(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t micro_dollars, tokens;
+    } rows[] = {{1500, 0}, {0, 320}, {1500, 320}, {1500, 100000}, {100000, 320}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char run[8];
+        snprintf(run, sizeof run, "r%zu", i + 1);
+        struct ledger ledger = ledger_open(run, rows[i].micro_dollars, rows[i].tokens);
+        struct spend one = {.open = false}, two = {.open = false}, three = {.open = false};
+        assert_true(budget_capped(ledger.budget));
+        assert_int_equal(reserve(&ledger, 100, 50, &one), BUDGET_OK);
+        assert_int_equal(reserve(&ledger, 100, 50, &two), BUDGET_OK);
+        assert_int_equal(reserve(&ledger, 100, 50, &three), BUDGET_WAIT);
+        assert_false(budget_over(ledger.budget));
+        close_spend(&ledger, &one, SETTLE, 1, 1);
+        assert_int_equal(reserve(&ledger, 100, 50, &three), BUDGET_OK);
+        close_spend(&ledger, &two, CHARGE, 0, 0);
+        close_spend(&ledger, &three, CHARGE, 0, 0);
+        assert_int_equal(reserve(&ledger, 100, 50, &one), BUDGET_OVER);
+        assert_true(budget_over(ledger.budget));
+        ledger_close(&ledger);
+        ledger = ledger_open(run, rows[i].micro_dollars, rows[i].tokens); /* a resume keeps it */
+        assert_int_equal(reserve(&ledger, 100, 50, &one), BUDGET_OVER);
+        ledger_close(&ledger);
+    }
+}
+
+static void test_prices(void **state)
+{
+    (void)state;
+    const struct budget_caps dollars = {1000, 0}, tokens = {0, 1000};
+    struct model items[] = {priced, priced, {.name = "mail", .provider = "mailbox"}};
+    const struct models models = {items, 3};
+    const struct models *const lists[] = {&models, NULL};
+    struct store *store;
+    struct budget *budget;
+    struct err err;
+    items[1].name = "dear";
+    items[1].completion_price = -1;
+    assert_int_equal(store_open(folder, true, false, &store, &err), 0);
+    assert_int_equal(budget_open(store, "r1", &dollars, lists, 2, &budget, &err), -1);
+    assert_int_equal(err.code, ERR_USAGE);
+    assert_non_null(strstr(err.message, "dear"));
+    assert_non_null(strstr(err.message, "models.yaml:12"));
+    assert_int_equal(budget_open(store, "r1", &tokens, lists, 2, &budget, &err), 0);
+    assert_true(budget_totals(budget).unpriced);
+    budget_free(budget);
+    store_close(store);
+}
+
+/* ---- with the engine ---- */
+
+enum { WORST = 512 + 5 + 100 }; /* tokens of "hello" and an answer of at most 100 */
+
+static struct scene *scene_of(const struct model *model, size_t count, int64_t tokens)
+{
+    struct scene *scene = scene_new(count);
+    for (size_t i = 0; i < count; i++) {
+        scene_ask(scene, i, model, "hello");
+        scene->asks[i].request.max_tokens = 100;
+    }
+    scene->caps.tokens = tokens;
+    return scene;
+}
+
+/* Room for two at once: the others wait for what those leave, in their order, and all are
+ * answered. */
+static void test_engine_waits(void **state)
+{
+    (void)state;
+    struct provider provider = provider_start(NULL, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 8, 2 * WORST + 600);
+    scene_run(scene);
+    for (size_t i = 0; i < 8; i++)
+        if (scene->asks[i].err.code != ERR_NONE)
+            fail_msg("%zu: %s", i, scene->asks[i].err.message);
+    assert_int_equal(scene->spent.settled, 8);
+    assert_int_equal(scene->spent.reserved_tokens, 0);
+    assert_true(scene->spent.tokens > 0 && scene->spent.tokens <= scene->caps.tokens);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
+/* No usage: each costs what was reserved; the third finds the cap, and so does who comes after. No
+ * request is sent past it, and none after a resume, but what is there is had for nothing. */
+static void test_engine_over(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"usage text=missing times=0", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    for (int again = 0; again < 2; again++) {
+        struct scene *scene = scene_of(&model, 6, 2 * WORST + 600);
+        scene_run(scene);
+        int answered = 0, over = 0;
+        for (size_t i = 0; i < 6; i++) {
+            answered += scene->asks[i].err.code == ERR_NONE;
+            over += scene->asks[i].err.code == ERR_LIMIT;
+        }
+        assert_int_equal(answered, 2);
+        assert_int_equal(over, 4);
+        assert_int_equal(scene->totals.requests, again ? 0 : 2);
+        assert_int_equal(scene->totals.from_store, again ? 2 : 0);
+        assert_int_equal(scene->spent.tokens, 2 * WORST);
+        scene_free(scene);
+    }
+    provider_stop(&provider);
+}
+
+/* A status other than 200 and a refused connection cost nothing, a lost answer what was reserved.
+ */
+static void test_engine_faults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fault;
+        int64_t charged, released;
+    } rows[] = {
+        {"status code=500", 0, 1}, {"status code=429", 0, 1},  {"reset after=0", 0, 1},
+        {"reset after=300", 1, 0}, {"close after=300", 1, 0},  {"stall after=300", 1, 0},
+        {"truncate", 1, 0},        {"error code=503", -1, -1}, {"status code=529 times=2", 0, 2}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *const faults[] = {rows[i].fault, NULL};
+        struct provider provider = provider_start(faults, "good");
+        const struct model model = model_at(provider.url, "good");
+        struct scene *scene = scene_of(&model, 1, 100000);
+        struct err err;
+        scene_run(scene);
+        assert_int_equal(scene->asks[0].err.code, ERR_NONE);
+        assert_int_equal(scene->spent.settled, 1);
+        if (rows[i].charged >= 0 &&
+            (scene->spent.charged != rows[i].charged || scene->spent.released != rows[i].released))
+            fail_msg("%s: %lld charged, %lld released", rows[i].fault,
+                     (long long)scene->spent.charged, (long long)scene->spent.released);
+        assert_int_equal(scene->spent.charged + scene->spent.released, scene->totals.requests - 1);
+        scene_free(scene);
+        provider_stop(&provider);
+        assert_int_equal(file_remove_tree(folder, &err), 0);
+    }
+    const struct model nobody = model_at("http://127.0.0.1:1/v1", "good");
+    struct scene *scene = scene_of(&nobody, 1, 100000);
+    scene_run(scene);
+    assert_int_equal(scene->asks[0].err.code, ERR_NETWORK);
+    assert_int_equal(scene->spent.tokens, 0);
+    assert_int_equal(scene->spent.released, quick.tries);
+    scene_free(scene);
+}
+
+/* Stopped in mid-answer: charged, and on disk before the asker knows. */
+static void test_engine_cancelled(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"stall after=300 times=0", NULL};
+    struct provider provider = provider_start(faults, "good");
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 4, 3 * WORST);
+    scene->spec.in_flight = 2;
+    scene->spec.between_bytes_ms = 10000;
+    scene->act_after_ms = 200;
+    scene_run(scene);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(scene->asks[i].err.code, ERR_CANCELLED);
+    assert_int_equal(scene->spent.tokens, 2 * WORST);
+    assert_int_equal(scene->spent.reserved_tokens, 0);
+    scene_free(scene);
+    struct ledger ledger = ledger_open("r1", 0, 3 * WORST);
+    assert_int_equal(budget_totals(ledger.budget).tokens, 2 * WORST);
+    ledger_close(&ledger);
+    provider_stop(&provider);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {ENGINE_TEST(test_ends),
+                                       ENGINE_TEST(test_usage),
+                                       ENGINE_TEST(test_killed),
+                                       ENGINE_TEST(test_caps),
+                                       ENGINE_TEST(test_prices),
+                                       ENGINE_TEST(test_engine_waits),
+                                       ENGINE_TEST(test_engine_over),
+                                       ENGINE_TEST(test_engine_faults),
+                                       ENGINE_TEST(test_engine_cancelled)};
+    setenv("no_proxy", "*", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
