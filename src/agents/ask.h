@@ -45,6 +45,7 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     struct buf stored;
     struct err stored_err;
     uint64_t started_ns;
+    uint64_t heard, heard_ns; /* of the codec's: how much, and when it last grew */
     int failures, malformed, empty, free_retries;
     int next;     /* the state after SETTLING */
     bool awaited; /* no answer lies in the mailbox yet */

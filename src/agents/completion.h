@@ -26,8 +26,9 @@ struct completions_spec {  /* texts are copied */
     unsigned in_flight;    /* requests of one key at once; 0: 8 */
     uint64_t seed;         /* of the jitter */
     const struct retry_policy *policy; /* NULL: the default; borrowed for the engine's life */
-    uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms; /* 0: loop/http's */
-    const char *ca_file;                                            /* or NULL */
+    /* 0: loop/http's. One that only pings ends after first_byte_ms + between_bytes_ms. */
+    uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms;
+    const char *ca_file; /* or NULL */
 };
 
 struct completions *completions_new(struct loop *loop, struct store *store,

@@ -7,7 +7,13 @@
 
 #include <string.h>
 
-enum { MALFORMED_MAX = 2, EMPTY_MAX = 1, FREE_MAX = 1, ANSWER_BYTES_MAX = 16 << 20 };
+enum {
+    MALFORMED_MAX = 2,
+    EMPTY_MAX = 1,
+    FREE_MAX = 1,
+    ANSWER_BYTES_MAX = 16 << 20,
+    SILENT_MS = 12 * 60 * 1000 /* loop/http's limits for the first byte and between two */
+};
 
 struct verdict {
     enum fault fault;
@@ -18,6 +24,14 @@ struct verdict {
     bool tls, stale;
     enum spend_end money;
 };
+
+/* How long a provider may say nothing, though it pings: models think in silence. */
+static uint64_t silent_ms(const struct completions *completions)
+{
+    uint64_t limit_ms = completions->first_byte_ms + completions->between_bytes_ms;
+    return completions->first_byte_ms > 0 && completions->between_bytes_ms > 0 ? limit_ms
+                                                                               : SILENT_MS;
+}
 
 int ask_send(struct ask *ask, struct err *err)
 {
@@ -47,6 +61,9 @@ int ask_send(struct ask *ask, struct err *err)
     if (ask->http == NULL)
         return -1;
     ask->state = ask->model->codec->begin(ask->arena);
+    ask->heard = 0;
+    ask->heard_ns = clock_now_ns();
+    timer_start(completions->loop, &ask->timer, &ask->task, silent_ms(completions));
     completions->totals.requests++;
     return 0;
 }
@@ -96,6 +113,28 @@ static bool read_body(struct ask *ask, struct verdict *verdict)
     if (verdict->err.code == ERR_LIMIT)
         verdict->fault = FAULT_FATAL; /* a bomb is as long the second time */
     return false;
+}
+
+/* Signs of life are no progress. Looks at the clock only when the timer has fired. */
+static bool is_stuck(struct ask *ask, struct verdict *verdict)
+{
+    uint64_t limit_ms = silent_ms(ask->completions), now = clock_now_ns();
+    uint64_t heard = ask->model->codec->heard(ask->state);
+    if (heard != ask->heard) {
+        ask->heard = heard;
+        ask->heard_ns = now;
+    }
+    if (ask->timer.armed)
+        return false;
+    uint64_t silent = (now - ask->heard_ns) / 1000000;
+    if (silent < limit_ms) {
+        timer_start(ask->task.loop, &ask->timer, &ask->task, limit_ms - silent);
+        return false;
+    }
+    verdict->fault = FAULT_RETRY;
+    err_set(&verdict->err, ERR_TIMEOUT, "progress limit of %.1f s: signs of life, but no word",
+            (double)limit_ms / 1000);
+    return true;
 }
 
 /* The network's word: nothing came, or not all. */
@@ -168,7 +207,7 @@ static void judge(struct ask *ask, bool readable, struct verdict *verdict)
             verdict->err = ended;
     }
     bool of_answer = http_error(ask->http)->code == ERR_NONE && http_status(ask->http) == 200;
-    if (!readable && verdict->fault == FAULT_FATAL)
+    if (!readable && (verdict->fault == FAULT_FATAL || verdict->err.code == ERR_TIMEOUT))
         return;
     if (!readable || (of_answer && finished != 0))
         judge_answer(ask, fault, verdict);
@@ -285,9 +324,13 @@ enum task_result ask_step_sending(struct ask *ask)
 {
     struct verdict verdict = {.after_ms = -1, .money = SPEND_CHARGED};
     bool readable = read_body(ask, &verdict);
-    if (readable && !http_done(ask->http))
-        return TASK_WAIT;
+    if (readable && !http_done(ask->http)) {
+        if (!is_stuck(ask, &verdict))
+            return TASK_WAIT;
+        readable = false;
+    }
     judge(ask, readable, &verdict);
+    timer_stop(&ask->timer);
     http_free_request(ask->http);
     ask->http = NULL;
     if (verdict.fault == FAULT_NONE || verdict.fault == FAULT_REFUSED)

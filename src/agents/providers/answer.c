@@ -90,11 +90,11 @@ static int on_event(void *context, const char *event, const char *data, size_t l
                     struct err *err)
 {
     struct codec_state *state = context;
-    (void)event; /* every format says it again inside the data */
     while (length > 0 && isspace((unsigned char)data[length - 1]))
         length--;
     if (state->done || length == 0)
         return 0;
+    state->heard += strcmp(event, "ping") != 0; /* other names are said again inside the data */
     if (length == 6 && memcmp(data, "[DONE]", 6) == 0) {
         state->done = true;
         return 0;
@@ -139,9 +139,15 @@ int answer_feed(struct codec_state *state, const char *bytes, size_t length, str
     if (state->streamed)
         return sse_feed(&state->sse, bytes, length, err);
     buf_add(&state->whole, bytes, length);
+    state->heard += length;
     if (state->whole.dropped > 0)
         return err_set(err, ERR_LIMIT, "the answer is longer than %d bytes", ANSWER_BYTES_MAX);
     return 0;
+}
+
+uint64_t answer_heard(const struct codec_state *state)
+{
+    return state->heard;
 }
 
 /* What came, judged as a whole; *fault and *err where it is no answer. */

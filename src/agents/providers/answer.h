@@ -22,6 +22,7 @@ struct codec_state {
     bool done;    /* the format's last event was there; what follows is skipped */
     bool refused; /* by the model or a filter */
     int64_t prompt_tokens, completion_tokens;
+    uint64_t heard;     /* events and bytes that say something */
     const char *finish; /* "stop", "length", "refused", or the format's own word; NULL: not yet */
     const char *model;
     enum fault fault; /* an error that came as an event */
@@ -32,6 +33,7 @@ struct codec_state *answer_begin(struct arena *arena, answer_read *read);
 
 /* struct codec's members of these names. */
 int answer_feed(struct codec_state *state, const char *bytes, size_t length, struct err *err);
+uint64_t answer_heard(const struct codec_state *state);
 int answer_finish(struct codec_state *state, struct completion *completion, enum fault *fault,
                   struct err *err);
 

@@ -57,8 +57,8 @@ struct codec {
      * every path: it also gives back what the state holds outside of the arena. */
     int (*finish)(struct codec_state *state, struct completion *completion, enum fault *fault,
                   struct err *err);
-    /* For an answer with a status other than 200: its class and a line for people, without the key.
-     */
+    uint64_t (*heard)(const struct codec_state *state); /* grows; but not with pings, comments */
+    /* Of a status other than 200: its class and a line for people, without the key. */
     enum fault (*classify)(int status, const char *body, size_t length, struct buf *reason);
     /* GET, and free: where the provider describes the model, so that a wrong key, address or name
      * is found before the work. NULL where it cannot be asked. */
