@@ -171,7 +171,7 @@ static void run_plan(const struct plan *plan, unsigned format, const char *binar
 static void reload_in_the_middle(struct trial *trial, int number)
 {
     (void)trial;
-    if (number == 20)
+    if (number == 10)
         kill(proxy.pid, SIGHUP);
 }
 
@@ -196,11 +196,11 @@ static const struct plan plans[] = {
      .connections = 1,
      .tries = 1},
     {.name = "HTTP/2: GOAWAY with streams on their way",
-     .script = {"ok delay=300 times=0"},
+     .script = {"ok delay=400 times=0"},
      .asks = 16,
-     .in_flight = 8,
+     .in_flight = 4,
      .requests = 16,
-     .connections = 2,
+     .connections = -2,
      .tries = 1,
      .tick = reload_in_the_middle},
     {.name = "HTTP/2: GOAWAY between requests",
