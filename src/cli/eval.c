@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/eval_sweep.h"
 #include "cli/history.h"
 #include "cli/print.h"
 #include "eval/lane.h"
@@ -30,6 +31,7 @@ struct eval {
     struct buf source;
     struct lane *lane;
     struct lane_request open, evaluate;
+    struct sweep *sweep; /* NULL: one evaluation */
     enum stage shown;
     struct err err;
 };
@@ -93,6 +95,11 @@ static enum task_result eval_open(struct eval *eval)
         task_move(&eval->task, CLOSING);
         return TASK_AGAIN;
     }
+    if (eval->sweep) {
+        int failed = sweep_choose(eval->sweep, value_get(eval->open.answer, "facts"), &eval->err);
+        task_move(&eval->task, failed ? CLOSING : EVALUATING);
+        return TASK_AGAIN;
+    }
     eval->evaluate = (struct lane_request){.op = LANE_EVALUATE,
                                            .id = "eval",
                                            .name = eval->name,
@@ -101,7 +108,8 @@ static enum task_result eval_open(struct eval *eval)
                                            .tune = eval->tune,
                                            .effort = effort_of(eval->settings->effort),
                                            .profile = eval->settings->profile,
-                                           .sanitize = eval->settings->sanitize};
+                                           .sanitize = eval->settings->sanitize,
+                                           .cachegrind = eval->settings->cachegrind};
     lane_submit(eval->lane, &eval->evaluate, &eval->task);
     task_move(&eval->task, EVALUATING);
     return TASK_WAIT;
@@ -114,6 +122,12 @@ static enum task_result eval_step(struct task *task)
     case OPENING:
         return eval_open(eval);
     case EVALUATING:
+        if (eval->sweep) {
+            if (sweep_step(eval->sweep, eval->lane, task, &eval->err))
+                return TASK_WAIT;
+            task_move(task, CLOSING);
+            return TASK_AGAIN;
+        }
         show_stage(eval);
         if (!eval->evaluate.done)
             return TASK_WAIT;
@@ -160,17 +174,45 @@ static char *tune_json(const char *text, struct err *err)
     return buf_take(&out);
 }
 
+/* One line: how the cache simulator sees it. */
+static void print_cachegrind(const char *text)
+{
+    static const char *const keys[] = {"instructions", "l1_data_misses", "last_level_data_misses",
+                                       "branch_mispredictions"};
+    static const char *const words[] = {"instructions", "first-level misses", "last-level misses",
+                                        "branches mispredicted"};
+    struct arena *arena = arena_new();
+    struct value *metrics = NULL;
+    if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
+        const struct value *counts = value_get(metrics, "cachegrind");
+        const struct value *shape = value_get(metrics, "cachegrind_shape");
+        for (size_t i = 0; counts && i < sizeof keys / sizeof keys[0]; i++)
+            printf("%s%.0f %s", i ? ", " : "  cachegrind ", value_real(counts, keys[i], 0),
+                   words[i]);
+        for (size_t i = 0; counts && shape && i < shape->count; i++)
+            printf("%s%s=%lld", i ? ", " : " at ", shape->keys[i],
+                   (long long)value_int(shape, shape->keys[i], 0));
+        if (counts)
+            putchar('\n');
+    }
+    arena_free(arena);
+}
+
 static int eval_report(const struct eval *eval)
 {
     if (!eval->settings->quiet && !eval->settings->json && isatty(2))
         fprintf(stderr, "\r\033[K");
     if (eval->err.code)
         return command_fail(&eval->err);
+    if (eval->sweep)
+        return sweep_kernels(eval->sweep) > 0 ? EXIT_WIN : EXIT_NONE;
     const struct evaluation *evaluation = &eval->evaluate.evaluation;
     if (eval->settings->json)
         print_evaluation_json(evaluation, stdout);
     else
         print_evaluation(evaluation, stdout);
+    if (!eval->settings->json)
+        print_cachegrind(evaluation->metrics);
     if (evaluation->ours)
         return EXIT_ENVIRONMENT;
     return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
@@ -194,6 +236,10 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
     } else if (file_read(arguments[1], &eval.source, &eval.err)) {
         command_fail(&eval.err);
         code = EXIT_USAGE;
+    } else if (settings->sweep >= 0 &&
+               sweep_new(settings, eval.problem, eval.name, buf_text(&eval.source),
+                         eval.source.length, &eval.sweep, &eval.err)) {
+        code = command_fail(&eval.err);
     } else {
         eval.tune = tune;
         struct loop *loop = loop_new();
@@ -204,6 +250,7 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
             lane_free(eval.lane);
         arena_free(eval.open.arena);
         arena_free(eval.evaluate.arena);
+        sweep_free(eval.sweep);
         loop_free(loop);
     }
     mem_free(tune);

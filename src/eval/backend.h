@@ -20,7 +20,8 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
     const char *versions; /* JSON object for the record */
 };
 
-enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS };
+/* portable: a program without this machine's newest instructions, for a simulator of caches */
+enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS, BUILD_PORTABLE };
 
 struct build {                /* lives in `arena` */
     struct process_spec spec; /* the sandboxed compiler, ready to start */
@@ -59,6 +60,11 @@ struct backend {
                    const struct names *dims, const char *artifact, const char *remarks_log,
                    double time_ns, struct subject *subject, const struct call *call,
                    struct json *json, struct err *err);
+    /* Runs a portable build once over `call`, counting: members of an open JSON object.
+     * ERR_UNSUPPORTED where there is no such tool. NULL: this backend has none. */
+    int (*cachegrind)(const struct lane_facts *lane, const struct region *region,
+                      const char *artifact, const struct call *call, struct json *json,
+                      struct err *err);
 };
 
 #endif

@@ -35,7 +35,7 @@ struct lane_request {
     size_t source_length;
     const char *tune; /* JSON object of numbers, or NULL: every parameter's first */
     enum effort effort;
-    bool profile, sanitize;
+    bool profile, sanitize, cachegrind;
     double best_ns;
     /* the answer */
     bool active, done;

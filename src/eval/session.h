@@ -40,6 +40,7 @@ struct measure_request {
     const char *artifact;    /* of BUILD_FAST */
     const char *sanitized;   /* of BUILD_SANITIZED; NULL: none */
     const char *remarks_log; /* or NULL */
+    const char *portable;    /* of BUILD_PORTABLE, to count with; NULL: none */
     enum effort effort;
     bool profile;
     double best_ns; /* 0: none yet */

@@ -87,6 +87,7 @@ int evaluate_read(struct evaluate *evaluate)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->identity = candidate_identity(evaluate->candidate, &evaluate->tune);
     evaluate->profile = value_bool(document, "profile", false);
+    evaluate->cachegrind = value_bool(document, "cachegrind", false);
     evaluate->measure = (struct measure_request){
         .candidate = evaluate->candidate,
         .tune = &evaluate->tune,
@@ -107,7 +108,7 @@ int evaluate_read(struct evaluate *evaluate)
 
 int evaluate_start_build(struct evaluate *evaluate, enum build_flavour flavour)
 {
-    static const char *const names[] = {"fast", "sanitized", "remarks"};
+    static const char *const names[] = {"fast", "sanitized", "remarks", "portable"};
     struct worker *worker = evaluate->request.worker;
     struct task *task = &evaluate->request.task;
     struct arena *arena = evaluate->request.arena;
@@ -197,6 +198,8 @@ bool evaluate_next_extra(const struct evaluate *evaluate, enum build_flavour *fl
         *flavour = BUILD_SANITIZED;
     else if (evaluate->profile && (evaluate->tried >> BUILD_REMARKS & 1) == 0)
         *flavour = BUILD_REMARKS;
+    else if (evaluate->cachegrind && (evaluate->tried >> BUILD_PORTABLE & 1) == 0)
+        *flavour = BUILD_PORTABLE;
     else
         return false;
     return true;
@@ -212,6 +215,8 @@ void evaluate_end_extra(struct evaluate *evaluate)
         evaluate->measure.sanitized = evaluate->build.artifact;
     if (fine && evaluate->flavour == BUILD_REMARKS)
         evaluate->measure.remarks_log = evaluate->build.log;
+    if (fine && evaluate->flavour == BUILD_PORTABLE)
+        evaluate->measure.portable = evaluate->build.artifact;
     buf_free(&how);
     buf_free(&text);
 }

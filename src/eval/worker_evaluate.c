@@ -72,7 +72,7 @@ static bool answer_from_memory(struct evaluate *evaluate)
         memory_find(evaluate->request.worker, evaluate->identity, evaluate->measure.effort);
     struct json json;
     struct buf line;
-    if (known == NULL)
+    if (known == NULL || evaluate->cachegrind) /* which what is known was not asked for */
         return false;
     worker_answer_begin(&json, &line, evaluate->request.id, "result");
     json_key(&json, "evaluation");

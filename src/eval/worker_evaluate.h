@@ -25,7 +25,7 @@ struct evaluate {
     struct candidate *candidate;
     struct names tune;
     struct hash identity;
-    bool profile, sanitize;
+    bool profile, sanitize, cachegrind;
     /* building */
     enum build_flavour flavour;
     struct build build;

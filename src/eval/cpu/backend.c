@@ -13,4 +13,5 @@ const struct backend backend_cpu = {
     .open = cpu_open,
     .sanitize = cpu_sanitize,
     .profile = cpu_profile,
+    .cachegrind = cpu_cachegrind,
 };

@@ -290,13 +290,6 @@ int cpu_build(struct arena *arena, const struct lane_facts *lane, const struct p
         source = candidate_source(problem, candidate, tune);
     else if (read_baseline(arena, baseline, &source, err) != 0)
         return -1;
-    return lay_out(arena, &source, baseline, &flavours[flavour], folder, build, err);
-}
-
-int cpu_build_portable(struct arena *arena, const struct problem *problem,
-                       const struct candidate *candidate, const struct names *tune,
-                       const char *folder, struct build *build, struct err *err)
-{
-    struct source source = candidate_source(problem, candidate, tune);
-    return lay_out(arena, &source, NULL, &portable, folder, build, err);
+    const struct flavour *how = flavour == BUILD_PORTABLE ? &portable : &flavours[flavour];
+    return lay_out(arena, &source, baseline, how, folder, build, err);
 }

@@ -26,16 +26,10 @@ int64_t cpu_runner_cpu_ns(const struct subject *subject);   /* CPU time, all thr
  * call this when a region is closed for good. Measuring thread. */
 void cpu_runner_discard_spares(void);
 
-/* A build that any x86-64 with AVX2 runs: a program, artifact "portable"; ready to start as
- * backend.build()'s are. */
-int cpu_build_portable(struct arena *arena, const struct problem *problem,
-                       const struct candidate *candidate, const struct names *tune,
-                       const char *folder, struct build *build, struct err *err) MUST_USE;
-
-/* One call of that build under cachegrind, on one thread, some fifty times slower than otherwise:
- * for a small shape. Adds "cachegrind": {instructions, data_references, l1_data_misses,
- * last_level_data_misses, branches, branch_mispredictions} to an open JSON object.
- * ERR_UNSUPPORTED without valgrind; ERR_CHILD, ERR_TIMEOUT. */
+/* One call of a BUILD_PORTABLE, which any x86-64 with AVX2 runs, under cachegrind, on one thread,
+ * some fifty times slower than otherwise: for a small shape. Adds "cachegrind": {instructions,
+ * data_references, l1_data_misses, last_level_data_misses, branches, branch_mispredictions} to an
+ * open JSON object. ERR_UNSUPPORTED without valgrind; ERR_CHILD, ERR_TIMEOUT. */
 int cpu_cachegrind(const struct lane_facts *lane, const struct region *region, const char *artifact,
                    const struct call *call, struct json *json, struct err *err) MUST_USE;
 
