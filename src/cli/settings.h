@@ -52,7 +52,8 @@ struct settings {
     const char *tune;   /* "BM=64,BN=128" */
     const char *effort; /* "full" | "search" | "final" */
     int64_t call_timeout_ms, time_budget_ms;
-    bool profile, sanitize;
+    bool profile, sanitize, cachegrind;
+    int64_t sweep;
     /* best, show */
     const char *output;
     bool source;
