@@ -3,7 +3,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/control.h"
 #include "cli/history.h"
+#include "cli/run_words.h"
 #include "eval/problem.h"
 #include "report/words.h"
 
@@ -24,6 +26,9 @@ static int list_runs(const struct settings *settings, struct store *store, struc
     struct run_record *runs;
     size_t count;
     char time[32], started[32];
+    char *folder = control_folder(settings);
+    pid_t owner = control_owner(folder);
+    mem_free(folder);
     if (history_runs(store, arena, &runs, &count, err))
         return -1;
     if (settings->json)
@@ -43,12 +48,16 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         }
         clock_format_wall(run->started_ms, started);
         started[10] = ' ';
-        printf("%-6s %-16.16s %-16s %-8s %10s %8.3fx  %-9lld %s%s\n", run->id, started,
-               run->problem, run->state, words_time(run->time_ns, time), run->speedup,
-               (long long)run->evaluated, run->best,
-               run->win        ? " win"
-               : run->verified ? " no win"
-                               : "");
+        const char *mark = run->win ? " win" : run->verified ? " no win" : "";
+        bool live = strcmp(run->state, "running") == 0, died = live && owner != run->pid;
+        bool waits = died || (live ? *run->paused != '\0' : run_can_go_on(run));
+        printf("%-6s %-16.16s %-16s %-8s %10s %8.3fx  %-9lld %s%s%s%s\n", run->id, started,
+               run->problem,
+               died                   ? "died"
+               : live && *run->paused ? "paused"
+                                      : run->state,
+               words_time(run->time_ns, time), run->speedup, (long long)run->evaluated, run->best,
+               mark, waits ? "  twagent resume " : "", waits ? run->id : "");
     }
     if (settings->json)
         printf("]\n");

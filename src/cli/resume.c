@@ -65,6 +65,9 @@ static int prepare(const struct settings *settings, struct arena *arena,
         return err_wrap(err, "%s cannot go on", run->id);
     search_settings_apply(settings, true, options);
     options->resume = run->id;
+    if (options->rounds < run->round)
+        return err_set(err, ERR_USAGE, "--rounds %lld: %s is in round %lld already",
+                       (long long)options->rounds, run->id, (long long)run->round);
     return 0;
 }
 

@@ -1,10 +1,11 @@
 /* twagent run PROBLEM: a search from start to report; resume goes the same way.
  *
- *   STARTING -> SEARCHING (redraws at every wake and once a
+ *   STARTING -> CHECKING (are the models there?) -> SEARCHING (redraws at every wake and once a
  *     second) -> done; the report is written after the loop
  */
 #include "cli/run.h"
 
+#include "agents/preflight.h"
 #include "agents/search.h"
 #include "base/log_file.h"
 #include "base/mem.h"
@@ -19,9 +20,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STARTING, SEARCHING, STATES };
-static const char *const states[STATES] = {"starting", "searching"};
-static const uint32_t moves[STATES] = {1u << SEARCHING, 0};
+enum { STARTING, CHECKING, SEARCHING, STATES };
+static const char *const states[STATES] = {"starting", "checking the models", "searching"};
+static const uint32_t moves[STATES] = {1u << CHECKING | 1u << SEARCHING, 1u << SEARCHING, 0};
 
 enum { STOP_SIGNALS = 3, PAUSE = STOP_SIGNALS, GO_ON, SIGNALS, REDRAW_MS = 1000 };
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -35,6 +36,7 @@ struct run {
     const char *folder;
     const struct models *models[2];
     struct store *store;
+    struct preflight *preflight;
     struct search *search;
     struct signal_watch signals[SIGNALS];
     unsigned stops, pauses, goes_on;
@@ -119,7 +121,31 @@ static enum task_result step_starting(struct run *run)
     if (run->err.code)
         return finish(run);
     timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
-    return start_search(run);
+    if (run->models[0]->count == 0)
+        return start_search(run);
+    run->preflight = preflight_start(run->task.loop, &run->task, run->models, 2,
+                                     run->options.ca_file, &run->err);
+    if (!run->preflight)
+        return finish(run);
+    task_move(&run->task, CHECKING);
+    return TASK_WAIT;
+}
+
+static enum task_result step_checking(struct run *run)
+{
+    if (stops_asked(run) > run->stops) {
+        run->stops = stops_asked(run);
+        (void)err_set(&run->err, ERR_CANCELLED, "stopped before the search began");
+        preflight_cancel(run->preflight);
+    }
+    if (!preflight_done(run->preflight)) {
+        if (run->redraw.fired)
+            timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
+        return TASK_WAIT;
+    }
+    if (run->err.code == ERR_NONE)
+        run->err = *preflight_error(run->preflight);
+    return run->err.code ? finish(run) : start_search(run);
 }
 
 static enum task_result step_searching(struct run *run)
@@ -140,7 +166,9 @@ static enum task_result step_searching(struct run *run)
 static enum task_result run_step(struct task *task)
 {
     struct run *run = container_of(task, struct run, task);
-    return task->state == STARTING ? step_starting(run) : step_searching(run);
+    return task->state == STARTING   ? step_starting(run)
+           : task->state == CHECKING ? step_checking(run)
+                                     : step_searching(run);
 }
 
 static const struct task_type run_type = {"run", states, moves, STATES, run_step, NULL};
@@ -171,6 +199,7 @@ static int run_loop(struct run *run)
     log_file_free(run->log);
     if (run->search)
         search_free(run->search);
+    preflight_free(run->preflight);
     loop_free(loop);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/history.h"
 #include "cli/print.h"
+#include "cli/run_words.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -113,11 +114,43 @@ static int show_idea(const struct settings *settings, struct store *store, struc
     return 0;
 }
 
+static void print_run(struct store *store, struct arena *arena, const struct run_record *run)
+{
+    const struct spending spending = run_spending(store, arena, run->id);
+    const char *models = run_words_models(arena, run);
+    const char *spent = run_words_spent(arena, run, &spending);
+    bool running = strcmp(run->state, "running") == 0;
+    struct report_pause *pauses;
+    size_t pause_count;
+    char time[32], when[96];
+    history_pauses(arena, run, &pauses, &pause_count);
+    printf("%s  %s  %s%s%s\n", run->id, run->problem, run->state, running ? "" : ": ",
+           running ? "" : run_words_end(arena, run));
+    printf("  models     %s\n", models ? models : "none: the built-in proposer");
+    if (spent)
+        printf("  spent      %s\n", spent);
+    printf("  evaluated  %lld in %s: %lld kernels, %lld rejected, %lld failed\n",
+           (long long)run->evaluated, words_duration(run->elapsed_ms, time), (long long)run->kept,
+           (long long)run->rejected, (long long)run->failed);
+    for (size_t i = 0; i < pause_count; i++)
+        printf("  paused     %s: %s\n", words_pause(pauses[i].since_ms, pauses[i].until_ms, when),
+               pauses[i].reason);
+    printf("  options    %s\n", run->options);
+    if (*run->best)
+        printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f)%s\n", run->best,
+               words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
+               run->speedup_high,
+               run->win        ? ", verified: faster"
+               : run->verified ? ", verified: no difference shown, or slower"
+                               : ", not verified");
+    if (!running && run_can_go_on(run))
+        printf("  go on      %s\n", run_words_resume(arena, run));
+}
+
 static int show_run(const struct settings *settings, struct store *store, struct arena *arena,
                     const char *id, struct err *err)
 {
     struct run_record run;
-    char time[32];
     if (history_run(store, arena, id, &run, err))
         return -1;
     if (settings->json) {
@@ -128,20 +161,7 @@ static int show_run(const struct settings *settings, struct store *store, struct
         buf_free(&text);
         return 0;
     }
-    printf("%s  %s  %s%s%s\n", run.id, run.problem, run.state, *run.stopped ? ": " : "",
-           run.stopped);
-    printf("  provider   %s%s%s\n", run.provider, *run.model ? ", " : "", run.model);
-    printf("  evaluated  %lld in %.0f s: %lld kernels, %lld rejected, %lld failed\n",
-           (long long)run.evaluated, run.elapsed_ms / 1e3, (long long)run.kept,
-           (long long)run.rejected, (long long)run.failed);
-    printf("  options    %s\n", run.options);
-    if (*run.best)
-        printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f)%s\n", run.best,
-               words_time(run.time_ns, time), run.speedup, run.baseline, run.speedup_low,
-               run.speedup_high,
-               run.win        ? ", verified: faster"
-               : run.verified ? ", verified: no difference shown, or slower"
-                              : ", not verified");
+    print_run(store, arena, &run);
     printf("  candidates twagent list candidates %s\n", run.id);
     return 0;
 }

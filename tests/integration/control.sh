@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# control.sh TWAGENT FAKE_PROVIDER: a run that is told from another terminal to pause, to go on, to stop, and goes on
+# after that; what status says meanwhile; what the summary says after. FAKE_WORKER stands beside FAKE_PROVIDER.
+set -u
+twagent=$(readlink -f "$1") provider=$(readlink -f "$2")
+worker=${FAKE_WORKER:-$(dirname "$provider")/fake_worker}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+run= server=
+trap 'kill $server $run 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config OPENAI_API_KEY=sk-secret-test
+unset TWAGENT_MODEL TWAGENT_PROVIDER TWAGENT_BASE_URL
+cd "$work" || exit 1
+failed=0 passed=0
+say() { # TRUTH NAME
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
+}
+has() { # FILE TEXT NAME
+    grep -qF -- "$2" "$1"; say $? "$3: no \"$2\" in: $(tail -n 14 "$1")"
+}
+field() { # FIELD [RUN]: of a run (r1), by status
+    "$twagent" status "${2-r1}" --json 2>/dev/null | /usr/bin/python3 -c "
+import json, sys
+status = json.load(sys.stdin)
+print(status['$1'] if '$1' in status else status['run']['$1'])" 2>/dev/null
+}
+await() { # SECONDS COMMAND...: until it succeeds; no verdict hangs on how long
+    local tries=$(($1 * 10))
+    shift
+    for ((; tries > 0; tries--)); do "$@" >/dev/null 2>&1 && return 0; sleep 0.1; done
+    return 1
+}
+evaluated_more() { [ "$(field evaluated)" -gt "$1" ]; }
+serve() { # ARGUMENTS: a provider in the background; sets url and server
+    "$provider" --key sk-secret-test "$@" >"$work/server" 2>&1 &
+    server=$!
+    await 5 grep -q '^port ' "$work/server"
+    url=http://127.0.0.1:$(sed -n 's/^port //p' "$work/server")/v1
+}
+
+# A problem and a worker that says what a source's hash says, within milliseconds.
+mkdir -p "$work/mm" "$work/sources"
+cp -r "$here/../adversarial/cpu/problems/mm/." "$work/mm"
+mkdir -p "$work/mm/starts/cpu"
+printf '/*---\ntune: {BM: [1, 2, 3, 4, 5, 6, 7, 8], BN: [1, 2, 3, 4, 5, 6, 7, 8]}\n---*/\nvoid kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)\n{\n}\n' >"$work/mm/starts/cpu/rows.c"
+printf '/*---\ntune: {BM: [1, 2, 4]}\n---*/\nvoid kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)\n{ /* @HASH@ */\n}\n' >"$work/sources/one.c"
+printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 20-60 --final-ms 100 "$@"\nexec %s "$@"\n' "$worker" "$twagent" >"$work/self"
+chmod +x "$work/self"
+export TWAGENT_SELF=$work/self
+
+# --- before there is a run
+"$twagent" status >out 2>&1; [ $? -eq 2 ]; say $? "status without a store is usage: $(cat out)"
+"$twagent" pause >out 2>&1; [ $? -eq 2 ]; say $? "pause without a store is usage: $(cat out)"
+
+# --- a run with a model, paused, gone on with, stopped
+serve --by-content "$work/sources" --latency-ms 50-200
+"$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 3 --implementations 1 \
+    --seed 5 --budget-tokens 100000000 >run.out 2>run.err &
+run=$!
+await 20 evaluated_more 3; say $? "the run gets to its first evaluations: $(cat run.err)"
+"$twagent" status r1 >out 2>&1; say $? 'status of a live run'
+has out 'running, process' 'status says that it runs'
+has out 'openai/test' 'status names the model'
+has out 'not priced' 'status says that dollars are not known'
+[ "$(field live)" = True ]; say $? 'status --json says that it is live'
+"$twagent" pause r1 >out 2>&1; say $? "pause: $(cat out)"
+has out 'r1 is paused' 'pause says so'
+has out 'twagent resume r1' 'pause says how to go on'
+"$twagent" status >out 2>&1
+has out 'PAUSED since' 'status says since when'
+has out 'paused by a person' 'status says why'
+"$twagent" run "$work/mm" >out 2>&1; [ $? -eq 3 ]; say $? "a second run in the same store is refused: $(cat out)"
+quiet_for() { # a paused run neither asks nor measures, once what was under way has ended
+    local before
+    before=$(field evaluated) && sleep 1.5 && [ "$(field evaluated)" = "$before" ]
+}
+await 10 quiet_for; say $? 'nothing is evaluated while it is paused'
+"$twagent" resume r1 --rounds 3 >out 2>&1; [ $? -eq 2 ]; say $? "options cannot change a run that goes on: $(cat out)"
+"$twagent" resume r1 >out 2>&1; say $? "resume of a paused run: $(cat out)"
+has out 'r1 goes on' 'resume says so'
+before=$(field evaluated)
+await 20 evaluated_more "$before"; say $? 'and it evaluates again'
+"$twagent" resume r1 >out 2>&1; say $? 'resume of a run that goes on is no error'
+has out 'goes on already' 'and says so'
+kill -USR1 $run; await 10 sh -c "'$twagent' status r1 | grep -q PAUSED"; say $? 'SIGUSR1 pauses'
+kill -USR2 $run; await 10 sh -c "'$twagent' status r1 | grep -q running"; say $? 'SIGUSR2 lets it go on'
+"$twagent" stop >out 2>&1; say $? "stop without a name stops the one that goes on: $(cat out)"
+has out 'twagent resume r1' 'stop says how to go on'
+wait $run; code=$?
+[ $code -eq 4 ]; say $? "a stopped run ends with 4, not $code"
+has run.err 'paused since' 'the run itself told its pauses'
+has run.err 'goes on; it was paused' 'and their ends'
+has run.out 'paused by a person' 'the summary names the pause'
+has run.out 'interrupted' 'the summary says what ended it'
+has run.out 'twagent resume r1' 'the summary says how to go on'
+has run.out 'openai/test' 'the summary names the model'
+grep -q 'paused by a person' "$work/store/reports/r1/report.txt"; say $? 'the report names the pause'
+"$twagent" pause r1 >out 2>&1; [ $? -eq 1 ]; say $? 'a run that is stopped cannot be paused'
+has out 'stopped' 'and that says why'
+"$twagent" status r1 >out 2>&1
+has out 'stopped: interrupted' 'status of a stopped run'
+"$twagent" list >out 2>&1; has out 'stopped' 'list has its state'
+
+# --- it goes on in another terminal, with other bounds, and ends
+done_before=$(field evaluated)
+"$twagent" resume r1 --rounds 1 >out 2>&1; [ $? -eq 2 ]; say $? "fewer rounds than it has behind it: $(cat out)"
+last=$(($(field round) + 1))
+cd / && "$twagent" resume r1 --rounds $last >"$work/resume.out" 2>"$work/resume.err"; code=$?
+cd "$work" || exit 1
+[ $code -eq 0 ] || [ $code -eq 1 ]; say $? "a resumed run ends with 0 or 1, not $code: $(tail -n 5 resume.err)"
+[ "$(field resumes)" = 1 ]; say $? "the record counts it: $(field resumes)"
+[ "$(field evaluated)" -ge "$done_before" ]; say $? "what was evaluated stays: $done_before, $(field evaluated)"
+[ "$(field state)" = "done" ]; say $? "it is done: $(field state)"
+"$twagent" resume r1 >out 2>&1; has out 'r1 is done' 'resume of a run that is done'
+"$twagent" resume r7 >out 2>&1; [ $? -eq 2 ]; say $? "resume of no run: $(cat out)"
+
+# --- a run that dies
+"$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 2 --seed 6 >out 2>&1 &
+run=$!
+r2_evaluates() { "$twagent" status r2 | grep -q 'evaluated  [1-9]'; }
+await 20 r2_evaluates; say $? 'the second run begins'
+kill -9 $run; wait $run 2>/dev/null
+"$twagent" status r2 >out 2>&1
+has out 'died' 'status sees that it died'
+has out 'twagent resume r2' 'and says how to go on'
+"$twagent" list >out 2>&1; has out 'twagent resume r2' 'list says how to go on with it'
+"$twagent" stop r2 >out 2>&1; [ $? -eq 1 ]; say $? 'what died cannot be stopped'
+"$twagent" resume r2 --rounds $(($(field round r2) + 1)) --budget-tokens 9000000 >out 2>&1; code=$?
+[ $code -le 1 ]; say $? "a run that died goes on, $code: $(tail -n 5 out)"
+
+# --- Ctrl-C while the models are being asked for, and a key that is wrong
+kill $server; wait $server 2>/dev/null
+serve --by-content "$work/sources" --latency-ms 20-50
+OPENAI_API_KEY=sk-wrong-secret "$twagent" run "$work/mm" --model openai/test --base-url "$url" >out 2>&1; code=$?
+[ $code -eq 3 ]; say $? "a wrong key ends with 3 before any work, not $code: $(cat out)"
+[ "$(wc -l <out)" -eq 1 ]; say $? "in one line: $(cat out)"
+"$twagent" list runs >out 2>&1; ! grep -q '^r3' out; say $? 'and no run has begun'
+"$twagent" run "$work/mm" --model openai/test --base-url "$url" --budget-usd 1 >out 2>&1; code=$?
+[ $code -eq 2 ]; say $? "a dollar cap without a price is usage, not $code: $(cat out)"
+has out 'openai/test' 'and names the model'
+
+# --- mailbox: a run that stops for answers, and goes on when they are there
+mkdir box
+"$twagent" run "$work/mm" --provider mailbox --model box --rounds 1 --branching 1 --implementations 1 --tuning 2 --seed 7 >box.out 2>box.err
+code=$?
+[ $code -eq 4 ]; say $? "a run that waits for a mailbox ends with 4, not $code: $(tail -n 4 box.err)"
+has box.out 'answers awaited' 'the summary counts the answers'
+has box.out "$work/box" 'and says where'
+has box.out 'twagent resume r' 'and how to go on'
+
+! grep -rqE 'sk-secret-test|sk-wrong-secret' "$work/store" "$work"/*.out "$work"/*.err; say $? 'no key in the store, a log or the output'
+[ -s "$work/store/logs/r1.log" ]; say $? 'a log is kept'
+echo "control: $passed passed, $failed failed"
+[ $failed -eq 0 ]

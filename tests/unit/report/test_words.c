@@ -1,0 +1,113 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "report/report.h"
+#include "report/words.h"
+
+static void times_have_a_unit_that_fits(void **state)
+{
+    char text[32];
+    (void)state;
+    assert_string_equal(words_time(0, text), "-");
+    assert_string_equal(words_time(-1, text), "-");
+    assert_string_equal(words_time(312, text), "312.0 ns");
+    assert_string_equal(words_time(1938000, text), "1.938 ms");
+    assert_string_equal(words_time(4e12, text), "4000.0 s");
+}
+
+static void durations_are_those_of_a_clock(void **state)
+{
+    char text[32];
+    (void)state;
+    assert_string_equal(words_duration(-5, text), "0:00");
+    assert_string_equal(words_duration(7999, text), "0:07");
+    assert_string_equal(words_duration(3599999, text), "59:59");
+    assert_string_equal(words_duration(3600000, text), "1:00:00");
+    assert_string_equal(words_duration(360000000.0, text), "100:00:00");
+}
+
+static void counts_and_dollars_are_short(void **state)
+{
+    char text[32], spent[64];
+    (void)state;
+    assert_string_equal(words_count(0, text), "0");
+    assert_string_equal(words_count(9999, text), "9999");
+    assert_string_equal(words_count(48123, text), "48.1 k");
+    assert_string_equal(words_count(999499, text), "999 k");
+    assert_string_equal(words_count(999500, text), "1 M");
+    assert_string_equal(words_count(1234567, text), "1.23 M");
+    assert_string_equal(words_dollars(0, text), "$0.00");
+    assert_string_equal(words_dollars(4200, text), "$0.0042");
+    assert_string_equal(words_dollars(1230000, text), "$1.23");
+    assert_string_equal(words_spent(1230000, 5000000, false, spent), "$1.23 of $5.00");
+    assert_string_equal(words_spent(1230000, 0, false, spent), "$1.23");
+    assert_string_equal(words_spent(0, 0, true, spent), "not priced");
+    assert_string_equal(words_spent(10000, 0, true, spent), "at least $0.01: not all is priced");
+}
+
+static void a_pause_says_when_and_how_long(void **state)
+{
+    char text[96];
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    assert_string_equal(words_pause(1795246724123u, 0, text), "since Sat 07:38");
+    assert_string_equal(words_pause(1795246724123u, 1795246724123u + 3900000u, text),
+                        "Sat 07:38 for 1:05:00");
+    /* a clock that was set back while it lasted */
+    assert_string_equal(words_pause(1795246724123u, 1795246000000u, text), "Sat 07:38 for 0:00");
+}
+
+/* What a person reads at seven in the morning is in both. */
+static void a_report_says_why_it_waited_and_ended(void **state)
+{
+    const struct report_pause pauses[] = {
+        {1795246724123u, 1795246724123u + 60000u, "openai: <quota>"},
+        {1795250000000u, 1795250000000u + 5000u, "paused by a person"}};
+    const struct report report = {.run = "r3",
+                                  .problem = "matmul",
+                                  .description = "d",
+                                  .started = "s",
+                                  .outcome = "no kernel was found",
+                                  .dims = "M 1",
+                                  .stopped = "patience: nothing better for 5 rounds",
+                                  .models = "a 67 %, b 33 %",
+                                  .spent = "$1.23 of $5.00, 1.2 M tokens, 312 answers",
+                                  .pauses = pauses,
+                                  .pause_count = 2};
+    const char *const texts[] = {"Sat 07:38 for 1:00", "patience: nothing better", "a 67 %, b 33 %",
+                                 "$1.23 of $5.00", "paused by a person"};
+    struct buf text, html;
+    (void)state;
+    buf_init(&text, 1 << 20);
+    buf_init(&html, 1 << 20);
+    report_text(&report, &text);
+    report_html(&report, &html);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_non_null(strstr(buf_text(&text), texts[i]));
+        assert_non_null(strstr(buf_text(&html), texts[i]));
+    }
+    assert_non_null(strstr(buf_text(&html), "&lt;quota&gt;")); /* a provider's own words */
+    assert_null(strstr(buf_text(&html), "<quota>"));
+    buf_free(&text);
+    buf_free(&html);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_have_a_unit_that_fits),
+        cmocka_unit_test(durations_are_those_of_a_clock),
+        cmocka_unit_test(counts_and_dollars_are_short),
+        cmocka_unit_test(a_pause_says_when_and_how_long),
+        cmocka_unit_test(a_report_says_why_it_waited_and_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
