@@ -11,6 +11,31 @@ static const struct retry_policy policy = {.tries = 4,
                                            .probe_ms = 20,
                                            .probe_cap_ms = 40};
 
+/* A server whose certificate nobody vouches for. */
+static struct provider stranger_start(void)
+{
+    struct provider provider = {0};
+    int fds[2], port = 0;
+    assert_int_equal(pipe(fds), 0);
+    fflush(NULL);
+    provider.pid = fork();
+    assert_true(provider.pid >= 0);
+    if (provider.pid == 0) {
+        dup2(fds[1], 1);
+        close(fds[0]);
+        close(fds[1]);
+        execl("/usr/bin/python3", "python3", TEST_SOURCE_DIR "/tests/fakes/fake_tls.py", "http/1.1",
+              (char *)NULL);
+        _exit(127);
+    }
+    close(fds[1]);
+    FILE *out = fdopen(fds[0], "r");
+    assert_int_equal(fscanf(out, "port %d", &port), 1);
+    fclose(out);
+    snprintf(provider.url, sizeof provider.url, "https://127.0.0.1:%d/v1", port);
+    return provider;
+}
+
 static struct scene *scene_of(const struct model *model, size_t count, unsigned in_flight)
 {
     struct scene *scene = scene_new(count);
@@ -187,6 +212,24 @@ static void test_blocked_for_all(void **state)
     provider_stop(&provider);
 }
 
+/* Who is at the other end is not who was asked for: nobody asks again. */
+static void test_tls(void **state)
+{
+    (void)state;
+    struct provider provider = stranger_start();
+    const struct model model = model_at(provider.url, "good");
+    struct scene *scene = scene_of(&model, 4, 1);
+    scene_run(scene);
+    assert_int_equal(scene->totals.requests, 1);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(scene->asks[i].err.code, ERR_NETWORK);
+        assert_int_equal(scene->asks[i].fault, FAULT_FATAL);
+    }
+    assert_int_equal(scene->gates[0].state, GATE_BLOCKED);
+    scene_free(scene);
+    provider_stop(&provider);
+}
+
 /* A key that is refused says nothing of another one; no event and no reason has a key in it. */
 static void test_other_key_goes_on(void **state)
 {
@@ -268,6 +311,7 @@ int main(void)
                                        ENGINE_TEST(test_broken_in_flight),
                                        ENGINE_TEST(test_prober_cancelled),
                                        ENGINE_TEST(test_blocked_for_all),
+                                       ENGINE_TEST(test_tls),
                                        ENGINE_TEST(test_other_key_goes_on),
                                        ENGINE_TEST(test_other_model_goes_on),
                                        ENGINE_TEST(test_hold)};
