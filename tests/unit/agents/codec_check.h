@@ -93,6 +93,23 @@ static void check_answers(const struct codec *codec, const struct answer_row *ro
         }
 }
 
+/* Signs of life say nothing, whatever says it does: what the limit on silence goes by. */
+static void check_heard(const struct codec *codec, const char *life, const char *word)
+{
+    struct arena *arena = arena_new();
+    struct codec_state *state = codec->begin(arena);
+    struct completion completion;
+    enum fault fault;
+    struct err err;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(codec->feed(state, life, strlen(life), &err), 0);
+    assert_int_equal(codec->heard(state), 0);
+    assert_int_equal(codec->feed(state, word, strlen(word), &err), 0);
+    assert_true(codec->heard(state) > 0);
+    assert_int_equal(codec->finish(state, &completion, &fault, &err), -1);
+    arena_free(arena);
+}
+
 /* A recorded stream, cut at every byte: until `terminal` has arrived whole it is asked for again,
  * from then on it is the answer. */
 static void check_cuts(const struct codec *codec, const char *stream, const char *terminal,

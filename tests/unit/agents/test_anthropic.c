@@ -119,6 +119,8 @@ static void test_answers(void **state)
 {
     (void)state;
     check_answers(&codec_anthropic, answers, COUNT(answers));
+    check_heard(&codec_anthropic, PING,
+                EVENT("content_block_delta", ",\"delta\":{\"type\":\"thinking_delta\"}"));
 }
 
 static void test_cuts(void **state)

@@ -94,6 +94,7 @@ static void test_answers(void **state)
 {
     (void)state;
     check_answers(&codec_gemini, answers, COUNT(answers));
+    check_heard(&codec_gemini, ": ping\n\n", TEXT("a"));
 }
 
 static void test_cuts(void **state)

@@ -97,6 +97,7 @@ static void test_answers(void **state)
 {
     (void)state;
     check_answers(&codec_openai, answers, COUNT(answers));
+    check_heard(&codec_openai, ": ping\n\n", CHUNK("a"));
 }
 
 static void test_cuts(void **state)
