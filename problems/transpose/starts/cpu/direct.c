@@ -1,8 +1,8 @@
 /*---
 tune:
   TM: [32, 16, 64]
-  TN: [256, 512, 128, 1024]
-  NEAR: [3, 0, 2]
+  TN: [256, 512, 128]
+  NEAR: [3, 0]
   STREAM: [1, 0]
 ---*/
 /* Transposition straight through the registers: 16 x 16 numbers at a time, whole cache lines in and

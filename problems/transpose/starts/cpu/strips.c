@@ -1,8 +1,8 @@
 /*---
 tune:
-  TM: [32, 64, 128]
+  TM: [32, 64]
   TN: [256, 512, 128]
-  NEAR: [3, 0, 2]
+  NEAR: [3, 0]
   STREAM: [1, 0]
 ---*/
 /* Transposition by strips: a strip of TM rows by 16 columns is turned, 16 x 16 numbers at a time in
