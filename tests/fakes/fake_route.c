@@ -97,14 +97,21 @@ static struct response respond_model(const struct format *format, const char *na
     return json_page(200, "", format->model(name));
 }
 
-static struct response respond_models(void)
+static struct response respond_models(const struct format *format)
 {
+    const char *list = options.model != NULL ? options.model : "fake-model";
+    json_t *models = json_array();
     counts.models++;
-    char first[256] = "fake-model";
-    if (options.model != NULL)
-        snprintf(first, sizeof first, "%.*s", (int)strcspn(options.model, ","), options.model);
-    return json_page(
-        200, "", json_pack("{s:s,s:[o]}", "object", "list", "data", format_openai.model(first)));
+    for (size_t length; *list != '\0'; list += length + (list[length] == ',')) {
+        char name[256];
+        length = strcspn(list, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
+        json_array_append_new(models, format->model(name));
+    }
+    return json_page(200, "",
+                     format == &format_gemini
+                         ? json_pack("{s:o}", "models", models)
+                         : json_pack("{s:s,s:o}", "object", "list", "data", models));
 }
 
 /* --- completions --- */
@@ -217,8 +224,8 @@ struct response route(const struct request *request, unsigned connections_open,
         (strstr(path, ":generateContent") != NULL ||
          strstr(path, ":streamGenerateContent") != NULL))
         return respond_chat(format, request);
-    if (get && strcmp(path, "/v1/models") == 0)
-        return respond_models();
+    if (get && (strcmp(path, "/v1/models") == 0 || strcmp(path, "/v1beta/models") == 0))
+        return respond_models(format);
     if (get && starts(path, "/v1/models/"))
         return respond_model(format, path + strlen("/v1/models/"));
     if (get && starts(path, "/v1beta/models/"))

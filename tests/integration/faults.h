@@ -96,9 +96,10 @@ bool row_wanted(const char *name);
 /* What holds for every row: the key is nowhere, the budget adds up, nothing hung. */
 void expect_sound(const struct trial *trial);
 
-/* --- faults_more.c, faults_clock.c, faults_http2.c --- */
+/* --- faults_more.c, faults_clock.c, faults_http2.c, faults_preflight.c --- */
 void run_more(void);
 void run_clocks(void);
 void run_http2(void);
+void run_preflight(void);
 
 #endif

@@ -335,6 +335,7 @@ void run_more(void)
         for (unsigned format = OPENAI; format <= GEMINI; format *= 2)
             if (row_wanted(rows[i].name))
                 rows[i].run(rows[i].name, format);
+    run_preflight();
     run_clocks();
     run_http2();
 }
