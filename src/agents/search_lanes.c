@@ -112,6 +112,19 @@ static int share_cores(struct search *search)
 
 /* ---- opening ---- */
 
+/* Where a shell would find it; the name itself where it would not, for the message. */
+static const char *in_path(struct arena *arena, const char *name)
+{
+    const char *path = getenv("PATH");
+    char *rest = arena_strdup(arena, path ? path : "/usr/bin:/bin"), *folder;
+    while ((folder = strsep(&rest, ":"))) {
+        const char *file = arena_printf(arena, "%s/%s", *folder ? folder : ".", name);
+        if (access(file, X_OK) == 0)
+            return file;
+    }
+    return name;
+}
+
 static const char *const *launcher_words(struct search *search)
 {
     const char **words = arena_array(search->arena, LAUNCHER_WORDS_MAX + 1, sizeof *words);
@@ -122,6 +135,8 @@ static const char *const *launcher_words(struct search *search)
     while (count < LAUNCHER_WORDS_MAX && (word = strsep(&rest, " \t")))
         if (*word)
             words[count++] = word;
+    if (count > 0 && !strchr(words[0], '/'))
+        words[0] = in_path(search->arena, words[0]);
     return words;
 }
 

@@ -103,6 +103,8 @@ static int begin(struct search *search, struct err *err)
             search->options.seed = (int64_t)(random_seed() >> 12);
         new_record(search, number);
     }
+    if (search_budget_open(search, err))
+        return -1;
     search->record.options = options_text(search);
     if (search->options.choice)
         search->record.choice = search->options.choice;

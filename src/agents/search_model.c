@@ -84,14 +84,21 @@ static void set_context(struct search *search)
     buf_free(&reference);
 }
 
-int search_model_open(struct search *search, struct err *err)
+int search_budget_open(struct search *search, struct err *err)
 {
     const struct search_options *o = &search->options;
     const struct models *lists[] = {o->idea_models, models_for(search, false)};
     const struct budget_caps caps = {.micro_dollars = o->budget_micro_dollars,
                                      .tokens = o->budget_tokens};
-    if (prompts_load(search->arena, o->backend, &search->prompts, err) ||
-        budget_open(search->store, search->id, &caps, lists, 2, &search->budget, err))
+    if (!search_has_model(search))
+        return 0;
+    return budget_open(search->store, search->id, &caps, lists, 2, &search->budget, err);
+}
+
+int search_model_open(struct search *search, struct err *err)
+{
+    const struct search_options *o = &search->options;
+    if (prompts_load(search->arena, o->backend, &search->prompts, err))
         return -1;
     set_context(search);
     const struct completions_spec spec = {.run = search->id,

@@ -164,6 +164,8 @@ void search_rounds_stop(struct search *search);
 void search_rounds_close(struct search *search);
 
 /* --- search_model.c: who is asked, and what every prompt says --- */
+/* Before anything of the run is written: a cap that cannot be kept is refused. */
+int search_budget_open(struct search *search, struct err *err) MUST_USE;
 int search_model_open(struct search *search, struct err *err) MUST_USE;
 void search_model_close(struct search *search);
 /* One that can still be asked, by weight; NULL (and provider_stopped) where there is none. */

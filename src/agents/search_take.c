@@ -38,20 +38,25 @@ static void new_best(struct search *search, struct attempt *attempt)
               search->record.baseline, record->speedup_low, record->speedup_high);
 }
 
-void search_count(struct search *search, struct attempt *attempt)
+static void count(struct search *search, const struct attempt *attempt, int64_t by)
 {
     struct run_record *run = &search->record;
-    if (!attempt->answered)
+    run->evaluated += by;
+    if (attempt_is_kernel(attempt))
+        run->kept += by;
+    else if (strcmp(attempt->record.verdict, "rejected") == 0)
+        run->rejected += by;
+    else
+        run->failed += by;
+}
+
+void search_count(struct search *search, struct attempt *attempt)
+{
+    if (!attempt->answered || *attempt->record.duplicate_of)
         return;
-    run->evaluated++;
+    count(search, attempt, 1);
     if (!attempt->recalled && search->measured++ == 0)
         search->first_ended_ms = search_elapsed_ms(search);
-    if (attempt_is_kernel(attempt))
-        run->kept++;
-    else if (strcmp(attempt->record.verdict, "rejected") == 0)
-        run->rejected++;
-    else
-        run->failed++;
     if (attempt_is_kernel(attempt))
         new_best(search, attempt);
 }
@@ -160,6 +165,7 @@ static void drop_twins(struct search *search)
             if (!twins || *other->record.duplicate_of)
                 continue;
             other->record.duplicate_of = arena_strdup(other->arena, attempt->record.id);
+            count(search, other, -1);
             if (search->best == other && attempt_is_kernel(attempt))
                 search->best = attempt;
             batch = batch ? batch : store_batch_new();
