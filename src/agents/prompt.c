@@ -1,267 +1,235 @@
-#include "agents/prompt.h"
+/* Prompts: templates whose slots are filled part by part. A part that can be shortened says down to
+ * how much; a prompt that has to shrink takes what it needs from the parts in their order. */
+#include "agents/prompt_private.h"
 
-#include "agents/template.h"
-#include "base/value.h"
-
-#include <stdio.h>
 #include <string.h>
 
-enum { SYSTEM, IDEAS, IMPLEMENT, REPAIR, FORMAT, TEMPLATES };
+enum {
+    PARTS_MAX = 12,
+    HISTORY_BYTES = 12000,       /* usual length, of those who propose */
+    HISTORY_BYTES_WRITING = 4000 /* and of those who write */
+};
 
-static const char *const slots[TEMPLATES][10] = {
-    [SYSTEM] = {"backend", NULL},
-    [IDEAS] = {"count", "problem", "device", "parents", "history", NULL},
-    [IMPLEMENT] = {"idea", "problem", "device", "parent", "profile", "history", "format", NULL},
-    [REPAIR] = {"idea", "failure", "diagnostics", "source", "problem", "device", "format", NULL},
-    [FORMAT] = {"signature", NULL}};
-
-struct prompts {
-    const char *backend;
-    struct template *templates[TEMPLATES];
+static const struct {
+    const char *file;
+    const char *slots[12];
+} sources[PROMPT_TEMPLATES] = {
+    [PROMPT_SYSTEM] = {"system.txt", {"backend", "role", NULL}},
+    [PROMPT_SYSTEM_IDEAS] = {"system-ideas.txt", {NULL}},
+    [PROMPT_SYSTEM_IMPLEMENT] = {"system-implement.txt", {NULL}},
+    [PROMPT_SYSTEM_REPAIR] = {"system-repair.txt", {NULL}},
+    [PROMPT_TEXT_IDEAS] = {"idea.txt",
+                           {"count", "problem", "device", "passages", "lessons", "parents",
+                            "history", "categories", NULL}},
+    [PROMPT_TEXT_IMPLEMENT] = {"implement.txt",
+                               {"format", "problem", "device", "passages", "lessons", "history",
+                                "parent", "profile", "idea", NULL}},
+    [PROMPT_TEXT_REPAIR] = {"repair.txt",
+                            {"format", "problem", "device", "passages", "idea", "source", "failure",
+                             "diagnostics", NULL}},
+    [PROMPT_TEXT_PROFILE] = {"profile.txt", {"place", "limiter", "evidence", "categories", NULL}},
+    [PROMPT_TEXT_FORMAT] = {"format-%s.txt", {"signature", NULL}},
 };
 
 int prompts_load(struct arena *arena, const char *backend, struct prompts **prompts,
                  struct err *err)
 {
     struct prompts *loaded = ARENA_NEW(arena, struct prompts);
-    const char *const files[TEMPLATES] = {[SYSTEM] = "system.txt",
-                                          [IDEAS] = "idea.txt",
-                                          [IMPLEMENT] = "implement.txt",
-                                          [REPAIR] = "repair.txt",
-                                          [FORMAT] = arena_printf(arena, "format-%s.txt", backend)};
     loaded->backend = arena_strdup(arena, backend);
-    for (size_t i = 0; i < TEMPLATES; i++)
-        if (template_load(arena, files[i], slots[i], &loaded->templates[i], err) != 0)
+    for (size_t i = 0; i < PROMPT_TEMPLATES; i++) {
+        const char *file = sources[i].file;
+        if (i == PROMPT_TEXT_FORMAT)
+            file = arena_printf(arena, "format-%s.txt", backend);
+        if (template_load(arena, file, sources[i].slots, &loaded->templates[i], err) != 0)
             return -1;
+    }
     *prompts = loaded;
     return 0;
 }
 
-/* ---- the problem ---- */
+/* ---- small parts ---- */
 
-void prompt_signature(const struct problem *problem, struct buf *out)
+static void put_idea(const struct material *material, size_t most, struct buf *out)
 {
-    buf_add_text(out, "void kernel(");
-    for (size_t i = 0; i < problem->input_count; i++)
-        buf_addf(out, "const %s *%s, ", dtype_c_type(problem->inputs[i].dtype),
-                 problem->inputs[i].name);
-    for (size_t i = 0; i < problem->output_count; i++)
-        buf_addf(out, "%s *%s, ", dtype_c_type(problem->outputs[i].dtype),
-                 problem->outputs[i].name);
-    for (size_t i = 0; i < problem->dim_count; i++)
-        buf_addf(out, "%sint64_t %s", i > 0 ? ", " : "", problem->dims[i].name);
-    buf_add_char(out, ')');
+    (void)most; /* never shortened */
+    const struct idea *idea = material->idea;
+    buf_addf(out, "%s (%s)\n%s\n", idea->title, idea->category, idea->why != NULL ? idea->why : "");
 }
 
-static void put_tensors(const char *kind, const struct tensor_spec *tensors, size_t count,
-                        struct buf *out)
+static void put_format(const struct material *material, size_t most, struct buf *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        buf_addf(out, "- %s %s: [", kind, tensors[i].name);
-        for (size_t j = 0; j < tensors[i].rank; j++)
-            buf_addf(out, "%s%s", j > 0 ? ", " : "", tensors[i].shape_text[j]);
-        buf_addf(out, "] %s", dtype_name(tensors[i].dtype));
-        if (tensors[i].low <= tensors[i].high)
-            buf_addf(out, ", values in [%g, %g]", tensors[i].low, tensors[i].high);
-        buf_add_char(out, '\n');
-    }
+    struct buf signature;
+    (void)most;
+    buf_init(&signature, 1 << 16);
+    prompt_signature(material->context->problem, &signature);
+    const struct slot_text text = {"signature", buf_text(&signature)};
+    template_render(material->prompts->templates[PROMPT_TEXT_FORMAT], &text, 1, out);
+    buf_free(&signature);
 }
 
-static void put_shape(const struct names *shape, struct buf *out)
+static void put_count(const struct material *material, size_t most, struct buf *out)
 {
-    for (size_t i = 0; i < shape->count; i++)
-        buf_addf(out, "%s%s=%lld", i > 0 ? " " : "", shape->name[i], (long long)shape->number[i]);
+    (void)most;
+    buf_addf(out, "%lld", (long long)material->count);
 }
 
-static void put_problem(const struct prompt_context *context, struct buf *out)
+static void put_failure_name(const struct material *material, size_t most, struct buf *out)
 {
-    const struct problem *problem = context->problem;
-    buf_addf(out, "%s: %s\n", problem->name,
-             problem->description != NULL ? problem->description : "");
-    put_tensors("input", problem->inputs, problem->input_count, out);
-    put_tensors("output", problem->outputs, problem->output_count, out);
-    buf_add_text(out, "- timed at ");
-    put_shape(&problem->shapes[0], out);
-    buf_add_text(out, "; also checked at");
-    for (size_t i = 1; i < problem->shape_count; i++) {
-        buf_add_text(out, i > 1 ? "; " : " ");
-        put_shape(&problem->shapes[i], out);
-    }
-    buf_add_text(out, " and at shapes that are not told\n");
-    if (problem->tolerance_fixed)
-        buf_addf(out, "- tolerance: rtol %g, atol %g\n", problem->rtol, problem->atol);
-    else
-        buf_addf(out,
-                 "- tolerance: as accurate as an honest computation in %s; sums may be "
-                 "reordered\n",
-                 problem->precision != NULL ? problem->precision : "the given types");
-    if (context->baseline_ns > 0)
-        buf_addf(out, "- baseline %s: %.1f us\n", context->baseline, context->baseline_ns / 1e3);
-    if (context->floor_ns > 0)
-        buf_addf(out, "- no kernel on this machine can take less than about %.1f us\n",
-                 context->floor_ns / 1e3);
-    if (context->reference != NULL && *context->reference != '\0')
-        buf_addf(out, "\nThe reference that defines it:\n```\n%s\n```\n", context->reference);
+    (void)most;
+    buf_add_text(out, material->failure);
 }
 
-/* ---- JSON objects as lines of "key: value" ---- */
-
-static void put_value(const struct value *value, int depth, struct buf *out)
+/* A chapter with its heading, or nothing at all. */
+static void put_chapter(const char *heading, const char *text, size_t most, struct buf *out)
 {
-    switch (value->kind) {
-    case VALUE_TEXT:
-        buf_addf(out, "%.400s", value->text);
-        break;
-    case VALUE_BOOL:
-        buf_add_text(out, value->boolean ? "yes" : "no");
-        break;
-    case VALUE_INT:
-        buf_addf(out, "%lld", (long long)value->integer);
-        break;
-    case VALUE_REAL:
-        buf_addf(out, "%.4g", value->real);
-        break;
-    case VALUE_NULL:
-        buf_add_text(out, "not known");
-        break;
-    default: /* a list or map inside: one line, as deep as it goes */
-        for (size_t i = 0; i < value->count && depth < 4; i++) {
-            if (i > 0)
-                buf_add_text(out, value->items[i]->kind == VALUE_MAP ? "\n  " : ", ");
-            if (value->kind == VALUE_MAP)
-                buf_addf(out, "%s ", value->keys[i]);
-            put_value(value->items[i], depth + 1, out);
-        }
-    }
-}
-
-static void put_object(const char *json, struct buf *out)
-{
-    struct value *root;
-    struct err ignored;
-    if (json == NULL || *json == '\0')
+    enum { FRAME_BYTES = 64 };
+    struct buf body;
+    if (text == NULL || *text == '\0' || most < FRAME_BYTES)
         return;
-    struct arena *arena = arena_new();
-    if (value_parse_json(arena, "object", json, strlen(json), &root, &ignored) == 0 &&
-        root->kind == VALUE_MAP) {
-        for (size_t i = 0; i < root->count; i++) {
-            buf_addf(out, "- %s: ", root->keys[i]);
-            put_value(root->items[i], 0, out);
-            buf_add_char(out, '\n');
-        }
-    }
-    arena_free(arena);
+    buf_init(&body, PROMPT_BYTES_MAX);
+    prompt_cut(text, most - FRAME_BYTES, "... ", " ...", &body);
+    if (body.length > 0)
+        buf_addf(out, "# %s\n%s%s\n", heading, buf_text(&body),
+                 body.data[body.length - 1] == '\n' ? "" : "\n");
+    buf_free(&body);
 }
 
-/* ---- kernels, ideas, history ---- */
-
-/* A fence longer than any run of marks inside keeps a source from closing it. */
-static void put_source(const char *source, struct buf *out)
+static void put_passages(const struct material *material, size_t most, struct buf *out)
 {
-    size_t longest = 2, run = 0;
-    for (const char *at = source; *at != '\0'; at++) {
-        run = *at == '`' ? run + 1 : 0;
-        longest = run > longest ? run : longest;
-    }
-    char fence[64];
-    size_t width = longest + 1 < sizeof fence ? longest + 1 : sizeof fence - 1;
-    memset(fence, '`', width);
-    fence[width] = '\0';
-    size_t length = strlen(source);
-    buf_addf(out, "%s\n%s%s%s\n", fence, source,
-             length > 0 && source[length - 1] != '\n' ? "\n" : "", fence);
+    put_chapter("From the guides", material->context->passages, most, out);
 }
 
-static void put_times(const struct prompt_kernel *kernel, struct buf *out)
+static void put_lessons(const struct material *material, size_t most, struct buf *out)
 {
-    if (kernel->time_ns > 0)
-        buf_addf(out, "%.1f us, %.3fx the baseline (95 %%: %.3f to %.3f)", kernel->time_ns / 1e3,
-                 kernel->speedup, kernel->speedup_low, kernel->speedup_high);
-    else
-        buf_add_text(out, "not measured yet");
+    put_chapter("What earlier runs taught", material->context->lessons, most, out);
 }
 
-static void put_kernel(const struct prompt_kernel *kernel, struct buf *out)
-{
-    buf_addf(out, "%s (%s): ", kernel->id, kernel->name);
-    put_times(kernel, out);
-    buf_add_char(out, '\n');
-    if (kernel->tune != NULL && *kernel->tune != '\0' && strcmp(kernel->tune, "{}") != 0)
-        buf_addf(out, "with %s\n", kernel->tune);
-    put_source(kernel->source != NULL ? kernel->source : "", out);
-}
+/* ---- what a prompt is made of: the most dispensable part first ---- */
 
-static void put_idea(const struct idea *idea, struct buf *out)
-{
-    buf_addf(out, "%s (%s)\n%s\n", idea->title, idea->category, idea->why);
-}
-
-static void put_history(const struct prompt_attempt *history, size_t count, struct buf *out)
-{
-    if (count == 0)
-        buf_add_text(out, "Nothing yet.\n");
-    for (size_t i = 0; i < count; i++) {
-        const struct prompt_attempt *tried = &history[i];
-        buf_addf(out, "- %s [%s] %s: %s", tried->id, tried->category, tried->title, tried->state);
-        if (tried->over_parent > 0)
-            buf_addf(out, ", %.3fx its parent", tried->over_parent);
-        if (tried->speedup > 0)
-            buf_addf(out, ", %.3fx the baseline", tried->speedup);
-        if (tried->reason != NULL && *tried->reason != '\0')
-            buf_addf(out, " (%.200s)", tried->reason);
-        buf_add_char(out, '\n');
-    }
-}
-
-/* ---- prompts ---- */
-
-enum { TEXTS_MAX = 8 };
-
-struct filling { /* the texts of one prompt's slots */
-    struct buf bufs[TEXTS_MAX];
-    struct slot_text texts[TEXTS_MAX];
-    size_t count;
+struct part {
+    const char *slot;
+    prompt_part *put;
+    size_t usual; /* bytes at most; 0: whole */
+    size_t least; /* bytes; SIZE_MAX: cannot be shortened */
 };
 
-static struct buf *filling_slot(struct filling *filling, const char *slot)
+static const struct part idea_parts[] = {
+    {"passages", put_passages, 0, 0},
+    {"lessons", put_lessons, 0, 0},
+    {"history", put_history, HISTORY_BYTES, 400},
+    {"categories", put_categories, 0, 0},
+    {"parents", put_parents, 0, 2200},
+    {"problem", put_problem, 0, 1000},
+    {"device", put_device, 0, SIZE_MAX},
+    {"count", put_count, 0, SIZE_MAX},
+    {NULL, NULL, 0, 0},
+};
+
+static const struct part implement_parts[] = {
+    {"passages", put_passages, 0, 0},
+    {"lessons", put_lessons, 0, 0},
+    {"history", put_history, HISTORY_BYTES_WRITING, 0},
+    {"profile", put_profile, 0, 600},
+    {"problem", put_problem, 0, 1000},
+    {"parent", put_parent, 0, 1600},
+    {"device", put_device, 0, SIZE_MAX},
+    {"format", put_format, 0, SIZE_MAX},
+    {"idea", put_idea, 0, SIZE_MAX},
+    {NULL, NULL, 0, 0},
+};
+
+static const struct part repair_parts[] = {
+    {"passages", put_passages, 0, 0},
+    {"problem", put_problem, 0, 1000},
+    {"diagnostics", put_failure, 0, 800},
+    {"source", put_source, 0, 1600},
+    {"device", put_device, 0, SIZE_MAX},
+    {"format", put_format, 0, SIZE_MAX},
+    {"idea", put_idea, 0, SIZE_MAX},
+    {"failure", put_failure_name, 0, SIZE_MAX},
+    {NULL, NULL, 0, 0},
+};
+
+static size_t usual_of(const struct part *part)
 {
-    struct buf *text = &filling->bufs[filling->count];
-    buf_init(text, PROMPT_BYTES_MAX);
-    filling->texts[filling->count++].slot = slot;
-    return text;
+    return part->usual > 0 ? part->usual : SIZE_MAX;
 }
 
-static void filling_render(struct filling *filling, const struct template *template,
-                           struct buf *out)
+/* How long it is whole, or shortened all the way. */
+static size_t length_of(const struct part *part, const struct material *material, bool shortened)
 {
-    for (size_t i = 0; i < filling->count; i++)
-        filling->texts[i].text = buf_text(&filling->bufs[i]);
-    template_render(template, filling->texts, filling->count, out);
-    for (size_t i = 0; i < filling->count; i++)
-        buf_free(&filling->bufs[i]);
+    struct buf text;
+    buf_init(&text, PROMPT_BYTES_MAX);
+    part->put(material, shortened ? part->least : usual_of(part), &text);
+    size_t length = text.length;
+    buf_free(&text);
+    return length;
 }
 
-static void fill_common(struct filling *filling, const struct prompt_context *context)
+/* Bytes for each part at this step; SIZE_MAX: as it is. */
+static void share_out(const struct part *parts, const struct material *material, unsigned shrink,
+                      size_t most[PARTS_MAX])
 {
-    put_problem(context, filling_slot(filling, "problem"));
-    struct buf *device = filling_slot(filling, "device");
-    put_object(context->device, device);
-    put_object(context->facts, device);
+    size_t whole[PARTS_MAX] = {0}, spare[PARTS_MAX] = {0}, all = 0;
+    for (size_t i = 0; parts[i].slot != NULL; i++) {
+        most[i] = usual_of(&parts[i]);
+        if (parts[i].least == SIZE_MAX || shrink == 0)
+            continue;
+        whole[i] = length_of(&parts[i], material, false);
+        size_t least = length_of(&parts[i], material, true);
+        spare[i] = whole[i] > least ? whole[i] - least : 0;
+        all += spare[i];
+    }
+    size_t taken = all - (shrink < 8 * sizeof all ? all >> shrink : 0);
+    for (size_t i = 0; parts[i].slot != NULL && taken > 0; i++) {
+        size_t from = spare[i] < taken ? spare[i] : taken;
+        if (from > 0)
+            most[i] = whole[i] - from > parts[i].least ? whole[i] - from : parts[i].least;
+        taken -= from;
+    }
 }
 
-static void fill_format(struct filling *filling, const struct prompts *prompts,
-                        const struct prompt_context *context)
+static void render(const struct part *parts, const struct material *material, int template,
+                   unsigned shrink, struct buf *out)
 {
-    struct filling inner = {.count = 0};
-    prompt_signature(context->problem, filling_slot(&inner, "signature"));
-    filling_render(&inner, prompts->templates[FORMAT], filling_slot(filling, "format"));
+    struct buf texts[PARTS_MAX];
+    struct slot_text slots[PARTS_MAX];
+    size_t most[PARTS_MAX], count = 0;
+    share_out(parts, material, shrink, most);
+    for (; parts[count].slot != NULL; count++) {
+        buf_init(&texts[count], PROMPT_BYTES_MAX);
+        parts[count].put(material, most[count], &texts[count]);
+        slots[count] = (struct slot_text){parts[count].slot, buf_text(&texts[count])};
+    }
+    template_render(material->prompts->templates[template], slots, count, out);
+    for (size_t i = 0; i < count; i++)
+        buf_free(&texts[i]);
+}
+
+/* ---- the prompts ---- */
+
+static void put_system(const struct prompts *prompts, const struct template *role, struct buf *out)
+{
+    struct buf text;
+    buf_init(&text, PROMPT_BYTES_MAX);
+    if (role != NULL)
+        template_render(role, NULL, 0, &text);
+    const struct slot_text slots[] = {{"backend", prompts->backend}, {"role", buf_text(&text)}};
+    template_render(prompts->templates[PROMPT_SYSTEM], slots, 2, out);
+    buf_free(&text);
 }
 
 void prompt_system(const struct prompts *prompts, struct buf *out)
 {
-    struct filling filling = {.count = 0};
-    buf_add_text(filling_slot(&filling, "backend"), prompts->backend);
-    filling_render(&filling, prompts->templates[SYSTEM], out);
+    put_system(prompts, NULL, out);
+}
+
+void prompt_system_for(const struct prompts *prompts, enum prompt_agent agent, struct buf *out)
+{
+    static const int roles[] = {[PROMPT_IDEAS] = PROMPT_SYSTEM_IDEAS,
+                                [PROMPT_IMPLEMENT] = PROMPT_SYSTEM_IMPLEMENT,
+                                [PROMPT_REPAIR] = PROMPT_SYSTEM_REPAIR};
+    put_system(prompts, prompts->templates[roles[agent]], out);
 }
 
 void prompt_ideas(const struct prompts *prompts, const struct prompt_context *context,
@@ -269,18 +237,14 @@ void prompt_ideas(const struct prompts *prompts, const struct prompt_context *co
                   const struct prompt_attempt *history, size_t history_count, int64_t count,
                   unsigned shrink, struct buf *out)
 {
-    (void)shrink;
-    struct filling filling = {.count = 0};
-    fill_common(&filling, context);
-    struct buf *text = filling_slot(&filling, "parents");
-    for (size_t i = 0; i < parent_count; i++) {
-        put_kernel(&parents[i], text);
-        put_object(parents[i].metrics, text);
-        buf_add_char(text, '\n');
-    }
-    put_history(history, history_count, filling_slot(&filling, "history"));
-    buf_addf(filling_slot(&filling, "count"), "%lld", (long long)count);
-    filling_render(&filling, prompts->templates[IDEAS], out);
+    const struct material material = {.prompts = prompts,
+                                      .context = context,
+                                      .parents = parents,
+                                      .parent_count = parent_count,
+                                      .history = history,
+                                      .history_count = history_count,
+                                      .count = count};
+    render(idea_parts, &material, PROMPT_TEXT_IDEAS, shrink, out);
 }
 
 void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
@@ -288,31 +252,25 @@ void prompt_implement(const struct prompts *prompts, const struct prompt_context
                       const struct prompt_attempt *history, size_t history_count, unsigned shrink,
                       struct buf *out)
 {
-    (void)shrink;
-    struct filling filling = {.count = 0};
-    fill_common(&filling, context);
-    fill_format(&filling, prompts, context);
-    put_idea(idea, filling_slot(&filling, "idea"));
-    put_kernel(parent, filling_slot(&filling, "parent"));
-    struct buf *profile = filling_slot(&filling, "profile");
-    put_object(parent->metrics, profile);
-    if (profile->length == 0)
-        buf_add_text(profile, "Not known yet.\n");
-    put_history(history, history_count, filling_slot(&filling, "history"));
-    filling_render(&filling, prompts->templates[IMPLEMENT], out);
+    const struct material material = {.prompts = prompts,
+                                      .context = context,
+                                      .parents = parent,
+                                      .parent_count = 1,
+                                      .history = history,
+                                      .history_count = history_count,
+                                      .idea = idea};
+    render(implement_parts, &material, PROMPT_TEXT_IMPLEMENT, shrink, out);
 }
 
 void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
                    const struct idea *idea, const char *source, const char *failure,
                    const char *diagnostics, unsigned shrink, struct buf *out)
 {
-    (void)shrink;
-    struct filling filling = {.count = 0};
-    fill_common(&filling, context);
-    fill_format(&filling, prompts, context);
-    put_idea(idea, filling_slot(&filling, "idea"));
-    buf_add_text(filling_slot(&filling, "failure"), failure);
-    buf_add_text(filling_slot(&filling, "diagnostics"), diagnostics);
-    put_source(source, filling_slot(&filling, "source"));
-    filling_render(&filling, prompts->templates[REPAIR], out);
+    const struct material material = {.prompts = prompts,
+                                      .context = context,
+                                      .idea = idea,
+                                      .source = source,
+                                      .failure = failure,
+                                      .diagnostics = diagnostics};
+    render(repair_parts, &material, PROMPT_TEXT_REPAIR, shrink, out);
 }

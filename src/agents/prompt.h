@@ -23,6 +23,8 @@ struct prompt_context { /* the same for every prompt of a run; borrowed */
     const char *facts;            /* JSON object: cores, l1_bytes, ...; or "" */
     const char *baseline;         /* name of what speed-ups are against, or "" */
     double baseline_ns, floor_ns; /* 0: not known */
+    const char *passages;         /* of the guides, about the idea at hand; "" or NULL: none */
+    const char *lessons;          /* of earlier runs; the same */
 };
 
 struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is none */
@@ -39,9 +41,14 @@ struct prompt_attempt { /* one line of the history */
     double over_parent; /* time of the parent over its own; 0: not known */
 };
 
-/* `shrink`: 0 is whole; each step more leaves out about half of what can be spared (history, other
- * parents, profile, long sources' middle), for a provider that said that it was too long. */
-void prompt_system(const struct prompts *prompts, struct buf *out);
+enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR };
+void prompt_system(const struct prompts *prompts, struct buf *out); /* without a role */
+void prompt_system_for(const struct prompts *prompts, enum prompt_agent agent, struct buf *out);
+
+/* Every prompt is a function of its inputs alone. `history`: the whole of it; what is shown is
+ * chosen here, the most telling first. `shrink`: 0 is whole; each step more leaves out about half
+ * of what can be spared, the most dispensable first (passages, history, other parents, profile, the
+ * middle of the reference and of long sources), for a provider that said that it was too long. */
 void prompt_ideas(const struct prompts *prompts, const struct prompt_context *context,
                   const struct prompt_kernel *parents, size_t parent_count,
                   const struct prompt_attempt *history, size_t history_count, int64_t count,

@@ -1,8 +1,7 @@
-/* Ideas as models write them, and the prompts that ask for them. */
+/* Ideas as models write them, and what they are told where nobody can read them. */
 #include "check.h"
 
 #include "agents/ideas.h"
-#include "agents/prompt.h"
 
 static size_t parse(const char *text, struct idea *ideas, size_t most, struct arena *arena,
                     struct err *err)
@@ -51,90 +50,92 @@ static void test_parse(void **state)
     arena_free(arena);
 }
 
-static char *text_of(struct buf *out)
-{
-    assert_int_equal(out->dropped, 0);
-    assert_null(strstr(buf_text(out), "{{"));
-    return buf_take(out);
-}
-
-static void must_hold(const char *text, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strstr(text, *words) == NULL)
-            fail_msg("the prompt lacks \"%s\":\n%s", *words, text);
-}
-
-static void test_prompts(void **state)
+/* What was wrong goes back to the model word for word: it must say what, and where. */
+static void test_complaints(void **state)
 {
     (void)state;
-    struct arena *arena = arena_new();
-    struct problem *problem;
-    struct prompts *prompts;
-    struct err err;
-    struct buf out;
-    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
-    if (problem_load(TEST_SOURCE_DIR "/problems/matmul", &problem, &err) != 0 ||
-        prompts_load(arena, "cpu", &prompts, &err) != 0)
-        fail_msg("%s", err.message);
-    const struct prompt_context context = {.problem = problem,
-                                           .reference = "def reference(A, B): return A @ B",
-                                           .device = "{\"cpu\": \"Abacus 9\", \"cores\": 2}",
-                                           .facts = "{\"l1_bytes\": 32768}",
-                                           .baseline = "naive",
-                                           .baseline_ns = 5e6,
-                                           .floor_ns = 4e5};
-    const struct prompt_kernel parent = {.id = "r1-c7",
-                                         .name = "packed.c",
-                                         .source = "/* ``` */ void kernel(void);",
-                                         .tune = "{\"MR\":8}",
-                                         .metrics = "{\"roofline\": {\"limit\": \"memory\"}}",
-                                         .time_ns = 1e6,
-                                         .speedup = 5,
-                                         .speedup_low = 4.9,
-                                         .speedup_high = 5.1};
-    const struct prompt_attempt tried = {.id = "r1-c8",
-                                         .title = "Prefetch B",
-                                         .category = "memory",
-                                         .state = "rejected",
-                                         .reason = "wrong at M=1"};
-    const struct idea idea = {.title = "Pack A too", .category = "memory", .why = "TLB misses"};
+    static const struct {
+        const char *answer, *complaint;
+    } rows[] = {
+        {"", "no JSON object or list found in the answer"},
+        {"I have no ideas.", "no JSON object or list found in the answer"},
+        {"So:\n\n{\"ideas\": [{\"title\": \"cut",
+         "the JSON that opens in line 3 of the answer never closes: it is cut off, or its brackets "
+         "and quotes do not match"},
+        {"{\"ideas\": [{\"title\": \"a\", \"why\": \"b\"}, {\"title\": \"cut",
+         "the JSON never closes: it is cut off, or its brackets and quotes do not match"},
+        {"{\"ideas\": []}", "the list of ideas is empty"},
+        {"[]", "the list of ideas is empty"},
+        {"{\"ideas\": \"x\"}", "\"ideas\" is a text, where a list of objects was expected"},
+        {"{\"ideas\": {\"a\": 1}}", "\"ideas\" is an object, where a list of objects was expected"},
+        {"{}", "the object is empty, where {\"ideas\": [...]} was expected"},
+        {"{\"title\": \"a\"}", "the object has no key \"ideas\" (its first key is \"title\"); "
+                               "expected {\"ideas\": [{\"title\": ...}, ...]}"},
+        {"{\"ideas\": [\"Pack B\"]}",
+         "item 1 of 1 is a text, where an object with a \"title\" was expected"},
+        {"[{\"name\": \"a\"}, {\"name\": \"b\"}]", "none of the 2 items has a \"title\""},
+        {"[{\"title\": 7}]", "the \"title\" of item 1 is a number, where a text was expected"},
+        {"{\"ideas\": [{\"title\": \" \\n\"}]}", "the \"title\" of item 1 is empty"},
+        {"{\"ideas\": [\n{\"title\": \"a\",}]}",
+         "line:2: expected JSON: string or '}' expected near "
+         "'}'"},
+        {"see {\"a\": 1} and {\"ideas\": [{\"wrong\": true}]}",
+         "none of the 1 items has a \"title\""},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct arena *arena = arena_new();
+        struct idea ideas[4];
+        struct err err;
+        assert_int_equal(parse(rows[i].answer, ideas, 4, arena, &err), 0);
+        assert_string_equal(err.message, rows[i].complaint);
+        assert_true(err.code == ERR_PARSE || err.code == ERR_NOT_FOUND);
+        arena_free(arena);
+    }
+}
 
-    buf_init(&out, PROMPT_BYTES_MAX);
-    prompt_ideas(prompts, &context, &parent, 1, &tried, 1, 5, 0, &out);
-    char *text = text_of(&out);
-    must_hold(text, (const char *const[]){"Propose 5 different", "matmul", "[M, K] float32",
-                                          "M=512 N=512 K=512", "Abacus 9", "l1_bytes: 32768",
-                                          "r1-c7", "````\n/* ``` */ void", "limit memory",
-                                          "Prefetch B: rejected (wrong at M=1)", "400.0 us",
-                                          "def reference", NULL});
-    free(text);
-
-    prompt_implement(prompts, &context, &parent, &idea, &tried, 1, 0, &out);
-    text = text_of(&out);
-    must_hold(text, (const char *const[]){"Pack A too", "TLB misses",
-                                          "void kernel(const float *A, const float *B, float *C, "
-                                          "int64_t M, int64_t N, int64_t K)",
-                                          "tune:", "{\"MR\":8}", "limit memory", NULL});
-    free(text);
-
-    prompt_repair(prompts, &context, &idea, "int x", "did not compile", "line 1: expected ;", 0,
-                  &out);
-    text = text_of(&out);
-    must_hold(text, (const char *const[]){"did not compile", "line 1: expected ;", "int x",
-                                          "Pack A too", "void kernel(", NULL});
-    free(text);
-    prompt_system(prompts, &out);
-    text = text_of(&out);
-    must_hold(text, (const char *const[]){"cpu", NULL});
-    free(text);
-    problem_free(problem);
-    arena_free(arena);
+/* What is accepted, one thing a row. */
+static void test_tolerance(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        double expected;
+    } rows[] = {
+        {"[{\"title\": \"a\", \"expected\": 1.5}]", 1.5},
+        {"[{\"title\": \"a\", \"expected\": 2}]", 2},
+        {"[{\"title\": \"a\", \"expected\": \"1.5\"}]", 1.5},
+        {"[{\"title\": \"a\", \"expected\": \"1.5x\"}]", 1.5},
+        {"[{\"title\": \"a\", \"expected\": \"x\"}]", 0},
+        {"[{\"title\": \"a\", \"expected\": \"\"}]", 0},
+        {"[{\"title\": \"a\", \"expected\": \"1,5\"}]", 0},
+        {"[{\"title\": \"a\", \"expected\": \"nan\"}]", 0},
+        {"[{\"title\": \"a\", \"expected\": 1e308}]", 0},
+        {"[{\"title\": \"a\", \"expected\": [1.5]}]", 0},
+        {"[{\"title\": \"a\", \"extra\": {\"b\": []}, \"expected\": 3}]", 3},
+        {"arr[\"x\"], then {\"ideas\": [{\"title\": \"a\", \"expected\": 4}]}", 4},
+        {"draft {\"ideas\": []}, final:\n~~~json\n{\"ideas\": [{\"title\": \"a\", \"expected\": "
+         "5}]}"
+         "\n~~~\nGood luck!",
+         5},
+        {"{\"thought\": \"{\\\"ideas\\\": [\", \"ideas\": [{\"title\": \"a\", \"expected\": 6}]}",
+         6},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct arena *arena = arena_new();
+        struct idea ideas[4];
+        struct err err;
+        if (parse(rows[i].answer, ideas, 4, arena, &err) != 1)
+            fail_msg("%s: %s", rows[i].answer, err.message);
+        assert_string_equal(ideas[0].title, "a");
+        assert_true(ideas[0].expected == rows[i].expected);
+        arena_free(arena);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_parse),
-                                       cmocka_unit_test(test_prompts)};
+                                       cmocka_unit_test(test_complaints),
+                                       cmocka_unit_test(test_tolerance)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,2 @@
+def reference(X):
+    return 2 * X

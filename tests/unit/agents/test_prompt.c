@@ -1,0 +1,425 @@
+/* Prompts, byte for byte: a change of one is a visible change of a file in golden/. And what they
+ * leave out when they must be shorter. */
+#include "check.h"
+
+#include "agents/extract.h"
+#include "agents/prompt.h"
+#include "base/file.h"
+#include "base/value.h"
+
+static struct fixture {
+    struct arena *arena;
+    struct problem *problem;
+    struct prompts *prompts;
+    struct prompt_context context;
+} the;
+
+static const struct idea idea = {.title = "Stream the output",
+                                 .category = "memory",
+                                 .why = "Y is read before it is overwritten: a third of the bytes.",
+                                 .expected = 1.4,
+                                 .parent = "r1-c7"};
+
+static const struct prompt_kernel parents[] = {
+    {.id = "r1-c7",
+     .name = "rows.c",
+     .source = "/* ``` */\nvoid kernel(const float *X, float *Y, int64_t M, int64_t N)\n{\n}\n",
+     .tune = "{\"UNROLL\":4}",
+     .metrics = "{\"roofline\": {\"flops\": 196608, \"bytes\": 1572864, \"gflops_per_s\": 2.5, "
+                "\"gbytes_per_s\": 20.0, \"share_of_memory_roof\": 0.625, "
+                "\"share_of_compute_roof\": 0.005, \"limit\": \"memory\", \"share_of_limit\": "
+                "0.625}, \"hot_loop\": {\"function\": \"kernel._omp_fn.0\", \"instructions\": 20, "
+                "\"vector_bytes\": 64, \"vector_fma\": 0, \"vector_arithmetic\": 4, "
+                "\"scalar_arithmetic\": 0, \"loads\": 4, \"stores\": 4, \"shuffles\": 0, "
+                "\"gathers\": 0, \"spills\": 0}}",
+     .time_ns = 78643,
+     .speedup = 5,
+     .speedup_low = 4.9,
+     .speedup_high = 5.1},
+    {.id = "r1-c9", .name = "r1-c9.c", .source = "void kernel() {}", .tune = "{}", .metrics = ""},
+};
+
+static const struct prompt_attempt history[] = {
+    {"r1-c1", "First look at rows.c", "algorithm", "kept", "", 3.1, 0},
+    {"r1-c2", "rows.c: UNROLL 1 -> 2", "tuning", "kept", "", 3.3, 1.065},
+    {"r1-c3", "rows.c: UNROLL 2 -> 8", "tuning", "kept", "", 3.2, 0.97},
+    {"r1-c4", "Prefetch X", "memory", "kept", "", 3.3, 1.001},
+    {"r1-c5", "Use all cores", "parallelism", "failed", "does not compile: candidate.c:3", 0, 0},
+    {"r1-c6", "Use all cores", "parallelism", "kept", "", 4.8, 1.55},
+    {"r1-c7", "Vectors of 64 bytes", "compute", "kept", "", 5, 1.04},
+    {"r1-c8", "Masks at the end of a row", "compute", "rejected",
+     "wrong result: Y[0, 60]: got nan, expected 1.5 (7 of 427 wrong; not written at the boundary) "
+     "at M=7, N=61, uniform inputs",
+     0, 0},
+    {"r1-c10", "Streams over rows", "asynchrony", "failed", "did not answer within 10 s", 0, 0},
+};
+
+static int set_up(void **state)
+{
+    struct err err;
+    (void)state;
+    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
+    the.arena = arena_new();
+    if (problem_load(TEST_SOURCE_DIR "/tests/unit/agents/golden/scale", &the.problem, &err) != 0 ||
+        prompts_load(the.arena, "cpu", &the.prompts, &err) != 0)
+        fail_msg("%s", err.message);
+    the.context = (struct prompt_context){
+        .problem = the.problem,
+        .reference = "def reference(X):\n    return 2 * X\n",
+        .device = "{\"backend\": \"cpu\", \"cpu\": \"Abacus 9\", \"cores\": 2, \"cores_used\": [0, "
+                  "1], \"l1_bytes\": 32768, \"copy_bytes_per_s\": 3.2e10, \"flops_per_s\": 5e11, "
+                  "\"sandbox\": {\"landlock\": 7}}",
+        .facts = "{\"cores\": 2, \"vector_bytes\": 64, \"l1_bytes\": 32768}",
+        .baseline = "reference",
+        .baseline_ns = 393216,
+        .floor_ns = 49152};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    problem_free(the.problem);
+    arena_free(the.arena);
+    return 0;
+}
+
+static void ideas_prompt(const struct prompt_context *context, unsigned shrink, struct buf *out)
+{
+    buf_init(out, PROMPT_BYTES_MAX);
+    prompt_ideas(the.prompts, context, parents, COUNT(parents), history, COUNT(history), 5, shrink,
+                 out);
+}
+
+static void implement_prompt(const struct prompt_context *context, unsigned shrink, struct buf *out)
+{
+    buf_init(out, PROMPT_BYTES_MAX);
+    prompt_implement(the.prompts, context, &parents[0], &idea, history, COUNT(history), shrink,
+                     out);
+}
+
+static const char wrong[] =
+    "wrong result: Y[0, 60]: got nan, expected 1.5 (7 of 427 wrong; not written at the boundary)\n"
+    "shape: M=7, N=61\ninputs: heavy\nelements wrong: 7 of 427\nerror over allowed error: inf "
+    "(worst element), nan (relative L2)\n";
+
+static void repair_prompt(const struct prompt_context *context, unsigned shrink, struct buf *out)
+{
+    buf_init(out, PROMPT_BYTES_MAX);
+    prompt_repair(the.prompts, context, &idea, parents[0].source, "gave a wrong result", wrong,
+                  shrink, out);
+}
+
+/* ---- byte for byte ---- */
+
+static void must_equal_file(const char *name, struct buf *text)
+{
+    struct buf golden;
+    struct err err;
+    char path[512], ours[512];
+    snprintf(path, sizeof path, TEST_SOURCE_DIR "/tests/unit/agents/golden/%s.txt", name);
+    snprintf(ours, sizeof ours, TEST_BINARY_DIR "/golden-%s.txt", name);
+    buf_init(&golden, PROMPT_BYTES_MAX);
+    bool same = file_read(path, &golden, &err) == 0 && golden.length == text->length &&
+                memcmp(buf_text(&golden), buf_text(text), golden.length) == 0;
+    if (!same) {
+        FILE *file = fopen(ours, "w");
+        assert_non_null(file);
+        fputs(buf_text(text), file);
+        fclose(file);
+        fail_msg("%s changed: diff -u %s %s, and copy it over if it was meant to", name, path,
+                 ours);
+    }
+    assert_int_equal(text->dropped, 0);
+    buf_free(&golden);
+    buf_free(text);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    struct buf text;
+    ideas_prompt(&the.context, 0, &text);
+    must_equal_file("ideas", &text);
+    implement_prompt(&the.context, 0, &text);
+    must_equal_file("implement", &text);
+    repair_prompt(&the.context, 0, &text);
+    must_equal_file("repair", &text);
+    static const char *const names[] = {"system-ideas", "system-implement", "system-repair"};
+    for (int agent = PROMPT_IDEAS; agent <= PROMPT_REPAIR; agent++) {
+        buf_init(&text, PROMPT_BYTES_MAX);
+        prompt_system_for(the.prompts, (enum prompt_agent)agent, &text);
+        must_equal_file(names[agent], &text);
+    }
+}
+
+/* No hole where a slot is empty, nothing unfilled, no blank lines in a row. */
+static void test_form(void **state)
+{
+    (void)state;
+    struct prompt_context bare = {.problem = the.problem, .passages = "", .lessons = NULL};
+    struct prompt_context full = the.context;
+    full.passages = "Non-temporal stores bypass the caches.";
+    full.lessons = "- relu: streaming stores gave 1.4x.\n";
+    void (*const prompts[])(const struct prompt_context *, unsigned,
+                            struct buf *) = {ideas_prompt, implement_prompt, repair_prompt};
+    for (size_t i = 0; i < COUNT(prompts); i++)
+        for (int with = 0; with < 2; with++) {
+            struct buf text;
+            prompts[i](with ? &full : &bare, 0, &text);
+            assert_null(strstr(buf_text(&text), "{{"));
+            assert_null(strstr(buf_text(&text), "\n\n\n"));
+            assert_null(strstr(buf_text(&text), "(null)"));
+            assert_int_equal(strstr(buf_text(&text), "# From the guides\nNon-temporal") != NULL,
+                             with);
+            assert_int_equal(strstr(buf_text(&text), "# What earlier runs taught\n- relu") != NULL,
+                             with && i < 2);
+            buf_free(&text);
+        }
+    struct buf text;
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_system(the.prompts, &text);
+    assert_non_null(strstr(buf_text(&text), "cpu hardware"));
+    assert_null(strstr(buf_text(&text), "\n\n"));
+    buf_reset(&text);
+    prompt_ideas(the.prompts, &bare, NULL, 0, NULL, 0, 3, 0, &text);
+    assert_non_null(strstr(buf_text(&text), "Nothing yet."));
+    assert_non_null(strstr(buf_text(&text), "None yet: start from the problem"));
+    buf_free(&text);
+}
+
+/* The example that the template shows, the schema and the parser agree. */
+static void test_example(void **state)
+{
+    (void)state;
+    struct buf text;
+    struct value *schema, *example;
+    struct idea read[2];
+    size_t length, count;
+    ideas_prompt(&the.context, 0, &text);
+    const char *json, *answer = strstr(buf_text(&text), "# Answer");
+    assert_non_null(answer);
+    assert_int_equal(extract_json(the.arena, answer, &json, &length, NULL), 0);
+    assert_int_equal(value_parse_json(the.arena, "example", json, length, &example, NULL), 0);
+    assert_int_equal(
+        value_parse_json(the.arena, "schema", ideas_schema, strlen(ideas_schema), &schema, NULL),
+        0);
+    const struct value *item = value_get(example, "ideas")->items[0];
+    const struct value *of = value_at(schema, "properties.ideas.items");
+    const struct value *required = value_get(of, "required");
+    const struct value *categories = value_at(of, "properties.category.enum");
+    assert_int_equal(item->count, required->count);
+    assert_int_equal(item->count, value_get(of, "properties")->count);
+    for (size_t i = 0; i < required->count; i++)
+        assert_non_null(value_get(item, required->items[i]->text));
+    assert_int_equal(value_get(item, "expected")->kind, VALUE_REAL);
+    for (size_t i = 0; i < categories->count; i++) {
+        assert_string_equal(categories->items[i]->text, idea_categories[i]);
+        assert_non_null(strstr(answer, idea_categories[i]));
+    }
+    assert_null(idea_categories[categories->count]);
+    assert_int_equal(ideas_parse(the.arena, answer, read, 2, &count, NULL), 0);
+    assert_int_equal(count, 1);
+    assert_string_equal(read[0].category, "memory");
+    buf_free(&text);
+}
+
+/* ---- shorter ---- */
+
+enum { MANY = 400, LONG = 60000, STEPS = 20, SLACK = 64 };
+
+static struct prompt_attempt many[MANY];
+static char titles[MANY][64], long_source[LONG + 64], long_text[LONG + 64];
+
+static void fill_long(void)
+{
+    static const char *const states[] = {"kept", "rejected", "failed"};
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(titles[i], sizeof titles[i], "Idea %zu about loop %zu of the kernel", i / 2,
+                 i % 7);
+        many[i] = (struct prompt_attempt){.id = "r1-c5",
+                                          .title = titles[i],
+                                          .category = idea_categories[i % 8],
+                                          .state = states[i % 3],
+                                          .reason = i % 3 > 0 ? "because of something" : "",
+                                          .speedup = 1.5,
+                                          .over_parent = i % 3 == 0 ? 0.9 + (double)i / 300 : 0};
+    }
+    for (size_t i = 0; i < LONG; i++) {
+        long_source[i] = i % 40 == 39 ? '\n' : (char)('a' + i % 23);
+        long_text[i] = i % 60 == 59 ? '\n' : (char)('A' + i % 19);
+    }
+}
+
+struct long_case {
+    size_t history, source, text; /* attempts; bytes of each parent; of reference and passages */
+};
+
+static void long_prompt(int kind, const struct long_case *is, unsigned shrink, struct buf *out)
+{
+    char *source = long_source + LONG - is->source, *text = long_text + LONG - is->text;
+    struct prompt_kernel kernels[4];
+    struct prompt_context context = the.context;
+    context.reference = context.passages = text;
+    for (size_t i = 0; i < COUNT(kernels); i++) {
+        kernels[i] = parents[0];
+        kernels[i].source = source;
+    }
+    buf_init(out, PROMPT_BYTES_MAX);
+    if (kind == PROMPT_IDEAS)
+        prompt_ideas(the.prompts, &context, kernels, COUNT(kernels), many, is->history, 5, shrink,
+                     out);
+    else if (kind == PROMPT_IMPLEMENT)
+        prompt_implement(the.prompts, &context, kernels, &idea, many, is->history, shrink, out);
+    else
+        prompt_repair(the.prompts, &context, &idea, source, "gave a wrong result", text, shrink,
+                      out);
+}
+
+static void test_shrink(void **state)
+{
+    (void)state;
+    static const struct long_case cases[] = {
+        {MANY, LONG, LONG}, {MANY, 5000, 300}, {MANY, 0, 0}, {0, LONG, 0},
+        {3, 9000, 9000},    {0, 0, LONG},      {0, 0, 0},    {MANY, 1700, 900},
+    };
+    fill_long();
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int kind = PROMPT_IDEAS; kind <= PROMPT_REPAIR; kind++) {
+            struct buf text, least;
+            size_t before = SIZE_MAX, spare = 0;
+            long_prompt(kind, &cases[i], 1000, &least);
+            for (unsigned shrink = 0; shrink < STEPS; shrink++) {
+                long_prompt(kind, &cases[i], shrink, &text);
+                const char *prompt = buf_text(&text);
+                assert_int_equal(text.dropped, 0);
+                if (text.length > before)
+                    fail_msg("case %zu, kind %d: step %u grew from %zu to %zu", i, kind, shrink,
+                             before, text.length);
+                before = text.length;
+                size_t left = text.length - least.length;
+                if (shrink == 0)
+                    spare = left;
+                if (left > (spare >> shrink) + SLACK)
+                    fail_msg("case %zu, kind %d: step %u leaves %zu of %zu", i, kind, shrink, left,
+                             spare);
+                /* what is never left out */
+                if (kind != PROMPT_IDEAS) {
+                    assert_non_null(strstr(prompt, idea.title));
+                    assert_non_null(strstr(prompt, idea.why));
+                    assert_non_null(strstr(prompt, "void kernel(const float *X, float *Y, int64_t "
+                                                   "M, int64_t N)"));
+                    assert_non_null(strstr(prompt, "The first value of each list"));
+                }
+                assert_non_null(strstr(prompt, "input X: [M, N] float32"));
+                assert_non_null(strstr(prompt, "Abacus 9"));
+                assert_non_null(strstr(prompt, "# Answer"));
+                buf_free(&text);
+            }
+            assert_true(least.length < 12000);
+            buf_free(&least);
+        }
+}
+
+/* The middle goes, and says how much of it. */
+static void test_cut(void **state)
+{
+    (void)state;
+    struct buf text;
+    fill_long();
+    const struct long_case is = {0, LONG, 0};
+    long_prompt(PROMPT_REPAIR, &is, 1, &text);
+    const char *mark = strstr(buf_text(&text), "bytes left out ... */\n");
+    assert_non_null(mark);
+    assert_null(strstr(mark + 1, "bytes left out"));
+    const char *tail = mark + strlen("bytes left out ... */\n"), *end = strstr(tail, "\n```");
+    assert_non_null(end);
+    size_t length = (size_t)(end + 1 - tail);
+    assert_memory_equal(tail, long_source + LONG - length, length);
+    assert_int_equal(length % 40, 0); /* whole lines */
+    buf_free(&text);
+}
+
+/* ---- what is chosen of a history, and what is said of a failure ---- */
+
+static void test_history(void **state)
+{
+    (void)state;
+    struct buf text;
+    fill_long();
+    many[399] = (struct prompt_attempt){"r1-c399", "The best one", "fusion", "kept", "", 9, 3};
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_ideas(the.prompts, &the.context, NULL, 0, many, MANY, 5, 0, &text);
+    const char *prompt = buf_text(&text);
+    const char *wins = strstr(prompt, "Faster than what they started from:\n- The best one");
+    assert_non_null(wins);
+    assert_non_null(strstr(wins, "Gave a wrong result:\n- "));
+    assert_non_null(strstr(wins, "Did not work"));
+    assert_non_null(strstr(wins, "more that are not shown.\n"));
+    assert_non_null(strstr(wins, "\n- fusion: 51 tried, "));
+    assert_true(strstr(wins, "# Which kinds") - wins < 12100);
+    buf_free(&text);
+    /* who writes is shown what is like his idea */
+    const struct idea like = {.title = "idea 37 about loop 4", .category = "memory", .why = ""};
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_implement(the.prompts, &the.context, &parents[0], &like, many, MANY, 0, &text);
+    assert_non_null(strstr(buf_text(&text), "- Idea 37 about loop 4"));
+    buf_free(&text);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *diagnostics, *said, *not_said;
+    } rows[] = {
+        {"wrong result: C[0]: got 0, expected 1 (9 of 9 wrong; all zero)\nshape: M=512, N=384\n"
+         "inputs: uniform\n",
+         "the result was never stored", "not the main one"},
+        {"wrong result: C[0]: got 0, expected 1 (9 of 9 wrong; transposed)\nshape: M=7, N=61\n"
+         "inputs: sparse\n",
+         "rows and columns are swapped", "shifted"},
+        {"wrong result: C[0]: got 0, expected 1 (9 of 9 wrong; shifted)\nshape: M=7, N=61\n",
+         "it showed at a shape that is not the main one", "rows and columns are swapped"},
+        {"wrong result: C[0]: got 0 (1 of 9 wrong; boundary only)", "remainders of a tile", "seed"},
+        {"wrong result: C[0]: got nan (1 of 9 wrong; NaN)", "inf - inf", "does not cover"},
+        {"wrong result: C[0]: got nan (1 of 9 wrong; not written)", "NaN pattern before", "0/0"},
+        {"wrong result: C[0]: got inf (1 of 9 wrong; overflow)", "without subtracting", "0/0"},
+        {"wrong result: C: no element is far off, but the whole is 3 times as inexact as allowed "
+         "(low precision)",
+         "correcting step", "remainders"},
+        {"wrong result: C[0]: got 2 (9 of 9 wrong; everywhere)\nshape: M=1, N=1\ninputs: zeros\n",
+         "divisions by a sum", "0/0"},
+        {"wrong result: C[0]: got 2 (9 of 9 wrong; scattered)", "a race", "0/0"},
+        {"wrong result: C[0]: got 2 (9 of 9 wrong; off by a constant factor)", "a scale", "race"},
+        {"candidate.c:3:5: error: 'x' undeclared\n     3 | x;\n", "not declared", "race"},
+        {"wrote out of bounds, next to Y", "a whole vector stored at a remainder", "race"},
+        {"ERROR: AddressSanitizer: heap-buffer-overflow\nREAD of size 64\n", "scalar tail", "race"},
+        {"candidate.c:9:3: runtime error: signed integer overflow\n", "int64_t", "race"},
+        {"killed by SIGSEGV", "a bad address", "race"},
+        {"did not answer within 10 s", "it hung", "race"},
+        {"an output changed after the call had ended: work was left behind", "joined", "race"},
+        {"something new", "something new\n", "usually comes from"},
+        {"", "# What went wrong\n", "usually comes from"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct buf text;
+        buf_init(&text, PROMPT_BYTES_MAX);
+        prompt_repair(the.prompts, &the.context, &idea, "int x;", "did not work",
+                      rows[i].diagnostics, 0, &text);
+        const char *from = strstr(buf_text(&text), "# What went wrong");
+        assert_non_null(from);
+        if (strstr(from, rows[i].said) == NULL || strstr(from, rows[i].not_said) != NULL)
+            fail_msg("%s:\n%s", rows[i].diagnostics, from);
+        buf_free(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),  cmocka_unit_test(test_form), cmocka_unit_test(test_example),
+        cmocka_unit_test(test_shrink),  cmocka_unit_test(test_cut),  cmocka_unit_test(test_history),
+        cmocka_unit_test(test_failures)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
