@@ -60,6 +60,8 @@ static void put_settings(struct arena *arena, const struct settings *settings, s
     buf_init(&text, 1 << 20);
     options_show(&settings_table, settings, settings->origins, COMMAND_ALL, &text);
     char *rest = arena_strdup(arena, buf_text(&text));
+    if (settings->file)
+        buf_addf(out, "# read: %s\n", settings->file);
     for (size_t i = 0; i < settings_table.count; i++) {
         char *line = strsep(&rest, "\n"), *last = NULL;
         for (char *at = line; at && (at = strstr(at, "# ")); at++)

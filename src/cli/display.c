@@ -130,11 +130,24 @@ void display_say(struct display *display, const char *text)
     fflush(display->out);
 }
 
+void display_wait(struct display *display, const char *text)
+{
+    if (display->quiet || !display->terminal)
+        return;
+    erase(display);
+    draw_line(display, text);
+    fflush(display->out);
+}
+
 static void tell_pause(struct display *display, const struct search_progress *p)
 {
     char when[96], line[512];
     const char *why = p->paused ? p->paused : "";
     bool was = *display->paused != '\0', is = *why != '\0';
+    if (was && !is && p->stopped) {
+        display->paused[0] = '\0'; /* it ends, and does not go on */
+        return;
+    }
     if (was && !is) {
         words_pause(display->paused_ms, clock_wall_ms(), when);
         snprintf(line, sizeof line, "goes on; it was paused %s: %s", when, display->paused);

@@ -27,7 +27,9 @@ void display_start(struct display *display, FILE *out, const struct search_optio
                    bool quiet, bool verbose);
 void display_update(struct display *display, const struct search_progress *progress);
 void display_say(struct display *display, const char *text); /* one line that stays */
-void display_stop(struct display *display);                  /* erases the live lines */
+void display_wait(struct display *display,
+                  const char *text);        /* a live line, before there is a run */
+void display_stop(struct display *display); /* erases the live lines */
 
 /* What status shows too: "1.2 M tokens of 5 M, $1.23 of $5.00, 312 requests (8 in flight)". ""
  * where nothing was asked. */

@@ -3,11 +3,13 @@
 #include "base/buf.h"
 #include "cli/command.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-static const char *const EXIT_CODES = "exit codes: 0 a verified win (eval: a kernel), 1 none, "
-                                      "2 usage, 3 environment,\n"
-                                      "            4 stopped by a budget or a person without one\n";
+static const char *const EXIT_CODES =
+    "exit codes: 0 a verified win (eval: a kernel), 1 none, "
+    "2 usage, 3 environment,\n"
+    "            4 stopped by a budget or a person without one, or answers are awaited\n";
 
 void help_program(FILE *out)
 {
@@ -23,6 +25,24 @@ void help_program(FILE *out)
             EXIT_CODES);
 }
 
+static void put_paragraph(const char *text, FILE *out)
+{
+    enum { WIDTH = 80 };
+    for (size_t column = 0; *text;) {
+        size_t length = strcspn(text, " ");
+        bool first = column == 0;
+        if (!first && column + 1 + length > WIDTH) {
+            fputc('\n', out);
+            column = 0;
+            first = true;
+        }
+        fprintf(out, "%s%.*s", first ? "" : " ", (int)length, text);
+        column += length + !first;
+        text += length + (text[length] == ' ');
+    }
+    fputs("\n\n", out);
+}
+
 void help_command(const struct command *command, FILE *out)
 {
     struct buf text;
@@ -31,7 +51,7 @@ void help_command(const struct command *command, FILE *out)
     fprintf(out, "twagent %s: %s\n\nusage: twagent %s [OPTIONS] %s\n\n", command->name,
             command->summary, command->name, command->arguments);
     if (command->details)
-        fprintf(out, "%s\n\n", command->details);
+        put_paragraph(command->details, out);
     fprintf(out, "%s\n%s", buf_text(&text), EXIT_CODES);
     buf_free(&text);
 }
@@ -56,7 +76,8 @@ void help_man(FILE *out)
                 buf_text(&text));
     }
     fprintf(out, ".SH EXIT STATUS\n0: a verified win (eval: a kernel). 1: none. 2: usage. 3: "
-                 "environment. 4: stopped by a budget or a person without a win.\n");
+                 "environment. 4: stopped by a budget or a person without a win, or answers of a "
+                 "mailbox are awaited.\n");
     buf_free(&text);
 }
 

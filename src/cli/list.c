@@ -1,5 +1,4 @@
 /* twagent list [runs | problems | candidates RUN] */
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
@@ -34,8 +33,8 @@ static int list_runs(const struct settings *settings, struct store *store, struc
     if (settings->json)
         printf("[");
     else
-        printf("%-6s %-16s %-16s %-8s %10s %9s  %-9s %s\n", "run", "started (UTC)", "problem",
-               "state", "best", "speed-up", "evaluated", "kernel");
+        printf("%-6s %-16s %-16s %-8s %10s %9s  %-9s %s\n", "run", "started", "problem", "state",
+               "best", "speed-up", "evaluated", "kernel");
     for (size_t i = 0; i < count; i++) {
         const struct run_record *run = &runs[i];
         if (settings->json) {
@@ -46,12 +45,11 @@ static int list_runs(const struct settings *settings, struct store *store, struc
             buf_free(&text);
             continue;
         }
-        clock_format_wall(run->started_ms, started);
-        started[10] = ' ';
+        words_date(run->started_ms, started);
         const char *mark = run->win ? " win" : run->verified ? " no win" : "";
         bool live = strcmp(run->state, "running") == 0, died = live && owner != run->pid;
         bool waits = died || (live ? *run->paused != '\0' : run_can_go_on(run));
-        printf("%-6s %-16.16s %-16s %-8s %10s %8.3fx  %-9lld %s%s%s%s\n", run->id, started,
+        printf("%-6s %-16s %-16s %-8s %10s %8.3fx  %-9lld %s%s%s%s\n", run->id, started,
                run->problem,
                died                   ? "died"
                : live && *run->paused ? "paused"

@@ -15,8 +15,8 @@ const struct command commands[] = {
      command_run},
     {"resume", COMMAND_RESUME, "RUN", "go on with a run that was paused, stopped or died",
      "A paused run goes on where it is. One that was stopped or died goes on in this terminal, as "
-     "it "
-     "was told then; options here take the place of those. What was paid for is not asked again.",
+     "it was told when it began: options here take the place of that, and the defaults below are a "
+     "new run's. What was paid for is not asked again.",
      1, 1, command_resume},
     {"pause", COMMAND_PAUSE, "[RUN]", "let a run that goes on wait",
      "Nothing new is asked or measured until twagent resume; what is under way ends and is kept. "

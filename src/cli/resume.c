@@ -46,7 +46,9 @@ static int wake(const struct settings *settings, const char *folder, const struc
     }
     if (control_signal(folder, run, SIGUSR2, &err))
         return command_fail(&err);
-    if (control_await_pause(settings, run->id, false, WAIT_MS))
+    if (!run_paused_by_person(run))
+        printf("%s goes on by itself, once that is over: %s\n", run->id, run->paused);
+    else if (control_await_pause(settings, run->id, false, WAIT_MS))
         printf("%s goes on\n", run->id);
     else
         printf("%s was told to go on (twagent status %s)\n", run->id, run->id);

@@ -139,8 +139,10 @@ static enum task_result step_checking(struct run *run)
         preflight_cancel(run->preflight);
     }
     if (!preflight_done(run->preflight)) {
-        if (run->redraw.fired)
+        if (run->redraw.fired) {
+            display_wait(&run->display, "asking whether the models are there ...");
             timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
+        }
         return TASK_WAIT;
     }
     if (run->err.code == ERR_NONE)

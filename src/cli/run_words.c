@@ -186,18 +186,29 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
                         (long long)spending->answers);
 }
 
-/* Which budget: the record says only that one of them is used up. */
+/* Which budget: the record says only that one of them is used up. A part of the time, at most a
+ * third, is kept back for the champion, so time is up before it is; money and tokens are when the
+ * next request could cost more than is left. */
 static const char *budget_words(struct arena *arena, const struct run_record *run)
 {
     const struct value *options = parse(arena, run->options);
     int64_t evaluations = value_int(options, "budget_evaluations", 0);
     int64_t time_ms = value_int(options, "budget_ms", 0);
-    char time[32];
+    int64_t micro = value_int(options, "budget_micro_dollars", 0);
+    int64_t tokens = value_int(options, "budget_tokens", 0);
+    char text[32];
     if (evaluations > 0 && run->evaluated >= evaluations)
         return arena_printf(arena, "budget: %lld evaluations", (long long)evaluations);
-    if (time_ms > 0)
-        return arena_printf(arena, "budget: a time of %s", words_duration((double)time_ms, time));
-    return run->stopped;
+    if (time_ms > 0 && (run->elapsed_ms * 3 >= (double)time_ms * 2 || (micro == 0 && tokens == 0)))
+        return arena_printf(arena, "budget: a time of %s", words_duration((double)time_ms, text));
+    if (micro > 0 && tokens == 0)
+        return arena_printf(arena, "budget: another request could pass %s",
+                            words_dollars(micro, text));
+    if (tokens > 0 && micro == 0)
+        return arena_printf(arena, "budget: another request could pass %s tokens",
+                            words_count(tokens, text));
+    return micro > 0 ? "budget: another request could pass the cap of dollars or of tokens"
+                     : run->stopped;
 }
 
 /* The search came to an end of its own: nothing was cut short. */
@@ -237,4 +248,9 @@ const char *run_words_resume(struct arena *arena, const struct run_record *run)
 bool run_can_go_on(const struct run_record *run)
 {
     return !ended_itself(run);
+}
+
+bool run_paused_by_person(const struct run_record *run)
+{
+    return strstr(run->paused, "by a person") != NULL;
 }

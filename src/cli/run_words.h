@@ -33,5 +33,7 @@ const char *run_words_end(struct arena *arena, const struct run_record *run);
 const char *run_words_resume(struct arena *arena, const struct run_record *run);
 /* True where something was cut short: by a budget, a person, a mailbox, a failure, a death. */
 bool run_can_go_on(const struct run_record *run);
+/* What pauses it now is a person, who has to say when it goes on; else it looks again by itself. */
+bool run_paused_by_person(const struct run_record *run);
 
 #endif

@@ -148,10 +148,12 @@ static void put_status(struct arena *arena, const struct status *status, struct 
             buf_addf(out, "  paused     %s: %s\n",
                      words_pause(status->pauses[i].since_ms, status->pauses[i].until_ms, when),
                      status->pauses[i].reason);
-    const char *resume = status->live && *status->run.paused
-                             ? arena_printf(arena, "twagent resume %s", status->run.id)
-                         : status->live ? NULL
-                                        : run_words_resume(arena, &status->run);
+    const struct run_record *run = &status->run;
+    const char *resume = !status->live   ? run_words_resume(arena, run)
+                         : !*run->paused ? NULL
+                         : run_paused_by_person(run)
+                             ? arena_printf(arena, "twagent resume %s", run->id)
+                             : "by itself, once that is over";
     if (resume)
         buf_addf(out, "  go on      %s\n", resume);
     for (size_t i = 0; i < status->tail.count; i++)

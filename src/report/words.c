@@ -49,13 +49,24 @@ const char *words_dollars(int64_t micro, char text[32])
     return text;
 }
 
-const char *words_clock(uint64_t wall_ms, char text[32])
+static const char *local_words(uint64_t wall_ms, const char *format, char text[32])
 {
     time_t seconds = (time_t)(wall_ms / 1000);
     struct tm local;
     localtime_r(&seconds, &local);
-    strftime(text, 32, "%a %H:%M", &local);
+    if (strftime(text, 32, format, &local) == 0)
+        text[0] = '\0';
     return text;
+}
+
+const char *words_clock(uint64_t wall_ms, char text[32])
+{
+    return local_words(wall_ms, "%a %H:%M", text);
+}
+
+const char *words_date(uint64_t wall_ms, char text[32])
+{
+    return local_words(wall_ms, "%Y-%m-%d %H:%M", text);
 }
 
 const char *words_pause(uint64_t since_ms, uint64_t until_ms, char text[96])

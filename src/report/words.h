@@ -10,6 +10,7 @@ const char *words_duration(double ms, char text[32]);     /* "0:07", "12:05", "2
 const char *words_count(int64_t count, char text[32]);    /* "812", "48.1 k", "1.20 M" */
 const char *words_dollars(int64_t micro, char text[32]);  /* "$1.23"; "$0.0042" below a cent */
 const char *words_clock(uint64_t wall_ms, char text[32]); /* local: "Sat 02:13" */
+const char *words_date(uint64_t wall_ms, char text[32]);  /* local: "2026-11-21 02:13" */
 /* "Sat 02:13 for 1:05:00"; until 0: "since Sat 02:13" */
 const char *words_pause(uint64_t since_ms, uint64_t until_ms, char text[96]);
 /* "$1.23 of $5.00", or "not priced": what a run without prices says of dollars. cap 0: none */
