@@ -229,6 +229,7 @@ const char *search_stop_reason(const struct search *search)
            : search->stops            ? "interrupted"
            : search->awaited          ? search->awaited
            : search->provider_stopped ? search->provider_stopped
+           : search->budget_words     ? search->budget_words
            : search->budget_reached   ? "budget"
            : search->reached          ? search->reached
                                       : "";

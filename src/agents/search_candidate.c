@@ -194,7 +194,7 @@ static bool attempt_submit(struct attempt *attempt)
     const struct attempt *best = search->best;
     int64_t most = search->options.budget_evaluations;
     if (most > 0 && search->evaluations >= most) {
-        search->budget_reached = true;
+        search_cap_evaluations(search);
         return false;
     }
     search->evaluations++;

@@ -61,17 +61,23 @@ static int64_t promised(const struct search *search)
     return count;
 }
 
+void search_cap_evaluations(struct search *search)
+{
+    search->budget_reached = true;
+    search->budget_words = arena_printf(search->arena, "budget: %lld evaluations",
+                                        (long long)search->options.budget_evaluations);
+}
+
 bool search_may_propose(struct search *search)
 {
     const struct search_options *o = &search->options;
     if (search_stopping(search) || search->budget_reached || search->reached || search->awaited)
         return false;
-    if (search->deadline.fired || leaves_too_little(search) ||
-        (o->budget_evaluations > 0 && promised(search) >= o->budget_evaluations)) {
+    if (o->budget_evaluations > 0 && promised(search) >= o->budget_evaluations)
+        search_cap_evaluations(search);
+    else if (search->deadline.fired || leaves_too_little(search))
         search->budget_reached = true;
-        return false;
-    }
-    return true;
+    return !search->budget_reached;
 }
 
 /* Of what is known to be possible: bytes and operations at this machine's measured rates. */

@@ -58,7 +58,8 @@ struct search {
     size_t known_count, known_capacity;
     /* ends */
     bool budget_reached, rounds_over;
-    const char *reached; /* "target of 2x reached", or NULL */
+    const char *budget_words; /* which budget, where that is known; or NULL */
+    const char *reached;      /* "target of 2x reached", or NULL */
     double floor_ns;
     double best_low;    /* as of the last round that was taken */
     int64_t best_since; /* the round that brought it */
@@ -103,7 +104,8 @@ double search_elapsed_ms(const struct search *search);       /* of the whole run
 /* --- search_limits.c: when a run ends --- */
 int64_t search_round_size(const struct search *search);
 int64_t search_attempts_most(const struct search *search);
-bool search_may_propose(struct search *search); /* false: no more; says why in the search */
+void search_cap_evaluations(struct search *search); /* it is reached */
+bool search_may_propose(struct search *search);     /* false: no more; says why in the search */
 /* After each round (or as many candidates of the proposer): target, floor, patience. */
 void search_round_taken(struct search *search, int64_t round);
 double search_left_ms(const struct search *search);       /* < 0: not known */
