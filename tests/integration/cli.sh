@@ -23,7 +23,7 @@ expect 0 "usage: twagent COMMAND" --help
 expect 2 "usage: twagent COMMAND"
 expect 0 "twagent 0." --version
 expect 2 'did you mean "eval"' evil
-for command in run eval problem list show best doctor config backup; do
+for command in run resume pause stop status eval problem list show best doctor config backup; do
     expect 0 "usage: twagent $command" $command --help
     expect 0 "usage: twagent $command" help $command
 done
@@ -40,6 +40,61 @@ expect 0 '--man' --help
 expect 0 '.TH TWAGENT 1' --man
 expect 0 'complete -F _twagent twagent' --completion
 expect 0 'branching' config
+for option in model idea-model code-model provider base-url temperature max-tokens strategy islands migration lanes \
+    launcher tuning requests target floor-share patience mailbox-wait budget-usd budget-tokens disk-quota disk-floor \
+    models env-file ca-file; do
+    expect 0 "--$option" run --help
+    expect 0 "$option" config
+    expect 0 "--$option" --completion
+done
+expect 0 'twagent resume' --man
+
+# --- where each setting comes from
+cd "$work" || exit 1
+unset OPENAI_API_KEY ANTHROPIC_API_KEY GOOGLE_API_KEY TWAGENT_MODEL TWAGENT_PROVIDER TWAGENT_BASE_URL
+mkdir -p "$work/config/twagent"
+printf '# mine\nbranching: 3\npatience: 4\n' >"$work/config/twagent/config.yaml"
+expect 0 'branching: 3                            # '"$work/config/twagent/config.yaml:2" config
+expect 0 "# $work/config/twagent/config.yaml:3" config
+expect 0 'branching: 5                            # --branching' config --branching 5
+expect 0 'floor-share: 0.95                       # default' config
+TWAGENT_MODEL=gpt-5-mini expect 0 'model: gpt-5-mini                       # $TWAGENT_MODEL' config
+expect 0 '"origin":"'"$work/config/twagent/config.yaml:2"'"' config --json
+expect 0 '"budget-usd":{"value":2.5,"origin":"--budget-usd"}' config --json --budget-usd 2.5
+expect 0 'none: the built-in proposer' config
+expect 0 'gpt-5-mini (' config --model gpt-5-mini
+expect 0 'needs a key: set OPENAI_API_KEY' config --model gpt-5-mini
+expect 0 'OPENAI_API_KEY     not set' config
+export OPENAI_API_KEY=sk-never-to-be-seen
+expect 0 'OPENAI_API_KEY     set, in the environment' config
+expect 0 'gpt-5-mini, 67 %: openai https://api.openai.com/v1' config --model gpt-5-mini@2,gpt-5
+expect 0 'gpt-5, 33 %' config --model gpt-5-mini@2,gpt-5
+expect 0 'price not known' config --model openai/mine
+unset OPENAI_API_KEY
+(umask 077 && printf 'OPENAI_API_KEY="sk-never-to-be-seen"\n' >"$work/.env" && cp "$work/.env" "$work/keys")
+expect 0 'OPENAI_API_KEY     set, in ./.env' config
+rm "$work/.env"
+expect 0 "set, in $work/keys" config --env-file "$work/keys"
+for form in "" --json; do
+    OPENAI_API_KEY=sk-never-to-be-seen "$twagent" config --model gpt-5-mini --env-file "$work/keys" $form 2>&1 |
+        grep -q never-to-be-seen && { echo 'config prints a key'; failed=$((failed + 1)); }
+done
+rm "$work/config/twagent/config.yaml"
+
+# --- models that do not go together, runs that are not there
+expect 2 '--provider openai needs --model NAME' run matmul --provider openai
+expect 2 '--provider mailbox needs --model FOLDER' run matmul --provider mailbox
+expect 2 'needs --code-model or --model' run matmul --idea-model gpt-5-mini
+expect 2 'did you mean "gpt-5-mini"' run matmul --model gpt-5-mimi
+expect 3 'OPENAI_API_KEY' run matmul --model gpt-5-mini
+expect 2 '--budget-usd' run matmul --budget-usd -1
+expect 2 '--strategy' run matmul --strategy best
+expect 2 'islands' run matmul --strategy island
+expect 2 '--disk-quota' run matmul --disk-quota lots
+expect 2 'missing.yaml' run matmul --model x --models missing.yaml
+for command in resume pause stop status; do expect 2 'no run' $command r1; done
+expect 2 'usage: twagent resume' resume
+expect 2 'an option of this command' resume r1 --seed 4
 mkdir -p "$work/config/twagent"
 echo 'branching: 3' >"$work/config/twagent/config.yaml"
 expect 0 '3' config
