@@ -13,6 +13,7 @@ import time
 from watch import Relay, folder_mb, sample, slope
 
 MODEL, PROMPT_PRICE, ANSWER_PRICE = "soak-model", 0.5, 2.0  # dollars a million tokens
+SMALL_CAP_USD = 0.1
 FIGURES = ("resident_mb", "own_mb", "descriptors", "threads")
 SPACE = """/*---
 tune:
@@ -42,11 +43,11 @@ def read_arguments():
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--every", type=float, help="seconds between samples (10; a sixtieth of a short soak)")
     parser.add_argument("--fail-rate", type=float, default=0.15, help="share of requests that meet a fault")
-    parser.add_argument("--latency-ms", default="300-3000", help="of the provider's first byte")
-    parser.add_argument("--evaluation-ms", default="200-1500", help="of the fake worker")
+    parser.add_argument("--latency-ms", default="1000-8000", help="of the provider's first byte")
+    parser.add_argument("--evaluation-ms", default="500-3000", help="of the fake worker")
     parser.add_argument("--dies", type=int, default=97, help="the worker dies in every Nth evaluation; 0: never")
     parser.add_argument("--lanes", type=int, default=2)
-    parser.add_argument("--cap-usd", type=float, help="spend at most (0.75 dollars an hour, at least 0.02)")
+    parser.add_argument("--cap-usd", type=float, help="spend at most (30 dollars an hour, at least 1)")
     parser.add_argument("--outage-s", type=float, help="the provider is away so long, every twelfth of the time")
     parser.add_argument("--real", action="store_true", help="the real CPU lane in place of the fake worker")
     parser.add_argument("--out", help="bench/results/soak.md, or soak-short.md of less than 10 minutes")
@@ -55,7 +56,7 @@ def read_arguments():
     given = parser.parse_args()
     given.total_s = (given.hours or 0) * 3600 + (given.minutes or 0) * 60 + (given.seconds or 0) or 45 * 60
     given.every = given.every or min(10.0, given.total_s / 60)
-    given.cap_usd = given.cap_usd or max(0.02, 0.75 * given.total_s / 3600)
+    given.cap_usd = given.cap_usd or max(1.0, 30 * given.total_s / 3600)
     given.outage_s = min(75, given.total_s / 10) if given.outage_s is None else given.outage_s
     given.out = given.out or "%s/bench/results/soak%s.md" % (given.root, "" if given.total_s >= 600 else "-short")
     return given
@@ -105,19 +106,22 @@ class Soak:
         self.provider_port = int(provider.stdout.readline().split()[1])
         self.relay = Relay(self.provider_port)
         with open(work + "/models.yaml", "w") as out:
-            out.write("models:\n  %s:\n    provider: openai\n    base_url: http://127.0.0.1:%d/v1\n"
-                      "    prompt_price: %g\n    completion_price: %g\n" %
+            out.write("models:\n  %s: {provider: openai, url: 'http://127.0.0.1:%d/v1', key: OPENAI_API_KEY, max_tokens: 4000, "
+                      "prices: {prompt: %g, completion: %g}}\n" %
                       (MODEL, self.relay.port, PROMPT_PRICE, ANSWER_PRICE))
+
+    def command(self, cap_usd, total_s):
+        given = self.given
+        return [self.tool("twagent"), "run", self.problem, "--provider", "openai", "--model", MODEL, "--models",
+                     given.work + "/models.yaml", "--rounds", "100000", "--branching", "4", "--implementations", "2",
+                     "--lanes", str(given.lanes), "--seed", "1", "--floor-share", "0", "--budget-usd",
+                     "%g" % cap_usd, "--budget-time", "%ds" % total_s, "--verbose", "--json"]
 
     def start(self):
         given = self.given
-        arguments = [self.tool("twagent"), "run", self.problem, "--provider", "openai", "--model", MODEL, "--models",
-                     given.work + "/models.yaml", "--rounds", "100000", "--branching", "4", "--implementations", "2",
-                     "--lanes", str(given.lanes), "--seed", "1", "--floor-share", "0", "--budget-usd",
-                     "%g" % given.cap_usd, "--budget-time", "%ds" % given.total_s, "--verbose", "--json"]
         with open(self.log, "wb") as log, open(given.work + "/out", "wb") as out:
-            self.run = subprocess.Popen(arguments, stdout=out, stderr=log, stdin=subprocess.DEVNULL,
-                                        env=self.environment)
+            self.run = subprocess.Popen(self.command(given.cap_usd, given.total_s), stdout=out, stderr=log,
+                                        stdin=subprocess.DEVNULL, env=self.environment)
         self.began = time.monotonic()
 
     # ---- while it runs ----
@@ -136,7 +140,7 @@ class Soak:
                 return
             while events and now_s >= events[0][0]:
                 self.event(events.pop(0)[1])
-            if now_s - looked >= given.every or not self.samples:
+            if now_s - looked >= given.every or (not self.samples and now_s > 0.5):
                 looked = now_s
                 one = sample(self.run.pid)
                 if one:
@@ -170,6 +174,19 @@ class Soak:
             self.run.wait()
         self.notes.append("stopped by SIGTERM, out after %.1f s" % (time.monotonic() - began))
 
+    def run_to_the_cap(self):
+        """A second run in the same store, whose cap ends it long before its time."""
+        time_s = max(20, min(60, self.given.total_s / 3))
+        with open(self.given.work + "/log-cap", "wb") as log:
+            run = subprocess.Popen(self.command(SMALL_CAP_USD, time_s), stdout=subprocess.DEVNULL, stderr=log,
+                                   stdin=subprocess.DEVNULL, env=self.environment)
+        try:
+            run.wait(time_s + 30)
+        except subprocess.TimeoutExpired:
+            self.check(False, "the run with the small cap went on for 30 s after its time")
+            run.kill()
+            run.wait()
+
     # ---- afterwards ----
 
     def dump(self):
@@ -190,7 +207,7 @@ class Soak:
             final = dump["evaluations"].get("%s-final" % run.get("best"))
             self.check(not claimed or not run.get("verified") or (final or {}).get("verdict") == "kernel",
                        "%s: its champion %s has no final measurement as a kernel" % (name, run.get("best")))
-        self.judge_spend(dump, record)
+        self.judge_spend(dump)
         self.judge_pauses(record)
         left = self.wait_gone(3)
         self.check(not left, "left behind: %s" % left)
@@ -205,27 +222,35 @@ class Soak:
                 return left
             time.sleep(0.05)
 
-    def judge_spend(self, dump, record):
-        cap = round(self.given.cap_usd * 1e6)
-        states, spent = collections.Counter(), 0
-        for entry in dump["spending"].values():
-            states[entry.get("state")] += 1
-            if entry.get("state") != "released":
-                spent += entry.get("micro_dollars") or 0
-        self.spend = {"cap_usd": cap / 1e6, "ledger_usd": spent / 1e6, "record_usd": record.get("micro_dollars", 0) / 1e6,
-                      "ledger": dict(states), "completions": len(dump["completions"])}
-        self.check(spent <= cap, "spent %.6f of %.6f dollars" % (spent / 1e6, cap / 1e6))
-        self.check(record.get("micro_dollars", 0) <= cap, "the record says %.6f dollars" % self.spend["record_usd"])
-        self.check(dump["spending"] or not dump["completions"], "completions, and nothing in the ledger")
-        self.check(not dump["spending"] or states["settled"] == len(dump["completions"]),
-                   "%d settled, %d completions stored" % (states["settled"], len(dump["completions"])))
+    def spent(self, dump, run, cap_usd):
+        """What the ledger says of one run: settled, charged and, were there any, still reserved."""
+        cap, spent, states = round(cap_usd * 1e6), 0, collections.Counter()
+        for name, entry in dump["spending"].items():
+            if name.startswith(run + "-"):
+                states[entry.get("state")] += 1
+                spent += entry.get("reserved_micro_dollars" if entry.get("state") == "reserved" else "micro_dollars", 0)
+        record = dump["runs"].get(run, {}).get("micro_dollars", 0)
+        self.check(spent <= cap, "%s spent %.6f of %.6f dollars" % (run, spent / 1e6, cap / 1e6))
+        self.check(record <= cap, "%s: the record says %.6f of %.6f dollars" % (run, record / 1e6, cap / 1e6))
+        self.check(not states["reserved"], "%s: %d reservations were never settled" % (run, states["reserved"]))
+        return spent / 1e6, states
+
+    def judge_spend(self, dump):
+        usd, states = self.spent(dump, "r1", self.given.cap_usd)
+        small_usd, small = self.spent(dump, "r2", SMALL_CAP_USD)
+        self.spend = {"usd": usd, "ledger": dict(states), "completions": len(dump["completions"]), "small_usd": small_usd,
+                      "small": dict(small)}
+        self.check(states["settled"] + small["settled"] == len(dump["completions"]), "%d settled, %d completions stored" %
+                   (states["settled"] + small["settled"], len(dump["completions"])))
+        stopped = dump["runs"].get("r2", {}).get("stopped", "")
+        self.check("budget" in stopped, "the run with the small cap ended by %r" % stopped)
 
     def judge_pauses(self, record):
         """A pause is said when it begins (run.pause); the record and the report must name all of them."""
         lines = self.lines()
         said = [line.split("run.pause", 1)[1].split(None, 1)[-1].strip() for line in lines if "run.pause" in line]
         named = [pause.get("reason", "") for pause in (record.get("pauses") or {}).get("list", [])]
-        self.pauses = collections.Counter(re.split(r"\d", reason)[0].strip() or reason for reason in named)
+        self.pauses = collections.Counter(re.sub(r"\d+", "N", reason)[:120] for reason in named)
         self.check(len(named) >= min(len(said), 100), "%d pauses were said, %d are in the record" % (len(said), len(named)))
         self.check(all(named), "a pause without a reason")
         report = self.store + "/reports/r1/report.txt"
@@ -282,11 +307,15 @@ class Soak:
             lines += ["", "- Run: %s%s; %d evaluated (%d kernels, %d rejected, %d failed) in %d rounds" % (
                 record.get("state"), ": " + record["stopped"] if record.get("stopped") else "", record.get("evaluated", 0),
                 record.get("kept", 0), record.get("rejected", 0), record.get("failed", 0), record.get("round", 0)),
+                "- The agent's own memory grew by %.0f KB for each candidate that was evaluated" % (
+                    1024 * (self.samples[-1]["own_mb"] - self.samples[len(self.samples) // 10]["own_mb"]) /
+                    max(1, 0.9 * record.get("evaluated", 0))),
                 "- Champion: %s, %s" % (record.get("best") or "none", "verified" if record.get("verified") else
                                         "not verified, and not called a win"),
-                "- Spend: %.6f dollars by the ledger, cap %.6f; %d completions stored; ledger %s" % (
-                    spend["ledger_usd"], spend["cap_usd"], spend["completions"], spend["ledger"]),
-                "- Pauses, all with a reason: %s" % (", ".join("%d x %s" % (n, r) for r, n in self.pauses.items()) or "none")]
+                "- Spend: %.4f dollars by the ledger, cap %.4f; ledger %s" % (spend["usd"], given.cap_usd, spend["ledger"]),
+                "- A second run with a cap of %.4f dollars, which it met: %.4f; ledger %s. %d completions stored by both" % (
+                    SMALL_CAP_USD, spend["small_usd"], spend["small"], spend["completions"]),
+                "- Pauses, all with a reason: %s" % ("; ".join("%d x %s" % (n, r) for r, n in self.pauses.items()) or "none")]
             lines += ["- " + note for note in self.notes]
             lines += ["", "**%s**" % ("All held." if not self.failures else "FAILED: " + "; ".join(self.failures))]
         text = "\n".join(lines) + "\n"
@@ -317,8 +346,13 @@ def main():
         soak.prepare()
         soak.start()
         soak.watch()
+        soak.run_to_the_cap()
         record = soak.judge(soak.dump())
         print(soak.write("ended", record))
+    except Exception as problem:  # the table of what was seen until then is worth more than a traceback alone
+        soak.check(False, "the soak itself failed: %r" % problem)
+        print(soak.write("broken off: %r" % problem))
+        raise
     finally:
         soak.end()
     return 1 if soak.failures else 0
