@@ -1,4 +1,5 @@
 /* eval/lane_wire: requests and records of docs/worker-protocol.md, from the agent's side. */
+#include "base/log.h"
 #include "base/mem.h"
 #include "eval/lane_private.h"
 
@@ -111,7 +112,10 @@ bool lane_decode(struct lane_request *request, struct arena *arena, const struct
 {
     const char *event = value_text(record, "event", "");
     if (strcmp(event, "stage") == 0) {
+        const char *waits = value_text(record, "waits", NULL);
         request->stage = stage_of(value_text(record, "stage", ""));
+        if (waits != NULL)
+            log_event(LOG_WARN, "lane.waits", request->id != NULL ? request->id : "", "%s", waits);
         task_wake(request->owner);
         return false;
     }

@@ -57,6 +57,16 @@ void answer_stage(const char *id, enum stage stage)
     worker_answer_send(&json, &line);
 }
 
+void answer_waits(const char *id, enum stage stage, const char *why)
+{
+    struct json json;
+    struct buf line;
+    worker_answer_begin(&json, &line, id, "stage");
+    json_put_text(&json, "stage", stage_name(stage));
+    json_put_text(&json, "waits", why);
+    worker_answer_send(&json, &line);
+}
+
 void answer_evaluation(const char *id, const struct evaluation *evaluation)
 {
     struct json json;

@@ -194,13 +194,21 @@ static enum task_result step_timing(struct evaluate *evaluate)
     if (evaluate->work.active)
         return TASK_WAIT;
     if (evaluate->work.done) {
+        turn_end(&evaluate->turn);
         slots_release(&evaluate->core_slot);
         evaluate->work.done = false;
         bool extras = is_passing(evaluate) && !task->cancel_requested;
         task_move(task, extras ? EXTRAS : FINISHING);
         return TASK_AGAIN;
     }
-    if (!slot_hold(&evaluate->core_slot, &worker->cores, task, worker->cores.capacity))
+    if (task->cancel_requested) { /* nothing has begun */
+        turn_end(&evaluate->turn);
+        slots_release(&evaluate->core_slot);
+        task_move(task, FINISHING);
+        return TASK_AGAIN;
+    }
+    if (!slot_hold(&evaluate->core_slot, &worker->cores, task, worker->cores.capacity) ||
+        !turn_take(worker, &evaluate->turn, task, evaluate->request.id))
         return TASK_WAIT;
     answer_stage(evaluate->request.id, STAGE_TIME);
     work_start(task->loop, &evaluate->work, task, run_time, evaluate);

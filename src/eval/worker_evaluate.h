@@ -22,6 +22,7 @@ struct evaluate {
     struct request request;
     const struct value *document;
     struct slot session_slot, ahead_slot, core_slot, measure_slot;
+    struct turn turn;
     struct candidate *candidate;
     struct names tune;
     struct hash identity;

@@ -15,6 +15,7 @@ struct open {
     const struct value *document;
     bool check; /* check_problem, else open */
     struct slot session_slot, core_slot;
+    struct turn turn;
     struct work work;
     int status;
     struct err err;
@@ -194,6 +195,7 @@ static void answer(struct open *open)
 
 static enum task_result end(struct open *open)
 {
+    turn_end(&open->turn);
     slots_release(&open->core_slot);
     slots_release(&open->session_slot);
     buf_free(&open->answer);
@@ -220,6 +222,9 @@ static enum task_result step(struct task *task)
     }
     if (!slot_hold(&open->session_slot, &worker->sessions, task, READERS_MOST) ||
         !slot_hold(&open->core_slot, &worker->cores, task, worker->cores.capacity))
+        return TASK_WAIT;
+    bool measures = open->check || value_bool(open->document, "roofline", false);
+    if (measures && !turn_take(worker, &open->turn, task, open->request.id))
         return TASK_WAIT;
     task_move(task, WORKING);
     work_start(task->loop, &open->work, task, open->check ? run_check : run_open, open);

@@ -2,6 +2,7 @@
 #ifndef EVAL_WORKER_PRIVATE_H
 #define EVAL_WORKER_PRIVATE_H
 
+#include "eval/core_lock.h"
 #include "eval/session.h"
 #include "eval/worker.h"
 #include "loop/loop.h"
@@ -10,6 +11,14 @@
 #include "loop/work.h"
 
 enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024, AHEAD_MOST = 2 };
+
+/* Waiting for another twagent's turn on the same cores; an owner's own, zero-initialized. */
+struct turn {
+    struct core_lock lock;
+    struct timer timer;
+    uint64_t since_ns; /* 0: has not waited */
+    bool taken;
+};
 
 struct worker {
     struct loop *loop;
@@ -51,6 +60,12 @@ void requests_reap(struct worker *worker); /* frees those that are finished */
 /* Asks once, then says whether it is granted. */
 bool slot_hold(struct slot *slot, struct slots *slots, struct task *owner, unsigned amount);
 
+/* --- worker_turn.c --- */
+/* True once the lane's cores are this worker's to time on, or have been another's for so long that
+ * there is something wrong with that one; false: `owner` is woken when it is worth asking again. */
+bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id);
+void turn_end(struct turn *turn); /* also before it was taken */
+
 /* --- worker_folder.c --- */
 int folder_open(struct worker *worker, struct err *err) MUST_USE;
 void folder_close(struct worker *worker);
@@ -58,6 +73,8 @@ void folder_close(struct worker *worker);
 /* --- worker_answer.c: one JSON record a line on stdout --- */
 void answer_error(const char *id, const struct err *err);
 void answer_stage(const char *id, enum stage stage);
+void answer_waits(const char *id, enum stage stage,
+                  const char *why); /* a stage that cannot begin */
 void answer_evaluation(const char *id, const struct evaluation *evaluation);
 void worker_answer_begin(struct json *json, struct buf *line, const char *id, const char *event);
 void worker_answer_send(struct json *json,

@@ -1,0 +1,40 @@
+/* eval/worker_turn: only one worker of this machine times on a core at once. Whoever waits asks
+ * again now and then: rarely enough not to show in what the other one times. */
+#include "base/clock.h"
+#include "eval/worker_private.h"
+
+#include <stdio.h>
+
+enum { ASK_AGAIN_MS = 40 };
+static const uint64_t patience_ns = UINT64_C(600) * 1000000000;
+
+bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id)
+{
+    const struct lane_facts *lane = &worker->lane;
+    int busy = 0;
+    if (turn->taken)
+        return true;
+    if (turn->timer.armed)
+        return false;
+    uint64_t now = clock_now_ns();
+    bool patient = turn->since_ns == 0 || now - turn->since_ns < patience_ns;
+    if (core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy) || !patient) {
+        turn->taken = true;
+        return true;
+    }
+    if (turn->since_ns == 0) {
+        char why[100];
+        snprintf(why, sizeof why, "another twagent times on core %d", busy);
+        answer_waits(id, STAGE_TIME, why);
+        turn->since_ns = now;
+    }
+    timer_start(owner->loop, &turn->timer, owner, ASK_AGAIN_MS);
+    return false;
+}
+
+void turn_end(struct turn *turn)
+{
+    timer_stop(&turn->timer);
+    core_lock_release(&turn->lock);
+    turn->taken = false;
+}
