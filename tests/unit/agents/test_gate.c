@@ -24,8 +24,8 @@ static struct provider stranger_start(void)
         dup2(fds[1], 1);
         close(fds[0]);
         close(fds[1]);
-        execl("/usr/bin/python3", "python3", TEST_SOURCE_DIR "/tests/fakes/fake_tls.py", "http/1.1",
-              (char *)NULL);
+        execl("/usr/bin/python3", "/usr/bin/python3", TEST_SOURCE_DIR "/tests/fakes/fake_tls.py",
+              "http/1.1", (char *)NULL);
         _exit(127);
     }
     close(fds[1]);
