@@ -110,9 +110,11 @@ static void test_large(void **state)
     assert_non_null(text);
     for (size_t i = 0; i < COUNT(pieces); i++) {
         size_t size = strlen(pieces[i]), used = 0;
+        if (i % 2 > 0) /* half of them in a block that closes */
+            used = (size_t)sprintf(text, "```c\n");
         for (; used + size < BYTES; used += size)
             memcpy(text + used, pieces[i], size);
-        text[used] = '\0';
+        memcpy(text + used, i % 2 > 0 ? "\n```" : "", i % 2 > 0 ? 5 : 1);
         struct arena *arena = arena_new();
         const char *first = NULL, *second = NULL;
         size_t length = 0, again = 0;
