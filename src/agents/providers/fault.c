@@ -144,7 +144,10 @@ enum fault fault_of_error(const struct value *error, int64_t status)
     if (status != 0)
         return by_status(status);
     int64_t code = value_int(error, "code", 0);
-    return code >= 400 && code <= 599 ? by_status(code) : FAULT_RETRY;
+    if (code >= 400 && code <= 599)
+        return by_status(code);
+    bool ours = strstr(value_text(error, "type", ""), "invalid_request") != NULL; /* a 400 */
+    return ours ? FAULT_FATAL : FAULT_RETRY;
 }
 
 void fault_add_text(struct buf *reason, const char *text)
