@@ -167,6 +167,7 @@ static void stream(struct events *events, const struct answer *answer, bool with
 }
 
 static const struct error_row errors[] = {
+    {"quote", 0, "invalid_request_error", NULL, "as scripted, for the key @KEY@"},
     {"quota", 0, "invalid_request_error", NULL,
      "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to "
      "upgrade or purchase credits."},

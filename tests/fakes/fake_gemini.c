@@ -132,6 +132,7 @@ static void stream(struct events *events, const struct answer *answer, bool with
 }
 
 static const struct error_row errors[] = {
+    {"quote", 400, "INVALID_ARGUMENT", NULL, "as scripted, for the key @KEY@"},
     {"quota", 429, "RESOURCE_EXHAUSTED", NULL,
      "Your prepayment credits are depleted. Please go to AI Studio to manage your project and "
      "billing."},

@@ -116,6 +116,7 @@ static void stream(struct events *events, const struct answer *answer, bool with
 }
 
 static const struct error_row errors[] = {
+    {"quote", 0, "invalid_request_error", NULL, "as scripted, for the key @KEY@"},
     {"quota", 0, "insufficient_quota", "insufficient_quota",
      "You exceeded your current quota, please check your plan and billing details."},
     {"context", 0, "invalid_request_error", "context_length_exceeded",
