@@ -40,6 +40,50 @@ printf 'name: matmul\nshape_a: [64, 48]\nshape_b: [48, 80]\ndtype: float32\n' >"
 printf 'import numpy as np\n\n\ndef matmul(A, B):\n    return np.matmul(A, B)\n' >"$work/matmul/ref_impl.py"
 "$twagent" eval "$work/matmul" "$attacks/controls/plain.c" >"$work/out" 2>&1
 say $? "the short form works: $(cat "$work/out")"
+# A tune space, point by point, in one session; a seed of its own, so that it is the same again.
+start="$work/axpy/starts/cpu/rows.c"
+"$twagent" eval "$work/axpy" "$start" --sweep 3 >"$work/sweep" 2>"$work/out"
+say $? "a sweep: $(cat "$work/out")"
+"$twagent" eval "$work/axpy" "$start" --sweep 0 >"$work/all" 2>"$work/out"
+say $? "a sweep of all points: $(cat "$work/out")"
+/usr/bin/python3 - "$work/sweep" "$work/all" <<'PY'
+import json, sys
+sweep, all = ([json.loads(line) for line in open(name)] for name in sys.argv[1:])
+tunes = [[json.dumps(r["tune"], sort_keys=True) for r in records] for records in (sweep, all)]
+assert len(set(tunes[0])) == len(sweep) == min(3, len(all)), tunes[0]
+assert len(set(tunes[1])) == len(all) and set(tunes[0]) <= set(tunes[1]), tunes
+assert all and [r for r in all if r["verdict"] == "kernel" and r["time_ns"]["median"] > 0], all
+PY
+say $? "a line for each point"
+"$twagent" eval "$work/axpy" "$start" --sweep 2000000 >"$work/out" 2>&1
+[ $? -eq 2 ]; say $? "a sweep has its bounds"
+
+# What a simulator of caches counts, where there is one; a note where there is none.
+"$twagent" eval "$work/axpy" "$start" --cachegrind --json >"$work/one.json" 2>"$work/out"
+say $? "eval --cachegrind: $(cat "$work/out")"
+/usr/bin/python3 - "$work/one.json" <<'PY'
+import json, shutil, sys
+metrics = json.load(open(sys.argv[1]))["metrics"]
+if shutil.which("valgrind"):
+    assert metrics["cachegrind"]["instructions"] > 1000, metrics
+    assert metrics["cachegrind_shape"], metrics
+else:
+    assert [note for note in metrics["notes"] if note.startswith("cachegrind: ")], metrics
+PY
+say $? "caches are counted"
+
+# One twagent at a time times on a core, whoever runs it; the kernel frees it.
+if [ -d /sys/devices/system/cpu/cpu0 ] && command -v flock >/dev/null; then
+    cores=$(/usr/bin/python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
+    flock "/sys/devices/system/cpu/cpu$cores" sleep 5 &
+    holder=$!
+    sleep 0.3
+    "$twagent" eval "$work/axpy" "$start" --verbose >"$work/out" 2>&1
+    say $? "a lane waits for its cores: $(tail -3 "$work/out")"
+    grep -q "lane.waits .*another twagent times on core $cores" "$work/out"
+    say $? "and says so"
+    wait $holder
+fi
 sleep 0.2
 ! pgrep -f "$twagent (worker|runner)" >/dev/null; say $? "nobody is left behind: $(pgrep -af "$twagent")"
 echo "eval: $passed passed, $failed failed"
