@@ -195,8 +195,8 @@ static enum task_result step_searching(struct search *search)
 {
     if (search_stopping(search))
         stop_attempts(search, out_of_patience(search));
-    else if (search->budget_reached || search->awaited)
-        search_rounds_stop(search);
+    else if (!search_may_propose(search) && !search->reached)
+        search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
     search_watch(search);
     bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
     if (more || search->in_flight > 0)
