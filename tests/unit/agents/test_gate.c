@@ -133,6 +133,10 @@ static void test_broken(void **state)
     scene_run(scene);
     all_answered(scene);
     assert_int_equal(scene->totals.requests, 12 + 5);
+    int failures = 0;
+    for (size_t i = 0; i < 5; i++)
+        failures += scene->asks[i].failures;
+    assert_int_equal(failures, policy.break_after - 1);
     assert_int_equal(events_of(&scene->events, "provider.broken"), 1);
     assert_int_equal(events_of(&scene->events, "provider.probe"), 9);
     assert_int_equal(events_of(&scene->events, "provider.open"), 1);
@@ -140,14 +144,31 @@ static void test_broken(void **state)
     provider_stop(&provider);
 }
 
+/* Once those that were on their way have ended, one request is out at a time. */
+static void count_probes(struct scene *scene, int times)
+{
+    static bool alone;
+    struct gate_view view;
+    size_t out = 0;
+    alone = alone && times > 0;
+    if (completions_gates(scene->completions, &view, 1) == 0 || view.state != GATE_BROKEN)
+        return;
+    for (size_t i = 0; i < scene->count; i++)
+        out += scene->asks[i].http != NULL;
+    alone = alone || out <= 1;
+    assert_true(!alone || out <= 1);
+}
+
 /* The same with several in flight when it breaks: theirs are no probes, and use up no tries. */
 static void test_broken_in_flight(void **state)
 {
     (void)state;
-    static const char *const faults[] = {"reset after=0 times=20", NULL};
+    static const char *const faults[] = {"status code=500 delay=10 times=20", NULL};
     struct provider provider = provider_start(faults, "good");
     const struct model model = model_at(provider.url, "good");
     struct scene *scene = scene_of(&model, 12, 8);
+    scene->act_after_ms = 2;
+    scene->act = count_probes;
     scene_run(scene);
     all_answered(scene);
     assert_int_equal(scene->totals.requests, 20 + 12);
