@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/control.h"
 #include "cli/history.h"
 #include "cli/print.h"
 #include "cli/run_words.h"
@@ -114,18 +115,21 @@ static int show_idea(const struct settings *settings, struct store *store, struc
     return 0;
 }
 
-static void print_run(struct store *store, struct arena *arena, const struct run_record *run)
+static void print_run(struct store *store, struct arena *arena, const struct run_record *run,
+                      pid_t owner)
 {
     const struct spending spending = run_spending(store, arena, run->id);
     const char *models = run_words_models(arena, run);
     const char *spent = run_words_spent(arena, run, &spending);
-    bool running = strcmp(run->state, "running") == 0;
+    bool says_running = strcmp(run->state, "running") == 0;
+    bool running = says_running && owner == run->pid;
     struct report_pause *pauses;
     size_t pause_count;
     char time[32], when[96];
     history_pauses(arena, run, &pauses, &pause_count);
-    printf("%s  %s  %s%s%s\n", run->id, run->problem, run->state, running ? "" : ": ",
-           running ? "" : run_words_end(arena, run));
+    printf("%s  %s  %s%s%s\n", run->id, run->problem,
+           says_running && !running ? "died" : run->state, says_running ? "" : ": ",
+           says_running ? "" : run_words_end(arena, run));
     printf("  models     %s\n", models ? models : "none: the built-in proposer");
     if (spent)
         printf("  spent      %s\n", spent);
@@ -161,7 +165,9 @@ static int show_run(const struct settings *settings, struct store *store, struct
         buf_free(&text);
         return 0;
     }
-    print_run(store, arena, &run);
+    char *folder = control_folder(settings);
+    print_run(store, arena, &run, control_owner(folder));
+    mem_free(folder);
     printf("  candidates twagent list candidates %s\n", run.id);
     return 0;
 }

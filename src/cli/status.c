@@ -106,9 +106,12 @@ static void put_asking(struct arena *arena, const struct status *status, struct 
     if (spent)
         buf_addf(out, "  spent      %s\n", spent);
     if (status->live && spending->reserved_tokens > 0)
-        buf_addf(out, "  reserved   at most %s, %s tokens, for requests on their way\n",
-                 words_dollars(spending->reserved_micro_dollars, most),
-                 words_count(spending->reserved_tokens, tokens));
+        buf_addf(out, "  reserved   at most %s tokens%s%s, for requests on their way\n",
+                 words_count(spending->reserved_tokens, tokens),
+                 spending->reserved_micro_dollars > 0 ? ", " : "",
+                 spending->reserved_micro_dollars > 0
+                     ? words_dollars(spending->reserved_micro_dollars, most)
+                     : "");
     for (size_t i = 0; spending->count > 1 && i < spending->count; i++)
         buf_addf(out, "             %s: %lld answers, %s tokens, %s\n", spending->models[i].model,
                  (long long)spending->models[i].answers,

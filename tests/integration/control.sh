@@ -148,6 +148,15 @@ has box.out 'answers awaited' 'the summary counts the answers'
 has box.out "$work/box" 'and says where'
 has box.out 'twagent resume r' 'and how to go on'
 
+# --- no room on the disk: it waits, says so, and can be stopped
+"$twagent" run "$work/mm" --rounds 50 --disk-quota 1 >disk.out 2>disk.err &
+run=$!
+await 15 sh -c "'$twagent' status | grep -q 'PAUSED.*--disk-quota'"; say $? "a quota pauses: $("$twagent" status | head -n 1)"
+"$twagent" status >out 2>&1; has out 'by itself' 'and nobody has to say when it goes on'
+"$twagent" stop >out 2>&1; say $? "a paused run can be stopped: $(cat out)"
+wait $run; [ $? -eq 4 ]; say $? 'and ends with 4'
+has disk.out '--disk-quota' 'the summary names the reason'
+
 ! grep -rqE 'sk-secret-test|sk-wrong-secret' "$work/store" "$work"/*.out "$work"/*.err; say $? 'no key in the store, a log or the output'
 [ -s "$work/store/logs/r1.log" ]; say $? 'a log is kept'
 echo "control: $passed passed, $failed failed"

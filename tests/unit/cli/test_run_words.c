@@ -1,0 +1,156 @@
+#include "check.h"
+
+#include "cli/log_tail.h"
+#include "cli/run_words.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static struct run_record record_of(const char *state, const char *stopped)
+{
+    return (struct run_record){.id = "r3",
+                               .state = state,
+                               .stopped = stopped,
+                               .paused = "",
+                               .options = "{}",
+                               .choice = "{}"};
+}
+
+static void models_have_shares_where_there_are_several(void **state)
+{
+    struct arena *arena = arena_new();
+    struct run_record run = record_of("running", "");
+    (void)state;
+    assert_null(run_words_models(arena, &run));
+    run.choice = "{\"model\":\"a\",\"idea_model\":null,\"code_model\":null}";
+    assert_string_equal(run_words_models(arena, &run), "a");
+    run.choice = "{\"model\":\"a@2,b\"}";
+    assert_string_equal(run_words_models(arena, &run), "a 67 %, b 33 %");
+    run.choice = "{\"model\":\"a\",\"code_model\":\"b@3,c@1\"}";
+    assert_string_equal(run_words_models(arena, &run), "ideas: a; code: b 75 %, c 25 %");
+    run.choice = "not JSON";
+    assert_null(run_words_models(arena, &run));
+    arena_free(arena);
+}
+
+static void the_end_is_said_in_full(void **state)
+{
+    static const struct {
+        const char *state, *stopped, *options, *expected;
+        bool more;
+    } cases[] = {
+        {"done", "", "{\"rounds\":4}", "all rounds done", false},
+        {"done", "", "{\"rounds\":9}", "nothing left to propose", false},
+        {"done", "target reached: at least 2x", "{}", "target reached: at least 2x", false},
+        {"done", "patience: nothing better for 3 rounds", "{}",
+         "patience: nothing better for 3 rounds", false},
+        {"stopped", "interrupted", "{}", "interrupted", true},
+        {"died", "the program was killed", "{}", "the program was killed", true},
+        {"done", "budget", "{\"budget_evaluations\":20}", "budget: 20 evaluations", true},
+        {"done", "budget", "{\"budget_ms\":600000}", "budget: a time of 10:00", true},
+        {"done", "budget", "{\"budget_ms\":600000000,\"budget_micro_dollars\":5000000}",
+         "budget: another request could pass $5.00", true},
+        {"done", "budget", "{\"budget_tokens\":1000000}",
+         "budget: another request could pass 1 M tokens", true},
+        {"done", "openai: insufficient_quota", "{}", "openai: insufficient_quota", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct arena *arena = arena_new();
+        struct run_record run = record_of(cases[i].state, cases[i].stopped);
+        run.options = cases[i].options;
+        run.round = 4;
+        run.evaluated = 20;
+        run.elapsed_ms = 500000;
+        assert_string_equal(run_words_end(arena, &run), cases[i].expected);
+        assert_int_equal(run_can_go_on(&run), cases[i].more);
+        assert_int_equal(run_words_resume(arena, &run) != NULL, cases[i].more);
+        arena_free(arena);
+    }
+}
+
+static void a_mailbox_says_where(void **state)
+{
+    struct arena *arena = arena_new();
+    struct run_record run = record_of("done", "3 answers awaited");
+    (void)state;
+    run.choice = "{\"model\":\"mailbox//home/me/box@2,openai/a\"}";
+    assert_string_equal(run_words_end(arena, &run), "3 answers awaited: /home/me/box");
+    run.choice = "{\"provider\":\"mailbox\",\"idea_model\":\"/a\",\"code_model\":\"/b\"}";
+    assert_string_equal(run_words_end(arena, &run), "3 answers awaited: /a, /b");
+    assert_true(run_can_go_on(&run));
+    arena_free(arena);
+}
+
+static void spending_has_its_caps(void **state)
+{
+    const struct model_spending model = {"a", 312, 1200000, 1230000};
+    struct spending spending = {.requests = 320,
+                                .answers = 312,
+                                .tokens = 1200000,
+                                .micro_dollars = 1230000,
+                                .models = &model,
+                                .count = 1};
+    struct arena *arena = arena_new();
+    struct run_record run = record_of("running", "");
+    (void)state;
+    assert_string_equal(run_words_spent(arena, &run, &spending),
+                        "$1.23, 1.2 M tokens, 312 answers");
+    run.options = "{\"budget_micro_dollars\":5000000,\"budget_tokens\":5000000}";
+    assert_string_equal(run_words_spent(arena, &run, &spending),
+                        "$1.23 of $5.00, 1.2 M of 5 M tokens, 312 answers");
+    run.options = "{}";
+    spending.micro_dollars = 0;
+    assert_string_equal(run_words_spent(arena, &run, &spending),
+                        "not priced, 1.2 M tokens, 312 answers");
+    assert_null(run_words_spent(arena, &run, &(struct spending){0}));
+    arena_free(arena);
+}
+
+static void the_log_s_end_has_news_and_gates(void **state)
+{
+    static const char text[] =
+        "2026-11-21T07:00:00.000Z info run.start r1 matmul on cpu\n"
+        "2026-11-21T07:00:01.000Z debug task.move r1 x\n"
+        "2026-11-21T07:00:02.000Z info candidate.move r1-c1 kept\n"
+        "2026-11-21T07:00:03.000Z warn candidate.move r1-c2 a warning stays\n"
+        "(3 lines were lost here: there was no room)\n"
+        "2026-11-21T07:00:04.000Z warn provider.parked openai http://a until later\n"
+        "2026-11-21T07:00:05.000Z warn provider.broken openai http://ab 5 failures\n"
+        "2026-11-21T07:00:06.000Z info provider.probe openai http://ab probe 1 failed\n"
+        "2026-11-21T07:00:07.000Z info provider.open openai http://a goes on\n"
+        "half a li";
+    char path[] = "/tmp/test_log_tail.XXXXXX", clock[32];
+    struct arena *arena = arena_new();
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    struct log_tail tail = log_tail_read(arena, path, 100);
+    assert_int_equal(tail.count, 6);
+    assert_string_equal(tail.lines[0].kind, "run.start");
+    assert_string_equal(tail.lines[1].text, "r1-c2 a warning stays");
+    assert_int_equal(tail.provider_count, 1);
+    assert_string_equal(tail.providers[0].text, "openai http://ab 5 failures");
+    assert_string_equal(log_tail_clock(tail.lines[1].wall, clock), "07:00:03");
+    tail = log_tail_read(arena, path, 2);
+    assert_int_equal(tail.count, 2);
+    assert_string_equal(tail.lines[1].kind, "provider.open");
+    unlink(path);
+    assert_int_equal(log_tail_read(arena, path, 5).count, 0);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models_have_shares_where_there_are_several),
+        cmocka_unit_test(the_end_is_said_in_full),
+        cmocka_unit_test(a_mailbox_says_where),
+        cmocka_unit_test(spending_has_its_caps),
+        cmocka_unit_test(the_log_s_end_has_news_and_gates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
