@@ -35,10 +35,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static void fill_words(uint64_t seed, uint64_t block, uint64_t stream, uint32_t *restrict words)
+static inline __attribute__((always_inline)) void hash_words(uint32_t before, uint32_t within,
+                                                             uint32_t *restrict words)
 {
-    uint64_t key = mix(mix(seed ^ mix(stream)) + block);
-    uint32_t before = (uint32_t)key, within = (uint32_t)(key >> 32);
     for (uint32_t i = 0; i < BLOCK; i++) {
         uint32_t x = (i * 0x9e3779b9u) ^ before;
         x ^= x >> 16;
@@ -47,6 +46,29 @@ static void fill_words(uint64_t seed, uint64_t block, uint64_t stream, uint32_t 
         x *= 0x735a2d97u;
         words[i] = x ^ (x >> 15);
     }
+}
+
+#if defined(__x86_64__)
+/* The least that every x86-64 has lacks a vector multiplication of 32 bits: several times slower.
+ */
+__attribute__((target("avx2"))) static void hash_words_avx2(uint32_t before, uint32_t within,
+                                                            uint32_t *restrict words)
+{
+    hash_words(before, within, words);
+}
+#endif
+
+static void fill_words(uint64_t seed, uint64_t block, uint64_t stream, uint32_t *restrict words)
+{
+    uint64_t key = mix(mix(seed ^ mix(stream)) + block);
+    uint32_t before = (uint32_t)key, within = (uint32_t)(key >> 32);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        hash_words_avx2(before, within, words);
+        return;
+    }
+#endif
+    hash_words(before, within, words);
 }
 
 static uint32_t bits_of(float number)
