@@ -13,7 +13,7 @@ import time
 from watch import Relay, folder_mb, sample, slope
 
 MODEL, PROMPT_PRICE, ANSWER_PRICE = "soak-model", 0.5, 2.0  # dollars a million tokens
-SMALL_CAP_USD = 0.1
+SMALL_CAP_USD, ONE_REQUEST_USD = 0.03, 0.015  # of a request's reservation, at most
 FIGURES = ("resident_mb", "own_mb", "descriptors", "threads")
 SPACE = """/*---
 tune:
@@ -313,8 +313,9 @@ class Soak:
                 "- Champion: %s, %s" % (record.get("best") or "none", "verified" if record.get("verified") else
                                         "not verified, and not called a win"),
                 "- Spend: %.4f dollars by the ledger, cap %.4f; ledger %s" % (spend["usd"], given.cap_usd, spend["ledger"]),
-                "- A second run with a cap of %.4f dollars, which it met: %.4f; ledger %s. %d completions stored by both" % (
-                    SMALL_CAP_USD, spend["small_usd"], spend["small"], spend["completions"]),
+                "- A second run with a cap of %.4f dollars, %s: %.4f; ledger %s. %d completions stored by both" % (
+                    SMALL_CAP_USD, "which it met" if SMALL_CAP_USD - spend["small_usd"] < ONE_REQUEST_USD else
+                    "which its time ended first", spend["small_usd"], spend["small"], spend["completions"]),
                 "- Pauses, all with a reason: %s" % ("; ".join("%d x %s" % (n, r) for r, n in self.pauses.items()) or "none")]
             lines += ["- " + note for note in self.notes]
             lines += ["", "**%s**" % ("All held." if not self.failures else "FAILED: " + "; ".join(self.failures))]
