@@ -1,0 +1,160 @@
+"""faults_run.py TWAGENT FAKE_PROVIDER FAKE_WORKER: the rows of the fault table that a whole run has to answer, in each
+format: answers that were cut, prompts that are too long, quotas, wrong keys and models. Prints one line a row."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+from kill_common import make_problem
+
+KEY = "sk-hush-0123456789abcdef"
+KERNEL = """/*---
+tune: {BM: [1, 2]}
+---*/
+/* @HASH@ */
+void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
+{
+}
+"""
+FORMATS = {"openai": ("/v1", "OPENAI_API_KEY"), "anthropic": ("", "ANTHROPIC_API_KEY"),
+           "gemini": ("", "GOOGLE_API_KEY")}
+
+
+def room(body):
+    """The most tokens that a request allows."""
+    config = body.get("generationConfig", {})
+    return body.get("max_tokens") or body.get("max_completion_tokens") or config.get("maxOutputTokens") or 0
+
+
+def words(body):
+    return json.dumps(body, ensure_ascii=False)
+
+
+class Run:
+    """One run against one provider, and what came of it."""
+
+    def __init__(self, tools, work, kind, faults, options=(), key=KEY, provider_options=()):
+        twagent, provider, _ = tools
+        shutil.rmtree(work + "/row", ignore_errors=True)
+        os.makedirs(work + "/row/bodies")
+        arguments = [argument for fault in faults for argument in ("--fault", fault)]
+        server = subprocess.Popen([provider, "--key", KEY, "--by-content", work + "/sources", "--record",
+                                   work + "/row/bodies", *provider_options, *arguments], stdout=subprocess.PIPE)
+        port = int(server.stdout.readline().split()[1])
+        path, variable = FORMATS[kind]
+        environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        environment.update({variable: key, "TWAGENT_SELF": work + "/self", "XDG_CONFIG_HOME": work + "/config",
+                            "no_proxy": "*"})
+        url = "http://127.0.0.1:%d" % port
+        with open(work + "/row/models.yaml", "w") as out:
+            out.write("models:\n  test:\n    provider: %s\n    url: %s\n    key: %s\n" %
+                      (kind, url + path, variable))
+        done = subprocess.run([twagent, "run", work + "/mm", "--model", "test", "--models", work + "/row/models.yaml",
+                               "--rounds", "1", "--branching", "1", "--implementations", "1", "--seed", "3", "--repairs", "1",
+                                                             "--store", work + "/row/store", "--max-tokens", "2000", "--verbose", *options],
+                              env=environment, cwd=work, capture_output=True, timeout=120)
+        self.code, self.said = done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self.counts = json.load(opener.open(url + "/_counts"))
+        server.kill()
+        server.wait()
+        names = sorted(os.listdir(work + "/row/bodies"))
+        self.bodies = [json.load(open(work + "/row/bodies/" + name)) for name in names]
+        self.leaked = key in self.said
+        path = work + "/row/store/data.mdb"
+        if os.path.exists(path):
+            with open(path, "rb") as store:
+                self.leaked = self.leaked or key.encode() in store.read()
+
+
+def cut(run):
+    yield len(run.bodies) == 3, "%d requests, not 3" % len(run.bodies)
+    if len(run.bodies) == 3:
+        yield room(run.bodies[2]) > room(run.bodies[1]), \
+            "%d tokens, then %d" % (room(run.bodies[1]), room(run.bodies[2]))
+    yield run.said.count("candidate.move r1-c2 compiling") == 1, "what was cut was compiled"
+
+
+def shrunk(run):
+    yield len(run.bodies) == 3, "%d requests, not 3" % len(run.bodies)
+    if len(run.bodies) == 3:
+        before, after = len(words(run.bodies[1])), len(words(run.bodies[2]))
+        yield after < before, "%d bytes, then %d" % (before, after)
+
+
+def shrunk_once(run):
+    yield from shrunk(run)
+    yield "candidate.move r1-c2 failed: HTTP 400" in run.said, "no reason is given"
+
+
+def complained(run):
+    yield len(run.bodies) == 3, "%d requests, not 3" % len(run.bodies)
+    if len(run.bodies) == 3:
+        yield "no code block found" in words(run.bodies[2]), "the model is not told what was wrong"
+
+
+def stopped(run, reason):
+    yield len(run.bodies) == 1, "%d requests, not 1" % len(run.bodies)
+    yield run.code in (3, 4), "exit code %d" % run.code
+    yield reason in run.said, "the reason is not given"
+
+
+def before_work(run, reason):
+    yield run.counts["requests"] > 0 and not run.bodies, "%s" % run.counts
+    yield run.code in (2, 3), "exit code %d" % run.code
+    yield reason in run.said, "no \"%s\"" % reason
+    yield "r1-c1" not in run.said, "work was begun"
+
+
+def rows(work):
+    context = "status code=400 kind=context"
+    say = "say text=" + work + "/prose"
+    yield "finish reason length: asked again with more room", dict(faults=("ok", "length")), cut
+    yield "context length: the prompt is shrunk", dict(faults=("ok", context)), shrunk
+    yield "context length: shrunk once, then the request fails", dict(faults=("ok", context, context)), shrunk_once
+    yield "413: shrunk once", dict(faults=("ok", "status code=413")), shrunk
+    yield "no code block: feedback", dict(faults=("ok", say)), complained
+    yield "402: the run says why it stops", dict(faults=("status code=402 times=0",)), \
+        lambda run: stopped(run, "402")
+    yield "a wrong key: before any work", dict(faults=(), key="sk-wrong-9876543210"), \
+        lambda run: before_work(run, "key")
+    yield "404 model: before any work", dict(faults=(), provider_options=("--model", "another-model")), \
+        lambda run: before_work(run, "test")
+
+
+def main():
+    tools = [os.path.realpath(path) for path in sys.argv[1:4]]
+    wanted = sys.argv[4] if len(sys.argv) > 4 else ""
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="twagent-faults-") as work:
+        here = os.path.dirname(os.path.abspath(__file__))
+        make_problem(work + "/mm", here + "/../adversarial/cpu/problems/mm")
+        os.makedirs(work + "/sources")
+        for name, text in (("sources/one.c", KERNEL), ("prose", "I would tile the loops, and then unroll them.\n"),
+                           ("self", '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 2-10 --final-ms 20 "$@"\n'
+                                    'exec %s "$@"\n' % (tools[2], tools[0]))):
+            with open(work + "/" + name, "w") as out:
+                out.write(text)
+        os.chmod(work + "/self", 0o755)
+        for name, settings, check in rows(work):
+            for kind in FORMATS:
+                if wanted not in name:
+                    continue
+                run = Run(tools, work, kind, **settings)
+                wrong = [what for truth, what in check(run) if not truth]
+                wrong += ["the key leaked"] * run.leaked
+                failed += bool(wrong)
+                print("%s %s (%s): %d requests%s" % ("FAILED" if wrong else "ok", name, kind, len(run.bodies),
+                                                     "".join("; " + what for what in wrong)), flush=True)
+                if wrong:
+                    print("    " + "\n    ".join(run.said.splitlines()[-16:]))
+                    for body in run.bodies:
+                        print("    asked: room %d, %d bytes: %.300s" % (room(body), len(words(body)), words(body)))
+    print("faults_run: %d failed" % failed)
+    sys.exit(failed > 0)
+
+
+main()
