@@ -27,7 +27,7 @@ static const char *json_end(const char *at, size_t *left)
                 return NULL;
             closers[depth++] = *at == '{' ? '}' : ']';
         } else if (*at == '}' || *at == ']') {
-            if (closers[depth - 1] != *at) /* depth is at least 1: the first one opened */
+            if (depth == 0 || closers[depth - 1] != *at)
                 return NULL;
             if (--depth == 0)
                 return at + 1;

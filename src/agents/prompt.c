@@ -194,7 +194,7 @@ static void render(const struct part *parts, const struct material *material, in
 {
     struct buf texts[PARTS_MAX];
     struct slot_text slots[PARTS_MAX];
-    size_t most[PARTS_MAX], count = 0;
+    size_t most[PARTS_MAX] = {0}, count = 0;
     share_out(parts, material, shrink, most);
     for (; parts[count].slot != NULL; count++) {
         buf_init(&texts[count], PROMPT_BYTES_MAX);
