@@ -53,6 +53,11 @@ static const struct cause patterns[] = {
      "or an accumulator that is not reset"},
 };
 
+enum {
+    PATTERNS = sizeof patterns / sizeof patterns[0],
+    PATTERNS_OF_NAN = 3 /* the first of them speak of NaN themselves */
+};
+
 /* Of the inputs on which it showed. */
 static const struct cause inputs[] = {
     {"heavy", "heavy-tailed inputs: a few values are very large; sums and exponentials must not "
@@ -155,11 +160,16 @@ static void put_wrong(const struct material *material, const char *diagnostics, 
     size_t line = strcspn(diagnostics, "\n"), told = 0;
     const char *open = memrchr(diagnostics, '(', line);
     const char *set = strstr(diagnostics, "\ninputs: ");
-    for (size_t i = 0; open != NULL && i < sizeof patterns / sizeof patterns[0]; i++)
-        if (has_word(open, line - (size_t)(open - diagnostics), patterns[i].sign)) {
-            put_cause(patterns[i].cause, &told, out);
-            break;
-        }
+    size_t found = 0;
+    while (open != NULL && found < PATTERNS &&
+           !has_word(open, line - (size_t)(open - diagnostics), patterns[found].sign))
+        found++;
+    if (open != NULL && found < PATTERNS)
+        put_cause(patterns[found].cause, &told, out);
+    if (found >= PATTERNS_OF_NAN && has_word(diagnostics, line, ": got nan"))
+        put_cause("the worst element is NaN, which is what outputs hold before the call: it was "
+                  "most likely never written, while others are wrong for another reason",
+                  &told, out);
     put_shape_hint(material, diagnostics, &told, out);
     for (size_t i = 0; set != NULL && i < sizeof inputs / sizeof inputs[0]; i++)
         if (strncmp(set + strlen("\ninputs: "), inputs[i].sign, strlen(inputs[i].sign)) == 0)
