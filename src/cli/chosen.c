@@ -1,6 +1,7 @@
 #include "cli/chosen.h"
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/value.h"
 
@@ -77,22 +78,36 @@ static bool asks_nobody(const struct settings *s)
     return is(s->provider, "builtin") || (none && !s->provider);
 }
 
+/* What is recorded is what is chosen by, so that a resume asks under the same names. */
+static struct settings from_everywhere(struct arena *arena, const struct settings *settings)
+{
+    struct settings s = *settings;
+    bool mailboxes = is(s.provider, "mailbox");
+    s.model = absolute_choice(arena, s.model, mailboxes);
+    s.idea_model = absolute_choice(arena, s.idea_model, mailboxes);
+    s.code_model = absolute_choice(arena, s.code_model, mailboxes);
+    s.models = absolute(arena, s.models);
+    s.env_file = absolute(arena, s.env_file ? s.env_file : "./.env");
+    if (!settings->env_file && *s.env_file != '/')
+        s.env_file = NULL; /* there is none */
+    return s;
+}
+
 static const char *encode(struct arena *arena, const struct settings *s)
 {
     struct buf text;
     struct json json;
-    bool mailboxes = is(s->provider, "mailbox");
     buf_init(&text, 1 << 20);
     json_init(&json, &text);
     json_object(&json);
     if (!asks_nobody(s)) {
-        json_put_text(&json, "model", absolute_choice(arena, s->model, mailboxes));
-        json_put_text(&json, "idea_model", absolute_choice(arena, s->idea_model, mailboxes));
-        json_put_text(&json, "code_model", absolute_choice(arena, s->code_model, mailboxes));
+        json_put_text(&json, "model", s->model);
+        json_put_text(&json, "idea_model", s->idea_model);
+        json_put_text(&json, "code_model", s->code_model);
         json_put_text(&json, "provider", s->provider);
         json_put_text(&json, "base_url", s->base_url);
-        json_put_text(&json, "models", absolute(arena, s->models));
-        json_put_text(&json, "env_file", absolute(arena, s->env_file ? s->env_file : "./.env"));
+        json_put_text(&json, "models", s->models);
+        json_put_text(&json, "env_file", s->env_file);
         json_put_real(&json, "temperature", s->temperature);
         json_put_int(&json, "max_tokens", s->max_tokens);
     }
@@ -105,7 +120,7 @@ static const char *encode(struct arena *arena, const struct settings *s)
 int chosen_from_settings(struct arena *arena, const struct settings *settings,
                          struct chosen *chosen, struct err *err)
 {
-    const struct settings *s = settings;
+    const struct settings here = from_everywhere(arena, settings), *s = &here;
     const struct model_defaults defaults = {.provider = s->provider,
                                             .base_url = s->base_url,
                                             .temperature = s->temperature,
@@ -161,6 +176,9 @@ int chosen_again(struct arena *arena, const char *text, const struct settings *s
             continue;
         *field = anew && texts[i].names ? NULL : value_text(root, texts[i].key, NULL);
     }
+    if (s.env_file && !settings_given(settings, offsetof(struct settings, env_file)) &&
+        !file_exists(s.env_file))
+        s.env_file = NULL; /* keys may be in the environment by now */
     s.temperature = value_real(root, "temperature", -1);
     s.max_tokens = value_int(root, "max_tokens", 0);
     return chosen_from_settings(arena, &s, chosen, err);

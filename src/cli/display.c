@@ -49,6 +49,7 @@ const char *display_spending(const struct search_progress *p, const struct searc
 {
     char tokens[32], most[40] = "", spent[64], flight[64] = "";
     int64_t cap = options->budget_micro_dollars;
+    long long answers = p->spent.settled + p->spent.charged;
     text[0] = '\0';
     if (p->spent.tokens == 0 && p->spent.reserved_tokens == 0 && p->requests_in_flight == 0 &&
         p->awaited == 0)
@@ -61,8 +62,7 @@ const char *display_spending(const struct search_progress *p, const struct searc
         snprintf(flight, sizeof flight, ", %lld answers awaited", (long long)p->awaited);
     snprintf(text, 256, "%s, %s%s tokens; %lld answers, %lld requests in flight%s",
              words_spent(p->spent.micro_dollars, cap, p->spent.unpriced, spent),
-             words_count(p->spent.tokens, tokens), most,
-             (long long)(p->spent.settled + p->spent.charged), (long long)p->requests_in_flight,
+             words_count(p->spent.tokens, tokens), most, answers, (long long)p->requests_in_flight,
              flight);
     return text;
 }

@@ -148,6 +148,26 @@ has box.out 'answers awaited' 'the summary counts the answers'
 has box.out "$work/box" 'and says where'
 has box.out 'twagent resume r' 'and how to go on'
 
+box_run=$(sed -n 's/.*twagent resume \(r[0-9]*\).*/\1/p' box.out)
+for _ in 1 2 3 4 5 6; do # by hand: one idea, then its code, for each request that has no answer yet
+    for request in box/*.request.json; do
+        answer=${request%.request.json}.answer.txt
+        [ -e "$answer" ] && continue
+        if grep -q '"purpose":"ideas"' "$request"; then
+            echo '{"ideas": [{"title": "Block over k", "category": "memory", "why": "rows of B stay", "expected": 1.5, "parent": ""}]}' >"$answer"
+        else
+            { echo 'Done.'; echo '```c'; cat "$work/sources/one.c"; echo '```'; } >"$answer"
+        fi
+    done
+    "$twagent" resume "$box_run" >box.out 2>box.err
+    code=$?
+    [ $code -ne 4 ] && break
+done
+[ $code -le 1 ]; say $? "with its answers it goes on to its end, not $code: $(tail -n 4 box.out box.err)"
+[ "$(ls box/*.request.json | wc -l)" -le 3 ]; say $? "and asks nothing twice: $(ls box)"
+has box.out 'all rounds done' 'and says that it is done'
+[ "$(field state "$box_run")" = "done" ]; say $? 'as its record does'
+
 # --- no room on the disk: it waits, says so, and can be stopped
 "$twagent" run "$work/mm" --rounds 50 --disk-quota 1 >disk.out 2>disk.err &
 run=$!

@@ -127,9 +127,11 @@ static void a_mailbox_is_found_from_everywhere(void **state)
         struct arena *arena = arena_new();
         assert_int_equal(chdir(here), 0);
         assert_int_equal(choose(arena, lines[i], &chosen, &err), 0);
+        const char *first = chosen.ideas.items[0].wire_name; /* a request is known by it */
         assert_int_equal(chdir("/"), 0);
         assert_int_equal(choose_again(arena, chosen.text, "", &chosen, &err), 0);
         snprintf(expected, sizeof expected, "%s/box", here);
+        assert_string_equal(chosen.ideas.items[0].wire_name, first);
         assert_string_equal(chosen.ideas.items[0].source, expected);
         assert_string_equal(chosen.ideas.items[1].source, "/other/box");
         assert_true(chosen.ideas.items[0].weight > 1.9);
