@@ -29,7 +29,7 @@ class Refused(Exception):
     """The user's file or function is at fault; the message is for people."""
 
 
-BLOCK = 1 << 16  # elements that stay in a cache between two steps
+BLOCK = 1 << 14  # elements that stay in a cache between two steps
 LARGE = 1 << 18  # elements from which on memory is worth keeping, and an order of copying it
 
 
@@ -187,10 +187,11 @@ class Reference:
         if array.size < LARGE:
             return array.astype(np.float64)
         kept = self.kept.get(index)
-        if kept is None or kept.shape != array.shape:
-            kept = self.kept[index] = np.empty(array.shape, np.float64)
-        np.copyto(kept, array)
-        return kept
+        if kept is None or kept.size < array.size:
+            kept = self.kept[index] = np.empty(array.size, np.float64)
+        wide = kept[: array.size].reshape(array.shape)
+        np.copyto(wide, array)
+        return wide
 
     def results(self, returned):
         if isinstance(returned, dict):
