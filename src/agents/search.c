@@ -201,7 +201,6 @@ static enum task_result step_searching(struct search *search)
     bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
     if (more || search->in_flight > 0)
         return TASK_WAIT;
-    search_watch_end(search);
     timer_stop(&search->patience);
     timer_stop(&search->deadline);
     bool final = search->options.final && !search->options.dry_run && !search_stopping(search) &&
@@ -214,6 +213,7 @@ static enum task_result step_searching(struct search *search)
 
 static enum task_result step_verifying(struct search *search)
 {
+    search_watch(search);
     if (search_stopping(search) && search->final.active && out_of_patience(search))
         lane_cancel(search->lanes[0].lane, &search->final);
     if (!search_final_step(search))

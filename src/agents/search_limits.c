@@ -91,6 +91,7 @@ void search_round_taken(struct search *search, int64_t round)
 {
     const struct search_options *o = &search->options;
     const struct attempt *best = NULL;
+    search_prune(search);
     list_each (link, &search->kept) {
         const struct attempt *kept = container_of(link, struct attempt, link);
         if (!best || kept->record.speedup_low > best->record.speedup_low)

@@ -101,9 +101,15 @@ int search_model_open(struct search *search, struct err *err)
     if (prompts_load(search->arena, o->backend, &search->prompts, err))
         return -1;
     set_context(search);
+    enum { IN_FLIGHT_LEAST = 8, IN_FLIGHT_MOST = 64 };
+    int64_t in_flight = o->requests > 0 ? o->requests : search_round_size(search);
+    if (o->requests <= 0 && in_flight < IN_FLIGHT_LEAST)
+        in_flight = IN_FLIGHT_LEAST;
+    if (o->requests <= 0 && in_flight > IN_FLIGHT_MOST)
+        in_flight = IN_FLIGHT_MOST;
     const struct completions_spec spec = {.run = search->id,
                                           .budget = search->budget,
-                                          .in_flight = (unsigned)o->requests,
+                                          .in_flight = (unsigned)in_flight,
                                           .seed = (uint64_t)o->seed,
                                           .ca_file = o->ca_file};
     search->completions =

@@ -25,7 +25,7 @@ enum {
     ARMS_MAX = PROPOSER_STARTS_MAX,
     PARENTS_MAX = 8,
     ISLANDS_MAX = 16,
-    HISTORY_SHOWN = 60,
+    POOL_MAX = 256, /* kept kernels that a run remembers; those beyond are on the disk */
     PAUSES_MAX = 100,
     FINAL_TRIES = 3,
     WORKER_DEATHS_MAX = 2
@@ -87,6 +87,7 @@ struct attempt {
     struct lane_request request;
     struct store_write write;
     unsigned deaths;
+    const char *metrics;    /* the profile of what is kept; its evaluation is on the disk */
     bool runs_off, ran_off; /* is among the finalists; has been measured again as one */
 };
 

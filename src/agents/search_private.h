@@ -119,6 +119,7 @@ bool chain_step(struct search *search, struct chain *chain);
 void search_count(struct search *search, struct attempt *attempt);   /* at its end, in any order */
 void search_take(struct search *search, struct attempt *attempt);    /* in the order of numbers */
 struct attempt *search_ended(struct search *search, int64_t number); /* not yet taken; or NULL */
+void search_prune(struct search *search);    /* nobody may be writing: the pool is kept small */
 void search_take_all(struct search *search); /* the end of a round; ties are put right */
 struct known *search_known(struct search *search, const char *identity); /* NULL: nobody */
 void search_know(struct search *search, struct attempt *attempt);
@@ -157,7 +158,8 @@ enum writing_result writing_step(struct attempt *attempt);
 /* Sends it back with what went wrong; false where no repair is left. */
 bool writing_repair(struct attempt *attempt, const char *failure, const char *diagnostics);
 struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length,
-                        struct err *err); /* NULL: it cannot be read */
+                        struct err *err);   /* NULL: it cannot be read */
+void writing_rest(struct writing *writing); /* gives back what only an asker needs */
 void writing_free(struct writing *writing);
 
 /* --- search_round.c: rounds of ideas from a model --- */
@@ -192,6 +194,7 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
 /* --- search_watch.c --- */
 void search_watch(struct search *search); /* at each step of the run */
 void search_watch_end(struct search *search);
+void search_recall_pauses(struct search *search);       /* of earlier processes, from the record */
 const char *search_pauses_text(struct search *search);  /* JSON, in the arena */
 const char *search_paused(const struct search *search); /* NULL: it goes on */
 

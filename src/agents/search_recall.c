@@ -60,6 +60,7 @@ int search_recall(struct search *search, struct err *err)
         reading.failed || store_count(search->store, STORE_EVENTS, prefix, &events, err))
         return -1;
     search->event_number = (int64_t)events;
+    search_recall_pauses(search);
     search->earlier_ms = run->elapsed_ms;
     for (size_t i = 0; i < search->recalled_count; i++)
         search->evaluations += search->recalled[i].evaluations;

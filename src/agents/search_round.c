@@ -97,16 +97,14 @@ static const struct attempt *parent_of(const struct wish *wish, const struct ide
 
 /* ---- asking for ideas ---- */
 
-/* What this island has tried; all of it where there is one only. The last of it is what counts. */
-static size_t wish_history(const struct search *search, const struct wish *wish, size_t most,
+/* What this island has tried; all of it where there is one only. */
+static size_t wish_history(const struct search *search, const struct wish *wish,
                            struct prompt_attempt *out)
 {
     bool all = search->options.strategy != STRATEGY_ISLANDS;
-    size_t count = 0, fitting = 0;
+    size_t count = 0;
     for (size_t i = 0; i < search->history_shown; i++)
-        fitting += all || search->history_island[i] == wish->island;
-    for (size_t i = 0, seen = 0; i < search->history_shown; i++)
-        if ((all || search->history_island[i] == wish->island) && seen++ + most >= fitting)
+        if (all || search->history_island[i] == wish->island)
             out[count++] = search->history[i];
     return count;
 }
@@ -115,20 +113,23 @@ static void wish_ask(struct model_round *round, struct wish *wish, const char *c
 {
     struct search *search = round->search;
     struct prompt_kernel kernels[PARENTS_MAX];
-    struct prompt_attempt history[HISTORY_SHOWN];
-    size_t count = wish_history(search, wish, HISTORY_SHOWN, history);
+    struct prompt_attempt *history = mem_array(search->history_shown + 1, sizeof *history);
+    size_t count = wish_history(search, wish, history);
     const struct model *model = search_pick_model(
         search, true, search->id, search->record.round * ISLANDS_MAX + wish->island);
     wish->over = wish->failed = !model;
-    if (!model)
+    if (!model) {
+        mem_free(history);
         return;
+    }
     for (size_t i = 0; i < wish->parent_count; i++)
         kernels[i] = search_kernel_words(wish->parents[i]);
     buf_reset(&wish->system);
     buf_reset(&wish->prompt);
-    prompt_system(search->prompts, &wish->system);
+    prompt_system_for(search->prompts, PROMPT_IDEAS, &wish->system);
     prompt_ideas(search->prompts, &search->context, kernels, wish->parent_count, history, count,
                  wish->count, wish->shrink, &wish->prompt);
+    mem_free(history);
     if (complaint)
         buf_addf(&wish->prompt, "\nYour last answer could not be used: %s\n", complaint);
     ask_free(&wish->ask);

@@ -205,7 +205,7 @@ static void words_of_roof(const struct attempt *origin, struct buf *why)
 {
     struct value *metrics;
     struct arena *arena = arena_new();
-    const char *text = origin->request.evaluation.metrics;
+    const char *text = origin->metrics;
     if (text && value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *roof = value_get(metrics, "roofline");
         const char *limit = value_text(roof, "limit", NULL);

@@ -108,6 +108,29 @@ static void teach(struct search *search, struct attempt *attempt)
         proposer_withdraw(search->proposer, (size_t)arm->number, &attempt->tune);
 }
 
+/* A night has thousands of them: of an evaluation that is on the disk the profile alone stays. */
+static void slim(struct attempt *attempt)
+{
+    const char *metrics = attempt->request.evaluation.metrics;
+    attempt->metrics = arena_strdup(attempt->arena, metrics ? metrics : "");
+    arena_free(attempt->request.arena);
+    attempt->request = (struct lane_request){0};
+    writing_rest(attempt->writing);
+}
+
+void search_prune(struct search *search)
+{
+    size_t count;
+    struct contender *all = search_contenders(search, -1, &count);
+    for (size_t i = POOL_MAX; i < count; i++) {
+        struct attempt *attempt = all[i].item;
+        bool is_arm = attempt->writing && attempt->arm->number >= 0; /* the proposer has it */
+        if (!is_arm && attempt != search->best)
+            attempt_free(attempt);
+    }
+    mem_free(all);
+}
+
 void search_take(struct search *search, struct attempt *attempt)
 {
     list_remove(&attempt->link);
@@ -115,6 +138,7 @@ void search_take(struct search *search, struct attempt *attempt)
         remember(search, attempt);
     teach(search, attempt);
     if (attempt->answered && attempt_is_kernel(attempt)) {
+        slim(attempt);
         list_append(&search->kept, &attempt->link);
         return;
     }
@@ -226,7 +250,7 @@ struct prompt_kernel search_kernel_words(const struct attempt *attempt)
                                   .name = attempt->arm->name,
                                   .source = attempt->arm->text,
                                   .tune = attempt->record.tune,
-                                  .metrics = attempt->request.evaluation.metrics,
+                                  .metrics = attempt->metrics,
                                   .time_ns = attempt->record.time_ns,
                                   .speedup = attempt->record.speedup,
                                   .speedup_low = attempt->record.speedup_low,

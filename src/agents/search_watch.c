@@ -130,6 +130,26 @@ static bool watch_pauses(struct search *search)
     return true;
 }
 
+/* What it waited for when an earlier process ended is over with that process. */
+void search_recall_pauses(struct search *search)
+{
+    struct value *root;
+    struct err ignored;
+    const char *text = search->record.pauses;
+    if (!text || value_parse_json(search->arena, "pauses", text, strlen(text), &root, &ignored))
+        return;
+    const struct value *list = value_get(root, "list");
+    for (size_t i = 0; list && i < list->count && search->pause_count < PAUSES_MAX; i++) {
+        struct pause *pause = &search->pauses[search->pause_count++];
+        pause->since_ms = (uint64_t)value_int(list->items[i], "since_ms", 0);
+        pause->until_ms = (uint64_t)value_int(list->items[i], "until_ms", 0);
+        if (pause->until_ms == 0)
+            pause->until_ms = pause->since_ms;
+        snprintf(pause->reason, sizeof pause->reason, "%s",
+                 value_text(list->items[i], "reason", ""));
+    }
+}
+
 const char *search_pauses_text(struct search *search)
 {
     struct buf text;

@@ -24,18 +24,16 @@ static bool writing_ask(struct attempt *attempt)
         return false;
     buf_reset(&writing->system);
     buf_reset(&writing->prompt);
-    prompt_system(search->prompts, &writing->system);
+    prompt_system_for(search->prompts, writing->failure ? PROMPT_REPAIR : PROMPT_IMPLEMENT,
+                      &writing->system);
     if (writing->failure) {
         prompt_repair(search->prompts, &search->context, &writing->idea,
                       writing->source ? writing->source : "", writing->failure,
                       writing->diagnostics, writing->shrink, &writing->prompt);
     } else {
         struct prompt_kernel parent = search_kernel_words(writing->parent);
-        size_t shown = search->history_shown;
-        size_t skipped = shown > HISTORY_SHOWN ? shown - HISTORY_SHOWN : 0;
         prompt_implement(search->prompts, &search->context, &parent, &writing->idea,
-                         search->history + skipped, shown - skipped, writing->shrink,
-                         &writing->prompt);
+                         search->history, search->history_shown, writing->shrink, &writing->prompt);
     }
     ask_free(&writing->ask);
     writing->ask = (struct ask){
@@ -144,12 +142,17 @@ enum writing_result writing_step(struct attempt *attempt)
     return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
 }
 
-void writing_free(struct writing *writing)
+void writing_rest(struct writing *writing)
 {
     if (!writing)
         return;
     ask_free(&writing->ask);
     buf_free(&writing->system);
     buf_free(&writing->prompt);
+}
+
+void writing_free(struct writing *writing)
+{
+    writing_rest(writing);
     mem_free(writing);
 }
