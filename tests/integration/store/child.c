@@ -2,6 +2,7 @@
  * Each line on stdout is an acknowledgement. */
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "ledger.h"
 #include "store/internal.h"
 #include "store/record.h"
@@ -166,6 +167,22 @@ static int descriptors(void)
     return 0;
 }
 
+/* Takes room: a value of `bytes`. */
+static int take_room(const char *folder, size_t bytes)
+{
+    struct store *store;
+    struct err err;
+    char *value = mem_alloc(bytes + 1);
+    struct store_batch *batch = store_batch_new();
+    store_batch_put(batch, STORE_SOURCES, "ballast", value, bytes);
+    if (store_open(folder, true, false, &store, &err) != 0 || store_commit(store, batch, &err) != 0)
+        return report(&err);
+    store_batch_free(batch);
+    store_close(store);
+    mem_free(value);
+    return 0;
+}
+
 static int count_evaluations(const char *folder)
 {
     struct store *store;
@@ -222,6 +239,8 @@ int main(int count, char **arguments)
         return pin(folder);
     if (strcmp(what, "open") == 0)
         return try_open(folder);
+    if (strcmp(what, "ballast") == 0 && count > 3)
+        return take_room(folder, strtoul(arguments[3], NULL, 10));
     if (strcmp(what, "count") == 0)
         return count_evaluations(folder);
     if (strcmp(what, "schema") == 0 && count > 3)

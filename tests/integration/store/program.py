@@ -30,7 +30,7 @@ def environment(**more):
 
 
 def arguments(store, evaluations=EVALUATIONS, ms="20-40"):
-    return [TWAGENT, "run", "transpose", "--store", store, "--verbose", "--launcher",
+    return [TWAGENT, "run", "matmul", "--store", store, "--verbose", "--launcher",
             "%s --ms %s" % (WORKER, ms), "--budget-evaluations", str(evaluations), "--seed", "7",
             "--rounds", "100", "--floor-share", "0", "--disk-floor", "0"]
 
@@ -146,7 +146,8 @@ def stop_while_full(folder):
 
 def full_map(folder):
     store = os.path.join(folder, "map")
-    many = 400
+    many = 150
+    expect(sh(CHILD, "ballast", store, "650000"), "map: no ballast")
     run = Run(folder, arguments(store, many, "1-2"), TWAGENT_STORE_MAP_MIB="1")
     expect(run.wait_for("store.full", 60), "map: a map of 1 MiB is never full\n%s" % last_words(run))
     expect("TWAGENT_STORE_MAP_MIB" in run.words(), "map: the way out is not said")
