@@ -25,7 +25,7 @@ enum {
     ARMS_MAX = PROPOSER_STARTS_MAX,
     PARENTS_MAX = 8,
     ISLANDS_MAX = 16,
-    POOL_MAX = 256, /* kept kernels that a run remembers; those beyond are on the disk */
+    POOL_MAX = 96, /* kept kernels that a run remembers; those beyond are on the disk */
     PAUSES_MAX = 100,
     FINAL_TRIES = 3,
     WORKER_DEATHS_MAX = 2
