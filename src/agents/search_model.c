@@ -31,9 +31,6 @@ const struct model *search_pick_model(struct search *search, bool idea, const ch
             return &models->items[i];
     if (!search->provider_stopped)
         search->provider_stopped = arena_printf(search->arena, "provider: %s", why->message);
-    struct completions_totals totals = completions_totals(search->completions);
-    if (totals.answers + totals.from_store == 0) /* nothing ever worked: that is no pause */
-        search_fail(search, why);
     log_event(LOG_DEBUG, "provider.none", what, "%s", search->provider_stopped);
     task_wake(&search->task);
     return NULL;
