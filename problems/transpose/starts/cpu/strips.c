@@ -13,10 +13,10 @@ tune:
  * everything behind it.
  *
  * A is read in tiles of TM rows by TN columns. While one is taken apart, the next is prefetched row
- * by row (NEAR: the prefetch's locality), so that memory gives runs of TN numbers. 32 rows and 32
- * columns are pages enough: they fit the first level of the translation buffers, and what waits in
- * the caches, where rows a power of two apart share sets, stays small. STREAM writes around the
- * caches where B's rows are aligned. Threads share A by rows. */
+ * by row (NEAR: the prefetch's locality), so that memory gives runs of TN numbers. TM stays small:
+ * each row is a page of its own, and rows a power of two apart share the sets of the caches that
+ * they wait in. 32, which writes two lines at a time, measured best. STREAM writes around the caches
+ * where B's rows are aligned. Threads share A by rows. */
 #include <omp.h>
 #include <stddef.h>
 #include <stdint.h>
