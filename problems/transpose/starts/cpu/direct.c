@@ -13,9 +13,9 @@ tune:
  * A is read in tiles of TM rows by TN columns. While one is turned, the next is prefetched row by
  * row, since memory likes runs of TN numbers far better than the 16 rows at once that a block
  * wants; NEAR is the prefetch's locality. Inside a tile blocks go down, so that B is written in 16
- * runs of TM numbers. 32 rows beside the 16 of B are pages that the first level of the translation
- * buffers holds, on most machines; 16 give runs of a single line, 64 more pages than it may have.
- * STREAM writes around the caches where B's rows are aligned. Threads share A by rows. */
+ * runs of TM numbers. 16 rows give runs of a single line; 64 are as many pages, beside those of B,
+ * as the first level of the translation buffers has on many machines; 32 measured best. STREAM
+ * writes around the caches where B's rows are aligned. Threads share A by rows. */
 #include <omp.h>
 #include <stddef.h>
 #include <stdint.h>

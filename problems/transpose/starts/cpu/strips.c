@@ -15,8 +15,8 @@ tune:
  * A is read in tiles of TM rows by TN columns. While one is taken apart, the next is prefetched row
  * by row (NEAR: the prefetch's locality), so that memory gives runs of TN numbers. TM stays small:
  * each row is a page of its own, and rows a power of two apart share the sets of the caches that
- * they wait in. 32, which writes two lines at a time, measured best. STREAM writes around the caches
- * where B's rows are aligned. Threads share A by rows. */
+ * they wait in. 32, which writes two lines at a time, measured best. STREAM writes around the
+ * caches where B's rows are aligned. Threads share A by rows. */
 #include <omp.h>
 #include <stddef.h>
 #include <stdint.h>
