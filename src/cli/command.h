@@ -42,6 +42,7 @@ int command_show(const struct settings *settings, const char *const *arguments, 
 int command_best(const struct settings *settings, const char *const *arguments, size_t count);
 int command_doctor(const struct settings *settings, const char *const *arguments, size_t count);
 int command_config(const struct settings *settings, const char *const *arguments, size_t count);
+int command_docs(const struct settings *settings, const char *const *arguments, size_t count);
 int command_backup(const struct settings *settings, const char *const *arguments, size_t count);
 
 #endif

@@ -35,6 +35,13 @@ const struct command commands[] = {
     {"show", COMMAND_SHOW, "ID", "show a run, an idea or a candidate", NULL, 1, 1, command_show},
     {"best", COMMAND_BEST, "PROBLEM", "show or write the best kernel found so far", NULL, 1, 1,
      command_best},
+    {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|update [ARGUMENTS]",
+     "the manuals and headers that prompts quote",
+     "add PATH... takes in Markdown, HTML, reStructuredText, plain text, C, C++ and CUDA sources, "
+     "and PDF where pdftotext is installed; update looks at those paths again; search WORDS... "
+     "finds passages; show prints a passage by its id, or a document's passages; remove takes a "
+     "PATH or tag:NAME out.",
+     1, 64, command_docs},
     {"doctor", COMMAND_DOCTOR, "[PART]", "say what this machine has and what is missing",
      "With --adversarial, PART picks the attacks whose file name has it.", 0, 1, command_doctor},
     {"config", COMMAND_CONFIG, "", "show every setting and where it came from",
@@ -93,7 +100,7 @@ static int command_start(const struct command *command, int argc, char **argv)
 {
     struct settings settings;
     struct err err = {0};
-    const char *positionals[8];
+    const char *positionals[64];
     size_t count = 0;
     struct arena *arena = arena_new();
     uint32_t takes = command->bit == COMMAND_CONFIG ? COMMAND_ALL : command->bit;
@@ -101,7 +108,7 @@ static int command_start(const struct command *command, int argc, char **argv)
     if (asks_for_help(argc, argv)) {
         help_command(command, stdout);
         code = 0;
-    } else if (settings_load(arena, takes, argc, argv, &settings, positionals, 8, &count, &err)) {
+    } else if (settings_load(arena, takes, argc, argv, &settings, positionals, 64, &count, &err)) {
         code = command_fail(&err);
     } else if (count < command->least || count > command->most) {
         fprintf(stderr, "twagent: usage: twagent %s [OPTIONS] %s (twagent %s --help)\n",

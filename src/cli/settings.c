@@ -13,7 +13,7 @@ enum {
     CONTROLLING = COMMAND_RESUME | COMMAND_PAUSE | COMMAND_STOP | COMMAND_STATUS,
     MEASURING = COMMAND_RUN | COMMAND_EVAL | COMMAND_PROBLEM | COMMAND_DOCTOR,
     STORED = COMMAND_RUN | COMMAND_EVAL | COMMAND_LIST | COMMAND_SHOW | COMMAND_BEST |
-             COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM | CONTROLLING,
+             COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM | COMMAND_DOCS | CONTROLLING,
 };
 
 /* clang-format off */
@@ -125,6 +125,14 @@ static const struct option options[] = {
      "write the kernel's source there", COMMAND_BEST | COMMAND_SHOW},
     {"source", 0, OPTION_BOOL, AT(source), "false", 0, 0, NULL, NULL, NULL,
      "print the source only", COMMAND_BEST | COMMAND_SHOW},
+    {"tag", 0, OPTION_TEXT, AT(tag), NULL, 0, 0, NULL, NULL, "NAME,...",
+     "add: what the documents are marked with; search: only documents marked with one of them", COMMAND_DOCS},
+    {"exclude", 0, OPTION_TEXT, AT(exclude), NULL, 0, 0, NULL, NULL, "PATTERN,...",
+     "files and folders that add leaves out, as in \"*.inl,detail\"", COMMAND_DOCS},
+    {"limit", 0, OPTION_INT, AT(limit), "5", 1, 1000, NULL, NULL, "N",
+     "most passages that search shows", COMMAND_DOCS},
+    {"tokens", 0, OPTION_INT, AT(tokens), "0", 0, 10000000, NULL, NULL, "N",
+     "most tokens of all passages together, at 4 bytes each; 0: no budget", COMMAND_DOCS},
     {"adversarial", 0, OPTION_BOOL, AT(adversarial), "false", 0, 0, NULL, NULL, NULL,
      "run the shipped attacks and honest controls on this machine, and say which verdicts held", COMMAND_DOCTOR},
     {"measure", 0, OPTION_BOOL, AT(measure), "true", 0, 0, NULL, NULL, NULL,

@@ -23,7 +23,8 @@ enum command_bit { /* which commands take an option */
                    COMMAND_PAUSE = 1024,
                    COMMAND_STOP = 2048,
                    COMMAND_STATUS = 4096,
-                   COMMAND_ALL = 8191
+                   COMMAND_DOCS = 8192,
+                   COMMAND_ALL = 16383
 };
 
 struct settings {
@@ -57,6 +58,9 @@ struct settings {
     /* best, show */
     const char *output;
     bool source;
+    /* docs */
+    const char *tag, *exclude;
+    int64_t limit, tokens;
     /* doctor */
     bool adversarial, measure;
     /* how each was set, in the table's order; filled by settings_load() */

@@ -1,0 +1,432 @@
+/* A query, term by term: each term's postings add to the scores of the passages they name, rare
+ * terms first. Ids and impacts lie packed in the map, about two bytes a posting, so that a term
+ * that every passage holds costs some tenths of a millisecond at 100,000 passages; once the best
+ * are settled, blocks of common terms that cannot change them are passed over. */
+#include "agents/rag/database.h"
+#include "agents/rag/postings.h"
+#include "agents/rag/records.h"
+#include "agents/rag/words.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TERMS_MOST = 48, CANDIDATES = 48, MOST_DEFAULT = 5, MOST_MOST = 1000 };
+
+struct scratch { /* what a search needs and the next can use again */
+    struct scratch *next;
+    struct words *words;
+    float *scores; /* by number; all 0 between searches */
+    float *met;    /* weights of the query's terms that the passage has */
+    uint32_t *touched;
+    size_t capacity, touched_count;
+};
+
+struct query_term {
+    char text[TERM_MAX + 1];
+    size_t length;
+    float weight; /* by kind and count, then times idf */
+    struct postings postings;
+};
+
+struct search {
+    struct rag *rag;
+    MDB_txn *txn;
+    struct scratch *scratch;
+    struct query_term terms[TERMS_MOST];
+    size_t term_count;
+    float weights; /* of all terms */
+};
+
+struct candidate {
+    uint32_t number;
+    float score;
+};
+
+static struct scratch *scratch_take(struct rag *rag)
+{
+    pthread_mutex_lock(&rag->lock);
+    struct scratch *scratch = rag->scratches;
+    if (scratch != NULL)
+        rag->scratches = scratch->next;
+    pthread_mutex_unlock(&rag->lock);
+    if (scratch == NULL) {
+        scratch = MEM_NEW(struct scratch);
+        scratch->words = words_new();
+    }
+    return scratch;
+}
+
+static void scratch_give(struct rag *rag, struct scratch *scratch)
+{
+    for (size_t i = 0; i < scratch->touched_count; i++)
+        scratch->scores[scratch->touched[i]] = scratch->met[scratch->touched[i]] = 0;
+    scratch->touched_count = 0;
+    pthread_mutex_lock(&rag->lock);
+    scratch->next = rag->scratches;
+    rag->scratches = scratch;
+    pthread_mutex_unlock(&rag->lock);
+}
+
+void scratch_free_all(struct rag *rag)
+{
+    for (struct scratch *scratch = rag->scratches, *next; scratch != NULL; scratch = next) {
+        next = scratch->next;
+        words_free(scratch->words);
+        mem_free(scratch->scores);
+        mem_free(scratch->met);
+        mem_free(scratch->touched);
+        mem_free(scratch);
+    }
+}
+
+static void scratch_size(struct scratch *scratch, size_t count)
+{
+    if (count <= scratch->capacity)
+        return;
+    mem_free(scratch->scores);
+    mem_free(scratch->met);
+    mem_free(scratch->touched);
+    scratch->capacity = count + count / 4;
+    scratch->scores = mem_array(scratch->capacity, sizeof *scratch->scores);
+    scratch->met = mem_array(scratch->capacity, sizeof *scratch->met);
+    scratch->touched = mem_array(scratch->capacity, sizeof *scratch->touched);
+}
+
+static void take_term(void *context, const char *term, size_t length, enum word_kind kind)
+{
+    static const float weights[] = {
+        [WORD_PLAIN] = 1.0f, [WORD_WHOLE] = 1.5f, [WORD_PART] = 0.5f, [WORD_PREFIX] = 0.3f};
+    struct search *search = context;
+    if (length > TERM_MAX)
+        return;
+    for (size_t i = 0; i < search->term_count; i++) {
+        struct query_term *known = &search->terms[i];
+        if (known->length == length && memcmp(known->text, term, length) == 0) {
+            known->weight += weights[kind] * 0.5f;
+            return;
+        }
+    }
+    if (search->term_count == TERMS_MOST)
+        return;
+    struct query_term *new = &search->terms[search->term_count++];
+    memcpy(new->text, term, length);
+    new->text[length] = '\0';
+    new->length = length;
+    new->weight = weights[kind];
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct query_term *x = a, *y = b;
+    return (x->postings.count > y->postings.count) - (x->postings.count < y->postings.count);
+}
+
+/* Opens the postings of the terms that the index has, rare ones first. */
+static int open_terms(struct search *search, uint64_t passages, struct err *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < search->term_count; i++) {
+        struct query_term *term = &search->terms[i];
+        MDB_val value;
+        int missing = database_get(search->rag, search->txn, TABLE_TERMS, term->text, term->length,
+                                   &value, err);
+        if (missing && err->code != ERR_NOT_FOUND)
+            return -1;
+        if (missing)
+            continue;
+        if (postings_open(value.mv_data, value.mv_size, &term->postings, err) != 0)
+            return -1;
+        double df = term->postings.count;
+        term->weight *= (float)log(1 + ((double)passages - df + 0.5) / (df + 0.5));
+        search->terms[kept] = *term;
+        search->weights += search->terms[kept++].weight;
+    }
+    search->term_count = kept;
+    if (kept > 1)
+        qsort(search->terms, kept, sizeof *search->terms, by_count);
+    return 0;
+}
+
+static int score_term(struct search *search, const struct query_term *term, struct err *err)
+{
+    struct scratch *scratch = search->scratch;
+    uint32_t ids[POSTINGS_BLOCK];
+    const uint8_t *impacts;
+    float scale = term->weight / 255.0f;
+    for (uint32_t block = 0; block < term->postings.blocks; block++) {
+        size_t count = postings_block(&term->postings, block, ids, &impacts);
+        if (count == 0 || ids[count - 1] >= scratch->capacity)
+            return err_set(
+                err, ERR_CORRUPT,
+                "the index %s is damaged at \"%s\"; remove it and add the documents again",
+                search->rag->folder, term->text);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t id = ids[i];
+            if (scratch->scores[id] == 0)
+                scratch->touched[scratch->touched_count++] = id;
+            scratch->scores[id] += scale * (float)impacts[i];
+            scratch->met[id] += term->weight;
+        }
+    }
+    return 0;
+}
+
+/* A min-heap of the best so far. */
+static void heap_down(struct candidate *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t least = at, left = 2 * at + 1, right = left + 1;
+        if (left < count && heap[left].score < heap[least].score)
+            least = left;
+        if (right < count && heap[right].score < heap[least].score)
+            least = right;
+        if (least == at)
+            return;
+        struct candidate moved = heap[at];
+        heap[at] = heap[least];
+        heap[least] = moved;
+        at = least;
+    }
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* A passage that has all of the words is more than one that has one of them often. */
+static float whole_score(const struct search *search, uint32_t id)
+{
+    float share = search->scratch->met[id] / search->weights;
+    return search->scratch->scores[id] * (0.4f + 0.6f * share);
+}
+
+static size_t best_candidates(const struct search *search, struct candidate *heap, size_t most)
+{
+    const struct scratch *scratch = search->scratch;
+    size_t count = 0;
+    for (size_t i = 0; i < scratch->touched_count; i++) {
+        struct candidate one = {scratch->touched[i], whole_score(search, scratch->touched[i])};
+        if (count < most) {
+            heap[count++] = one;
+            for (size_t at = count == most ? most / 2 + 1 : 0; at-- > 0;)
+                heap_down(heap, count, at);
+        } else if (one.score > heap[0].score) {
+            heap[0] = one;
+            heap_down(heap, count, 0);
+        }
+    }
+    qsort(heap, count, sizeof *heap, by_score);
+    return count;
+}
+
+struct use_key {
+    unsigned char bytes[16];
+};
+
+static struct use_key use_key(const char *purpose, uint64_t id)
+{
+    struct use_key key;
+    uint64_t hash = hash_checksum(purpose, strlen(purpose), 1);
+    memcpy(key.bytes, &hash, sizeof hash);
+    memcpy(key.bytes + sizeof hash, &id, sizeof id);
+    return key;
+}
+
+static int read_use(struct rag *rag, MDB_txn *txn, const char *purpose, uint64_t id,
+                    struct rag_use *use, struct err *err)
+{
+    struct use_key key = use_key(purpose, id);
+    MDB_val value;
+    *use = (struct rag_use){0, 0};
+    if (database_get(rag, txn, TABLE_USES, &key, sizeof key, &value, err) != 0)
+        return err->code == ERR_NOT_FOUND ? 0 : -1;
+    if (value.mv_size != sizeof *use)
+        return err_set(err, ERR_CORRUPT, "the index %s: a damaged count", rag->folder);
+    memcpy(use, value.mv_data, sizeof *use);
+    return 0;
+}
+
+static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct arena *arena,
+                      struct rag_passage *passage, struct err *err)
+{
+    struct key_number key = database_number_key(number);
+    struct passage_record record;
+    struct document_record document;
+    MDB_val value;
+    if (database_get(rag, txn, TABLE_PASSAGES, &key, sizeof key, &value, err) != 0 ||
+        passage_decode(value.mv_data, value.mv_size, arena, &record, err) != 0)
+        return -1;
+    struct key_hash source = database_hash_key(record.document);
+    if (database_get(rag, txn, TABLE_DOCUMENTS, &source, sizeof source, &value, err) != 0 ||
+        document_decode(value.mv_data, value.mv_size, arena, &document, err) != 0)
+        return -1;
+    *passage = (struct rag_passage){.id = record.id,
+                                    .source = document.path,
+                                    .tags = document.tags,
+                                    .path = record.passage.path,
+                                    .title = record.passage.title,
+                                    .text = record.passage.text,
+                                    .line = record.passage.line,
+                                    .tokens = (record.passage.length + 3) / 4};
+    return 0;
+}
+
+static int by_passage_score(const void *a, const void *b)
+{
+    const struct rag_passage *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    int order = strcmp(x->source, y->source);
+    return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* Half as good again for a passage that was in prompts which all won, shrunk while there are few.
+ */
+static int apply_use(const struct search *search, const struct rag_query *query,
+                     struct rag_passage *passage, struct err *err)
+{
+    struct rag_use use;
+    if (query->purpose == NULL)
+        return 0;
+    if (read_use(search->rag, search->txn, query->purpose, passage->id, &use, err) != 0)
+        return -1;
+    passage->score *= 1 + 0.5 * use.wins / (use.prompts + 4.0);
+    return 0;
+}
+
+/* Reads candidates, best first, until there are enough that the tags and the budget allow. */
+static int choose(const struct search *search, const struct rag_query *query,
+                  const struct candidate *candidates, size_t count, struct arena *arena,
+                  struct rag_passage *items, size_t *chosen, struct err *err)
+{
+    size_t most = query->most ? query->most : MOST_DEFAULT, used = 0, kept = 0, read = 0;
+    const char *tags = tags_normal(arena, query->tags);
+    /* Use can lift a passage from a little below: then more are read than are wanted. */
+    size_t look = query->purpose ? most * 4 : most;
+    for (size_t i = 0; i < count && read < look; i++) {
+        struct rag_passage *passage = &items[read];
+        if (passage_of(search->rag, search->txn, candidates[i].number, arena, passage, err) != 0)
+            return -1;
+        if (tags[0] != '\0' && !tags_meet(passage->tags, tags))
+            continue;
+        passage->score = candidates[i].score;
+        if (apply_use(search, query, passage, err) != 0)
+            return -1;
+        if (query->tokens == 0 || passage->tokens <= query->tokens)
+            read++;
+    }
+    qsort(items, read, sizeof *items, by_passage_score);
+    for (size_t i = 0; i < read && kept < most; i++) {
+        if (query->tokens > 0 && used + items[i].tokens > query->tokens)
+            continue;
+        used += items[i].tokens;
+        items[kept++] = items[i];
+    }
+    *chosen = kept;
+    return 0;
+}
+
+static int run(struct search *search, const struct rag_query *query, struct arena *arena,
+               struct rag_passage **items, size_t *count, struct err *err)
+{
+    uint64_t passages, next;
+    if (database_number(search->rag, search->txn, "passages", &passages, err) != 0 ||
+        database_number(search->rag, search->txn, "next", &next, err) != 0)
+        return -1;
+    scratch_size(search->scratch, (size_t)next);
+    words_each(search->scratch->words, query->text, strlen(query->text), take_term, search);
+    if (open_terms(search, passages, err) != 0)
+        return -1;
+    for (size_t i = 0; i < search->term_count; i++)
+        if (score_term(search, &search->terms[i], err) != 0)
+            return -1;
+    size_t most = query->most > MOST_MOST ? MOST_MOST : query->most;
+    size_t wanted = CANDIDATES + 4 * most;
+    if (query->tags != NULL && query->tags[0] != '\0') /* who bears them is seen when it is read */
+        wanted = search->scratch->touched_count;
+    struct candidate *candidates = mem_array(wanted + 1, sizeof *candidates);
+    size_t found = wanted > 0 ? best_candidates(search, candidates, wanted) : 0;
+    *items = arena_array(arena, found + 1, sizeof **items);
+    int result = choose(search, query, candidates, found, arena, *items, count, err);
+    mem_free(candidates);
+    return result;
+}
+
+int rag_search(struct rag *rag, const struct rag_query *query, struct arena *arena,
+               struct rag_passage **items, size_t *count, struct err *err)
+{
+    struct search *search = MEM_NEW(struct search);
+    search->rag = rag;
+    *items = NULL;
+    *count = 0;
+    if (database_read(rag, &search->txn, err) != 0) {
+        mem_free(search);
+        return -1;
+    }
+    search->scratch = scratch_take(rag);
+    int result = run(search, query, arena, items, count, err);
+    scratch_give(rag, search->scratch);
+    mdb_txn_abort(search->txn);
+    mem_free(search);
+    return result;
+}
+
+int rag_passage(struct rag *rag, uint64_t id, struct arena *arena, struct rag_passage *passage,
+                struct err *err)
+{
+    MDB_txn *txn;
+    MDB_val value;
+    uint32_t number;
+    if (database_read(rag, &txn, err) != 0)
+        return -1;
+    int result = database_get(rag, txn, TABLE_IDS, &id, sizeof id, &value, err);
+    if (result == 0 && value.mv_size != sizeof number)
+        result = err_set(err, ERR_CORRUPT, "the index %s: a damaged id", rag->folder);
+    if (result == 0) {
+        memcpy(&number, value.mv_data, sizeof number);
+        result = passage_of(rag, txn, number, arena, passage, err);
+    } else if (err->code == ERR_NOT_FOUND) {
+        err_set(err, ERR_NOT_FOUND, "there is no passage p%016llx", (unsigned long long)id);
+    }
+    mdb_txn_abort(txn);
+    return result;
+}
+
+int rag_note_use(struct rag *rag, const char *purpose, const uint64_t *ids, size_t count, bool won,
+                 struct err *err)
+{
+    MDB_txn *txn;
+    if (database_write(rag, &txn, err) != 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct use_key key = use_key(purpose, ids[i]);
+        struct rag_use use;
+        if (read_use(rag, txn, purpose, ids[i], &use, err) != 0) {
+            mdb_txn_abort(txn);
+            return -1;
+        }
+        use.prompts++;
+        use.wins += won;
+        if (database_put(rag, txn, TABLE_USES, &key, sizeof key, &use, sizeof use, err) != 0) {
+            mdb_txn_abort(txn);
+            return -1;
+        }
+    }
+    return database_commit(rag, txn, err);
+}
+
+int rag_use(struct rag *rag, const char *purpose, uint64_t id, struct rag_use *use, struct err *err)
+{
+    MDB_txn *txn;
+    if (database_read(rag, &txn, err) != 0)
+        return -1;
+    int result = read_use(rag, txn, purpose, id, use, err);
+    mdb_txn_abort(txn);
+    return result;
+}

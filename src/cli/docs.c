@@ -1,0 +1,168 @@
+/* twagent docs add|list|search|show|remove|stats|update: the index of manuals and headers that
+ * prompts take passages from. */
+#include "cli/docs.h"
+
+#include "agents/rag/documents.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+    const struct settings *settings;
+    const char *const *words; /* after the verb */
+    size_t count;
+    struct rag *rag;
+    struct arena *arena;
+};
+
+static int add(struct request *request, struct err *err)
+{
+    struct rag_add what = {.paths = request->words,
+                           .path_count = request->count,
+                           .tags = request->settings->tag,
+                           .excludes = request->settings->exclude};
+    struct rag_change change;
+    if (rag_add(request->rag, &what, &change, err) != 0)
+        return -1;
+    docs_print_change(request->settings, &change);
+    return 0;
+}
+
+static int update(struct request *request, struct err *err)
+{
+    struct rag_change change;
+    if (rag_update(request->rag, &change, err) != 0)
+        return -1;
+    docs_print_change(request->settings, &change);
+    return 0;
+}
+
+static int remove_documents(struct request *request, struct err *err)
+{
+    struct rag_change change;
+    if (rag_remove(request->rag, request->words[0], &change, err) != 0)
+        return -1;
+    docs_print_change(request->settings, &change);
+    return 0;
+}
+
+static int list(struct request *request, struct err *err)
+{
+    struct rag_document *items;
+    size_t count;
+    if (rag_documents(request->rag, request->arena, &items, &count, err) != 0)
+        return -1;
+    docs_print_documents(request->settings, items, count);
+    return 0;
+}
+
+static int search(struct request *request, struct err *err)
+{
+    struct rag_passage *items;
+    struct buf text;
+    size_t count;
+    buf_init(&text, 1 << 16);
+    for (size_t i = 0; i < request->count; i++)
+        buf_addf(&text, "%s%s", i ? " " : "", request->words[i]);
+    struct rag_query query = {.text = buf_text(&text),
+                              .most = (size_t)request->settings->limit,
+                              .tokens = (size_t)request->settings->tokens,
+                              .tags = request->settings->tag};
+    int result = rag_search(request->rag, &query, request->arena, &items, &count, err);
+    if (result == 0)
+        docs_print_passages(request->settings, items, count, false);
+    buf_free(&text);
+    return result;
+}
+
+/* A passage by its id, or every passage of a document. */
+static int show(struct request *request, struct err *err)
+{
+    const char *word = request->words[0];
+    struct rag_passage one, *items = &one;
+    size_t count = 1;
+    char *end = NULL;
+    errno = 0;
+    uint64_t id = word[0] == 'p' && strlen(word) == 17 ? strtoull(word + 1, &end, 16) : 0;
+    if (end != NULL && *end == '\0' && errno == 0) {
+        if (rag_passage(request->rag, id, request->arena, &one, err) != 0)
+            return -1;
+    } else {
+        char *path = realpath(word, NULL);
+        int result = rag_document_passages(request->rag, path ? path : word, request->arena, &items,
+                                           &count, err);
+        free(path);
+        if (result != 0)
+            return -1;
+    }
+    docs_print_passages(request->settings, items, count, true);
+    return 0;
+}
+
+static int stats(struct request *request, struct err *err)
+{
+    struct rag_stats numbers;
+    if (rag_stats(request->rag, &numbers, err) != 0)
+        return -1;
+    docs_print_stats(request->settings, &numbers);
+    return 0;
+}
+
+static const struct verb {
+    const char *name, *arguments;
+    size_t least, most;
+    bool creates;
+    int (*run)(struct request *request, struct err *err);
+} verbs[] = {
+    {"add", "PATH...", 1, SIZE_MAX, true, add},
+    {"list", "", 0, 0, false, list},
+    {"search", "WORDS...", 1, SIZE_MAX, false, search},
+    {"show", "PASSAGE|PATH", 1, 1, false, show},
+    {"remove", "PATH|tag:NAME", 1, 1, false, remove_documents},
+    {"stats", "", 0, 0, false, stats},
+    {"update", "", 0, 0, false, update},
+};
+
+static const struct verb *verb_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+int command_docs(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    const struct verb *verb = verb_find(arguments[0]);
+    struct err err = {0};
+    if (verb == NULL) {
+        fprintf(stderr,
+                "twagent: docs: expected add, list, search, show, remove, stats or update, not "
+                "\"%s\"\n",
+                arguments[0]);
+        return EXIT_USAGE;
+    }
+    if (count - 1 < verb->least || count - 1 > verb->most) {
+        fprintf(stderr, "twagent: usage: twagent docs %s %s\n", verb->name, verb->arguments);
+        return EXIT_USAGE;
+    }
+    struct request request = {
+        .settings = settings, .words = arguments + 1, .count = count - 1, .arena = arena_new()};
+    char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
+    int failed = rag_open(folder, verb->creates, &request.rag, &err);
+    if (failed && err.code == ERR_NOT_FOUND && strcmp(verb->name, "list") == 0) {
+        docs_print_documents(settings, NULL, 0);
+        failed = 0;
+    } else if (!failed) {
+        failed = verb->run(&request, &err);
+    }
+    rag_close(request.rag);
+    mem_free(folder);
+    arena_free(request.arena);
+    return failed ? command_fail(&err) : 0;
+}

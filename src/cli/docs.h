@@ -1,0 +1,15 @@
+/* cli/docs: what docs.c and docs_print.c share. Main thread. */
+#ifndef CLI_DOCS_H
+#define CLI_DOCS_H
+
+#include "agents/rag/documents.h"
+#include "cli/settings.h"
+
+void docs_print_change(const struct settings *settings, const struct rag_change *change);
+void docs_print_passages(const struct settings *settings, const struct rag_passage *items,
+                         size_t count, bool whole);
+void docs_print_documents(const struct settings *settings, const struct rag_document *items,
+                          size_t count);
+void docs_print_stats(const struct settings *settings, const struct rag_stats *stats);
+
+#endif
