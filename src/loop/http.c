@@ -145,7 +145,10 @@ static void on_limit(struct timer *timer)
     bool passed = clock_now_ns() >= next_deadline(request, &limit);
     if (!passed || !request->late) {
         request->late = passed;
-        watch(request);
+        if (passed)
+            http_multi_look(request->http);
+        if (!request->done)
+            watch(request);
         return;
     }
     err_set(&request->error, ERR_TIMEOUT, "%s: the %s limit of %.1f s has passed", request->what,
@@ -200,6 +203,7 @@ size_t http_on_body(struct http_request *request, const char *bytes, size_t leng
     }
     bool first = request->last_byte_ns == 0;
     request->received += length;
+    request->http->received += length;
     request->last_byte_ns = now_not_zero();
     if (first)
         watch(request);

@@ -3,17 +3,35 @@
  * libcurl says which sockets to poll and when its next timer is due; we tell it what happened with
  * curl_multi_socket_action(). Whatever that finished is reaped right after, always: reaping only
  * while transfers run would miss the last one's time-out. A socket's number may come back as soon
- * as libcurl has closed it, so POLL_REMOVE takes it out of the poll set in place. */
+ * as libcurl has closed it, so POLL_REMOVE takes it out of the poll set in place.
+ *
+ *            LIGHT_READS small reads in a row
+ *   polled ----------------------------------> paced: not polled, read every PACE_MS
+ *      ^                                         |
+ *      +-----------------------------------------+
+ *        a look that found nothing, or no end
+ *
+ * A model's words come one by one, each a packet of its own, and nobody waits for any but the first
+ * and the last: to be woken for every word costs more than all the rest of a completion does. */
 #include "base/mem.h"
 #include "loop/http_private.h"
 #include "loop/private.h"
+
+enum {
+    PACE_MS = 100,      /* the most that an answer's end may be late by */
+    LIGHT_READS = 8,    /* so that a short answer is never late */
+    LIGHT_BYTES = 2048, /* of bodies; a read that got more may have left some */
+    READS_A_LOOK = 64
+};
 
 struct http_socket {
     uv_poll_t poll;
     struct http *http;
     curl_socket_t fd;
-    int events; /* that libcurl wants; 0 once closed */
+    int events;     /* that libcurl wants; 0 once closed */
+    unsigned light; /* small reads in a row */
     struct link link;
+    struct link paced_link;
 };
 
 static void check(CURLMcode code)
@@ -43,6 +61,66 @@ static void act(struct http *http, curl_socket_t fd, int flags)
     reap(http);
 }
 
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void on_pace(uv_timer_t *timer)
+{
+    http_multi_look(timer->data);
+}
+
+static void pace(struct http_socket *socket)
+{
+    struct http *http = socket->http;
+    uv_poll_stop(&socket->poll);
+    list_append(&http->paced, &socket->paced_link);
+    if (!uv_is_active((uv_handle_t *)&http->pace)) {
+        uv_update_time(&http->loop->uv);
+        uv_timer_start(&http->pace, on_pace, PACE_MS, 0);
+    }
+}
+
+/* Returns how many bytes of bodies came of it. */
+static uint64_t take(struct http_socket *socket, int flags)
+{
+    uint64_t before = socket->http->received;
+    act(socket->http, socket->fd, flags);
+    return socket->http->received - before;
+}
+
+/* libcurl may have closed the socket in between (its memory stays until the turn is over), or have
+ * asked for something else of it. */
+static bool is_reading(const struct http_socket *socket)
+{
+    return socket->events == UV_READABLE && !uv_is_active((const uv_handle_t *)&socket->poll);
+}
+
+static void look_at(struct http_socket *socket)
+{
+    uint64_t got;
+    int reads = 0;
+    do
+        got = take(socket, CURL_CSELECT_IN);
+    while (got >= LIGHT_BYTES && is_reading(socket) && ++reads < READS_A_LOOK);
+    if (!is_reading(socket))
+        return;
+    if (got > 0 && got < LIGHT_BYTES) {
+        pace(socket);
+        return;
+    }
+    socket->light = 0;
+    uv_poll_start(&socket->poll, socket->events, on_poll);
+}
+
+void http_multi_look(struct http *http)
+{
+    struct list due; /* apart, since those that stay paced go back into the list */
+    list_init(&due);
+    for (struct link *link; (link = list_pop(&http->paced)) != NULL;)
+        list_append(&due, link);
+    for (struct link *link; (link = list_pop(&due)) != NULL;)
+        look_at(container_of(link, struct http_socket, paced_link));
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct http_socket *socket = poll->data;
@@ -53,10 +131,14 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         flags |= CURL_CSELECT_IN;
     if ((events & UV_WRITABLE) != 0)
         flags |= CURL_CSELECT_OUT;
-    act(socket->http, socket->fd, flags);
+    uint64_t got = take(socket, flags);
+    if (got > 0)
+        socket->light = got < LIGHT_BYTES ? socket->light + 1 : 0;
     /* libuv stops a poll that reported an error, while bytes may be left to read before it. */
     if (status < 0 && socket->events != 0)
         uv_poll_start(&socket->poll, socket->events, on_poll);
+    else if (socket->events == UV_READABLE && socket->light > LIGHT_READS)
+        pace(socket);
 }
 
 static void on_socket_closed(uv_handle_t *handle)
@@ -68,6 +150,7 @@ static void close_socket(struct http_socket *socket)
 {
     socket->events = 0;
     list_remove(&socket->link);
+    list_remove(&socket->paced_link);
     uv_close((uv_handle_t *)&socket->poll, on_socket_closed);
 }
 
@@ -104,6 +187,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
         socket->events |= UV_READABLE;
     if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
         socket->events |= UV_WRITABLE;
+    list_remove(&socket->paced_link);
+    socket->light = 0;
     uv_poll_start(&socket->poll, socket->events, on_poll);
     return 0;
 }
@@ -146,9 +231,12 @@ struct http *http_new(struct loop *loop, struct err *err)
     http->loop = loop;
     http->multi = multi;
     list_init(&http->sockets);
+    list_init(&http->paced);
     uv_timer_init(&loop->uv, &http->timer);
+    uv_timer_init(&loop->uv, &http->pace);
     uv_unref((uv_handle_t *)&http->timer);
-    http->timer.data = http;
+    uv_unref((uv_handle_t *)&http->pace);
+    http->timer.data = http->pace.data = http;
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, http);
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
@@ -159,7 +247,9 @@ struct http *http_new(struct loop *loop, struct err *err)
 
 static void on_engine_closed(uv_handle_t *handle)
 {
-    mem_free(handle->data);
+    struct http *http = handle->data;
+    if (--http->handles == 0)
+        mem_free(http);
 }
 
 void http_free(struct http *http)
@@ -171,7 +261,9 @@ void http_free(struct http *http)
     curl_multi_cleanup(http->multi); /* closes what was kept alive */
     list_each_safe (link, &http->sockets)
         close_socket(container_of(link, struct http_socket, link));
+    http->handles = 2;
     uv_close((uv_handle_t *)&http->timer, on_engine_closed);
+    uv_close((uv_handle_t *)&http->pace, on_engine_closed);
 }
 
 void http_multi_add(struct http *http, struct http_request *request)

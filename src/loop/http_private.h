@@ -14,8 +14,12 @@ struct http {
     struct loop *loop;
     CURLM *multi;
     uv_timer_t timer;    /* what libcurl asked for with its timer callback */
+    uv_timer_t pace;     /* of the sockets in `paced` */
     struct list sockets; /* struct http_socket that libcurl wants polled (http_multi.c) */
+    struct list paced;   /* those of them that are read at intervals instead */
+    uint64_t received;   /* bytes of all bodies */
     unsigned running;    /* requests that are not done */
+    unsigned handles;    /* that are still closing */
 };
 
 enum http_limit { LIMIT_CONNECT, LIMIT_FIRST_BYTE, LIMIT_BETWEEN_BYTES, LIMIT_TOTAL, LIMITS };
@@ -45,6 +49,8 @@ struct http_request {
 /* --- http_multi.c --- */
 void http_multi_add(struct http *http, struct http_request *request);
 void http_multi_remove(struct http *http, struct http_request *request);
+/* Reads what waits in sockets that are not polled; may end any request. */
+void http_multi_look(struct http *http);
 
 /* --- http.c: called by http_multi.c when libcurl is done with a transfer --- */
 void http_transfer_done(struct http_request *request, CURLcode code);
