@@ -50,11 +50,9 @@ struct settings {
     /* status */
     bool watch;
     /* eval */
-    const char *tune;   /* "BM=64,BN=128" */
-    const char *effort; /* "full" | "search" | "final" */
-    int64_t call_timeout_ms, time_budget_ms;
+    const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
+    int64_t call_timeout_ms, time_budget_ms, sweep;
     bool profile, sanitize, cachegrind;
-    int64_t sweep;
     /* best, show */
     const char *output;
     bool source;
