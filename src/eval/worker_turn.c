@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum { ASK_AGAIN_MS = 40 };
-static const uint64_t patience_ns = UINT64_C(600) * 1000000000;
+static const uint64_t patience_ns = UINT64_C(90) * 1000000000; /* nobody times for so long */
 
 bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id)
 {
@@ -18,12 +18,17 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
         return false;
     uint64_t now = clock_now_ns();
     bool patient = turn->since_ns == 0 || now - turn->since_ns < patience_ns;
-    if (core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy) || !patient) {
+    char why[120];
+    turn->taken = core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy);
+    if (!turn->taken && !patient) {
+        snprintf(why, sizeof why, "core %d was another twagent's for 10 minutes: goes on beside it",
+                 busy);
+        answer_waits(id, STAGE_TIME, why);
         turn->taken = true;
-        return true;
     }
+    if (turn->taken)
+        return true;
     if (turn->since_ns == 0) {
-        char why[100];
         snprintf(why, sizeof why, "another twagent times on core %d", busy);
         answer_waits(id, STAGE_TIME, why);
         turn->since_ns = now;

@@ -482,9 +482,6 @@ static void test_older_tables(void **state)
         expect(store, STORE_SPENDING, "r1-1", "{\"usd\": 1}");
         store_close(store);
     }
-    store = open_reader(folder);
-    expect(store, STORE_SPENDING, "r1-1", "{\"usd\": 1}");
-    store_close(store);
     remove_folder(folder);
 }
 
