@@ -9,6 +9,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { NOTE_EVERY_MS = 60000 };
+
+/* A lane that waits for another twagent looks like one that hangs: it is said, though not each
+ * time. */
+static void note(void *context, const struct event *event)
+{
+    struct display *display = context;
+    bool told = display->noted_ms > 0 && event->wall_ms < display->noted_ms + NOTE_EVERY_MS;
+    if (strcmp(event->kind, "lane.waits") != 0 || told)
+        return;
+    display->noted_ms = event->wall_ms;
+    snprintf(display->note, sizeof display->note, "        waiting: %s", event->message);
+}
+
 void display_start(struct display *display, FILE *out, const struct search_options *options,
                    bool quiet, bool verbose)
 {
@@ -20,6 +34,7 @@ void display_start(struct display *display, FILE *out, const struct search_optio
         log_add_sink(log_sink_lines, out, LOG_DEBUG);
         display->sink = true;
     }
+    log_add_sink(note, display, LOG_WARN);
 }
 
 static void erase(struct display *display)
@@ -194,6 +209,9 @@ void display_update(struct display *display, const struct search_progress *progr
         return;
     tell(display, progress);
     tell_pause(display, progress);
+    if (*display->note)
+        display_say(display, display->note);
+    display->note[0] = '\0';
     if (display->terminal)
         draw(display, progress);
 }
@@ -203,6 +221,7 @@ void display_stop(struct display *display)
     if (display->terminal)
         erase(display);
     fflush(display->out);
+    log_remove_sink(note, display);
     if (display->sink)
         log_remove_sink(log_sink_lines, display->out);
 }
