@@ -86,6 +86,49 @@ static int read_document(struct codec_state *state, const char *bytes, size_t le
     return status;
 }
 
+/* Is it all that the pattern's event does, to append its words? The state it is tried on has
+ * nothing that an event could say, so that whatever else one says is seen. */
+static bool only_appends(const struct codec_state *state)
+{
+    static const char words[] = "words", finish[] = "none";
+    struct arena *arena = arena_new();
+    struct codec_state trial = {.arena = arena,
+                                .read = state->read,
+                                .streamed = true,
+                                .prompt_tokens = INT64_MIN,
+                                .completion_tokens = INT64_MIN,
+                                .finish = finish,
+                                .model = state->model};
+    struct buf event;
+    struct err ignored;
+    buf_init(&event, SSE_EVENT_BYTES_MAX);
+    buf_init(&trial.text, ANSWER_BYTES_MAX);
+    plain_fill(&state->plain, words, &event);
+    bool only = read_document(&trial, buf_text(&event), event.length, &ignored) == 0 &&
+                strcmp(buf_text(&trial.text), words) == 0 && trial.finish == finish &&
+                trial.model == state->model && trial.prompt_tokens == INT64_MIN &&
+                trial.completion_tokens == INT64_MIN && !trial.refused && !trial.done;
+    buf_free(&trial.text);
+    buf_free(&event);
+    arena_free(arena);
+    return only;
+}
+
+static int read_event(struct codec_state *state, const char *data, size_t length, struct err *err)
+{
+    size_t before = state->text.length;
+    if (!state->by_tree && plain_read(&state->plain, data, length, &state->text)) {
+        if (state->text.dropped == 0)
+            return 0;
+        return err_set(err, ERR_LIMIT, "the answer is longer than %d bytes", ANSWER_BYTES_MAX);
+    }
+    int status = read_document(state, data, length, err);
+    if (status == 0 && state->text.length > before && !state->by_tree &&
+        plain_take(&state->plain, data, length))
+        state->plain.proven = only_appends(state);
+    return status;
+}
+
 static int on_event(void *context, const char *event, const char *data, size_t length,
                     struct err *err)
 {
@@ -99,7 +142,7 @@ static int on_event(void *context, const char *event, const char *data, size_t l
         state->done = true;
         return 0;
     }
-    return read_document(state, data, length, err);
+    return read_event(state, data, length, err);
 }
 
 struct codec_state *answer_begin(struct arena *arena, answer_read *read)
@@ -194,6 +237,7 @@ int answer_finish(struct codec_state *state, struct completion *completion, enum
         .finish = state->refused ? "refused" : finish,
         .model = state->model};
     sse_free(&state->sse);
+    plain_free(&state->plain);
     buf_free(&state->text);
     buf_free(&state->whole);
     return status;

@@ -6,6 +6,7 @@
 #define AGENTS_PROVIDERS_ANSWER_H
 
 #include "agents/providers/codec.h"
+#include "agents/providers/plain.h"
 #include "agents/providers/sse.h"
 #include "base/value.h"
 
@@ -18,6 +19,8 @@ struct codec_state {
     answer_read *read;
     struct sse sse;
     struct buf text, whole; /* whole: an answer that is not streamed */
+    struct plain plain;
+    bool by_tree; /* every event, for whoever wants to compare */
     bool begun, streamed;
     bool done;    /* the format's last event was there; what follows is skipped */
     bool refused; /* by the model or a filter */

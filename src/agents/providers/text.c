@@ -5,9 +5,9 @@
 
 static const char replacement[] = "\xEF\xBF\xBD";
 
-/* Length of the valid UTF-8 sequence at `at`, or 0. */
-static size_t sequence(const unsigned char *at, size_t left)
+size_t text_sequence(const char *text, size_t left)
 {
+    const unsigned char *at = (const unsigned char *)text;
     static const struct {
         unsigned char low, high, second_low, second_high;
         size_t length;
@@ -39,8 +39,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The 16-bit unit of "\uXXXX" at `at`, or -1. */
-static int unit(const char *at, size_t left)
+int text_unit(const char *at, size_t left)
 {
     if (left < 6 || at[0] != '\\' || at[1] != 'u')
         return -1;
@@ -57,14 +56,14 @@ static int unit(const char *at, size_t left)
 /* One escape; returns how many bytes of the input it took. */
 static size_t clean_escape(const char *at, size_t left, struct buf *out)
 {
-    int first = unit(at, left);
+    int first = text_unit(at, left);
     if (first < 0) {
         size_t taken = left >= 2 && (unsigned char)at[1] < 0x80 ? 2 : 1;
         buf_add(out, at, taken);
         return taken;
     }
     if (first >= 0xD800 && first <= 0xDBFF) {
-        int second = unit(at + 6, left - 6);
+        int second = text_unit(at + 6, left - 6);
         if (second >= 0xDC00 && second <= 0xDFFF) {
             buf_add(out, at, 12);
             return 12;
@@ -84,7 +83,7 @@ void text_clean_json(const char *json, size_t length, struct buf *out)
             at += clean_escape(json + at, length - at, out);
             continue;
         }
-        size_t size = sequence((const unsigned char *)json + at, length - at);
+        size_t size = text_sequence(json + at, length - at);
         if (size == 0)
             buf_add_text(out, replacement);
         else

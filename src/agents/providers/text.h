@@ -11,4 +11,9 @@
 /* Copies JSON text: invalid UTF-8, \u0000 and lone surrogate escapes are replaced. */
 void text_clean_json(const char *json, size_t length, struct buf *out);
 
+/* Length of the valid UTF-8 sequence at `at`, or 0; a NUL is none. */
+size_t text_sequence(const char *at, size_t left);
+/* The 16-bit unit of "\uXXXX" at `at`, or -1. */
+int text_unit(const char *at, size_t left);
+
 #endif
