@@ -115,7 +115,8 @@ class Soak:
         given = self.given
         return [self.tool("twagent"), "run", self.problem, "--provider", "openai", "--model", MODEL, "--models",
                      given.work + "/models.yaml", "--rounds", "100000", "--branching", "4", "--implementations", "2",
-                     "--lanes", str(given.lanes), "--seed", "1", "--floor-share", "0", "--budget-usd",
+                     "--lanes", str(given.lanes), "--seed", "1", "--floor-share", "0", "--first-byte-limit", "20s",
+                     "--silence-limit", "8s", "--budget-usd",
                      "%g" % cap_usd, "--budget-time", "%ds" % total_s, "--verbose", "--json"]
 
     def start(self):

@@ -108,6 +108,9 @@ int search_model_open(struct search *search, struct err *err)
                                           .budget = search->budget,
                                           .in_flight = (unsigned)in_flight,
                                           .seed = (uint64_t)o->seed,
+                                          .first_byte_ms = (uint64_t)o->first_byte_ms,
+                                          .between_bytes_ms = (uint64_t)o->silence_ms,
+                                          .total_ms = (uint64_t)o->answer_ms,
                                           .ca_file = o->ca_file};
     search->completions =
         completions_new(search->task.loop, search->store, search->writer, &spec, err);

@@ -40,6 +40,7 @@ struct search_options {                    /* borrowed for the search's life */
     int64_t patience;               /* rounds without a new best */
     int64_t mailbox_ms;             /* how long a run waits that waits for mailboxes alone */
     int64_t disk_quota, disk_floor; /* bytes: of the store's folder; left on its disk; 0: none */
+    int64_t first_byte_ms, silence_ms, answer_ms; /* limits of a request; 0: usual */
     int64_t call_timeout_ms,
         time_budget_ms; /* of one call; of one evaluation's samples; 0: usual */
     bool dry_run;       /* one candidate, then stop */

@@ -51,7 +51,7 @@ struct settings {
     bool watch;
     /* eval */
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
-    int64_t call_timeout_ms, time_budget_ms, sweep;
+    int64_t call_timeout_ms, time_budget_ms, sweep, first_byte_ms, silence_ms, answer_ms;
     bool profile, sanitize, cachegrind;
     /* best, show */
     const char *output;

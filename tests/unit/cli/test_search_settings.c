@@ -30,6 +30,7 @@ static const char all[] = "--branching|11|--rounds|12|"
                           "--strategy|islands|--launcher|launch it|"
                           "--python|a-python|--baseline|a-baseline|"
                           "--cores|0-1|--ca-file|a-file|"
+                          "--first-byte-limit|35s|--silence-limit|36s|--answer-limit|37s|"
                           "--dry-run|--no-final";
 
 static void every_option_reaches_the_search(void **state)
@@ -56,6 +57,9 @@ static void every_option_reaches_the_search(void **state)
                                            "\"mailbox_ms\":30",
                                            "\"disk_quota\":31",
                                            "\"disk_floor\":32",
+                                           "\"first_byte_ms\":35000",
+                                           "\"silence_ms\":36000",
+                                           "\"answer_ms\":37000",
                                            "\"call_timeout_ms\":33",
                                            "\"time_budget_ms\":34",
                                            "\"strategy\":\"islands\"",
