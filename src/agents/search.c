@@ -104,6 +104,13 @@ void search_put_run(struct search *search, struct store_batch *batch)
 
 /* ---- preparing ---- */
 
+/* A disk that is full must not keep a run from ending: what is there is kept, the rest is lost. */
+static void give_up_on_room(struct search *search)
+{
+    if (store_writer_waits(search->writer))
+        store_writer_give_up(search->writer);
+}
+
 static void put_start(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
@@ -140,6 +147,8 @@ static enum task_result step_preparing(struct search *search)
         if (search_lanes_open(search) == 0)
             return TASK_WAIT;
     }
+    if (search_stopping(search))
+        give_up_on_room(search);
     if (!search_lanes_ready(search) || search->write.active)
         return TASK_WAIT;
     if (search->write.err.code && search->err.code == ERR_NONE)
@@ -193,9 +202,12 @@ static void stop_attempts(struct search *search, bool at_once)
 
 static enum task_result step_searching(struct search *search)
 {
-    if (search_stopping(search))
-        stop_attempts(search, out_of_patience(search));
-    else if (!search_may_propose(search) && !search->reached)
+    if (search_stopping(search)) {
+        bool at_once = out_of_patience(search);
+        stop_attempts(search, at_once);
+        if (at_once)
+            give_up_on_room(search);
+    } else if (!search_may_propose(search) && !search->reached)
         search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
     search_watch(search);
     bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
@@ -214,8 +226,11 @@ static enum task_result step_searching(struct search *search)
 static enum task_result step_verifying(struct search *search)
 {
     search_watch(search);
-    if (search_stopping(search) && search->final.active && out_of_patience(search))
-        lane_cancel(search->lanes[0].lane, &search->final);
+    if (search_stopping(search) && out_of_patience(search)) {
+        give_up_on_room(search);
+        if (search->final.active)
+            lane_cancel(search->lanes[0].lane, &search->final);
+    }
     if (!search_final_step(search))
         return TASK_WAIT;
     timer_stop(&search->patience);
@@ -257,6 +272,8 @@ static enum task_result step_closing(struct search *search)
 {
     search_watch_end(search);
     timer_stop(&search->deadline);
+    if (search_stopping(search))
+        give_up_on_room(search);
     if (search->write.active || search->put.active || search->twins.active ||
         search->space_work.active)
         return TASK_WAIT;

@@ -87,9 +87,9 @@ const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]
     if (unpriced && micro == 0)
         snprintf(text, 64, "not priced");
     else if (unpriced)
-        snprintf(text, 64, "at least %s: not all is priced", words_dollars(micro, spent));
+        snprintf(text, 64, "at least %.28s: not all is priced", words_dollars(micro, spent));
     else if (cap > 0)
-        snprintf(text, 64, "%s of %s", words_dollars(micro, spent), words_dollars(cap, most));
+        snprintf(text, 64, "%.28s of %.28s", words_dollars(micro, spent), words_dollars(cap, most));
     else
         snprintf(text, 64, "%s", words_dollars(micro, spent));
     return text;
