@@ -1,5 +1,4 @@
-/* A damaged store is refused, or says which value is damaged: it is never opened as empty, never
- * short of a record without a word, and never ends the process. */
+/* A damaged store is refused, or says what is damaged: never empty, short or the program's end. */
 #include "support.h"
 
 #include "base/log.h"
@@ -9,7 +8,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 enum { RECORDS = 260 };
 
 struct image {
