@@ -22,7 +22,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { STORED_BYTES_MAX = 64 << 20 };
+enum {
+    STORED_BYTES_MAX = 64 << 20,
+    ARENA_BYTES = 1536 /* an address, headers and what reads the answer; its text has its own */
+};
 
 #define MOVE(state) (1u << (state))
 static const char *const states[ASK_STATES] = {
@@ -357,7 +360,7 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
     const struct model *model = ask->model;
     bool replays = strcmp(model->provider, "replay") == 0;
     ask->completions = completions;
-    ask->arena = arena_new();
+    ask->arena = arena_new_sized(ARENA_BYTES);
     ask->started_ns = clock_now_ns();
     buf_init(&ask->stored, STORED_BYTES_MAX);
     if (ask->request.model == NULL) {

@@ -65,6 +65,14 @@ struct arena *arena_new(void)
     return arena;
 }
 
+struct arena *arena_new_sized(size_t bytes)
+{
+    struct arena *arena = arena_new();
+    if (bytes < CHUNK_MOST)
+        arena->next_bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    return arena;
+}
+
 void arena_free(struct arena *arena)
 {
     if (arena == NULL)

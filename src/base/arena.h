@@ -10,6 +10,8 @@
 struct arena; /* opaque */
 
 struct arena *arena_new(void);
+/* For many small ones: the first `bytes` are taken at once, where it is thousands else. */
+struct arena *arena_new_sized(size_t bytes);
 void arena_free(struct arena *arena); /* NULL is fine */
 
 void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, aligned to 16 */

@@ -205,8 +205,10 @@ size_t http_on_body(struct http_request *request, const char *bytes, size_t leng
     request->received += length;
     request->http->received += length;
     request->last_byte_ns = now_not_zero();
-    if (first)
+    if (first) {
         watch(request);
+        http_drop_sent(request);
+    }
     if (request->consumed > 0 && request->consumed >= request->body.length / 2) {
         buf_consume(&request->body, request->consumed);
         request->consumed = 0;

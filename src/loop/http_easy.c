@@ -126,7 +126,8 @@ static CURLcode set_options(struct http_request *request, const struct http_spec
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
-    SET(CURLOPT_BUFFERSIZE, 4096L);                    /* a thousand slow streams fit in memory */
+    SET(CURLOPT_BUFFERSIZE, (long)HTTP_READ_BYTES);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, 16384L); /* the least; kept for as long as the request */
     SET(CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000); /* ours is LIMIT_CONNECT */
     SET(CURLOPT_WRITEFUNCTION, write_body);
     SET(CURLOPT_WRITEDATA, request);
@@ -160,11 +161,25 @@ int http_make_easy(struct http_request *request, const struct http_spec *spec, s
     request->easy = curl_easy_init();
     if (request->easy == NULL)
         return err_set(err, ERR_ENVIRONMENT, "libcurl gives no handle");
+    request->unsent = spec->body != NULL ? spec->body_length : 0;
     CURLcode code = set_options(request, spec, tls);
     if (code != CURLE_OK)
         return err_set(err, ERR_ENVIRONMENT, "libcurl refuses an option: %s",
                        curl_easy_strerror(code));
     return 0;
+}
+
+/* With an answer begun, libcurl does not start over on another connection. */
+void http_drop_sent(struct http_request *request)
+{
+    curl_off_t sent = 0;
+    if (request->unsent == 0 ||
+        curl_easy_getinfo(request->easy, CURLINFO_SIZE_UPLOAD_T, &sent) != CURLE_OK ||
+        (uint64_t)sent < request->unsent)
+        return;
+    curl_easy_setopt(request->easy, CURLOPT_POSTFIELDS, "");
+    curl_easy_setopt(request->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
+    request->unsent = 0;
 }
 
 void http_drop_easy(struct http_request *request)

@@ -17,10 +17,12 @@
 #include "loop/http_private.h"
 #include "loop/private.h"
 
+#include <malloc.h>
+
 enum {
-    PACE_MS = 100,      /* the most that an answer's end may be late by */
-    LIGHT_READS = 8,    /* so that a short answer is never late */
-    LIGHT_BYTES = 2048, /* of bodies; a read that got more may have left some */
+    PACE_MS = 100,                     /* the most that an answer's end may be late by */
+    LIGHT_READS = 8,                   /* so that a short answer is never late */
+    LIGHT_BYTES = HTTP_READ_BYTES / 2, /* of bodies; a read that got more may have left some */
     READS_A_LOOK = 64
 };
 
@@ -96,14 +98,14 @@ static bool is_reading(const struct http_socket *socket)
 
 static void look_at(struct http_socket *socket)
 {
-    uint64_t got;
+    uint64_t got, sum = 0;
     int reads = 0;
     do
-        got = take(socket, CURL_CSELECT_IN);
+        sum += got = take(socket, CURL_CSELECT_IN);
     while (got >= LIGHT_BYTES && is_reading(socket) && ++reads < READS_A_LOOK);
     if (!is_reading(socket))
         return;
-    if (got > 0 && got < LIGHT_BYTES) {
+    if (sum > 0 && got < LIGHT_BYTES) {
         pace(socket);
         return;
     }
@@ -213,15 +215,18 @@ static int on_timer_wanted(CURLM *multi, long timeout_ms, void *context)
 
 static CURLcode global_status;
 
-static void init_curl(void)
+/* The pool's threads take turns with memory, the store's commits above all; an arena for each would
+ * keep what each has needed at its most. */
+static void init_process(void)
 {
+    (void)mallopt(M_ARENA_MAX, 1);
     global_status = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
 struct http *http_new(struct loop *loop, struct err *err)
 {
     static uv_once_t once = UV_ONCE_INIT;
-    uv_once(&once, init_curl);
+    uv_once(&once, init_process);
     CURLM *multi = global_status == CURLE_OK ? curl_multi_init() : NULL;
     if (multi == NULL) {
         err_set(err, ERR_ENVIRONMENT, "libcurl does not start");

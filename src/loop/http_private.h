@@ -10,6 +10,8 @@
 #include <curl/curl.h>
 #include <uv.h>
 
+enum { HTTP_READ_BYTES = 1024 }; /* at once: a thousand slow streams fit in memory */
+
 struct http {
     struct loop *loop;
     CURLM *multi;
@@ -38,6 +40,7 @@ struct http_request {
     size_t consumed;   /* of the body, still in the buffer */
     uint64_t received; /* body bytes in all, after decoding */
     size_t body_max;
+    size_t unsent; /* bytes of the request's body that libcurl keeps */
     struct err error;
     char what[160]; /* "POST api.example.com": for messages; no path, no query */
     char curl_message[CURL_ERROR_SIZE];
@@ -60,6 +63,7 @@ void http_transfer_done(struct http_request *request, CURLcode code);
 int http_make_easy(struct http_request *request, const struct http_spec *spec,
                    struct err *err) MUST_USE;
 void http_drop_easy(struct http_request *request);
+void http_drop_sent(struct http_request *request); /* its own body, if nobody needs it any more */
 /* Called on what libcurl delivers. */
 void http_on_connected(struct http_request *request);
 size_t http_on_header(struct http_request *request, const char *line, size_t length);
