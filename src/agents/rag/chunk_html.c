@@ -141,20 +141,21 @@ static void end_block(struct state *state, const char *closed)
     state->first = state->line;
 }
 
+/* Past the next "</name"; a '<' in a script begins nothing. */
 static void skip_to_end_of(struct state *state, const char *name)
 {
+    size_t size = strlen(name);
     struct tag tag;
     while (state->at < state->length) {
-        const char *next = memchr(state->text + state->at, '<', state->length - state->at);
-        size_t to = next ? (size_t)(next - state->text) : state->length;
-        for (; state->at < to; state->at++)
-            state->line += state->text[state->at] == '\n';
-        if (next == NULL)
+        const char *here = state->text + state->at;
+        size_t left = state->length - state->at;
+        if (*here == '<' && left > size + 2 && here[1] == '/' &&
+            strncasecmp(here + 2, name, size) == 0 && !isalnum((unsigned char)here[2 + size])) {
+            (void)read_tag(state, &tag);
             return;
-        if (!read_tag(state, &tag))
-            state->at++;
-        else if (tag.closes && strcmp(tag.name, name) == 0)
-            return;
+        }
+        state->line += *here == '\n';
+        state->at++;
     }
 }
 

@@ -19,6 +19,7 @@ static const struct {
     [FIELD_CODE] = {0.7f, 0.6f, 60},
 };
 static const float k1 = 1.6f;
+static const float INSIDES_WORTH = 0.75f;
 
 static const float kind_counts[] = {
     [WORD_PLAIN] = 1.0f, [WORD_WHOLE] = 1.0f, [WORD_PART] = 0.5f, [WORD_PREFIX] = 0.7f};
@@ -149,7 +150,18 @@ static void count_text(struct gather *gather, const struct passage *passage, flo
         count_field(gather, FIELD_BODY, passage->text + at, passage->length - at);
 }
 
-static void add_posting(struct entry *entry, uint32_t id, const float *norms)
+/* What a library's own insides are called; who asks is rarely after them. */
+static float worth(const struct passage *passage)
+{
+    static const char *const insides[] = {"detail/", "/__",       "internal/",
+                                          "impl/",   "dispatch/", "agent/"};
+    for (size_t i = 0; i < sizeof insides / sizeof insides[0]; i++)
+        if (strstr(passage->path, insides[i]) != NULL)
+            return INSIDES_WORTH;
+    return 1;
+}
+
+static void add_posting(struct entry *entry, uint32_t id, const float *norms, float value)
 {
     struct gathered *gathered = &entry->gathered;
     float weight = 0;
@@ -163,21 +175,21 @@ static void add_posting(struct entry *entry, uint32_t id, const float *norms)
         gathered->ids = mem_resize(gathered->ids, gathered->capacity * sizeof *gathered->ids);
         gathered->impacts = mem_resize(gathered->impacts, gathered->capacity);
     }
-    float impact = roundf(255.0f * weight / (k1 + weight));
+    float impact = roundf(255.0f * value * weight / (k1 + weight));
     gathered->ids[gathered->count] = id;
     gathered->impacts[gathered->count++] = (uint8_t)(impact < 1 ? 1 : impact > 255 ? 255 : impact);
 }
 
 void gather_passage(struct gather *gather, uint32_t id, const struct passage *passage)
 {
-    float lengths[FIELDS] = {0}, norms[FIELDS];
+    float lengths[FIELDS] = {0}, norms[FIELDS], value = worth(passage);
     lengths[FIELD_TITLE] = count_field(gather, FIELD_TITLE, passage->title, strlen(passage->title));
     lengths[FIELD_PATH] = count_field(gather, FIELD_PATH, passage->path, strlen(passage->path));
     count_text(gather, passage, lengths);
     for (int f = 0; f < FIELDS; f++)
         norms[f] = fields[f].boost / (1 - fields[f].b + fields[f].b * lengths[f] / fields[f].usual);
     for (size_t i = 0; i < gather->touched_count; i++)
-        add_posting(gather->touched[i], id, norms);
+        add_posting(gather->touched[i], id, norms, value);
     gather->touched_count = 0;
 }
 

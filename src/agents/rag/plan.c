@@ -32,13 +32,21 @@ static struct planned *append(struct plan *plan)
     return planned;
 }
 
+/* The path below the one that was added, since folders say what a header is about. */
+static const char *name_of(const struct document_record *record)
+{
+    size_t root = strlen(record->root);
+    const char *slash = strrchr(record->path, '/');
+    if (strncmp(record->path, record->root, root) == 0 && record->path[root] == '/')
+        return record->path + root + 1;
+    return slash ? slash + 1 : record->path;
+}
+
 int plan_add(struct plan *plan, const struct document_record *record, const char *text,
              size_t length, struct err *err)
 {
     struct passage_list list = {.arena = plan->arena};
-    const char *slash = strrchr(record->path, '/');
-    chunk_document((enum document_kind)record->kind, slash ? slash + 1 : record->path, text, length,
-                   &list);
+    chunk_document((enum document_kind)record->kind, name_of(record), text, length, &list);
     struct passage *passages = arena_array(plan->arena, list.count + 1, sizeof *passages);
     if (list.count > 0)
         memcpy(passages, list.items, list.count * sizeof *passages);

@@ -5,6 +5,7 @@
 #include "agents/rag/database.h"
 #include "agents/rag/postings.h"
 #include "agents/rag/records.h"
+#include "agents/rag/synonyms.h"
 #include "agents/rag/words.h"
 #include "base/mem.h"
 
@@ -12,11 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const float OTHER_NAME = 0.4f; /* what another name is worth of a word */
+static const float AGAIN = 0.8f;      /* what the next passage of the same thing is worth */
+
 enum { TERMS_MOST = 48, CANDIDATES = 48, MOST_DEFAULT = 5, MOST_MOST = 1000 };
 
 struct scratch { /* what a search needs and the next can use again */
     struct scratch *next;
     struct words *words;
+    struct synonyms *synonyms;
     float *scores; /* by number; all 0 between searches */
     float *met;    /* weights of the query's terms that the passage has */
     uint32_t *touched;
@@ -27,6 +32,7 @@ struct query_term {
     char text[TERM_MAX + 1];
     size_t length;
     float weight; /* by kind and count, then times idf */
+    bool other;   /* another name of a word of the query */
     struct postings postings;
 };
 
@@ -54,6 +60,7 @@ static struct scratch *scratch_take(struct rag *rag)
     if (scratch == NULL) {
         scratch = MEM_NEW(struct scratch);
         scratch->words = words_new();
+        scratch->synonyms = synonyms_new(scratch->words);
     }
     return scratch;
 }
@@ -73,6 +80,7 @@ void scratch_free_all(struct rag *rag)
 {
     for (struct scratch *scratch = rag->scratches, *next; scratch != NULL; scratch = next) {
         next = scratch->next;
+        synonyms_free(scratch->synonyms);
         words_free(scratch->words);
         mem_free(scratch->scores);
         mem_free(scratch->met);
@@ -117,6 +125,36 @@ static void take_term(void *context, const char *term, size_t length, enum word_
     new->weight = weights[kind];
 }
 
+struct naming {
+    struct search *search;
+    float weight; /* of the query's own word */
+};
+
+static void take_other_name(void *context, const char *term, size_t length, enum word_kind kind)
+{
+    struct naming *naming = context;
+    struct search *search = naming->search;
+    size_t before = search->term_count;
+    for (size_t i = 0; i < before; i++)
+        if (search->terms[i].length == length && memcmp(search->terms[i].text, term, length) == 0)
+            return;
+    take_term(search, term, length, kind);
+    if (search->term_count > before) {
+        search->terms[before].weight = naming->weight * OTHER_NAME;
+        search->terms[before].other = true;
+    }
+}
+
+static void add_other_names(struct search *search)
+{
+    size_t own = search->term_count;
+    for (size_t i = 0; i < own; i++) {
+        struct naming naming = {search, search->terms[i].weight};
+        synonyms_each(search->scratch->synonyms, search->terms[i].text, search->terms[i].length,
+                      take_other_name, &naming);
+    }
+}
+
 static int by_count(const void *a, const void *b)
 {
     const struct query_term *x = a, *y = b;
@@ -141,7 +179,8 @@ static int open_terms(struct search *search, uint64_t passages, struct err *err)
         double df = term->postings.count;
         term->weight *= (float)log(1 + ((double)passages - df + 0.5) / (df + 0.5));
         search->terms[kept] = *term;
-        search->weights += search->terms[kept++].weight;
+        search->weights += term->other ? 0 : term->weight;
+        kept++;
     }
     search->term_count = kept;
     if (kept > 1)
@@ -202,7 +241,8 @@ static int by_score(const void *a, const void *b)
 /* A passage that has all of the words is more than one that has one of them often. */
 static float whole_score(const struct search *search, uint32_t id)
 {
-    float share = search->scratch->met[id] / search->weights;
+    float share = search->weights > 0 ? search->scratch->met[id] / search->weights : 1;
+    share = share > 1 ? 1 : share;
     return search->scratch->scores[id] * (0.4f + 0.6f * share);
 }
 
@@ -300,6 +340,15 @@ static int apply_use(const struct search *search, const struct rag_query *query,
     return 0;
 }
 
+/* Ten overloads of one function say little more than one of them does. */
+static void prefer_variety(struct rag_passage *items, size_t count)
+{
+    for (size_t i = 1; i < count; i++) /* best first */
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(items[i].title, items[k].title) == 0)
+                items[i].score *= AGAIN;
+}
+
 /* Reads candidates, best first, until there are enough that the tags and the budget allow. */
 static int choose(const struct search *search, const struct rag_query *query,
                   const struct candidate *candidates, size_t count, struct arena *arena,
@@ -307,8 +356,8 @@ static int choose(const struct search *search, const struct rag_query *query,
 {
     size_t most = query->most ? query->most : MOST_DEFAULT, used = 0, kept = 0, read = 0;
     const char *tags = tags_normal(arena, query->tags);
-    /* Use can lift a passage from a little below: then more are read than are wanted. */
-    size_t look = query->purpose ? most * 4 : most;
+    /* Use and variety can lift a passage from a little below: more are read than are wanted. */
+    size_t look = most * 4;
     for (size_t i = 0; i < count && read < look; i++) {
         struct rag_passage *passage = &items[read];
         if (passage_of(search->rag, search->txn, candidates[i].number, arena, passage, err) != 0)
@@ -321,6 +370,8 @@ static int choose(const struct search *search, const struct rag_query *query,
         if (query->tokens == 0 || passage->tokens <= query->tokens)
             read++;
     }
+    qsort(items, read, sizeof *items, by_passage_score);
+    prefer_variety(items, read);
     qsort(items, read, sizeof *items, by_passage_score);
     for (size_t i = 0; i < read && kept < most; i++) {
         if (query->tokens > 0 && used + items[i].tokens > query->tokens)
@@ -341,6 +392,7 @@ static int run(struct search *search, const struct rag_query *query, struct aren
         return -1;
     scratch_size(search->scratch, (size_t)next);
     words_each(search->scratch->words, query->text, strlen(query->text), take_term, search);
+    add_other_names(search);
     if (open_terms(search, passages, err) != 0)
         return -1;
     for (size_t i = 0; i < search->term_count; i++)

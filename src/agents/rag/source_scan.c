@@ -190,10 +190,24 @@ static size_t identifier(const char *code, size_t end, const char **name)
 
 static bool is_noise(const char *name, size_t length)
 {
-    static const char *const noise[] = {
-        "__attribute__",      "__declspec", "alignas",   "__align__",         "noexcept",
-        "decltype",           "requires",   "enable_if", "__launch_bounds__", "defined",
-        "__device_builtin__", "__dv",       "operator",  "static_assert",     "sizeof"};
+    static const char *const noise[] = {"__attribute__",
+                                        "__declspec",
+                                        "alignas",
+                                        "__align__",
+                                        "noexcept",
+                                        "decltype",
+                                        "requires",
+                                        "enable_if",
+                                        "__launch_bounds__",
+                                        "defined",
+                                        "__device_builtin__",
+                                        "__dv",
+                                        "operator",
+                                        "int",
+                                        "if",
+                                        "void",
+                                        "static_assert",
+                                        "sizeof"};
     for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
         if (strlen(noise[i]) == length && memcmp(noise[i], name, length) == 0)
             return true;
@@ -243,33 +257,86 @@ static size_t last_name(const char *code, size_t length, const char **name)
     return identifier(code, end, name);
 }
 
-size_t source_name(const char *code, size_t length, const char **name)
+/* "template <typename T, int N = (1 > 0)>": past it; `at` is behind the word. */
+static size_t template_end(const char *text, size_t length, size_t at)
 {
-    size_t found;
-    if (length > 4000)
-        length = 4000;
-    if (length > 0 && code[0] == '#')
-        return name_after(code, length, "define", name);
-    static const char *const words[] = {"struct", "class", "union", "enum", "using", "concept"};
-    const char *brace = memchr(code, '{', length);
-    size_t head = brace ? (size_t)(brace - code) : length;
-    bool type = is_type(code, head) && memmem(code, head, "typedef", 7) == NULL;
-    for (size_t i = 0; type && i < sizeof words / sizeof words[0]; i++)
-        if ((found = name_after(code, head, words[i], name)) > 0)
-            return found;
-    if (memmem(code, head, "typedef", 7) != NULL && memchr(code, '(', head) == NULL)
-        return last_name(code, length, name);
-    for (size_t i = 1; i < head; i++) { /* a function: what stands before its parenthesis */
+    size_t angles = 0, round = 0;
+    for (; at < length; at++) {
+        round += text[at] == '(';
+        round -= text[at] == ')' && round > 0;
+        angles += text[at] == '<' && round == 0;
+        if (text[at] == '>' && round == 0 && angles > 0 && --angles == 0)
+            return at + 1;
+        if (angles == 0 && !isspace((unsigned char)text[at]))
+            return at;
+    }
+    return length;
+}
+
+/* Of the same length, with blanks where comments, strings and template parameters stand. */
+static void blank_out(char *copy, const char *code, size_t length)
+{
+    memcpy(copy, code, length);
+    for (size_t at = 0, end; at < length; at = end) {
+        end = at + 1;
+        if (code[at] == '/' && end < length && (code[end] == '*' || code[end] == '/'))
+            end = source_comment_end(code, length, at);
+        else if (code[at] == '"' || code[at] == '\'')
+            end = quoted_end(code, length, at);
+        else if (length - at > 8 && memcmp(code + at, "template", 8) == 0)
+            end = template_end(code, length, at + 8);
+        if (end > at + 1)
+            memset(copy + at, ' ', end - at);
+    }
+}
+
+/* A function's: what stands before a parenthesis that is in no other. */
+static size_t function_name(const char *code, size_t length, const char **name)
+{
+    size_t depth = 0;
+    for (size_t i = 0; i < length; i++) {
         size_t end = i;
-        if (code[i] != '(')
+        depth -= code[i] == ')' && depth > 0;
+        if (code[i] != '(' || depth++ > 0)
             continue;
         while (end > 0 && isspace((unsigned char)code[end - 1]))
             end--;
-        found = identifier(code, end, name);
+        size_t found = identifier(code, end, name);
         if (found > 0 && !is_noise(*name, found))
             return found;
     }
-    return last_name(code, head, name);
+    return last_name(code, length, name);
+}
+
+static size_t find_name(const char *code, size_t length, const char **name)
+{
+    static const char *const words[] = {"struct", "class", "union", "enum", "using", "concept"};
+    const char *brace = memchr(code, '{', length);
+    size_t head = brace ? (size_t)(brace - code) : length, found;
+    if (length > 0 && code[0] == '#')
+        return name_after(code, length, "define", name);
+    if (has_word(code, head, "typedef"))
+        return last_name(code, head, name);
+    for (size_t i = 0; is_type(code, head) && i < sizeof words / sizeof words[0]; i++)
+        if ((found = name_after(code, head, words[i], name)) > 0)
+            return found;
+    return function_name(code, head, name);
+}
+
+size_t source_name(const char *code, size_t length, const char **name)
+{
+    enum { LOOKED_AT = 4000 };
+    char copy[LOOKED_AT];
+    size_t part = length < LOOKED_AT ? length : LOOKED_AT;
+    const char *brace = memchr(code, '{', part);
+    size_t head = brace ? (size_t)(brace - code) : part;
+    blank_out(copy, code, part);
+    if (has_word(copy, head, "typedef") && (brace != NULL || memchr(copy, '(', head) == NULL))
+        return last_name(code, length, name); /* behind the braces, however far that is */
+    size_t found = find_name(copy, part, name);
+    if (found > 0)
+        *name = code + (*name - copy);
+    return found;
 }
 
 void source_scope_name(const char *head, size_t length, char *name, size_t size)
@@ -321,8 +388,12 @@ void source_plain_comment(const char *text, size_t length, struct buf *out)
 bool source_group(const char *text, size_t length, const char **title, size_t *title_length)
 {
     const char *at = memmem(text, length, "defgroup ", 9), *end = text + length;
-    if (at == NULL)
-        return false;
+    if (at == NULL && memmem(text, length, "@}", 2) != NULL) { /* the group's end */
+        *title_length = 0;
+        return true;
+    }
+    if (at == NULL || memmem(text, length, "@{", 2) == NULL)
+        return false; /* none, or one that is only described here */
     for (at += 9; at < end && !isspace((unsigned char)*at);)
         at++;
     while (at < end && *at == ' ')
@@ -334,7 +405,7 @@ bool source_group(const char *text, size_t length, const char **title, size_t *t
         stop--;
     *title = at;
     *title_length = (size_t)(stop - at);
-    return stop > at;
+    return true;
 }
 
 static bool holds(const char *text, size_t length, const char *word)

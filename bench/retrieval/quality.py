@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""recall@5 and MRR of the index beside SQLite FTS5's bm25, on the same passages, in the same run.
+
+    quality.py TWAGENT BENCH STORE QUERIES [--half tuned|unseen|both] [--misses]
+
+Writes Markdown rows. --misses prints the questions of the tuned half that fail, never the others'.
+"""
+import argparse, json, os, re, sqlite3, subprocess, sys, tempfile
+
+STOP = set("""a about an and any are as at be because been but by can could did do does for from get had has have how
+if in instead into is it its may me my of on or our shall should so some such than that the their them then there these
+they this those to us was we were what when where which while who why will with would you your""".split())
+
+
+def read_queries(path):
+    """The few forms that queries.yaml uses, so that no package is needed."""
+    items = []
+    for line in open(path, encoding="utf-8"):
+        if line.startswith("- q: "):
+            items.append({"q": json.loads(line[5:])})
+        elif line.startswith("  a: "):
+            items[-1]["a"] = [tuple(a.split("#", 1)) for a in json.loads(line[5:])]
+    return items
+
+
+def passages(twagent, env):
+    documents = json.loads(subprocess.check_output([twagent, "docs", "list", "--json"], env=env))
+    for document in documents:
+        out = subprocess.check_output([twagent, "docs", "show", document["source"], "--json"], env=env)
+        for p in json.loads(out):
+            yield p
+
+
+def fits(answer, source, path, title):
+    file, heading = answer
+    if os.path.basename(source) != file:
+        return False
+    names = path.split(" > ") + [title]
+    return heading in names or any(n.split("::")[-1] == heading for n in names)
+
+
+def rank(found, answers):
+    for i, hit in enumerate(found):
+        if any(fits(a, *hit) for a in answers):
+            return i + 1
+    return 0
+
+
+def terms(text):
+    return [w for w in re.findall(r"\w+", text.lower()) if w not in STOP and len(w) > 1]
+
+
+def fts_rankings(rows, queries):
+    db = sqlite3.connect(":memory:")
+    db.execute("create virtual table t using fts5(source unindexed, path, title, body, tokenize='porter unicode61')")
+    db.executemany("insert into t values (?, ?, ?, ?)", rows)
+    out = {}
+    for name, order in (("bm25", "bm25(t)"), ("bm25, columns weighted", "bm25(t, 0, 1.5, 3.0, 1.0)")):
+        found = []
+        for q in queries:
+            match = " OR ".join('"%s"' % w for w in dict.fromkeys(terms(q["q"])))
+            found.append(db.execute(f"select source, path, title from t where t match ? order by {order} limit 10",
+                                    (match,)).fetchall())
+        out["FTS5 " + name] = found
+    return out
+
+
+def ours(bench, store, queries):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("".join(q["q"] + "\n" for q in queries))
+        file.flush()
+        text = subprocess.check_output([bench, "answers", store, file.name], text=True)
+    found, one = [], []
+    for line in text.split("\n"):
+        if line:
+            one.append(tuple(line.split("\t")))
+        else:
+            found.append(one)
+            one = []
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("twagent"), parser.add_argument("bench"), parser.add_argument("store")
+    parser.add_argument("queries")
+    parser.add_argument("--half", default="both")
+    parser.add_argument("--misses", action="store_true")
+    options = parser.parse_args()
+    env = dict(os.environ, TWAGENT_STORE=options.store)
+    queries = read_queries(options.queries)
+    rows = [(p["source"], p["path"], p["title"], p["text"]) for p in passages(options.twagent, env)]
+    named = {}
+    for r in rows:
+        named.setdefault(os.path.basename(r[0]), []).append(r)
+    for q in queries:
+        q["there"] = any(fits(a, r[0], r[1], r[2]) for a in q["a"] for r in named.get(a[0], []))
+        if not q["there"]:
+            print(f"no passage here answers: {q['q']}", file=sys.stderr)
+    rankings = {"twagent": ours(options.bench, options.store, queries)}
+    rankings.update(fts_rankings(rows, queries))
+    print("| half | questions | ranking | recall@5 | MRR@10 |\n| --- | ---: | --- | ---: | ---: |")
+    for half, parity in (("tuned", 0), ("unseen", 1)):
+        if options.half not in (half, "both"):
+            continue
+        chosen = [i for i, q in enumerate(queries) if i % 2 == parity and q["there"]]
+        for name, found in rankings.items():
+            ranks = [rank(found[i], queries[i]["a"]) for i in chosen]
+            recall = sum(0 < r <= 5 for r in ranks) / len(ranks)
+            mrr = sum(1 / r for r in ranks if r) / len(ranks)
+            print(f"| {half} | {len(chosen)} | {name} | {recall:.3f} | {mrr:.3f} |")
+    if options.misses:
+        for i, q in enumerate(queries):
+            r = rank(rankings["twagent"][i], q["a"])
+            if i % 2 == 0 and q["there"] and r != 1:
+                print(f"{r:2d} {q['q']}\n     wanted {q['a'][0]}")
+                for hit in rankings["twagent"][i][:3]:
+                    print("     ", os.path.basename(hit[0]), "|", hit[2])
+
+
+main()
