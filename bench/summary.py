@@ -54,15 +54,24 @@ if matmul["champion"]:
         if against:
             print(f"| matmul 512 fp32, all cores: at least 80 % of {name}'s sgemm, same run | "
                   f"{100 * against['speedup']['median']:.0f} % |")
-copy = device["copy_bytes_per_s"]
+
+
+def copy_rates(problem):
+    """Bytes a second of a copy, before and after the search."""
+    return [read(f"{when}.{problem}.json")["device"]["copy_bytes_per_s"] for when in ("before", "after")]
+
+
 for problem in "softmax", "layernorm", "relu", "transpose":
     champion = read(f"run.{problem}.json")["champion"]
     if champion:
         roof = champion["metrics"].get("roofline", {})
+        rates = copy_rates(problem)
+        copy = statistics.mean(rates)
         rate = roof.get("bytes", 0) / champion["time_ns"]["median"] * 1e9
         hot = roof.get("bytes", 0) / champion["hot_ns"]["median"] * 1e9 if champion.get("hot_ns") else 0
         print(f"| {problem} 4096x4096: at least 80 % of the measured copy bandwidth | "
-              f"{rate / 1e9:.1f} GB/s, {100 * rate / copy:.0f} % (hot: {100 * hot / copy:.0f} %) |")
+              f"{rate / 1e9:.1f} GB/s, {100 * rate / copy:.0f} % of {copy / 1e9:.1f} (before {rates[0] / 1e9:.1f}, "
+              f"after {rates[1] / 1e9:.1f}; hot: {100 * hot / copy:.0f} %) |")
 evals = [read(os.path.basename(p)) for p in sorted(glob.glob(os.path.join(folder, "eval.*.json")))]
 totals = [sum(e["stage_ms"].values()) for e in evals]
 if totals:
