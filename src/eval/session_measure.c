@@ -313,31 +313,35 @@ static void put_counted_shape(const struct shape *shape, struct json *json)
     json_object_end(json);
 }
 
+static int run_cachegrind(struct bench *bench, struct set *set, struct json *json, struct err *err)
+{
+    struct session *session = bench->session;
+    struct arrangement arrangement;
+    if (set_expect(session, set, err) != 0 ||
+        bench_arrange(bench, set->shape, &arrangement, err) != 0)
+        return -1;
+    call_place(bench, set, &arrangement);
+    if (session->backend->cachegrind(session->lane, bench->region, bench->request->portable,
+                                     &arrangement.call, json, err) != 0)
+        return -1;
+    put_counted_shape(set->shape, json);
+    return 0;
+}
+
 /* Advice, as the profile: what it cannot find out is a note. */
 static void count_caches(struct bench *bench, struct json *json)
 {
     struct session *session = bench->session;
-    struct arrangement arrangement;
     struct err err = {0};
     struct set *set = countable_set(session);
-    int status = 0;
     bench->stage = STAGE_PROFILE;
     if (session->backend->cachegrind == NULL)
-        status = err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->name);
+        err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->name);
     else if (set == NULL)
-        status = err_set(&err, ERR_UNSUPPORTED, "the problem has no shape that is small enough");
-    else if (set_expect(session, set, &err) != 0 ||
-             bench_arrange(bench, set->shape, &arrangement, &err) != 0)
-        status = -1;
-    if (status == 0) {
-        call_place(bench, set, &arrangement);
-        status = session->backend->cachegrind(
-            session->lane, bench->region, bench->request->portable, &arrangement.call, json, &err);
-    }
-    if (status == 0)
-        put_counted_shape(set->shape, json);
-    else
-        bench_note(bench, "cachegrind: %s", err.message);
+        err_set(&err, ERR_UNSUPPORTED, "the problem has no shape that is small enough");
+    else if (run_cachegrind(bench, set, json, &err) == 0)
+        return;
+    bench_note(bench, "cachegrind: %s", err.message);
 }
 
 static void put_notes(struct bench *bench, struct json *json)
