@@ -42,6 +42,7 @@ static void finish(struct http_request *request)
     http_drop_easy(request);
     request->http->running--;
     request->done = true;
+    http_origin_leave(request);
 }
 
 static void fail(struct http_request *request, enum err_code code, const char *message)
@@ -138,10 +139,20 @@ static void watch(struct http_request *request)
     timer_call(request->http->loop, &request->timer, on_limit, left_ms);
 }
 
+void http_begin_limits(struct http_request *request)
+{
+    request->started_ns = clock_now_ns();
+    watch(request);
+}
+
 static void on_limit(struct timer *timer)
 {
     struct http_request *request = container_of(timer, struct http_request, timer);
     enum http_limit limit;
+    if (http_origin_holds(request)) {
+        http_begin_limits(request);
+        return;
+    }
     bool passed = clock_now_ns() >= next_deadline(request, &limit);
     if (!passed || !request->late) {
         request->late = passed;
@@ -169,6 +180,7 @@ void http_on_connected(struct http_request *request)
 {
     request->connected_ns = now_not_zero(); /* again where libcurl tries a fresh connection */
     watch(request);
+    http_origin_connected(request);
 }
 
 size_t http_on_header(struct http_request *request, const char *line, size_t length)
@@ -181,6 +193,7 @@ size_t http_on_header(struct http_request *request, const char *line, size_t len
         int status = 0;
         for (const char *c = space; c != NULL && ++c < line + kept && *c >= '0' && *c <= '9';)
             status = status * 10 + (*c - '0');
+        http_origin_speaks(request, line[5]);
         request->head_ended = false;
         request->status = status >= 200 && status <= 999 ? status : 0;
         buf_reset(&request->headers);
@@ -242,11 +255,10 @@ struct http_request *http_start(struct http *http, struct task *owner, const str
         mem_free(request);
         return NULL;
     }
-    request->started_ns = clock_now_ns();
     http->running++;
     task_expect(owner);
-    watch(request);
-    http_multi_add(http, request);
+    http_begin_limits(request);
+    http_origin_enter(request);
     return request;
 }
 

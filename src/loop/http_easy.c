@@ -54,22 +54,26 @@ static int check_url(struct http_request *request, const struct http_spec *spec,
                      struct err *err)
 {
     CURLU *url = curl_url();
-    char *scheme = NULL, *host = NULL;
+    char *scheme = NULL, *host = NULL, *port = NULL;
     int result = -1;
     if (url == NULL || spec->url == NULL ||
         curl_url_set(url, CURLUPART_URL, spec->url, 0) != CURLUE_OK ||
         curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
-        curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK) {
+        curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+        curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
         err_set(err, ERR_USAGE, "not a URL of the form https://host/path");
     } else if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0) {
         err_set(err, ERR_USAGE, "a URL must start with http:// or https://, not %s://", scheme);
     } else {
         *tls = strcmp(scheme, "https") == 0;
+        if (*tls && !spec->fresh)
+            request->origin = http_origin_find(request->http, host, port);
         snprintf(request->what, sizeof request->what, "%s %s", spec->method, host);
         result = 0;
     }
     curl_free(scheme);
     curl_free(host);
+    curl_free(port);
     curl_url_cleanup(url);
     return result;
 }
@@ -126,7 +130,7 @@ static CURLcode set_options(struct http_request *request, const struct http_spec
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
-    SET(CURLOPT_BUFFERSIZE, (long)HTTP_READ_BYTES);
+    SET(CURLOPT_BUFFERSIZE, tls ? (long)HTTP_READ_BYTES_TLS : (long)HTTP_READ_BYTES);
     SET(CURLOPT_UPLOAD_BUFFERSIZE, 16384L); /* the least; kept for as long as the request */
     SET(CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000); /* ours is LIMIT_CONNECT */
     SET(CURLOPT_WRITEFUNCTION, write_body);

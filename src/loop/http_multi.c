@@ -22,7 +22,7 @@
 enum {
     PACE_MS = 100,                     /* the most that an answer's end may be late by */
     LIGHT_READS = 8,                   /* so that a short answer is never late */
-    LIGHT_BYTES = HTTP_READ_BYTES / 2, /* of bodies; a read that got more may have left some */
+    LIGHT_BYTES = HTTP_READ_BYTES / 2, /* of a body; a read that got more may have left some */
     READS_A_LOOK = 64
 };
 
@@ -61,6 +61,7 @@ static void act(struct http *http, curl_socket_t fd, int flags)
     int running;
     check(curl_multi_socket_action(http->multi, fd, flags, &running));
     reap(http);
+    http_origins_release(http);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -96,16 +97,23 @@ static bool is_reading(const struct http_socket *socket)
     return socket->events == UV_READABLE && !uv_is_active((const uv_handle_t *)&socket->poll);
 }
 
+/* What a small read is. With HTTP/2 a look at a connection is one at each of its requests, which
+ * libcurl pays for one by one. */
+static uint64_t light_bytes(const struct http *http)
+{
+    return LIGHT_BYTES * (1 + http->running / (http->socket_count + 1));
+}
+
 static void look_at(struct http_socket *socket)
 {
-    uint64_t got, sum = 0;
+    uint64_t got, sum = 0, light = light_bytes(socket->http);
     int reads = 0;
     do
         sum += got = take(socket, CURL_CSELECT_IN);
-    while (got >= LIGHT_BYTES && is_reading(socket) && ++reads < READS_A_LOOK);
+    while (got >= light && is_reading(socket) && ++reads < READS_A_LOOK);
     if (!is_reading(socket))
         return;
-    if (sum > 0 && got < LIGHT_BYTES) {
+    if (sum > 0 && got < light) {
         pace(socket);
         return;
     }
@@ -135,7 +143,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         flags |= CURL_CSELECT_OUT;
     uint64_t got = take(socket, flags);
     if (got > 0)
-        socket->light = got < LIGHT_BYTES ? socket->light + 1 : 0;
+        socket->light = got < light_bytes(socket->http) ? socket->light + 1 : 0;
     /* libuv stops a poll that reported an error, while bytes may be left to read before it. */
     if (status < 0 && socket->events != 0)
         uv_poll_start(&socket->poll, socket->events, on_poll);
@@ -151,6 +159,7 @@ static void on_socket_closed(uv_handle_t *handle)
 static void close_socket(struct http_socket *socket)
 {
     socket->events = 0;
+    socket->http->socket_count--;
     list_remove(&socket->link);
     list_remove(&socket->paced_link);
     uv_close((uv_handle_t *)&socket->poll, on_socket_closed);
@@ -167,6 +176,7 @@ static struct http_socket *open_socket(struct http *http, curl_socket_t fd)
     socket->fd = fd;
     uv_unref((uv_handle_t *)&socket->poll); /* a request's own timer keeps the loop alive */
     list_append(&http->sockets, &socket->link);
+    http->socket_count++;
     check(curl_multi_assign(http->multi, fd, socket));
     return socket;
 }
@@ -236,6 +246,7 @@ struct http *http_new(struct loop *loop, struct err *err)
     http->loop = loop;
     http->multi = multi;
     list_init(&http->sockets);
+    list_init(&http->origins);
     list_init(&http->paced);
     uv_timer_init(&loop->uv, &http->timer);
     uv_timer_init(&loop->uv, &http->pace);
@@ -266,6 +277,7 @@ void http_free(struct http *http)
     curl_multi_cleanup(http->multi); /* closes what was kept alive */
     list_each_safe (link, &http->sockets)
         close_socket(container_of(link, struct http_socket, link));
+    http_origins_free(http);
     http->handles = 2;
     uv_close((uv_handle_t *)&http->timer, on_engine_closed);
     uv_close((uv_handle_t *)&http->pace, on_engine_closed);

@@ -10,7 +10,13 @@
 #include <curl/curl.h>
 #include <uv.h>
 
-enum { HTTP_READ_BYTES = 1024 }; /* at once: a thousand slow streams fit in memory */
+enum {
+    HTTP_READ_BYTES = 1024, /* at once: a thousand slow streams fit in memory */
+    /* libcurl 7.88 forgets the end of an HTTP/2 answer whose last frame does not fit in what is
+     * left of the buffer (until the connection has more to say), so this holds several. Only the
+     * pages that were written to count. */
+    HTTP_READ_BYTES_TLS = 64 << 10
+};
 
 struct http {
     struct loop *loop;
@@ -18,18 +24,34 @@ struct http {
     uv_timer_t timer;    /* what libcurl asked for with its timer callback */
     uv_timer_t pace;     /* of the sockets in `paced` */
     struct list sockets; /* struct http_socket that libcurl wants polled (http_multi.c) */
+    struct list origins; /* struct http_origin */
     struct list paced;   /* those of them that are read at intervals instead */
     uint64_t received;   /* bytes of all bodies */
-    unsigned running;    /* requests that are not done */
-    unsigned handles;    /* that are still closing */
+    unsigned socket_count;
+    unsigned running; /* requests that are not done */
+    unsigned handles; /* that are still closing */
 };
+
+struct http_origin { /* an https server: host and port (http_origin.c) */
+    struct link link;
+    char *name;
+    enum { ORIGIN_UNKNOWN, ORIGIN_MULTIPLEXED, ORIGIN_SINGLE } kind;
+    unsigned opened;             /* connections, ever */
+    unsigned connecting, active; /* requests */
+    struct list staged;          /* requests that libcurl has not got yet */
+};
+
+enum http_place { PLACE_OUTSIDE, PLACE_STAGED, PLACE_CONNECTING, PLACE_ACTIVE };
 
 enum http_limit { LIMIT_CONNECT, LIMIT_FIRST_BYTE, LIMIT_BETWEEN_BYTES, LIMIT_TOTAL, LIMITS };
 
 struct http_request {
     struct http *http;
     struct task *owner;
-    CURL *easy; /* NULL once done */
+    CURL *easy;                 /* NULL once done */
+    struct http_origin *origin; /* NULL: http, and whoever wants a connection of its own */
+    enum http_place place;      /* there */
+    struct link staged_link;
     struct curl_slist *headers_out;
     bool done, tls, over_limit, stale, unresolved;
     bool late; /* a limit has passed; the sockets get one more look before it counts */
@@ -55,8 +77,21 @@ void http_multi_remove(struct http *http, struct http_request *request);
 /* Reads what waits in sockets that are not polled; may end any request. */
 void http_multi_look(struct http *http);
 
-/* --- http.c: called by http_multi.c when libcurl is done with a transfer --- */
+/* --- http_origin.c --- */
+struct http_origin *http_origin_find(struct http *http, const char *host, const char *port);
+void http_origins_free(struct http *http);
+void http_origin_enter(struct http_request *request); /* gives it to libcurl, now or later */
+void http_origin_leave(struct http_request *request);
+/* Called on what libcurl delivers; */
+void http_origin_connected(struct http_request *request);
+void http_origin_speaks(struct http_request *request, char version); /* '1', '2' */
+void http_origins_release(struct http *http);                        /* and after that. */
+bool http_origin_holds(const struct http_request *request); /* it waits for others: no limit */
+
+/* --- http.c --- */
+/* Called by http_multi.c when libcurl is done with a transfer. */
 void http_transfer_done(struct http_request *request, CURLcode code);
+void http_begin_limits(struct http_request *request); /* from now on */
 
 /* --- http_easy.c --- */
 /* Makes request->easy from the spec; on failure what was made is left for http_drop_easy(). */

@@ -87,6 +87,12 @@ static void judge(const struct row *row, const struct trial *trial, const struct
     expect_sound(trial);
 }
 
+void print_log(const struct trial *trial)
+{
+    if (failure[0] != '\0' && getenv("FAULTS_LOG") != NULL)
+        printf("%s", buf_text(&trial->log));
+}
+
 static void run_row(const struct row *row, unsigned format)
 {
     long size = row->size > 0 ? row->size : 200;
@@ -100,8 +106,7 @@ static void run_row(const struct row *row, unsigned format)
     struct counts counts = counts_get(provider.port);
     server_stop(&provider, SIGKILL);
     judge(row, &trial, &counts, size);
-    if (failure[0] != '\0' && getenv("FAULTS_LOG") != NULL)
-        printf("%s", buf_text(&trial.log));
+    print_log(&trial);
     row_end(row->name, format, counts.chats);
     trial_free(&trial);
 }

@@ -95,6 +95,7 @@ bool row_wanted(const char *name);
 
 /* What holds for every row: the key is nowhere, the budget adds up, nothing hung. */
 void expect_sound(const struct trial *trial);
+void print_log(const struct trial *trial); /* where the row failed and $FAULTS_LOG is set */
 
 /* --- faults_more.c, faults_clock.c, faults_http2.c, faults_preflight.c --- */
 void run_more(void);

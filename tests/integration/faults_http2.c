@@ -161,6 +161,7 @@ static void run_plan(const struct plan *plan, unsigned format, const char *binar
                                   : connections == plan->connections,
            "%d connections, not %d", connections, plan->connections);
     expect_sound(&trial);
+    print_log(&trial);
     row_end(plan->name, format, counts.chats);
     trial_free(&trial);
 }
@@ -251,6 +252,7 @@ static void turned_away(const char *name, unsigned format, const char *end)
                    trial.ask[i].completion.text);
     }
     expect_sound(&trial);
+    print_log(&trial);
     row_end(name, format, trial.totals.requests);
     trial_free(&trial);
 }
