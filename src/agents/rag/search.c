@@ -6,6 +6,8 @@
 #include "agents/rag/postings.h"
 #include "agents/rag/records.h"
 #include "agents/rag/synonyms.h"
+#include "agents/rag/tagged.h"
+#include "agents/rag/uses.h"
 #include "agents/rag/words.h"
 #include "base/mem.h"
 
@@ -42,7 +44,8 @@ struct search {
     struct scratch *scratch;
     struct query_term terms[TERMS_MOST];
     size_t term_count;
-    float weights; /* of all terms */
+    float weights;        /* of all terms */
+    struct tagged tagged; /* the passages that are asked about */
 };
 
 struct candidate {
@@ -252,6 +255,8 @@ static size_t best_candidates(const struct search *search, struct candidate *hea
     size_t count = 0;
     for (size_t i = 0; i < scratch->touched_count; i++) {
         struct candidate one = {scratch->touched[i], whole_score(search, scratch->touched[i])};
+        if (!tagged_has(&search->tagged, one.number))
+            continue;
         if (count < most) {
             heap[count++] = one;
             for (size_t at = count == most ? most / 2 + 1 : 0; at-- > 0;)
@@ -263,33 +268,6 @@ static size_t best_candidates(const struct search *search, struct candidate *hea
     }
     qsort(heap, count, sizeof *heap, by_score);
     return count;
-}
-
-struct use_key {
-    unsigned char bytes[16];
-};
-
-static struct use_key use_key(const char *purpose, uint64_t id)
-{
-    struct use_key key;
-    uint64_t hash = hash_checksum(purpose, strlen(purpose), 1);
-    memcpy(key.bytes, &hash, sizeof hash);
-    memcpy(key.bytes + sizeof hash, &id, sizeof id);
-    return key;
-}
-
-static int read_use(struct rag *rag, MDB_txn *txn, const char *purpose, uint64_t id,
-                    struct rag_use *use, struct err *err)
-{
-    struct use_key key = use_key(purpose, id);
-    MDB_val value;
-    *use = (struct rag_use){0, 0};
-    if (database_get(rag, txn, TABLE_USES, &key, sizeof key, &value, err) != 0)
-        return err->code == ERR_NOT_FOUND ? 0 : -1;
-    if (value.mv_size != sizeof *use)
-        return err_set(err, ERR_CORRUPT, "the index %s: a damaged count", rag->folder);
-    memcpy(use, value.mv_data, sizeof *use);
-    return 0;
 }
 
 static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct arena *arena,
@@ -334,7 +312,7 @@ static int apply_use(const struct search *search, const struct rag_query *query,
     struct rag_use use;
     if (query->purpose == NULL)
         return 0;
-    if (read_use(search->rag, search->txn, query->purpose, passage->id, &use, err) != 0)
+    if (use_read(search->rag, search->txn, query->purpose, passage->id, &use, err) != 0)
         return -1;
     passage->score *= 1 + 0.5 * use.wins / (use.prompts + 4.0);
     return 0;
@@ -355,15 +333,13 @@ static int choose(const struct search *search, const struct rag_query *query,
                   struct rag_passage *items, size_t *chosen, struct err *err)
 {
     size_t most = query->most ? query->most : MOST_DEFAULT, used = 0, kept = 0, read = 0;
-    const char *tags = tags_normal(arena, query->tags);
+    most = most > MOST_MOST ? MOST_MOST : most;
     /* Use and variety can lift a passage from a little below: more are read than are wanted. */
     size_t look = most * 4;
     for (size_t i = 0; i < count && read < look; i++) {
         struct rag_passage *passage = &items[read];
         if (passage_of(search->rag, search->txn, candidates[i].number, arena, passage, err) != 0)
             return -1;
-        if (tags[0] != '\0' && !tags_meet(passage->tags, tags))
-            continue;
         passage->score = candidates[i].score;
         if (apply_use(search, query, passage, err) != 0)
             return -1;
@@ -398,15 +374,15 @@ static int run(struct search *search, const struct rag_query *query, struct aren
     for (size_t i = 0; i < search->term_count; i++)
         if (score_term(search, &search->terms[i], err) != 0)
             return -1;
-    size_t most = query->most > MOST_MOST ? MOST_MOST : query->most;
-    size_t wanted = CANDIDATES + 4 * most;
-    if (query->tags != NULL && query->tags[0] != '\0') /* who bears them is seen when it is read */
-        wanted = search->scratch->touched_count;
+    size_t wanted = CANDIDATES + 4 * (query->most > MOST_MOST ? MOST_MOST : query->most);
+    if (tagged_find(search->rag, search->txn, query->tags, &search->tagged, err) != 0)
+        return -1;
     struct candidate *candidates = mem_array(wanted + 1, sizeof *candidates);
-    size_t found = wanted > 0 ? best_candidates(search, candidates, wanted) : 0;
+    size_t found = best_candidates(search, candidates, wanted);
     *items = arena_array(arena, found + 1, sizeof **items);
     int result = choose(search, query, candidates, found, arena, *items, count, err);
     mem_free(candidates);
+    tagged_free(&search->tagged);
     return result;
 }
 
@@ -446,39 +422,6 @@ int rag_passage(struct rag *rag, uint64_t id, struct arena *arena, struct rag_pa
     } else if (err->code == ERR_NOT_FOUND) {
         err_set(err, ERR_NOT_FOUND, "there is no passage p%016llx", (unsigned long long)id);
     }
-    mdb_txn_abort(txn);
-    return result;
-}
-
-int rag_note_use(struct rag *rag, const char *purpose, const uint64_t *ids, size_t count, bool won,
-                 struct err *err)
-{
-    MDB_txn *txn;
-    if (database_write(rag, &txn, err) != 0)
-        return -1;
-    for (size_t i = 0; i < count; i++) {
-        struct use_key key = use_key(purpose, ids[i]);
-        struct rag_use use;
-        if (read_use(rag, txn, purpose, ids[i], &use, err) != 0) {
-            mdb_txn_abort(txn);
-            return -1;
-        }
-        use.prompts++;
-        use.wins += won;
-        if (database_put(rag, txn, TABLE_USES, &key, sizeof key, &use, sizeof use, err) != 0) {
-            mdb_txn_abort(txn);
-            return -1;
-        }
-    }
-    return database_commit(rag, txn, err);
-}
-
-int rag_use(struct rag *rag, const char *purpose, uint64_t id, struct rag_use *use, struct err *err)
-{
-    MDB_txn *txn;
-    if (database_read(rag, &txn, err) != 0)
-        return -1;
-    int result = read_use(rag, txn, purpose, id, use, err);
     mdb_txn_abort(txn);
     return result;
 }

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# The index of documents as a person meets it: the command, a kill amid indexing, hostile folders.
+set -u
+twagent=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config
+failed=0 passed=0
+# expect CODE TEXT ARGUMENTS...: the command ends with CODE, and TEXT stands in what it prints.
+expect() {
+    local code=$1 text=$2 out status
+    shift 2
+    out=$("$twagent" "$@" 2>&1 </dev/null)
+    status=$?
+    if [ $status -ne "$code" ] || [[ "$out" != *"$text"* ]]; then
+        printf 'twagent %s: exit %d (expected %d), printed:\n%s\nexpected in it: %s\n' "$*" $status "$code" "${out:0:600}" "$text"
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+check() { # check WORDS COMMAND...
+    local words=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not so: $words"; fi
+}
+
+mkdir "$work/docs"
+printf '# Guide\n## Banks\nThirty-two banks.\n\n```c\nint pad[33];\n```\n' >"$work/docs/guide.md"
+printf '/** Waits. */\nvoid wait_all(int n);\n' >"$work/docs/wait.h"
+
+expect 2 'add, list, search' docs frobnicate
+expect 2 'docs add PATH' docs add
+expect 0 'no documents' docs list
+expect 3 'docs add PATH' docs search bank
+expect 3 'nothing-here' docs add "$work/nothing-here"
+expect 0 '2 added' docs add "$work/docs" --tag own
+expect 0 'Guide > Banks' docs search how many banks
+expect 0 'wait_all' docs search wait_all --json
+expect 0 'nothing found' docs search zzzz
+expect 0 '[own]' docs list
+expect 0 'int pad[33];' docs show "$work/docs/guide.md"
+expect 0 '2 unchanged' docs update
+expect 0 '"passages": 2' docs stats --json
+expect 3 'no passage' docs show p0000000000000001
+id=$("$twagent" docs search banks --json | sed -nE 's/.*"id": ?"(p[0-9a-f]{16})".*/\1/p' | head -n 1)
+expect 0 'Thirty-two' docs show "$id"
+expect 0 '1 removed' docs remove "$work/docs/wait.h"
+expect 0 'nothing found' docs search wait_all
+expect 0 '1 unchanged' docs update
+if [ -x /usr/bin/pdftotext ]; then
+    printf 'not a pdf' >"$work/docs/a.pdf"
+    expect 0 '1 not text' docs update
+    printf '%%PDF-1.4 but broken' >"$work/docs/a.pdf"
+    expect 0 'pdftotext failed' docs update
+    rm "$work/docs/a.pdf"
+fi
+
+# Killed amid indexing, the old index is whole: the same list, and it is found what was found.
+mkdir "$work/many"
+for i in $(seq 400); do
+    seq -f "Line %g of document $i says word$i and other$((i % 7)) things." 120 >"$work/many/d$i.txt"
+done
+before=$("$twagent" docs list --json)
+killed=0
+for delay in 0.001 0.005 0.01 0.02 0.03 0.04 0.05 0.07 0.09 0.12 0.15 0.2; do
+    "$twagent" docs add "$work/many" >/dev/null 2>&1 &
+    child=$!
+    sleep $delay
+    kill -9 $child 2>/dev/null && killed=$((killed + 1))
+    wait $child 2>/dev/null
+    after=$("$twagent" docs list --json)
+    if [ "$after" != "$before" ]; then # it was through
+        check "all or nothing after $delay s" [ "$(grep -c '/many/' <<<"$after")" -eq 400 ]
+        "$twagent" docs remove "$work/many" >/dev/null
+    fi
+    expect 0 'Guide > Banks' docs search banks
+done
+check "kills that came in time" [ $killed -gt 0 ]
+expect 0 '400 added' docs add "$work/many"
+expect 0 'd399.txt' docs search word399
+
+# One at a time; searches go on beside it.
+(
+    exec 9<>"$work/store/rag/writer"
+    flock 9
+    sleep 2
+) &
+holder=$!
+sleep 0.3
+expect 3 'changes the index' docs update
+expect 0 'Guide > Banks' docs search banks
+wait $holder
+
+# A limit that is named, and an index that is as it was.
+mkdir "$work/tiny"
+(cd "$work/tiny" && seq 200001 | xargs touch)
+expect 3 'limit "files"' docs add "$work/tiny"
+expect 0 'd399.txt' docs search word399
+expect 0 '401 unchanged' docs update
+rm -rf "$work/tiny"
+deep=$work/deep
+for i in $(seq 70); do deep=$deep/x; done
+mkdir -p "$deep"
+expect 3 'limit "depth"' docs add "$work/deep"
+
+# A damaged file is said so, and nothing crashes.
+cp -r "$work/store" "$work/bad"
+printf '\xff%.0s' {1..4096} | dd of="$work/bad/rag/data.mdb" bs=1 count=4096 conv=notrunc 2>/dev/null
+dd if=/dev/urandom of="$work/bad/rag/data.mdb" bs=4096 seek=1 count=1 conv=notrunc 2>/dev/null
+TWAGENT_STORE=$work/bad expect 3 'damaged' docs search banks
+
+echo "docs: $passed passed, $failed failed"
+[ $failed -eq 0 ]

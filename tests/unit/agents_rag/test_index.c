@@ -1,0 +1,292 @@
+#include "agents/rag/documents.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct place {
+    char folder[64], docs[80], store[80];
+    struct rag *rag;
+    struct arena *arena;
+    struct rag_passage *items;
+    size_t count;
+    struct rag_change change;
+    struct err err;
+};
+
+static void put(const struct place *place, const char *name, const char *text)
+{
+    char *path = file_join(place->docs, name);
+    struct err err;
+    assert_int_equal(file_write(path, text, strlen(text), &err), 0);
+    mem_free(path);
+}
+
+static int start(void **state)
+{
+    struct place *place = MEM_NEW(struct place);
+    strcpy(place->folder, "/tmp/test_index.XXXXXX");
+    assert_non_null(mkdtemp(place->folder));
+    snprintf(place->docs, sizeof place->docs, "%s/docs", place->folder);
+    snprintf(place->store, sizeof place->store, "%s/store", place->folder);
+    assert_int_equal(mkdir(place->docs, 0700), 0);
+    assert_int_equal(rag_open(place->store, true, &place->rag, &place->err), 0);
+    place->arena = arena_new();
+    put(place, "banks.md",
+        "# Shared memory\n## Bank conflicts\nThirty-two banks of four bytes.\n"
+        "## Padding\nOne more column.\n");
+    put(place, "copy.h",
+        "/** Copies in the background: cp.async.bulk.tensor. */\nvoid "
+        "copy_async(int *to);\n");
+    *state = place;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct place *place = *state;
+    rag_close(place->rag);
+    arena_free(place->arena);
+    assert_int_equal(file_remove_tree(place->folder, &place->err), 0);
+    mem_free(place);
+    return 0;
+}
+
+static int add(struct place *place, const char *tags, const char *excludes)
+{
+    const char *paths[] = {place->docs};
+    struct rag_add what = {.paths = paths, .path_count = 1, .tags = tags, .excludes = excludes};
+    return rag_add(place->rag, &what, &place->change, &place->err);
+}
+
+static size_t search(struct place *place, const char *text, const char *tags)
+{
+    struct rag_query query = {.text = text, .tags = tags};
+    assert_int_equal(
+        rag_search(place->rag, &query, place->arena, &place->items, &place->count, &place->err), 0);
+    return place->count;
+}
+
+static void finds_what_was_added(void **state)
+{
+    struct place *place = *state;
+    assert_int_equal(search(place, "banks", NULL), 0);
+    assert_int_equal(add(place, "guide, own", NULL), 0);
+    assert_int_equal(place->change.added, 2);
+    assert_int_equal(place->change.passages_added, 3);
+    assert_int_equal(search(place, "how do I avoid a bank conflict", NULL), 1);
+    assert_string_equal(place->items[0].title, "Bank conflicts");
+    assert_string_equal(place->items[0].path, "Shared memory");
+    assert_string_equal(place->items[0].tags, ",guide,own,");
+    assert_int_equal(search(place, "cp.async.bulk", NULL), 1);
+    assert_string_equal(place->items[0].title, "copy_async");
+    assert_int_equal(search(place, "shared", "guide"), 2);
+    assert_int_equal(search(place, "shared", "gui,other"), 0);
+    assert_int_equal(search(place, "nowhereatall ... the", NULL), 0);
+    struct rag_passage again;
+    search(place, "bank", NULL);
+    assert_int_equal(rag_passage(place->rag, place->items[0].id, place->arena, &again, &place->err),
+                     0);
+    assert_string_equal(again.text, place->items[0].text);
+    assert_int_equal(rag_passage(place->rag, 1, place->arena, &again, &place->err), -1);
+    assert_int_equal(place->err.code, ERR_NOT_FOUND);
+}
+
+static void updates_what_changed_alone(void **state)
+{
+    struct place *place = *state;
+    assert_int_equal(add(place, NULL, NULL), 0);
+    search(place, "padding column", NULL);
+    uint64_t padding = place->items[0].id;
+    assert_int_equal(rag_update(place->rag, &place->change, &place->err), 0);
+    assert_int_equal(place->change.unchanged, 2);
+    assert_int_equal(place->change.passages_added + place->change.passages_removed, 0);
+    put(place, "banks.md",
+        "# Shared memory\n## Bank conflicts\nSomething about wavefronts.\n"
+        "## Padding\nOne more column.\n");
+    put(place, "new.txt", "A text about occupancy.\n");
+    char *gone = file_join(place->docs, "copy.h");
+    unlink(gone);
+    mem_free(gone);
+    assert_int_equal(rag_update(place->rag, &place->change, &place->err), 0);
+    assert_int_equal(place->change.changed, 1);
+    assert_int_equal(place->change.added, 1);
+    assert_int_equal(place->change.removed, 1);
+    assert_int_equal(search(place, "cp.async", NULL), 0);
+    assert_int_equal(search(place, "thirty", NULL), 0);
+    assert_int_equal(search(place, "wavefront", NULL), 1);
+    assert_int_equal(search(place, "occupancy", NULL), 1);
+    search(place, "padding column", NULL);
+    assert_true(place->items[0].id == padding); /* what did not change keeps its id */
+    struct rag_stats stats;
+    assert_int_equal(rag_stats(place->rag, &stats, &place->err), 0);
+    assert_int_equal(stats.documents, 2);
+    assert_int_equal(stats.passages, 3);
+}
+
+/* An index that came about by changes is the one that comes about at once. */
+static void changes_leave_nothing_behind(void **state)
+{
+    struct place *place = *state;
+    struct rag_stats first, later;
+    assert_int_equal(add(place, NULL, NULL), 0);
+    assert_int_equal(rag_stats(place->rag, &first, &place->err), 0);
+    for (int i = 0; i < 20; i++) {
+        char text[4096] = "# Other\n";
+        for (int k = 0; k < 200; k++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "word%d ", i * 37 + k);
+        put(place, "other.md", text);
+        assert_int_equal(rag_update(place->rag, &place->change, &place->err), 0);
+    }
+    char *other = file_join(place->docs, "other.md");
+    assert_int_equal(rag_remove(place->rag, other, &place->change, &place->err), 0);
+    assert_int_equal(rag_stats(place->rag, &later, &place->err), 0);
+    assert_int_equal(later.terms, first.terms);
+    assert_int_equal(later.posting_bytes, first.posting_bytes);
+    assert_int_equal(later.passages, first.passages);
+    assert_int_equal(rag_update(place->rag, &place->change, &place->err), 0);
+    assert_int_equal(place->change.added, 0); /* what was taken out does not come back */
+    mem_free(other);
+    assert_int_equal(rag_remove(place->rag, place->docs, &place->change, &place->err), 0);
+    assert_int_equal(rag_stats(place->rag, &later, &place->err), 0);
+    assert_int_equal(later.terms + later.passages + later.documents + later.roots, 0);
+    assert_int_equal(rag_remove(place->rag, "/nowhere", &place->change, &place->err), -1);
+    assert_int_equal(place->err.code, ERR_NOT_FOUND);
+}
+
+static void hostile_files(void **state)
+{
+    struct place *place = *state;
+    char *path = file_join(place->docs, "big.md");
+    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    assert_int_equal(ftruncate(fd, (off_t)2 << 30), 0); /* holes: no disk is used */
+    close(fd);
+    mem_free(path);
+    path = file_join(place->docs, "loop");
+    assert_int_equal(symlink("..", path), 0);
+    mem_free(path);
+    path = file_join(place->docs, "pipe.md");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    mem_free(path);
+    path = file_join(place->docs, "binary.txt");
+    assert_int_equal(file_write(path, "ab\0cd", 5, &place->err), 0);
+    mem_free(path);
+    put(place, "latin.txt", "caf\xe9 wavefront \xc3\x28\n");
+    put(place, "twin.md", "same words here\n");
+    put(place, "twin2.md", "same words here\n");
+    put(place, "ignored.xyz", "unknown\n");
+    put(place, ".hidden.md", "hidden\n");
+    put(place, "skipped.inl", "int skipped;\n");
+    assert_int_equal(add(place, NULL, "*.inl"), 0);
+    assert_int_equal(place->change.added, 4);
+    assert_int_equal(place->change.too_large, 1);
+    assert_int_equal(place->change.not_text, 1);
+    assert_int_equal(place->change.links, 1);
+    assert_int_equal(place->change.doubles, 1);
+    assert_int_equal(search(place, "wavefront", NULL), 1);
+    assert_non_null(strstr(place->items[0].text, "caf\xef\xbf\xbd"));
+    assert_int_equal(search(place, "skipped hidden unknown", NULL), 0);
+}
+
+static void budget_and_use(void **state)
+{
+    struct place *place = *state;
+    put(place, "a.txt", "Occupancy is one thing among many of them.\n");
+    put(place, "b.txt", "Occupancy is one thing among several of them.\n");
+    assert_int_equal(add(place, NULL, NULL), 0);
+    struct rag_query query = {.text = "occupancy thing", .tokens = 12};
+    assert_int_equal(
+        rag_search(place->rag, &query, place->arena, &place->items, &place->count, &place->err), 0);
+    assert_int_equal(place->count, 1);
+    assert_int_equal(search(place, "occupancy thing", NULL), 2);
+    uint64_t second = place->items[1].id;
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(rag_note_use(place->rag, "gemm/memory", &second, 1, i > 0, &place->err),
+                         0);
+    struct rag_use use;
+    assert_int_equal(rag_use(place->rag, "gemm/memory", second, &use, &place->err), 0);
+    assert_int_equal(use.prompts, 6);
+    assert_int_equal(use.wins, 5);
+    query = (struct rag_query){.text = "occupancy thing", .purpose = "gemm/memory"};
+    assert_int_equal(
+        rag_search(place->rag, &query, place->arena, &place->items, &place->count, &place->err), 0);
+    assert_true(place->items[0].id == second);
+}
+
+struct searching {
+    struct place *place;
+    volatile bool end;
+    size_t searches, wrong;
+};
+
+static void *search_on(void *argument)
+{
+    struct searching *searching = argument;
+    while (!searching->end) {
+        struct arena *arena = arena_new();
+        struct rag_query query = {.text = "steady"};
+        struct rag_passage *items;
+        struct err err;
+        size_t count;
+        if (rag_search(searching->place->rag, &query, arena, &items, &count, &err) != 0 ||
+            count != 2)
+            searching->wrong++;
+        searching->searches++;
+        arena_free(arena);
+    }
+    return NULL;
+}
+
+/* Two documents are replaced together, again and again: no search sees one alone. */
+static void searches_see_one_snapshot(void **state)
+{
+    struct place *place = *state;
+    struct searching searching = {.place = place};
+    pthread_t threads[2];
+    put(place, "s1.txt", "steady 0 one\n");
+    put(place, "s2.txt", "steady 0 two\n");
+    assert_int_equal(add(place, NULL, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, search_on, &searching), 0);
+    for (int i = 1; i <= 60; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "steady %d one\n", i);
+        put(place, "s1.txt", text);
+        snprintf(text, sizeof text, "steady %d two\n", i);
+        put(place, "s2.txt", text);
+        assert_int_equal(rag_update(place->rag, &place->change, &place->err), 0);
+        assert_int_equal(place->change.changed, 2);
+    }
+    searching.end = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(searching.wrong, 0);
+    assert_true(searching.searches > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(finds_what_was_added, start, stop),
+        cmocka_unit_test_setup_teardown(updates_what_changed_alone, start, stop),
+        cmocka_unit_test_setup_teardown(changes_leave_nothing_behind, start, stop),
+        cmocka_unit_test_setup_teardown(hostile_files, start, stop),
+        cmocka_unit_test_setup_teardown(budget_and_use, start, stop),
+        cmocka_unit_test_setup_teardown(searches_see_one_snapshot, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
