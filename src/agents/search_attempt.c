@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 
+#include <inttypes.h>
+
 static const char *tune_text(struct arena *arena, const struct names *tune)
 {
     struct buf text;
@@ -66,8 +68,8 @@ struct attempt *attempt_start(struct search *search, const struct chain *chain)
     attempt->island = attempt->arm->island;
     attempt->tune = proposal->tune;
     attempt->record.tuning = chain->tuning;
-    attempt->record.idea = arena_printf(attempt->arena, "%s-i%lld", search->id,
-                                        (long long)(chain->ideas_first + chain->proposed));
+    attempt->record.idea = arena_printf(attempt->arena, "%s-i%" PRId64, search->id,
+                                        chain->ideas_first + chain->proposed);
     attempt->record.parent = attempt->arm->origin;
     attempt->record.name = attempt->arm->name;
     attempt->record.source = attempt->arm->source_hash;

@@ -15,6 +15,7 @@
 #include "agents/search_private.h"
 #include "base/mem.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -156,7 +157,7 @@ static void spread(struct model_round *round, struct wish *wish, const struct id
     for (size_t i = 0; i < count; i++) {
         char id[48];
         int64_t place = wish->first_idea + (int64_t)i;
-        snprintf(id, sizeof id, "%.20s-i%lld", search->id, (long long)(round->ideas + place + 1));
+        snprintf(id, sizeof id, "%.20s-i%" PRId64, search->id, round->ideas + place + 1);
         for (int64_t k = 0; k < each; k++)
             attempt_start_writing(search, &round->task, round->numbers + place * each + k + 1,
                                   &ideas[i], id, parent_of(wish, &ideas[i]), wish->island, k);

@@ -49,10 +49,10 @@ static int keep_old(struct merge *merge, const MDB_val *value, const struct gath
     return 0;
 }
 
-static int merge_term(struct merge *merge, const struct gathered *removed,
-                      const struct gathered *added, struct err *err)
+/* `any` is one of the two; either may be NULL. */
+static int merge_term(struct merge *merge, const struct gathered *any,
+                      const struct gathered *removed, const struct gathered *added, struct err *err)
 {
-    const struct gathered *any = added ? added : removed;
     MDB_val value;
     merge->count = 0;
     if (database_get(merge->rag, merge->txn, TABLE_TERMS, any->term, any->length, &value, err) ==
@@ -90,9 +90,10 @@ int merge_terms(struct rag *rag, MDB_txn *txn, struct gather *removed, struct ga
     buf_init(&merge.packed, (size_t)1 << 31);
     while (result == 0 && (old < old_count || new < new_count)) {
         int order = old == old_count ? 1 : new == new_count ? -1 : compare(olds[old], news[new]);
+        const struct gathered *any = order <= 0 ? olds[old] : news[new];
         const struct gathered *gone = order <= 0 ? olds[old++] : NULL;
         const struct gathered *come = order >= 0 ? news[new ++] : NULL;
-        result = merge_term(&merge, gone, come, err);
+        result = merge_term(&merge, any, gone, come, err);
     }
     buf_free(&merge.packed);
     mem_free(merge.ids);

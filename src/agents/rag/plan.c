@@ -195,11 +195,12 @@ static int add_document(struct writing *writing, struct planned *planned, struct
     struct document_record *record = &planned->record;
     struct key_hash key = database_hash_key(record_key(record->path));
     struct key_hash content = database_hash_key(record->content);
+    size_t count = planned->passages != NULL ? planned->count : 0;
     if (planned->passages != NULL) {
         record->first = (uint32_t)writing->next;
-        record->count = (uint32_t)planned->count;
+        record->count = (uint32_t)count;
     }
-    for (size_t i = 0; i < planned->count; i++)
+    for (size_t i = 0; i < count; i++)
         if (add_passage(writing, planned, i, bytes, err) != 0)
             return -1;
     buf_reset(bytes);

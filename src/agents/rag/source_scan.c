@@ -341,7 +341,7 @@ size_t source_name(const char *code, size_t length, const char **name)
 
 void source_scope_name(const char *head, size_t length, char *name, size_t size)
 {
-    const char *found;
+    const char *found = head;
     size_t count = name_after(head, length, "namespace", &found);
     if (count == 0 && !(count = name_after(head, length, "struct", &found)))
         count = name_after(head, length, "class", &found);
