@@ -242,8 +242,14 @@ class Soak:
         small_usd, small = self.spent(dump, "r2", SMALL_CAP_USD)
         self.spend = {"usd": usd, "ledger": dict(states), "completions": len(dump["completions"]), "small_usd": small_usd,
                       "small": dict(small)}
-        self.check(states["settled"] + small["settled"] == len(dump["completions"]), "%d settled, %d completions stored" %
-                   (states["settled"] + small["settled"], len(dump["completions"])))
+        settled = collections.Counter(entry.get("completion") for entry in dump["spending"].values()
+                                      if entry.get("state") == "settled")
+        twice = sum(settled.values()) - len(settled)  # an empty answer costs what it says, and is asked for once more
+        empty = sum("completion.retry" in line and "empty" in line for line in self.lines() + self.lines("log-cap"))
+        self.spend["twice"] = twice
+        self.check(set(settled) == set(dump["completions"]), "%d completions settled, %d stored" %
+                   (len(settled), len(dump["completions"])))
+        self.check(twice <= empty, "%d answers were paid twice, of them %d for being empty" % (twice, empty))
         stopped = dump["runs"].get("r2", {}).get("stopped", "")
         self.check("budget" in stopped, "the run with the small cap ended by %r" % stopped)
 
@@ -264,8 +270,8 @@ class Soak:
         if self.outages and self.given.outage_s >= 30:
             self.check(bool(said), "%d outages, and no pause was named" % self.outages)
 
-    def lines(self):
-        with open(self.log, errors="replace") as file:
+    def lines(self, name="log"):
+        with open("%s/%s" % (self.given.work, name), errors="replace") as file:
             return file.read().split("\n")
 
     def tail(self):
@@ -315,9 +321,10 @@ class Soak:
                 "- Champion: %s, %s" % (record.get("best") or "none", "verified" if record.get("verified") else
                                         "not verified, and not called a win"),
                 "- Spend: %.4f dollars by the ledger, cap %.4f; ledger %s" % (spend["usd"], given.cap_usd, spend["ledger"]),
-                "- A second run with a cap of %.4f dollars, %s: %.4f; ledger %s. %d completions stored by both" % (
+                "- A second run with a cap of %.4f dollars, %s: %.4f; ledger %s. %d completions stored by both, %d of them paid twice "
+                "since the first answer was empty" % (
                     SMALL_CAP_USD, "which it met" if SMALL_CAP_USD - spend["small_usd"] < ONE_REQUEST_USD else
-                    "which its time ended first", spend["small_usd"], spend["small"], spend["completions"]),
+                    "which its time ended first", spend["small_usd"], spend["small"], spend["completions"], spend["twice"]),
                 "- Pauses, all with a reason: %s" % ("; ".join("%d x %s" % (n, r) for r, n in self.pauses.items()) or "none")]
             lines += ["- " + note for note in self.notes]
             lines += ["", "**%s**" % ("All held." if not self.failures else "FAILED: " + "; ".join(self.failures))]
