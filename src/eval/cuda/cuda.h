@@ -1,0 +1,17 @@
+/* eval/cuda/cuda: the CUDA backend: device code and a launch plan, NVRTC, the driver API, one
+ * disposable runner a candidate. No CUDA library is linked; each is opened where it is used. */
+#ifndef EVAL_CUDA_CUDA_H
+#define EVAL_CUDA_CUDA_H
+
+#include "eval/backend.h"
+
+extern const struct backend backend_cuda;
+
+/* `twagent cuda-compile ...`: what cuda_build() prepares. Returns an exit code. */
+int cuda_compile_main(int argc, char **argv);
+
+/* `twagent runner cuda ...`: the process that holds a CUDA context and one candidate's module.
+ * Returns an exit code. */
+int cuda_runner_main(int argc, char **argv);
+
+#endif
