@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define STORE_MAP_MIB_MAX (64L << 20)
@@ -58,12 +59,23 @@ void store_close(struct store *store)
     mem_free(store);
 }
 
+/* Pages of the map that were read count as this process's own until the kernel needs them, which
+ * looks like a leak from outside. They stay in the page cache. */
+static void drop_pages(MDB_env *lmdb)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    if (mdb_env_info(lmdb, &info) == 0 && mdb_env_stat(lmdb, &stat) == 0 && info.me_mapaddr != NULL)
+        (void)madvise(info.me_mapaddr, (info.me_last_pgno + 1) * stat.ms_psize, MADV_DONTNEED);
+}
+
 int store_check_readers(struct store *store, size_t *cleared, struct err *err)
 {
     int dead = 0;
     if (environment_enter(store->environment, err) != 0)
         return -1;
     int code = mdb_reader_check(store->environment->lmdb, &dead);
+    drop_pages(store->environment->lmdb);
     environment_leave(store->environment);
     if (code != 0)
         return environment_error(store->environment, code, err);
