@@ -7,6 +7,7 @@
 #include "eval/problem.h"
 
 enum { TUNE_MAX = 16, TUNE_VALUES_MAX = 64, WORKSPACES_MAX = 8, LAUNCHES_MAX = 8, FLAGS_MAX = 16 };
+enum { TENSOR_MAPS_MAX = 8, TENSOR_MAP_RANK = 5, MEMSETS_MAX = 8 };
 
 struct tune_parameter {
     const char *name;
@@ -17,8 +18,23 @@ struct tune_parameter {
 struct launch {
     const char *entry;
     const struct expr *grid[3], *block[3], *cluster[3], *shared_bytes; /* NULL: absent */
+    bool cooperative; /* all blocks are resident at once: a grid may wait for itself */
     size_t arg_count;
-    const char *args[64]; /* names of tensors, workspaces, dims */
+    const char *args[64]; /* names of tensors, workspaces, dims, tensor maps */
+};
+
+struct tensor_map { /* CUDA: a CUtensorMap that the runner makes and a launch gets by value */
+    const char *name, *tensor;
+    size_t rank; /* of `box` and `shape`, outermost first, as the tensor's own */
+    const struct expr *shape[TENSOR_MAP_RANK]; /* the tensor seen in another shape; NULL: its own */
+    const struct expr *box[TENSOR_MAP_RANK];
+    const struct expr *strides[TENSOR_MAP_RANK]; /* element strides; NULL: 1 */
+    int swizzle_bytes, l2_bytes;                 /* 0, 32, 64, 128; 0, 64, 128, 256 */
+    bool tf32;                                   /* float32 rounded to tf32 on its way */
+};
+struct memset_spec { /* a tensor's bytes before the first launch; part of what is timed */
+    const char *tensor;
+    unsigned char byte;
 };
 
 struct candidate {
@@ -31,10 +47,12 @@ struct candidate {
     const char *compiler; /* "gcc", "clang" or NULL: the lane's default */
     size_t flag_count;
     const char *flags[FLAGS_MAX]; /* from an allow-list; others are refused with their line */
-    size_t launch_count, workspace_count, tune_count;
+    size_t launch_count, workspace_count, tune_count, map_count, memset_count;
     struct launch launches[LAUNCHES_MAX];          /* empty on the CPU: the call itself */
     struct tensor_spec workspaces[WORKSPACES_MAX]; /* shapes over dims and tune parameters */
     struct tune_parameter tune[TUNE_MAX];
+    struct tensor_map maps[TENSOR_MAPS_MAX];
+    struct memset_spec memsets[MEMSETS_MAX];
     const struct expr *where; /* over tune parameters, dims and device facts; NULL: all */
 };
 

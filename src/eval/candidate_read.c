@@ -7,7 +7,7 @@
 /* A tune space is searched, never listed; but its index must stay an index. */
 static const uint64_t points_most = UINT64_C(1) << 53;
 
-static bool is_dim(const struct problem *problem, const char *name)
+bool candidate_is_dim(const struct problem *problem, const char *name)
 {
     for (size_t i = 0; i < problem->dim_count; i++)
         if (strcmp(problem->dims[i].name, name) == 0)
@@ -15,7 +15,7 @@ static bool is_dim(const struct problem *problem, const char *name)
     return false;
 }
 
-static bool is_tensor(const struct problem *problem, const char *name)
+bool candidate_is_tensor(const struct problem *problem, const char *name)
 {
     for (size_t i = 0; i < problem->input_count; i++)
         if (strcmp(problem->inputs[i].name, name) == 0)
@@ -34,7 +34,7 @@ static bool is_parameter(const struct candidate *candidate, const char *name)
     return false;
 }
 
-static bool is_workspace(const struct candidate *candidate, const char *name)
+bool candidate_is_workspace(const struct candidate *candidate, const char *name)
 {
     for (size_t i = 0; i < candidate->workspace_count; i++)
         if (strcmp(candidate->workspaces[i].name, name) == 0)
@@ -47,7 +47,7 @@ static bool is_workspace(const struct candidate *candidate, const char *name)
 static bool is_known(void *context, const char *name)
 {
     const struct candidate_reading *reading = (const struct candidate_reading *)context;
-    if (is_dim(reading->problem, name) || is_parameter(reading->candidate, name))
+    if (candidate_is_dim(reading->problem, name) || is_parameter(reading->candidate, name))
         return true;
     if (!reading->facts)
         return false;
@@ -57,13 +57,15 @@ static bool is_known(void *context, const char *name)
     return true;
 }
 
-static int check_free_name(const struct candidate_reading *reading, int line, const char *what,
-                           const char *name)
+int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,
+                         const char *name)
 {
     if (document_check_name(&reading->document, line, what, name) != 0)
         return -1;
-    if (is_dim(reading->problem, name) || is_tensor(reading->problem, name) ||
-        is_parameter(reading->candidate, name) || is_workspace(reading->candidate, name))
+    if (candidate_is_dim(reading->problem, name) || candidate_is_tensor(reading->problem, name) ||
+        is_parameter(reading->candidate, name) ||
+        candidate_is_workspace(reading->candidate, name) ||
+        candidate_is_map(reading->candidate, name))
         return document_refuse(&reading->document, line,
                                "expected a name that is not taken, not \"%s\"", name);
     return 0;
@@ -108,8 +110,8 @@ static int read_tune(struct candidate_reading *reading, const struct value *map)
         if (candidate->tune_count == TUNE_MAX)
             return document_refuse(document, map->key_lines[i],
                                    "expected at most %d tune parameters", TUNE_MAX);
-        if (check_free_name(reading, map->key_lines[i], "a tune parameter's name", map->keys[i]) !=
-            0)
+        if (candidate_check_free(reading, map->key_lines[i], "a tune parameter's name",
+                                 map->keys[i]) != 0)
             return -1;
         parameter->name = map->keys[i];
         if (read_values(reading, map->items[i], parameter) != 0)
@@ -137,90 +139,13 @@ int candidate_read_workspaces(struct candidate_reading *reading, const struct va
                                WORKSPACES_MAX);
     for (size_t i = 0; i < map->count; i++) {
         const char *name = map->keys[i];
-        if (check_free_name(reading, map->key_lines[i], "a workspace's name", name) != 0 ||
+        if (candidate_check_free(reading, map->key_lines[i], "a workspace's name", name) != 0 ||
             document_tensor(document, name, map->key_lines[i], map->items[i], false,
                             &candidate->workspaces[i]) != 0)
             return -1;
         candidate->workspace_count++;
     }
     return 0;
-}
-
-static int read_args(struct candidate_reading *reading, const struct value *list,
-                     struct launch *launch)
-{
-    enum { MOST = sizeof launch->args / sizeof launch->args[0] };
-    const struct document *document = &reading->document;
-    if (list->kind != VALUE_LIST || list->count > MOST)
-        return document_refuse(document, list->line, "expected args: [NAME, ...], at most %d",
-                               MOST);
-    for (size_t i = 0; i < list->count; i++) {
-        const char *name = list->items[i]->text;
-        if (name == NULL ||
-            (!is_dim(reading->problem, name) && !is_tensor(reading->problem, name) &&
-             !is_workspace(reading->candidate, name)))
-            return document_refuse(document, list->items[i]->line,
-                                   "expected a tensor, a workspace or a dim, not \"%.80s\"",
-                                   name != NULL ? name : "a list or a map");
-        launch->args[launch->arg_count++] = name;
-    }
-    return 0;
-}
-
-static int read_extent(struct candidate_reading *reading, const struct value *map, const char *key,
-                       const struct expr **exprs)
-{
-    const struct value *value = value_get(map, key);
-    size_t count;
-    if (value == NULL)
-        return 0;
-    if (document_exprs(&reading->document, value, key, 3, exprs, NULL, &count) != 0)
-        return -1;
-    if (count == 0)
-        return document_refuse(&reading->document, value->line,
-                               "expected one to three expressions for %s", key);
-    return 0;
-}
-
-static int read_launch(struct candidate_reading *reading, const struct value *map,
-                       struct launch *launch)
-{
-    static const char *const keys[] = {"entry", "grid", "block", "cluster", "shared", "args", NULL};
-    const struct document *document = &reading->document;
-    if (value_check_keys(map, document->name, keys, document->err) != 0)
-        return -1;
-    const struct value *entry = value_get(map, "entry");
-    if (entry == NULL || entry->kind != VALUE_TEXT)
-        return document_refuse(document, map->line, "expected entry: FUNCTION in the launch");
-    if (strcmp(entry->text, "kernel") != 0 &&
-        document_check_name(document, entry->line, "an entry's name", entry->text) != 0)
-        return -1;
-    launch->entry = entry->text;
-    if (read_extent(reading, map, "grid", launch->grid) != 0 ||
-        read_extent(reading, map, "block", launch->block) != 0 ||
-        read_extent(reading, map, "cluster", launch->cluster) != 0)
-        return -1;
-    const struct value *shared = value_get(map, "shared");
-    if (shared != NULL && document_expr(document, shared, &launch->shared_bytes, NULL) != 0)
-        return -1;
-    const struct value *args = value_get(map, "args");
-    return args != NULL ? read_args(reading, args, launch) : 0;
-}
-
-int candidate_read_launches(struct candidate_reading *reading, const struct value *list)
-{
-    struct candidate *candidate = reading->candidate;
-    if (list->kind != VALUE_LIST || list->count == 0 || list->count > LAUNCHES_MAX)
-        return document_refuse(&reading->document, list->line,
-                               "expected launch: a list of 1 to %d maps with entry, grid, block, "
-                               "args",
-                               LAUNCHES_MAX);
-    reading->facts = true;
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < list->count; i++, candidate->launch_count++)
-        result = read_launch(reading, list->items[i], &candidate->launches[i]);
-    reading->facts = false;
-    return result;
 }
 
 static int read_language(struct candidate_reading *reading, const struct value *value)
@@ -237,11 +162,13 @@ static int read_language(struct candidate_reading *reading, const struct value *
 
 int candidate_read(struct candidate_reading *reading, const struct value *root)
 {
-    static const char *const keys[] = {"launch", "workspace", "tune", "compile", "language", NULL};
+    static const char *const keys[] = {"launch",   "workspace", "tune",   "compile",
+                                       "language", "tma",       "memset", NULL};
     struct document *document = &reading->document;
     const struct value *tune = value_get(root, "tune"), *workspace = value_get(root, "workspace");
     const struct value *launch = value_get(root, "launch"), *build = value_get(root, "compile");
     const struct value *language = value_get(root, "language");
+    const struct value *tma = value_get(root, "tma"), *memset_map = value_get(root, "memset");
     document->known = is_known;
     document->context = reading;
     document->known_as = "a dim or a tune parameter";
@@ -250,6 +177,10 @@ int candidate_read(struct candidate_reading *reading, const struct value *root)
     if (tune != NULL && read_tune(reading, tune) != 0)
         return -1;
     if (workspace != NULL && candidate_read_workspaces(reading, workspace) != 0)
+        return -1;
+    if (tma != NULL && candidate_read_maps(reading, tma) != 0)
+        return -1;
+    if (memset_map != NULL && candidate_read_memsets(reading, memset_map) != 0)
         return -1;
     if (launch != NULL && candidate_read_launches(reading, launch) != 0)
         return -1;

@@ -15,6 +15,19 @@ struct candidate_reading {
 /* All keys of the front matter's map. */
 int candidate_read(struct candidate_reading *reading, const struct value *root) MUST_USE;
 
+/* What a name stands for, and that one is still free. */
+bool candidate_is_dim(const struct problem *problem, const char *name);
+bool candidate_is_tensor(const struct problem *problem, const char *name);
+bool candidate_is_output(const struct problem *problem, const char *name);
+bool candidate_is_workspace(const struct candidate *candidate, const char *name);
+bool candidate_is_map(const struct candidate *candidate, const char *name);
+int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,
+                         const char *name) MUST_USE;
+
+/* tma: and memset:, before launch:. */
+int candidate_read_maps(struct candidate_reading *reading, const struct value *map) MUST_USE;
+int candidate_read_memsets(struct candidate_reading *reading, const struct value *map) MUST_USE;
+
 /* launch: and workspace:, once tune: is known. */
 int candidate_read_launches(struct candidate_reading *reading, const struct value *list) MUST_USE;
 int candidate_read_workspaces(struct candidate_reading *reading, const struct value *map) MUST_USE;
