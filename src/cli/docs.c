@@ -27,6 +27,13 @@ static int add(struct request *request, struct err *err)
                            .tags = request->settings->tag,
                            .excludes = request->settings->exclude};
     struct rag_change change;
+    if (request->settings->builtin) {
+        if (rag_add_guides(request->rag, &change, err) != 0)
+            return -1;
+        docs_print_change(request->settings, &change);
+    }
+    if (request->count == 0)
+        return 0;
     if (rag_add(request->rag, &what, &change, err) != 0)
         return -1;
     docs_print_change(request->settings, &change);
@@ -119,7 +126,7 @@ static const struct verb {
     bool creates;
     int (*run)(struct request *request, struct err *err);
 } verbs[] = {
-    {"add", "PATH...", 1, SIZE_MAX, true, add},
+    {"add", "PATH... | --builtin", 1, SIZE_MAX, true, add},
     {"list", "", 0, 0, false, list},
     {"search", "WORDS...", 1, SIZE_MAX, false, search},
     {"show", "PASSAGE|PATH", 1, 1, false, show},
@@ -147,7 +154,8 @@ int command_docs(const struct settings *settings, const char *const *arguments, 
                 arguments[0]);
         return EXIT_USAGE;
     }
-    if (count - 1 < verb->least || count - 1 > verb->most) {
+    size_t least = settings->builtin && verb->run == add ? 0 : verb->least;
+    if (count - 1 < least || count - 1 > verb->most) {
         fprintf(stderr, "twagent: usage: twagent docs %s %s\n", verb->name, verb->arguments);
         return EXIT_USAGE;
     }

@@ -135,6 +135,8 @@ static const struct option options[] = {
      "add: what the documents are marked with; search: only documents marked with one of them", COMMAND_DOCS},
     {"exclude", 0, OPTION_TEXT, AT(exclude), NULL, 0, 0, NULL, NULL, "PATTERN,...",
      "files and folders that add leaves out, as in \"*.inl,detail\"", COMMAND_DOCS},
+    {"builtin", 0, OPTION_BOOL, AT(builtin), "false", 0, 0, NULL, NULL, NULL,
+     "add: the guides that ship with twagent, tagged \"builtin\"", COMMAND_DOCS},
     {"limit", 0, OPTION_INT, AT(limit), "5", 1, 1000, NULL, NULL, "N",
      "most passages that search shows", COMMAND_DOCS},
     {"tokens", 0, OPTION_INT, AT(tokens), "0", 0, 10000000, NULL, NULL, "N",

@@ -47,8 +47,7 @@ struct settings {
     int64_t budget_time_ms, budget_evaluations, budget_tokens;
     double budget_usd, target, floor_share;
     int64_t patience, mailbox_wait_ms, disk_quota, disk_floor;
-    /* status */
-    bool watch;
+    bool watch; /* status */
     /* eval */
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
     int64_t call_timeout_ms, time_budget_ms, sweep, first_byte_ms, silence_ms, answer_ms;
@@ -58,6 +57,7 @@ struct settings {
     bool source;
     /* docs */
     const char *tag, *exclude;
+    bool builtin;
     int64_t limit, tokens;
     /* doctor */
     bool adversarial, measure;

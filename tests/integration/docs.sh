@@ -42,6 +42,10 @@ expect 0 '[own]' docs list
 expect 0 'int pad[33];' docs show "$work/docs/guide.md"
 expect 0 '2 unchanged' docs update
 expect 0 '"passages": 2' docs stats --json
+expect 0 'added' docs add --builtin
+expect 0 '[builtin]' docs list
+expect 0 'Bank conflicts' docs search shared memory bank conflicts --tag builtin
+expect 0 'removed' docs remove tag:builtin
 expect 3 'no passage' docs show p0000000000000001
 id=$("$twagent" docs search banks --json | sed -nE 's/.*"id": ?"(p[0-9a-f]{16})".*/\1/p' | head -n 1)
 expect 0 'Thirty-two' docs show "$id"

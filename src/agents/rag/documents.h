@@ -36,6 +36,8 @@ struct rag_change { /* what a call did, in documents but for the last two */
 /* Remembers the paths, for rag_update(); one that was added before gets the new tags. */
 int rag_add(struct rag *rag, const struct rag_add *add, struct rag_change *change,
             struct err *err) MUST_USE;
+/* The guides that ship with the program, even those that were removed before; see rag.h. */
+int rag_add_guides(struct rag *rag, struct rag_change *change, struct err *err) MUST_USE;
 /* Looks at every path again: new, changed (by content) and vanished files. */
 int rag_update(struct rag *rag, struct rag_change *change, struct err *err) MUST_USE;
 /* A path that was added, a file or a folder below one, or "tag:NAME". ERR_NOT_FOUND. */

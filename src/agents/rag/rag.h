@@ -24,6 +24,14 @@ struct rag; /* opaque */
 int rag_open(const char *folder, bool create, struct rag **rag, struct err *err) MUST_USE;
 void rag_close(struct rag *rag); /* NULL is fine */
 
+/* Sees to it that the guides which ship with the program are in the index, tagged RAG_BUILTIN: some
+ * tenths of a millisecond where they are and nothing changed, else as long as indexing takes
+ * (blocks on fsync: a pool thread). Guides that a person removed stay out. ERR_NOT_FOUND where the
+ * program has none; ERR_BUSY where another process changes the index that has none yet: a search
+ * does without. */
+#define RAG_BUILTIN "builtin"
+int rag_ensure_guides(struct rag *rag, struct err *err) MUST_USE;
+
 struct rag_query {
     const char *text;    /* words of any kind: a question, a metric's name, a compiler's message */
     size_t most;         /* passages; 0: 5 */
