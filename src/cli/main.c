@@ -38,7 +38,8 @@ const struct command commands[] = {
     {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|update [ARGUMENTS]",
      "the manuals and headers that prompts quote",
      "add PATH... takes in Markdown, HTML, reStructuredText, plain text, C, C++ and CUDA sources, "
-     "and PDF where pdftotext is installed; add --builtin, the guides that ship with twagent; update "
+     "and PDF where pdftotext is installed; add --builtin, the guides that ship with twagent; "
+     "update "
      "looks at those paths again; search WORDS... "
      "finds passages; show prints a passage by its id, or a document's passages; remove takes a "
      "PATH or tag:NAME out.",
