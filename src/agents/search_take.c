@@ -97,7 +97,8 @@ static void teach(struct search *search, struct attempt *attempt)
 {
     struct arm *arm = attempt->arm;
     bool kernel = attempt_is_kernel(attempt);
-    if (attempt->writing && kernel && arm->number < 0 && arm->candidate->tune_count > 0)
+    bool twin = *attempt->record.duplicate_of != '\0'; /* whose code is known by another name */
+    if (attempt->writing && kernel && !twin && arm->number < 0 && arm->candidate->tune_count > 0)
         search_arm_add(search, arm);
     if (!arm || arm->number < 0)
         return;
@@ -137,7 +138,8 @@ void search_take(struct search *search, struct attempt *attempt)
     if (attempt->answered)
         remember(search, attempt);
     teach(search, attempt);
-    if (attempt->answered && attempt_is_kernel(attempt)) {
+    bool twin = *attempt->record.duplicate_of && attempt != search->best;
+    if (attempt->answered && attempt_is_kernel(attempt) && !twin) {
         slim(attempt);
         list_append(&search->kept, &attempt->link);
         return;
