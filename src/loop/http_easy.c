@@ -120,8 +120,9 @@ static CURLcode set_options(struct http_request *request, const struct http_spec
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_SSL_VERIFYPEER, 1L);
     SET(CURLOPT_SSL_VERIFYHOST, 2L);
-    if (spec->ca_file != NULL)
-        SET(CURLOPT_CAINFO, spec->ca_file);
+    const char *trusted = spec->ca_file != NULL ? spec->ca_file : http_trusted();
+    if (trusted != NULL)
+        SET(CURLOPT_CAINFO, trusted);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_QUICK_EXIT, 1L); /* a cancelled request does not wait for its name look-up */
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
