@@ -219,7 +219,7 @@ char *file_data_path(const char *name)
         mem_free(folder);
         mem_free(self);
     }
-    if (found == NULL)
+    if (found == NULL && TWAGENT_SOURCE_DIR[0] != '\0') /* a package has none */
         found = existing_in(mem_strdup(TWAGENT_SOURCE_DIR), name);
     return found;
 }
