@@ -6,19 +6,9 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "eval/lane_facts.h"
 #include "eval/subject.h"
 #include "loop/process.h"
-
-struct lane_facts { /* what the worker knows of its lane, once opened */
-    struct names
-        facts;     /* for expressions: cores, l1_bytes, l2_bytes, l3_bytes, vector_bytes, ... */
-    int cores[64]; /* CPUs of this lane */
-    size_t core_count;
-    double copy_bytes_per_s, read_bytes_per_s; /* measured over memory; 0: not measured */
-    double flops_per_s;   /* measured float32 FMA rate of all the lane's cores */
-    const char *device;   /* JSON object for the record */
-    const char *versions; /* JSON object for the record */
-};
 
 /* portable: a program without this machine's newest instructions, for a simulator of caches */
 enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS, BUILD_PORTABLE };
@@ -27,6 +17,12 @@ struct build {                /* lives in `arena` */
     struct process_spec spec; /* the sandboxed compiler, ready to start */
     const char *artifact;     /* path of the shared object or program that will be there */
     const char *log;          /* path of the remarks file, or NULL */
+};
+
+struct program { /* what a launch plan is computed from; all three stay while the subject lives */
+    const struct problem *problem;
+    const struct candidate *candidate;
+    const struct names *tune;
 };
 
 struct backend {
@@ -50,6 +46,11 @@ struct backend {
      * comes on top of the runner's own. */
     int (*open)(const struct lane_facts *lane, const struct region *region, const char *artifact,
                 const char *const *env, struct subject **subject, struct err *err);
+    /* The same for a backend whose candidates have launch plans, in place of open(). */
+    int (*open_program)(const struct lane_facts *lane, const struct region *region,
+                        const char *artifact, const struct program *program,
+                        struct subject **subject, struct err *err);
+    size_t alignment; /* of every tensor; 0: TENSOR_ALIGN */
     /* Runs a sanitized build once over `call`; ERR_CHILD with the report's first lines where it
      * finds something; ERR_UNSUPPORTED where the sanitizer is not installed. */
     int (*sanitize)(const struct lane_facts *lane, const struct region *region,

@@ -16,6 +16,19 @@
 enum { PAGE = 4096 };
 static const size_t region_most = (size_t)1 << 40;
 
+static size_t alignment = TENSOR_ALIGN;
+
+void layout_align(size_t bytes)
+{
+    assert(bytes >= TENSOR_ALIGN && bytes <= PAGE && (bytes & (bytes - 1)) == 0);
+    alignment = bytes;
+}
+
+size_t layout_alignment(void)
+{
+    return alignment;
+}
+
 static size_t round_to(size_t bytes, size_t multiple)
 {
     return (bytes + multiple - 1) / multiple * multiple;
@@ -28,7 +41,7 @@ static int put(const struct tensor_spec *tensor, const struct names *scope, size
     if (tensor_extents(tensor, scope, placed->extents, &placed->elements, err) != 0)
         return -1;
     placed->bytes = placed->elements * dtype_bytes(tensor->dtype);
-    placed->offset = round_to(*cursor, TENSOR_ALIGN) + REDZONE_BYTES;
+    placed->offset = round_to(*cursor, alignment) + REDZONE_BYTES;
     *cursor = placed->offset + placed->bytes;
     if (*cursor > region_most)
         return err_set(err, ERR_LIMIT, "expected at most 2^40 bytes of tensors");
@@ -58,7 +71,7 @@ int layout_make(const struct problem *problem, const struct names *dims,
                 const struct candidate *candidate, const struct names *tune, size_t shift,
                 struct layout *layout, struct err *err)
 {
-    assert(shift % TENSOR_ALIGN == 0 && shift < PAGE);
+    assert(shift % alignment == 0 && shift < PAGE);
     struct names scope;
     size_t cursor = shift;
     *layout = (struct layout){
@@ -169,6 +182,9 @@ void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout
         .workspace_count = (uint32_t)layout->workspace_count,
         .dim_count = (uint32_t)layout->dims.count,
         .timeout_ms = timeout_ms,
+        .inputs_from = slot_offset,
+        .inputs_bytes = layout->inputs_bytes,
+        .outputs_bytes = layout->outputs_bytes,
     };
     assert(layout->dims.count <= DIMS_MAX);
     for (size_t i = 0; i < layout->input_count; i++)

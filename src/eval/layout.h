@@ -23,6 +23,10 @@ struct layout {
     size_t inputs_bytes, outputs_bytes; /* extents of the whole, red zones and shift included */
 };
 
+/* What tensors of this process are aligned to: a power of two from TENSOR_ALIGN to 4096. */
+void layout_align(size_t bytes);
+size_t layout_alignment(void);
+
 /* `candidate` and `tune` may be NULL (no workspaces). */
 int layout_make(const struct problem *problem, const struct names *dims,
                 const struct candidate *candidate, const struct names *tune, size_t shift,
@@ -46,6 +50,9 @@ struct call {
     uint64_t offsets[CALL_POINTERS_MAX];
     int64_t dims[DIMS_MAX];
     uint64_t timeout_ms;
+    /* For a runner with memory of its own: what of the regions belongs to this call, and how. */
+    uint64_t inputs_from, inputs_bytes, outputs_bytes;
+    bool cold, timed;
 };
 void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
                struct call *call);

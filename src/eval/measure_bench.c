@@ -40,20 +40,51 @@ void bench_close(struct bench *bench)
     bench->warm = 0;
 }
 
-int bench_open(struct bench *bench, struct err *err)
+/* The same process again, without what its calls have left behind. */
+static bool renew(struct bench *bench)
+{
+    if (bench->subject == NULL || bench->subject->renew == NULL ||
+        !bench->subject->renew(bench->subject))
+        return false;
+    bench->seen = 0;
+    bench->life++;
+    if (bench->twin != NULL && bench->twin->renew(bench->twin)) {
+        bench->twin_life = bench->life;
+    } else if (bench->twin != NULL) {
+        bench->twin->ops->close(bench->twin);
+        bench->twin = NULL;
+    }
+    return true;
+}
+
+static int open_subject(struct bench *bench, struct subject **subject, struct err *err)
 {
     struct session *session = bench->session;
+    const struct measure_request *request = bench->request;
+    const struct program program = {session->problem, request->candidate, request->tune};
+    if (session->backend->open_program != NULL)
+        return session->backend->open_program(session->lane, bench->region, request->artifact,
+                                              &program, subject, err);
+    return session->backend->open(session->lane, bench->region, request->artifact, NULL, subject,
+                                  err);
+}
+
+int bench_open(struct bench *bench, struct err *err)
+{
+    if (renew(bench))
+        return 0;
     bench_close(bench);
     /* What lies beyond the tensors outlives a runner: an answer kept there would be found again by
      * the next one, which meets the same sets. */
     parallel_clear(bench->region->outputs, bench->region->outputs_bytes);
-    if (session->backend->open(session->lane, bench->region, bench->request->artifact, NULL,
-                               &bench->subject, err) != 0) {
+    if (open_subject(bench, &bench->subject, err) != 0) {
         bench->subject = NULL;
         return bench_failed(bench, err);
     }
     bench->subject->ops->pause(bench->subject);
     bench->life++;
+    if (bench->subject->device_clock)
+        bench->warm = (1U << SLOTS) - 1; /* its own memory has no first touch to be timed */
     return 0;
 }
 
@@ -159,8 +190,7 @@ int bench_ensure_twin(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     if (bench->twin != NULL && bench->twin_life == bench->life)
         return 0;
-    if (session->backend->open(session->lane, bench->region, bench->request->artifact, NULL,
-                               &bench->twin, err) != 0) {
+    if (open_subject(bench, &bench->twin, err) != 0) {
         bench->twin = NULL;
         return bench_failed(bench, err);
     }

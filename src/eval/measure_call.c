@@ -21,7 +21,8 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
     /* Half of the calls find new bytes where the call before found its own. */
     if (random_below(&session->random, 2) == 0) {
         bench->slot = random_below(&session->random, SLOTS);
-        bench->shift = TENSOR_ALIGN * random_below(&session->random, PAGE_BYTES / TENSOR_ALIGN);
+        bench->shift =
+            layout_alignment() * random_below(&session->random, PAGE_BYTES / layout_alignment());
     }
     if (bench->slot_forced)
         bench->slot = bench->slot_wanted;
@@ -199,6 +200,7 @@ static void strip_workspaces(struct arrangement *arrangement)
     layout->outputs_bytes = end / PAGE_BYTES * PAGE_BYTES;
     layout->workspace_count = 0;
     arrangement->call.workspace_count = 0;
+    arrangement->call.outputs_bytes = layout->outputs_bytes;
 }
 
 int call_run(struct bench *bench, struct subject *subject, const struct arrangement *arrangement,
@@ -217,7 +219,9 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     *outcome = (struct outcome){0};
     poison(bench, &own.layout);
     choose_spots(bench, &own.layout);
-    if (cold)
+    own.call.cold = cold;
+    own.call.timed = bench->stage == STAGE_TIME;
+    if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
         flush(bench, &own);
     noise_read(subject->pid, &before);
     subject->ops->resume(subject);
@@ -229,7 +233,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     subject->ops->pause(subject);
     noise_read(subject->pid, &after);
     outcome->delay_ns = after.subject_ns - before.subject_ns + (after.own_ns - before.own_ns);
-    outcome->disturbed = after.subject_ns >= before.subject_ns && is_disturbed(bench, outcome);
+    outcome->disturbed = !subject->device_clock && after.subject_ns >= before.subject_ns &&
+                         is_disturbed(bench, outcome);
     return 0;
 }
 

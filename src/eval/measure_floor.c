@@ -8,6 +8,7 @@
 #include "eval/measure_timing.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MORE_SETS = 6 };
 static const double slack = 1.1;
@@ -19,6 +20,22 @@ static int64_t fact(const struct session *session, const char *name)
     return expr_lookup_names(&facts, name, &number) && number > 0 ? number : 0;
 }
 
+/* The fastest unit that the problem's precision allows: matrix units are for narrower types, or for
+ * float32 where the spec says that tf32 will do. */
+static double operations_rate(const struct session *session, const struct lane_facts *lane)
+{
+    double rate = lane->flops_per_s;
+    const struct problem *problem = session->problem;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (problem->inputs[i].dtype == DTYPE_FLOAT16)
+            rate = fmax(rate, lane->fp16_flops_per_s);
+        if (problem->inputs[i].dtype == DTYPE_BFLOAT16)
+            rate = fmax(rate, lane->bf16_flops_per_s);
+    }
+    bool tf32 = problem->precision != NULL && strcmp(problem->precision, "tf32") == 0;
+    return tf32 ? fmax(rate, lane->tf32_flops_per_s) : rate;
+}
+
 void session_ceilings(struct session *session)
 {
     const struct lane_facts *lane = session->lane;
@@ -26,14 +43,15 @@ void session_ceilings(struct session *session)
     double flops = 0.0, bytes = 0.0, outputs = 0.0;
     session->bandwidth =
         fmax(session->bandwidth, fmax(lane->copy_bytes_per_s, lane->read_bytes_per_s));
-    session->flops_per_s = fmax(session->flops_per_s, lane->flops_per_s);
+    session->flops_per_s = fmax(session->flops_per_s, operations_rate(session, lane));
     session->bytes_floor_ns = session->flops_floor_ns = 0.0;
     if (problem_work(session->problem, &shape->dims, &flops, &bytes, NULL) != 0)
         return;
     for (size_t i = 0; i < shape->layout.output_count; i++)
         outputs += (double)shape->layout.outputs[i].bytes;
-    double caches = (double)fact(session, "l3_bytes") +
-                    (double)fact(session, "l2_bytes") * (double)lane->core_count;
+    double caches =
+        (double)fact(session, "l3_bytes") +
+        (double)fact(session, "l2_bytes") * (lane->gpu ? 1.0 : (double)lane->core_count);
     double must = fmax(bytes - outputs, 0.0) + fmax(outputs - caches, 0.0);
     if (session->bandwidth > 0.0)
         session->bytes_floor_ns = must / (session->bandwidth * slack) * 1e9;
@@ -46,13 +64,13 @@ void session_ceilings(struct session *session)
 static int measure_again(struct session *session, struct err *err)
 {
     struct arena *arena = arena_new();
-    struct lane_facts fresh = {0};
     const struct lane_facts *lane = session->lane;
+    struct lane_facts fresh = {.gpu_index = lane->gpu_index};
     int status = session->backend->probe(lane->cores, lane->core_count, true, arena, &fresh, err);
     if (status == 0) {
         session->bandwidth =
             fmax(session->bandwidth, fmax(fresh.copy_bytes_per_s, fresh.read_bytes_per_s));
-        session->flops_per_s = fmax(session->flops_per_s, fresh.flops_per_s);
+        session->flops_per_s = fmax(session->flops_per_s, operations_rate(session, &fresh));
         session_ceilings(session);
     }
     arena_free(arena);

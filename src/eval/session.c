@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { POOL_LARGE = 8 };
+enum { POOL_LARGE = 8, POOL_RENEWED = 5 };
 enum { CALL_TIMEOUT_MS = 10000, TIME_BUDGET_MS = 400, VERSIONS_MOST = 4096 };
 
 #define GIB (UINT64_C(1) << 30)
@@ -40,6 +40,8 @@ static int open_shapes(struct session *session, struct err *err)
     size_t bytes = bytes_of_set(&session->shapes[0]) + 1;
     size_t sets = session->options.memory_bytes / bytes;
     size_t most = bytes > large_set ? POOL_LARGE : POOL_MOST; /* drawing them takes its time, too */
+    if (bytes > large_set && session->backend->open_program != NULL)
+        most = POOL_RENEWED; /* what has met them all is as good as new after a word */
     session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > most ? most : sets;
     return 0;
 }
@@ -108,6 +110,7 @@ int session_open(const struct problem *problem, const struct backend *backend,
         session->options.time_budget_ms = TIME_BUDGET_MS;
     if (session->options.memory_bytes == 0)
         session->options.memory_bytes = default_memory();
+    layout_align(backend->alignment > 0 ? backend->alignment : TENSOR_ALIGN);
     parallel_use(lane->cores, lane->core_count);
     random_init(&session->random, random_seed());
     atomic_init(&session->cancelled, false);
@@ -124,7 +127,7 @@ void session_close(struct session *session)
     if (session == NULL)
         return;
     for (size_t i = 0; i < session->baseline_count; i++)
-        baseline_close(session, &session->baselines[i]);
+        baseline_free(session, &session->baselines[i]);
     reference_close(session->reference);
     for (size_t i = 0; i < session->pool_count; i++)
         set_free(&session->pool[i]);

@@ -1,24 +1,80 @@
-/* eval/session_baseline: what speed-ups are against: C sources built once a session, and the
- * reference itself. Their runners are stopped while they are not called: a baseline is trusted, and
- * may meet a set twice. */
+/* eval/session_baseline: what speed-ups are against: sources built once a session, and the
+ * reference itself. On the CPU the sources are those of the spec; a backend whose candidates have
+ * launch plans has its own: every baselines/ *.cu in the problem's folder, by the file's name.
+ * Their runners are stopped while they are not called: a baseline is trusted, and may meet a set
+ * twice. */
+#include "base/file.h"
 #include "eval/session_build.h"
 #include "eval/session_private.h"
 #include "eval/stats.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { SOURCE_MOST = 1 << 20 };
+
+static void add_listed(struct session *session)
+{
+    const struct problem *problem = session->problem;
+    for (size_t i = 0; i < problem->baseline_count; i++)
+        session->baselines[session->baseline_count++] =
+            (struct baseline){.name = problem->baselines[i].name,
+                              .file = problem->baselines[i].file,
+                              .env = problem->baselines[i].env};
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(((const struct baseline *)left)->name, ((const struct baseline *)right)->name);
+}
+
+/* baselines/NAME.SUFFIX of the problem's folder, in the order of their names. */
+static void add_found(struct session *session, const char *suffix)
+{
+    struct arena *arena = session->arena;
+    const char *folder = arena_printf(arena, "%s/baselines", session->problem->folder);
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL &&
+           session->baseline_count < BASELINES_MOST) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (dot == NULL || dot == entry->d_name || strcmp(dot, suffix) != 0)
+            continue;
+        session->baselines[session->baseline_count++] = (struct baseline){
+            .name = arena_strndup(arena, entry->d_name, (size_t)(dot - entry->d_name)),
+            .file = arena_printf(arena, "%s/%s", folder, entry->d_name)};
+    }
+    if (entries != NULL)
+        closedir(entries);
+    qsort(session->baselines + 1, session->baseline_count - 1, sizeof session->baselines[0],
+          compare_names);
+}
+
+/* What the spec names may be another backend's: then the first that is of this one. */
+static const char *choose_default(const struct session *session)
+{
+    for (size_t i = 0; i < session->baseline_count; i++)
+        if (strcmp(session->baselines[i].name, session->problem->baseline) == 0)
+            return session->problem->baseline;
+    if (session->backend->open_program == NULL)
+        return session->problem->baseline;
+    return session->baselines[session->baseline_count > 1 ? 1 : 0].name;
+}
 
 int baselines_open(struct session *session, struct err *err)
 {
     const struct problem *problem = session->problem;
-    const char *wanted =
-        session->options.baseline != NULL ? session->options.baseline : problem->baseline;
     bool found = false;
     session->baselines[0] = (struct baseline){.name = "reference", .verified = true};
     session->baseline_count = 1;
-    for (size_t i = 0; i < problem->baseline_count; i++)
-        session->baselines[session->baseline_count++] =
-            (struct baseline){.name = problem->baselines[i].name, .env = problem->baselines[i].env};
+    if (session->backend->open_program == NULL)
+        add_listed(session);
+    else
+        add_found(session, ".cu");
+    const char *wanted =
+        session->options.baseline != NULL ? session->options.baseline : choose_default(session);
     for (size_t i = 0; i < session->baseline_count; i++)
         if (strcmp(session->baselines[i].name, wanted) == 0) {
             session->baseline = i;
@@ -29,16 +85,48 @@ int baselines_open(struct session *session, struct err *err)
     return 0;
 }
 
+/* A source with a launch plan, at the first point of its tune space. */
+static int parse(struct session *session, struct baseline *baseline, struct err *err)
+{
+    struct buf text;
+    buf_init(&text, SOURCE_MOST);
+    int status = file_read(baseline->file, &text, err);
+    if (status == 0)
+        status = candidate_parse(session->problem, baseline->file, buf_text(&text), text.length,
+                                 &baseline->candidate, err);
+    buf_free(&text);
+    if (status != 0)
+        return -1;
+    tune_at(baseline->candidate, 0, &baseline->tune);
+    if (baseline->candidate->workspace_count > 0)
+        return err_set(err, ERR_USAGE, "a baseline has no workspaces");
+    return 0;
+}
+
+static int open_subject(struct session *session, struct baseline *baseline, struct err *err)
+{
+    const struct backend *backend = session->backend;
+    const struct program program = {session->problem, baseline->candidate, &baseline->tune};
+    if (backend->open_program != NULL)
+        return backend->open_program(session->lane, &session->region, baseline->artifact, &program,
+                                     &baseline->subject, err);
+    return backend->open(session->lane, &session->region, baseline->artifact, baseline->env,
+                         &baseline->subject, err);
+}
+
 /* Built when first needed: most of them only the final measurement asks for. */
 static int build(struct session *session, struct baseline *baseline, struct err *err)
 {
     const struct problem *problem = session->problem;
-    const struct baseline_spec *spec = NULL;
+    struct baseline_spec found = {.name = baseline->name, .file = baseline->file};
+    const struct baseline_spec *spec = &found;
     for (size_t i = 0; i < problem->baseline_count; i++)
         if (problem->baselines[i].name == baseline->name)
             spec = &problem->baselines[i];
-    if (baseline->artifact != NULL || spec == NULL)
+    if (baseline->artifact != NULL || baseline->file == NULL)
         return 0;
+    if (session->backend->open_program != NULL && parse(session, baseline, err) != 0)
+        return -1;
     return build_baseline(session->backend, session->lane, problem, spec, session->options.folder,
                           arena_printf(session->arena, "baseline-%s", baseline->name),
                           session->arena, &baseline->artifact, err);
@@ -81,8 +169,7 @@ int baseline_ready(struct session *session, struct baseline *baseline, struct er
     if (build(session, baseline, err) != 0)
         return err_wrap(err, "baseline %s", baseline->name);
     if (baseline->subject == NULL) {
-        if (session->backend->open(session->lane, &session->region, baseline->artifact,
-                                   baseline->env, &baseline->subject, err) != 0) {
+        if (open_subject(session, baseline, err) != 0) {
             baseline->subject = NULL;
             return err_wrap(err, "baseline %s", baseline->name);
         }
@@ -100,14 +187,23 @@ void baseline_close(struct session *session, struct baseline *baseline)
     baseline->warm = false;
 }
 
+void baseline_free(struct session *session, struct baseline *baseline)
+{
+    baseline_close(session, baseline);
+    candidate_free(baseline->candidate);
+}
+
 /* A process keeps the luck of its layout for life. A fresh one for each evaluation spreads it over
  * the session as a candidate's runners do; one that is slow anyway does not notice. */
 void baselines_rest(struct session *session)
 {
     static const double slow_ns = 20e6;
-    for (size_t i = 1; i < session->baseline_count; i++)
-        if (!(baseline_median(&session->baselines[i]) > slow_ns))
-            baseline_close(session, &session->baselines[i]);
+    for (size_t i = 1; i < session->baseline_count; i++) {
+        struct baseline *baseline = &session->baselines[i];
+        bool device = baseline->subject != NULL && baseline->subject->device_clock;
+        if (!device && !(baseline_median(baseline) > slow_ns))
+            baseline_close(session, baseline); /* a device's clock knows nothing of layouts */
+    }
 }
 
 void baseline_remember(struct baseline *baseline, double median_ns)

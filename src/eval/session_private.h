@@ -24,7 +24,10 @@ enum {
 struct baseline {
     const char *name, *artifact; /* artifact NULL: the reference's own subject */
     const char *const *env;
-    struct subject *subject; /* NULL until first used, or after it died */
+    const char *file;            /* of its source; NULL: the reference */
+    struct candidate *candidate; /* where the source is one, with a launch plan; owned */
+    struct names tune;           /* the candidate's first point */
+    struct subject *subject;     /* NULL until first used, or after it died */
     bool warm, verified;
     double history[HISTORY_MOST]; /* medians of earlier evaluations, ns; a ring */
     size_t history_count;
@@ -66,7 +69,8 @@ void session_ceilings(struct session *session); /* from the lane's rates; measur
 int baselines_open(struct session *session, struct err *err) MUST_USE;
 int baseline_ready(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;
 void baseline_close(struct session *session, struct baseline *baseline);
-void baselines_rest(struct session *session); /* after each evaluation */
+void baseline_free(struct session *session, struct baseline *baseline); /* with the session */
+void baselines_rest(struct session *session);                           /* after each evaluation */
 void baseline_remember(struct baseline *baseline, double median_ns);
 double baseline_median(const struct baseline *baseline); /* over the session; NaN: none yet */
 

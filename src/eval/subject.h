@@ -1,7 +1,8 @@
 /* eval/subject: something that computes outputs when told to: a runner that holds a candidate or a
  * C baseline, or the Python reference as a baseline. Blocking; worker's measuring thread. While one
  * is timed every other subject is paused. The clock is read here, in the worker: just before the
- * word is given and just after the answer comes; nothing that a subject says is evidence. */
+ * word is given and just after the answer comes; nothing that a subject says is evidence, but for
+ * the time that a GPU's runner reads off its device: no code of a candidate's runs in it. */
 #ifndef EVAL_SUBJECT_H
 #define EVAL_SUBJECT_H
 
@@ -22,6 +23,10 @@ struct subject { /* embedded first by each kind */
     const struct subject_ops *ops;
     const char *name;
     int pid;
+    bool device_clock; /* elapsed_ns is a device's own time, which the wall clock bounds */
+    /* Makes it as good as a fresh one: nothing that a call left behind is there any more. False
+     * where only another process can do that. NULL: no subject of this kind can. */
+    bool (*renew)(struct subject *subject);
 };
 
 static inline MUST_USE int subject_call(struct subject *subject, const struct call *call,

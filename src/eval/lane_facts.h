@@ -1,0 +1,23 @@
+/* eval/lane_facts: what the worker knows of its lane, once a backend has probed it. Plain values;
+ * texts live in the arena that probe() was given. Any thread. */
+#ifndef EVAL_LANE_FACTS_H
+#define EVAL_LANE_FACTS_H
+
+#include "base/expr.h"
+
+struct lane_facts { /* what the worker knows of its lane, once opened */
+    struct names
+        facts;     /* for expressions: cores, l1_bytes, l2_bytes, l3_bytes, vector_bytes, ... */
+    int cores[64]; /* CPUs of this lane */
+    size_t core_count;
+    double copy_bytes_per_s, read_bytes_per_s; /* measured over memory; 0: not measured */
+    double flops_per_s; /* measured float32 FMA rate of all the lane's cores, or of the GPU */
+    double tf32_flops_per_s, bf16_flops_per_s, fp16_flops_per_s; /* its matrix units; 0: none */
+    bool gpu;              /* candidates run on a device of its own, whose clock times them */
+    int gpu_index;         /* in the order of the PCI bus; set before probe(), which keeps it */
+    const char *lock_path; /* a folder that is locked while timing, in place of the cores' */
+    const char *device;    /* JSON object for the record */
+    const char *versions;  /* JSON object for the record */
+};
+
+#endif
