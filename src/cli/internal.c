@@ -3,6 +3,7 @@
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cuda/cuda.h"
 #include "eval/worker.h"
 
 #include <stdio.h>
@@ -43,7 +44,10 @@ bool internal_dispatch(int argc, char **argv, int *code)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } internals[] = {{"worker", worker}, {"runner", runner}, {"sandbox", sandbox_main}};
+    } internals[] = {{"worker", worker},
+                     {"runner", runner},
+                     {"sandbox", sandbox_main},
+                     {"cuda-compile", cuda_compile_main}};
     for (size_t i = 0; argc >= 2 && i < sizeof internals / sizeof internals[0]; i++)
         if (strcmp(argv[1], internals[i].name) == 0) {
             *code = internals[i].run(argc - 2, argv + 2);

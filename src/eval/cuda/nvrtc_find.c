@@ -1,0 +1,152 @@
+/* Where NVRTC lies: what a person says comes first, then a toolkit, then the loader's folders, then
+ * the wheels that a python has. Headers are those of the same place where it has any. */
+#include "eval/cuda/nvrtc.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/cpu/toolchain.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has(struct arena *arena, const char *folder, const char *name)
+{
+    return file_exists(arena_printf(arena, "%s/%s", folder, name));
+}
+
+/* The last match in the order of names, which is the newest version; NULL: none. */
+static const char *newest(struct arena *arena, const char *pattern)
+{
+    glob_t found;
+    const char *path = NULL;
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = found.gl_pathc; i > 0 && path == NULL; i--)
+            if (strstr(found.gl_pathv[i - 1], ".alt.") == NULL)
+                path = arena_strdup(arena, found.gl_pathv[i - 1]);
+    globfree(&found);
+    return path;
+}
+
+static const char *in_folder(struct arena *arena, const char *folder)
+{
+    if (folder == NULL || folder[0] != '/')
+        return NULL;
+    return newest(arena, arena_printf(arena, "%s/libnvrtc.so*", folder));
+}
+
+static const char *in_root(struct arena *arena, const char *root)
+{
+    static const char *const places[] = {"lib64", "lib", "targets/x86_64-linux/lib",
+                                         "targets/sbsa-linux/lib"};
+    const char *path = NULL;
+    for (size_t i = 0; root != NULL && path == NULL && i < sizeof places / sizeof places[0]; i++)
+        path = in_folder(arena, arena_printf(arena, "%s/%s", root, places[i]));
+    return path;
+}
+
+static const char *in_list(struct arena *arena, const char *list)
+{
+    const char *path = NULL;
+    while (list != NULL && *list != '\0' && path == NULL) {
+        size_t length = strcspn(list, ":");
+        path = in_folder(arena, arena_strndup(arena, list, length));
+        list += length + (list[length] == ':');
+    }
+    return path;
+}
+
+/* PREFIX/lib/python3.N/site-packages/nvidia/cuda_nvrtc/lib, or nvidia/cu13/lib. */
+static const char *in_wheels(struct arena *arena, const char *prefix)
+{
+    const char *path = NULL;
+    if (prefix != NULL)
+        path = newest(
+            arena,
+            arena_printf(arena, "%s/lib/python3*/*-packages/nvidia/*/lib/libnvrtc.so.*", prefix));
+    return path;
+}
+
+static const char *python_prefix(struct arena *arena)
+{
+    const char *python = tool_find("python3");
+    char *real = python != NULL ? realpath(python, NULL) : NULL;
+    char *bin = real != NULL ? strstr(real, "/bin/") : NULL;
+    const char *prefix = bin != NULL ? arena_strndup(arena, real, (size_t)(bin - real)) : NULL;
+    free(real);
+    return prefix;
+}
+
+static const char *find_library(struct arena *arena)
+{
+    const char *given = getenv("TWAGENT_NVRTC"), *home = getenv("HOME"), *path = NULL;
+    if (given != NULL)
+        return given[0] == '/' && file_exists(given) ? given : NULL;
+    const char *other = newest(arena, "/usr/local/cuda-*");
+    const char *const roots[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", other,
+                                 "/opt/cuda"};
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0] && path == NULL; i++)
+        path = in_root(arena, roots[i]);
+    if (path == NULL)
+        path = in_list(arena, getenv("LD_LIBRARY_PATH"));
+    if (path == NULL)
+        path = in_list(arena, "/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/usr/lib64:"
+                              "/usr/local/lib:/usr/lib");
+    const char *local = home != NULL ? arena_printf(arena, "%s/.local", home) : NULL;
+    const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"),
+                                    python_prefix(arena),  local,
+                                    "/usr/local",          "/usr"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && path == NULL; i++)
+        path = in_wheels(arena, prefixes[i]);
+    return path;
+}
+
+static void find_headers(struct arena *arena, const char *folder, struct cuda_compiler *compiler)
+{
+    const char *home = getenv("CUDA_HOME");
+    const char *const places[] = {
+        arena_printf(arena, "%s/../include", folder),
+        arena_printf(arena, "%s/../../cuda_runtime/include", folder), /* wheels before 13 */
+        home != NULL ? arena_printf(arena, "%s/include", home) : NULL,
+        "/usr/local/cuda/include",
+        "/usr/include",
+    };
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && !compiler->includes; i++)
+        if (places[i] != NULL && has(arena, places[i], "cuda_fp16.h"))
+            compiler->includes = places[i];
+    const char *const more[] = {
+        compiler->includes != NULL ? arena_printf(arena, "%s/cccl", compiler->includes) : NULL,
+        arena_printf(arena, "%s/../../cuda_cccl/include", folder),
+        compiler->includes, /* toolkits before 13 */
+    };
+    for (size_t i = 0; i < sizeof more / sizeof more[0] && !compiler->cccl; i++)
+        if (more[i] != NULL && has(arena, more[i], "cub/block"))
+            compiler->cccl = more[i];
+}
+
+/* Without links and "..", since Landlock's rules are for what lies there. */
+static const char *resolved(struct arena *arena, const char *path)
+{
+    char *real = path != NULL ? realpath(path, NULL) : NULL;
+    const char *kept = real != NULL ? arena_strdup(arena, real) : NULL;
+    free(real);
+    return kept;
+}
+
+int nvrtc_find(struct arena *arena, struct cuda_compiler *compiler, struct err *err)
+{
+    *compiler = (struct cuda_compiler){0};
+    compiler->library = resolved(arena, find_library(arena));
+    if (compiler->library == NULL)
+        return err_set(err, ERR_ENVIRONMENT,
+                       "no NVRTC found: neither $TWAGENT_NVRTC nor $CUDA_HOME nor /usr/local/cuda "
+                       "nor a python's wheels have libnvrtc.so");
+    const char *slash = strrchr(compiler->library, '/');
+    const char *folder =
+        arena_strndup(arena, compiler->library, (size_t)(slash - compiler->library));
+    find_headers(arena, folder, compiler);
+    compiler->includes = resolved(arena, compiler->includes);
+    compiler->cccl = resolved(arena, compiler->cccl);
+    return 0;
+}
