@@ -1,8 +1,11 @@
 /* Latency and quality of the index of documents, in one process.
  *   bench_retrieval latency FOLDER QUERIES ROUNDS     one query a line; prints figures
  *   bench_retrieval answers FOLDER QUERIES            per query a line of "source \t path \t title"
- *                                                     for each passage found, then an empty line */
-#include "agents/rag/rag.h"
+ *                                                     for each passage found, then an empty line
+ *   bench_retrieval passages FOLDER                   every passage: source, path, title and text,
+ *                                                     unit separators between, a record separator
+ *                                                     behind (no text holds control characters) */
+#include "agents/rag/documents.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -106,18 +109,50 @@ static void answers(struct rag *rag, char **lines, size_t count)
     }
 }
 
+static void passages(struct rag *rag)
+{
+    struct arena *arena = arena_new();
+    struct rag_document *documents;
+    struct err err;
+    size_t count;
+    if (rag_documents(rag, arena, &documents, &count, &err) != 0) {
+        fprintf(stderr, "%s\n", err.message);
+        exit(1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct arena *one = arena_new();
+        struct rag_passage *items;
+        size_t all;
+        if (rag_document_passages(rag, documents[i].source, one, &items, &all, &err) != 0) {
+            fprintf(stderr, "%s\n", err.message);
+            exit(1);
+        }
+        for (size_t k = 0; k < all; k++)
+            printf("%s\x1f%s\x1f%s\x1f%s\x1e", items[k].source, items[k].path, items[k].title,
+                   items[k].text);
+        arena_free(one);
+    }
+    arena_free(arena);
+}
+
 int main(int argc, char **argv)
 {
     struct rag *rag;
     struct err err;
     size_t count = 0;
-    if (argc < 4) {
+    bool dump = argc == 3 && strcmp(argv[1], "passages") == 0;
+    if (argc < 4 && !dump) {
         fprintf(stderr, "usage: %s latency|answers FOLDER QUERIES [ROUNDS]\n", argv[0]);
         return 2;
     }
     if (rag_open(argv[2], false, &rag, &err) != 0) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
+    }
+    if (dump) {
+        passages(rag);
+        rag_close(rag);
+        return 0;
     }
     char **lines = read_lines(argv[3], &count);
     if (strcmp(argv[1], "latency") == 0)

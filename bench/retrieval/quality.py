@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """recall@5 and MRR of the index beside SQLite FTS5's bm25, on the same passages, in the same run.
 
-    quality.py TWAGENT BENCH STORE QUERIES [--half tuned|unseen|both] [--misses]
+    quality.py BENCH STORE QUERIES [--half tuned|unseen|both] [--misses]
 
 Writes Markdown rows. --misses prints the questions of the tuned half that fail, never the others'.
 """
@@ -23,12 +23,10 @@ def read_queries(path):
     return items
 
 
-def passages(twagent, env):
-    documents = json.loads(subprocess.check_output([twagent, "docs", "list", "--json"], env=env))
-    for document in documents:
-        out = subprocess.check_output([twagent, "docs", "show", document["source"], "--json"], env=env)
-        for p in json.loads(out):
-            yield p
+def passages(bench, store):
+    """(source, path, title, text) of every passage in the index."""
+    text = subprocess.check_output([bench, "passages", store]).decode()
+    return [tuple(record.split("\x1f")) for record in text.split("\x1e")[:-1]]
 
 
 def fits(answer, source, path, title):
@@ -82,39 +80,38 @@ def ours(bench, store, queries):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("twagent"), parser.add_argument("bench"), parser.add_argument("store")
-    parser.add_argument("queries")
+    parser.add_argument("bench"), parser.add_argument("store"), parser.add_argument("queries")
     parser.add_argument("--half", default="both")
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
-    env = dict(os.environ, TWAGENT_STORE=options.store)
     queries = read_queries(options.queries)
-    rows = [(p["source"], p["path"], p["title"], p["text"]) for p in passages(options.twagent, env)]
+    for i, q in enumerate(queries):
+        q["half"] = ("tuned", "unseen")[i % 2]  # see the head of queries.yaml
+    queries = [q for q in queries if options.half in (q["half"], "both")]
+    rows = passages(options.bench, options.store)
     named = {}
     for r in rows:
         named.setdefault(os.path.basename(r[0]), []).append(r)
     for q in queries:
         q["there"] = any(fits(a, r[0], r[1], r[2]) for a in q["a"] for r in named.get(a[0], []))
-        if not q["there"]:
+        if not q["there"] and q["half"] == "tuned":
             print(f"no passage here answers: {q['q']}", file=sys.stderr)
     rankings = {"twagent": ours(options.bench, options.store, queries)}
     rankings.update(fts_rankings(rows, queries))
     print("| half | questions | ranking | recall@5 | MRR@10 |\n| --- | ---: | --- | ---: | ---: |")
-    for half, parity in (("tuned", 0), ("unseen", 1)):
-        if options.half not in (half, "both"):
-            continue
-        chosen = [i for i, q in enumerate(queries) if i % 2 == parity and q["there"]]
-        for name, found in rankings.items():
+    for half in ("tuned", "unseen"):
+        chosen = [i for i, q in enumerate(queries) if q["half"] == half and q["there"]]
+        for name, found in rankings.items() if chosen else ():
             ranks = [rank(found[i], queries[i]["a"]) for i in chosen]
             recall = sum(0 < r <= 5 for r in ranks) / len(ranks)
             mrr = sum(1 / r for r in ranks if r) / len(ranks)
             print(f"| {half} | {len(chosen)} | {name} | {recall:.3f} | {mrr:.3f} |")
     if options.misses:
-        for i, q in enumerate(queries):
-            r = rank(rankings["twagent"][i], q["a"])
-            if i % 2 == 0 and q["there"] and r != 1:
+        for q, found in zip(queries, rankings["twagent"]):
+            r = rank(found, q["a"])
+            if q["half"] == "tuned" and q["there"] and r != 1:
                 print(f"{r:2d} {q['q']}\n     wanted {q['a'][0]}")
-                for hit in rankings["twagent"][i][:3]:
+                for hit in found[:3]:
                     print("     ", os.path.basename(hit[0]), "|", hit[2])
 
 

@@ -56,7 +56,7 @@ static void check_words(const struct passage_list *list, uint8_t damage)
     size_t count;
     buf_init(&packed, 64 << 20);
     for (size_t i = 0; i < list->count; i++)
-        gather_passage(gather, (uint32_t)i, &list->items[i]);
+        gather_passage(gather, (uint32_t)i, DOCUMENT_SOURCE, &list->items[i]);
     const struct gathered *const *terms = gather_terms(gather, &count);
     for (size_t i = 0; i < count; i++) {
         REQUIRE(terms[i]->length > 0 && terms[i]->length <= TERM_MAX && terms[i]->count > 0);

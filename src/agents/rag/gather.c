@@ -19,7 +19,7 @@ static const struct {
     [FIELD_CODE] = {0.7f, 0.6f, 60},
 };
 static const float k1 = 1.6f;
-static const float INSIDES_WORTH = 0.75f;
+static const float INSIDES_WORTH = 0.65f, DECLARED_WORTH = 0.95f, BARE_WORTH = 0.7f;
 
 static const float kind_counts[] = {
     [WORD_PLAIN] = 1.0f, [WORD_WHOLE] = 1.0f, [WORD_PART] = 0.5f, [WORD_PREFIX] = 0.7f};
@@ -150,15 +150,27 @@ static void count_text(struct gather *gather, const struct passage *passage, flo
         count_field(gather, FIELD_BODY, passage->text + at, passage->length - at);
 }
 
-/* What a library's own insides are called; who asks is rarely after them. */
-static float worth(const struct passage *passage)
+static bool is_all_code(const struct passage *passage)
 {
-    static const char *const insides[] = {"detail/", "/__",       "internal/",
-                                          "impl/",   "dispatch/", "agent/"};
+    size_t code = 0;
+    for (size_t i = 0; i < passage->span_count; i++)
+        code += passage->spans[i].end - passage->spans[i].start;
+    return code + 8 >= passage->length; /* 8: newlines between spans */
+}
+
+/* Who asks a question is rarely after what a library calls its own insides, and seldom helped by a
+ * declaration that nobody wrote a word about. */
+static float worth(enum document_kind kind, const struct passage *passage)
+{
+    static const char *const insides[] = {"detail/",   "/__",    "internal/",       "impl/",
+                                          "dispatch/", "agent/", "specializations/"};
+    float value = 1;
+    if (kind == DOCUMENT_SOURCE)
+        value = is_all_code(passage) ? BARE_WORTH : DECLARED_WORTH;
     for (size_t i = 0; i < sizeof insides / sizeof insides[0]; i++)
         if (strstr(passage->path, insides[i]) != NULL)
-            return INSIDES_WORTH;
-    return 1;
+            return value * INSIDES_WORTH;
+    return value;
 }
 
 static void add_posting(struct entry *entry, uint32_t id, const float *norms, float value)
@@ -180,9 +192,10 @@ static void add_posting(struct entry *entry, uint32_t id, const float *norms, fl
     gathered->impacts[gathered->count++] = (uint8_t)(impact < 1 ? 1 : impact > 255 ? 255 : impact);
 }
 
-void gather_passage(struct gather *gather, uint32_t id, const struct passage *passage)
+void gather_passage(struct gather *gather, uint32_t id, enum document_kind kind,
+                    const struct passage *passage)
 {
-    float lengths[FIELDS] = {0}, norms[FIELDS], value = worth(passage);
+    float lengths[FIELDS] = {0}, norms[FIELDS], value = worth(kind, passage);
     lengths[FIELD_TITLE] = count_field(gather, FIELD_TITLE, passage->title, strlen(passage->title));
     lengths[FIELD_PATH] = count_field(gather, FIELD_PATH, passage->path, strlen(passage->path));
     count_text(gather, passage, lengths);

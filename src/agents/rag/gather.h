@@ -4,7 +4,8 @@
  * The impact is BM25F's saturated weight of a term in a passage (Robertson & Zaragoza 2009, 3.6):
  *   w = sum over fields of boost_f * tf_f / (1 - b_f + b_f * length_f / usual_f);  w / (k1 + w)
  * in 1/255. The usual lengths are constants of the chunker's making, not means of the collection,
- * so that impacts stay true while documents come and go; df and N are read when a query is. */
+ * so that impacts stay true while documents come and go; df and N are read when a query is. A
+ * passage's impacts are all scaled by what such passages are worth: prose 1, declarations less. */
 #ifndef RAG_GATHER_H
 #define RAG_GATHER_H
 
@@ -15,14 +16,15 @@
 #include <stdint.h>
 
 /* Changed whenever the same words give other impacts. */
-enum { GATHER_VERSION = 1 };
+enum { GATHER_VERSION = 2 };
 
 struct gather;                                  /* opaque */
 struct gather *gather_new(struct words *words); /* borrows it */
 void gather_free(struct gather *gather);
 
 /* Ids must ascend. */
-void gather_passage(struct gather *gather, uint32_t id, const struct passage *passage);
+void gather_passage(struct gather *gather, uint32_t id, enum document_kind kind,
+                    const struct passage *passage);
 
 struct gathered {
     const char *term;

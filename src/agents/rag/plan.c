@@ -56,7 +56,8 @@ int plan_add(struct plan *plan, const struct document_record *record, const char
         return err_set(err, ERR_LIMIT, "more than %d passages (the limit \"passages\")",
                        RAG_PASSAGES_MOST);
     for (size_t i = 0; i < count; i++)
-        gather_passage(plan->gather, plan->passages++, &passages[i]);
+        gather_passage(plan->gather, plan->passages++, (enum document_kind)record->kind,
+                       &passages[i]);
     struct planned *planned = append(plan);
     planned->record = *record;
     planned->record.path = arena_strdup(plan->arena, record->path);
@@ -104,7 +105,8 @@ static int remove_passage(struct writing *writing, uint32_t number, struct arena
             0 ||
         passage_decode(value.mv_data, value.mv_size, arena, &record, err) != 0)
         return -1;
-    gather_passage(writing->gone, number, &record.passage);
+    /* Its terms are what is asked for, not their impacts. */
+    gather_passage(writing->gone, number, DOCUMENT_PLAIN, &record.passage);
     writing->passages--;
     writing->change->passages_removed++;
     if (database_remove(writing->rag, writing->txn, TABLE_IDS, &record.id, sizeof record.id, err))
