@@ -38,6 +38,43 @@ static const struct {
     {"-mtune=", "abcdefghijklmnopqrstuvwxyz0123456789-_."},
 };
 
+/* NVRTC's and ptxas's, for CUDA: the architecture, line information and paths are the lane's own.
+ */
+static const char *const cuda_flags[] = {"-use_fast_math",
+                                         "--use_fast_math",
+                                         "-ftz=true",
+                                         "-ftz=false",
+                                         "-prec-div=true",
+                                         "-prec-div=false",
+                                         "-prec-sqrt=true",
+                                         "-prec-sqrt=false",
+                                         "-fmad=true",
+                                         "-fmad=false",
+                                         "-restrict",
+                                         "-extra-device-vectorization",
+                                         "-std=c++17",
+                                         "-std=c++20",
+                                         "--ptxas-options=-O1",
+                                         "--ptxas-options=-O2",
+                                         "--ptxas-options=-O3",
+                                         "--ptxas-options=-dlcm=ca",
+                                         "--ptxas-options=-dlcm=cg",
+                                         "--ptxas-options=--allow-expensive-optimizations=true",
+                                         "--ptxas-options=--allow-expensive-optimizations=false",
+                                         NULL};
+
+bool candidate_cuda_flag_allowed(const char *flag)
+{
+    static const char registers[] = "-maxrregcount=";
+    for (size_t i = 0; cuda_flags[i] != NULL; i++)
+        if (strcmp(flag, cuda_flags[i]) == 0)
+            return true;
+    if (strncmp(flag, registers, sizeof registers - 1) != 0)
+        return false;
+    size_t digits = strspn(flag + sizeof registers - 1, "0123456789");
+    return digits >= 2 && digits <= 3 && flag[sizeof registers - 1 + digits] == '\0';
+}
+
 /* --param=NAME=NUMBER */
 static bool is_param(const char *flag)
 {
@@ -79,7 +116,8 @@ static int add_flag(struct candidate_reading *reading, int line, const char *fla
                                "expected no \"%.40s\": the lane itself builds with -march=native "
                                "and -fopenmp",
                                flag);
-    if (!candidate_flag_allowed(flag))
+    bool cuda = candidate->language != NULL && strcmp(candidate->language, "cuda") == 0;
+    if (cuda ? !candidate_cuda_flag_allowed(flag) : !candidate_flag_allowed(flag))
         return document_refuse(document, line,
                                "expected a flag of the list in docs/candidate-format.md, not "
                                "\"%.80s\"",
