@@ -70,7 +70,7 @@ int store_next_run(struct store *store, uint64_t *number, struct err *err) MUST_
 int store_backup(const char *folder, const char *target, struct err *err) MUST_USE;
 
 /* Frees what dead readers hold on to, which else lets the file grow, and gives back the map's pages
- * that this process has read: the owner, every minute. */
+ * that this process has read: the owner, now and then. */
 int store_check_readers(struct store *store, size_t *cleared, struct err *err) MUST_USE;
 
 const char *store_folder(const struct store *store); /* absolute; for the store's life */

@@ -22,7 +22,7 @@ enum {
     GROUP_MAX = 256, /* writes in one transaction */
     RETRY_MS = 2000, /* while there is no room */
 };
-static const uint64_t readers_ns = 60 * UINT64_C(1000000000); /* between looks for dead readers */
+static const uint64_t readers_ns = 5 * UINT64_C(1000000000); /* between looks for dead readers */
 
 struct store_writer {
     struct task task; /* lives while something is queued */
