@@ -22,7 +22,10 @@ install(FILES ${CMAKE_BINARY_DIR}/twagent.bash
 
 if(TWAGENT_PACKAGE)
   set(CPACK_PACKAGE_VENDOR twagent)
-  set(CPACK_PACKAGE_CONTACT "twagent maintainers <maintainers@localhost>")
+  set(CPACK_PACKAGE_CONTACT "twagent <root@localhost>") # whoever packs it for others: DEBEMAIL
+  if(DEFINED ENV{DEBEMAIL})
+    set(CPACK_PACKAGE_CONTACT "twagent <$ENV{DEBEMAIL}>")
+  endif()
   set(CPACK_PACKAGE_DESCRIPTION_FILE ${CMAKE_SOURCE_DIR}/packaging/description)
   set(CPACK_STRIP_FILES ON)
   set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR})
