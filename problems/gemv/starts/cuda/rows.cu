@@ -8,10 +8,12 @@ tune:
   WARPS: [4, 1, 2, 8]
   ROWS: [1, 2, 4, 8]
   UNROLL: [4, 2, 8]
+  RESIDENT: [768, 1024, 2048, 512]
   where: WARPS * ROWS <= 32
 ---*/
 /* WARPS warps a row, ROWS rows a block. Each thread has UNROLL loads of 16 bytes of A under way and
- * as many sums; x comes from the caches. Sums are joined by shuffles, and across warps through shared memory. */
+ * as many sums; x comes from the caches. Sums are joined by shuffles, and across warps through
+ * shared memory. */
 #define WIDTH (32 * WARPS)
 
 static __device__ __forceinline__ float product(const float4 a, const float4 b, float sum)
@@ -19,8 +21,10 @@ static __device__ __forceinline__ float product(const float4 a, const float4 b, 
     return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, fmaf(a.w, b.w, sum))));
 }
 
-extern "C" __global__ void __launch_bounds__(WIDTH *ROWS)
-    gemv(const float *__restrict__ A, const float *__restrict__ x, float *__restrict__ y, long long M, long long N)
+extern "C" __global__ void __launch_bounds__(WIDTH *ROWS,
+                                             (RESIDENT + WIDTH * ROWS - 1) / (WIDTH * ROWS))
+    gemv(const float *__restrict__ A, const float *__restrict__ x, float *__restrict__ y,
+         long long M, long long N)
 {
     __shared__ float part[WARPS * ROWS];
     const int lane = threadIdx.x % WIDTH;

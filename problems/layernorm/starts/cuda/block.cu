@@ -7,14 +7,15 @@ launch:
 tune:
   BLOCK: [256, 128, 512, 1024]
   ITEMS: [4, 2, 8, 1]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
   where: BLOCK * ITEMS <= 4096
 ---*/
 /* A block a row. A row of at most 4 * ITEMS * BLOCK numbers stays in registers: read once, its mean
  * first, then the squares of what deviates from it. Of a longer row each thread joins means and
  * squares of short runs (Chan's formula, which does not cancel), and the row is read again. */
 #define WARPS (BLOCK / 32)
-#define STEP (4ll * BLOCK)
-#define HELD (ITEMS * STEP)
+#define STEP  (4ll * BLOCK)
+#define HELD  (ITEMS * STEP)
 
 static __device__ __forceinline__ float sum_of(float v)
 {
@@ -36,7 +37,8 @@ static __device__ __forceinline__ float sum_all(float v, float *part)
 }
 
 /* Four neighbours, or four numbers BLOCK apart; `left` of them exist, the others are 0. */
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float *v)
 {
     if (WIDE) {
         const float4 w = left > 0 ? *(const float4 *)x : make_float4(0, 0, 0, 0);
@@ -49,8 +51,9 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void finish(const float *v, float mean, float scale, const float *gamma,
-                                              const float *beta, float *y, long long left)
+static __device__ __forceinline__ void finish(const float *v, float mean, float scale,
+                                              const float *gamma, const float *beta, float *y,
+                                              long long left)
 {
     float g[4], b[4];
     load<WIDE>(gamma, left, g);
@@ -70,8 +73,8 @@ static __device__ __forceinline__ void finish(const float *v, float mean, float 
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void held(const float *x, const float *gamma, const float *beta, float *y,
-                                            long long N, float *part)
+static __device__ __forceinline__ void held(const float *x, const float *gamma, const float *beta,
+                                            float *y, long long N, float *part)
 {
     const long long at = WIDE ? 4ll * threadIdx.x : threadIdx.x;
     float v[ITEMS][4], sum = 0, squares = 0;
@@ -103,7 +106,8 @@ struct moments {
 
 static __device__ __forceinline__ struct moments join(struct moments a, struct moments b)
 {
-    const float count = a.count + b.count, share = count > 0 ? b.count / count : 0.0f, d = b.mean - a.mean;
+    const float count = a.count + b.count, share = count > 0 ? b.count / count : 0.0f,
+                d = b.mean - a.mean;
     return {count, fmaf(d, share, a.mean), a.squares + b.squares + d * d * a.count * share};
 }
 
@@ -121,8 +125,8 @@ static __device__ __forceinline__ struct moments join_warp(struct moments a)
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void twice(const float *x, const float *gamma, const float *beta, float *y,
-                                             long long N, float *part)
+static __device__ __forceinline__ void twice(const float *x, const float *gamma, const float *beta,
+                                             float *y, long long N, float *part)
 {
     const long long at = WIDE ? 4ll * threadIdx.x : threadIdx.x;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -169,9 +173,9 @@ static __device__ __forceinline__ void twice(const float *x, const float *gamma,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    layernorm(const float *__restrict__ X, const float *__restrict__ gamma, const float *__restrict__ beta,
-              float *__restrict__ Y, long long N)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
+    layernorm(const float *__restrict__ X, const float *__restrict__ gamma,
+              const float *__restrict__ beta, float *__restrict__ Y, long long N)
 {
     __shared__ float part[96];
     const float *x = X + blockIdx.x * N;

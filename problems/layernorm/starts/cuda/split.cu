@@ -13,12 +13,13 @@ workspace:
 tune:
   PARTS: [16, 8, 32, 64, 128]
   BLOCK: [256, 512, 1024]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
 ---*/
 /* Few long rows: PARTS blocks a row. The first launch writes count, mean and squares of each part;
  * the second joins its row's parts (Chan's formula, which does not cancel) and writes the result,
  * whose second read comes from L2 where the input fits there. */
 #define WARPS (BLOCK / 32)
-#define STEP (4ll * BLOCK)
+#define STEP  (4ll * BLOCK)
 
 struct moments {
     float count, mean, squares;
@@ -26,7 +27,8 @@ struct moments {
 
 static __device__ __forceinline__ struct moments join(struct moments a, struct moments b)
 {
-    const float count = a.count + b.count, share = count > 0 ? b.count / count : 0.0f, d = b.mean - a.mean;
+    const float count = a.count + b.count, share = count > 0 ? b.count / count : 0.0f,
+                d = b.mean - a.mean;
     return {count, fmaf(d, share, a.mean), a.squares + b.squares + d * d * a.count * share};
 }
 
@@ -52,7 +54,8 @@ static __device__ __forceinline__ void part_of(long long N, long long *begin, lo
 }
 
 /* Four neighbours, or four numbers BLOCK apart; those from `end` on are 0. */
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float *v)
 {
     if (WIDE) {
         const float4 w = left > 0 ? *(const float4 *)x : make_float4(0, 0, 0, 0);
@@ -64,7 +67,8 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
     }
 }
 
-template <bool WIDE> static __device__ __forceinline__ struct moments gather(const float *x, long long count)
+template <bool WIDE>
+static __device__ __forceinline__ struct moments gather(const float *x, long long count)
 {
     struct moments all = {0, 0, 0};
     for (long long n = WIDE ? 4ll * threadIdx.x : threadIdx.x; n < count; n += 4 * STEP) {
@@ -92,7 +96,7 @@ template <bool WIDE> static __device__ __forceinline__ struct moments gather(con
     return all;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
     moments_of(const float *__restrict__ X, float *__restrict__ parts, long long N)
 {
     __shared__ float part[96];
@@ -100,7 +104,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     long long begin, end;
     part_of(N, &begin, &end);
     const float *x = X + blockIdx.x / PARTS * N + begin;
-    struct moments all = join_warp(N % 4 == 0 ? gather<true>(x, end - begin) : gather<false>(x, end - begin));
+    struct moments all =
+        join_warp(N % 4 == 0 ? gather<true>(x, end - begin) : gather<false>(x, end - begin));
     if (lane == 0) {
         part[warp] = all.count;
         part[32 + warp] = all.mean;
@@ -123,8 +128,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void finish(const float *x, const float *gamma, const float *beta, float *y,
-                                              long long count, float mean, float scale)
+static __device__ __forceinline__ void finish(const float *x, const float *gamma, const float *beta,
+                                              float *y, long long count, float mean, float scale)
 {
     for (long long n = WIDE ? 4ll * threadIdx.x : threadIdx.x; n < count; n += STEP) {
         float v[4], g[4], b[4];
@@ -144,9 +149,10 @@ static __device__ __forceinline__ void finish(const float *x, const float *gamma
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    layernorm(const float *__restrict__ X, const float *__restrict__ gamma, const float *__restrict__ beta,
-              float *__restrict__ Y, const float *__restrict__ parts, long long N)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
+    layernorm(const float *__restrict__ X, const float *__restrict__ gamma,
+              const float *__restrict__ beta, float *__restrict__ Y,
+              const float *__restrict__ parts, long long N)
 {
     const int lane = threadIdx.x % 32;
     const float *from = parts + blockIdx.x / PARTS * (PARTS * 3ll);
@@ -159,7 +165,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     part_of(N, &begin, &end);
     const long long first = blockIdx.x / PARTS * N + begin;
     if (N % 4 == 0)
-        finish<true>(X + first, gamma + begin, beta + begin, Y + first, end - begin, all.mean, scale);
+        finish<true>(X + first, gamma + begin, beta + begin, Y + first, end - begin, all.mean,
+                     scale);
     else
-        finish<false>(X + first, gamma + begin, beta + begin, Y + first, end - begin, all.mean, scale);
+        finish<false>(X + first, gamma + begin, beta + begin, Y + first, end - begin, all.mean,
+                      scale);
 }

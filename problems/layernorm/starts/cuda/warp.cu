@@ -7,10 +7,11 @@ launch:
 tune:
   WARPS: [4, 2, 8, 16]
   ITEMS: [8, 2, 4, 16]
+  RESIDENT: [768, 1024, 2048, 512]
 ---*/
 /* A warp a row, without a barrier. A row of at most 128 * ITEMS numbers stays in registers and is
- * read once; a longer one is read three times, mostly from the caches: for its mean, for the squares
- * of what deviates from it, for the result. */
+ * read once; a longer one is read three times, mostly from the caches: for its mean, for the
+ * squares of what deviates from it, for the result. */
 #define HELD (128ll * ITEMS)
 
 static __device__ __forceinline__ float sum_of(float v)
@@ -22,7 +23,8 @@ static __device__ __forceinline__ float sum_of(float v)
 }
 
 /* Four neighbours, or four numbers a warp apart; `left` of them exist, the others are `other`. */
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float other, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float other, float *v)
 {
     if (WIDE) {
         const float4 w = left > 0 ? *(const float4 *)x : make_float4(other, other, other, other);
@@ -35,8 +37,9 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void finish(const float *v, float mean, float scale, const float *gamma,
-                                              const float *beta, float *y, long long left)
+static __device__ __forceinline__ void finish(const float *v, float mean, float scale,
+                                              const float *gamma, const float *beta, float *y,
+                                              long long left)
 {
     float g[4], b[4];
     load<WIDE>(gamma, left, 0, g);
@@ -56,8 +59,8 @@ static __device__ __forceinline__ void finish(const float *v, float mean, float 
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void row(const float *x, const float *gamma, const float *beta, float *y,
-                                           long long N)
+static __device__ __forceinline__ void row(const float *x, const float *gamma, const float *beta,
+                                           float *y, long long N)
 {
     const int at = (WIDE ? 4 : 1) * (threadIdx.x % 32);
     const bool kept = N <= HELD;
@@ -93,9 +96,9 @@ static __device__ __forceinline__ void row(const float *x, const float *gamma, c
         }
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    layernorm(const float *__restrict__ X, const float *__restrict__ gamma, const float *__restrict__ beta,
-              float *__restrict__ Y, long long M, long long N)
+extern "C" __global__ void __launch_bounds__(32 * WARPS, (RESIDENT + 32 * WARPS - 1) / (32 * WARPS))
+    layernorm(const float *__restrict__ X, const float *__restrict__ gamma,
+              const float *__restrict__ beta, float *__restrict__ Y, long long M, long long N)
 {
     const long long m = blockIdx.x * (long long)WARPS + threadIdx.x / 32;
     if (m >= M)

@@ -8,9 +8,9 @@ tune:
   TILE: [32, 16, 8]
 ---*/
 /* C = A B the way it is first taught: a thread a number of C, tiles of A and B in shared memory. */
-extern "C" __global__ void __launch_bounds__(TILE *TILE)
-    gemm(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, long long M, long long N,
-         long long K)
+extern "C" __global__ void __launch_bounds__(TILE *TILE, 2048 / (TILE * TILE))
+    gemm(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
+         long long M, long long N, long long K)
 {
     __shared__ float sa[TILE][TILE], sb[TILE][TILE];
     const int tx = threadIdx.x, ty = threadIdx.y;

@@ -27,20 +27,23 @@ tune:
  * then takes two passes and not four. Edges are zeros in the tiles and guards on the stores. Blocks
  * run in groups of GROUP rows of tiles, which keeps what they share in L2. */
 #define THREADS (BM * BN / (TM * TN))
-#define PITCH (BM + 4)
-#define STAGE (BK * (PITCH + BN))
+#define PITCH   (BM + 4)
+#define STAGE   (BK * (PITCH + BN))
 
 static_assert(THREADS % BK == 0 && BM % (THREADS / BK) == 0, "the tile of A is shared out evenly");
 static_assert(THREADS % (BN / 4) == 0, "the tile of B is shared out in rows");
 
-template <int BYTES> static __device__ __forceinline__ void copy(float *to, const float *from, bool in)
+template <int BYTES>
+static __device__ __forceinline__ void copy(float *to, const float *from, bool in)
 {
     const unsigned at = (unsigned)__cvta_generic_to_shared(to);
     if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(in ? 16 : 0)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
+                     "r"(in ? 16 : 0)
                      : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(in ? 4 : 0)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from),
+                     "r"(in ? 4 : 0)
                      : "memory");
 }
 
@@ -79,7 +82,8 @@ static __device__ __forceinline__ void fill(const struct place *p, float *stage,
     }
 }
 
-static __device__ __forceinline__ void multiply(const float *stage, int am, int bn, float (&acc)[TM][TN])
+static __device__ __forceinline__ void multiply(const float *stage, int am, int bn,
+                                                float (&acc)[TM][TN])
 {
     const float *sa = stage + am, *sb = stage + BK * PITCH + bn;
     float a[2][TM], b[2][TN];
@@ -105,7 +109,8 @@ static __device__ __forceinline__ void multiply(const float *stage, int am, int 
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void run(struct place p, float *tiles, int am, int bn, float (&acc)[TM][TN])
+static __device__ __forceinline__ void run(struct place p, float *tiles, int am, int bn,
+                                           float (&acc)[TM][TN])
 {
     const long long steps = (p.K + BK - 1) / BK;
     const bool inside = WIDE && p.rows == BM && p.columns == BN;
@@ -137,15 +142,17 @@ static __device__ __forceinline__ void run(struct place p, float *tiles, int am,
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    gemm(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, long long M, long long N,
-         long long K)
+    gemm(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
+         long long M, long long N, long long K)
 {
     extern __shared__ __align__(16) float tiles[];
     const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
     const unsigned down = (unsigned)((M + BM - 1) / BM), across = (unsigned)((N + BN - 1) / BN);
-    const unsigned first = blockIdx.x / (GROUP * across) * GROUP, within = blockIdx.x % (GROUP * across);
+    const unsigned first = blockIdx.x / (GROUP * across) * GROUP,
+                   within = blockIdx.x % (GROUP * across);
     const unsigned height = min(down - first, (unsigned)GROUP);
-    const long long m0 = (long long)(first + within % height) * BM, n0 = (long long)(within / height) * BN;
+    const long long m0 = (long long)(first + within % height) * BM,
+                    n0 = (long long)(within / height) * BN;
     const bool wide = N % 4 == 0;
 
     struct place p;
@@ -159,7 +166,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
     /* Bits of the lane: n0 m0 n1 n2 m1. */
     const int ty = (lane >> 1 & 1) | (lane >> 4 & 1) << 1, tx = (lane & 1) | (lane >> 2 & 3) << 1;
-    const int am = warp % (BM / (4 * TM)) * (4 * TM) + 4 * ty, bn = warp / (BM / (4 * TM)) * (8 * TN) + 4 * tx;
+    const int am = warp % (BM / (4 * TM)) * (4 * TM) + 4 * ty,
+              bn = warp / (BM / (4 * TM)) * (8 * TN) + 4 * tx;
     float acc[TM][TN] = {};
     if (wide)
         run<true>(p, tiles, am, bn, acc);
@@ -174,7 +182,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         for (int j = 0; j < TN; j += 4) {
             const int n = bn + j / 4 * 32;
             if (wide && m < p.rows && n < p.columns)
-                *(float4 *)(c + n) = make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+                *(float4 *)(c + n) =
+                    make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
             else if (!wide && m < p.rows)
 #pragma unroll
                 for (int l = 0; l < 4; l++)

@@ -29,27 +29,31 @@ tune:
 ---*/
 /* C = A B for few tiles: the numbers that are summed over are split into SPLIT parts, each of which
  * has blocks of its own and writes its C to a workspace; a second launch adds the parts up. What it
- * costs in traffic it returns in processors at work. The product itself: a block makes BM x BN numbers of C, a thread TM x TN of them in
- * registers, in groups of four by four. Tiles of A and B travel to shared memory by cp.async,
- * STAGES deep with one barrier a tile; A is turned on the way, so that both fragments are 16-byte
- * reads. Lanes are laid out so that neighbours share A's address and lanes two apart B's: each read
- * then takes two passes and not four. Edges are zeros in the tiles and guards on the stores. Blocks
- * run in groups of GROUP rows of tiles, which keeps what they share in L2. */
+ * costs in traffic it returns in processors at work. The product itself: a block makes BM x BN
+ * numbers of C, a thread TM x TN of them in registers, in groups of four by four. Tiles of A and B
+ * travel to shared memory by cp.async, STAGES deep with one barrier a tile; A is turned on the way,
+ * so that both fragments are 16-byte reads. Lanes are laid out so that neighbours share A's address
+ * and lanes two apart B's: each read then takes two passes and not four. Edges are zeros in the
+ * tiles and guards on the stores. Blocks run in groups of GROUP rows of tiles, which keeps what
+ * they share in L2. */
 #define THREADS (BM * BN / (TM * TN))
-#define PITCH (BM + 4)
-#define STAGE (BK * (PITCH + BN))
+#define PITCH   (BM + 4)
+#define STAGE   (BK * (PITCH + BN))
 
 static_assert(THREADS % BK == 0 && BM % (THREADS / BK) == 0, "the tile of A is shared out evenly");
 static_assert(THREADS % (BN / 4) == 0, "the tile of B is shared out in rows");
 
-template <int BYTES> static __device__ __forceinline__ void copy(float *to, const float *from, bool in)
+template <int BYTES>
+static __device__ __forceinline__ void copy(float *to, const float *from, bool in)
 {
     const unsigned at = (unsigned)__cvta_generic_to_shared(to);
     if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(in ? 16 : 0)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
+                     "r"(in ? 16 : 0)
                      : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(in ? 4 : 0)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from),
+                     "r"(in ? 4 : 0)
                      : "memory");
 }
 
@@ -88,7 +92,8 @@ static __device__ __forceinline__ void fill(const struct place *p, float *stage,
     }
 }
 
-static __device__ __forceinline__ void multiply(const float *stage, int am, int bn, float (&acc)[TM][TN])
+static __device__ __forceinline__ void multiply(const float *stage, int am, int bn,
+                                                float (&acc)[TM][TN])
 {
     const float *sa = stage + am, *sb = stage + BK * PITCH + bn;
     float a[2][TM], b[2][TN];
@@ -114,7 +119,8 @@ static __device__ __forceinline__ void multiply(const float *stage, int am, int 
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void run(struct place p, long long sum, float *tiles, int am, int bn, float (&acc)[TM][TN])
+static __device__ __forceinline__ void run(struct place p, long long sum, float *tiles, int am,
+                                           int bn, float (&acc)[TM][TN])
 {
     const long long steps = (sum + BK - 1) / BK;
     const bool inside = WIDE && p.rows == BM && p.columns == BN;
@@ -146,18 +152,21 @@ static __device__ __forceinline__ void run(struct place p, long long sum, float 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    gemm_part(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ parts, long long M,
-              long long N, long long K)
+    gemm_part(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ parts,
+              long long M, long long N, long long K)
 {
     extern __shared__ __align__(16) float tiles[];
     const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
     const unsigned down = (unsigned)((M + BM - 1) / BM), across = (unsigned)((N + BN - 1) / BN);
-    const unsigned first = blockIdx.x / (GROUP * across) * GROUP, within = blockIdx.x % (GROUP * across);
+    const unsigned first = blockIdx.x / (GROUP * across) * GROUP,
+                   within = blockIdx.x % (GROUP * across);
     const unsigned height = min(down - first, (unsigned)GROUP);
-    const long long m0 = (long long)(first + within % height) * BM, n0 = (long long)(within / height) * BN;
+    const long long m0 = (long long)(first + within % height) * BM,
+                    n0 = (long long)(within / height) * BN;
     const bool wide = N % 4 == 0;
     /* Whole tiles each; the last parts may be short, or empty and then zeros. */
-    const long long length = ((K + BK - 1) / BK + SPLIT - 1) / SPLIT * BK, begin = blockIdx.y * length;
+    const long long length = ((K + BK - 1) / BK + SPLIT - 1) / SPLIT * BK,
+                    begin = blockIdx.y * length;
     const long long sum = max(min(K - begin, length), 0ll);
     float *C = parts + blockIdx.y * M * N;
 
@@ -172,7 +181,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
     /* Bits of the lane: n0 m0 n1 n2 m1. */
     const int ty = (lane >> 1 & 1) | (lane >> 4 & 1) << 1, tx = (lane & 1) | (lane >> 2 & 3) << 1;
-    const int am = warp % (BM / (4 * TM)) * (4 * TM) + 4 * ty, bn = warp / (BM / (4 * TM)) * (8 * TN) + 4 * tx;
+    const int am = warp % (BM / (4 * TM)) * (4 * TM) + 4 * ty,
+              bn = warp / (BM / (4 * TM)) * (8 * TN) + 4 * tx;
     float acc[TM][TN] = {};
     if (wide)
         run<true>(p, sum, tiles, am, bn, acc);
@@ -187,7 +197,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         for (int j = 0; j < TN; j += 4) {
             const int n = bn + j / 4 * 32;
             if (wide && m < p.rows && n < p.columns)
-                *(float4 *)(c + n) = make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+                *(float4 *)(c + n) =
+                    make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
             else if (!wide && m < p.rows)
 #pragma unroll
                 for (int l = 0; l < 4; l++)
@@ -197,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
     gather(const float *__restrict__ parts, float *__restrict__ C, long long M, long long N)
 {
     const long long i = blockIdx.x * 256ll + threadIdx.x;

@@ -9,16 +9,18 @@ tune:
 ---*/
 /* C[g] = A[g] B[g] the way it is first taught: a thread a number of C, tiles of A and B in shared
  * memory. */
-extern "C" __global__ void __launch_bounds__(TILE *TILE)
-    gemm(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C, long long M, long long N,
-         long long K)
+extern "C" __global__ void __launch_bounds__(TILE *TILE, 2048 / (TILE * TILE))
+    gemm(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
+         long long M, long long N, long long K)
 {
     __shared__ float sa[TILE][TILE], sb[TILE][TILE];
     const int tx = threadIdx.x, ty = threadIdx.y;
-    const unsigned down = (unsigned)((M + TILE - 1) / TILE), across = (unsigned)((N + TILE - 1) / TILE);
+    const unsigned down = (unsigned)((M + TILE - 1) / TILE),
+                   across = (unsigned)((N + TILE - 1) / TILE);
     const unsigned row = blockIdx.x / across;
     const long long g = row / down;
-    const long long m = row % down * (long long)TILE + ty, n = blockIdx.x % across * (long long)TILE + tx;
+    const long long m = row % down * (long long)TILE + ty,
+                    n = blockIdx.x % across * (long long)TILE + tx;
     A += g * M * K;
     B += g * K * N;
     C += g * M * N;

@@ -15,10 +15,11 @@ static __device__ __forceinline__ float rectify(float v)
     return v < 0.0f ? 0.0f : v;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 1)
     relu(const float *__restrict__ X, float *__restrict__ Y, long long M, long long N)
 {
-    const long long all = M * N, first = 4 * (blockIdx.x * (long long)(BLOCK * UNROLL) + threadIdx.x);
+    const long long all = M * N,
+                    first = 4 * (blockIdx.x * (long long)(BLOCK * UNROLL) + threadIdx.x);
     float4 v[UNROLL];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
@@ -30,7 +31,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (int u = 0; u < UNROLL; u++) {
         const long long i = first + 4 * BLOCK * u;
         if (i + 4 <= all)
-            __stcs((float4 *)(Y + i), make_float4(rectify(v[u].x), rectify(v[u].y), rectify(v[u].z), rectify(v[u].w)));
+            __stcs((float4 *)(Y + i),
+                   make_float4(rectify(v[u].x), rectify(v[u].y), rectify(v[u].z), rectify(v[u].w)));
         else
             for (long long k = i; k < all; k++)
                 Y[k] = rectify(X[k]);

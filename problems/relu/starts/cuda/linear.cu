@@ -9,6 +9,7 @@ tune:
   BLOCKS: [8, 4, 16, 32]
   UNROLL: [4, 2, 8, 1]
   STREAM: [1, 0]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
 ---*/
 /* As many blocks as are at work at once walk through the matrix together, UNROLL loads of 16 bytes
  * a thread under way. STREAM: what is read and written once is to leave the caches first. */
@@ -34,7 +35,7 @@ static __device__ __forceinline__ void store(float4 *y, float4 v)
         *y = v;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
     relu(const float *__restrict__ X, float *__restrict__ Y, long long M, long long N)
 {
     const long long all = M * N, count = all / 4, step = gridDim.x * (long long)BLOCK;

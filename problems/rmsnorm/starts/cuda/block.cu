@@ -7,14 +7,15 @@ launch:
 tune:
   BLOCK: [256, 128, 512, 1024]
   ITEMS: [4, 2, 8, 1]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
   where: BLOCK * ITEMS <= 4096
 ---*/
 /* A block a row. A row of at most 4 * ITEMS * BLOCK numbers stays in registers and is read once, in
  * 16-byte loads that are all under way before the first is used; a longer one is read again, mostly
  * from L2. Rows that are not aligned to 16 bytes go by single numbers. */
 #define WARPS (BLOCK / 32)
-#define STEP (4ll * BLOCK)
-#define HELD (ITEMS * STEP)
+#define STEP  (4ll * BLOCK)
+#define HELD  (ITEMS * STEP)
 
 static __device__ __forceinline__ float sum_of(float v)
 {
@@ -36,7 +37,8 @@ static __device__ __forceinline__ float sum_all(float v, float *part)
 }
 
 /* Four neighbours, or four numbers BLOCK apart; `left` of them exist, the others are 0. */
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float *v)
 {
     if (WIDE) {
         const float4 w = left > 0 ? *(const float4 *)x : make_float4(0, 0, 0, 0);
@@ -49,8 +51,8 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void finish(const float *v, float scale, const float *gamma, float *y,
-                                              long long left)
+static __device__ __forceinline__ void finish(const float *v, float scale, const float *gamma,
+                                              float *y, long long left)
 {
     float g[4];
     load<WIDE>(gamma, left, g);
@@ -69,7 +71,8 @@ static __device__ __forceinline__ void finish(const float *v, float scale, const
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void row(const float *x, const float *gamma, float *y, long long N, float *part)
+static __device__ __forceinline__ void row(const float *x, const float *gamma, float *y,
+                                           long long N, float *part)
 {
     const long long at = WIDE ? 4ll * threadIdx.x : threadIdx.x;
     const bool kept = N <= HELD;
@@ -95,8 +98,9 @@ static __device__ __forceinline__ void row(const float *x, const float *gamma, f
         }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    rmsnorm(const float *__restrict__ X, const float *__restrict__ gamma, float *__restrict__ Y, long long N)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
+    rmsnorm(const float *__restrict__ X, const float *__restrict__ gamma, float *__restrict__ Y,
+            long long N)
 {
     __shared__ float part[32];
     if (N % 4 == 0)

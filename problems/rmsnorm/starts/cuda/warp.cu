@@ -7,6 +7,7 @@ launch:
 tune:
   WARPS: [4, 2, 8, 16]
   ITEMS: [8, 2, 4, 16]
+  RESIDENT: [768, 1024, 2048, 512]
 ---*/
 /* A warp a row, without a barrier. A row of at most 128 * ITEMS numbers stays in registers and is
  * read once; a longer one is read again, mostly from the caches. */
@@ -21,7 +22,8 @@ static __device__ __forceinline__ float sum_of(float v)
 }
 
 /* Four neighbours, or four numbers a warp apart; `left` of them exist, the others are 0. */
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float *v)
 {
     if (WIDE) {
         const float4 w = left > 0 ? *(const float4 *)x : make_float4(0, 0, 0, 0);
@@ -34,8 +36,8 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void finish(const float *v, float scale, const float *gamma, float *y,
-                                              long long left)
+static __device__ __forceinline__ void finish(const float *v, float scale, const float *gamma,
+                                              float *y, long long left)
 {
     float g[4];
     load<WIDE>(gamma, left, g);
@@ -54,7 +56,8 @@ static __device__ __forceinline__ void finish(const float *v, float scale, const
 }
 
 template <bool WIDE>
-static __device__ __forceinline__ void row(const float *x, const float *gamma, float *y, long long N)
+static __device__ __forceinline__ void row(const float *x, const float *gamma, float *y,
+                                           long long N)
 {
     const int at = (WIDE ? 4 : 1) * (threadIdx.x % 32);
     const bool kept = N <= HELD;
@@ -80,9 +83,9 @@ static __device__ __forceinline__ void row(const float *x, const float *gamma, f
         }
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    rmsnorm(const float *__restrict__ X, const float *__restrict__ gamma, float *__restrict__ Y, long long M,
-            long long N)
+extern "C" __global__ void __launch_bounds__(32 * WARPS, (RESIDENT + 32 * WARPS - 1) / (32 * WARPS))
+    rmsnorm(const float *__restrict__ X, const float *__restrict__ gamma, float *__restrict__ Y,
+            long long M, long long N)
 {
     const long long m = blockIdx.x * (long long)WARPS + threadIdx.x / 32;
     if (m >= M)

@@ -7,6 +7,7 @@ launch:
 tune:
   BLOCK: [256, 128, 512, 1024]
   ITEMS: [4, 2, 8, 1]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
   where: BLOCK * ITEMS <= 4096
 ---*/
 /* A block a row. A row of at most 4 * ITEMS * BLOCK numbers stays in registers and is read once, in
@@ -15,7 +16,7 @@ tune:
  * single numbers. */
 #define LEAST -3.402823466e38f
 #define WARPS (BLOCK / 32)
-#define HELD (4ll * ITEMS * BLOCK)
+#define HELD  (4ll * ITEMS * BLOCK)
 
 /* The largest of a block's numbers, or their sum. `part` is used once. */
 template <bool LARGEST> static __device__ __forceinline__ float all_of(float v, float *part)
@@ -39,10 +40,12 @@ template <bool LARGEST> static __device__ __forceinline__ float all_of(float v, 
 }
 
 /* Numbers n, n + 1, n + 2, n + 3 of a row, or four numbers BLOCK apart; `left` of them exist. */
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float *v)
 {
     if (WIDE) {
-        const float4 w = left > 0 ? __ldcs((const float4 *)x) : make_float4(LEAST, LEAST, LEAST, LEAST);
+        const float4 w =
+            left > 0 ? __ldcs((const float4 *)x) : make_float4(LEAST, LEAST, LEAST, LEAST);
         v[0] = w.x, v[1] = w.y, v[2] = w.z, v[3] = w.w;
     } else {
 #pragma unroll
@@ -51,7 +54,8 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
     }
 }
 
-template <bool WIDE> static __device__ __forceinline__ void store(float *y, long long left, const float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void store(float *y, long long left, const float *v)
 {
     if (WIDE) {
         if (left > 0)
@@ -64,7 +68,8 @@ template <bool WIDE> static __device__ __forceinline__ void store(float *y, long
     }
 }
 
-template <bool WIDE> static __device__ __forceinline__ void held(const float *x, float *y, long long N, float *part)
+template <bool WIDE>
+static __device__ __forceinline__ void held(const float *x, float *y, long long N, float *part)
 {
     const long long at = WIDE ? 4ll * threadIdx.x : threadIdx.x;
     float v[ITEMS][4], most = LEAST, sum = 0;
@@ -93,7 +98,8 @@ template <bool WIDE> static __device__ __forceinline__ void held(const float *x,
     }
 }
 
-template <bool WIDE> static __device__ __forceinline__ void twice(const float *x, float *y, long long N, float *part)
+template <bool WIDE>
+static __device__ __forceinline__ void twice(const float *x, float *y, long long N, float *part)
 {
     const long long at = WIDE ? 4ll * threadIdx.x : threadIdx.x;
     float most = LEAST, sum = 0;
@@ -124,7 +130,7 @@ template <bool WIDE> static __device__ __forceinline__ void twice(const float *x
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
     softmax(const float *__restrict__ X, float *__restrict__ Y, long long N)
 {
     __shared__ float part[64];

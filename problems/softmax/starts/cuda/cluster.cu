@@ -9,12 +9,13 @@ tune:
   SIZE: [2, 4, 8]
   BLOCK: [512, 256, 1024]
   ITEMS: [4, 2, 8]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
   where: BLOCK * ITEMS <= 4096
 ---*/
 /* A cluster of SIZE blocks a row: each holds its share in registers, reads it once, and learns the
  * others' maximum and sum through their shared memory. For rows too long for one block's registers
- * and too few to keep many blocks a processor at work. Shares of more than 4 * ITEMS * BLOCK numbers
- * are read twice. */
+ * and too few to keep many blocks a processor at work. Shares of more than 4 * ITEMS * BLOCK
+ * numbers are read twice. */
 #define LEAST -3.402823466e38f
 #define WARPS (BLOCK / 32)
 
@@ -23,7 +24,9 @@ static __device__ __forceinline__ float peer(const float *own, unsigned rank)
 {
     unsigned at;
     float v;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"((unsigned)__cvta_generic_to_shared(own)), "r"(rank));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(at)
+                 : "r"((unsigned)__cvta_generic_to_shared(own)), "r"(rank));
     asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(at) : "memory");
     return v;
 }
@@ -70,10 +73,12 @@ static __device__ __forceinline__ void join_all(float *most, float *sum, float *
     *sum = s;
 }
 
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float *v)
 {
     if (WIDE) {
-        const float4 w = left > 0 ? __ldcs((const float4 *)x) : make_float4(LEAST, LEAST, LEAST, LEAST);
+        const float4 w =
+            left > 0 ? __ldcs((const float4 *)x) : make_float4(LEAST, LEAST, LEAST, LEAST);
         v[0] = w.x, v[1] = w.y, v[2] = w.z, v[3] = w.w;
     } else {
 #pragma unroll
@@ -82,7 +87,8 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
     }
 }
 
-template <bool WIDE> static __device__ __forceinline__ void store(float *y, long long left, const float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void store(float *y, long long left, const float *v)
 {
     if (WIDE) {
         if (left > 0)
@@ -97,7 +103,8 @@ template <bool WIDE> static __device__ __forceinline__ void store(float *y, long
 
 /* `count` numbers are this block's share, perhaps none. */
 template <bool WIDE>
-static __device__ __forceinline__ void share(const float *x, float *y, long long count, float *mosts, float *sums)
+static __device__ __forceinline__ void share(const float *x, float *y, long long count,
+                                             float *mosts, float *sums)
 {
     constexpr long long STEP = 4ll * BLOCK;
     const long long at = WIDE ? 4ll * threadIdx.x : threadIdx.x;
@@ -134,7 +141,7 @@ static __device__ __forceinline__ void share(const float *x, float *y, long long
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
     softmax(const float *__restrict__ X, float *__restrict__ Y, long long N)
 {
     __shared__ float mosts[32], sums[32];

@@ -7,16 +7,19 @@ launch:
 tune:
   WARPS: [4, 2, 8, 16]
   ITEMS: [8, 2, 4, 16]
+  RESIDENT: [768, 1024, 2048, 512]
 ---*/
 /* A warp a row, without a barrier. A row of at most 128 * ITEMS numbers stays in registers and is
  * read once; of a longer one maximum and sum are found in one pass, and it is read again. */
 #define LEAST -3.402823466e38f
-#define HELD (128ll * ITEMS)
+#define HELD  (128ll * ITEMS)
 
-template <bool WIDE> static __device__ __forceinline__ void load(const float *x, long long left, float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void load(const float *x, long long left, float *v)
 {
     if (WIDE) {
-        const float4 w = left > 0 ? __ldcs((const float4 *)x) : make_float4(LEAST, LEAST, LEAST, LEAST);
+        const float4 w =
+            left > 0 ? __ldcs((const float4 *)x) : make_float4(LEAST, LEAST, LEAST, LEAST);
         v[0] = w.x, v[1] = w.y, v[2] = w.z, v[3] = w.w;
     } else {
 #pragma unroll
@@ -25,7 +28,8 @@ template <bool WIDE> static __device__ __forceinline__ void load(const float *x,
     }
 }
 
-template <bool WIDE> static __device__ __forceinline__ void store(float *y, long long left, const float *v)
+template <bool WIDE>
+static __device__ __forceinline__ void store(float *y, long long left, const float *v)
 {
     if (WIDE) {
         if (left > 0)
@@ -54,7 +58,8 @@ static __device__ __forceinline__ float sum_of(float v)
     return v;
 }
 
-template <bool WIDE> static __device__ __forceinline__ void held(const float *x, float *y, long long N)
+template <bool WIDE>
+static __device__ __forceinline__ void held(const float *x, float *y, long long N)
 {
     const int at = (WIDE ? 4 : 1) * (threadIdx.x % 32), count = (int)N;
     float v[ITEMS][4], most = LEAST, sum = 0;
@@ -82,7 +87,8 @@ template <bool WIDE> static __device__ __forceinline__ void held(const float *x,
     }
 }
 
-template <bool WIDE> static __device__ __forceinline__ void twice(const float *x, float *y, long long N)
+template <bool WIDE>
+static __device__ __forceinline__ void twice(const float *x, float *y, long long N)
 {
     const int at = (WIDE ? 4 : 1) * (threadIdx.x % 32);
     float most = LEAST, sum = 0;
@@ -113,7 +119,7 @@ template <bool WIDE> static __device__ __forceinline__ void twice(const float *x
     }
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS)
+extern "C" __global__ void __launch_bounds__(32 * WARPS, (RESIDENT + 32 * WARPS - 1) / (32 * WARPS))
     softmax(const float *__restrict__ X, float *__restrict__ Y, long long M, long long N)
 {
     const long long row = blockIdx.x * (long long)WARPS + threadIdx.x / 32;

@@ -8,6 +8,7 @@ tune:
   WARPS: [4, 1, 2, 8]
   ROWS: [1, 2, 4, 8]
   UNROLL: [4, 2, 8]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
   where: WARPS * ROWS <= 32
 ---*/
 /* WARPS warps a row, ROWS rows a block. Each thread has UNROLL loads of 16 bytes under way and as
@@ -19,7 +20,8 @@ static __device__ __forceinline__ float total(const float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-extern "C" __global__ void __launch_bounds__(WIDTH *ROWS)
+extern "C" __global__ void __launch_bounds__(WIDTH *ROWS,
+                                             (RESIDENT + WIDTH * ROWS - 1) / (WIDTH * ROWS))
     sum_rows(const float *__restrict__ X, float *__restrict__ y, long long M, long long N)
 {
     __shared__ float part[WARPS * ROWS];

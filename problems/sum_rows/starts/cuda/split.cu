@@ -13,6 +13,7 @@ workspace:
 tune:
   PARTS: [4, 2, 8, 16, 64]
   BLOCK: [256, 128, 512]
+  RESIDENT: [1024, 2048, 1536, 768, 512]
 ---*/
 /* Few long rows: PARTS blocks a row, and a second launch that joins what they found. */
 static __device__ __forceinline__ float sum_of(float v)
@@ -23,7 +24,7 @@ static __device__ __forceinline__ float sum_of(float v)
     return v;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLOCK)
     sum_parts(const float *__restrict__ X, float *__restrict__ parts, long long N)
 {
     __shared__ float part[BLOCK / 32];
@@ -53,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         parts[blockIdx.x] = sum;
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
     join(const float *__restrict__ parts, float *__restrict__ y, long long M)
 {
     const long long m = blockIdx.x * 8ll + threadIdx.x / 32;

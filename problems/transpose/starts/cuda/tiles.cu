@@ -10,12 +10,13 @@ tune:
 ---*/
 /* Tiles of TILE x TILE through shared memory, so that both sides are read and written along rows; a
  * column more than the tile has keeps its columns in different banks. */
-extern "C" __global__ void __launch_bounds__(TILE *ROWS)
+extern "C" __global__ void __launch_bounds__(TILE *ROWS, 1)
     transpose(const float *__restrict__ A, float *__restrict__ B, long long M, long long N)
 {
     __shared__ float tile[TILE][TILE + 1];
     const unsigned across = (unsigned)((N + TILE - 1) / TILE);
-    const long long m0 = blockIdx.x / across * (long long)TILE, n0 = blockIdx.x % across * (long long)TILE;
+    const long long m0 = blockIdx.x / across * (long long)TILE,
+                    n0 = blockIdx.x % across * (long long)TILE;
     const int x = threadIdx.x, y = threadIdx.y;
 #pragma unroll
     for (int i = 0; i < TILE; i += ROWS)

@@ -24,11 +24,12 @@ static __device__ __forceinline__ int at(int n, int m)
     return n * TILE + ((m / 4) ^ (n / 4 % 8)) * 4 + m % 4;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     transpose(const float *__restrict__ A, float *__restrict__ B, long long M, long long N)
 {
     extern __shared__ __align__(16) float tile[];
-    const unsigned across = (unsigned)((N + TILE - 1) / TILE), down = (unsigned)((M + TILE - 1) / TILE);
+    const unsigned across = (unsigned)((N + TILE - 1) / TILE),
+                   down = (unsigned)((M + TILE - 1) / TILE);
     const long long m0 = (ORDER ? blockIdx.x % down : blockIdx.x / across) * (long long)TILE;
     const long long n0 = (ORDER ? blockIdx.x / down : blockIdx.x % across) * (long long)TILE;
     const bool wide = M % 4 == 0 && N % 4 == 0;
