@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
 """Grows a folder of Markdown from the passages of an index until it holds COUNT sections.
 
-    grow.py TWAGENT STORE FOLDER COUNT
+    grow.py BENCH STORE FOLDER COUNT
 
 Each new section is a real passage's words with some of them exchanged for words of others, drawn by
 how often they occur there, so that terms stay as unequal as they are; the seed is fixed.
 """
-import json, os, random, re, subprocess, sys
+import os, random, re, subprocess, sys
 
-twagent, store, folder, count = sys.argv[1:4] + [int(sys.argv[4])]
-env = dict(os.environ, TWAGENT_STORE=store)
-texts = []
-for document in json.loads(subprocess.check_output([twagent, "docs", "list", "--json"], env=env)):
-    out = subprocess.check_output([twagent, "docs", "show", document["source"], "--json"], env=env)
-    texts += [(p["title"], p["text"]) for p in json.loads(out)]
+bench, store, folder, count = sys.argv[1:4] + [int(sys.argv[4])]
+dump = subprocess.check_output([bench, "passages", store]).decode()
+texts = [tuple(record.split("\x1f")[2:]) for record in dump.split("\x1e")[:-1]]
 draw = random.Random(1)
 words = [w for _, text in texts for w in re.findall(r"[A-Za-z_][A-Za-z_0-9.:]*", text)]
 os.makedirs(folder, exist_ok=True)

@@ -115,4 +115,5 @@ def main():
                     print("     ", os.path.basename(hit[0]), "|", hit[2])
 
 
-main()
+if __name__ == "__main__":
+    main()

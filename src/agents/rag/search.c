@@ -1,7 +1,8 @@
 /* A query, term by term: each term's postings add to the scores of the passages they name, rare
  * terms first. Ids and impacts lie packed in the map, about two bytes a posting, so that a term
- * that every passage holds costs some tenths of a millisecond at 100,000 passages; once the best
- * are settled, blocks of common terms that cannot change them are passed over. */
+ * that every passage holds costs some tenths of a millisecond at 100,000 passages. (Passing over
+ * what common terms alone name, once the best are settled, was measured there: it gains nothing,
+ * since the best are settled late.) */
 #include "agents/rag/database.h"
 #include "agents/rag/postings.h"
 #include "agents/rag/records.h"
