@@ -50,7 +50,8 @@ struct backend {
     int (*open_program)(const struct lane_facts *lane, const struct region *region,
                         const char *artifact, const struct program *program,
                         struct subject **subject, struct err *err);
-    size_t alignment; /* of every tensor; 0: TENSOR_ALIGN */
+    size_t alignment;                /* of every tensor; 0: TENSOR_ALIGN */
+    const struct backend *reference; /* that builds and runs C references; NULL: this one */
     /* Runs a sanitized build once over `call`; ERR_CHILD with the report's first lines where it
      * finds something; ERR_UNSUPPORTED where the sanitizer is not installed. */
     int (*sanitize)(const struct lane_facts *lane, const struct region *region,

@@ -49,9 +49,16 @@ static int open_shapes(struct session *session, struct err *err)
 static int open_reference(struct session *session, struct err *err)
 {
     const struct problem *problem = session->problem;
+    const struct backend *backend =
+        session->backend->reference != NULL ? session->backend->reference : session->backend;
     if (problem->reference_kind == REFERENCE_C)
-        return reference_open_c(problem, session->backend, session->lane, &session->region,
+        return reference_open_c(problem, backend, session->lane, &session->region,
                                 session->options.folder, session->arena, &session->reference, err);
+    if (problem->reference_kind == REFERENCE_TORCH)
+        return reference_open_torch(problem, session->lane, &session->region,
+                                    strcmp(session->backend->name, "cuda") == 0 ? "cuda" : "cpu",
+                                    session->options.folder, session->arena, &session->reference,
+                                    err);
     return reference_open(problem, session->lane, &session->region, session->options.python,
                           session->arena, &session->python, &session->reference, err);
 }

@@ -23,6 +23,7 @@ struct subject { /* embedded first by each kind */
     const struct subject_ops *ops;
     const char *name;
     int pid;
+    unsigned launches; /* that the last elapsed_ns is the median of; 0: it is one call's own */
     bool device_clock; /* elapsed_ns is a device's own time, which the wall clock bounds */
     /* Makes it as good as a fresh one: nothing that a call left behind is there any more. False
      * where only another process can do that. NULL: no subject of this kind can. */

@@ -1,0 +1,244 @@
+#include "eval/cuda/host.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "eval/stats.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+enum { START_MS = 60000, LOAD_MS = 30000, UPLOADS_MS = 5000, LAST_WORDS = 200, REPEATS = 8 };
+static const double burst_ns = 40e6; /* as many launches a call as fit in this */
+
+/* ---- how a runner ends ---- */
+
+void gpu_host_errors(struct gpu_host *host, struct buf *text)
+{
+    char bytes[4096];
+    ssize_t got;
+    while ((got = read(host->errors, bytes, sizeof bytes)) > 0)
+        buf_add(text, bytes, (size_t)got);
+}
+
+/* The last line that the process wrote, harmless and short; "" where it was silent. */
+static void last_words(struct gpu_host *host, char words[LAST_WORDS])
+{
+    struct buf tail;
+    buf_init(&tail, 1 << 16);
+    gpu_host_errors(host, &tail);
+    const char *text = buf_text(&tail);
+    size_t length = tail.length, kept = 0;
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    size_t start = length;
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    for (size_t i = start; i < length && kept < LAST_WORDS - 1; i++)
+        words[kept++] = isprint((unsigned char)text[i]) ? text[i] : '?';
+    words[kept] = '\0';
+    buf_free(&tail);
+}
+
+static int ended(struct gpu_host *host, struct err *err)
+{
+    siginfo_t info = {0};
+    char words[LAST_WORDS];
+    kill(-host->subject.pid, SIGKILL);
+    while (waitid(P_PID, (id_t)host->subject.pid, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    host->reaped = true;
+    last_words(host, words);
+    const char *gap = words[0] != '\0' ? ": " : "";
+    if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && words[0] != '\0')
+        return err_set(err, ERR_CHILD, "%s", words);
+    if (info.si_code == CLD_EXITED)
+        return err_set(err, ERR_CHILD, "the runner exited (status %d)%s%s", info.si_status, gap,
+                       words);
+    const char *name = sigabbrev_np(info.si_status);
+    return err_set(err, ERR_CHILD, "killed by SIG%s%s%s", name != NULL ? name : "?", gap, words);
+}
+
+static void end(struct gpu_host *host)
+{
+    struct err ignored;
+    if (!host->reaped && host->subject.pid > 0)
+        (void)ended(host, &ignored);
+}
+
+void gpu_host_close(struct gpu_host *host)
+{
+    if (host == NULL)
+        return;
+    end(host);
+    int fds[] = {host->pidfd, host->go, host->done, host->errors};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    if (host->control != NULL)
+        munmap(host->control, sizeof *host->control);
+    if (host->report != NULL)
+        munmap((void *)(uintptr_t)host->report, sizeof *host->report);
+    mem_free(host);
+}
+
+/* ---- the two words ---- */
+
+int gpu_host_go(struct gpu_host *host, struct err *err)
+{
+    const uint64_t one = 1;
+    uint64_t stale;
+    while (read(host->done, &stale, sizeof stale) > 0)
+        continue;
+    while (write(host->go, &one, sizeof one) != (ssize_t)sizeof one)
+        if (errno != EINTR)
+            return err_set_errno(err, ERR_IO, errno, "runner: go");
+    return 0;
+}
+
+int gpu_host_await(struct gpu_host *host, uint64_t timeout_ms, struct err *err)
+{
+    struct pollfd fds[2] = {{.fd = host->done, .events = POLLIN},
+                            {.fd = host->pidfd, .events = POLLIN}};
+    uint64_t deadline = clock_now_ns() + timeout_ms * UINT64_C(1000000), said;
+    for (;;) {
+        uint64_t now = clock_now_ns(), left = deadline > now ? deadline - now : 0;
+        struct timespec wait = {.tv_sec = (time_t)(left / SECOND_NS),
+                                .tv_nsec = (long)(left % SECOND_NS)};
+        int ready = ppoll(fds, 2, &wait, NULL);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (read(host->done, &said, sizeof said) == (ssize_t)sizeof said)
+            return 0;
+        if (fds[1].revents != 0)
+            return ended(host, err);
+        if (ready <= 0) {
+            end(host);
+            return err_set(err, ERR_TIMEOUT, "no answer in time");
+        }
+    }
+}
+
+int gpu_host_wait_warm(struct gpu_host *host, struct err *err)
+{
+    struct pollfd death = {.fd = host->pidfd, .events = POLLIN};
+    if (host->warm)
+        return poll(&death, 1, 0) > 0 ? ended(host, err) : 0;
+    if (gpu_host_await(host, START_MS, err) != 0) {
+        err->code = ERR_ENVIRONMENT;
+        return err_wrap(err, "GPU %d", host->control->gpu_index);
+    }
+    host->warm = true;
+    return 0;
+}
+
+/* ---- what the report says ---- */
+
+static int judge(struct gpu_host *host, struct err *err)
+{
+    char reason[WIRE_REASON_MAX];
+    uint32_t status = host->report->status;
+    memcpy(reason, host->report->reason, sizeof reason);
+    reason[sizeof reason - 1] = '\0';
+    if (status == REPORT_FINE)
+        return 0;
+    host->spoilt = true;
+    end(host);
+    return err_set(err, status == REPORT_BROKEN ? ERR_ENVIRONMENT : ERR_CHILD, "%s", reason);
+}
+
+int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err)
+{
+    if (strlen(artifact) >= WIRE_PATH_MAX)
+        return err_set(err, ERR_LIMIT, "the artifact's path is too long");
+    strcpy(host->control->artifact, artifact);
+    host->control->command = WIRE_LOAD;
+    host->last_ns = 0.0;
+    if (gpu_host_go(host, err) != 0)
+        return -1;
+    if (gpu_host_await(host, LOAD_MS, err) != 0)
+        return err_wrap(err, "while it was loaded");
+    return judge(host, err);
+}
+
+/* Repeats whose outputs are, byte for byte, those of the last one: they were as right as it is. */
+static double median_time(const struct gpu_report *report, unsigned *launches)
+{
+    double times[REPEATS_MAX];
+    size_t count = 0;
+    uint32_t last = report->repeats - 1;
+    for (uint32_t i = 0; i <= last; i++)
+        if (report->hashes[i] == report->hashes[last])
+            times[count++] = report->event_ns[i];
+    *launches = (unsigned)count;
+    return stats_median(times, count);
+}
+
+/* A copy of the report: the runner still could write to it, the worker reads it once. */
+static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed_ns,
+                      struct err *err)
+{
+    struct gpu_report report = *host->report;
+    double sum = 0.0;
+    if (report.repeats == 0 || report.repeats > REPEATS_MAX) {
+        end(host);
+        return err_set(err, ERR_PROTOCOL, "the runner tells of %u launches", report.repeats);
+    }
+    for (uint32_t i = 0; i < report.repeats; i++)
+        sum += report.event_ns[i] >= 0.0 ? report.event_ns[i] : 2.0 * (double)wall_ns;
+    if (!(sum <= (double)wall_ns)) {
+        end(host);
+        return err_set(err, ERR_PROTOCOL, "the device tells of %.3f ms in a call that took %.3f ms",
+                       sum / 1e6, (double)wall_ns / 1e6);
+    }
+    host->spoilt = host->spoilt || report.local_memory != 0;
+    if (report.inputs_wrong != 0)
+        return err_set(err, ERR_LIMIT, "wrote to an input");
+    host->last_ns = median_time(&report, &host->subject.launches);
+    *elapsed_ns = host->last_ns > 1.0 ? (uint64_t)host->last_ns : 1;
+    return 0;
+}
+
+/* What one launch leaves in local memory the next could find: then each is a call of its own. */
+static uint32_t choose_repeats(const struct gpu_host *host, const struct call *call)
+{
+    if (!call->timed || !call->cold || host->spoilt || !(host->last_ns > 0.0))
+        return 1;
+    double fit = burst_ns / host->last_ns;
+    return fit < 1.0 ? 1 : fit > REPEATS ? REPEATS : (uint32_t)fit;
+}
+
+int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elapsed_ns,
+                  struct err *err)
+{
+    if (host->reaped)
+        return err_set(err, ERR_CHILD, "the runner has ended");
+    if (plan_make(&host->program, host->facts, call, &host->control->plan, err) != 0)
+        return -1;
+    if (call->timed)
+        gpu_host_settle();
+    struct gpu_control *control = host->control;
+    control->command = WIRE_CALL;
+    control->call = *call;
+    control->repeats = choose_repeats(host, call);
+    uint64_t timeout_ms = call->timeout_ms * control->repeats + UPLOADS_MS, start = clock_now_ns();
+    if (gpu_host_go(host, err) != 0)
+        return -1;
+    if (gpu_host_await(host, timeout_ms, err) != 0) {
+        if (err->code == ERR_TIMEOUT)
+            return err_set(err, ERR_TIMEOUT, "%s did not end within %.3g s",
+                           control->plan.launches[0].entry, (double)call->timeout_ms / 1e3);
+        return -1;
+    }
+    uint64_t wall_ns = clock_now_ns() - start;
+    if (judge(host, err) != 0)
+        return -1;
+    return read_times(host, wall_ns, elapsed_ns, err);
+}

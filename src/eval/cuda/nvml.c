@@ -1,0 +1,78 @@
+#include "eval/cuda/nvml.h"
+
+#include <dlfcn.h>
+
+typedef struct nvml_device_ *nvml_device;
+
+struct nvml { /* by their symbols: nvml.h of the toolkit has the contracts */
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*driver)(char *version, unsigned length);
+    int (*by_pci)(const char *pci, nvml_device *device);
+    int (*clock)(nvml_device device, int type, unsigned *mhz);
+    int (*most_clock)(nvml_device device, int type, unsigned *mhz);
+    int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
+    int (*power)(nvml_device device, unsigned *milliwatts);
+    int (*throttle)(nvml_device device, unsigned long long *reasons);
+};
+
+enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
+
+static bool look_up(void *library, struct nvml *nvml)
+{
+    const struct {
+        void *function;
+        const char *symbol;
+    } wanted[] = {{&nvml->init, "nvmlInit_v2"},
+                  {&nvml->shutdown, "nvmlShutdown"},
+                  {&nvml->driver, "nvmlSystemGetDriverVersion"},
+                  {&nvml->by_pci, "nvmlDeviceGetHandleByPciBusId_v2"},
+                  {&nvml->clock, "nvmlDeviceGetClockInfo"},
+                  {&nvml->most_clock, "nvmlDeviceGetMaxClockInfo"},
+                  {&nvml->temperature, "nvmlDeviceGetTemperature"},
+                  {&nvml->power, "nvmlDeviceGetPowerUsage"},
+                  {&nvml->throttle, "nvmlDeviceGetCurrentClocksThrottleReasons"}};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        void *symbol = dlsym(library, wanted[i].symbol);
+        if (symbol == NULL)
+            return false;
+        *(void **)wanted[i].function = symbol;
+    }
+    return true;
+}
+
+static void put_device(const struct nvml *nvml, nvml_device device, struct json *json)
+{
+    unsigned number;
+    unsigned long long reasons;
+    if (nvml->clock(device, CLOCK_SM, &number) == 0)
+        json_put_int(json, "sm_clock_mhz", number);
+    if (nvml->most_clock(device, CLOCK_SM, &number) == 0)
+        json_put_int(json, "sm_clock_most_mhz", number);
+    if (nvml->clock(device, CLOCK_MEMORY, &number) == 0)
+        json_put_int(json, "memory_clock_mhz", number);
+    if (nvml->temperature(device, 0, &number) == 0)
+        json_put_int(json, "temperature_celsius", number);
+    if (nvml->power(device, &number) == 0)
+        json_put_int(json, "power_milliwatts", number);
+    if (nvml->throttle(device, &reasons) == 0)
+        json_put_int(json, "clock_limits", (int64_t)reasons);
+}
+
+void nvml_put(const char *pci, struct json *json)
+{
+    struct nvml nvml;
+    nvml_device device;
+    char version[96];
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return;
+    if (look_up(library, &nvml) && nvml.init() == 0) {
+        if (nvml.driver(version, sizeof version) == 0)
+            json_put_text(json, "driver", version);
+        if (nvml.by_pci(pci, &device) == 0)
+            put_device(&nvml, device, json);
+        (void)nvml.shutdown();
+    }
+    dlclose(library);
+}

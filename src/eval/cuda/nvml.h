@@ -1,0 +1,11 @@
+/* eval/cuda/nvml: what libnvidia-ml.so.1, opened at run time, knows of a device: driver version,
+ * clocks, temperature, power, why clocks are held down, who else computes on it. */
+#ifndef EVAL_CUDA_NVML_H
+#define EVAL_CUDA_NVML_H
+
+#include "base/json.h"
+
+/* Members of an open JSON object; none where there is no library or no such device. */
+void nvml_put(const char *pci, struct json *json);
+
+#endif

@@ -1,0 +1,175 @@
+/* The disposable process: made ready before there is a candidate, thrown away after one fault. */
+#include "eval/cuda/runner.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "eval/cuda/cuda.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { IMAGE_MOST = 64 << 20 };
+
+_Noreturn static void give_up(const char *format, ...) PRINTF_LIKE(1, 2);
+
+_Noreturn static void give_up(const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text - 1, format, arguments);
+    va_end(arguments);
+    length = length < (int)sizeof text - 1 ? length : (int)sizeof text - 2;
+    text[length++] = '\n';
+    ssize_t ignored = write(2, text, (size_t)length);
+    (void)ignored;
+    _exit(RUNNER_EXIT);
+}
+
+static void wait_go(void)
+{
+    uint64_t count;
+    while (read(WIRE_GO, &count, sizeof count) != (ssize_t)sizeof count)
+        if (errno != EINTR)
+            _exit(RUNNER_EXIT);
+}
+
+static void say_done(void)
+{
+    const uint64_t one = 1;
+    while (write(WIRE_DONE, &one, sizeof one) != (ssize_t)sizeof one)
+        if (errno != EINTR)
+            _exit(RUNNER_EXIT);
+}
+
+static void *map(int fd, size_t bytes, int protection)
+{
+    void *memory = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        give_up("mmap of %zu bytes: %s", bytes, strerror(errno));
+    return memory;
+}
+
+static void map_memory(struct gpu_runner *runner)
+{
+    runner->control = map(WIRE_CONTROL, sizeof *runner->control, PROT_READ);
+    const struct gpu_control *control = runner->control;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
+        (control->supervised == 0 && getppid() != control->parent))
+        _exit(RUNNER_EXIT);
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    close_range(WIRE_FIRST_OTHER, ~0u, 0);
+    runner->report = map(WIRE_REPORT, sizeof *runner->report, PROT_READ | PROT_WRITE);
+    runner->inputs = map(WIRE_INPUTS, control->inputs_bytes, PROT_READ);
+    runner->outputs = map(WIRE_OUTPUTS, control->outputs_bytes, PROT_READ | PROT_WRITE);
+}
+
+static void expect(const struct gpu_runner *runner, const char *what, cu_result result)
+{
+    if (result != 0)
+        give_up("%s: %s", what, driver_error(&runner->driver, result));
+}
+
+/* Without registration copies go through the driver's own staging: slower, and right all the same.
+ */
+static void register_regions(struct gpu_runner *runner)
+{
+    const struct driver *driver = &runner->driver;
+    const struct gpu_control *control = runner->control;
+    runner->report->pinned =
+        driver->host_register(runner->inputs, control->inputs_bytes, CU_REGISTER_READ_ONLY) == 0 &&
+        driver->host_register(runner->outputs, control->outputs_bytes, 0) == 0;
+}
+
+static void make_ready(struct gpu_runner *runner)
+{
+    const struct driver *driver = &runner->driver;
+    const struct gpu_control *control = runner->control;
+    struct err err = {0};
+    if (driver_open(&runner->driver, &err) != 0 ||
+        device_open(driver, control->gpu_index, &runner->device, &err) != 0)
+        give_up("%s", err.message);
+    expect(runner, "context", driver->context_retain(&runner->context, runner->device.handle));
+    expect(runner, "context", driver->context_use(runner->context));
+    expect(runner, "stream", driver->stream_create(&runner->stream, 0));
+    expect(runner, "event", driver->event_create(&runner->begin, 0));
+    expect(runner, "event", driver->event_create(&runner->end, 0));
+    runner->sweep_bytes = 2 * (size_t)runner->device.l2_bytes + (1 << 20);
+    const struct {
+        cu_pointer *pointer;
+        size_t bytes;
+    } buffers[] = {{&runner->device_inputs, control->inputs_bytes},
+                   {&runner->device_outputs, control->outputs_bytes},
+                   {&runner->sweep, runner->sweep_bytes}};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        cu_result result = driver->allocate(buffers[i].pointer, buffers[i].bytes);
+        if (result != 0)
+            give_up("%zu MiB of the GPU's memory: %s", buffers[i].bytes >> 20,
+                    driver_error(driver, result));
+    }
+    if (service_open(driver, runner->device.sm_count, runner->device.shared_bytes_optin,
+                     &runner->service, &err) != 0)
+        give_up("%s", err.message);
+    register_regions(runner);
+}
+
+static void report_text(struct gpu_runner *runner, enum report_status status, const char *text)
+{
+    runner->report->status = status;
+    snprintf(runner->report->reason, sizeof runner->report->reason, "%s", text);
+}
+
+static void load(struct gpu_runner *runner)
+{
+    struct buf image;
+    struct err err = {0};
+    buf_init(&image, IMAGE_MOST);
+    runner->report->status = REPORT_FINE;
+    if (file_read(runner->control->artifact, &image, &err) != 0) {
+        report_text(runner, REPORT_BROKEN, err.message);
+        buf_free(&image);
+        return;
+    }
+    free(runner->image);
+    runner->image = malloc(image.length + 1);
+    if (runner->image == NULL)
+        give_up("out of memory");
+    memcpy(runner->image, buf_text(&image), image.length + 1);
+    buf_free(&image);
+    cu_module module;
+    cu_result result = runner->driver.module_load(&module, runner->image);
+    if (result == 0)
+        result = runner->driver.module_unload(module);
+    if (result == 0)
+        return;
+    char reason[WIRE_REASON_MAX];
+    snprintf(reason, sizeof reason, "the cubin cannot be loaded: %s",
+             driver_error(&runner->driver, result));
+    report_text(runner, result == CU_OUT_OF_MEMORY ? REPORT_FAULT : REPORT_REFUSED, reason);
+}
+
+int cuda_runner_main(int argc, char **argv)
+{
+    static struct gpu_runner runner; /* zeroed, and too large for a stack */
+    if (argc >= 1 && strcmp(argv[0], "probe") == 0)
+        return device_probe_main(argc - 1, argv + 1);
+    map_memory(&runner);
+    make_ready(&runner);
+    say_done();
+    for (;;) {
+        wait_go();
+        if (runner.control->command == WIRE_LOAD)
+            load(&runner);
+        else
+            runner_call(&runner);
+        say_done();
+    }
+}

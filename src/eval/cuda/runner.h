@@ -1,0 +1,32 @@
+/* eval/cuda/runner: the process that holds a CUDA context and one candidate's cubin. All of its
+ * code is ours; device code reaches its device memory and, through the registered regions, no
+ * expected output and no clock. Inside runner*.c. */
+#ifndef EVAL_CUDA_RUNNER_H
+#define EVAL_CUDA_RUNNER_H
+
+#include "eval/cuda/device.h"
+#include "eval/cuda/graph.h"
+#include "eval/cuda/runner_wire.h"
+#include "eval/cuda/service.h"
+
+struct gpu_runner {
+    const struct gpu_control *control;
+    struct gpu_report *report;
+    unsigned char *inputs, *outputs; /* the regions, registered where that works */
+    struct driver driver;
+    struct device device;
+    cu_context context;
+    cu_stream stream;
+    cu_event begin, end;
+    struct service service;
+    cu_pointer device_inputs, device_outputs; /* as large as the regions, same offsets */
+    cu_pointer sweep;                         /* twice the L2, to empty it */
+    size_t sweep_bytes;
+    void *image; /* the cubin */
+    double last_ns;
+};
+
+/* A call as control->call and control->plan say; fills the report. */
+void runner_call(struct gpu_runner *runner);
+
+#endif

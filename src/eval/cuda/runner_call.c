@@ -1,0 +1,186 @@
+/* One call: all device memory as the worker's bytes say, the module loaded anew, caches emptied,
+ * the plan between two events, outputs back. A repeat goes all of that way again, so that nothing
+ * which one launch leaves behind is there for the next:
+ *
+ *   module loaded -> (decoy) -> memory cleared -> inputs, poison and red zones up -> shared memory
+ *   overwritten -> L2 swept -> event, graph, event -> hashes -> outputs down, of one repeat
+ */
+#include "eval/cuda/runner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A first launch finds no instruction in any cache: for kernels shorter than this it shows, and
+ * one launch on cleared memory goes before the one that counts. */
+static const double decoy_most_ns = 2e6;
+
+struct calling {
+    struct gpu_runner *runner;
+    const struct call *call;
+    cu_pointer pointers[CALL_POINTERS_MAX];
+    struct graph graph;
+    struct fault fault;
+    uint64_t inputs_hash;
+    bool hashed;
+};
+
+static int broken(struct calling *calling, const char *what, cu_result result)
+{
+    if (result == 0)
+        return 0;
+    calling->fault.status = REPORT_BROKEN;
+    snprintf(calling->fault.reason, sizeof calling->fault.reason, "%s: %s", what,
+             driver_error(&calling->runner->driver, result));
+    return -1;
+}
+
+static int clear(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
+    const struct driver *driver = &runner->driver;
+    cu_result result =
+        driver->fill(runner->device_inputs, 0, runner->control->inputs_bytes, runner->stream);
+    if (result == 0)
+        result =
+            driver->fill(runner->device_outputs, 0, runner->control->outputs_bytes, runner->stream);
+    return broken(calling, "clearing", result);
+}
+
+static int upload(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
+    const struct driver *driver = &runner->driver;
+    const struct call *call = calling->call;
+    cu_result result =
+        driver->upload(runner->device_inputs + call->inputs_from,
+                       runner->inputs + call->inputs_from, call->inputs_bytes, runner->stream);
+    if (result == 0)
+        result = driver->upload(runner->device_outputs, runner->outputs, call->outputs_bytes,
+                                runner->stream);
+    return broken(calling, "upload", result);
+}
+
+/* Inputs before the first launch and after each. */
+static int hash_inputs(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
+    uint64_t hash = 0;
+    cu_result result =
+        service_hash(&runner->service, runner->device_inputs + calling->call->inputs_from,
+                     calling->call->inputs_bytes, runner->stream, &hash);
+    if (result != 0)
+        return broken(calling, "hash", result);
+    if (calling->hashed && hash != calling->inputs_hash)
+        runner->report->inputs_wrong = 1;
+    calling->inputs_hash = hash;
+    calling->hashed = true;
+    return 0;
+}
+
+static int wait(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
+    cu_result result = runner->driver.stream_wait(runner->stream);
+    if (result == 0)
+        return 0;
+    return graph_fault(&calling->graph, result, NULL, &calling->fault);
+}
+
+static int decoy(struct calling *calling)
+{
+    if (calling->runner->last_ns > decoy_most_ns)
+        return 0;
+    if (clear(calling) != 0 || graph_launch(&calling->graph, &calling->fault) != 0)
+        return -1;
+    return wait(calling);
+}
+
+static int empty_caches(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
+    const struct driver *driver = &runner->driver;
+    cu_result result = service_scrub(&runner->service, runner->stream);
+    if (result == 0 && calling->call->cold && driver->reset_persisting != NULL)
+        result = driver->reset_persisting();
+    if (result == 0 && calling->call->cold)
+        result = driver->fill(runner->sweep, 0x5a, runner->sweep_bytes, runner->stream);
+    return broken(calling, "emptying caches", result);
+}
+
+static int launch(struct calling *calling, double *event_ns)
+{
+    struct gpu_runner *runner = calling->runner;
+    const struct driver *driver = &runner->driver;
+    float milliseconds = 0.0f;
+    if (broken(calling, "event", driver->event_record(runner->begin, runner->stream)) != 0)
+        return -1;
+    int status = calling->call->timed ? graph_launch(&calling->graph, &calling->fault)
+                                      : graph_step(&calling->graph, &calling->fault);
+    if (status != 0)
+        return -1;
+    if (broken(calling, "event", driver->event_record(runner->end, runner->stream)) != 0 ||
+        wait(calling) != 0)
+        return -1;
+    cu_result result = driver->event_elapsed(&milliseconds, runner->begin, runner->end);
+    *event_ns = (double)milliseconds * 1e6;
+    return broken(calling, "event", result);
+}
+
+static uint32_t repeats(const struct gpu_control *control)
+{
+    return control->repeats < REPEATS_MAX ? control->repeats : REPEATS_MAX;
+}
+
+/* Outputs come back from the last one alone: until then the poison must stay in the region. */
+static int repeat(struct calling *calling, uint32_t index)
+{
+    struct gpu_runner *runner = calling->runner;
+    const struct gpu_control *control = runner->control;
+    const struct call *call = calling->call;
+    struct gpu_report *report = runner->report;
+    if (graph_open(&runner->driver, runner->image, &control->plan, calling->pointers,
+                   runner->stream, &calling->graph, &calling->fault) != 0)
+        return -1;
+    report->local_memory = calling->graph.local_memory;
+    if (call->timed &&
+        (graph_capture(&calling->graph, &calling->fault) != 0 || decoy(calling) != 0))
+        return -1;
+    if (clear(calling) != 0 || upload(calling) != 0 ||
+        (!calling->hashed && hash_inputs(calling) != 0) || empty_caches(calling) != 0 ||
+        launch(calling, &report->event_ns[index]) != 0 || hash_inputs(calling) != 0)
+        return -1;
+    runner->last_ns = report->event_ns[index];
+    cu_result result = service_hash(&runner->service, runner->device_outputs, call->outputs_bytes,
+                                    runner->stream, &report->hashes[index]);
+    if (result == 0 && index + 1 == repeats(control))
+        result = runner->driver.download(runner->outputs, runner->device_outputs,
+                                         call->outputs_bytes, runner->stream);
+    if (result == 0)
+        result = runner->driver.stream_wait(runner->stream);
+    return broken(calling, "download", result);
+}
+
+void runner_call(struct gpu_runner *runner)
+{
+    const struct gpu_control *control = runner->control;
+    struct gpu_report *report = runner->report;
+    struct call call = control->call;
+    struct calling calling = {.runner = runner, .call = &call};
+    uint32_t count = call.input_count + call.output_count + call.workspace_count;
+    for (uint32_t i = 0; i < count && i < CALL_POINTERS_MAX; i++)
+        calling.pointers[i] =
+            (i < call.input_count ? runner->device_inputs : runner->device_outputs) +
+            call.offsets[i];
+    memset(report, 0, offsetof(struct gpu_report, pinned));
+    int status = 0;
+    for (uint32_t i = 0; status == 0 && i < repeats(control); i++) {
+        status = repeat(&calling, i);
+        graph_close(&calling.graph);
+        if (status == 0)
+            report->repeats = i + 1;
+    }
+    if (status == 0)
+        return;
+    memcpy(report->reason, calling.fault.reason, sizeof report->reason);
+    report->status = calling.fault.status;
+}

@@ -1,0 +1,65 @@
+/* eval/cuda/runner_wire: what host and CUDA runner say to each other: a control page that only the
+ * host can write, a report page that the runner fills, and two eventfds. The runner's code is ours
+ * alone and device code reaches neither page: of the report times and faults are taken, the times
+ * only within what the worker's own clock saw.
+ *
+ *   host                               runner
+ *   spawn, device and regions set -->  context, device buffers, regions registered
+ *                                 <--  done (warm; may wait here as a spare)
+ *   WIRE_LOAD, artifact, go       -->  loads the cubin once, to see that it can
+ *                                 <--  done
+ *   WIRE_CALL, call, plan, go     -->  calls
+ *                                 <--  done ... and so on
+ */
+#ifndef EVAL_CUDA_RUNNER_WIRE_H
+#define EVAL_CUDA_RUNNER_WIRE_H
+
+#include "eval/cuda/plan.h"
+
+enum {
+    WIRE_CONTROL = 3,
+    WIRE_INPUTS = 4,
+    WIRE_OUTPUTS = 5,
+    WIRE_GO = 6,
+    WIRE_DONE = 7,
+    WIRE_REPORT = 8,
+    WIRE_FIRST_OTHER = 9
+};
+
+enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400, REPEATS_MAX = 16 };
+enum { WIRE_LOAD, WIRE_CALL };
+
+/* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
+enum { RUNNER_EXIT = 70 };
+
+struct gpu_control {
+    int32_t parent; /* the runner ends where this is not who started it */
+    int32_t gpu_index;
+    uint64_t inputs_bytes, outputs_bytes;
+    uint32_t command;
+    uint32_t repeats; /* launches of the plan, each on restored memory by a freshly loaded module */
+    int32_t supervised; /* by compute-sanitizer, which is then the runner's parent */
+    char artifact[WIRE_PATH_MAX];
+    struct call call;
+    struct plan plan;
+};
+
+enum report_status {
+    REPORT_FINE,
+    REPORT_FAULT,   /* the candidate's: a launch that failed, and what it left is of no use */
+    REPORT_REFUSED, /* the candidate's: it cannot be loaded or launched as it says */
+    REPORT_BROKEN   /* ours, or the machine's */
+};
+
+struct gpu_report {
+    uint32_t status;
+    char reason[WIRE_REASON_MAX];
+    uint32_t repeats;      /* that were done */
+    uint32_t inputs_wrong; /* an input was written to */
+    uint32_t local_memory; /* an entry has some: what one launch left there another may find */
+    uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
+    double event_ns[REPEATS_MAX];
+    uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
+};
+
+#endif

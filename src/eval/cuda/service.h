@@ -1,0 +1,28 @@
+/* eval/cuda/service: kernels of our own that a runner needs between a candidate's launches, as PTX
+ * that the driver compiles for its device. Runner process only. */
+#ifndef EVAL_CUDA_SERVICE_H
+#define EVAL_CUDA_SERVICE_H
+
+#include "eval/cuda/driver.h"
+
+struct service {
+    const struct driver *driver;
+    cu_module module;
+    cu_function hash, scrub;
+    cu_pointer sum; /* 8 bytes */
+    int sm_count, shared_bytes;
+};
+
+/* ERR_ENVIRONMENT where the driver cannot compile PTX. */
+int service_open(const struct driver *driver, int sm_count, int shared_bytes,
+                 struct service *service, struct err *err) MUST_USE;
+
+/* The sum over all 8-byte words, each mixed with its place: order of threads does not matter.
+ * `bytes` is a multiple of 8. Waits for it. Returns the driver's result. */
+cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, cu_stream stream,
+                       uint64_t *hash);
+
+/* Overwrites all shared memory of the device: what a block left there the next could read. */
+cu_result service_scrub(struct service *service, cu_stream stream);
+
+#endif
