@@ -35,6 +35,16 @@ int cuda_job_open(const struct cuda_job *job, struct nvrtc *nvrtc, struct err *e
     return 0;
 }
 
+static uint64_t cpu_s(const struct cuda_job *job)
+{
+    return job->cpu_s != 0 ? job->cpu_s : JOB_CPU_S;
+}
+
+static uint64_t memory_mib(const struct cuda_job *job)
+{
+    return job->memory_mib != 0 ? job->memory_mib : JOB_MEMORY_MIB;
+}
+
 static void add_read(struct sandbox_paths *paths, const char *path)
 {
     if (path != NULL)
@@ -46,7 +56,8 @@ static void add_read(struct sandbox_paths *paths, const char *path)
 int cuda_job_confine(const struct cuda_job *job, const char *readable, const char *writable,
                      bool bounded, struct err *err)
 {
-    const struct sandbox_limits limits = {.address_bytes = JOB_MEMORY_BYTES, .cpu_s = JOB_CPU_S};
+    const struct sandbox_limits limits = {.address_bytes = memory_mib(job) << 20,
+                                          .cpu_s = cpu_s(job)};
     struct sandbox_paths paths = {0};
     add_read(&paths, job->compiler.includes);
     add_read(&paths, job->compiler.cccl);
@@ -126,21 +137,21 @@ static void tell_text(int errors, const char *text)
     tell(errors, text, strlen(text));
 }
 
-void cuda_job_tell_end(int errors, int signal_number)
+void cuda_job_tell_end(const struct cuda_job *job, int signal_number)
 {
     char line[200];
-    if (signal_number == SIGXCPU || signal_number == SIGKILL) {
-        snprintf(line, sizeof line, "cuda-compile: the compiler needed more than %d s\n",
-                 JOB_CPU_S);
-    } else if (signal_number == SIGXFSZ) {
+    const char *name = sigabbrev_np(signal_number);
+    if (signal_number == SIGXCPU || signal_number == SIGKILL)
+        snprintf(line, sizeof line, "cuda-compile: the compiler needed more than %llu s\n",
+                 (unsigned long long)cpu_s(job));
+    else if (signal_number == SIGXFSZ)
         snprintf(line, sizeof line, "cuda-compile: the compiler wrote more than 64 MiB\n");
-    } else {
+    else
         snprintf(line, sizeof line,
                  "cuda-compile: the compiler crashed (SIG%s): the source is too much for it, in "
-                 "depth or in memory (4 GiB)\n",
-                 sigabbrev_np(signal_number) != NULL ? sigabbrev_np(signal_number) : "?");
-    }
-    tell_text(errors, line);
+                 "depth or in memory (%llu MiB)\n",
+                 name != NULL ? name : "?", (unsigned long long)memory_mib(job));
+    tell_text(job->errors, line);
 }
 
 /* The toolkit's own paths become relative; cuda_diagnostics() drops lines of other absolute ones.
@@ -213,7 +224,8 @@ static void tell_shared(const struct cuda_job *job, const struct cuda_report *re
         if (report->entries[i].shared_bytes <= PTXAS_SHARED_MAX)
             continue;
         snprintf(line, sizeof line,
-                 "cuda-compile: %.100s has %lld bytes of static shared memory, at most %d fit: use "
+                 "cuda-compile: %.100s has %lld bytes of static shared memory, more than a block "
+                 "has; beyond %d use "
                  "extern __shared__ and the launch's \"shared\"\n",
                  report->entries[i].entry, (long long)report->entries[i].shared_bytes,
                  PTXAS_SHARED_MAX);

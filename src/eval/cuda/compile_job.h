@@ -10,9 +10,9 @@ enum {
     JOB_OPTIONS_MAX = 32,
     JOB_UNIT_MAX = 8 << 20,
     JOB_ERRORS_MAX = 48 << 10, /* bytes of the log that are printed */
-    JOB_CPU_S = 60
+    JOB_CPU_S = 60,
+    JOB_MEMORY_MIB = 4096
 };
-#define JOB_MEMORY_BYTES (UINT64_C(4) << 30)
 
 struct cuda_job {
     struct cuda_compiler compiler; /* paths; the versions come from `nvrtc` */
@@ -20,6 +20,7 @@ struct cuda_job {
     size_t flag_count, entry_count;
     const char *flags[JOB_OPTIONS_MAX];   /* of NVRTC, as they are */
     const char *entries[JOB_OPTIONS_MAX]; /* that the launch plan names */
+    uint64_t cpu_s, memory_mib;           /* at most; 0: JOB_CPU_S, JOB_MEMORY_MIB */
     int unit, cubin, log, errors;         /* descriptors: one to read, three to write */
     const char *pch;                      /* precompiled header that fits the unit; NULL: none */
 };
@@ -40,7 +41,7 @@ int cuda_job_run(const struct cuda_job *job, const struct nvrtc *nvrtc);
 size_t cuda_job_options(struct arena *arena, const struct cuda_job *job, bool soft,
                         const char *options[JOB_OPTIONS_MAX * 2]);
 
-/* How a compiler process ended that did not exit: one line into `errors`. */
-void cuda_job_tell_end(int errors, int signal_number);
+/* How a compiler process ended that did not exit: one line into job->errors. */
+void cuda_job_tell_end(const struct cuda_job *job, int signal_number);
 
 #endif

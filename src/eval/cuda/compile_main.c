@@ -1,6 +1,6 @@
 /* `twagent cuda-compile --library FILE [--include DIR] [--cccl DIR] --arch SM [--flag F]...
- * [--entry E]...`, in the folder that has unit.cu: writes kernel.cubin and
- * kernel.json, says on stderr what the compiler says.
+ * [--entry E]... [--cpu-s N] [--memory-mib N]`, in the folder that has unit.cu: writes kernel.cubin
+ * and kernel.json, says on stderr what the compiler says.
  *
  * One process opens NVRTC and waits; a child of its, without any privilege, compiles. So a compiler
  * that is killed by a limit ends as one that failed, with a reason, and not as one that somebody
@@ -43,6 +43,10 @@ static int parse_option(struct request *request, const char *name, const char *t
         job->compiler.cccl = text;
     else if (strcmp(name, "--arch") == 0)
         job->arch = text;
+    else if (strcmp(name, "--cpu-s") == 0)
+        job->cpu_s = strtoull(text, NULL, 10);
+    else if (strcmp(name, "--memory-mib") == 0)
+        job->memory_mib = strtoull(text, NULL, 10);
     else if (strcmp(name, "--flag") == 0)
         return add_word(job->flags, &job->flag_count, text, err);
     else if (strcmp(name, "--entry") == 0)
@@ -113,7 +117,7 @@ static int supervise(const struct cuda_job *job, struct err *err)
         ;
     if (info.si_code == CLD_EXITED)
         return info.si_status;
-    cuda_job_tell_end(job->errors, info.si_status);
+    cuda_job_tell_end(job, info.si_status);
     return 1;
 }
 

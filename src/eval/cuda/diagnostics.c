@@ -123,9 +123,9 @@ static bool about_limits(struct reading *reading, const struct line *line)
         const char *word, *meaning; /* NULL: the rest of the line, after the word */
     } ends[] = {
         {"cuda-compile: ", NULL},
-        {"bad_alloc", "the compiler ran out of memory (4 GiB)"},
-        {"out of memory", "the compiler ran out of memory (4 GiB)"},
-        {"OUT_OF_MEMORY", "the compiler ran out of memory (4 GiB)"},
+        {"bad_alloc", "the compiler ran out of memory"},
+        {"out of memory", "the compiler ran out of memory"},
+        {"OUT_OF_MEMORY", "the compiler ran out of memory"},
         {"nvrtc: error: ", NULL},
         {"nternal error", "internal compiler error"},
         {"Internal Compiler Error", "internal compiler error"},

@@ -6,7 +6,7 @@
 
 #include "eval/cuda/compile.h"
 
-/* A static array of more than this is refused by ptxas, without a word about it. */
+/* More than this should be dynamic; ptxas refuses what no block can have without a word. */
 enum { PTXAS_SHARED_MAX = 48 << 10 };
 
 /* The last words about an entry count: what a source prints comes before ptxas speaks. */

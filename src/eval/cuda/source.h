@@ -14,7 +14,8 @@ void cuda_source_prefix(const char *text, size_t length,
                         bool (*exists)(void *context, const char *name), void *context,
                         struct buf *out);
 
-/* The unit: `prefix`, "#pragma nv_hdrstop", prologue, #define lines, "#line 1 NAME", the text. */
+/* The unit: types, `prefix`, "#pragma nv_hdrstop", #define lines, "#line 1 NAME", the text. What
+ * goes before the pragma depends on `prefix` alone. */
 void cuda_source_unit(const struct candidate *candidate, const struct names *tune, const char *name,
                       const char *prefix, struct buf *out);
 

@@ -1,0 +1,154 @@
+/* What the tests of compiling share: this program answers to "cuda-compile" and "sandbox" itself,
+ * as twagent does; a softmax of two dims as the problem; build and run in one move. */
+#ifndef TEST_EVAL_CUDA_KIT_H
+#define TEST_EVAL_CUDA_KIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "eval/cpu/cpu.h"
+#include "eval/cuda/compile.h"
+#include "eval/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static inline bool kit_internal(int argc, char **argv, int *code)
+{
+    if (argc >= 2 && strcmp(argv[1], "cuda-compile") == 0)
+        *code = cuda_compile_main(argc - 2, argv + 2);
+    else if (argc >= 2 && strcmp(argv[1], "sandbox") == 0)
+        *code = sandbox_main(argc - 2, argv + 2);
+    else
+        return false;
+    return true;
+}
+
+/* Skips the test, saying so, where there is no NVRTC. */
+static inline void kit_need_nvrtc(void)
+{
+    struct cuda_compiler compiler;
+    struct err err = {0};
+    struct arena *arena = arena_new();
+    bool found = cuda_compiler_find(arena, &compiler, &err) == 0;
+    arena_free(arena);
+    if (!found) {
+        print_message("skipped: %s\n", err.message);
+        skip();
+    }
+}
+
+struct kit {
+    struct arena *arena;
+    struct problem *problem; /* borrowed if `given` */
+    bool given;
+    struct candidate *candidate;
+    struct names tune;
+    struct build build;
+    struct cuda_report report; /* of a build that ended well */
+    struct buf said;           /* what the compiler said */
+    struct buf shown;          /* what the author sees of it */
+    struct err err;
+    char folder[64];
+};
+
+static inline void kit_open(struct kit *kit, struct problem *problem)
+{
+    *kit = (struct kit){.arena = arena_new(), .problem = problem, .given = problem != NULL};
+    buf_init(&kit->said, 1 << 20);
+    buf_init(&kit->shown, 1 << 16);
+    strcpy(kit->folder, "/tmp/twagent-test-XXXXXX");
+    assert_non_null(mkdtemp(kit->folder));
+    if (problem == NULL &&
+        problem_load(TEST_SOURCE_DIR "/problems/softmax", &kit->problem, &kit->err) != 0)
+        fail_msg("%s", kit->err.message);
+}
+
+static inline void kit_close(struct kit *kit)
+{
+    struct err err;
+    candidate_free(kit->candidate);
+    if (!kit->given)
+        problem_free(kit->problem);
+    buf_free(&kit->said);
+    buf_free(&kit->shown);
+    arena_free(kit->arena);
+    if (file_remove_tree(kit->folder, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+/* As the worker's loop would run it, without a loop. Its exit code. */
+static inline int kit_run(struct kit *kit)
+{
+    const struct process_spec *spec_of = &kit->build.spec;
+    char chunk[4096];
+    int fds[2], status;
+    buf_reset(&kit->said);
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (chdir(spec_of->folder) != 0)
+            _exit(126);
+        for (size_t i = 0; i < spec_of->pass_count; i++)
+            dup2(spec_of->pass_fds[i], 3 + (int)i);
+        dup2(fds[1], 1);
+        dup2(fds[1], 2);
+        execve(spec_of->argv[0], (char *const *)(uintptr_t)spec_of->argv,
+               (char *const *)(uintptr_t)spec_of->env);
+        _exit(127);
+    }
+    close(fds[1]);
+    for (ssize_t got; (got = read(fds[0], chunk, sizeof chunk)) > 0;)
+        buf_add(&kit->said, chunk, (size_t)got);
+    close(fds[0]);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static inline void kit_parse(struct kit *kit, const char *text)
+{
+    candidate_free(kit->candidate);
+    kit->candidate = NULL;
+    if (candidate_parse(kit->problem, "candidate.cu", text, strlen(text), &kit->candidate,
+                        &kit->err) != 0)
+        fail_msg("%s", kit->err.message);
+    kit->tune = (struct names){0};
+    tune_at(kit->candidate, 0, &kit->tune);
+}
+
+/* The exit code of compiling kit->candidate; `report` or `shown` are filled in. */
+static inline int kit_build(struct kit *kit, const char *arch, enum build_flavour flavour)
+{
+    if (cuda_build(kit->arena, arch, kit->problem, kit->candidate, &kit->tune, NULL, flavour,
+                   kit->folder, &kit->build, &kit->err) != 0)
+        fail_msg("%s", kit->err.message);
+    int code = kit_run(kit);
+    buf_reset(&kit->shown);
+    if (code != 0)
+        cuda_diagnostics(kit->candidate, buf_text(&kit->said), kit->said.length, &kit->shown);
+    else if (cuda_report_read(kit->arena, kit->build.log, &kit->report, &kit->err) != 0)
+        fail_msg("%s", kit->err.message);
+    return code;
+}
+
+static inline int kit_compile(struct kit *kit, const char *text)
+{
+    kit_parse(kit, text);
+    return kit_build(kit, "sm_90a", BUILD_FAST);
+}
+
+static inline bool kit_shows(const struct kit *kit, const char *word)
+{
+    return strstr(buf_text(&kit->shown), word) != NULL;
+}
+
+#endif
