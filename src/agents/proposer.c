@@ -32,8 +32,15 @@ struct arm {
     size_t look_count, look_capacity;
 };
 
+struct suggestion {
+    size_t arm;
+    struct tune_point point;
+};
+
 struct proposer {
     struct random random;
+    struct suggestion *suggestions;
+    size_t suggestion_count;
     double floor_ns;
     struct surrogate *surrogate;
     size_t refined; /* kernels when the hyperparameters were last refined */
@@ -58,6 +65,7 @@ void proposer_free(struct proposer *proposer)
         mem_free(proposer->arms[i].looks);
     }
     surrogate_free(proposer->surrogate);
+    mem_free(proposer->suggestions);
     mem_free(proposer);
 }
 
@@ -195,6 +203,31 @@ void proposer_withdraw(struct proposer *proposer, size_t start, const struct nam
     struct look *look = find_look(arm, &point);
     if (look != NULL && !look->told)
         *look = arm->looks[--arm->look_count];
+}
+
+void proposer_suggest(struct proposer *proposer, size_t start, const struct names *tune)
+{
+    struct suggestion suggestion = {.arm = start};
+    struct arm *arm = &proposer->arms[start];
+    if (!point_of(arm, tune, &suggestion.point) || !is_valid(arm->space, &suggestion.point))
+        return;
+    proposer->suggestions = mem_resize(proposer->suggestions, (proposer->suggestion_count + 1) *
+                                                                  sizeof *proposer->suggestions);
+    proposer->suggestions[proposer->suggestion_count++] = suggestion;
+}
+
+/* The next that was not looked at meanwhile; where `first`, of a start that nobody has looked at.
+ */
+static bool take_suggestion(struct proposer *proposer, bool first, struct suggestion *taken)
+{
+    for (size_t i = 0; i < proposer->suggestion_count; i++) {
+        const struct suggestion *found = &proposer->suggestions[i];
+        const struct arm *arm = &proposer->arms[found->arm];
+        *taken = *found;
+        if (!(first && arm->look_count > 0) && find_look(arm, &found->point) == NULL)
+            return true; /* it becomes a look, and is passed over from then on */
+    }
+    return false;
 }
 
 static const struct look *best_look(const struct arm *arm)
@@ -435,6 +468,9 @@ bool proposer_next(struct proposer *proposer, struct proposal *proposal)
 {
     double best = INFINITY;
     struct tune_point point = {0};
+    struct suggestion recalled;
+    if (take_suggestion(proposer, true, &recalled))
+        return propose(proposer, recalled.arm, &recalled.point, PROPOSAL_RECALLED, 0, proposal);
     for (size_t i = 0; i < proposer->arm_count; i++) {
         struct arm *arm = &proposer->arms[i];
         if (arm->look_count == 0) {
@@ -445,6 +481,8 @@ bool proposer_next(struct proposer *proposer, struct proposal *proposal)
         if (look != NULL && look->log_time < best)
             best = look->log_time;
     }
+    if (take_suggestion(proposer, false, &recalled))
+        return propose(proposer, recalled.arm, &recalled.point, PROPOSAL_RECALLED, 0, proposal);
     bool known = isfinite(best);
     double floor = known && proposer->floor_ns > 0 ? log(proposer->floor_ns) - best : -INFINITY;
     struct scored found = {.score = 0};

@@ -29,10 +29,11 @@ struct proposer_space { /* borrowed for the proposer's life */
 };
 
 enum proposal_kind {
-    PROPOSAL_FIRST,    /* a start's first look */
-    PROPOSAL_SPREAD,   /* little is known yet: far from what was measured */
-    PROPOSAL_MODEL,    /* largest expected improvement */
-    PROPOSAL_NEIGHBOUR /* the same, one step away from the best point of its start */
+    PROPOSAL_FIRST,     /* a start's first look */
+    PROPOSAL_SPREAD,    /* little is known yet: far from what was measured */
+    PROPOSAL_MODEL,     /* largest expected improvement */
+    PROPOSAL_NEIGHBOUR, /* the same, one step away from the best point of its start */
+    PROPOSAL_RECALLED   /* proposer_suggest() asked for it */
 };
 
 struct proposal {
@@ -50,6 +51,11 @@ void proposer_free(struct proposer *proposer); /* NULL is fine */
 /* Adds a start, also in the middle of a search; returns its number, or -1 where it has no valid
  * point or there are too many starts. */
 int proposer_add(struct proposer *proposer, const struct proposer_space *space);
+
+/* A point that did well before, in another search: proposed ahead of others, in the order of
+ * suggesting; but the first of every start, or where none is suggested its first look, before any
+ * second one. What is no valid point is forgotten. */
+void proposer_suggest(struct proposer *proposer, size_t start, const struct names *tune);
 
 /* No honest kernel is faster than this (the roofline's floor); 0: not known. */
 void proposer_set_floor(struct proposer *proposer, double floor_ns);

@@ -130,6 +130,7 @@ static int prepared(struct search *search)
         return -1;
     struct store_batch *batch = store_batch_new();
     search_put_ceilings(search, batch);
+    search_lessons_open(search, batch);
     search_put_run(search, batch);
     store_write_take(search->writer, &search->write, &search->task, batch);
     search->chain = (struct chain){

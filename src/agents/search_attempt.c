@@ -102,6 +102,7 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
                                          .why = idea->why,
                                          .expected = idea->expected,
                                          .round = search->record.round};
+    search_lesson_parent(attempt, parent);
     task_start(search->task.loop, &attempt->task, &attempt_type, round, attempt->record.id);
     return attempt;
 }

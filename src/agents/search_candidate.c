@@ -298,6 +298,8 @@ static void attempt_finish(struct attempt *attempt, int state)
     record->failure = state == WRITING && writing ? writing->failure : "";
     record->diagnostics = state == WRITING && writing ? writing->diagnostics : "";
     slots_release(&attempt->twin_slot);
+    if (state >= KEPT)
+        search_lesson_put(attempt, state == KEPT, batch);
     search_event(search, batch, state == KEPT ? LOG_INFO : LOG_DEBUG, "candidate.move", record->id,
                  "%s%s%s", states[state], *record->reason ? ": " : "", record->reason);
     attempt->answered = state >= KEPT;

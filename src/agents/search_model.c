@@ -124,8 +124,10 @@ void search_model_close(struct search *search)
     budget_free(search->budget);
     mem_free(search->history);
     mem_free(search->history_island);
+    mem_free(search->taught);
     search->completions = NULL;
     search->budget = NULL;
     search->history = NULL;
     search->history_island = NULL;
+    search->taught = NULL;
 }

@@ -51,6 +51,7 @@ static const struct field {
     FIELD(time_budget_ms, FIELD_INT),
     FIELD(dry_run, FIELD_BOOL),
     FIELD(final, FIELD_BOOL),
+    FIELD(lessons, FIELD_BOOL),
 };
 
 static const char *const strategies[] = {

@@ -44,6 +44,7 @@ struct search_options {                    /* borrowed for the search's life */
     int64_t call_timeout_ms,
         time_budget_ms; /* of one call; of one evaluation's samples; 0: usual */
     bool dry_run;       /* one candidate, then stop */
+    bool lessons;       /* begins with what earlier runs have taught (default) */
     bool final;         /* measure the champion again, whole (default) */
     const char
         *choice; /* JSON object: how the caller chose its models, kept with the run; or NULL */

@@ -4,6 +4,7 @@
 
 #include "agents/ask.h"
 #include "agents/budget.h"
+#include "agents/lesson_memory.h"
 #include "agents/prompt.h"
 #include "agents/proposer.h"
 #include "agents/record.h"
@@ -66,6 +67,12 @@ struct writing {
     struct buf system, prompt;
 };
 
+/* What a candidate starts from, as it was when that was decided; its lesson compares with it. */
+struct before {
+    const char *limiter; /* NULL or "": not known */
+    double speedup, speedup_low, speedup_high;
+};
+
 /* One candidate on its way; see search_candidate.c. */
 struct attempt {
     struct task task;
@@ -78,6 +85,7 @@ struct attempt {
     struct arm *arm;                         /* NULL until a model has written it */
     int island;
     struct names tune;
+    struct before before;
     struct writing *writing; /* NULL: of the built-in proposer */
     struct slot slot, twin_slot;
     struct lane_place *place; /* the lane that it is in */

@@ -56,6 +56,14 @@ struct search {
     const char *awaited;          /* "3 answers awaited": the run stops for a mailbox */
     struct known **known;
     size_t known_count, known_capacity;
+    /* lessons: search_lessons.c */
+    struct lesson_place place;
+    const char *facts_text;      /* JSON object, as in the run's context */
+    struct lesson_memory memory; /* of earlier runs */
+    struct lesson *taught;       /* of this one's ideas, in the order of taking */
+    size_t taught_count, taught_capacity;
+    size_t taught_shown; /* as it was when the round began */
+    bool went_on;        /* an earlier process of the run came past the preparing */
     /* ends */
     bool budget_reached, rounds_over;
     const char *budget_words; /* which budget, where that is known; or NULL */
@@ -139,6 +147,13 @@ void attempt_free(struct attempt *attempt);
 bool attempt_is_kernel(const struct attempt *attempt);
 void attempt_identify(struct attempt *attempt);
 void attempt_take_code(struct attempt *attempt, struct arm *arm); /* the attempt owns it now */
+
+/* --- search_lessons.c --- */
+void search_lessons_open(struct search *search, struct store_batch *batch); /* once prepared */
+void search_lesson_parent(struct attempt *attempt, const struct attempt *parent); /* NULL: none */
+void search_lesson_put(struct attempt *attempt, bool kernel, struct store_batch *batch);
+void search_lesson_remove(struct attempt *attempt, struct store_batch *batch); /* it is a twin */
+void search_lesson_take(struct attempt *attempt); /* in the order of numbers */
 
 /* --- search_recall.c: a run that goes on --- */
 int search_recall(struct search *search, struct err *err) MUST_USE; /* records of options.resume */

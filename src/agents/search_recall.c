@@ -65,6 +65,7 @@ int search_recall(struct search *search, struct err *err)
     for (size_t i = 0; i < search->recalled_count; i++)
         search->evaluations += search->recalled[i].evaluations;
     run->evaluated = run->kept = run->rejected = run->failed = run->round = 0;
+    search->went_on = run->context && strlen(run->context) > 2;
     run->resumes++;
     run->best = run->paused = run->stopped = "";
     run->win = run->verified = false;

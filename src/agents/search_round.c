@@ -301,6 +301,7 @@ static void round_start(struct search *search, int64_t number)
     search->round = round;
     search->record.round = number;
     search->history_shown = search->history_count;
+    search->taught_shown = search->taught_count;
     search->round_began_ms = search_elapsed_ms(search);
     round->chain = (struct chain){.first = round->numbers + written + 1,
                                   .ideas_first = round->ideas + (number > 0 ? o->branching : 0) + 1,

@@ -225,7 +225,8 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
         [PROPOSAL_FIRST] = "a first look at a start of another structure",
         [PROPOSAL_SPREAD] = "little is known here yet: far from what was measured",
         [PROPOSAL_MODEL] = "largest expected improvement by what was measured",
-        [PROPOSAL_NEIGHBOUR] = "one step from the best point of its start"};
+        [PROPOSAL_NEIGHBOUR] = "one step from the best point of its start",
+        [PROPOSAL_RECALLED] = "among the best points of earlier runs"};
     const struct attempt *origin = proposal->has_origin ? find_origin(search, proposal) : NULL;
     struct buf title, why;
     buf_init(&title, 1 << 12);
@@ -237,6 +238,7 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
     buf_addf(&why, "%s", reasons[proposal->kind]);
     if (origin)
         words_of_roof(origin, &why);
+    search_lesson_parent(attempt, origin);
     if (origin)
         attempt->record.parent = arena_strdup(attempt->arena, origin->record.id);
     attempt->idea =

@@ -138,6 +138,7 @@ void search_take(struct search *search, struct attempt *attempt)
     if (attempt->answered)
         remember(search, attempt);
     teach(search, attempt);
+    search_lesson_take(attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
     if (attempt->answered && attempt_is_kernel(attempt) && !twin) {
         slim(attempt);
@@ -196,6 +197,7 @@ static void drop_twins(struct search *search)
                 search->best = attempt;
             batch = batch ? batch : store_batch_new();
             put_again(batch, &other->record);
+            search_lesson_remove(other, batch);
         }
     }
     if (batch)

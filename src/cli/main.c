@@ -44,6 +44,11 @@ const struct command commands[] = {
      "finds passages; show prints a passage by its id, or a document's passages; remove takes a "
      "PATH or tag:NAME out.",
      1, 64, command_docs},
+    {"lessons", COMMAND_LESSONS, "list|show|export|import [ID|FILE]",
+     "what finished evaluations have taught",
+     "list shows the last ones, show one with its ID and what contradicts it; export writes them as "
+     "JSON lines, import takes such a FILE in, all of it or nothing, each lesson once.",
+     1, 2, command_lessons},
     {"doctor", COMMAND_DOCTOR, "[PART]", "say what this machine has and what is missing",
      "With --adversarial, PART picks the attacks whose file name has it.", 0, 1, command_doctor},
     {"config", COMMAND_CONFIG, "", "show every setting and where it came from",

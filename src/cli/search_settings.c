@@ -51,6 +51,7 @@ static const struct pair {
     SAME(KIND_INT, time_budget_ms),
     SAME(KIND_BOOL, dry_run),
     SAME(KIND_BOOL, final),
+    SAME(KIND_BOOL, lessons),
 };
 
 static enum strategy strategy_of(const char *text)

@@ -13,7 +13,8 @@ enum {
     CONTROLLING = COMMAND_RESUME | COMMAND_PAUSE | COMMAND_STOP | COMMAND_STATUS,
     MEASURING = COMMAND_RUN | COMMAND_EVAL | COMMAND_PROBLEM | COMMAND_DOCTOR,
     STORED = COMMAND_RUN | COMMAND_EVAL | COMMAND_LIST | COMMAND_SHOW | COMMAND_BEST |
-             COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM | COMMAND_DOCS | CONTROLLING,
+             COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM | COMMAND_DOCS |
+             COMMAND_LESSONS | CONTROLLING,
 };
 
 /* clang-format off */
@@ -36,6 +37,8 @@ static const struct option options[] = {
      "evaluate a single candidate, then stop", COMMAND_RUN},
     {"final", 0, OPTION_BOOL, AT(final), "true", 0, 0, NULL, NULL, NULL,
      "measure the champion again, with fresh processes, fresh seeds and sanitizers", COMMAND_RUN},
+    {"lessons", 0, OPTION_BOOL, AT(lessons), "true", 0, 0, NULL, NULL, NULL,
+     "begin with what earlier runs of the problem's family have taught", COMMAND_RUN},
     {"strategy", 0, OPTION_CHOICE, AT(strategy), "beam", 0, 0, "beam|greedy|islands", NULL, "NAME",
      "who become parents: the best by --select or --beam, the best one alone, or the best of each island", COMMAND_RUN},
     {"islands", 0, OPTION_INT, AT(islands), "4", 1, 64, NULL, NULL, "N",
@@ -128,7 +131,7 @@ static const struct option options[] = {
     {"python", 0, OPTION_TEXT, AT(python), NULL, 0, 0, NULL, "TWAGENT_PYTHON", "PATH",
      "Python with numpy, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME},
     {"output", 'o', OPTION_TEXT, AT(output), NULL, 0, 0, NULL, NULL, "FILE",
-     "write the kernel's source there", COMMAND_BEST | COMMAND_SHOW},
+     "write the kernel's source, or what lessons exports, there", COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS},
     {"source", 0, OPTION_BOOL, AT(source), "false", 0, 0, NULL, NULL, NULL,
      "print the source only", COMMAND_BEST | COMMAND_SHOW},
     {"tag", 0, OPTION_TEXT, AT(tag), NULL, 0, 0, NULL, NULL, "NAME,...",
@@ -141,6 +144,12 @@ static const struct option options[] = {
      "most passages that search shows", COMMAND_DOCS},
     {"tokens", 0, OPTION_INT, AT(tokens), "0", 0, 10000000, NULL, NULL, "N",
      "most tokens of all passages together, at 4 bytes each; 0: no budget", COMMAND_DOCS},
+    {"family", 0, OPTION_TEXT, AT(family), NULL, 0, 0, NULL, NULL, "NAME",
+     "only lessons of this family of problems", COMMAND_LESSONS},
+    {"wins", 0, OPTION_BOOL, AT(wins), "false", 0, 0, NULL, NULL, NULL,
+     "only lessons of what was faster than its parent beyond doubt", COMMAND_LESSONS},
+    {"last", 0, OPTION_INT, AT(last), "40", 0, 0, NULL, NULL, "N",
+     "how many of them list shows; 0: all", COMMAND_LESSONS},
     {"adversarial", 0, OPTION_BOOL, AT(adversarial), "false", 0, 0, NULL, NULL, NULL,
      "run the shipped attacks and honest controls on this machine, and say which verdicts held", COMMAND_DOCTOR},
     {"measure", 0, OPTION_BOOL, AT(measure), "true", 0, 0, NULL, NULL, NULL,

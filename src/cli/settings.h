@@ -24,7 +24,8 @@ enum command_bit { /* which commands take an option */
                    COMMAND_STOP = 2048,
                    COMMAND_STATUS = 4096,
                    COMMAND_DOCS = 8192,
-                   COMMAND_ALL = 16383
+                   COMMAND_LESSONS = 16384,
+                   COMMAND_ALL = 32767
 };
 
 struct settings {
@@ -36,7 +37,7 @@ struct settings {
     int64_t branching, rounds, implementations, repairs, beam, seed;
     int64_t islands, migration, lanes, tuning, requests;
     double select;
-    bool dry_run, final;
+    bool dry_run, final, lessons;
     const char *report; /* folder for the report; NULL: the store's reports/RUN */
     /* run: who is asked */
     const char *provider, *model, *idea_model, *code_model, *base_url;
@@ -52,15 +53,14 @@ struct settings {
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
     int64_t call_timeout_ms, time_budget_ms, sweep, first_byte_ms, silence_ms, answer_ms;
     bool profile, sanitize, cachegrind;
-    /* best, show */
-    const char *output;
+    const char *output; /* best, show, lessons */
     bool source;
-    /* docs */
-    const char *tag, *exclude;
-    bool builtin;
+    const char *tag, *exclude; /* docs */
+    bool builtin, wins;        /* wins: of lessons */
     int64_t limit, tokens;
-    /* doctor */
-    bool adversarial, measure;
+    const char *family; /* lessons */
+    int64_t last;
+    bool adversarial, measure; /* doctor */
     /* how each was set, in the table's order; filled by settings_load() */
     const enum option_origin *origins;
     const char *file; /* the configuration that was read, or NULL */

@@ -283,15 +283,44 @@ static void test_surrogate(void **state)
     surrogate_free(surrogate);
 }
 
+/* What did well before comes first: one of each start, then the others, each once; what is no valid
+ * point is forgotten; and a start for which nothing is suggested has its first look in between. */
+static void test_suggestions(void **state)
+{
+    (void)state;
+    struct proposer *proposer = start_all(3);
+    struct proposal proposal;
+    const struct names points[] = {
+        {.count = 5, .name = {"BM", "BN", "BK", "UNROLL", "SPLIT"}, .number = {256, 256, 8, 1, 0}},
+        {.count = 5, .name = {"BM", "BN", "BK", "UNROLL", "SPLIT"}, .number = {128, 64, 16, 2, 1}},
+        {.count = 5, .name = {"BM", "BN", "BK", "UNROLL", "SPLIT"}, .number = {128, 64, 7, 2, 1}},
+        {.count = 5, .name = {"BM", "BN", "BK", "UNROLL", "SPLIT"}, .number = {128, 32, 16, 2, 1}},
+    };
+    for (size_t i = 0; i < COUNT(points); i++)
+        proposer_suggest(proposer, 0, &points[i]);
+    proposer_suggest(proposer, 0, &points[1]); /* twice */
+    assert_true(proposer_next(proposer, &proposal));
+    assert_int_equal(proposal.kind, PROPOSAL_RECALLED);
+    assert_int_equal(proposal.start, 0);
+    assert_true(same_tune(&proposal.tune, &points[1]));
+    assert_true(proposer_next(proposer, &proposal));
+    assert_int_equal(proposal.kind, PROPOSAL_FIRST);
+    assert_int_equal(proposal.start, 1);
+    assert_true(proposer_next(proposer, &proposal));
+    assert_int_equal(proposal.kind, PROPOSAL_RECALLED);
+    assert_true(same_tune(&proposal.tune, &points[3]));
+    assert_true(proposer_next(proposer, &proposal));
+    assert_int_not_equal(proposal.kind, PROPOSAL_RECALLED);
+    proposer_free(proposer);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_point_once),
-                                       cmocka_unit_test(test_first_looks),
-                                       cmocka_unit_test(test_deterministic),
-                                       cmocka_unit_test(test_beats_random),
-                                       cmocka_unit_test(test_floor),
-                                       cmocka_unit_test(test_withdraw),
-                                       cmocka_unit_test(test_odd_spaces),
-                                       cmocka_unit_test(test_surrogate)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_suggestions),  cmocka_unit_test(test_every_point_once),
+        cmocka_unit_test(test_first_looks),  cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_beats_random), cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_withdraw),     cmocka_unit_test(test_odd_spaces),
+        cmocka_unit_test(test_surrogate)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# lessons.sh TWAGENT FAKE_WORKER: what a run leaves, the command that shows and shares it, and what the next run makes
+# of it.
+set -u
+twagent=$(readlink -f "$1") worker=$(readlink -f "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config TWAGENT_SELF=$work/self
+printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 1-2 --final-ms 2 "$@"\nexec %s "$@"\n' "$worker" "$twagent" >"$work/self"
+chmod +x "$work/self"
+failed=0 passed=0
+# expect CODE TEXT ARGUMENTS...: the command ends with CODE, and TEXT stands in what it prints.
+expect() {
+    local code=$1 text=$2 out status
+    shift 2
+    out=$("$twagent" "$@" 2>&1 </dev/null)
+    status=$?
+    if [ $status -ne "$code" ] || [[ "$out" != *"$text"* ]]; then
+        printf 'twagent %s: exit %d (expected %d), printed:\n%s\nexpected in it: %s\n' "$*" $status "$code" "${out:0:600}" "$text"
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+check() { # check WORDS COMMAND...
+    local words=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not so: $words"; fi
+}
+search() { # search ARGUMENTS...
+    "$twagent" run matmul --rounds 2 --branching 4 --seed 5 --quiet "$@" >/dev/null 2>"$work/err"
+    check "a search ends: $(cat "$work/err")" [ $? -le 1 ]
+}
+point_of() { "$twagent" list candidates "$1" | awk -v id="$2" '$1 == id { print $5, $6 }'; }
+
+expect 2 'list, show, export or import' lessons frobnicate
+expect 2 'lessons show ID' lessons show
+expect 0 'no lessons yet' lessons list
+search
+# Every finished evaluation has left one.
+count=$("$twagent" list candidates r1 | grep -cE ' (kept|rejected|failed) ')
+check "one of each evaluation" [ "$("$twagent" lessons export | wc -l)" -eq "$count" ]
+expect 0 'its parent' lessons list
+expect 0 'the baseline' lessons show r1-c2
+expect 0 '"format":"twagent lesson 1"' lessons show r1-c2 --json
+expect 3 'no lesson r9-c1' lessons show r9-c1
+expect 0 'earlier ones are not shown' lessons list --last 1
+expect 0 'no lessons yet' lessons list --family nothing
+
+# The next run of the family begins where this one ended: with its fastest point.
+fastest=$("$twagent" list candidates r1 | awk '$2 == "kept" { sub("x", "", $5); print $5, $6, $7 }' | sort -rn | head -n 1 | cut -d' ' -f2-)
+search
+first=$("$twagent" list candidates r2 | awk '$1 == "r2-c1" { print $6, $7 }')
+check "r2 begins with $fastest, not $first" [ "$first" = "$fastest" ]
+expect 0 'among the best points of earlier runs' show r2-c1
+search --no-lessons
+check "without lessons it is the first run again" [ "$(point_of r3 r3-c1)" = "$(point_of r1 r1-c1)" ]
+
+# Shared: taken in once, in another store, all of a file or nothing.
+expect 0 'lessons to' lessons export --output "$work/lessons.jsonl"
+expect 0 '0 added' lessons import "$work/lessons.jsonl"
+export TWAGENT_STORE=$work/other
+total=$(wc -l <"$work/lessons.jsonl")
+expect 0 "$total added, 0 known" lessons import "$work/lessons.jsonl"
+expect 0 "0 added, $total known" lessons import "$work/lessons.jsonl"
+cp "$work/lessons.jsonl" "$work/bad.jsonl"
+sed -i 's/"ended_ms":1/"ended_ms":2/' "$work/bad.jsonl"
+echo '{"format": "twagent lesson 1", "id": "r1-c1"}' >>"$work/bad.jsonl"
+expect 2 "bad.jsonl:$((total + 1)): " lessons import "$work/bad.jsonl"
+check "nothing of a bad file" [ "$("$twagent" lessons export | wc -l)" -eq "$total" ]
+expect 3 'nothing-here' lessons import "$work/nothing-here"
+search
+check "a colleague's lessons are begun with" [ "$("$twagent" list candidates r1 | awk '$1 == "r1-c1" { print $6, $7 }')" = "$fastest" ]
+
+echo "lessons: $passed passed, $failed failed"
+[ $failed -eq 0 ]
