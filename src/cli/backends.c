@@ -1,11 +1,13 @@
 #include "cli/backends.h"
 
 #include "eval/cpu/cpu.h"
+#include "eval/cuda/cuda.h"
 
 #include <string.h>
 
 static const struct backend *const backends[] = {
     &backend_cpu,
+    &backend_cuda,
 };
 
 const struct backend *backends_find(const char *name)

@@ -7,9 +7,10 @@
 #include "eval/worker.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* twagent worker [--backend NAME] [--cores LIST] [--folder DIR] */
+/* twagent worker [--backend NAME] [--cores LIST] [--folder DIR] [--device N] */
 static int worker(int argc, char **argv)
 {
     const char *backend = "cpu";
@@ -21,6 +22,8 @@ static int worker(int argc, char **argv)
             options.cores = argv[i + 1];
         else if (strcmp(argv[i], "--folder") == 0)
             options.folder = argv[i + 1];
+        else if (strcmp(argv[i], "--device") == 0)
+            options.gpu_index = atoi(argv[i + 1]);
     }
     options.backend = backends_find(backend);
     if (!options.backend) {
@@ -30,11 +33,13 @@ static int worker(int argc, char **argv)
     return worker_main(&options);
 }
 
-/* twagent runner cpu ... */
+/* twagent runner cpu|cuda ... */
 static int runner(int argc, char **argv)
 {
     if (argc >= 1 && strcmp(argv[0], "cpu") == 0)
         return cpu_runner_main(argc - 1, argv + 1);
+    if (argc >= 1 && strcmp(argv[0], "cuda") == 0)
+        return cuda_runner_main(argc - 1, argv + 1);
     fprintf(stderr, "twagent runner: which backend?\n");
     return EXIT_USAGE;
 }

@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 /* A descriptor with the lock; -1: another has it; -2: there is nothing to lock. */
-static int lock_one(int core)
+static int lock_folder(const char *path)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", core);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -2;
@@ -23,6 +21,22 @@ static int lock_one(int core)
     bool taken = errno == EWOULDBLOCK;
     close(fd);
     return taken ? -1 : -2;
+}
+
+static int lock_one(int core)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", core);
+    return lock_folder(path);
+}
+
+bool core_lock_try_folder(struct core_lock *lock, const char *folder)
+{
+    core_lock_release(lock);
+    int fd = lock_folder(folder);
+    if (fd >= 0)
+        lock->fds[lock->count++] = fd;
+    return fd != -1;
 }
 
 bool core_lock_try(struct core_lock *lock, const int *cores, size_t count, int *busy)

@@ -10,11 +10,30 @@
 
 enum { ARGUMENTS_MOST = 64, ENVIRONMENT_MOST = 256 };
 
-static const char *const passed_on[] = {
-    "PATH=",         "HOME=",          "USER=",         "LOGNAME=",     "LANG=",
-    "LC_",           "TMPDIR=",        "TZ=",           "VIRTUAL_ENV=", "TWAGENT_SELF=",
-    "TWAGENT_DATA=", "SLURM_",         "SRUN_",         "KRB5",         "SSH_AUTH_SOCK=",
-    "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=", "LSAN_OPTIONS="};
+static const char *const passed_on[] = {"PATH=",
+                                        "HOME=",
+                                        "USER=",
+                                        "LOGNAME=",
+                                        "LANG=",
+                                        "LC_",
+                                        "TMPDIR=",
+                                        "TZ=",
+                                        "VIRTUAL_ENV=",
+                                        "TWAGENT_SELF=",
+                                        "CUDA_",
+                                        "NVIDIA_",
+                                        "LD_LIBRARY_PATH=",
+                                        "TWAGENT_NVRTC=",
+                                        "TWAGENT_CUDA_DRIVER=",
+                                        "TWAGENT_DATA=",
+                                        "SLURM_",
+                                        "SRUN_",
+                                        "KRB5",
+                                        "SSH_AUTH_SOCK=",
+                                        "ASAN_OPTIONS=",
+                                        "UBSAN_OPTIONS=",
+                                        "TSAN_OPTIONS=",
+                                        "LSAN_OPTIONS="};
 
 static const char *const *environment(struct arena *arena)
 {
@@ -42,7 +61,7 @@ int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *er
     const char *self = getenv("TWAGENT_SELF");
     char *own = self == NULL || *self == '\0' ? file_self_path() : mem_strdup(self);
     for (size_t i = 0; spec->launcher != NULL && spec->launcher[i] != NULL; i++) {
-        if (count >= ARGUMENTS_MOST - 8) {
+        if (count >= ARGUMENTS_MOST - 10) {
             mem_free(own);
             return err_set(err, ERR_USAGE, "the launcher has too many arguments");
         }
@@ -56,12 +75,16 @@ int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *er
         argv[count++] = "--cores";
         argv[count++] = keep(arena, spec->cores);
     }
+    if (spec->device != NULL) {
+        argv[count++] = "--device";
+        argv[count++] = keep(arena, spec->device);
+    }
     mem_free(own);
     lane->argv = argv;
     lane->env = environment(arena);
     lane->spec = *spec;
     lane->spec.launcher = NULL;
-    lane->spec.backend = lane->spec.cores = NULL; /* they are in argv */
+    lane->spec.backend = lane->spec.cores = lane->spec.device = NULL; /* they are in argv */
     lane->spec.problem = keep(arena, spec->problem);
     lane->spec.python = keep(arena, spec->python);
     lane->spec.baseline = keep(arena, spec->baseline);

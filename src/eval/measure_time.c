@@ -58,6 +58,7 @@ static int call_b(struct timing *timing, const struct set *set,
     if (call_run(bench, bench->subject, arrangement, true, &outcome, err) != 0)
         return bench_failed(bench, err);
     bench_saw(bench, set);
+    timing->launches += bench->subject->launches;
     *ns = (double)outcome.elapsed_ns;
     *disturbed = outcome.disturbed;
     timing->timed_ns += outcome.elapsed_ns;
@@ -260,7 +261,7 @@ static void record(const struct timing *timing)
     evaluation->baseline_ns = timing->a;
     evaluation->speedup = timing->ratio;
     evaluation->spread = timing->spread;
-    evaluation->timed_samples = (int64_t)timing->used;
+    evaluation->timed_samples = (int64_t)(timing->launches > 0 ? timing->launches : timing->used);
     evaluation->dropped_samples = (int64_t)(timing->count - timing->used);
     evaluation->win = !timing->far_behind && stats_win(&timing->ratio, timing->spread);
     evaluation->dropped = timing->far_behind;

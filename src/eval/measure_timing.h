@@ -30,6 +30,7 @@ struct timing {
     size_t count, a_count, disturbed;
     struct sample samples[PAIRS_MOST];
     double a_ns[SHARED_MOST];      /* shared: in order */
+    size_t launches;               /* of B behind the samples, where one call is several */
     uint64_t timed_ns, started_ns; /* sum of the calls; when the first one began */
     /* what follows */
     size_t used; /* samples that the intervals stand on */

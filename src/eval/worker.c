@@ -84,7 +84,7 @@ static void clean_up(struct worker *worker)
 
 int worker_main(const struct worker_options *options)
 {
-    struct worker worker = {.options = options};
+    struct worker worker = {.options = options, .lane = {.gpu_index = options->gpu_index}};
     struct err err = {0};
     list_init(&worker.requests);
     list_init(&worker.memory);

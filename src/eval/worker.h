@@ -13,6 +13,7 @@
 struct worker_options {
     const struct backend *backend;
     const char *cores;  /* "0-1" or "0,1"; NULL: all that this process may use */
+    int gpu_index;      /* of a backend with GPUs */
     const char *folder; /* for builds; NULL: a private one under /tmp, removed at the end */
 };
 

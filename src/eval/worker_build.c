@@ -65,6 +65,21 @@ static int read_tune(struct evaluate *evaluate, struct err *err)
     return 0;
 }
 
+/* A backend with launch plans takes no other language; what the CPU's compilers make of another
+ * they say themselves. */
+static int check_language(const struct evaluate *evaluate, struct err *err)
+{
+    const struct backend *backend = evaluate->request.worker->options->backend;
+    const char *language = evaluate->candidate->language;
+    for (size_t i = 0; backend->languages[i] != NULL; i++)
+        if (strcmp(backend->languages[i], language) == 0)
+            return 0;
+    if (backend->open_program == NULL)
+        return 0;
+    return err_set(err, ERR_USAGE, "a source in %s does not run on the backend %s", language,
+                   backend->name);
+}
+
 static enum effort read_effort(const char *text)
 {
     if (strcmp(text, "search") == 0)
@@ -83,7 +98,7 @@ int evaluate_read(struct evaluate *evaluate)
         return refuse(evaluate, STAGE_PARSE, "no source in the request", "");
     if (candidate_parse(worker->problem, value_text(document, "name", "candidate.c"), source->text,
                         source->length, &evaluate->candidate, &err) != 0 ||
-        read_tune(evaluate, &err) != 0)
+        check_language(evaluate, &err) != 0 || read_tune(evaluate, &err) != 0)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->identity = candidate_identity(evaluate->candidate, &evaluate->tune);
     evaluate->profile = value_bool(document, "profile", false);

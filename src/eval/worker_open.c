@@ -3,7 +3,7 @@
  *   waiting -> working -> ended
  */
 #include "base/mem.h"
-#include "eval/reference_probe.h"
+#include "eval/problem_torch.h"
 #include "eval/worker_private.h"
 
 #include <string.h>
@@ -23,7 +23,21 @@ struct open {
     struct json json;
 };
 
-static const char *const ceilings[] = {"copy_bytes_per_s", "read_bytes_per_s", "flops_per_s"};
+#define RATE(name)                                                                                 \
+    {                                                                                              \
+#name, offsetof(struct lane_facts, name)                                                   \
+    }
+static const struct {
+    const char *name;
+    size_t offset;
+} ceilings[] = {RATE(copy_bytes_per_s), RATE(read_bytes_per_s), RATE(flops_per_s),
+                RATE(tf32_flops_per_s), RATE(bf16_flops_per_s), RATE(fp16_flops_per_s)};
+enum { CEILINGS = sizeof ceilings / sizeof ceilings[0] };
+
+static double *ceiling_of(struct lane_facts *lane, size_t which)
+{
+    return (double *)(void *)((char *)lane + ceilings[which].offset);
+}
 
 /* --- on the pool: nothing else touches the worker while all of `sessions` is ours --- */
 
@@ -31,7 +45,6 @@ static const char *const ceilings[] = {"copy_bytes_per_s", "read_bytes_per_s", "
 static void patch_device(struct worker *worker)
 {
     struct lane_facts *lane = &worker->lane;
-    const double numbers[] = {lane->copy_bytes_per_s, lane->read_bytes_per_s, lane->flops_per_s};
     struct value *device;
     struct buf text;
     struct json json;
@@ -44,10 +57,10 @@ static void patch_device(struct worker *worker)
     for (size_t i = 0; i < device->count; i++) {
         json_key(&json, device->keys[i]);
         size_t which = 0;
-        while (which < 3 && strcmp(ceilings[which], device->keys[i]) != 0)
+        while (which < CEILINGS && strcmp(ceilings[which].name, device->keys[i]) != 0)
             which++;
-        if (which < 3 && numbers[which] > 0.0)
-            json_real(&json, numbers[which]);
+        if (which<CEILINGS && * ceiling_of(lane, which)> 0.0)
+            json_real(&json, *ceiling_of(lane, which));
         else
             json_value(&json, device->items[i]);
     }
@@ -68,10 +81,9 @@ static int probe(struct open *open)
                                         value_bool(open->document, "roofline", false),
                                         worker->arena, lane, &open->err) != 0)
         return -1;
-    double *numbers[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s};
-    for (size_t i = 0; i < 3; i++)
-        if (!(*numbers[i] > 0.0))
-            *numbers[i] = value_real(known, ceilings[i], 0.0);
+    for (size_t i = 0; i < CEILINGS; i++)
+        if (!(*ceiling_of(lane, i) > 0.0))
+            *ceiling_of(lane, i) = value_real(known, ceilings[i].name, 0.0);
     patch_device(worker);
     return 0;
 }
@@ -90,7 +102,7 @@ static int open_problem(struct open *open, const char *path)
         .time_budget_ms = (uint64_t)value_int(document, "time_budget_ms", 0),
         .memory_bytes = (uint64_t)value_int(document, "memory_bytes", 0),
     };
-    if (problem_load(path, &worker->problem, &open->err) != 0)
+    if (problem_load_with(path, options.python, &worker->problem, &open->err) != 0)
         return -1;
     return session_open(worker->problem, worker->options->backend, &worker->lane, &options,
                         &worker->session, &open->err);
@@ -115,20 +127,19 @@ static void put_versions(struct open *open)
             json_key(&open->json, own->keys[i]);
             json_value(&open->json, own->items[i]);
         }
-    if (interpreter_find(value_text(open->document, "python", NULL), worker->arena, &python,
-                         &ignored) == 0) {
+    if (interpreter_find(value_text(open->document, "python", NULL), "numpy", worker->arena,
+                         &python, &ignored) == 0) {
         json_put_text(&open->json, "python", python.python);
-        json_put_text(&open->json, "numpy", python.numpy);
+        json_put_text(&open->json, "numpy", python.package);
     }
     json_object_end(&open->json);
 }
 
 static void put_answer(struct open *open)
 {
-    const struct worker *worker = open->request.worker;
-    const struct lane_facts *lane = &worker->lane;
+    struct worker *worker = open->request.worker;
+    struct lane_facts *lane = &worker->lane;
     struct json *json = &open->json;
-    const double numbers[] = {lane->copy_bytes_per_s, lane->read_bytes_per_s, lane->flops_per_s};
     json_key(json, "device");
     json_raw(json, lane->device != NULL ? lane->device : "{}");
     put_versions(open);
@@ -139,9 +150,9 @@ static void put_answer(struct open *open)
     json_object_end(json);
     json_key(json, "ceilings");
     json_object(json);
-    for (size_t i = 0; i < 3; i++)
-        if (numbers[i] > 0.0)
-            json_put_real(json, ceilings[i], numbers[i]);
+    for (size_t i = 0; i < CEILINGS; i++)
+        if (*ceiling_of(lane, i) > 0.0)
+            json_put_real(json, ceilings[i].name, *ceiling_of(lane, i));
     json_object_end(json);
     if (worker->problem != NULL)
         json_put_text(json, "problem", worker->problem->name);

@@ -19,17 +19,24 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     uint64_t now = clock_now_ns();
     bool patient = turn->since_ns == 0 || now - turn->since_ns < patience_ns;
     char why[120];
-    turn->taken = core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy);
+    turn->taken = lane->lock_path != NULL
+                      ? core_lock_try_folder(&turn->lock, lane->lock_path)
+                      : core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy);
+    char place[24];
+    if (lane->lock_path != NULL)
+        snprintf(place, sizeof place, "GPU %d", lane->gpu_index);
+    else
+        snprintf(place, sizeof place, "core %d", busy);
     if (!turn->taken && !patient) {
-        snprintf(why, sizeof why, "core %d was another twagent's for 10 minutes: goes on beside it",
-                 busy);
+        snprintf(why, sizeof why, "%s was another twagent's for 10 minutes: goes on beside it",
+                 place);
         answer_waits(id, STAGE_TIME, why);
         turn->taken = true;
     }
     if (turn->taken)
         return true;
     if (turn->since_ns == 0) {
-        snprintf(why, sizeof why, "another twagent times on core %d", busy);
+        snprintf(why, sizeof why, "another twagent times on %s", place);
         answer_waits(id, STAGE_TIME, why);
         turn->since_ns = now;
     }
