@@ -39,7 +39,7 @@ struct search_progress { /* a snapshot for the display and for the exit code */
 
 /* Where STORE_FACTS has the measured ceilings of this machine's lane on `cores` (NULL: all), as
  * JSON for struct lane_spec. mem_free() it. */
-char *search_ceilings_key(const char *cores);
+char *search_ceilings_key(const char *backend, const char *cores, const char *devices);
 
 /* Starts the run as a task under `parent` (woken at the end). */
 int search_start(struct loop *loop, struct task *parent, struct store *store,

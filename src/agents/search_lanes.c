@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 
+#include <glob.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,39 @@ enum { CORES_MAX = 1024, LAUNCHER_WORDS_MAX = 32 };
 
 /* ---- ceilings ---- */
 
-/* One machine's ceilings are measured once: the key names the CPU and the lane's cores. */
-char *search_ceilings_key(const char *cores)
+/* What the kernel's driver says of the first line of a file; "" where there is none. */
+static void driver_line(const char *path, char line[160])
 {
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(line, 160, file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+}
+
+static char *gpu_key(const char *devices)
+{
+    char version[160], model[160] = "";
+    glob_t found;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    driver_line("/proc/driver/nvidia/version", version);
+    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0) {
+        driver_line(found.gl_pathv[0], model);
+        globfree(&found);
+    }
+    char *key = mem_alloc(500);
+    snprintf(key, 500, "machine/ceilings/cuda/%.150s/%.150s/%.40s/%.40s", version, model,
+             visible ? visible : "", devices ? devices : "0");
+    return key;
+}
+
+/* One machine's ceilings are measured once: the key names the CPU and the lane's cores, or the
+ * driver and the GPU. */
+char *search_ceilings_key(const char *backend, const char *cores, const char *devices)
+{
+    if (backend && strcmp(backend, "cuda") == 0)
+        return gpu_key(devices);
     char line[256], model[128] = "unknown";
     FILE *file = fopen("/proc/cpuinfo", "r");
     while (file && fgets(line, sizeof line, file))
@@ -47,7 +78,8 @@ static char *ceilings_text(const struct search *search)
 void search_put_ceilings(struct search *search, struct store_batch *batch)
 {
     char *text = ceilings_text(search);
-    char *key = search_ceilings_key(search->lanes[0].cores);
+    char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
+                                    search->lanes[0].device);
     if (text)
         store_batch_put(batch, STORE_FACTS, key, text, strlen(text));
     mem_free(text);
@@ -110,6 +142,39 @@ static int share_cores(struct search *search)
     return 0;
 }
 
+/* How many GPUs the kernel's driver shows. */
+static size_t count_gpus(void)
+{
+    glob_t found;
+    size_t count = 0;
+    if (glob("/proc/driver/nvidia/gpus/*", 0, NULL, &found) == 0) {
+        count = found.gl_pathc;
+        globfree(&found);
+    }
+    return count;
+}
+
+/* A lane on each GPU that is named; without any, as many lanes as were asked for. */
+static int share_devices(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    size_t lanes = o->lanes > 0 ? (size_t)o->lanes : 1, count = 0;
+    bool all = o->devices && strcmp(o->devices, "all") == 0;
+    char *rest = arena_strdup(search->arena, o->devices && !all ? o->devices : ""), *word;
+    const char *devices[LANES_MAX];
+    for (size_t i = 0; all && i < count_gpus() && count < LANES_MAX; i++)
+        devices[count++] = arena_printf(search->arena, "%zu", i);
+    while (!all && (word = strsep(&rest, ",")) && count < LANES_MAX)
+        if (*word)
+            devices[count++] = word;
+    search->lane_count = count > lanes ? count : lanes;
+    if (search->lane_count > LANES_MAX)
+        return err_set(&search->err, ERR_USAGE, "at most %d lanes", LANES_MAX);
+    for (size_t i = 0; count > 0 && i < search->lane_count; i++)
+        search->lanes[i].device = devices[i % count];
+    return 0;
+}
+
 /* ---- opening ---- */
 
 /* Where a shell would find it; the name itself where it would not, for the message. */
@@ -146,6 +211,7 @@ static int open_one(struct search *search, struct lane_place *place, const char 
     const struct lane_spec spec = {.launcher = launcher_words(search),
                                    .backend = o->backend,
                                    .cores = place->cores,
+                                   .device = place->device,
                                    .problem = search->problem->file,
                                    .python = o->python,
                                    .baseline = o->baseline,
@@ -165,13 +231,11 @@ int search_lanes_open(struct search *search)
 {
     struct buf known;
     struct err ignored;
-    search->lane_count = search->options.lanes > 0 ? (size_t)search->options.lanes : 1;
-    if (search->lane_count > LANES_MAX)
-        return err_set(&search->err, ERR_USAGE, "at most %d lanes", LANES_MAX);
-    if (share_cores(search))
+    if (share_devices(search) || share_cores(search))
         return -1;
     slots_init(&search->lane_slots, "lanes", (unsigned)(LANE_DEPTH * search->lane_count));
-    char *key = search_ceilings_key(search->lanes[0].cores);
+    char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
+                                    search->lanes[0].device);
     buf_init(&known, 1 << 16);
     bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
     int failed = open_one(search, &search->lanes[0], cached ? buf_text(&known) : NULL);

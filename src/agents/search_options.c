@@ -20,6 +20,7 @@ static const struct field {
     FIELD(python, FIELD_TEXT),
     FIELD(baseline, FIELD_TEXT),
     FIELD(cores, FIELD_TEXT),
+    FIELD(devices, FIELD_TEXT),
     FIELD(launcher, FIELD_TEXT),
     FIELD(ca_file, FIELD_TEXT),
     FIELD(branching, FIELD_INT),

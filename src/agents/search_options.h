@@ -22,8 +22,9 @@ struct search_options {                    /* borrowed for the search's life */
     const struct models *idea_models;      /* NULL, or of none: the built-in proposer alone */
     const struct models *code_models;      /* NULL: the same */
     const char *python, *baseline, *cores; /* or NULL */
-    const char *launcher;                  /* words before the worker's command, or NULL */
-    const char *ca_file;                   /* or NULL */
+    const char *devices;  /* GPUs: "0,2", "all", or NULL: the first; a lane on each */
+    const char *launcher; /* words before the worker's command, or NULL */
+    const char *ca_file;  /* or NULL */
     int64_t branching, rounds, implementations, repairs, beam; /* beam 0: by `select` */
     enum strategy strategy;
     int64_t islands, migration; /* how many; rounds between visits */

@@ -125,7 +125,7 @@ struct lane_place {
     struct lane *lane;
     struct lane_request open;
     unsigned load;
-    const char *cores;
+    const char *cores, *device; /* device: a GPU, or NULL */
 };
 
 struct pause {

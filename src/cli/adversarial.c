@@ -99,6 +99,7 @@ static int lane_for_case(struct suite *suite, const char *problem)
     char *name = arena_printf(suite->arena, "%s/problems/%s", suite->folder, problem);
     const struct lane_spec spec = {.backend = suite->settings->backend,
                                    .cores = suite->settings->cores,
+                                   .device = suite->settings->devices,
                                    .problem = name,
                                    .python = suite->settings->python,
                                    .call_timeout_ms = 2000,

@@ -34,6 +34,7 @@ static enum task_result doctor_step(struct task *task)
     if (!doctor->lane) {
         const struct lane_spec spec = {.backend = doctor->settings->backend,
                                        .cores = doctor->settings->cores,
+                                       .device = doctor->settings->devices,
                                        .python = doctor->settings->python,
                                        .roofline = doctor->settings->measure};
         if (lane_open(task->loop, &spec, &doctor->lane, &doctor->err))

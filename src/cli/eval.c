@@ -57,7 +57,7 @@ static void known_ceilings(const struct settings *settings, struct buf *text)
 {
     struct store *store = NULL;
     struct err ignored;
-    char *key = search_ceilings_key(settings->cores);
+    char *key = search_ceilings_key(settings->backend, settings->cores, settings->devices);
     buf_init(text, 1 << 16);
     if (history_open(settings, &store, &ignored) == 0 &&
         store_get(store, STORE_FACTS, key, text, &ignored) != 0)
@@ -73,6 +73,7 @@ static enum task_result eval_open(struct eval *eval)
         known_ceilings(eval->settings, &known);
         const struct lane_spec spec = {.backend = eval->settings->backend,
                                        .cores = eval->settings->cores,
+                                       .device = eval->settings->devices,
                                        .problem = eval->problem,
                                        .python = eval->settings->python,
                                        .baseline = eval->settings->baseline,

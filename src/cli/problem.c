@@ -107,6 +107,7 @@ static enum task_result check_open(struct check *check)
     if (!check->lane) {
         const struct lane_spec spec = {.backend = check->settings->backend,
                                        .cores = check->settings->cores,
+                                       .device = check->settings->devices,
                                        .problem = check->problem,
                                        .python = check->settings->python,
                                        .roofline = true};

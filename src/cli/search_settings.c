@@ -19,6 +19,7 @@ static const struct pair {
     SAME(KIND_TEXT, python),
     SAME(KIND_TEXT, baseline),
     SAME(KIND_TEXT, cores),
+    SAME(KIND_TEXT, devices),
     SAME(KIND_TEXT, launcher),
     SAME(KIND_TEXT, ca_file),
     SAME(KIND_INT, branching),

@@ -30,7 +30,7 @@ enum command_bit { /* which commands take an option */
 
 struct settings {
     /* where and how */
-    const char *store, *config, *python, *cores, *backend;
+    const char *store, *config, *python, *cores, *devices, *backend;
     bool json, quiet, verbose;
     /* run: what is searched, and how */
     const char *problem, *baseline, *strategy, *launcher;

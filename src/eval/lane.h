@@ -17,7 +17,7 @@ struct lane_spec {
     const char *const *launcher;              /* "srun", ... before the program; NULL: none */
     const char *backend;                      /* "cpu" */
     const char *cores;                        /* or NULL */
-    const char *device;                       /* a GPU's number, or NULL: the first */
+    const char *device;                       /* a GPU (the first of a list), or NULL: 0 */
     const char *problem;                      /* path; NULL: none is opened (probe only) */
     const char *python, *baseline;            /* or NULL */
     uint64_t call_timeout_ms, time_budget_ms; /* 0: defaults */

@@ -18,13 +18,7 @@ typedef struct cu_event_ *cu_event;
 typedef struct cu_graph_ *cu_graph;
 typedef struct cu_graph_exec_ *cu_graph_exec;
 
-enum {
-    CU_INVALID_VALUE = 1,
-    CU_OUT_OF_MEMORY = 2,
-    CU_NOT_FOUND = 500,
-    CU_ILLEGAL_ADDRESS = 700,
-    CU_LAUNCH_OUT_OF_RESOURCES = 701
-};
+enum { CU_OUT_OF_MEMORY = 2, CU_NOT_FOUND = 500 };
 
 enum { /* attributes of a device */
        CU_WARP_SIZE = 10,
@@ -45,7 +39,6 @@ enum { /* attributes of a device */
 enum { /* attributes of a function */
        CU_FUNCTION_LOCAL_BYTES = 3,
        CU_FUNCTION_SHARED_BYTES = 1,
-       CU_FUNCTION_REGISTERS = 4,
        CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
        CU_FUNCTION_NON_PORTABLE_CLUSTER = 14
 };
