@@ -6,8 +6,11 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STORE_MAP_MIB_MAX (64L << 20)
@@ -60,13 +63,27 @@ void store_close(struct store *store)
 }
 
 /* Pages of the map that were read count as this process's own until the kernel needs them, which
- * looks like a leak from outside. They stay in the page cache. */
+ * looks like a leak from outside. They stay in the page cache. LMDB does not say where its map is;
+ * it is the one of the file. */
 static void drop_pages(MDB_env *lmdb)
 {
-    MDB_envinfo info;
-    MDB_stat stat;
-    if (mdb_env_info(lmdb, &info) == 0 && mdb_env_stat(lmdb, &stat) == 0 && info.me_mapaddr != NULL)
-        (void)madvise(info.me_mapaddr, (info.me_last_pgno + 1) * stat.ms_psize, MADV_DONTNEED);
+    struct stat file;
+    mdb_filehandle_t fd;
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    bool known = mdb_env_get_fd(lmdb, &fd) == 0 && fstat(fd, &file) == 0;
+    while (maps != NULL && known && fgets(line, sizeof line, maps) != NULL) {
+        char *at = line; /* start-end access offset device inode path */
+        uintptr_t start = strtoull(at, &at, 16);
+        uintptr_t end = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+        for (int field = 0; field < 3 && at != NULL; field++)
+            at = strchr(at + 1, ' ');
+        if (at != NULL && end > start && strtoull(at, NULL, 10) == file.st_ino &&
+            strstr(at, "/data.mdb") != NULL)
+            (void)madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    if (maps != NULL)
+        (void)fclose(maps);
 }
 
 int store_check_readers(struct store *store, size_t *cleared, struct err *err)
