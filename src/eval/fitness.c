@@ -306,7 +306,7 @@ static bool problem_links(const struct problem *problem, const char *name)
 {
     for (size_t i = 0; i < problem->baseline_count; i++)
         if (strcmp(problem->baselines[i].name, name) == 0)
-            return problem->baselines[i].libraries != NULL;
+            return problem->baselines[i].libraries != NULL || problem->baselines[i].file == NULL;
     return false;
 }
 

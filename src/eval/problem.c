@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/problem_read.h"
+#include "eval/problem_torch.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -55,8 +56,8 @@ static char *find_spec(const char *path, struct err *err)
         err_set(err, ERR_USAGE, "%.300s/spec.yaml:1: expected a file, found none", path);
     else if (spec == NULL)
         err_set(err, ERR_USAGE,
-                "%.300s:1: expected a problem: a folder with spec.yaml, the file itself, or the "
-                "name of a shipped one",
+                "%.300s:1: expected a problem: a folder with spec.yaml, the file itself, the "
+                "name of a shipped one, or a Python file with a PyTorch Model",
                 path);
     return spec;
 }
@@ -98,7 +99,27 @@ static int load(struct problem *problem, const char *spec, struct err *err)
     return problem_read(&reading);
 }
 
+static bool is_python(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".py") == 0;
+}
+
+static int load_torch(struct problem *problem, const char *path, const char *python,
+                      struct err *err)
+{
+    if (place(problem, path, err) != 0)
+        return -1;
+    return problem_read_torch(problem, problem->file, python, err);
+}
+
 int problem_load(const char *path, struct problem **problem, struct err *err)
+{
+    return problem_load_with(path, NULL, problem, err);
+}
+
+int problem_load_with(const char *path, const char *python, struct problem **problem,
+                      struct err *err)
 {
     struct err mine; /* the readers build on the message, so that there must be one */
     char *spec = find_spec(path, &mine);
@@ -107,7 +128,8 @@ int problem_load(const char *path, struct problem **problem, struct err *err)
         struct arena *arena = arena_new();
         struct problem *loaded = ARENA_NEW(arena, struct problem);
         loaded->arena = arena;
-        result = load(loaded, spec, &mine);
+        result =
+            is_python(spec) ? load_torch(loaded, spec, python, &mine) : load(loaded, spec, &mine);
         if (result == 0)
             *problem = loaded;
         else

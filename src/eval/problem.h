@@ -31,7 +31,7 @@ struct dim_spec {
 };
 
 struct baseline_spec {
-    const char *name, *file; /* "openblas"; absolute path of a C source with `void kernel(...)` */
+    const char *name, *file; /* "openblas"; path of a C source, or NULL: PyTorch's, "compile" */
     const char *libraries;   /* "openblas": linked with -l, space-separated; or NULL */
     const char *env[8];      /* "OPENBLAS_CORETYPE=SkylakeX": NULL-terminated */
 };
@@ -42,7 +42,8 @@ struct problem {
     size_t dim_count, input_count, output_count, baseline_count, shape_count;
     struct dim_spec dims[DIMS_MAX];
     struct tensor_spec inputs[TENSORS_MAX], outputs[TENSORS_MAX];
-    enum reference_kind { REFERENCE_PYTHON, REFERENCE_C } reference_kind;
+    enum reference_kind { REFERENCE_PYTHON, REFERENCE_C, REFERENCE_TORCH } reference_kind;
+    const struct problem_torch *torch; /* of REFERENCE_TORCH: problem_torch.h; else NULL */
     const char *reference_file, *reference_function;
     struct baseline_spec baselines[BASELINES_MAX];
     const char *baseline;             /* default for speed-ups: "reference" or a name above */
@@ -54,7 +55,8 @@ struct problem {
     struct names shapes[SHAPES_MAX]; /* check shapes: all dims, derived ones too; [0] is `dims` */
 };
 
-/* `path`: a folder, a spec file, or a shipped problem's name. Errors: ERR_USAGE "file:line: ..." */
+/* `path`: a folder, a spec file, a shipped problem's name, or a Python file with a PyTorch Model
+ * (problem_torch.h). Errors: ERR_USAGE "file:line: ..." */
 int problem_load(const char *path, struct problem **problem, struct err *err) MUST_USE;
 void problem_free(struct problem *problem); /* NULL is fine */
 
@@ -71,7 +73,7 @@ int problem_work(const struct problem *problem, const struct names *dims, double
 int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
                       struct err *err) MUST_USE;
 
-/* Absolute paths of starts/BACKEND/ *.{c,cc,cu,...}, sorted, in the problem's arena: one thread. */
+/* Absolute paths of starts/BACKEND/ *.{c,cu,...}, sorted, in the problem's arena: one thread. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
 

@@ -39,6 +39,26 @@ int reference_compute(struct reference *reference, const struct layout *layout,
     return reference->ops->compute(reference, layout, call, precision, out, err);
 }
 
+struct subject *reference_baseline(struct reference *reference, const char *name)
+{
+    return reference->ops->baseline != NULL ? reference->ops->baseline(reference, name) : NULL;
+}
+
+int reference_compute_baseline(struct reference *reference, const char *name,
+                               const struct layout *layout, const struct call *call, void **out,
+                               struct err *err)
+{
+    return reference->ops->compute_baseline(reference, name, layout, call, out, err);
+}
+
+void reference_shape_input(const struct reference *reference, size_t input,
+                           enum distribution distribution, const struct placed *placed,
+                           void *values)
+{
+    if (reference->ops->shape_input != NULL)
+        reference->ops->shape_input(reference, input, distribution, placed, values);
+}
+
 struct subject *reference_subject(struct reference *reference)
 {
     return reference->subject;

@@ -6,6 +6,7 @@
 #define EVAL_REFERENCE_H
 
 #include "eval/backend.h"
+#include "eval/draw.h"
 
 struct reference; /* opaque */
 
@@ -21,6 +22,12 @@ int reference_open(const struct problem *problem, const struct lane_facts *lane,
 int reference_open_c(const struct problem *problem, const struct backend *backend,
                      const struct lane_facts *lane, const struct region *region, const char *folder,
                      struct arena *arena, struct reference **reference, struct err *err) MUST_USE;
+/* The same for a PyTorch module (problem_torch.h), on `device`, "cpu" or "cuda"; torch.compile
+ * writes what it makes to `folder`. ERR_LIMIT where this machine has not the memory. */
+int reference_open_torch(const struct problem *problem, const struct lane_facts *lane,
+                         const struct region *region, const char *device, const char *folder,
+                         struct arena *arena, struct reference **reference,
+                         struct err *err) MUST_USE;
 void reference_close(struct reference *reference); /* NULL is fine */
 
 enum reference_precision {
@@ -38,6 +45,19 @@ int reference_compute(struct reference *reference, const struct layout *layout,
 
 /* The same child as a subject to be timed, in the spec's precision; owned by `reference`. */
 struct subject *reference_subject(struct reference *reference);
+
+/* Another way of the same child to compute it, as "compile" is; NULL where it has none of the name.
+ * Its results, in the spec's precision, to be verified with: */
+struct subject *reference_baseline(struct reference *reference, const char *name);
+int reference_compute_baseline(struct reference *reference, const char *name,
+                               const struct layout *layout, const struct call *call, void **out,
+                               struct err *err) MUST_USE;
+
+/* What was drawn for an input is made what the reference takes: initial values of a parameter,
+ * labels, a triangular matrix. */
+void reference_shape_input(const struct reference *reference, size_t input,
+                           enum distribution distribution, const struct placed *placed,
+                           void *values);
 const char *reference_versions(const struct reference *reference); /* JSON object text */
 
 #endif

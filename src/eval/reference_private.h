@@ -11,6 +11,13 @@ struct reference_ops {
                    const struct call *call, enum reference_precision precision, void **out,
                    struct err *err);
     void (*close)(struct reference *reference);
+    /* NULL where there is no other baseline, and where inputs stay as they are drawn */
+    struct subject *(*baseline)(struct reference *reference, const char *name);
+    int (*compute_baseline)(struct reference *reference, const char *name,
+                            const struct layout *layout, const struct call *call, void **out,
+                            struct err *err);
+    void (*shape_input)(const struct reference *reference, size_t input,
+                        enum distribution distribution, const struct placed *placed, void *values);
 };
 
 struct reference { /* embedded first by each kind */

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROBE_TIMEOUT_MS = 10000, TRIED_MOST = 400, PATHS_MOST = 64 };
+enum { PROBE_TIMEOUT_MS = 10000, PROBE_TORCH_MS = 60000, TRIED_MOST = 400, PATHS_MOST = 64 };
 
 struct search {
+    const char *package;
     struct arena *arena;
     struct interpreter *interpreter;
     struct buf tried;
@@ -19,24 +20,28 @@ struct search {
     size_t count;
 };
 
-/* Five lines: something that says that numpy came, the two prefixes, the two versions. */
+/* Five lines: something that says that the package came, the two prefixes, the two versions. */
 static bool ask(struct search *search, const char *path, struct err *err)
 {
-    static const char script[] =
-        "import numpy, sys; print('numpy', sys.prefix, sys.base_prefix, sys.version.split()[0], "
-        "numpy.__version__, sep='\\n', flush=True)";
+    const char *script =
+        arena_printf(search->arena,
+                     "import %s as found, sys; print('found', sys.prefix, sys.base_prefix, "
+                     "sys.version.split()[0], found.__version__, sep='\\n', flush=True)",
+                     search->package);
+    bool numpy = strcmp(search->package, "numpy") == 0;
+    uint64_t timeout_ms = numpy ? PROBE_TIMEOUT_MS : PROBE_TORCH_MS; /* torch: a second, if warm */
     const char *const argv[] = {path, "-I", "-B", "-c", script, NULL};
     static const char *const env[] = {"LC_ALL=C.UTF-8", "OPENBLAS_NUM_THREADS=1", NULL};
     struct child child = {0};
     const char *line;
     if (child_start(&child, argv, env, NULL, 0, err) != 0)
         return false;
-    bool fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
-    fine = fine && strcmp(line, "numpy") == 0;
+    bool fine = child_line(&child, timeout_ms, &line, err) == 0;
+    fine = fine && strcmp(line, "found") == 0;
     struct interpreter *found = search->interpreter;
-    const char **texts[] = {&found->prefix, &found->base_prefix, &found->python, &found->numpy};
+    const char **texts[] = {&found->prefix, &found->base_prefix, &found->python, &found->package};
     for (size_t i = 0; fine && i < sizeof texts / sizeof texts[0]; i++) {
-        fine = child_line(&child, PROBE_TIMEOUT_MS, &line, err) == 0;
+        fine = child_line(&child, timeout_ms, &line, err) == 0;
         if (fine)
             *texts[i] = arena_strdup(search->arena, line);
     }
@@ -89,15 +94,15 @@ static bool probe_environment(struct search *search)
     return found;
 }
 
-int interpreter_find(const char *configured, struct arena *arena, struct interpreter *interpreter,
-                     struct err *err)
+int interpreter_find(const char *configured, const char *package, struct arena *arena,
+                     struct interpreter *interpreter, struct err *err)
 {
-    struct search search = {.arena = arena, .interpreter = interpreter};
+    struct search search = {.package = package, .arena = arena, .interpreter = interpreter};
     struct err why = {0};
     if (configured != NULL) {
         if (access(configured, X_OK) == 0 && ask(&search, arena_strdup(arena, configured), &why))
             return 0;
-        return err_set(err, ERR_ENVIRONMENT, "%s does not import numpy%s%s", configured,
+        return err_set(err, ERR_ENVIRONMENT, "%s does not import %s%s%s", configured, package,
                        why.code != ERR_NONE ? ": " : "", why.message);
     }
     buf_init(&search.tried, TRIED_MOST);
@@ -106,9 +111,10 @@ int interpreter_find(const char *configured, struct arena *arena, struct interpr
     int status = 0;
     if (!found)
         status = err_set(err, ERR_ENVIRONMENT,
-                         "no Python with numpy (tried %s): install python3-numpy, or name one "
-                         "with --python",
-                         search.tried.length > 0 ? buf_text(&search.tried) : "nothing");
+                         "no Python with %s (tried %s): install python3-%s, or name one with "
+                         "--python",
+                         package, search.tried.length > 0 ? buf_text(&search.tried) : "nothing",
+                         package);
     buf_free(&search.tried);
     return status;
 }

@@ -1,5 +1,6 @@
 /* eval/reference_python: a numpy function in a sandboxed Python child (libexec/reference.py, which
- * describes the protocol). The child is started at the first call and again after it died. */
+ * describes the protocol). The child is started at the first call and again after it died. A
+ * PyTorch module's child speaks the same protocol, and more of it: reference_torch.c. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -7,9 +8,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 #include "eval/parallel.h"
-#include "eval/reference_child.h"
-#include "eval/reference_private.h"
-#include "eval/reference_probe.h"
+#include "eval/reference_python_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,33 +18,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { REQUEST_MOST = 1 << 16, ARGUMENTS_MOST = 24, START_TIMEOUT_MS = 30000 };
-
-struct python {
-    struct reference reference;
-    struct subject subject;
-    const struct problem *problem;
-    const struct lane_facts *lane;
-    const struct region *region;
-    struct arena *arena;
-    char *self, *script; /* this program; libexec/reference.py */
-    struct interpreter interpreter;
-    struct child child;
-    int results; /* memfd: descriptor 4 of the child; sealed: it can make it no smaller */
-    unsigned char *mapped;
-    size_t mapped_bytes;
-    struct buf request;
-};
-
-static struct python *python_of(struct reference *reference)
-{
-    return (struct python *)(void *)reference;
-}
+enum { REQUEST_MOST = 1 << 16, ARGUMENTS_MOST = 64, START_TIMEOUT_MS = 30000 };
 
 /* --- asking --- */
 
 /* Sends the request and reads the answer; the message of {"error": ...} is the user's. */
-static int ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
+int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
                const struct value **answer, struct err *err)
 {
     const char *line;
@@ -70,7 +48,7 @@ static int ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
     return 0;
 }
 
-static void begin(struct python *python, struct json *json, const char *op)
+void python_begin(struct python *python, struct json *json, const char *op)
 {
     buf_reset(&python->request);
     json_init(json, &python->request);
@@ -112,6 +90,8 @@ static int start(struct python *python, struct err *err)
         argv[count++] = "--read";
         argv[count++] = readable[i];
     }
+    for (size_t i = 0; i < python->extra_count; i++)
+        argv[count++] = python->extra[i];
     argv[count++] = "--limit";
     argv[count++] = "fsize=18446744073709551615"; /* results are as large as the problem is */
     argv[count++] = "--";
@@ -132,7 +112,7 @@ static int open_function(struct python *python, struct err *err)
 {
     const struct problem *problem = python->problem;
     struct json json;
-    begin(python, &json, "open");
+    python_begin(python, &json, "open");
     json_put_text(&json, "file", problem->reference_file);
     json_put_text(&json, "function", problem->reference_function);
     json_put_text(&json, "name", problem->name);
@@ -143,10 +123,12 @@ static int open_function(struct python *python, struct err *err)
     json_array_end(&json);
     put_tensors(&json, "inputs", problem->inputs, problem->input_count);
     put_tensors(&json, "outputs", problem->outputs, problem->output_count);
+    if (python->open_more != NULL)
+        python->open_more(python, &json);
     json_object_end(&json);
     struct arena *arena = arena_new();
     const struct value *answer = NULL;
-    int status = ask(python, START_TIMEOUT_MS, arena, &answer, err);
+    int status = python_ask(python, python->start_timeout_ms, arena, &answer, err);
     if (status == 0 && python->reference.versions == NULL) {
         struct buf text;
         buf_init(&text, 1024);
@@ -171,7 +153,7 @@ static void bind_first(const struct python *python)
     (void)sched_setaffinity(python->child.pid, sizeof set, &set);
 }
 
-static int ensure(struct python *python, struct err *err)
+int python_ensure(struct python *python, struct err *err)
 {
     if (python->child.pid != 0) {
         child_resume(&python->child);
@@ -183,8 +165,9 @@ static int ensure(struct python *python, struct err *err)
         child_stop(&python->child);
         return -1;
     }
-    python->subject.pid = python->child.pid;
-    bind_first(python);
+    python->eager.subject.pid = python->compiled.subject.pid = python->child.pid;
+    if (python->open_more == NULL)
+        bind_first(python); /* PyTorch makes threads whenever it likes, which inherit it */
     return 0;
 }
 
@@ -220,7 +203,7 @@ static void put_call(struct python *python, struct json *json, const struct layo
 }
 
 /* The child writes through a map of its own, which must not be smaller than what it writes. */
-static int make_room(struct python *python, size_t bytes, struct err *err)
+int python_make_room(struct python *python, size_t bytes, struct err *err)
 {
     if (bytes <= python->mapped_bytes)
         return 0;
@@ -238,19 +221,19 @@ static int make_room(struct python *python, size_t bytes, struct err *err)
     return 0;
 }
 
-static int compute(struct reference *reference, const struct layout *layout,
-                   const struct call *call, enum reference_precision precision, void **out,
+int python_compute(struct python *python, const struct layout *layout, const struct call *call,
+                   enum reference_precision precision, const char *baseline, void **out,
                    struct err *err)
 {
-    struct python *python = python_of(reference);
     const struct problem *problem = python->problem;
     bool exact = precision == PRECISION_EXACT;
     size_t offsets[TENSORS_MAX], bytes[TENSORS_MAX], end = 0;
     struct json json;
-    if (ensure(python, err) != 0)
+    if (python_ensure(python, err) != 0)
         return -1;
-    begin(python, &json, "compute");
+    python_begin(python, &json, "compute");
     json_put_text(&json, "precision", exact ? "exact" : "spec");
+    json_put_text(&json, "baseline", baseline);
     put_call(python, &json, layout, call, reference_bits(problem, precision));
     json_key(&json, "outputs");
     json_array(&json);
@@ -273,20 +256,27 @@ static int compute(struct reference *reference, const struct layout *layout,
     json_object_end(&json);
     struct arena *arena = arena_new();
     const struct value *answer;
-    int status = make_room(python, end, err);
+    int status = python_make_room(python, end, err);
     if (status == 0)
-        status = ask(python, REFERENCE_TIMEOUT_MS, arena, &answer, err);
+        status = python_ask(python, REFERENCE_TIMEOUT_MS, arena, &answer, err);
     arena_free(arena);
     for (size_t i = 0; status == 0 && i < problem->output_count; i++)
         parallel_copy(out[i], python->mapped + offsets[i], bytes[i]);
     return status;
 }
 
+static int compute(struct reference *reference, const struct layout *layout,
+                   const struct call *call, enum reference_precision precision, void **out,
+                   struct err *err)
+{
+    return python_compute(python_of(reference), layout, call, precision, NULL, out, err);
+}
+
 /* --- as a subject to be timed --- */
 
 static struct python *subject_of(struct subject *subject)
 {
-    return container_of(subject, struct python, subject);
+    return container_of(subject, struct python_subject, subject)->python;
 }
 
 /* The request is read and the arrays are made before the clock starts; `go` and `done` are all that
@@ -297,7 +287,7 @@ static int subject_run(struct subject *subject, const struct call *call, uint64_
     struct python *python = subject_of(subject);
     struct layout layout = {0};
     struct json json;
-    if (ensure(python, err) != 0)
+    if (python_ensure(python, err) != 0)
         return -1;
     for (size_t i = 0; i < call->dim_count && i < python->problem->dim_count; i++)
         if (names_set(&layout.dims, python->problem->dims[i].name, call->dims[i], err) != 0)
@@ -308,12 +298,14 @@ static int subject_run(struct subject *subject, const struct call *call, uint64_
                            &elements, err) != 0)
             return -1;
     }
-    begin(python, &json, "prepare");
+    python_begin(python, &json, "prepare");
+    json_put_text(&json, "baseline",
+                  container_of(subject, struct python_subject, subject)->baseline);
     put_call(python, &json, &layout, call, reference_bits(python->problem, PRECISION_SPEC));
     json_object_end(&json);
     struct arena *arena = arena_new();
     const struct value *answer;
-    int status = ask(python, START_TIMEOUT_MS, arena, &answer, err);
+    int status = python_ask(python, python->start_timeout_ms, arena, &answer, err);
     arena_free(arena);
     const char *line;
     if (status != 0)
@@ -345,7 +337,7 @@ static void subject_close(struct subject *subject)
 
 /* --- opening and closing --- */
 
-static void python_close(struct reference *reference)
+void python_close(struct reference *reference)
 {
     struct python *python = python_of(reference);
     child_stop(&python->child);
@@ -359,35 +351,55 @@ static void python_close(struct reference *reference)
     mem_free(python);
 }
 
-int reference_open(const struct problem *problem, const struct lane_facts *lane,
-                   const struct region *region, const char *python_path, struct arena *arena,
-                   const char **python_found, struct reference **reference, struct err *err)
+struct python *python_new(const struct problem *problem, const struct lane_facts *lane,
+                          const struct region *region, struct arena *arena,
+                          const struct reference_ops *ops, const char *script)
 {
-    static const struct reference_ops ops = {.compute = compute, .close = python_close};
     static const struct subject_ops subject_ops = {.call = subject_run,
                                                    .pause = subject_pause,
                                                    .resume = subject_resume,
                                                    .close = subject_close};
     struct python *python = MEM_NEW(struct python);
-    python->reference = (struct reference){.ops = &ops, .subject = &python->subject};
-    python->subject = (struct subject){.ops = &subject_ops, .name = "reference"};
+    python->reference = (struct reference){.ops = ops, .subject = &python->eager.subject};
+    python->eager = (struct python_subject){.subject = {.ops = &subject_ops, .name = "reference"},
+                                            .python = python};
+    python->compiled = (struct python_subject){.subject = {.ops = &subject_ops, .name = "compile"},
+                                               .python = python,
+                                               .baseline = "compile"};
     python->problem = problem;
     python->lane = lane;
     python->region = region;
     python->arena = arena;
+    python->start_timeout_ms = START_TIMEOUT_MS;
     buf_init(&python->request, REQUEST_MOST);
     const char *self = getenv("TWAGENT_SELF");
     python->self = self != NULL ? mem_strdup(self) : file_self_path();
-    python->script = file_data_path("libexec/reference.py");
+    python->script = file_data_path(script);
     python->results = memfd_create("twagent-results", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (python->results >= 0)
         (void)fcntl(python->results, F_ADD_SEALS, F_SEAL_SHRINK);
+    return python;
+}
+
+int python_usable(const struct python *python, const char *script, struct err *err)
+{
     if (python->script == NULL)
-        err_set(err, ERR_ENVIRONMENT, "libexec/reference.py is not where the program expects it");
-    else if (python->results < 0)
-        err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make shared memory");
-    else if (interpreter_find(python_path, arena, &python->interpreter, err) == 0 &&
-             ensure(python, err) == 0) {
+        return err_set(err, ERR_ENVIRONMENT, "%s is not where the program expects it", script);
+    if (python->results < 0)
+        return err_set(err, ERR_ENVIRONMENT, "cannot make shared memory");
+    return 0;
+}
+
+int reference_open(const struct problem *problem, const struct lane_facts *lane,
+                   const struct region *region, const char *python_path, struct arena *arena,
+                   const char **python_found, struct reference **reference, struct err *err)
+{
+    static const struct reference_ops ops = {.compute = compute, .close = python_close};
+    static const char script[] = "libexec/reference.py";
+    struct python *python = python_new(problem, lane, region, arena, &ops, script);
+    if (python_usable(python, script, err) == 0 &&
+        interpreter_find(python_path, "numpy", arena, &python->interpreter, err) == 0 &&
+        python_ensure(python, err) == 0) {
         *python_found = python->interpreter.path;
         *reference = &python->reference;
         return 0;

@@ -4,6 +4,7 @@
  * Their runners are stopped while they are not called: a baseline is trusted, and may meet a set
  * twice. */
 #include "base/file.h"
+#include "base/mem.h"
 #include "eval/session_build.h"
 #include "eval/session_private.h"
 #include "eval/stats.h"
@@ -66,15 +67,18 @@ static const char *choose_default(const struct session *session)
 int baselines_open(struct session *session, struct err *err)
 {
     const struct problem *problem = session->problem;
-    bool found = false;
-    session->baselines[0] = (struct baseline){.name = "reference", .verified = true};
+    bool found = false, torch = problem->reference_kind == REFERENCE_TORCH;
+    session->baselines[0] =
+        (struct baseline){.name = torch ? "eager" : "reference", .verified = true};
     session->baseline_count = 1;
-    if (session->backend->open_program == NULL)
+    if (session->backend->open_program == NULL || torch)
         add_listed(session);
     else
         add_found(session, ".cu");
     const char *wanted =
         session->options.baseline != NULL ? session->options.baseline : choose_default(session);
+    if (torch && strcmp(wanted, "reference") == 0)
+        wanted = "eager"; /* what every other problem calls it */
     for (size_t i = 0; i < session->baseline_count; i++)
         if (strcmp(session->baselines[i].name, wanted) == 0) {
             session->baseline = i;
@@ -132,6 +136,53 @@ static int build(struct session *session, struct baseline *baseline, struct err 
                           session->arena, &baseline->artifact, err);
 }
 
+/* One that the reference's own child computes: its outputs do not lie in the region. */
+static int verify_own(struct session *session, struct baseline *baseline, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    struct set *set = &session->pool[0];
+    const struct layout *layout = &set->shape->layout;
+    void *results[TENSORS_MAX] = {NULL};
+    bool passed = true;
+    struct call call;
+    if (set_expect(session, set, err) != 0)
+        return -1;
+    call_make(layout, 0, 0, &call);
+    for (size_t i = 0; i < problem->input_count; i++)
+        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
+    for (size_t i = 0; i < problem->output_count; i++)
+        results[i] = mem_alloc(layout->outputs[i].bytes);
+    int status =
+        reference_compute_baseline(session->reference, baseline->name, layout, &call, results, err);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        struct mismatch mismatch = {.passed = true};
+        const struct placed *placed = &layout->outputs[i];
+        if (status == 0 && !set->unfit)
+            check_output(&problem->outputs[i], placed->extents, placed->elements, &set->bounds[i],
+                         set->exact[i], results[i], &mismatch);
+        passed = passed && mismatch.passed;
+        mem_free(results[i]);
+    }
+    if (status != 0)
+        return err_wrap(err, "baseline %s", baseline->name);
+    if (!passed)
+        return err_set(err, ERR_USAGE, "baseline %s: its results are wrong", baseline->name);
+    baseline->verified = true;
+    return 0;
+}
+
+static int own_ready(struct session *session, struct baseline *baseline, struct err *err)
+{
+    if (!baseline->verified && verify_own(session, baseline, err) != 0)
+        return -1;
+    baseline->subject = reference_baseline(session->reference, baseline->name);
+    if (baseline->subject == NULL)
+        return err_set(err, ERR_UNSUPPORTED, "the reference has no baseline %s", baseline->name);
+    baseline->subject->ops->pause(baseline->subject);
+    return 0;
+}
+
 /* A baseline that is wrong is nothing to be faster than. */
 static int verify(struct session *session, struct baseline *baseline, struct err *err)
 {
@@ -168,6 +219,8 @@ int baseline_ready(struct session *session, struct baseline *baseline, struct er
     }
     if (build(session, baseline, err) != 0)
         return err_wrap(err, "baseline %s", baseline->name);
+    if (baseline->artifact == NULL)
+        return own_ready(session, baseline, err);
     if (baseline->subject == NULL) {
         if (open_subject(session, baseline, err) != 0) {
             baseline->subject = NULL;
@@ -181,9 +234,10 @@ int baseline_ready(struct session *session, struct baseline *baseline, struct er
 
 void baseline_close(struct session *session, struct baseline *baseline)
 {
-    if (baseline != &session->baselines[0] && baseline->subject != NULL)
+    bool own = baseline == &session->baselines[0] || baseline->artifact == NULL;
+    if (!own && baseline->subject != NULL)
         baseline->subject->ops->close(baseline->subject);
-    baseline->subject = NULL; /* the reference's is its own */
+    baseline->subject = NULL; /* the reference's are its own */
     baseline->warm = false;
 }
 

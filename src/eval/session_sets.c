@@ -81,6 +81,7 @@ void set_draw(struct session *session, struct set *set)
             set->inputs[i] = (unsigned char *)parallel_alloc(placed->bytes + 1);
         draw_fill(set->distribution, random_next(&seeds), tensor->dtype, placed->elements,
                   tensor_row(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
+        reference_shape_input(session->reference, i, set->distribution, placed, set->inputs[i]);
     }
     set->drawn = true;
 }

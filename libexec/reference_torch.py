@@ -1,0 +1,305 @@
+"""The Python side of a PyTorch problem: computes what src/eval/reference_python.c asks for.
+
+Started as `python3 -I reference_torch.py` inside the sandbox; one JSON request a line on stdin, one
+JSON answer a line on stdout. The requests of reference.py, and besides:
+
+    {"op":"describe", "file":..., "device":"cpu"}   before anything else: the file as a problem
+    {"op":"open", ..., "binding":..., "device":..., "scratch":FOLDER}
+    {"op":"initial", "outputs":[{"name", "offset"}]}  initial values of parameters and buffers
+    "baseline": "eager" | "compile" in compute and prepare: how the module is called
+
+`exact` runs a float64 copy of the module; where the module cannot be cast, its own precision is all
+there is. 16-bit types are computed in as the module has it.
+"""
+
+import copy
+import gc
+import json
+import mmap
+import os
+import sys
+import warnings
+
+warnings.simplefilter("ignore")
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+torch = None  # imported after the number of threads is settled
+problem = None  # torch_problem
+
+
+class Refused(Exception):
+    """Ours, before torch_problem's is there."""
+
+
+def prepare_imports(request):
+    global torch, problem
+    cores = request.get("cores") or []
+    count = str(max(1, len(cores)) if cores else os.cpu_count() or 1)
+    for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):
+        os.environ[name + "_NUM_THREADS"] = count
+    if cores:
+        try:
+            os.sched_setaffinity(0, cores)
+        except (OSError, AttributeError):
+            pass  # the sandbox may refuse it; then they are inherited from the worker
+    scratch = request.get("scratch")
+    if scratch:
+        os.environ.update(
+            PATH=os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            TMPDIR=scratch,
+            HOME=scratch,
+            TORCHINDUCTOR_CACHE_DIR=os.path.join(scratch, "inductor"),
+            TRITON_CACHE_DIR=os.path.join(scratch, "triton"),
+            TORCHINDUCTOR_COMPILE_THREADS="1",
+        )
+    if problem is None:
+        import torch as imported
+        import torch_problem
+
+        torch, problem = imported, torch_problem
+        torch.set_num_threads(int(count))
+        # Threads that are made now have all of the cores, whatever the first one is bound to later.
+        torch.mm(torch.ones(256, 256), torch.ones(256, 256)).sum()
+        torch.ones(1 << 20).add_(1.0)
+
+
+def round_bits(tensor, bits):
+    """To `bits` explicit mantissa bits, ties to even, range untouched."""
+    kinds = {2: (torch.int16, 10), 4: (torch.int32, 23), 8: (torch.int64, 52)}
+    whole, mantissa = kinds[tensor.element_size()]
+    if tensor.dtype == torch.bfloat16:
+        mantissa = 7
+    drop = mantissa - bits
+    if drop <= 0:
+        return tensor
+    raw = tensor.contiguous().view(whole)
+    rounded = raw + ((raw >> drop) & 1)
+    rounded += (1 << (drop - 1)) - 1
+    rounded &= -(1 << drop)
+    result = rounded.view(tensor.dtype)
+    return torch.where(torch.isfinite(result) | ~torch.isfinite(tensor), result, tensor)
+
+
+class Reference:
+    def __init__(self, request):
+        self.inputs, self.outputs = request["inputs"], request["outputs"]
+        self.binding, self.device = request["binding"], request.get("device") or "cpu"
+        self.memory = self.written = self.ready = self.compiled = None
+        self.module = problem.load(request["file"])
+        self.model = problem.build(self.module, self.device)
+        self.initial = {n: t.detach().clone() for n, t in self.tensors(self.model).items()}
+        self.wide, self.no_wide = None, None
+        self.index = {tensor["name"]: i for i, tensor in enumerate(self.inputs)}
+
+    @staticmethod
+    def tensors(model):
+        return dict(list(model.named_parameters()) + list(model.named_buffers()))
+
+    def view(self, offset, shape, dtype):
+        kind = getattr(torch, dtype)
+        count = 1
+        for extent in shape:
+            count *= extent
+        end = offset + count * torch.empty(0, dtype=kind).element_size()
+        if self.memory is None or len(self.memory) < end:
+            self.memory = mmap.mmap(3, os.fstat(3).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
+        return torch.frombuffer(self.memory, dtype=kind, count=count, offset=offset).reshape(shape)
+
+    def input(self, request, name, exact):
+        index = self.index[name]
+        place = request["inputs"][index]
+        values = self.view(place["offset"], place["shape"], self.inputs[index]["dtype"])
+        if values.is_floating_point() and request["bits"] is not None:
+            values = round_bits(values, request["bits"])
+        values = values.to(self.device)
+        return values.double() if exact and values.is_floating_point() else values
+
+    def set_parameters(self, model, request, exact):
+        """Every call begins from what it is given, and from the initial values of all the rest: a
+        batch norm changes its buffers."""
+        places = self.tensors(model)
+        given = {entry["path"]: entry["input"] for entry in self.binding["parameters"]}
+        with torch.no_grad():
+            for path, tensor in places.items():
+                if path in given:
+                    tensor.copy_(self.input(request, given[path], exact))
+                else:
+                    tensor.copy_(self.initial[path])
+
+    def arguments(self, request, exact):
+        arguments = []
+        for entry in self.binding["arguments"]:
+            if "input" not in entry:
+                arguments.append(entry["value"])
+                continue
+            values = self.input(request, entry["input"], exact)
+            if not (exact and values.is_floating_point()):
+                values = values.to(getattr(torch, entry["torch"]))
+            # A copy: whatever the module does to it in place, the bytes are there for others.
+            arguments.append(values.clone())
+        return arguments
+
+    def called(self, baseline):
+        if baseline != "compile":
+            return self.model
+        if self.compiled is None:
+            self.compiled = torch.compile(self.model)
+        return self.compiled
+
+    def exact(self, request):
+        """In float64; also tensors that forward makes without a dtype of their own."""
+        if self.no_wide is None and self.wide is None:
+            self.wide = copy.deepcopy(self.model).double()
+        if self.no_wide is None:
+            usual = torch.get_default_dtype()
+            torch.set_default_dtype(torch.float64)
+            try:
+                self.set_parameters(self.wide, request, True)
+                return problem.run(self.wide, self.arguments(request, True))
+            except (RuntimeError, TypeError, ValueError) as fault:
+                if "memory" in str(fault):
+                    raise
+                self.no_wide, self.wide = str(fault), None
+            finally:
+                torch.set_default_dtype(usual)
+        self.set_parameters(self.model, request, False)
+        return problem.run(self.model, self.arguments(request, False))
+
+    def compute(self, request):
+        exact = request["precision"] == "exact"
+        if exact:
+            results = self.exact(request)
+        else:
+            self.set_parameters(self.model, request, False)
+            results = problem.run(self.called(request.get("baseline")), self.arguments(request, False))
+        if len(results) != len(self.outputs):
+            raise problem.Refused("forward gave %d outputs, expected %d" % (len(results), len(self.outputs)))
+        for (_, values), tensor, place in zip(results, self.outputs, request["outputs"]):
+            self.store(values, tensor["name"], place, "float64" if exact else tensor["dtype"])
+        return {"ok": True}
+
+    def store(self, values, name, place, dtype):
+        shape = tuple(place["shape"])
+        if tuple(values.shape) != shape:
+            raise problem.Refused(
+                "output %s has shape %s, expected %s" % (name, tuple(values.shape), shape)
+            )
+        kind = getattr(torch, dtype)
+        if values.dtype == torch.int64 and dtype == "int32" and values.numel() > 0:
+            if int(values.abs().max()) > 0x7FFFFFFF:
+                raise problem.Refused("output %s leaves the range of int32" % name)
+        self.place(place["offset"], shape, kind).copy_(values)
+
+    def place(self, offset, shape, kind):
+        count = 1
+        for extent in shape:
+            count *= extent
+        end = offset + count * torch.empty(0, dtype=kind).element_size()
+        if self.written is None or len(self.written) < end:
+            if os.fstat(4).st_size < end:
+                os.pwrite(4, b"\0", end - 1)
+            self.written = mmap.mmap(4, os.fstat(4).st_size, mmap.MAP_SHARED)
+        return torch.frombuffer(self.written, dtype=kind, count=count, offset=offset).reshape(shape)
+
+    def give_initial(self, request):
+        paths = {entry["input"]: entry["path"] for entry in self.binding["parameters"]}
+        for place in request["outputs"]:
+            values = self.initial[paths[place["name"]]]
+            dtype = self.inputs[self.index[place["name"]]]["dtype"]
+            self.place(place["offset"], values.shape, getattr(torch, dtype)).copy_(values)
+        return {"ok": True}
+
+    def prepare(self, request):
+        """A compiled module is compiled here, and called once: only the next call is timed."""
+        baseline = request.get("baseline")
+        self.set_parameters(self.model, request, False)
+        if baseline == "compile":
+            problem.run(self.called(baseline), self.arguments(request, False))
+            self.set_parameters(self.model, request, False)
+        self.ready = self.called(baseline), self.arguments(request, False)
+        gc.collect()
+        gc.disable()
+        self.synchronize()
+        return {"ok": True}
+
+    def synchronize(self):
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+    def go(self):
+        """The timed call. Its result is dropped only after the answer is on its way."""
+        called, arguments = self.ready
+        with torch.no_grad():
+            returned = called(*arguments)
+        self.synchronize()
+        return returned
+
+
+def explain(fault):
+    """One line for people: what was raised and where in the user's file."""
+    if isinstance(fault, Refused) or (problem is not None and isinstance(fault, problem.Refused)):
+        return str(fault)
+    import traceback
+
+    own = (__file__, getattr(problem, "__file__", ""))
+    where = ""
+    for frame in traceback.extract_tb(fault.__traceback__):
+        installed = "site-packages" in frame.filename or "dist-packages" in frame.filename
+        if frame.filename not in own and not installed and not frame.filename.startswith(sys.base_prefix):
+            where = " (%s:%d)" % (os.path.basename(frame.filename), frame.lineno)
+    if isinstance(fault, SyntaxError):
+        where = " (line %s)" % fault.lineno
+    lines = [line for line in str(fault).split("\n") if line.strip()] or [""]
+    # A compiler's own words say more than that it failed.
+    lines = [line for line in lines if "error: " in line][:1] or lines
+    return "%s: %s%s" % (type(fault).__name__, lines[0][:300], where)
+
+
+def answer_to(state, request):
+    op = request["op"]
+    if op in ("describe", "open"):
+        prepare_imports(request)
+    if op == "describe":
+        return dict(problem.describe(request["file"], request.get("device") or "cpu"), ok=True)
+    if op == "open":
+        state["reference"] = Reference(request)
+        version = ".".join(str(part) for part in sys.version_info[:3])
+        versions = {"python": version, "torch": str(torch.__version__)}
+        if state["reference"].device != "cpu":
+            versions["torch_device"] = torch.cuda.get_device_name()
+        return {"ok": True, "versions": versions}
+    reference = state["reference"]
+    return {
+        "compute": reference.compute,
+        "prepare": reference.prepare,
+        "initial": reference.give_initial,
+    }[op](request)
+
+
+def main():
+    # What the user's file prints or reads must not mix with the protocol.
+    source = os.fdopen(os.dup(0), "rb", buffering=65536)
+    sink = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    state = {}
+
+    def answer(record):
+        os.write(sink, json.dumps(record).encode() + b"\n")
+
+    for line in source:
+        try:
+            if line == b"go\n":
+                kept = state["reference"].go()
+                os.write(sink, b"done\n")
+                del kept
+                gc.enable()
+                continue
+            answer(answer_to(state, json.loads(line)))
+        except (Exception, SystemExit) as fault:
+            gc.enable()
+            answer({"error": explain(fault)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,559 @@
+"""A PyTorch module in a file as a problem: loads it, and says what its inputs and outputs are.
+
+The file has `Model`, `get_inputs` and, where the constructor takes arguments, `get_init_inputs`.
+describe() answers with the text of a spec.yaml and with the binding: how the spec's tensors become
+arguments, parameters and buffers again. Used by reference_torch.py, which imports torch first.
+"""
+
+import copy
+import inspect
+import json
+import math
+import os
+import re
+import types
+
+import torch
+
+SEED = 20210
+TENSORS_MOST = 16
+DTYPES = {  # PyTorch's name: the spec's
+    "float32": "float32",
+    "float64": "float64",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "int32": "int32",
+    "int64": "int32",  # as indices are passed to kernels
+    "bool": "int32",
+}
+TAKEN = set(
+    "alignas alignof asm auto bool break case catch char class const constexpr continue decltype "
+    "default delete do double else enum explicit export extern false float for friend goto if "
+    "inline int kernel long main mutable namespace new noexcept nullptr operator private protected "
+    "public register restrict return short signed sizeof static struct switch template this "
+    "thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
+    "volatile wchar_t while min max ceil_div round_up next_pow2".split()
+)
+
+
+class Refused(Exception):
+    """The user's file is at fault, or cannot be a problem; the message is for people."""
+
+
+# --- loading ---
+
+
+def strict_float32():
+    """float32 means float32, also after a file that says otherwise."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def load(path):
+    module = types.ModuleType("problem_file")
+    module.__file__ = path
+    with open(path, "rb") as file:
+        text = file.read()
+    exec(compile(text, path, "exec"), module.__dict__)
+    for name in ("Model", "get_inputs"):
+        if not callable(module.__dict__.get(name)):
+            raise Refused("expected a callable named %s, found none" % name)
+    strict_float32()
+    return module
+
+
+def build(module, device):
+    torch.manual_seed(SEED)
+    arguments = getattr(module, "get_init_inputs", list)()
+    torch.manual_seed(SEED)
+    if isinstance(arguments, dict):
+        model = module.Model(**arguments)
+    else:
+        model = module.Model(*arguments)
+    if not isinstance(model, torch.nn.Module):
+        raise Refused("expected Model to be a torch.nn.Module")
+    strict_float32()
+    return model.to(device)
+
+
+def flatten(result):
+    """[(name, tensor)] of what forward returned; None in it is left out."""
+    if isinstance(result, torch.Tensor):
+        return [("out", result)]
+    if isinstance(result, dict):
+        pairs = list(result.items())
+    elif isinstance(result, (tuple, list)):
+        pairs = [("out%d" % i, item) for i, item in enumerate(result)]
+    else:
+        raise Refused("forward returned a %s, expected tensors" % type(result).__name__)
+    pairs = [(str(name), item) for name, item in pairs if item is not None]
+    for name, item in pairs:
+        if not isinstance(item, torch.Tensor):
+            raise Refused("output %s is a %s, expected a tensor" % (name, type(item).__name__))
+    return pairs if len(pairs) != 1 else [("out", pairs[0][1])]
+
+
+def run(model, arguments):
+    with torch.no_grad():
+        return flatten(model(*arguments))
+
+
+def dtype_of(tensor):
+    return str(tensor.dtype).replace("torch.", "")
+
+
+def check_tensor(what, tensor):
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        raise Refused("%s is a sparse or quantized tensor" % what)
+    if dtype_of(tensor) not in DTYPES:
+        raise Refused("%s has dtype %s, which kernels are not given" % (what, dtype_of(tensor)))
+    if tensor.numel() == 0:
+        raise Refused("%s has no elements" % what)
+    if tensor.dim() > 8:
+        raise Refused("%s has %d axes, expected at most 8" % (what, tensor.dim()))
+
+
+class Names:
+    """C identifiers, each once."""
+
+    def __init__(self):
+        self.used = set()
+
+    def take(self, wish):
+        name = re.sub(r"[^A-Za-z0-9_]", "_", wish)
+        if not name[:1].isalpha():
+            name = "p" + ("" if name[:1] == "_" else "_") + name
+        name = name[:56]
+        base, number = name, 1
+        while name in self.used or name in TAKEN:
+            name = base + ("_" if number == 1 else str(number))
+            number += 1
+        self.used.add(name)
+        return name
+
+
+# --- the arguments ---
+
+
+def given_arguments(module):
+    torch.manual_seed(SEED + 1)
+    arguments = module.get_inputs()
+    if isinstance(arguments, torch.Tensor):
+        arguments = [arguments]
+    if not isinstance(arguments, (tuple, list)):
+        raise Refused("get_inputs returned a %s, expected a list" % type(arguments).__name__)
+    return list(arguments)
+
+
+def argument_names(model, count):
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        parameters = []
+    fixed = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [fixed[i] if i < len(fixed) else "x%d" % i for i in range(count)]
+
+
+def spread(values, kind):
+    """Other values of the same shape, as the evaluator will draw them: "uniform", or heavy tails,
+    normal ones and zeros mixed."""
+    shape = values.shape
+    a = torch.rand(shape, dtype=torch.float32) * 2 - 1
+    if kind == "uniform":
+        return a
+    heavy = (a * math.sqrt(2.0) / torch.sqrt(1.0000001 - a * a)).clamp(-1e4, 1e4)
+    return torch.where(torch.rand(shape) < 0.5, heavy, torch.zeros(()))
+
+
+def structure_of(tensor):
+    """What a draw of other values has to keep: "whole", "upper", "lower", "symmetric" or "free". Of
+    a large tensor the beginning is looked at."""
+    if not tensor.is_floating_point():
+        return "whole"
+    flat = tensor.detach().reshape(-1)[: 1 << 20].float()
+    if flat.numel() > 1 and bool((flat == flat.round()).all()):
+        low, high = float(tensor.min()), float(tensor.max())
+        return "constant" if low == high else "whole"
+    if tensor.dim() < 2 or min(tensor.shape[-2:]) < 2:
+        return "free"
+    values = tensor.detach().reshape(-1, *tensor.shape[-2:])[0]
+    square = values.shape[0] == values.shape[1]
+    lower = bool(values[1:, 0].any()) or bool(values[-1, : min(values.shape) - 1].any())
+    upper = bool(values[0, 1:].any()) or bool(values[: min(values.shape) - 1, -1].any())
+    if not lower and upper and not bool(torch.tril(values, -1).any()):
+        return "upper"
+    if not upper and lower and not bool(torch.triu(values, 1).any()):
+        return "lower"
+    if square and values[0, 1] == values[1, 0] and bool((values == values.T).all()):
+        return "symmetric"
+    return "free"
+
+
+def keep_structure(values, structure):
+    if structure == "upper":
+        return torch.triu(values)
+    if structure == "lower":
+        return torch.tril(values)
+    if structure == "symmetric":
+        return torch.triu(values) + torch.triu(values, 1).transpose(-1, -2)
+    return values
+
+
+def is_finite(results):
+    return all(bool(torch.isfinite(t).all()) for _, t in results if t.is_floating_point())
+
+
+class Described:
+    """One file, described step by step."""
+
+    def __init__(self, path, device):
+        self.path, self.notes, self.names = path, [], Names()
+        module = load(path)
+        self.model = build(module, device)
+        self.arguments = given_arguments(module)
+        self.device = device
+        self.inputs = []  # {"index", "name", "tensor"}
+        self.binding = {"arguments": [], "parameters": [], "outputs": []}
+        doc = (inspect.getdoc(module.Model) or "") if module.Model.__doc__ else ""
+        self.doc = " ".join(doc.split("\n\n")[0].split())[:200]
+        self.bind_arguments()
+        self.batch = None  # (name, default, group of argument indices, least)
+        self.probe_batch()
+        self.bind_parameters()
+        self.check_deterministic()
+        self.choose_ranges()
+
+    def bind_arguments(self):
+        names = argument_names(self.model, len(self.arguments))
+        for index, (name, value) in enumerate(zip(names, self.arguments)):
+            if isinstance(value, torch.Tensor):
+                check_tensor("input %s" % name, value)
+                own = self.names.take(name)
+                self.arguments[index] = value = value.detach().to(self.device)
+                self.inputs.append({"index": index, "name": own, "tensor": value})
+                self.binding["arguments"].append({"input": own, "torch": dtype_of(value)})
+                if dtype_of(value) in ("int64", "bool"):
+                    self.notes.append("%s is %s in the file, int32 here" % (own, dtype_of(value)))
+            elif value is None or isinstance(value, (bool, int, float, str)):
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise Refused("argument %s is not finite" % name)
+                self.binding["arguments"].append({"value": value})
+                self.notes.append("%s is always %r" % (name, value))
+            else:
+                raise Refused(
+                    "argument %s is a %s, expected a tensor, a number, a truth, a text or None"
+                    % (name, type(value).__name__)
+                )
+        if not self.inputs:
+            raise Refused("get_inputs gives no tensor")
+
+    # --- the batch ---
+
+    def sliced(self, group, batch):
+        return [
+            value[:batch].contiguous() if index in group else value
+            for index, value in enumerate(self.arguments)
+        ]
+
+    def shapes_at(self, group, batch):
+        arguments = self.sliced(group, batch)
+        results = self.run_meta(arguments) if self.meta else self.try_run(arguments)
+        return [tuple(t.shape) for _, t in results]
+
+    def run_meta(self, arguments):
+        """Shapes alone, at no cost."""
+        model = copy.deepcopy(self.meta)
+        return run(model, [a.to("meta") if isinstance(a, torch.Tensor) else a for a in arguments])
+
+    def open_meta(self):
+        try:
+            self.meta = copy.deepcopy(self.model).to("meta")
+            self.run_meta(self.arguments)
+        except Exception:
+            self.meta = None  # a tensor that forward makes itself, or an operation without shapes
+
+    def try_run(self, arguments):
+        model = copy.deepcopy(self.model)
+        return run(model, [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
+
+    def probe_batch(self):
+        """Does the module take another first dimension? Two small ones tell how outputs follow."""
+        self.open_meta()
+        first = self.inputs[0]["tensor"]
+        whole = first.shape[0] if first.dim() > 0 else 0
+        sizes = [size for size in (2, 3, 5) if size < whole][:2]
+        same = [i["index"] for i in self.inputs if i["tensor"].shape[:1] == first.shape[:1]]
+        groups = [same] if len(same) == 1 else [same, [self.inputs[0]["index"]]]
+        for group in groups if len(sizes) == 2 else []:
+            if any(self.is_matrix(index) for index in group):
+                continue
+            try:
+                low, high = (self.shapes_at(group, size) for size in sizes)
+            except Refused:
+                raise
+            except Exception:
+                continue
+            if len(low) != len(high) or any(len(a) != len(b) for a, b in zip(low, high)):
+                continue
+            self.take_batch(group, whole, sizes, low, high)
+            return
+        self.small = self.arguments
+        self.notes.append("only this shape is checked: the first dimension cannot vary")
+        results = self.try_run(self.arguments)
+        self.take_outputs(results, [[str(extent) for extent in t.shape] for _, t in results])
+
+    def is_matrix(self, index):
+        """A triangular or symmetric matrix would not be one with fewer rows."""
+        value = self.arguments[index]
+        return value.dim() == 2 and structure_of(value) in ("upper", "lower", "symmetric")
+
+    def take_batch(self, group, whole, sizes, low, high):
+        name = self.names.take("B" if "B" not in self.names.used else "BATCH")
+        least = sizes[0]
+        try:
+            results = self.try_run(self.sliced(group, 1))
+            least = 1
+        except Exception:  # a batch norm, for one
+            self.notes.append("the first dimension is at least %d" % least)
+            results = self.try_run(self.sliced(group, least))
+        self.batch = (name, whole, group, least)
+        self.small = self.sliced(group, least)
+        shapes = []
+        for a, b in zip(low, high):
+            shape = []
+            for small, large in zip(a, b):
+                step = (large - small) // (sizes[1] - sizes[0])
+                rest = small - step * sizes[0]
+                text = "%d" % rest if step == 0 else name if step == 1 else "%d*%s" % (step, name)
+                shape.append(text if step == 0 or rest == 0 else "%s + %d" % (text, rest))
+            shapes.append(shape)
+        self.take_outputs(results, shapes)
+
+    def take_outputs(self, results, shapes):
+        self.outputs, self.results = [], results
+        if not results or len(results) > TENSORS_MOST:
+            raise Refused("%d outputs, expected 1 to %d" % (len(results), TENSORS_MOST))
+        for (name, tensor), shape in zip(results, shapes):
+            check_tensor("output %s" % name, tensor)
+            own = self.names.take(name)
+            self.outputs.append((own, shape, DTYPES[dtype_of(tensor)]))
+            self.binding["outputs"].append(own)
+            if dtype_of(tensor) in ("int64", "bool"):
+                self.notes.append("%s is %s in the file, int32 here" % (own, dtype_of(tensor)))
+
+    # --- parameters and buffers ---
+
+    def matters(self, path):
+        """Would the outputs change with it, on the given values or on others? At a small batch."""
+        for kind in (None, "uniform", "mixed"):
+            arguments = list(self.small)
+            for index, value in enumerate(arguments):
+                if kind and isinstance(value, torch.Tensor) and value.is_floating_point():
+                    arguments[index] = spread(value, kind).to(value)
+            model = copy.deepcopy(self.model)
+            tensor = dict(list(model.named_parameters()) + list(model.named_buffers()))[path]
+            with torch.no_grad():
+                if tensor.is_floating_point():
+                    tensor.mul_(1.25).add_(0.125)
+                elif tensor.dtype == torch.bool:
+                    tensor.logical_not_()
+                else:
+                    tensor.add_(1)
+            try:
+                results = self.try_run(arguments) if kind else self.results
+                changed = run(model, [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments])
+            except Exception:
+                continue
+            if any(not torch.equal(a, b) for (_, a), (_, b) in zip(results, changed)):
+                return True
+        return False
+
+    def bind_parameters(self):
+        named = [(path, tensor, "parameter") for path, tensor in self.model.named_parameters()]
+        named += [(path, tensor, "buffer") for path, tensor in self.model.named_buffers()]
+        unused = []
+        for path, tensor, role in named:
+            check_tensor("%s %s" % (role, path), tensor)
+            if len(named) <= 4 * TENSORS_MOST and not self.matters(path):
+                unused.append(path)
+                continue
+            own = self.names.take(path.replace(".", "_"))
+            structure = structure_of(tensor)
+            entry = {"input": own, "path": path, "role": role, "initial": True}
+            if structure == "whole" or (role == "buffer" and structure in ("upper", "lower")):
+                entry["structure"] = "given"  # a mask or a table: part of the definition
+            self.binding["parameters"].append(entry)
+            self.inputs.append({"index": None, "name": own, "tensor": tensor.detach()})
+        if unused:
+            self.notes.append("without effect on the outputs: %s" % ", ".join(unused)[:200])
+        if len(self.inputs) > TENSORS_MOST:
+            raise Refused(
+                "%d inputs, parameters and buffers, expected at most %d"
+                % (len(self.inputs), TENSORS_MOST)
+            )
+
+    def check_deterministic(self):
+        torch.manual_seed(SEED + 2)
+        for (name, a), (_, b) in zip(self.results, self.try_run(self.small)):
+            if not torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-5, equal_nan=True):
+                raise Refused(
+                    "output %s is random: two calls on the same inputs differ (dropout?)" % name
+                )
+        if not is_finite(self.results):
+            self.notes.append("its outputs on get_inputs' values are not all finite")
+
+    # --- what is drawn ---
+
+    def choose_ranges(self):
+        self.ranges, self.structures = {}, {}
+        free = []
+        for place in self.inputs:
+            values = place["tensor"].detach()
+            structure = structure_of(values)
+            low, high = float(values.min()), float(values.max())
+            if place["index"] is None:
+                self.ranges[place["name"]] = parameter_range(low, high)
+                continue
+            if structure == "constant":
+                self.ranges[place["name"]] = parameter_range(low, high)
+                structure = "free"
+            elif structure == "whole":
+                self.ranges[place["name"]] = (low, high)
+            else:
+                free.append(place)
+            self.structures[place["name"]] = structure
+        if not free or self.fits(free, {}):
+            return
+        names = [place["name"] for place in free]
+        given = {p["name"]: (float(p["tensor"].min()), float(p["tensor"].max())) for p in free}
+        size = {n: (-max(map(abs, given[n])), max(map(abs, given[n]))) for n in names}
+        if self.fits(free, size):
+            self.ranges.update(size)
+            self.notes.append("drawn no larger than get_inputs has it: larger numbers overflow")
+            return
+        chosen = dict(given)
+        for name in names if len(names) > 1 else []:
+            wider = dict(chosen)
+            wider.pop(name)
+            if self.fits(free, wider):
+                chosen = wider
+        self.ranges.update(chosen)
+        self.notes.append(
+            "drawn from the range that get_inputs has: %s" % ", ".join(sorted(chosen)) + "; elsewhere "
+            "the module fails or is not finite"
+        )
+
+    def fits(self, free, ranges):
+        """Do all distributions inside these ranges leave the outputs finite?"""
+        if sum(a.numel() for a in self.small if isinstance(a, torch.Tensor)) > 1 << 27:
+            return bool(ranges)  # too large to be tried: stay at the size of the given values
+        for kind in ("mixed", "uniform"):
+            torch.manual_seed(SEED + 4)
+            arguments = list(self.small)
+            for place in free:
+                like = arguments[place["index"]]
+                values = spread(like, kind)
+                if place["name"] in ranges:
+                    low, high = ranges[place["name"]]
+                    wide = 2.0 if kind == "uniform" else 6.0
+                    center = min(max(0.0, low), high) if high - low >= wide else (low + high) / 2
+                    values = (center + values * min(1.0, (high - low) / wide)).clamp(low, high)
+                values = keep_structure(values, self.structures[place["name"]])
+                arguments[place["index"]] = values.to(like)
+            try:
+                if not is_finite(self.try_run(arguments)):
+                    return False
+            except Exception:
+                return False
+        return True
+
+    # --- the spec ---
+
+    def flops(self):
+        """Products and sums of matrix products and convolutions; on no memory at all."""
+        try:
+            from torch.utils.flop_counter import FlopCounterMode
+
+            if self.meta is None:
+                return None
+
+            def count(arguments):
+                counter = FlopCounterMode(display=False)
+                with counter:
+                    self.run_meta(arguments)
+                return counter.get_total_flops()
+
+            if self.batch is None:
+                total = count(self.arguments)
+                return str(total) if total else None
+            name, _, group, _ = self.batch
+            two, three = count(self.sliced(group, 2)), count(self.sliced(group, 3))
+            step, rest = three - two, two - 2 * (three - two)
+            if step <= 0 or rest < 0:
+                return None
+            return "%d*%s%s" % (step, name, " + %d" % rest if rest else "")
+        except Exception:
+            return None
+
+    def shape_of(self, place):
+        shape = [str(extent) for extent in place["tensor"].shape]
+        if self.batch is not None and place["index"] in self.batch[2]:
+            shape[0] = self.batch[0]
+        return shape
+
+    def spec(self):
+        stem = re.sub(r"[^A-Za-z0-9_.-]", "_", os.path.splitext(os.path.basename(self.path))[0])
+        name = stem if stem[:1].isalnum() else "p" + stem
+        family = re.sub(r"^[0-9]+_*", "", stem).strip("_").lower() or name
+        text = [self.doc or "the module of %s" % os.path.basename(self.path)] + self.notes
+        spec = {"name": name[:63], "family": family[:63]}
+        spec["description"] = "; ".join(part.rstrip(".") for part in text)[:1500]
+        if self.batch is not None:
+            dim, whole, _, least = self.batch
+            spec["dims"] = {dim: whole}
+            if least > 1:
+                spec["where"] = "%s >= %d" % (dim, least)
+            spec["hidden"] = {dim: [least, whole]}
+            elements = sum(i["tensor"].numel() for i in self.inputs)
+            sizes = [least, 3 if least < 3 else 5] + ([whole // 2] if elements <= 1 << 24 else [])
+            spec["check"] = [{dim: b} for b in sorted(set(sizes)) if least <= b < whole]
+        spec["inputs"] = {}
+        for place in self.inputs:
+            dtype = DTYPES[dtype_of(place["tensor"])]
+            entry = {"shape": self.shape_of(place), "dtype": dtype}
+            if place["name"] in self.ranges:
+                entry["range"] = list(self.ranges[place["name"]])
+            spec["inputs"][place["name"]] = entry
+        spec["outputs"] = {n: {"shape": shape, "dtype": d} for n, shape, d in self.outputs}
+        spec["reference"] = os.path.basename(self.path)
+        flops = self.flops()
+        if flops:
+            spec["flops"] = flops
+        return json.dumps(spec)
+
+
+def parameter_range(low, high):
+    """Of the same scale as the initial values; what is all one number is spread around it."""
+    if low == high:
+        size = abs(low) / 2 if low else 0.5
+        return (low - size, low + size)
+    if low < 0 < high:
+        size = max(-low, high)
+        return (-size, size)
+    return (low, high)
+
+
+def describe(path, device):
+    described = Described(path, device)
+    draws = dict(described.structures)
+    for entry in described.binding["parameters"]:
+        draws[entry["input"]] = entry.get("structure", "free")
+    initial = [entry["input"] for entry in described.binding["parameters"]]
+    return {
+        "spec": described.spec(),
+        "binding": described.binding,
+        "draws": {n: s for n, s in draws.items() if s != "free"},
+        "initial": initial,
+        "notes": described.notes,
+    }

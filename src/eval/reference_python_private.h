@@ -1,0 +1,64 @@
+/* eval/reference_python_private: the Python child as reference_python.c and reference_torch.c share
+ * it. Worker's measuring thread. */
+#ifndef EVAL_REFERENCE_PYTHON_PRIVATE_H
+#define EVAL_REFERENCE_PYTHON_PRIVATE_H
+
+#include "base/json.h"
+#include "base/value.h"
+#include "eval/reference_child.h"
+#include "eval/reference_private.h"
+#include "eval/reference_probe.h"
+
+struct python_subject {
+    struct subject subject;
+    struct python *python;
+    const char *baseline; /* "compile", or NULL: the reference itself */
+};
+
+struct python {
+    struct reference reference;
+    struct python_subject eager, compiled;
+    const struct problem *problem;
+    const struct lane_facts *lane;
+    const struct region *region;
+    struct arena *arena;
+    char *self, *script; /* this program; libexec/reference.py */
+    struct interpreter interpreter;
+    const char *extra[40]; /* arguments of the sandbox besides; in the arena */
+    size_t extra_count;
+    uint64_t start_timeout_ms; /* opening, and getting ready for a timed call */
+    /* More members of the request that opens; NULL: a numpy function */
+    void (*open_more)(struct python *python, struct json *json);
+    struct child child;
+    int results; /* memfd: descriptor 4 of the child; sealed: it can make it no smaller */
+    unsigned char *mapped;
+    size_t mapped_bytes;
+    struct buf request;
+    const char *device, *folder;         /* of PyTorch */
+    unsigned char *initial[TENSORS_MAX]; /* of PyTorch: a parameter's initial values, or NULL */
+};
+
+static inline struct python *python_of(struct reference *reference)
+{
+    return (struct python *)(void *)reference;
+}
+
+/* Without a child yet. `script` is below the program's data. */
+struct python *python_new(const struct problem *problem, const struct lane_facts *lane,
+                          const struct region *region, struct arena *arena,
+                          const struct reference_ops *ops, const char *script);
+int python_usable(const struct python *python, const char *script, struct err *err) MUST_USE;
+void python_close(struct reference *reference);
+
+int python_ensure(struct python *python, struct err *err) MUST_USE; /* the child runs */
+/* A request is begun, its members are added, the object is ended, and it is asked; the answer is in
+ * `arena`. The message of {"error": ...} is the user's. */
+void python_begin(struct python *python, struct json *json, const char *op);
+int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
+               const struct value **answer, struct err *err) MUST_USE;
+int python_make_room(struct python *python, size_t bytes, struct err *err) MUST_USE;
+int python_compute(struct python *python, const struct layout *layout, const struct call *call,
+                   enum reference_precision precision, const char *baseline, void **out,
+                   struct err *err) MUST_USE;
+
+#endif
