@@ -1,0 +1,489 @@
+/* A libcuda.so.1 that has no GPU: device memory is the process's own, a stream does everything at
+ * once, and a kernel is a function of this file with the name of the entry. Enough of a driver for
+ * a runner to be driven through its protocol on any machine, its failures included. A failed
+ * launch poisons everything after it, as a context does. */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ARGUMENTS = 6, OPS = 64, EVENTS = 16 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200 };
+enum { NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
+
+typedef uint64_t arguments[ARGUMENTS];
+
+struct launch { /* as cuLaunchKernelEx is given it */
+    uint32_t grid[3], block[3], shared_bytes;
+    void *stream, *attributes;
+    uint32_t attribute_count;
+};
+
+static int broken;      /* sticks until the process ends */
+static int state;       /* of __device__ variables: cleared by loading a module */
+static int64_t live;    /* bytes of device memory */
+static int64_t modules; /* loaded now */
+
+/* ---- kernels ---- */
+
+static void run_hash(arguments a)
+{
+    const uint64_t *words = (const uint64_t *)(uintptr_t)a[0];
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < a[1]; i++) {
+        uint64_t w = words[i] ^ (i * 0x9E3779B97F4A7C15u + 1);
+        w = (w ^ w >> 33) * 0xFF51AFD7ED558CCDu;
+        sum += w ^ w >> 33;
+    }
+    *(uint64_t *)(uintptr_t)a[2] += sum;
+}
+
+static void nothing(arguments a)
+{
+    (void)a;
+}
+
+static void run_relu(arguments a)
+{
+    const float *in = (const float *)(uintptr_t)a[0];
+    float *out = (float *)(uintptr_t)a[1];
+    for (uint64_t i = 0; i < a[2]; i++)
+        out[i] = in[i] > 0.0f ? in[i] : 0.0f;
+}
+
+static void run_half(arguments a)
+{
+    a[2] /= 2;
+    run_relu(a);
+}
+
+static void run_beyond(arguments a)
+{
+    run_relu(a);
+    ((float *)(uintptr_t)a[1])[a[2] + 3] = 1.0f;
+}
+
+static void run_input(arguments a)
+{
+    run_relu(a);
+    ((float *)(uintptr_t)a[0])[0] = 1.0f;
+}
+
+/* Right in the first launch since the module was loaded, and idle in those after it. */
+static void run_once(arguments a)
+{
+    if (state++ == 0)
+        run_relu(a);
+}
+
+static void run_illegal(arguments a)
+{
+    (void)a;
+    broken = ILLEGAL_ADDRESS;
+}
+
+static void run_trap(arguments a)
+{
+    (void)a;
+    broken = LAUNCH_FAILED;
+}
+
+static void run_hang(arguments a)
+{
+    (void)a;
+    for (;;)
+        pause();
+}
+
+static void run_die(arguments a)
+{
+    (void)a;
+    raise(SIGKILL);
+}
+
+static const struct kernel {
+    const char *name;
+    int count; /* of arguments, 8 bytes each */
+    void (*run)(arguments a);
+} kernels[] = {{"hash", 3, run_hash},          {"scrub", 0, nothing},
+               {"read", 0, nothing},           {"work", 0, nothing},
+               {"fake_relu", 3, run_relu},     {"fake_half", 3, run_half},
+               {"fake_beyond", 3, run_beyond}, {"fake_input", 3, run_input},
+               {"fake_once", 3, run_once},     {"fake_illegal", 0, run_illegal},
+               {"fake_trap", 0, run_trap},     {"fake_hang", 0, run_hang},
+               {"fake_die", 0, run_die}};
+
+/* ---- streams and graphs ---- */
+
+struct op { /* a launch, or a memset where kernel is NULL */
+    const struct kernel *kernel;
+    arguments arguments;
+};
+struct graph {
+    struct op ops[OPS];
+    int count;
+};
+static struct graph captured;
+static bool capturing;
+
+static void run(const struct op *op)
+{
+    arguments a;
+    memcpy(a, op->arguments, sizeof a);
+    if (broken != 0)
+        return;
+    if (op->kernel != NULL)
+        op->kernel->run(a);
+    else
+        memset((void *)(uintptr_t)a[0], (int)a[1], a[2]);
+}
+
+static int enqueue(const struct op *op)
+{
+    if (broken != 0)
+        return broken;
+    if (!capturing)
+        run(op);
+    else if (captured.count < OPS)
+        captured.ops[captured.count++] = *op;
+    return 0;
+}
+
+/* ---- the exported functions; the driver API's documentation has their contracts ---- */
+
+#define EXPORT __attribute__((visibility("default"))) int
+
+EXPORT cuInit(unsigned flags);
+EXPORT cuInit(unsigned flags)
+{
+    (void)flags;
+    return getenv("FAKE_CUDA_NONE") != NULL ? NO_DEVICE : 0;
+}
+
+EXPORT cuDriverGetVersion(int *version);
+EXPORT cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+
+EXPORT cuDeviceGetCount(int *count);
+EXPORT cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return 0;
+}
+
+EXPORT cuDeviceGet(int *device, int ordinal);
+EXPORT cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+
+EXPORT cuDeviceGetName(char *name, int length, int device);
+EXPORT cuDeviceGetName(char *name, int length, int device)
+{
+    (void)device;
+    snprintf(name, (size_t)length, "Fake GPU");
+    return 0;
+}
+
+EXPORT cuDeviceGetAttribute(int *value, int attribute, int device);
+EXPORT cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    static const int known[][2] = {{10, 32}, {16, 132},    {38, 1 << 20}, {39, 2048},   {75, 9},
+                                   {76, 0},  {81, 233472}, {82, 65536},   {97, 232448}, {113, 1}};
+    (void)device;
+    *value = 0;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i][0] == attribute) {
+            *value = known[i][1];
+            return 0;
+        }
+    return INVALID_VALUE;
+}
+
+EXPORT cuDeviceTotalMem_v2(size_t *bytes, int device);
+EXPORT cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = (size_t)64 << 20;
+    return 0;
+}
+
+EXPORT cuDeviceGetPCIBusId(char *text, int length, int device);
+EXPORT cuDeviceGetPCIBusId(char *text, int length, int device)
+{
+    (void)device;
+    snprintf(text, (size_t)length, "FFFF:00:00.0");
+    return 0;
+}
+
+EXPORT cuDevicePrimaryCtxRetain(void **context, int device);
+EXPORT cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    (void)device;
+    *context = context;
+    return 0;
+}
+
+EXPORT cuCtxSetCurrent(void *context);
+EXPORT cuCtxSetCurrent(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+EXPORT cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
+EXPORT cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    *total = (size_t)1 << 30;
+    *free_bytes = *total - (size_t)live;
+    return 0;
+}
+
+/* Behind the pointer there is room that a kernel may be wrong in. */
+EXPORT cuMemAlloc_v2(uint64_t *pointer, size_t bytes);
+EXPORT cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
+{
+    void *memory = aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
+    if (memory == NULL)
+        return OUT_OF_MEMORY;
+    live += (int64_t)bytes;
+    *pointer = (uint64_t)(uintptr_t)memory;
+    return 0;
+}
+
+EXPORT cuMemFree_v2(uint64_t pointer);
+EXPORT cuMemFree_v2(uint64_t pointer)
+{
+    free((void *)(uintptr_t)pointer);
+    return 0;
+}
+
+EXPORT cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags);
+EXPORT cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
+{
+    (void)memory, (void)bytes, (void)flags;
+    return 0;
+}
+
+static int move(void *to, const void *from, size_t bytes)
+{
+    if (broken == 0)
+        memcpy(to, from, bytes);
+    return broken;
+}
+
+EXPORT cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream);
+EXPORT cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)
+{
+    (void)stream;
+    return move((void *)(uintptr_t)to, from, bytes);
+}
+
+EXPORT cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
+EXPORT cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
+{
+    (void)stream;
+    return move(to, (const void *)(uintptr_t)from, bytes);
+}
+
+EXPORT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream);
+EXPORT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+    (void)stream;
+    return move((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+}
+
+EXPORT cuMemsetD8Async(uint64_t to, unsigned char byte, size_t count, void *stream);
+EXPORT cuMemsetD8Async(uint64_t to, unsigned char byte, size_t count, void *stream)
+{
+    const struct op op = {.arguments = {to, byte, count}};
+    (void)stream;
+    return enqueue(&op);
+}
+
+EXPORT cuStreamCreate(void **stream, unsigned flags);
+EXPORT cuStreamCreate(void **stream, unsigned flags)
+{
+    (void)flags;
+    *stream = stream;
+    return 0;
+}
+
+EXPORT cuStreamSynchronize(void *stream);
+EXPORT cuStreamSynchronize(void *stream)
+{
+    (void)stream;
+    return broken;
+}
+
+EXPORT cuStreamBeginCapture_v2(void *stream, int mode);
+EXPORT cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    (void)stream, (void)mode;
+    capturing = true;
+    captured.count = 0;
+    return broken;
+}
+
+EXPORT cuStreamEndCapture(void *stream, void **graph);
+EXPORT cuStreamEndCapture(void *stream, void **graph)
+{
+    (void)stream;
+    capturing = false;
+    *graph = malloc(sizeof captured);
+    memcpy(*graph, &captured, sizeof captured);
+    return broken;
+}
+
+EXPORT cuGraphInstantiateWithFlags(void **exec, const void *graph, unsigned long long flags);
+EXPORT cuGraphInstantiateWithFlags(void **exec, const void *graph, unsigned long long flags)
+{
+    (void)flags;
+    *exec = malloc(sizeof captured);
+    memcpy(*exec, graph, sizeof captured);
+    return 0;
+}
+
+EXPORT cuGraphUpload(void *exec, void *stream);
+EXPORT cuGraphUpload(void *exec, void *stream)
+{
+    (void)exec, (void)stream;
+    return broken;
+}
+
+EXPORT cuGraphLaunch(const struct graph *exec, void *stream);
+EXPORT cuGraphLaunch(const struct graph *exec, void *stream)
+{
+    (void)stream;
+    for (int i = 0; i < exec->count; i++)
+        run(&exec->ops[i]);
+    return 0;
+}
+
+EXPORT cuGraphDestroy(void *graph);
+EXPORT cuGraphDestroy(void *graph)
+{
+    free(graph);
+    return 0;
+}
+
+EXPORT cuGraphExecDestroy(void *exec);
+EXPORT cuGraphExecDestroy(void *exec)
+{
+    free(exec);
+    return 0;
+}
+
+EXPORT cuEventCreate(struct timespec **event, unsigned flags);
+EXPORT cuEventCreate(struct timespec **event, unsigned flags)
+{
+    static struct timespec events[EVENTS];
+    static int count;
+    (void)flags;
+    *event = &events[count++ % EVENTS];
+    return 0;
+}
+
+EXPORT cuEventRecord(struct timespec *event, void *stream);
+EXPORT cuEventRecord(struct timespec *event, void *stream)
+{
+    (void)stream;
+    clock_gettime(CLOCK_MONOTONIC, event);
+    return broken;
+}
+
+/* $FAKE_CUDA_BOAST: a device whose clock runs away. */
+EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
+                          const struct timespec *end);
+EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
+                          const struct timespec *end)
+{
+    double seconds = (double)(end->tv_sec - start->tv_sec);
+    *milliseconds = (float)(seconds * 1e3 + (double)(end->tv_nsec - start->tv_nsec) / 1e6);
+    if (getenv("FAKE_CUDA_BOAST") != NULL)
+        *milliseconds += 60000.0f;
+    return 0;
+}
+
+EXPORT cuModuleLoadData(void **module, const void *image);
+EXPORT cuModuleLoadData(void **module, const void *image)
+{
+    if (strncmp((const char *)image, "garbage", 7) == 0)
+        return INVALID_IMAGE;
+    state = 0;
+    modules++;
+    *module = &modules;
+    return broken;
+}
+
+EXPORT cuModuleUnload(void *module);
+EXPORT cuModuleUnload(void *module)
+{
+    (void)module;
+    modules--;
+    return 0;
+}
+
+EXPORT cuModuleGetFunction(const struct kernel **function, void *module, const char *name);
+EXPORT cuModuleGetFunction(const struct kernel **function, void *module, const char *name)
+{
+    (void)module;
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (strcmp(kernels[i].name, name) == 0) {
+            *function = &kernels[i];
+            return 0;
+        }
+    return NOT_FOUND;
+}
+
+EXPORT cuFuncGetAttribute(int *value, int attribute, const struct kernel *function);
+EXPORT cuFuncGetAttribute(int *value, int attribute, const struct kernel *function)
+{
+    (void)attribute, (void)function;
+    *value = 0;
+    return 0;
+}
+
+EXPORT cuFuncSetAttribute(const struct kernel *function, int attribute, int value);
+EXPORT cuFuncSetAttribute(const struct kernel *function, int attribute, int value)
+{
+    (void)function, (void)attribute;
+    return value > 232448 ? INVALID_VALUE : 0;
+}
+
+EXPORT cuLaunchKernelEx(const struct launch *config, const struct kernel *function, void **given,
+                        void **extra);
+EXPORT cuLaunchKernelEx(const struct launch *config, const struct kernel *function, void **given,
+                        void **extra)
+{
+    struct op op = {.kernel = function};
+    (void)extra;
+    for (int i = 0; i < function->count; i++)
+        memcpy(&op.arguments[i], given[i], sizeof op.arguments[i]);
+    return config->block[0] * config->block[1] * config->block[2] > 1024 ? 701 : enqueue(&op);
+}
+
+EXPORT cuGetErrorName(int result, const char **name);
+EXPORT cuGetErrorName(int result, const char **name)
+{
+    *name = result == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : result == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
+            : result == INVALID_IMAGE ? "CUDA_ERROR_INVALID_IMAGE"
+            : result == NO_DEVICE     ? "CUDA_ERROR_NO_DEVICE"
+                                      : "CUDA_ERROR_OTHER";
+    return 0;
+}
+
+EXPORT cuGetErrorString(int result, const char **text);
+EXPORT cuGetErrorString(int result, const char **text)
+{
+    return cuGetErrorName(result, text);
+}

@@ -1,0 +1,364 @@
+/* The runner's protocol, with a driver that has no GPU (tests/fakes/fake_cuda.c): this program
+ * answers to "runner cuda" itself, as twagent does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "eval/cpu/cpu.h"
+#include "eval/cuda/cuda.h"
+#include "eval/cuda/device.h"
+#include "eval/cuda/host.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char spec[] = "name: fake\ndims: {N: 1000}\n"
+                           "inputs: {X: {shape: [N], dtype: float32}}\n"
+                           "outputs: {Y: {shape: [N], dtype: float32}}\n"
+                           "reference: ref.py\ncheck: [{N: 1}]\n";
+
+struct scene {
+    char folder[64];
+    struct arena *arena;
+    struct problem *problem;
+    struct candidate *candidate;
+    struct lane_facts lane;
+    struct layout layout;
+    struct region region;
+    struct call call;
+    struct subject *subject;
+    struct names tune;
+    const char *artifact;
+    struct err err;
+};
+
+static const char *write_text(struct scene *scene, const char *name, const char *text)
+{
+    const char *path = arena_printf(scene->arena, "%s/%s", scene->folder, name);
+    assert_int_equal(file_write(path, text, strlen(text), &scene->err), 0);
+    return path;
+}
+
+static void begin(struct scene *scene)
+{
+    memset(scene, 0, sizeof *scene);
+    strcpy(scene->folder, "/tmp/twagent-cuda-XXXXXX");
+    assert_non_null(mkdtemp(scene->folder));
+    scene->arena = arena_new();
+    write_text(scene, "spec.yaml", spec);
+    write_text(scene, "ref.py", "def reference(X):\n    return X\n");
+    scene->artifact = write_text(scene, "kernel.cubin", "a cubin");
+    assert_int_equal(problem_load(scene->folder, &scene->problem, &scene->err), 0);
+    scene->lane = (struct lane_facts){.gpu = true, .core_count = 1};
+    assert_int_equal(names_set(&scene->lane.facts, "shared_bytes_optin", 232448, NULL), 0);
+    layout_align(256);
+    assert_int_equal(layout_make(scene->problem, &scene->problem->shapes[0], NULL, NULL, 256,
+                                 &scene->layout, &scene->err),
+                     0);
+    assert_int_equal(region_open(2 * scene->layout.inputs_bytes, scene->layout.outputs_bytes,
+                                 &scene->region, &scene->err),
+                     0);
+    call_make(&scene->layout, scene->layout.inputs_bytes, 2000, &scene->call);
+    scene->call.cold = true;
+    float *x = (float *)(void *)(scene->region.inputs + scene->call.offsets[0]);
+    for (int i = 0; i < 1000; i++)
+        x[i] = (float)(i % 7) - 3.0f;
+}
+
+static void end(struct scene *scene)
+{
+    struct err err;
+    if (scene->subject != NULL)
+        scene->subject->ops->close(scene->subject);
+    candidate_free(scene->candidate);
+    gpu_host_discard();
+    region_close(&scene->region);
+    problem_free(scene->problem);
+    assert_int_equal(file_remove_tree(scene->folder, &err), 0);
+    arena_free(scene->arena);
+}
+
+static int open_plan(struct scene *scene, const char *launches)
+{
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_addf(&text, "/*---\nlaunch:\n%s---*/\n", launches);
+    candidate_free(scene->candidate);
+    scene->candidate = NULL;
+    if (scene->subject != NULL)
+        scene->subject->ops->close(scene->subject);
+    scene->subject = NULL;
+    int status = candidate_parse(scene->problem, "k.cu", buf_text(&text), text.length,
+                                 &scene->candidate, &scene->err);
+    buf_free(&text);
+    assert_int_equal(status, 0);
+    const struct program program = {scene->problem, scene->candidate, &scene->tune};
+    return backend_cuda.open_program(&scene->lane, &scene->region, scene->artifact, &program,
+                                     &scene->subject, &scene->err);
+}
+
+static int open_entry(struct scene *scene, const char *entry)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "  - {entry: %s, grid: \"ceil_div(N, 128)\", block: 128, args: [X, Y, N]}\n", entry);
+    return open_plan(scene, text);
+}
+
+static int call(struct scene *scene, uint64_t *elapsed_ns)
+{
+    memset(scene->region.outputs, 0x7f, scene->region.outputs_bytes);
+    return subject_call(scene->subject, &scene->call, elapsed_ns, &scene->err);
+}
+
+static const float *output(const struct scene *scene)
+{
+    return (const float *)(const void *)(scene->region.outputs + scene->call.offsets[1]);
+}
+
+static bool is_right(const struct scene *scene)
+{
+    for (int i = 0; i < 1000; i++)
+        if (output(scene)[i] != (i % 7 > 3 ? (float)(i % 7) - 3.0f : 0.0f))
+            return false;
+    return true;
+}
+
+static void test_computes(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns = 0;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_relu"), 0);
+    assert_true(scene.subject->device_clock);
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    assert_true(is_right(&scene));
+    assert_true(elapsed_ns > 0);
+    scene.call.timed = true;
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    assert_true(is_right(&scene));
+    assert_true(scene.subject->launches > 1); /* short kernels are launched several times a call */
+    assert_true(scene.subject->renew(scene.subject));
+    end(&scene);
+}
+
+/* What a launch leaves behind is gone before the next, in one call and from call to call. */
+static void test_forgets(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_once"), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(call(&scene, &elapsed_ns), 0);
+        assert_true(is_right(&scene));
+    }
+    end(&scene);
+}
+
+/* Bytes beside the tensors come back as the kernel left them: the worker sees what was hit. */
+static void test_brings_red_zones(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_beyond"), 0);
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    assert_true(output(&scene)[1003] == 1.0f);
+    assert_int_equal(open_entry(&scene, "fake_half"), 0);
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    assert_false(is_right(&scene));
+    assert_int_equal(scene.region.outputs[scene.call.offsets[1] + 3999], 0x7f);
+    end(&scene);
+}
+
+static void test_inputs_are_watched(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_input"), 0);
+    assert_int_equal(call(&scene, &elapsed_ns), -1);
+    assert_int_equal(scene.err.code, ERR_LIMIT);
+    assert_string_equal(scene.err.message, "wrote to an input");
+    end(&scene);
+}
+
+static void test_faults(void **unused)
+{
+    static const struct {
+        const char *entry;
+        enum err_code code;
+        const char *says;
+    } rows[] = {
+        {"fake_illegal", ERR_CHILD, "fake_illegal: illegal memory access"},
+        {"fake_trap", ERR_CHILD, "fake_trap: unspecified launch failure"},
+        {"fake_hang", ERR_TIMEOUT, "fake_hang did not end within 0.1 s"},
+        {"fake_die", ERR_CHILD, "killed by SIGKILL"},
+        {"fake_missing", ERR_CHILD, "no extern \"C\" __global__ fake_missing"},
+    };
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int timed = 0; timed < 2; timed++) {
+            scene.call.timed = timed;
+            scene.call.timeout_ms = rows[i].code == ERR_TIMEOUT ? 100 : 2000;
+            assert_int_equal(open_entry(&scene, rows[i].entry), 0);
+            assert_int_equal(call(&scene, &elapsed_ns), -1);
+            assert_int_equal(scene.err.code, rows[i].code);
+            assert_non_null(strstr(scene.err.message, rows[i].says));
+            assert_false(scene.subject->renew(scene.subject));
+            assert_int_equal(open_entry(&scene, "fake_relu"), 0); /* the lane is alive */
+            assert_int_equal(call(&scene, &elapsed_ns), 0);
+            assert_true(is_right(&scene));
+        }
+    end(&scene);
+}
+
+/* Of several entries the one that fails is named. */
+static void test_names_the_entry(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_plan(&scene,
+                               "  - {entry: fake_relu, grid: 1, block: 1, args: [X, Y, N]}\n"
+                               "  - {entry: fake_trap, grid: 1, block: 1}\n"),
+                     0);
+    assert_int_equal(call(&scene, &elapsed_ns), -1);
+    assert_int_equal(strncmp(scene.err.message, "fake_trap: ", 11), 0);
+    end(&scene);
+}
+
+static void test_refuses(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_plan(&scene, "  - {entry: fake_relu, grid: 1, block: 2048}\n"), 0);
+    assert_int_equal(call(&scene, &elapsed_ns), -1);
+    assert_int_equal(scene.err.code, ERR_LIMIT);
+    assert_non_null(strstr(scene.err.message, "fake_relu: block is 2048"));
+    scene.artifact = write_text(&scene, "bad.cubin", "garbage");
+    assert_int_equal(open_entry(&scene, "fake_relu"), -1);
+    assert_int_equal(scene.err.code, ERR_CHILD);
+    assert_non_null(strstr(scene.err.message, "cannot be loaded"));
+    end(&scene);
+}
+
+/* A device's time that the worker's own clock has no room for is not believed. */
+static void test_wall_clock_bounds(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    setenv("FAKE_CUDA_BOAST", "1", 1);
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_relu"), 0);
+    assert_int_equal(call(&scene, &elapsed_ns), -1);
+    assert_int_equal(scene.err.code, ERR_PROTOCOL);
+    unsetenv("FAKE_CUDA_BOAST");
+    end(&scene);
+}
+
+static size_t open_descriptors(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static void test_many_faults_leak_nothing(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    size_t before = 0;
+    (void)unused;
+    begin(&scene);
+    for (int i = 0; i < 24; i++) {
+        assert_int_equal(open_entry(&scene, i % 2 ? "fake_illegal" : "fake_die"), 0);
+        assert_int_equal(call(&scene, &elapsed_ns), -1);
+        if (i == 3)
+            before = open_descriptors();
+    }
+    assert_int_equal(open_descriptors(), before);
+    end(&scene);
+}
+
+static void test_probe(void **unused)
+{
+    const int cores[] = {0};
+    struct lane_facts lane = {0};
+    struct arena *arena = arena_new();
+    struct value *device;
+    int64_t number;
+    struct err err = {0};
+    (void)unused;
+    assert_int_equal(cuda_probe(cores, 1, true, arena, &lane, &err), 0);
+    assert_true(lane.gpu);
+    assert_true(expr_lookup_names(&lane.facts, "sm_count", &number) && number == 132);
+    assert_true(expr_lookup_names(&lane.facts, "shared_bytes_optin", &number) && number == 232448);
+    assert_true(lane.copy_bytes_per_s > 0.0);
+    assert_string_equal(lane.lock_path, "/sys/bus/pci/devices/ffff:00:00.0");
+    assert_string_equal(device_arch(arena, &lane), "sm_90a");
+    assert_int_equal(
+        value_parse_json(arena, "device", lane.device, strlen(lane.device), &device, &err), 0);
+    assert_string_equal(value_text(device, "gpu", ""), "Fake GPU");
+    lane = (struct lane_facts){.gpu_index = 3};
+    assert_int_equal(cuda_probe(cores, 1, false, arena, &lane, &err), -1);
+    assert_non_null(strstr(err.message, "no GPU 3 here"));
+    setenv("FAKE_CUDA_NONE", "1", 1);
+    lane = (struct lane_facts){0};
+    assert_int_equal(cuda_probe(cores, 1, false, arena, &lane, &err), -1);
+    assert_int_equal(err.code, ERR_ENVIRONMENT);
+    unsetenv("FAKE_CUDA_NONE");
+    arena_free(arena);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 3 && strcmp(argv[1], "runner") == 0)
+        return cuda_runner_main(argc - 3, argv + 3);
+    if (argc >= 2 && strcmp(argv[1], "sandbox") == 0)
+        return sandbox_main(argc - 2, argv + 2);
+    if (argc >= 2 && strcmp(argv[1], "cuda-compile") == 0)
+        return cuda_compile_main(argc - 2, argv + 2);
+    char *self = file_self_path();
+    setenv("TWAGENT_SELF", self, 1);
+    setenv("TWAGENT_CUDA_DRIVER", TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so", 1);
+    mem_free(self);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_computes),
+        cmocka_unit_test(test_forgets),
+        cmocka_unit_test(test_brings_red_zones),
+        cmocka_unit_test(test_inputs_are_watched),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_names_the_entry),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_wall_clock_bounds),
+        cmocka_unit_test(test_many_faults_leak_nothing),
+        cmocka_unit_test(test_probe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
