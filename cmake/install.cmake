@@ -20,6 +20,11 @@ install(FILES ${CMAKE_BINARY_DIR}/twagent.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/
 install(FILES ${CMAKE_BINARY_DIR}/twagent.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME twagent)
 
+if(BUILD_TESTING)
+  add_test(NAME packaging/install COMMAND ${CMAKE_SOURCE_DIR}/packaging/test-install ${CMAKE_BINARY_DIR})
+  set_tests_properties(packaging/install PROPERTIES TIMEOUT 120)
+endif()
+
 if(TWAGENT_PACKAGE)
   set(CPACK_PACKAGE_VENDOR twagent)
   set(CPACK_PACKAGE_CONTACT "twagent <root@localhost>") # whoever packs it for others: DEBEMAIL
