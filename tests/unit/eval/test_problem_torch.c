@@ -1,0 +1,230 @@
+/* A PyTorch module as a problem, without PyTorch: fake_torch.py takes the interpreter's part. What
+ * is read from a description, what is remembered of it, what is drawn, and the wire. */
+#include "eval/problem_torch.h"
+#include "eval/reference.h"
+
+#include "fake_backend.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+enum { X, LABELS, SIGNS, U, S, W, T, INPUTS };
+
+struct fixture {
+    struct folder folder;
+    char file[128];
+    struct problem *problem;
+    struct arena *arena;
+    struct lane_facts lane;
+    struct region region;
+    struct layout layout;
+    struct call call;
+    struct reference *reference;
+    struct err err;
+};
+
+/* `first` is the file's first line, by which the fake knows what to do. */
+static int load(struct fixture *fixture, const char *first)
+{
+    *fixture = (struct fixture){.arena = arena_new()};
+    folder_make(&fixture->folder);
+    setenv("XDG_CACHE_HOME", fixture->folder.path, 1);
+    folder_put(&fixture->folder, "7_fake.py", first);
+    snprintf(fixture->file, sizeof fixture->file, "%s/7_fake.py", fixture->folder.path);
+    return problem_load(fixture->file, &fixture->problem, &fixture->err);
+}
+
+static int open_reference(struct fixture *fixture)
+{
+    fixture->lane.core_count = 1;
+    if (layout_make(fixture->problem, &fixture->problem->shapes[0], NULL, NULL, 0, &fixture->layout,
+                    &fixture->err) != 0 ||
+        region_open(fixture->layout.inputs_bytes, fixture->layout.outputs_bytes, &fixture->region,
+                    &fixture->err) != 0)
+        return -1;
+    call_make(&fixture->layout, 0, 5000, &fixture->call);
+    return reference_open_torch(fixture->problem, &fixture->lane, &fixture->region, "cpu",
+                                fixture->folder.path, fixture->arena, &fixture->reference,
+                                &fixture->err);
+}
+
+static void end(struct fixture *fixture)
+{
+    reference_close(fixture->reference);
+    if (fixture->region.inputs != NULL)
+        region_close(&fixture->region);
+    problem_free(fixture->problem);
+    arena_free(fixture->arena);
+    folder_remove(&fixture->folder);
+}
+
+static void test_description(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    const struct problem *problem = fixture.problem;
+    assert_string_equal(problem->name, "7_fake");
+    assert_string_equal(problem->file, fixture.file);
+    assert_string_equal(problem->reference_file, fixture.file);
+    assert_string_equal(problem->folder, fixture.folder.path);
+    assert_int_equal(problem->reference_kind, REFERENCE_TORCH);
+    assert_string_equal(problem->baseline, "eager");
+    assert_int_equal(problem->baseline_count, 1);
+    assert_string_equal(problem->baselines[0].name, "compile");
+    assert_null(problem->baselines[0].file);
+    assert_int_equal(problem->input_count, INPUTS);
+    assert_int_equal(problem->shape_count, 3);
+    assert_string_equal(problem->torch->binding, "{\"marker\":17}");
+    static const enum torch_structure structures[INPUTS] = {
+        [LABELS] = STRUCTURE_WHOLE, [SIGNS] = STRUCTURE_WHOLE, [U] = STRUCTURE_UPPER,
+        [S] = STRUCTURE_SYMMETRIC,  [T] = STRUCTURE_GIVEN,
+    };
+    for (size_t i = 0; i < INPUTS; i++) {
+        assert_int_equal(problem->torch->inputs[i].structure, structures[i]);
+        assert_int_equal(problem->torch->inputs[i].initial, i == W || i == T);
+    }
+    end(&fixture);
+}
+
+static size_t times_asked(const struct fixture *fixture)
+{
+    char path[128];
+    struct buf text;
+    snprintf(path, sizeof path, "%s/asked", fixture->folder.path);
+    buf_init(&text, 100);
+    assert_int_equal(file_read(path, &text, NULL), 0);
+    size_t times = text.length;
+    buf_free(&text);
+    return times;
+}
+
+/* A description is asked for once, until the file is another; a refusal is not remembered. */
+static void test_memory(void **state)
+{
+    struct fixture fixture;
+    struct problem *again;
+    (void)state;
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    assert_int_equal(problem_load(fixture.file, &again, &fixture.err), 0);
+    assert_int_equal(times_asked(&fixture), 1);
+    assert_string_equal(again->torch->python.path, fixture.problem->torch->python.path);
+    problem_free(again);
+    folder_put(&fixture.folder, "7_fake.py", "# raises\n");
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(problem_load(fixture.file, &again, &fixture.err), -1);
+    assert_int_equal(times_asked(&fixture), 3);
+    end(&fixture);
+}
+
+static void test_what_is_said(void **state)
+{
+    static const struct {
+        const char *first, *says;
+        enum err_code code;
+    } cases[] = {
+        {"# raises\n", "7_fake.py: NameError: name 'y' is not defined (7_fake.py:3)", ERR_USAGE},
+        {"# wrong spec\n", "expected a dtype for \"x\"", ERR_USAGE},
+        {"# ends\n", "7_fake.py: the reference exited 3", ERR_CHILD},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        assert_int_equal(load(&fixture, cases[i].first), -1);
+        if (strstr(fixture.err.message, cases[i].says) == NULL)
+            fail_msg("%s", fixture.err.message);
+        assert_int_equal(fixture.err.code, cases[i].code);
+        end(&fixture);
+    }
+}
+
+static void draw(const struct fixture *fixture, size_t input, enum distribution distribution,
+                 float *values)
+{
+    const struct tensor_spec *tensor = &fixture->problem->inputs[input];
+    const struct placed *placed = &fixture->layout.inputs[input];
+    draw_fill(distribution, 5, tensor->dtype, placed->elements, 4, tensor->low, tensor->high,
+              values);
+    reference_shape_input(fixture->reference, input, distribution, placed, values);
+}
+
+static void test_draws(void **state)
+{
+    struct fixture fixture;
+    float v[256];
+    (void)state;
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    if (open_reference(&fixture) != 0)
+        fail_msg("%s", fixture.err.message);
+    draw(&fixture, SIGNS, DRAW_NORMAL, v);
+    for (size_t i = 0; i < 64; i++)
+        assert_true(v[i] == rintf(v[i]) && fabsf(v[i]) <= 1.0f);
+    draw(&fixture, U, DRAW_UNIFORM, v);
+    assert_true(v[3] == 0.0f && v[6] == 0.0f && v[7] == 0.0f && v[1] != 0.0f && v[8] != 0.0f);
+    draw(&fixture, S, DRAW_UNIFORM, v);
+    for (size_t m = 0; m < 18; m += 9)
+        assert_true(v[m + 1] == v[m + 3] && v[m + 2] == v[m + 6] && v[m + 5] == v[m + 7] &&
+                    v[m + 1] != v[m + 2]);
+    draw(&fixture, W, DRAW_NORMAL, v); /* the module's own */
+    assert_true(v[0] == 0.25f && v[1] == -0.25f && v[2] == 0.5f && v[3] == -0.5f);
+    draw(&fixture, W, DRAW_UNIFORM, v); /* others of the same scale */
+    assert_true(v[0] != 0.25f && fabsf(v[0]) <= 0.5f && v[0] != v[1]);
+    draw(&fixture, T, DRAW_UNIFORM, v); /* never others */
+    assert_true(v[0] == 1.0f && v[3] == 4.0f);
+    end(&fixture);
+}
+
+static void test_computing(void **state)
+{
+    struct fixture fixture;
+    float x[256], w[4], got[256];
+    double exact[256];
+    void *spec_out[] = {got}, *exact_out[] = {exact};
+    uint64_t elapsed_ns = 0;
+    (void)state;
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    assert_int_equal(open_reference(&fixture), 0);
+    struct reference *reference = fixture.reference;
+    draw(&fixture, X, DRAW_UNIFORM, x);
+    draw(&fixture, W, DRAW_UNIFORM, w);
+    memcpy(fixture.region.inputs + fixture.call.offsets[X], x, sizeof x);
+    memcpy(fixture.region.inputs + fixture.call.offsets[W], w, sizeof w);
+    assert_int_equal(reference_compute(reference, &fixture.layout, &fixture.call, PRECISION_EXACT,
+                                       exact_out, &fixture.err),
+                     0);
+    assert_int_equal(reference_compute_baseline(reference, "compile", &fixture.layout,
+                                                &fixture.call, spec_out, &fixture.err),
+                     0);
+    for (size_t i = 0; i < 256; i++) {
+        assert_true(fabs(exact[i] - (double)x[i] * (double)w[i % 4]) < 1e-12);
+        assert_true(fabs((double)got[i] - exact[i] - 1.0) < 1e-6); /* the fake's mark of it */
+    }
+    assert_null(reference_baseline(reference, "other"));
+    struct subject *compiled = reference_baseline(reference, "compile");
+    assert_int_equal(subject_call(compiled, &fixture.call, &elapsed_ns, &fixture.err), 0);
+    compiled->ops->pause(compiled);
+    struct subject *eager = reference_subject(reference);
+    assert_int_equal(eager->pid, compiled->pid);
+    assert_int_equal(subject_call(eager, &fixture.call, &elapsed_ns, &fixture.err), 0);
+    assert_true(elapsed_ns > 0);
+    assert_non_null(strstr(reference_versions(reference), "\"torch\":\"0.0\""));
+    end(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    setenv("TWAGENT_PYTHON", TEST_SOURCE_DIR "/tests/unit/eval/fake_torch.py", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_description),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_computing),
+    };
+    return cmocka_run_group_tests_name("problem_torch", tests, NULL, NULL);
+}
