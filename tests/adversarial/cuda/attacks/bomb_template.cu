@@ -1,0 +1,24 @@
+/*---
+launch:
+  - entry: mm
+    grid: ceil_div(N, 16), ceil_div(M, 16)
+    block: 16, 16
+    args: [A, B, C, M, N, K]
+---*/
+/* templates without end */
+template <int N> struct deep {
+    typedef typename deep<N + 1>::type type;
+};
+template <int N> struct wide {
+    enum { value = wide<2 * N>::value + wide<2 * N + 1>::value };
+};
+int number = wide<1>::value;
+deep<0>::type depth;
+extern "C" __global__ void mm(const float *A, const float *B, float *C, long long M, long long N,
+                              long long K)
+{
+    const long long m = blockIdx.y * 16ll + threadIdx.y, n = blockIdx.x * 16ll + threadIdx.x;
+    if (m >= M || n >= N)
+        return;
+    C[m * N + n] = 0;
+}

@@ -1,0 +1,22 @@
+/*---
+launch:
+  - entry: mm
+    grid: ceil_div(N, 16), ceil_div(M, 16)
+    block: 16, 16
+    args: [A, B, C, M, N, K]
+---*/
+/* a launch from device code, for another stream than the one that is timed */
+extern "C" __global__ void child(float *C)
+{
+    *C = 0;
+}
+
+extern "C" __global__ void mm(const float *A, const float *B, float *C, long long M, long long N,
+                              long long K)
+{
+    const long long m = blockIdx.y * 16ll + threadIdx.y, n = blockIdx.x * 16ll + threadIdx.x;
+    if (m >= M || n >= N)
+        return;
+    if (m == 0 && n == 0)
+        child<<<1, 1>>>(C);
+}

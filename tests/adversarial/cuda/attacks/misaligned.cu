@@ -1,0 +1,16 @@
+/*---
+launch:
+  - entry: mm
+    grid: ceil_div(N, 16), ceil_div(M, 16)
+    block: 16, 16
+    args: [A, B, C, M, N, K]
+---*/
+/* a 16-byte store to an address that is not aligned */
+extern "C" __global__ void mm(const float *A, const float *B, float *C, long long M, long long N,
+                              long long K)
+{
+    const long long m = blockIdx.y * 16ll + threadIdx.y, n = blockIdx.x * 16ll + threadIdx.x;
+    if (m >= M || n >= N)
+        return;
+    *(float4 *)(C + 1) = make_float4(0, 0, 0, 0);
+}

@@ -1,0 +1,20 @@
+/*---
+launch:
+  - entry: mm
+    grid: ceil_div(N, 16), ceil_div(M, 16), 8
+    block: 16, 16
+    args: [A, B, C, M, N, K]
+memset: {C: 0}
+---*/
+/* blocks add into the same elements without synchronization */
+extern "C" __global__ void mm(const float *A, const float *B, float *C, long long M, long long N,
+                              long long K)
+{
+    const long long m = blockIdx.y * 16ll + threadIdx.y, n = blockIdx.x * 16ll + threadIdx.x;
+    if (m >= M || n >= N)
+        return;
+    float sum = 0;
+    for (long long k = blockIdx.z; k < K; k += 8)
+        sum = fmaf(A[m * K + k], B[k * N + n], sum);
+    ((volatile float *)C)[m * N + n] += sum;
+}
