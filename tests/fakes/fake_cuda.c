@@ -55,6 +55,13 @@ static void run_relu(arguments a)
         out[i] = in[i] > 0.0f ? in[i] : 0.0f;
 }
 
+/* The shipped problem's own entry: (X, Y, M, N). */
+static void run_matrix(arguments a)
+{
+    a[2] *= a[3];
+    run_relu(a);
+}
+
 static void run_half(arguments a)
 {
     a[2] /= 2;
@@ -115,7 +122,7 @@ static const struct kernel {
                {"fake_beyond", 3, run_beyond}, {"fake_input", 3, run_input},
                {"fake_once", 3, run_once},     {"fake_illegal", 0, run_illegal},
                {"fake_trap", 0, run_trap},     {"fake_hang", 0, run_hang},
-               {"fake_die", 0, run_die}};
+               {"fake_die", 0, run_die},       {"relu", 4, run_matrix}};
 
 /* ---- streams and graphs ---- */
 

@@ -1,0 +1,11 @@
+/*---
+launch:
+  - {entry: scale, grid: "ceil_div(N, 256)", block: 256, args: [X, Y, N]}
+---*/
+/* rejected wrong result */
+extern "C" __global__ void scale(const float *x, float *y, long long n)
+{
+    long long i = blockIdx.x * 256LL + threadIdx.x;
+    if (i + 1 < n)
+        y[i] = fmaf(x[i], 3.0f, 1.0f);
+}

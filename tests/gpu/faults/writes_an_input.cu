@@ -1,0 +1,13 @@
+/*---
+launch:
+  - {entry: scale, grid: "ceil_div(N, 256)", block: 256, args: [X, Y, N]}
+---*/
+/* rejected wrote to an input */
+extern "C" __global__ void scale(float *x, float *y, long long n)
+{
+    long long i = blockIdx.x * 256LL + threadIdx.x;
+    if (i < n) {
+        y[i] = fmaf(x[i], 3.0f, 1.0f);
+        x[i] = 7.5f;
+    }
+}
