@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "eval/cpu/host.h"
 #include "eval/cpu/toolchain.h"
-#include "eval/cuda/compile_job.h"
+#include "eval/cuda/compile_serve.h"
 #include "eval/cuda/source.h"
 
 #include <errno.h>
@@ -142,6 +142,10 @@ static void lay_out(struct arena *arena, const char *arch, const struct candidat
         add_pair(&command, "--flag", candidate->flags[i]);
     for (size_t i = 0; i < candidate->launch_count; i++)
         add_pair(&command, "--entry", candidate->launches[i].entry);
+    int *server = arena_alloc(arena, sizeof(int));
+    *server = cuda_serve_start(compiler, arch);
+    if (*server >= 0)
+        add_pair(&command, "--server", arena_printf(arena, "%d", SERVE_FD));
     const char **env = arena_array(arena, 5, sizeof(char *));
     env[0] = "PATH=/usr/bin:/bin";
     env[1] = "LC_ALL=C";
@@ -152,6 +156,8 @@ static void lay_out(struct arena *arena, const char *arch, const struct candidat
                             .spec = {.argv = command.argv,
                                      .env = env,
                                      .folder = arena_strdup(arena, folder),
+                                     .pass_fds = *server >= 0 ? server : NULL,
+                                     .pass_count = *server >= 0 ? 1 : 0,
                                      .timeout_ms = COMPILE_MS,
                                      .output_max = OUTPUT_MAX}};
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* ---- before ---- */
@@ -56,18 +57,21 @@ static void add_read(struct sandbox_paths *paths, const char *path)
 int cuda_job_confine(const struct cuda_job *job, const char *readable, const char *writable,
                      bool bounded, struct err *err)
 {
-    const struct sandbox_limits limits = {.address_bytes = memory_mib(job) << 20,
-                                          .cpu_s = cpu_s(job)};
+    const struct sandbox_limits limits = {
+        .address_bytes = memory_mib(job) << 20,
+        .cpu_s = cpu_s(job),
+        .file_bytes = writable != NULL ? UINT64_C(1) << 30 : 0, /* a precompiled header */
+    };
     struct sandbox_paths paths = {0};
     add_read(&paths, job->compiler.includes);
     add_read(&paths, job->compiler.cccl);
     add_read(&paths, readable);
     if (writable != NULL)
         paths.writes[paths.write_count++] = writable;
-    if (bounded) {
-        if (sandbox_confine(SANDBOX_COMPILE, &limits, &paths, err) != 0)
-            return -1;
-    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "no_new_privs");
+    if (bounded && sandbox_confine(SANDBOX_COMPILE, &limits, &paths, err) != 0)
+        return -1;
     if (sandbox_landlock(&paths, false, NULL, err) != 0)
         return -1;
     if (!bounded)
@@ -112,8 +116,10 @@ size_t cuda_job_options(struct arena *arena, const struct cuda_job *job, bool so
         options[count++] = "--no-cache";
         options[count++] = "--brief-diagnostics=true";
     }
-    if (soft && job->pch != NULL)
+    if (soft && job->pch != NULL) {
+        options[count++] = "--pch-messages=false";
         options[count++] = arena_printf(arena, "--use-pch=%s", job->pch);
+    }
     return count;
 }
 
@@ -308,6 +314,18 @@ static int take(const struct cuda_job *job, const struct nvrtc *nvrtc, nvrtc_pro
     return fine ? 0 : 1;
 }
 
+/* "Catastrophic error: cannot open precompiled header file ...": not the source's fault. */
+static bool blames_header(const struct nvrtc *nvrtc, nvrtc_program program)
+{
+    size_t length = 0;
+    if (nvrtc->log_size(program, &length) != NVRTC_OK || length == 0)
+        return false;
+    char *log = (char *)mem_alloc(length + 1);
+    bool blames = nvrtc->log(program, log) == NVRTC_OK && strstr(log, "precompiled header") != NULL;
+    mem_free(log);
+    return blames;
+}
+
 int cuda_job_run(const struct cuda_job *job, const struct nvrtc *nvrtc)
 {
     char *unit = (char *)mem_alloc(JOB_UNIT_MAX + 1);
@@ -320,9 +338,31 @@ int cuda_job_run(const struct cuda_job *job, const struct nvrtc *nvrtc)
     uint64_t started = clock_now_ns();
     nvrtc_program program = NULL;
     int result = compile_once(job, nvrtc, unit, true, &program);
-    if (result == NVRTC_INVALID_OPTION) {
+    if (result == NVRTC_INVALID_OPTION ||
+        (result != NVRTC_OK && job->pch != NULL && blames_header(nvrtc, program))) {
         nvrtc->destroy(&program);
         result = compile_once(job, nvrtc, unit, false, &program);
     }
     return take(job, nvrtc, program, result, (double)(clock_now_ns() - started) / 1e6);
+}
+
+int cuda_job_precompile(const struct cuda_job *job, const struct nvrtc *nvrtc, const char *prefix,
+                        const char *path)
+{
+    const char *options[JOB_OPTIONS_MAX * 2 + 2];
+    size_t headers;
+    const char *const *names = cuda_source_header_names(&headers);
+    struct arena *arena = arena_new_sized(4096);
+    struct cuda_job plain = *job;
+    nvrtc_program program = NULL;
+    plain.pch = NULL;
+    size_t count = cuda_job_options(arena, &plain, true, options);
+    options[count++] = "--pch-messages=false";
+    options[count++] = arena_printf(arena, "--create-pch=%s", path);
+    int result =
+        nvrtc->create(&program, prefix, "unit.cu", (int)headers, cuda_source_header_texts(), names);
+    if (result == NVRTC_OK)
+        result = nvrtc->compile(program, (int)count, options);
+    arena_free(arena);
+    return result == NVRTC_OK ? 0 : 1;
 }

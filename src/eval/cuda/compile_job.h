@@ -37,6 +37,11 @@ int cuda_job_confine(const struct cuda_job *job, const char *readable, const cha
  * another one than 0 stand in job->errors. The process is confined. */
 int cuda_job_run(const struct cuda_job *job, const struct nvrtc *nvrtc);
 
+/* Writes the precompiled header `path` from `prefix`. The process is confined, or reads nothing but
+ * what is ours. Returns an exit code. */
+int cuda_job_precompile(const struct cuda_job *job, const struct nvrtc *nvrtc, const char *prefix,
+                        const char *path);
+
 /* NVRTC's options, in order; `soft` ones are left out where an NVRTC does not know them. */
 size_t cuda_job_options(struct arena *arena, const struct cuda_job *job, bool soft,
                         const char *options[JOB_OPTIONS_MAX * 2]);

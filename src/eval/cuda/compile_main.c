@@ -1,11 +1,12 @@
 /* `twagent cuda-compile --library FILE [--include DIR] [--cccl DIR] --arch SM [--flag F]...
- * [--entry E]... [--cpu-s N] [--memory-mib N]`, in the folder that has unit.cu: writes kernel.cubin
- * and kernel.json, says on stderr what the compiler says.
+ * [--entry E]... [--cpu-s N] [--memory-mib N] [--server FD]`, in the folder that has unit.cu:
+ * writes kernel.cubin and kernel.json, says on stderr what the compiler says.
  *
  * One process opens NVRTC and waits; a child of its, without any privilege, compiles. So a compiler
  * that is killed by a limit ends as one that failed, with a reason, and not as one that somebody
  * killed. With --version alone it tells NVRTC's version and ends. */
 #include "eval/cuda/compile_job.h"
+#include "eval/cuda/compile_serve.h"
 #include "eval/cuda/cuda.h"
 
 #include <errno.h>
@@ -15,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct request {
     struct cuda_job job;
-    bool version;
+    int server; /* descriptor of a warm compiler; -1: none */
+    bool version, serve;
 };
 
 static int add_word(const char **list, size_t *count, const char *word, struct err *err)
@@ -29,6 +32,14 @@ static int add_word(const char **list, size_t *count, const char *word, struct e
         return err_set(err, ERR_USAGE, "too many options");
     list[(*count)++] = word;
     return 0;
+}
+
+/* Whoever starts us by hand may not have one: a file of ours must not be taken for it. */
+static int socket_given(const char *text)
+{
+    struct stat status;
+    int fd = (int)strtol(text, NULL, 10);
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? fd : -1;
 }
 
 static int parse_option(struct request *request, const char *name, const char *text,
@@ -51,6 +62,8 @@ static int parse_option(struct request *request, const char *name, const char *t
         return add_word(job->flags, &job->flag_count, text, err);
     else if (strcmp(name, "--entry") == 0)
         return add_word(job->entries, &job->entry_count, text, err);
+    else if (strcmp(name, "--server") == 0)
+        request->server = socket_given(text);
     else
         return err_set(err, ERR_USAGE, "%s: no such option", name);
     return 0;
@@ -58,10 +71,12 @@ static int parse_option(struct request *request, const char *name, const char *t
 
 static int parse(int argc, char **argv, struct request *request, struct err *err)
 {
-    *request = (struct request){0};
+    *request = (struct request){.server = -1};
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--version") == 0)
             request->version = true;
+        else if (strcmp(argv[i], "--serve") == 0)
+            request->serve = true;
         else if (i + 1 >= argc)
             return err_set(err, ERR_USAGE, "%s: expected a value", argv[i]);
         else if (parse_option(request, argv[i], argv[i + 1], err) != 0)
@@ -130,6 +145,15 @@ static int tell_version(const struct cuda_job *job, struct err *err)
     return 0;
 }
 
+static int compile_here_or_there(const struct request *request, struct err *err)
+{
+    int code;
+    bool done = request->server >= 0 && cuda_serve_ask(request->server, &request->job, &code);
+    if (request->server >= 0)
+        close(request->server);
+    return done ? code : supervise(&request->job, err);
+}
+
 int cuda_compile_main(int argc, char **argv)
 {
     struct request request;
@@ -137,8 +161,10 @@ int cuda_compile_main(int argc, char **argv)
     int code = parse(argc, argv, &request, &err);
     if (code == 0 && request.version)
         code = tell_version(&request.job, &err);
+    else if (code == 0 && request.serve)
+        code = cuda_serve(&request.job, &err);
     else if (code == 0 && (code = open_files(&request.job, &err)) == 0)
-        code = supervise(&request.job, &err);
+        code = compile_here_or_there(&request, &err);
     if (code < 0) {
         fprintf(stderr, "cuda-compile: %s\n", err.message);
         code = err_exit_code(err.code);

@@ -117,12 +117,6 @@ void cuda_source_prefix(const char *text, size_t length,
 
 /* ---- the unit ---- */
 
-/* CCCL's, so that its headers may come after; cuda.h expects them. dims arrive as int64_t. */
-static const char types[] =
-    "typedef signed char int8_t; typedef signed short int16_t; typedef signed int int32_t;\n"
-    "typedef signed long long int64_t; typedef unsigned char uint8_t;\n"
-    "typedef unsigned short uint16_t; typedef unsigned int uint32_t;\n"
-    "typedef unsigned long long uint64_t; typedef uint64_t uintptr_t; typedef int64_t intptr_t;\n";
 static const char numbers[] =
     "#ifndef INFINITY\n#define INFINITY __builtin_bit_cast(float, 0x7f800000)\n#endif\n"
     "#ifndef NAN\n#define NAN __builtin_bit_cast(float, 0x7fffffff)\n#endif\n";
@@ -130,7 +124,7 @@ static const char numbers[] =
 void cuda_source_unit(const struct candidate *candidate, const struct names *tune, const char *name,
                       const char *prefix, struct buf *out)
 {
-    buf_addf(out, "%s%s#pragma nv_hdrstop\n%s", types, prefix, numbers);
+    buf_addf(out, "#include <%s>\n%s" CUDA_SOURCE_STOP "%s", CUDA_SOURCE_TYPES, prefix, numbers);
     for (size_t i = 0; tune != NULL && i < tune->count; i++)
         buf_addf(out, "#define %s %" PRId64 "\n", tune->name[i], tune->number[i]);
     buf_addf(out, "#line 1 \"%s\"\n", name);

@@ -14,8 +14,13 @@ void cuda_source_prefix(const char *text, size_t length,
                         bool (*exists)(void *context, const char *name), void *context,
                         struct buf *out);
 
-/* The unit: types, `prefix`, "#pragma nv_hdrstop", #define lines, "#line 1 NAME", the text. What
- * goes before the pragma depends on `prefix` alone. */
+/* Ours, with int64_t and its like: it comes first, as an include, since a precompiled header ends
+ * at the first thing that is no directive. */
+#define CUDA_SOURCE_TYPES "twagent_types.h"
+#define CUDA_SOURCE_STOP  "#pragma nv_hdrstop\n"
+
+/* The unit: types, `prefix`, the pragma, #define lines, "#line 1 NAME", the text. What goes before
+ * the pragma depends on `prefix` alone. */
 void cuda_source_unit(const struct candidate *candidate, const struct names *tune, const char *name,
                       const char *prefix, struct buf *out);
 

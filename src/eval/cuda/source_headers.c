@@ -3,7 +3,14 @@
  * the same names without asking. */
 #include "eval/cuda/source.h"
 
-/* The prologue has the types already. */
+/* CCCL's, so that its headers may come after; cuda.h expects them. dims arrive as int64_t. */
+static const char types_text[] =
+    "#pragma once\n"
+    "typedef signed char int8_t; typedef signed short int16_t; typedef signed int int32_t;\n"
+    "typedef signed long long int64_t; typedef unsigned char uint8_t;\n"
+    "typedef unsigned short uint16_t; typedef unsigned int uint32_t;\n"
+    "typedef unsigned long long uint64_t; typedef uint64_t uintptr_t; typedef int64_t intptr_t;\n";
+
 static const char stdint_text[] = "#pragma once\n"
                                   "#define INT8_MIN SCHAR_MIN\n#define INT16_MIN SHRT_MIN\n"
                                   "#define INT32_MIN INT_MIN\n#define INT64_MIN LLONG_MIN\n"
@@ -60,18 +67,23 @@ static const char math_text[] = "#pragma once\n"
 static const char nothing[] = "#pragma once\n";
 
 static const char *const names[] = {
-    "stdint.h", "cstdint",   "inttypes.h",
-    "limits.h", "climits",   "float.h",
-    "cfloat",   "math.h",    "cmath",
-    "stddef.h", "cstddef",   "stdlib.h",
-    "cstdlib",  "stdio.h",   "cstdio",
-    "string.h", "cstring",   "assert.h",
-    "cassert",  "stdbool.h", "device_launch_parameters.h",
+    CUDA_SOURCE_TYPES, "stdint.h",
+    "cstdint",         "inttypes.h",
+    "limits.h",        "climits",
+    "float.h",         "cfloat",
+    "math.h",          "cmath",
+    "stddef.h",        "cstddef",
+    "stdlib.h",        "cstdlib",
+    "stdio.h",         "cstdio",
+    "string.h",        "cstring",
+    "assert.h",        "cassert",
+    "stdbool.h",       "device_launch_parameters.h",
 };
 static const char *const texts[] = {
-    stdint_text, stdint_text, stdint_text, limits_text, limits_text, float_text, float_text,
-    math_text,   math_text,   nothing,     nothing,     nothing,     nothing,    nothing,
-    nothing,     nothing,     nothing,     nothing,     nothing,     nothing,    nothing,
+    types_text, stdint_text, stdint_text, stdint_text, limits_text, limits_text,
+    float_text, float_text,  math_text,   math_text,   nothing,     nothing,
+    nothing,    nothing,     nothing,     nothing,     nothing,     nothing,
+    nothing,    nothing,     nothing,     nothing,
 };
 _Static_assert(sizeof names == sizeof texts, "a text for each name");
 

@@ -16,6 +16,7 @@
 #include "eval/cuda/compile.h"
 #include "eval/cuda/cuda.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static inline int kit_run(struct kit *kit)
         if (chdir(spec_of->folder) != 0)
             _exit(126);
         for (size_t i = 0; i < spec_of->pass_count; i++)
-            dup2(spec_of->pass_fds[i], 3 + (int)i);
+            dup2(fcntl(spec_of->pass_fds[i], F_DUPFD_CLOEXEC, 16), 3 + (int)i);
         dup2(fds[1], 1);
         dup2(fds[1], 2);
         execve(spec_of->argv[0], (char *const *)(uintptr_t)spec_of->argv,
