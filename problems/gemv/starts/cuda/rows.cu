@@ -8,7 +8,7 @@ tune:
   WARPS: [4, 1, 2, 8]
   ROWS: [1, 2, 4, 8]
   UNROLL: [4, 2, 8]
-  RESIDENT: [768, 1024, 2048, 512]
+  RESIDENT: [512, 768, 1024, 2048]
   where: WARPS * ROWS <= 32
 ---*/
 /* WARPS warps a row, ROWS rows a block. Each thread has UNROLL loads of 16 bytes of A under way and
