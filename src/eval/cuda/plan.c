@@ -228,7 +228,7 @@ static int make_map(struct making *making, const struct tensor_map *map, struct 
 {
     const struct tensor_spec *spec = NULL;
     int64_t extents[RANK_MAX];
-    size_t rank;
+    size_t rank = 0;
     int pointer = find_tensor(making->program, map->tensor, &spec);
     if (pointer < 0 || map_extents(making, map, spec, extents, &rank) != 0)
         return pointer < 0
