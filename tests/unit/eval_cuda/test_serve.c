@@ -1,0 +1,183 @@
+/* The compile server: what it keeps, what it shelves, and that nobody depends on it. */
+#include "kit.h"
+
+#include "base/mem.h"
+#include "eval/cuda/compile_serve.h"
+#include "eval/cuda/source.h"
+
+#include <sys/socket.h>
+
+/* ---- precompiled headers; without NVRTC ---- */
+
+static int unit_file(const char *text)
+{
+    char path[] = "/tmp/twagent-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    unlink(path);
+    return fd;
+}
+
+#define TYPES "#include <" CUDA_SOURCE_TYPES ">\n"
+
+static void test_prefix(void **state)
+{
+    static const struct {
+        const char *text, *prefix;
+    } cases[] = {
+        {TYPES CUDA_SOURCE_STOP "int x;\n", NULL},
+        {TYPES "#include <mma.h>\n" CUDA_SOURCE_STOP "int x;\n", TYPES "#include <mma.h>\n"},
+        {TYPES "#include <mma.h>\n" CUDA_SOURCE_STOP "#include \"x\"\n" CUDA_SOURCE_STOP,
+         TYPES "#include <mma.h>\n"},
+        {"", NULL},
+        {"int x;\n", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int fd = unit_file(cases[i].text);
+        char *prefix = pch_prefix(fd);
+        if (cases[i].prefix == NULL)
+            assert_null(prefix);
+        else
+            assert_string_equal(prefix, cases[i].prefix);
+        mem_free(prefix);
+        close(fd);
+    }
+}
+
+static void test_shelf(void **state)
+{
+    struct pch_shelf *shelf = pch_shelf_new("/nowhere");
+    bool create;
+    (void)state;
+    int fd = unit_file(TYPES "#include <mma.h>\n" CUDA_SOURCE_STOP "int x;\n");
+    int plain = unit_file(TYPES CUDA_SOURCE_STOP "int x;\n");
+    struct cuda_job job = {.arch = "sm_90a", .unit = fd}, other = job;
+    other.flags[other.flag_count++] = "-std=c++20";
+    assert_null(pch_find(shelf, &job, &create)); /* once: not worth the while */
+    assert_false(create);
+    const char *path = pch_find(shelf, &job, &create);
+    assert_true(path != NULL && create);
+    assert_null(pch_find(shelf, &job, &create)); /* somebody makes it */
+    assert_null(pch_find(shelf, &other, &create));
+    pch_made(shelf, path, true);
+    assert_ptr_equal(pch_find(shelf, &job, &create), path);
+    assert_false(create);
+    path = pch_find(shelf, &other, &create);
+    assert_true(path != NULL && create);
+    pch_made(shelf, path, false);
+    assert_null(pch_find(shelf, &other, &create)); /* and is not tried again */
+    assert_false(create);
+    other.unit = plain;
+    assert_null(pch_find(shelf, &other, &create));
+    assert_null(pch_find(shelf, &other, &create));
+    mem_free(shelf);
+    close(fd);
+    close(plain);
+}
+
+/* ---- compiling ---- */
+
+#define WITH_HEADER                                                                                \
+    "#include <mma.h>\n"                                                                           \
+    "extern \"C\" __global__ void k(float *x)\n"                                                   \
+    "{ x[0] = "
+
+static void read_all(const char *path, struct buf *text)
+{
+    struct err err;
+    buf_reset(text);
+    if (file_read(path, text, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+/* The time in the report tells: a second compile would have taken another. */
+static void test_kept(void **state)
+{
+    struct kit kit;
+    struct buf first, second;
+    (void)state;
+    kit_need_nvrtc();
+    kit_open(&kit, NULL);
+    buf_init(&first, 1 << 20);
+    buf_init(&second, 1 << 20);
+    assert_int_equal(kit_compile(&kit, WITH_HEADER "1; }\n"), 0);
+    read_all(kit.build.log, &first);
+    assert_int_equal(kit_build(&kit, "sm_90a", BUILD_SANITIZED), 0);
+    read_all(kit.build.log, &second);
+    assert_string_equal(buf_text(&first), buf_text(&second));
+    assert_int_equal(kit_build(&kit, "sm_90", BUILD_FAST), 0); /* other options, another cubin */
+    read_all(kit.build.log, &second);
+    assert_string_not_equal(buf_text(&first), buf_text(&second));
+    buf_free(&first);
+    buf_free(&second);
+    kit_close(&kit);
+}
+
+/* Plain, then with the header made, then with the header: the same cubin, wrong lines where they
+ * are, and whoever has no server gets the same. */
+static void test_shelved(void **state)
+{
+    struct kit kit;
+    struct buf first, later;
+    char text[400];
+    (void)state;
+    kit_need_nvrtc();
+    kit_open(&kit, NULL);
+    buf_init(&first, 1 << 20);
+    buf_init(&later, 1 << 20);
+    for (int i = 0; i < 4; i++) {
+        snprintf(text, sizeof text, "/*---\ntune: {V: [%d]}\n---*/\n" WITH_HEADER "V; }\n", 10 + i);
+        if (i == 3)
+            setenv("TWAGENT_CUDA_SERVER", "0", 1);
+        if (kit_compile(&kit, text) != 0)
+            fail_msg("%s", buf_text(&kit.said));
+        assert_int_equal(kit.report.entry_count, 1);
+        assert_true(kit.report.entries[0].registers > 0);
+        read_all(kit.build.artifact, i == 0 ? &first : &later);
+        assert_int_equal(first.length > 0 && i > 0 ? later.length : first.length, first.length);
+    }
+    unsetenv("TWAGENT_CUDA_SERVER");
+    assert_int_equal(kit_compile(&kit, WITH_HEADER "\nnothing; }\n"), 1);
+    assert_true(kit_shows(&kit, "candidate.cu(4): error: identifier \"nothing\""));
+    buf_free(&first);
+    buf_free(&later);
+    kit_close(&kit);
+}
+
+/* A server that is gone, or is none: the compile's own process does it. */
+static void test_gone(void **state)
+{
+    struct kit kit;
+    int ends[2];
+    (void)state;
+    kit_need_nvrtc();
+    kit_open(&kit, NULL);
+    kit_parse(&kit, "extern \"C\" __global__ void k(float *x) { x[0] = 3; }\n");
+    assert_int_equal(cuda_build(kit.arena, "sm_90a", kit.problem, kit.candidate, &kit.tune, NULL,
+                                BUILD_FAST, kit.folder, &kit.build, &kit.err),
+                     0);
+    assert_int_equal(kit.build.spec.pass_count, 1);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    close(ends[1]);
+    kit.build.spec.pass_fds = ends;
+    assert_int_equal(kit_run(&kit), 0);
+    assert_int_equal(cuda_report_read(kit.arena, kit.build.log, &kit.report, &kit.err), 0);
+    assert_int_equal(kit.report.entry_count, 1);
+    kit.build.spec.pass_count = 0; /* its descriptor is the unit's, or nobody's */
+    assert_int_equal(kit_run(&kit), 0);
+    close(ends[0]);
+    kit_close(&kit);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (kit_internal(argc, argv, &code))
+        return code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prefix),  cmocka_unit_test(test_shelf), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_shelved), cmocka_unit_test(test_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
