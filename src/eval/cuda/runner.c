@@ -124,7 +124,8 @@ static void make_ready(struct gpu_runner *runner)
 static void report_text(struct gpu_runner *runner, enum report_status status, const char *text)
 {
     runner->report->status = status;
-    snprintf(runner->report->reason, sizeof runner->report->reason, "%s", text);
+    snprintf(runner->report->reason, sizeof runner->report->reason, "%.*s",
+             (int)sizeof runner->report->reason - 1, text);
 }
 
 static void load(struct gpu_runner *runner)
