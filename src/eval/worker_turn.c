@@ -12,6 +12,11 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
 {
     const struct lane_facts *lane = &worker->lane;
     int busy = 0;
+    /* Before the first probe nobody knows where a GPU lies: the driver's own folder stands for it.
+     */
+    const char *folder = lane->lock_path;
+    if (folder == NULL && worker->options->backend->open_program != NULL)
+        folder = "/proc/driver/nvidia";
     if (turn->taken)
         return true;
     if (turn->timer.armed)
@@ -19,11 +24,10 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     uint64_t now = clock_now_ns();
     bool patient = turn->since_ns == 0 || now - turn->since_ns < patience_ns;
     char why[120];
-    turn->taken = lane->lock_path != NULL
-                      ? core_lock_try_folder(&turn->lock, lane->lock_path)
-                      : core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy);
+    turn->taken = folder != NULL ? core_lock_try_folder(&turn->lock, folder)
+                                 : core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy);
     char place[24];
-    if (lane->lock_path != NULL)
+    if (folder != NULL)
         snprintf(place, sizeof place, "GPU %d", lane->gpu_index);
     else
         snprintf(place, sizeof place, "core %d", busy);
