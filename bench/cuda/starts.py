@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""The CUDA starts on a GPU, without twagent: right on every check shape, and how fast.
+
+usage: bench/cuda/starts.py [--cache FOLDER] [--compile-only] [--points N] [--json FILE] [START ...]
+
+START is PROBLEM or PROBLEM/NAME (softmax, softmax/block). Needs nvcc (or a cache that was filled
+with --compile-only elsewhere), and on the GPU's side PyTorch and PyYAML. Each start is compiled at
+its first point and at N others drawn from its tune space. Times are CUDA events, median of 15, after
+the L2 was overwritten; PyTorch's eager time is beside them. Inputs are normal; the reference is
+computed in float64."""
+
+import argparse
+import concurrent.futures
+import ctypes
+import hashlib
+import importlib.machinery
+import importlib.util
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import yaml
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GUARD = 1024  # floats on both sides of each buffer that nobody may write
+MORE_POINTS = {"matmul/simt": 4, "conv2d/implicit_gemm": 3, "attention/flash": 2, "matmul_batched/simt": 2}
+
+SHAPES = {
+    "matmul": [{"M": 4096, "N": 4096, "K": 4096}, {}],
+    "matmul_batched": [{"BATCH": 64, "M": 512, "N": 512, "K": 512}],
+    "gemv": [{"M": 16384, "N": 16384}],
+    "conv2d": [
+        {"N": 256, "C": 3, "H": 224, "W": 224, "K": 96, "R": 11, "S": 11, "PAD": 0, "STRIDE": 4},
+        {"N": 32, "C": 64, "H": 56, "W": 56, "K": 64, "R": 3, "S": 3, "PAD": 1, "STRIDE": 1},
+    ],
+    "softmax": [{"M": 4096, "N": 16384}],
+    "layernorm": [{"M": 4096, "N": 16384}, {"M": 16, "N": 64 * 256 * 256}],
+    "rmsnorm": [{"M": 4096, "N": 16384}],
+    "relu": [{"M": 8192, "N": 16384}],
+    "sum_rows": [{"M": 16384, "N": 16384}],
+    "transpose": [{"M": 8192, "N": 8192}],
+    "attention": [{"H": 64, "L": 2048, "D": 64}, {}],
+}
+
+
+def load_tool():
+    path = os.path.join(ROOT, "tests/tools/cuda-starts")
+    loader = importlib.machinery.SourceFileLoader("cuda_starts", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("cuda_starts", loader))
+    loader.exec_module(module)
+    return module
+
+
+TOOL = load_tool()
+
+
+class Start:
+    def __init__(self, problem, path):
+        self.problem, self.path = problem, path
+        self.name = f"{problem}/{os.path.splitext(os.path.basename(path))[0]}"
+        with open(path, encoding="utf-8") as source:
+            self.text = source.read()
+        self.plan = yaml.safe_load(TOOL.front_matter(self.text))
+
+    def points(self, count):
+        """The first valid point and `count` others."""
+        space, where = TOOL.tune_space(self.text)
+        first = {name: values[0] for name, values in space.items()}
+        drawn, rng = [first], random.Random(7)
+        for _ in range(4000):
+            point = {name: rng.choice(values) for name, values in space.items()}
+            if len(drawn) <= count and point not in drawn and TOOL.holds(where, point):
+                drawn.append(point)
+        return drawn
+
+
+def compiled(start, point, cache, arch):
+    key = hashlib.sha256(repr((start.text, sorted(point.items()), arch)).encode()).hexdigest()[:24]
+    cubin = os.path.join(cache, key + ".cubin")
+    if os.path.exists(cubin):
+        return cubin
+    unit = os.path.join(cache, key + ".cu")
+    with open(unit, "w", encoding="utf-8") as out:
+        out.writelines(f"#define {name} {value}\n" for name, value in point.items())
+        out.write(start.text)
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    subprocess.run([nvcc, f"-arch={arch}", "-std=c++17", "-cubin", "-o", cubin + ".new", unit], check=True)
+    os.replace(cubin + ".new", cubin)
+    os.remove(unit)
+    return cubin
+
+
+def number(expression, names):
+    if isinstance(expression, int):
+        return expression
+    text = str(expression).replace("&&", " and ").replace("||", " or ").replace("/", "//")
+    known = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "round_up": lambda a, b: -(-a // b) * b}
+    return int(eval(text, {"__builtins__": {}}, {**known, **names}))
+
+
+def extents(expressions, names):
+    if isinstance(expressions, list):
+        expressions = ",".join(map(str, expressions))
+    text = str(expressions).replace("/", "//")
+    known = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b)}
+    found = eval(f"({text},)", {"__builtins__": {}}, {**known, **names})
+    return [int(n) for n in found] + [1] * (3 - len(found))
+
+
+# ---- the driver, as far as it is needed
+
+
+class Attribute(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
+
+
+class Config(ctypes.Structure):
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("count", ctypes.c_uint),
+    ]
+
+
+CLUSTER, MAX_DYNAMIC_SHARED = 4, 8
+
+
+class Driver:
+    def __init__(self):
+        self.library = ctypes.CDLL("libcuda.so.1")
+        self.modules = {}
+
+    def call(self, name, *arguments):
+        status = getattr(self.library, name)(*arguments)
+        if status:
+            text = ctypes.c_char_p()
+            self.library.cuGetErrorName(status, ctypes.byref(text))
+            raise RuntimeError(f"{name}: {(text.value or b'?').decode()}")
+
+    def function(self, cubin, entry):
+        if cubin not in self.modules:
+            module = ctypes.c_void_p()
+            self.call("cuModuleLoad", ctypes.byref(module), cubin.encode())
+            self.modules[cubin] = module
+        function = ctypes.c_void_p()
+        self.call("cuModuleGetFunction", ctypes.byref(function), self.modules[cubin], entry.encode())
+        return function
+
+    def prepare(self, start, cubin, names, pointers):
+        """A function that launches the start's whole list."""
+        steps = []
+        for launch in start.plan["launch"]:
+            function = self.function(cubin, launch["entry"])
+            shared = number(launch.get("shared", 0), names)
+            if shared > 48 << 10:
+                self.call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, shared)
+            config, attribute = Config(), Attribute()
+            config.grid = (ctypes.c_uint * 3)(*extents(launch["grid"], names))
+            config.block = (ctypes.c_uint * 3)(*extents(launch["block"], names))
+            config.shared = shared
+            if "cluster" in launch:
+                attribute.id = CLUSTER
+                for axis, extent in enumerate(extents(launch["cluster"], names)):
+                    attribute.value[axis] = extent
+                config.attributes, config.count = ctypes.pointer(attribute), 1
+            values = [
+                ctypes.c_void_p(pointers[name]) if name in pointers else ctypes.c_longlong(names[name])
+                for name in launch["args"]
+            ]
+            array = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+            steps.append((config, function, array, values, attribute))
+
+        def run():
+            for config, function, array, _, _ in steps:
+                self.call("cuLaunchKernelEx", ctypes.byref(config), function, array, None)
+
+        return run
+
+
+# ---- what PyTorch is for: memory, references, events
+
+
+class Bench:
+    def __init__(self, driver):
+        import torch
+
+        self.torch, self.driver = torch, driver
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True
+        torch.manual_seed(5)
+        device = torch.cuda.get_device_properties(0)
+        self.facts = {"sm_count": device.multi_processor_count, "warp_size": 32, "l2_bytes": device.L2_cache_size}
+        self.flush = torch.empty(max(device.L2_cache_size, 1 << 26) // 2, dtype=torch.float32, device="cuda")
+
+    def buffer(self, shape):
+        count = math.prod(shape)
+        whole = self.torch.full((count + 2 * GUARD,), float("nan"), dtype=self.torch.float32, device="cuda")
+        return whole, whole[GUARD : GUARD + count].view(shape)
+
+    def guarded(self, whole):
+        isnan = self.torch.isnan
+        return bool(isnan(whole[:GUARD]).all() and isnan(whole[-GUARD:]).all())
+
+    def reference(self, problem, tensors, dims):
+        """Eager PyTorch, in the precision of the tensors."""
+        f, torch = self.torch.nn.functional, self.torch
+        t = tensors
+        if problem in ("matmul", "matmul_batched"):
+            return t["A"] @ t["B"]
+        if problem == "gemv":
+            return t["A"] @ t["x"]
+        if problem == "conv2d":
+            return f.conv2d(t["X"], t["F"], stride=dims["STRIDE"], padding=dims["PAD"])
+        if problem == "softmax":
+            return torch.softmax(t["X"], -1)
+        if problem == "layernorm":
+            return f.layer_norm(t["X"], (dims["N"],), t["gamma"], t["beta"], 1e-5)
+        if problem == "rmsnorm":
+            return f.rms_norm(t["X"], (dims["N"],), t["gamma"], 1e-6)
+        if problem == "relu":
+            return torch.relu(t["X"])
+        if problem == "sum_rows":
+            return t["X"].sum(-1)
+        if problem == "transpose":
+            return t["A"].t().contiguous()
+        return f.scaled_dot_product_attention(t["Q"][None], t["K"][None], t["V"][None])[0]
+
+    def time(self, run, most=15):
+        torch = self.torch
+        run()
+        torch.cuda.synchronize()
+        samples, began = [], time.monotonic()
+        while len(samples) < most and (len(samples) < 3 or time.monotonic() - began < 0.25):
+            self.flush.fill_(1.0)
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            samples.append(begin.elapsed_time(end))
+        return statistics.median(samples)
+
+
+class Case:
+    """A problem at a shape: its tensors, what is right, what PyTorch needs."""
+
+    def __init__(self, bench, spec, shape, timed):
+        self.bench, self.spec, self.dims = bench, spec, {}
+        for name, value in spec["dims"].items():
+            self.dims[name] = shape[name] if name in shape else number(value, self.dims)
+        self.wholes, self.inputs, self.outputs = {}, {}, {}
+        for kind, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
+            for name, tensor in spec[kind].items():
+                sizes = [number(extent, self.dims) for extent in tensor["shape"]]
+                self.wholes[name], tensors[name] = bench.buffer(sizes)
+        for tensor in self.inputs.values():
+            tensor.normal_()
+        self.want, self.eager = None, None
+        problem = spec["name"]
+        if timed:
+            self.eager = bench.time(lambda: bench.reference(problem, self.inputs, self.dims))
+        try:
+            doubles = {name: tensor.double() for name, tensor in self.inputs.items()}
+            self.want = bench.reference(problem, doubles, self.dims)
+        except RuntimeError:  # no memory, or no such kernel in float64
+            self.want = bench.reference(problem, self.inputs, self.dims).double()
+
+    def measure(self, start, point, cubin, timed):
+        bench, names = self.bench, {**self.bench.facts, **self.dims, **point}
+        wholes, pointers = dict(self.wholes), {}
+        for name, tensor in (start.plan.get("workspace") or {}).items():
+            wholes[name], _ = bench.buffer([number(extent, names) for extent in tensor["shape"]])
+        for name, whole in wholes.items():
+            pointers[name] = whole.data_ptr() + 4 * GUARD
+        for tensor in self.outputs.values():
+            tensor.fill_(float("nan"))
+        run = bench.driver.prepare(start, cubin, names, pointers)
+        run()
+        bench.torch.cuda.synchronize()
+        (output,) = self.outputs.values()
+        error = float(((output.double() - self.want).norm() / self.want.norm().clamp(min=1e-30)).item())
+        fine = error < 3e-6 and all(bench.guarded(whole) for whole in wholes.values())
+        return fine, error, bench.time(run) if timed and fine else None
+
+
+def figures(spec, dims, milliseconds):
+    flops = number(spec.get("flops", 0), dims) / milliseconds / 1e9
+    moved = number(spec["bytes"], dims) / milliseconds / 1e9
+    return f"{flops:7.2f} Tflop/s {moved:6.3f} TB/s"
+
+
+def run_problem(bench, problem, starts, cubins, rows):
+    with open(os.path.join(ROOT, "problems", problem, "spec.yaml"), encoding="utf-8") as source:
+        spec = yaml.safe_load(source)
+    for shape in spec["check"]:
+        case = Case(bench, spec, shape, False)
+        for start in starts:
+            for point in start.points_used:
+                fine, error, _ = case.measure(start, point, cubins[start.name, str(point)], False)
+                start.checked += 1
+                if not fine:
+                    start.wrong.append((shape, point, error))
+    for shape in SHAPES[problem]:
+        case = Case(bench, spec, shape, True)
+        text = " ".join(f"{name}={value}" for name, value in case.dims.items())
+        print(f"\n{problem} {text}: eager {case.eager:.4f} ms {figures(spec, case.dims, case.eager)}", flush=True)
+        for start in starts:
+            found = []
+            for point in start.points_used:
+                try:
+                    fine, error, ms = case.measure(start, point, cubins[start.name, str(point)], True)
+                except RuntimeError as problem_met:
+                    print(f"  {start.name} {point}: {problem_met}", flush=True)
+                    continue
+                if fine:
+                    found.append((ms, point))
+                else:
+                    start.wrong.append((case.dims, point, error))
+            if not found:
+                continue
+            best = min(found, key=lambda pair: pair[0])
+            rows.append({"start": start.name, "dims": case.dims, "eager_ms": case.eager, "first_ms": found[0][0],
+                         "best_ms": best[0], "best": best[1], "all": found})
+            print(f"  {start.name:24} first {found[0][0]:.4f} best {best[0]:.4f} ms {figures(spec, case.dims, best[0])} "
+                  f"{case.eager / best[0]:5.2f} x eager  {best[1]}", flush=True)
+        del case
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("starts", nargs="*", metavar="START")
+    options.add_argument("--cache", default=os.path.join(ROOT, "build", "cubins"))
+    options.add_argument("--arch", default="sm_90a")
+    options.add_argument("--points", type=int, default=5)
+    options.add_argument("--jobs", type=int, default=os.cpu_count())
+    options.add_argument("--compile-only", action="store_true")
+    options.add_argument("--json")
+    given = options.parse_args()
+    os.makedirs(given.cache, exist_ok=True)
+    by_problem = {}
+    for problem in SHAPES:
+        folder = os.path.join(ROOT, "problems", problem, "starts", "cuda")
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            start = Start(problem, os.path.join(folder, name))
+            if not given.starts or problem in given.starts or start.name in given.starts:
+                by_problem.setdefault(problem, []).append(start)
+    jobs, cubins = {}, {}
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        for start in (start for starts in by_problem.values() for start in starts):
+            start.points_used = start.points(given.points * MORE_POINTS.get(start.name, 1))
+            start.wrong, start.checked = [], 0
+            for point in start.points_used:
+                jobs[start.name, str(point)] = pool.submit(compiled, start, point, given.cache, given.arch)
+        for key, job in jobs.items():
+            cubins[key] = job.result()
+    print(f"{len(cubins)} cubins")
+    if given.compile_only:
+        return 0
+    bench, rows, wrong = Bench(Driver()), [], 0
+    print(bench.torch.cuda.get_device_name(0), "PyTorch", bench.torch.__version__, bench.facts)
+    for problem, starts in by_problem.items():
+        run_problem(bench, problem, starts, cubins, rows)
+    print("\nchecks (every point at every check shape):")
+    for start in (start for starts in by_problem.values() for start in starts):
+        print(f"  {'ok ' if not start.wrong else 'BAD'} {start.name}: {start.checked} checks, {len(start.wrong)} wrong",
+              *start.wrong[:4])
+        wrong += len(start.wrong)
+    if given.json:
+        with open(given.json, "w", encoding="utf-8") as out:
+            json.dump(rows, out)
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
