@@ -32,12 +32,12 @@ static int add(struct request *request, struct err *err)
             return -1;
         docs_print_change(request->settings, &change);
     }
-    if (request->count == 0)
-        return 0;
-    if (rag_add(request->rag, &what, &change, err) != 0)
-        return -1;
-    docs_print_change(request->settings, &change);
-    return 0;
+    if (request->count > 0) {
+        if (rag_add(request->rag, &what, &change, err) != 0)
+            return -1;
+        docs_print_change(request->settings, &change);
+    }
+    return docs_embed(request->settings, request->rag, request->arena, err);
 }
 
 static int update(struct request *request, struct err *err)
@@ -46,7 +46,7 @@ static int update(struct request *request, struct err *err)
     if (rag_update(request->rag, &change, err) != 0)
         return -1;
     docs_print_change(request->settings, &change);
-    return 0;
+    return docs_embed(request->settings, request->rag, request->arena, err);
 }
 
 static int remove_documents(struct request *request, struct err *err)
@@ -80,7 +80,13 @@ static int search(struct request *request, struct err *err)
                               .most = (size_t)request->settings->limit,
                               .tokens = (size_t)request->settings->tokens,
                               .tags = request->settings->tag};
-    int result = rag_search(request->rag, &query, request->arena, &items, &count, err);
+    struct embedder embedder;
+    int result = 0;
+    if (request->settings->embedding_model != NULL)
+        result = docs_embedder(request->settings, request->arena, &embedder, err) ||
+                 rag_embed_query(request->rag, &embedder, request->arena, &query, err);
+    if (result == 0)
+        result = rag_search(request->rag, &query, request->arena, &items, &count, err);
     if (result == 0)
         docs_print_passages(request->settings, items, count, false);
     buf_free(&text);

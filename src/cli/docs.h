@@ -12,4 +12,11 @@ void docs_print_documents(const struct settings *settings, const struct rag_docu
                           size_t count);
 void docs_print_stats(const struct settings *settings, const struct rag_stats *stats);
 
+/* Whom --embedding-model names; texts in the arena. ERR_USAGE, ERR_ENVIRONMENT (no key). */
+int docs_embedder(const struct settings *settings, struct arena *arena, struct embedder *embedder,
+                  struct err *err) MUST_USE;
+/* Nothing without --embedding-model. */
+int docs_embed(const struct settings *settings, struct rag *rag, struct arena *arena,
+               struct err *err) MUST_USE;
+
 #endif

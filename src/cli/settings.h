@@ -55,7 +55,7 @@ struct settings {
     bool profile, sanitize, cachegrind;
     const char *output; /* best, show, lessons */
     bool source;
-    const char *tag, *exclude; /* docs */
+    const char *tag, *exclude, *embedding_model; /* docs */
     bool builtin, wins;        /* wins: of lessons */
     int64_t limit, tokens;
     const char *family; /* lessons */

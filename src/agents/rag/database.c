@@ -19,8 +19,8 @@ enum { LAYOUT_VERSION = 1, READERS_MOST = 1022 };
 
 static const struct {
     const char *name;
-} tables[TABLES] = {{"meta"},     {"roots"}, {"documents"}, {"contents"},
-                    {"passages"}, {"ids"},   {"terms"},     {"uses"}};
+} tables[TABLES] = {{"meta"}, {"roots"}, {"documents"}, {"contents"}, {"passages"},
+                    {"ids"},  {"terms"}, {"uses"},      {"vectors"}};
 
 uint64_t database_version(void)
 {
@@ -78,13 +78,13 @@ static int open_tables(struct rag *rag, MDB_txn *txn, unsigned flags)
     return code;
 }
 
-static int check_version(struct rag *rag, MDB_txn *txn, bool fresh, struct err *err)
+static int check_version(struct rag *rag, MDB_txn *txn, bool writing, struct err *err)
 {
     uint64_t version;
-    if (fresh)
-        return database_set_number(rag, txn, "version", database_version(), err);
     if (database_number(rag, txn, "version", &version, err) != 0)
         return -1;
+    if (writing && version == 0)
+        return database_set_number(rag, txn, "version", database_version(), err);
     if (version >> 24 > LAYOUT_VERSION)
         return err_set(err, ERR_UNSUPPORTED, "a newer twagent made the index %s", rag->folder);
     return 0;
@@ -115,10 +115,13 @@ static int open_environment(struct rag *rag, bool create, struct err *err)
             result = err_set(err, ERR_IO, "the index %s cannot be read", rag->folder);
         return result;
     }
+    /* An index made before there were as many tables gets those that it lacks. */
+    bool older = code == MDB_NOTFOUND &&
+                 mdb_dbi_open(txn, tables[TABLE_META].name, 0, &rag->tables[TABLE_META]) == 0;
     mdb_txn_abort(txn);
     if (code != MDB_NOTFOUND)
         return database_error(rag, code, err);
-    if (!create)
+    if (!create && !older)
         return err_set(err, ERR_NOT_FOUND, "there is no index of documents in %s", rag->folder);
     if ((code = mdb_txn_begin(rag->env, NULL, 0, &txn)) != 0)
         return database_error(rag, code, err);
@@ -261,6 +264,12 @@ struct key_number database_number_key(uint32_t number)
 {
     return (struct key_number){{(unsigned char)(number >> 24), (unsigned char)(number >> 16),
                                 (unsigned char)(number >> 8), (unsigned char)number}};
+}
+
+uint32_t database_key_number(const void *bytes)
+{
+    const unsigned char *from = bytes;
+    return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
 }
 
 int database_lock(struct rag *rag, int *result, struct err *err)

@@ -23,6 +23,7 @@ enum table {
     TABLE_IDS,       /* id, 8 bytes -> number */
     TABLE_TERMS,     /* term -> postings */
     TABLE_USES,      /* purpose, id -> prompts, wins */
+    TABLE_VECTORS,   /* number, big-endian -> scale, components: vectors.c */
     TABLES
 };
 
@@ -64,6 +65,7 @@ struct key_number {
     unsigned char bytes[4];
 };
 struct key_number database_number_key(uint32_t number);
+uint32_t database_key_number(const void *bytes);
 
 /* The one who changes documents: ERR_BUSY with its process. */
 int database_lock(struct rag *rag, int *fd, struct err *err) MUST_USE;

@@ -111,6 +111,8 @@ static int remove_passage(struct writing *writing, uint32_t number, struct arena
     writing->change->passages_removed++;
     if (database_remove(writing->rag, writing->txn, TABLE_IDS, &record.id, sizeof record.id, err))
         return -1;
+    if (database_remove(writing->rag, writing->txn, TABLE_VECTORS, &key, sizeof key, err) != 0)
+        return -1;
     return database_remove(writing->rag, writing->txn, TABLE_PASSAGES, &key, sizeof key, err);
 }
 
@@ -235,8 +237,8 @@ static int write_roots(struct writing *writing, struct buf *bytes, struct err *e
 
 static int empty_tables(struct writing *writing, struct err *err)
 {
-    static const enum table made[] = {TABLE_DOCUMENTS, TABLE_CONTENTS, TABLE_PASSAGES, TABLE_IDS,
-                                      TABLE_TERMS};
+    static const enum table made[] = {TABLE_DOCUMENTS, TABLE_CONTENTS, TABLE_PASSAGES,
+                                      TABLE_IDS,       TABLE_TERMS,    TABLE_VECTORS};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
         int code = mdb_drop(writing->txn, writing->rag->tables[made[i]], 0);
         if (code != 0)

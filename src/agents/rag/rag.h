@@ -38,6 +38,9 @@ struct rag_query {
     size_t tokens;       /* what all texts together may take, at 4 bytes a token; 0: no budget.
                           * One that does not fit is passed over, never cut */
     const char *tags;    /* "cuda,guide": only documents that bear one of them; NULL: all */
+    const float *vector; /* the text's embedding (embed.h), to rank by meaning too and fuse both;
+                          * NULL: by words alone */
+    size_t dimensions;
     const char *purpose; /* a kind of query, as given to rag_note_use(): what helped it before
                           * ranks a little higher; NULL: by words alone */
 };

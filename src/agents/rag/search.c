@@ -3,12 +3,14 @@
  * that every passage holds costs some tenths of a millisecond at 100,000 passages. (Passing over
  * what common terms alone name, once the best are settled, was measured there: it gains nothing,
  * since the best are settled late.) */
+#include "agents/rag/candidates.h"
 #include "agents/rag/database.h"
 #include "agents/rag/postings.h"
 #include "agents/rag/records.h"
 #include "agents/rag/synonyms.h"
 #include "agents/rag/tagged.h"
 #include "agents/rag/uses.h"
+#include "agents/rag/vectors.h"
 #include "agents/rag/words.h"
 #include "base/mem.h"
 
@@ -47,11 +49,6 @@ struct search {
     size_t term_count;
     float weights;        /* of all terms */
     struct tagged tagged; /* the passages that are asked about */
-};
-
-struct candidate {
-    uint32_t number;
-    float score;
 };
 
 static struct scratch *scratch_take(struct rag *rag)
@@ -216,32 +213,6 @@ static int score_term(struct search *search, const struct query_term *term, stru
     return 0;
 }
 
-/* A min-heap of the best so far. */
-static void heap_down(struct candidate *heap, size_t count, size_t at)
-{
-    for (;;) {
-        size_t least = at, left = 2 * at + 1, right = left + 1;
-        if (left < count && heap[left].score < heap[least].score)
-            least = left;
-        if (right < count && heap[right].score < heap[least].score)
-            least = right;
-        if (least == at)
-            return;
-        struct candidate moved = heap[at];
-        heap[at] = heap[least];
-        heap[least] = moved;
-        at = least;
-    }
-}
-
-static int by_score(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-    if (x->score != y->score)
-        return x->score < y->score ? 1 : -1;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
 /* A passage that has all of the words is more than one that has one of them often. */
 static float whole_score(const struct search *search, uint32_t id)
 {
@@ -250,25 +221,31 @@ static float whole_score(const struct search *search, uint32_t id)
     return search->scratch->scores[id] * (0.4f + 0.6f * share);
 }
 
-static size_t best_candidates(const struct search *search, struct candidate *heap, size_t most)
+static void rank_words(const struct search *search, struct candidates *best)
 {
     const struct scratch *scratch = search->scratch;
-    size_t count = 0;
     for (size_t i = 0; i < scratch->touched_count; i++) {
         struct candidate one = {scratch->touched[i], whole_score(search, scratch->touched[i])};
-        if (!tagged_has(&search->tagged, one.number))
-            continue;
-        if (count < most) {
-            heap[count++] = one;
-            for (size_t at = count == most ? most / 2 + 1 : 0; at-- > 0;)
-                heap_down(heap, count, at);
-        } else if (one.score > heap[0].score) {
-            heap[0] = one;
-            heap_down(heap, count, 0);
-        }
+        if (tagged_has(&search->tagged, one.number))
+            candidates_offer(best, one);
     }
-    qsort(heap, count, sizeof *heap, by_score);
-    return count;
+    candidates_sort(best);
+}
+
+/* By words, and where the query has a vector, by meaning too. */
+static int rank(const struct search *search, const struct rag_query *query, struct candidates *best,
+                struct err *err)
+{
+    rank_words(search, best);
+    if (query->vector == NULL)
+        return 0;
+    struct candidates near = {mem_array(best->most, sizeof *near.items), 0, best->most};
+    int result = vectors_rank(search->rag, search->txn, query->vector, query->dimensions,
+                              &search->tagged, &near, err);
+    if (result == 0)
+        candidates_fuse(best, &near);
+    mem_free(near.items);
+    return result;
 }
 
 static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct arena *arena,
@@ -378,11 +355,12 @@ static int run(struct search *search, const struct rag_query *query, struct aren
     size_t wanted = CANDIDATES + 4 * (query->most > MOST_MOST ? MOST_MOST : query->most);
     if (tagged_find(search->rag, search->txn, query->tags, &search->tagged, err) != 0)
         return -1;
-    struct candidate *candidates = mem_array(wanted + 1, sizeof *candidates);
-    size_t found = best_candidates(search, candidates, wanted);
-    *items = arena_array(arena, found + 1, sizeof **items);
-    int result = choose(search, query, candidates, found, arena, *items, count, err);
-    mem_free(candidates);
+    struct candidates best = {mem_array(wanted, sizeof *best.items), 0, wanted};
+    int result = rank(search, query, &best, err);
+    *items = arena_array(arena, best.count + 1, sizeof **items);
+    if (result == 0)
+        result = choose(search, query, best.items, best.count, arena, *items, count, err);
+    mem_free(best.items);
     tagged_free(&search->tagged);
     return result;
 }
