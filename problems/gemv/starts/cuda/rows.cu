@@ -9,7 +9,7 @@ tune:
   ROWS: [1, 2, 4, 8]
   UNROLL: [4, 2, 8]
   RESIDENT: [512, 768, 1024, 2048]
-  where: WARPS * ROWS <= 32
+  where: WARPS * ROWS <= 32 && RESIDENT <= 1024 * WARPS * ROWS
 ---*/
 /* WARPS warps a row, ROWS rows a block. Each thread has UNROLL loads of 16 bytes of A under way and
  * as many sums; x comes from the caches. Sums are joined by shuffles, and across warps through

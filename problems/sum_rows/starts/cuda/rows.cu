@@ -9,7 +9,7 @@ tune:
   ROWS: [1, 2, 4, 8]
   UNROLL: [4, 2, 8]
   RESIDENT: [1024, 2048, 1536, 768, 512]
-  where: WARPS * ROWS <= 32
+  where: WARPS * ROWS <= 32 && RESIDENT <= 1024 * WARPS * ROWS
 ---*/
 /* WARPS warps a row, ROWS rows a block. Each thread has UNROLL loads of 16 bytes under way and as
  * many sums; they are joined by shuffles, and across warps through shared memory. */
