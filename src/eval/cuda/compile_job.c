@@ -60,7 +60,8 @@ int cuda_job_confine(const struct cuda_job *job, const char *readable, const cha
     const struct sandbox_limits limits = {
         .address_bytes = memory_mib(job) << 20,
         .cpu_s = cpu_s(job),
-        .file_bytes = writable != NULL ? UINT64_C(1) << 30 : 0, /* a precompiled header */
+        /* a precompiled header has 200 MB */
+        .file_bytes = writable != NULL && readable == NULL ? UINT64_C(1) << 30 : 0,
     };
     struct sandbox_paths paths = {0};
     add_read(&paths, job->compiler.includes);
@@ -282,13 +283,14 @@ static int compile_once(const struct cuda_job *job, const struct nvrtc *nvrtc, c
 }
 
 static int take(const struct cuda_job *job, const struct nvrtc *nvrtc, nvrtc_program program,
-                int result, double elapsed_ms)
+                int result, bool precompiled, double elapsed_ms)
 {
     struct arena *arena = arena_new();
     struct cuda_report report = {
         .arch = job->arch,
         .version = arena_printf(arena, "NVRTC %d.%d", nvrtc->version_major, nvrtc->version_minor),
-        .compile_ms = elapsed_ms};
+        .compile_ms = elapsed_ms,
+        .precompiled = precompiled};
     size_t length = 0;
     if (program == NULL || nvrtc->log_size(program, &length) != NVRTC_OK)
         length = 0;
@@ -314,14 +316,16 @@ static int take(const struct cuda_job *job, const struct nvrtc *nvrtc, nvrtc_pro
     return fine ? 0 : 1;
 }
 
-/* "Catastrophic error: cannot open precompiled header file ...": not the source's fault. */
+/* "Catastrophic error: cannot open precompiled header file ...": about no line of the source, and
+ * not its fault. */
 static bool blames_header(const struct nvrtc *nvrtc, nvrtc_program program)
 {
     size_t length = 0;
     if (nvrtc->log_size(program, &length) != NVRTC_OK || length == 0)
         return false;
     char *log = (char *)mem_alloc(length + 1);
-    bool blames = nvrtc->log(program, log) == NVRTC_OK && strstr(log, "precompiled header") != NULL;
+    bool blames =
+        nvrtc->log(program, log) == NVRTC_OK && strstr(log, "Catastrophic error: ") != NULL;
     mem_free(log);
     return blames;
 }
@@ -336,14 +340,16 @@ int cuda_job_run(const struct cuda_job *job, const struct nvrtc *nvrtc)
             (got < 0 && errno == EINTR)))
         length += got > 0 ? (size_t)got : 0;
     uint64_t started = clock_now_ns();
+    bool precompiled = job->pch != NULL;
     nvrtc_program program = NULL;
     int result = compile_once(job, nvrtc, unit, true, &program);
     if (result == NVRTC_INVALID_OPTION ||
         (result != NVRTC_OK && job->pch != NULL && blames_header(nvrtc, program))) {
         nvrtc->destroy(&program);
+        precompiled = false;
         result = compile_once(job, nvrtc, unit, false, &program);
     }
-    return take(job, nvrtc, program, result, (double)(clock_now_ns() - started) / 1e6);
+    return take(job, nvrtc, program, result, precompiled, (double)(clock_now_ns() - started) / 1e6);
 }
 
 int cuda_job_precompile(const struct cuda_job *job, const struct nvrtc *nvrtc, const char *prefix,

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,6 +78,15 @@ static void make_header(const struct server *server, const struct cuda_job *job)
     _exit(cuda_job_precompile(job, &server->nvrtc, prefix, job->pch));
 }
 
+/* Who reads a precompiled header wants a temporary file, for a moment. */
+static const char *scratch_folder(const struct server *server, pid_t pid, char path[96])
+{
+    snprintf(path, 96, "%s/%d", server->folder, (int)pid);
+    if (mkdir(path, 0700) != 0 || setenv("TMPDIR", path, 1) != 0)
+        return NULL;
+    return path;
+}
+
 /* The compile, in the child: never returns. Of the server's descriptors it keeps its own four. */
 static void compile(const struct server *server, const struct cuda_job *given, bool create,
                     pid_t parent)
@@ -84,6 +94,7 @@ static void compile(const struct server *server, const struct cuda_job *given, b
     struct cuda_job job = *given;
     struct err err = {0};
     int *const fds[] = {&job.unit, &job.cubin, &job.log, &job.errors};
+    char folder[96];
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
     for (int i = 0; i < 4; i++) /* above all, then down to 3 to 6 */
@@ -96,7 +107,8 @@ static void compile(const struct server *server, const struct cuda_job *given, b
         make_header(server, &job);
     if (job.pch != NULL && !file_exists(job.pch))
         job.pch = NULL;
-    if (cuda_job_confine(&job, job.pch, NULL, true, &err) != 0)
+    const char *scratch = job.pch != NULL ? scratch_folder(server, getpid(), folder) : NULL;
+    if (cuda_job_confine(&job, job.pch, scratch, true, &err) != 0)
         end_with(&job, &err);
     _exit(cuda_job_run(&job, &server->nvrtc));
 }
@@ -264,6 +276,9 @@ static void take_end(struct server *server, struct active *active)
     while (waitid(P_PID, (id_t)active->pid, &info, WEXITED) != 0 && errno == EINTR)
         ;
     bool exited = info.si_code == CLD_EXITED;
+    char scratch[96];
+    snprintf(scratch, sizeof scratch, "%s/%d", server->folder, (int)active->pid);
+    (void)rmdir(scratch); /* most have none */
     if (!exited)
         cuda_job_tell_end(&active->job, info.si_status);
     if (active->making != NULL)
@@ -321,7 +336,8 @@ static void serve(struct server *server, pid_t parent)
     signal(SIGPIPE, SIG_IGN);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
-    if (cuda_job_open(&server->compiler, &server->nvrtc, &err) != 0 ||
+    if (setenv("TMPDIR", server->folder, 1) != 0 || /* headers are first written there */
+        cuda_job_open(&server->compiler, &server->nvrtc, &err) != 0 ||
         cuda_job_confine(&server->compiler, NULL, server->folder, false, &err) != 0)
         _exit(EXIT_FAILURE);
     server->shelf = pch_shelf_new(server->folder);

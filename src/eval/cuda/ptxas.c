@@ -146,6 +146,7 @@ void ptxas_put(const struct cuda_report *report, struct json *json)
     json_put_text(json, "arch", report->arch);
     json_put_text(json, "version", report->version);
     json_put_real(json, "compile_ms", report->compile_ms);
+    json_put_bool(json, "precompiled", report->precompiled);
     json_key(json, "entries");
     json_array(json);
     for (size_t i = 0; i < report->entry_count; i++) {
@@ -189,6 +190,7 @@ int cuda_report_read(struct arena *arena, const char *log, struct cuda_report *r
     report->arch = value_text(root, "arch", "");
     report->version = value_text(root, "version", "");
     report->compile_ms = value_real(root, "compile_ms", 0.0);
+    report->precompiled = value_bool(root, "precompiled", false);
     if (entries == NULL || entries->kind != VALUE_LIST)
         return err_set(err, ERR_PARSE, "kernel.json: expected a list of entries");
     for (size_t i = 0; i < entries->count && i < CUDA_ENTRIES_MAX; i++)
