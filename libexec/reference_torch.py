@@ -298,7 +298,8 @@ def main():
             answer(answer_to(state, json.loads(line)))
         except (Exception, SystemExit) as fault:
             gc.enable()
-            answer({"error": explain(fault)})
+            large = isinstance(fault, MemoryError) or type(fault).__name__ == "TooLarge"
+            answer({"error": explain(fault), "limit": large})
 
 
 if __name__ == "__main__":

@@ -40,6 +40,10 @@ class Refused(Exception):
     """The user's file is at fault, or cannot be a problem; the message is for people."""
 
 
+class TooLarge(Refused):
+    """It is this machine that cannot."""
+
+
 # --- loading ---
 
 
@@ -146,6 +150,26 @@ def given_arguments(module):
     return list(arguments)
 
 
+def check_size(module):
+    """Before the values are made: their sizes alone. An evaluator holds float64 copies, and several
+    sets of inputs."""
+    copies = 3 * 8 + 5 * 4
+    try:
+        with torch.device("meta"):
+            arguments = given_arguments(module)
+    except TooLarge:
+        raise
+    except Exception:
+        return  # it makes them in a way that has no shapes without values
+    elements = sum(a.numel() for a in arguments if isinstance(a, torch.Tensor))
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if elements * copies > 0.8 * there:
+        raise TooLarge(
+            "checking it takes about %.0f GiB of memory, this machine has %.0f"
+            % (elements * copies / 2**30, there / 2**30)
+        )
+
+
 def argument_names(model, count):
     try:
         parameters = inspect.signature(model.forward).parameters.values()
@@ -210,6 +234,7 @@ class Described:
     def __init__(self, path, device):
         self.path, self.notes, self.names = path, [], Names()
         module = load(path)
+        check_size(module)
         self.model = build(module, device)
         self.arguments = given_arguments(module)
         self.device = device

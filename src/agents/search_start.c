@@ -55,10 +55,12 @@ int search_load(struct search *search, struct err *err)
     for (size_t i = 0; i < count; i++)
         if (load_arm(search, paths[i], err))
             return -1;
-    if (count == 0)
+    /* A model can write the first kernel; the tuner alone has nothing to begin with. */
+    if (count == 0 && !search_has_model(search))
         return err_set(err, ERR_USAGE,
-                       "%s: no starts in %s/starts/%s: put at least one source there",
-                       search->problem->file, search->problem->folder, search->options.backend);
+                       "%s: no starts in %s/: put at least one source there, or name a --model",
+                       search->problem->file,
+                       problem_starts_folder(search->problem, search->options.backend));
     return 0;
 }
 
@@ -166,7 +168,9 @@ int search_opened(struct search *search, struct err *err)
         usable++;
     }
     set_floor(search, context);
-    return usable ? 0 : err_set(err, ERR_USAGE, "no start is usable on this machine");
+    if (usable > 0 || search->arm_count == 0) /* none at all: a model writes the first one */
+        return 0;
+    return err_set(err, ERR_USAGE, "no start is usable on this machine");
 }
 
 /* ---- words ---- */

@@ -29,7 +29,10 @@ const struct command commands[] = {
     {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate", NULL, 2, 2,
      command_eval},
     {"problem", COMMAND_PROBLEM, "new|check DIR",
-     "write a new problem's skeleton; say if one is fit", NULL, 2, 2, command_problem},
+     "write a new problem's skeleton; say if one is fit",
+     "A problem is a folder with spec.yaml, a shipped problem's name, or FILE.py with a PyTorch "
+     "Model, get_inputs and get_init_inputs; so it is for eval and run.",
+     2, 2, command_problem},
     {"list", COMMAND_LIST, "[runs|problems|candidates RUN]", "list what is there", NULL, 0, 2,
      command_list},
     {"show", COMMAND_SHOW, "ID", "show a run, an idea or a candidate", NULL, 1, 1, command_show},
@@ -46,7 +49,8 @@ const struct command commands[] = {
      1, 64, command_docs},
     {"lessons", COMMAND_LESSONS, "list|show|export|import [ID|FILE]",
      "what finished evaluations have taught",
-     "list shows the last ones, show one with its ID and what contradicts it; export writes them as "
+     "list shows the last ones, show one with its ID and what contradicts it; export writes them "
+     "as "
      "JSON lines, import takes such a FILE in, all of it or nothing, each lesson once.",
      1, 2, command_lessons},
     {"doctor", COMMAND_DOCTOR, "[PART]", "say what this machine has and what is missing",
@@ -122,6 +126,8 @@ static int command_start(const struct command *command, int argc, char **argv)
                 command->name, command->arguments, command->name);
         code = EXIT_USAGE;
     } else {
+        if (settings.python) /* problem_load() asks it about a PyTorch file */
+            setenv("TWAGENT_PYTHON", settings.python, 1);
         code = command->run(&settings, positionals, count);
     }
     arena_free(arena);

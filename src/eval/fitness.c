@@ -1,6 +1,7 @@
 /* eval/fitness: is a problem fit to be optimized? Its reference must run, repeat itself and pass
  * its own tolerance; its tolerance must refuse what is not a solution; its floor must be sane. */
 #include "base/mem.h"
+#include "eval/problem_torch.h"
 #include "eval/reference_private.h"
 #include "eval/session_private.h"
 
@@ -333,6 +334,9 @@ int session_check_problem(struct session *session, struct json *json, bool *fit,
     struct fitness fitness = {.session = session, .json = json, .fit = true};
     json_key(json, "findings");
     json_array(json);
+    const struct problem_torch *torch = session->problem->torch;
+    if (torch != NULL && *torch->notes != '\0')
+        finding(&fitness, "module", true, "%s", torch->notes);
     int status = check_reference(&fitness, err);
     if (status == 0) {
         status = check_honest(&fitness, err);

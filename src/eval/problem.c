@@ -290,10 +290,20 @@ static bool is_source(const char *name)
     return false;
 }
 
+const char *problem_starts_folder(const struct problem *problem, const char *backend)
+{
+    const char *own = "";
+    if (problem->torch != NULL) { /* a folder holds many such files: NAME.py has NAME.starts */
+        own = strrchr(problem->file, '/') + 1;
+        own = arena_strndup(problem->arena, own, strlen(own) - 2);
+    }
+    return arena_printf(problem->arena, "%s/%sstarts/%s", problem->folder, own, backend);
+}
+
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most)
 {
-    char *folder = arena_printf(problem->arena, "%s/starts/%s", problem->folder, backend);
+    const char *folder = problem_starts_folder(problem, backend);
     DIR *entries = opendir(folder);
     size_t count = 0, capacity = 0;
     const char **found = NULL;

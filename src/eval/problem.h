@@ -1,6 +1,5 @@
-/* eval/problem: what to compute: tensors, dims, reference, tolerance, check shapes.
- * Read from problems/NAME/spec.yaml (docs/problem-format.md), or from the short form with shape_a,
- * shape_b, dtype. Read-only once loaded. Any thread. */
+/* eval/problem: what to compute: tensors, dims, reference, tolerance, check shapes; from spec.yaml
+ * or what else docs/problem-format.md has. Read-only once loaded. Any thread. */
 #ifndef EVAL_PROBLEM_H
 #define EVAL_PROBLEM_H
 
@@ -76,5 +75,6 @@ int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names
 /* Absolute paths of starts/BACKEND/ *.{c,cu,...}, sorted, in the problem's arena: one thread. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
+const char *problem_starts_folder(const struct problem *problem, const char *backend);
 
 #endif

@@ -67,6 +67,18 @@ static const char *keep_json(struct arena *arena, const struct value *value)
     return kept;
 }
 
+static const char *join_notes(struct arena *arena, const struct value *notes)
+{
+    struct buf text;
+    buf_init(&text, 4096);
+    for (size_t i = 0; notes != NULL && i < notes->count; i++)
+        if (notes->items[i]->kind == VALUE_TEXT)
+            buf_addf(&text, "%s%s", i > 0 ? "; " : "", notes->items[i]->text);
+    const char *joined = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+    return joined;
+}
+
 static int read_spec(struct problem *problem, const char *path, const char *spec, struct err *err)
 {
     const char *name = strrchr(path, '/') + 1;
@@ -94,12 +106,14 @@ int problem_take_torch(struct problem *problem, const char *path, const char *an
         return -1;
     const char *spec = value_text(root, "spec", NULL), *fault = value_text(root, "error", NULL);
     if (fault != NULL)
-        return err_set(err, ERR_USAGE, "%s: %s", name, fault);
+        return err_set(err, value_bool(root, "limit", false) ? ERR_LIMIT : ERR_USAGE, "%s: %s",
+                       name, fault);
     if (spec == NULL)
         return err_set(err, ERR_PROTOCOL, "%s: described without a spec", name);
     if (read_spec(problem, path, spec, err) != 0)
         return -1;
     torch->binding = keep_json(problem->arena, value_get(root, "binding"));
+    torch->notes = join_notes(problem->arena, value_get(root, "notes"));
     take_draws(problem, root, torch);
     problem->reference_kind = REFERENCE_TORCH;
     problem->reference_function = "Model";

@@ -22,6 +22,7 @@ enum torch_structure {
 struct problem_torch {
     struct interpreter python;
     const char *binding; /* JSON for the child: how inputs become arguments and parameters again */
+    const char *notes;   /* what a person should know: constants, ranges, what varies; or "" */
     struct torch_input {
         enum torch_structure structure;
         bool initial; /* a parameter or buffer: the module has initial values of it */

@@ -32,6 +32,7 @@ DESCRIPTION = {
     "binding": {"marker": 17},
     "draws": {"labels": "whole", "signs": "whole", "u": "upper", "s": "symmetric", "t": "given"},
     "initial": ["w", "t"],
+    "notes": ["t is a table", "more"],
 }
 
 

@@ -80,6 +80,7 @@ static void test_description(void **state)
     assert_int_equal(problem->input_count, INPUTS);
     assert_int_equal(problem->shape_count, 3);
     assert_string_equal(problem->torch->binding, "{\"marker\":17}");
+    assert_string_equal(problem->torch->notes, "t is a table; more");
     static const enum torch_structure structures[INPUTS] = {
         [LABELS] = STRUCTURE_WHOLE, [SIGNS] = STRUCTURE_WHOLE, [U] = STRUCTURE_UPPER,
         [S] = STRUCTURE_SYMMETRIC,  [T] = STRUCTURE_GIVEN,
@@ -88,6 +89,13 @@ static void test_description(void **state)
         assert_int_equal(problem->torch->inputs[i].structure, structures[i]);
         assert_int_equal(problem->torch->inputs[i].initial, i == W || i == T);
     }
+    char starts[128];
+    const char *found[2];
+    struct err err;
+    snprintf(starts, sizeof starts, "%s/7_fake.starts/cpu", fixture.folder.path);
+    assert_int_equal(file_make_dirs(starts, &err), 0);
+    folder_put(&fixture.folder, "7_fake.starts/cpu/one.c", "");
+    assert_int_equal(problem_starts(problem, "cpu", found, 2), 1);
     end(&fixture);
 }
 
