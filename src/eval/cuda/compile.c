@@ -53,7 +53,10 @@ int cuda_compiler_find(struct arena *arena, struct cuda_compiler *compiler, stru
     const char *const argv[] = {cpu_self_path(), "cuda-compile",    "--version",
                                 "--library",     compiler->library, NULL};
     const char *const reads[] = {"/", NULL}; /* wherever the library and its friends lie */
-    const struct tool tool = {.argv = argv, .reads = reads, .timeout_ms = VERSION_MS};
+    const struct tool tool = {.argv = argv,
+                              .profile = "reference", /* no source is read: no bound on memory */
+                              .reads = reads,
+                              .timeout_ms = VERSION_MS};
     buf_init(&out, 64);
     int result = tool_run(&tool, &out, NULL, err);
     if (result == 0) {

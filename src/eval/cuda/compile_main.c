@@ -142,7 +142,8 @@ static int tell_version(const struct cuda_job *job, struct err *err)
     if (nvrtc_open(job->compiler.library, &nvrtc, err) != 0)
         return -1;
     printf("%d.%d\n", nvrtc.version_major, nvrtc.version_minor);
-    return 0;
+    fflush(stdout);
+    _exit(0); /* in a sandbox, where nothing that runs at the end has what it needs */
 }
 
 static int compile_here_or_there(const struct request *request, struct err *err)
