@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/adversarial.h"
 #include "cli/command.h"
+#include "cli/doctor_gpu.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -54,9 +55,9 @@ static const struct task_type doctor_type = {"doctor", states, moves, STATES, do
 
 static void print_scalar(const char *key, const struct value *item)
 {
-    if (strstr(key, "bytes_per_s") && item->real > 0)
+    if (item->kind == VALUE_REAL && strstr(key, "bytes_per_s") && item->real > 0)
         printf("  %-20s %.1f GB/s\n", key, item->real / 1e9);
-    else if (strcmp(key, "flops_per_s") == 0 && item->real > 0)
+    else if (strstr(key, "flops_per_s") && item->real > 0)
         printf("  %-20s %.0f GFLOP/s\n", key, item->real / 1e9);
     else if (item->kind == VALUE_INT)
         printf("  %-20s %lld\n", key, (long long)item->integer);
@@ -96,7 +97,15 @@ static int print_findings(const struct doctor *doctor, const char *folder)
     const struct value *versions = value_get(doctor->open.answer, "versions");
     int fatal = 0;
     printf("findings\n");
-    if (!value_get(versions, "gcc") && !value_get(versions, "clang")) {
+    bool gpu = strcmp(doctor->settings->backend, "cuda") == 0;
+    if (gpu && !value_get(versions, "nvrtc")) {
+        printf("  MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install "
+               "nvidia-cuda-nvrtc\n");
+        fatal++;
+    }
+    if (gpu) {
+        /* compilers of C are for the CPU's candidates */
+    } else if (!value_get(versions, "gcc") && !value_get(versions, "clang")) {
         printf("  MISSING  a C compiler: apt-get install gcc g++\n");
         fatal++;
     } else if (!value_get(versions, "clang")) {
@@ -108,7 +117,7 @@ static int print_findings(const struct doctor *doctor, const char *folder)
                "--python PATH\n");
         fatal++;
     }
-    if (!value_bool(device, "perf_counters", false))
+    if (!gpu && !value_bool(device, "perf_counters", false))
         printf(
             "  note     no hardware counters here: profiles have compiler remarks, instruction mix "
             "and roofline only\n");
@@ -144,6 +153,7 @@ static int doctor_report(const struct doctor *doctor)
         doctor->settings->store ? mem_strdup(doctor->settings->store) : store_default_folder();
     print_object("machine", value_get(doctor->open.answer, "device"));
     print_object("versions", value_get(doctor->open.answer, "versions"));
+    doctor_gpu();
     printf("store\n  %-20s %s\n", "folder", folder);
     int fatal = print_findings(doctor, folder);
     mem_free(folder);
