@@ -71,6 +71,8 @@ static int allow(int ruleset, const char *path, uint64_t rights, struct err *err
                    ? 0
                    : err_set_errno(err, ERR_ENVIRONMENT, errno, "sandbox: %s", path);
     struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISCHR(status.st_mode))
+        rights &= ~(uint64_t)FS_IOCTL_DEV; /* only a device that is named itself: a GPU's */
     if (fstat(fd, &status) == 0 && !S_ISDIR(status.st_mode))
         rights &= FS_EXECUTE | FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
     struct path_rule rule = {.allowed = rights, .parent_fd = fd};
@@ -86,9 +88,10 @@ static int allow_all(int ruleset, uint64_t known, const struct sandbox_paths *pa
                      const char *proc, struct err *err)
 {
     const uint64_t read = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
-    const uint64_t write = (FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_REMOVE_DIR |
-                            FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | FS_TRUNCATE) &
-                           known;
+    const uint64_t write =
+        (FS_READ_FILE | FS_READ_DIR | FS_WRITE_FILE | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR |
+         FS_MAKE_REG | FS_TRUNCATE | FS_IOCTL_DEV) &
+        known;
     if (allow(ruleset, "/dev/null", FS_READ_FILE | FS_WRITE_FILE, err) != 0)
         return -1;
     size_t count = sizeof system_paths / sizeof system_paths[0];
