@@ -38,7 +38,7 @@ static void put_device(const struct device *device, struct json *json)
                  {"warp_size", device->warp_size},
                  {"l2_bytes", device->l2_bytes},
                  {"shared_bytes_optin", device->shared_bytes_optin},
-                 {"shared_bytes_per_sm", device->shared_bytes_per_sm},
+                 {"sm_shared_bytes", device->shared_bytes_per_sm},
                  {"max_threads_per_sm", device->max_threads_per_sm},
                  {"registers_per_sm", device->registers_per_sm}};
     json_put_text(json, "gpu", device->name);

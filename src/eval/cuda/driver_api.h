@@ -37,6 +37,7 @@ enum { /* attributes of a device */
 };
 
 enum { /* attributes of a function */
+       CU_FUNCTION_THREADS_PER_BLOCK = 0,
        CU_FUNCTION_LOCAL_BYTES = 3,
        CU_FUNCTION_SHARED_BYTES = 1,
        CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,

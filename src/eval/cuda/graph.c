@@ -67,11 +67,18 @@ static int prepare(struct graph *graph, uint32_t index, struct fault *fault)
     const struct driver *driver = graph->driver;
     const struct plan_launch *launch = &graph->plan->launches[index];
     cu_function *function = &graph->functions[index];
-    int local = 0;
+    int local = 0, threads = 0;
+    uint32_t block = launch->block[0] * launch->block[1] * launch->block[2];
     cu_result result = driver->module_function(function, graph->module, launch->entry);
     if (result == CU_NOT_FOUND)
         return refuse(fault, REPORT_REFUSED, "the source has no extern \"C\" __global__ %s",
                       launch->entry);
+    if (result == 0 &&
+        driver->function_get(&threads, CU_FUNCTION_THREADS_PER_BLOCK, *function) == 0 &&
+        threads > 0 && block > (uint32_t)threads)
+        return refuse(fault, REPORT_REFUSED,
+                      "%s: a block of %u threads, but its registers and __launch_bounds__ allow %d",
+                      launch->entry, block, threads);
     if (result == 0 && launch->shared_bytes > 0)
         result = driver->function_set(*function, CU_FUNCTION_MAX_DYNAMIC_SHARED,
                                       (int)launch->shared_bytes);

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-enum { START_MS = 60000, LOAD_MS = 30000, LAST_WORDS = 200, REPEATS = 8 };
-static const double burst_ns = 40e6; /* as many launches a call as fit in this */
+enum { START_MS = 60000, LOAD_MS = 30000, LAST_WORDS = 200, REPEATS = 10 };
+static const double burst_ns = 150e6; /* as many launches a call as fit in this */
 
 /* ---- how a runner ends ---- */
 

@@ -1,6 +1,6 @@
 /*---
 workspace:
-  much: {shape: [N, 4000000], dtype: float32}
+  much: {shape: [N, 100000], dtype: float32}
 launch:
   - {entry: scale, grid: 1, block: 128, args: [X, Y, much, N]}
 ---*/
