@@ -22,10 +22,9 @@ static int64_t fact(const struct session *session, const char *name)
 
 /* The fastest unit that the problem's precision allows: matrix units are for narrower types, or for
  * float32 where the spec says that tf32 will do. */
-static double operations_rate(const struct session *session, const struct lane_facts *lane)
+double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem)
 {
     double rate = lane->flops_per_s;
-    const struct problem *problem = session->problem;
     for (size_t i = 0; i < problem->input_count; i++) {
         if (problem->inputs[i].dtype == DTYPE_FLOAT16)
             rate = fmax(rate, lane->fp16_flops_per_s);
@@ -43,7 +42,7 @@ void session_ceilings(struct session *session)
     double flops = 0.0, bytes = 0.0, outputs = 0.0;
     session->bandwidth =
         fmax(session->bandwidth, fmax(lane->copy_bytes_per_s, lane->read_bytes_per_s));
-    session->flops_per_s = fmax(session->flops_per_s, operations_rate(session, lane));
+    session->flops_per_s = fmax(session->flops_per_s, lane_operations_rate(lane, session->problem));
     session->bytes_floor_ns = session->flops_floor_ns = 0.0;
     if (problem_work(session->problem, &shape->dims, &flops, &bytes, NULL) != 0)
         return;
@@ -70,7 +69,8 @@ static int measure_again(struct session *session, struct err *err)
     if (status == 0) {
         session->bandwidth =
             fmax(session->bandwidth, fmax(fresh.copy_bytes_per_s, fresh.read_bytes_per_s));
-        session->flops_per_s = fmax(session->flops_per_s, operations_rate(session, &fresh));
+        session->flops_per_s =
+            fmax(session->flops_per_s, lane_operations_rate(&fresh, session->problem));
         session_ceilings(session);
     }
     arena_free(arena);

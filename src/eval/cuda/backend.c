@@ -100,17 +100,27 @@ static void put_resources(const struct cuda_report *report, struct json *json)
 static void put_roofline(const struct lane_facts *lane, const struct problem *problem,
                          const struct names *dims, double time_ns, struct json *json)
 {
-    double flops = 0.0, bytes = 0.0;
+    double flops = 0.0, bytes = 0.0, seconds = time_ns / 1e9;
     if (!(time_ns > 0.0) || problem_work(problem, dims, &flops, &bytes, NULL) != 0)
         return;
+    double bandwidth = lane->copy_bytes_per_s > lane->read_bytes_per_s ? lane->copy_bytes_per_s
+                                                                       : lane->read_bytes_per_s;
+    double rate = lane_operations_rate(lane, problem);
+    double memory_s = bandwidth > 0.0 ? bytes / bandwidth : 0.0;
+    double compute_s = rate > 0.0 ? flops / rate : 0.0;
     json_key(json, "roofline");
     json_object(json);
-    json_put_real(json, "flops_per_s", flops / time_ns * 1e9);
-    json_put_real(json, "bytes_per_s", bytes / time_ns * 1e9);
-    if (lane->copy_bytes_per_s > 0.0)
-        json_put_real(json, "memory_share", bytes / time_ns * 1e9 / lane->copy_bytes_per_s);
-    if (lane->flops_per_s > 0.0)
-        json_put_real(json, "fp32_share", flops / time_ns * 1e9 / lane->flops_per_s);
+    json_put_real(json, "flops", flops);
+    json_put_real(json, "bytes", bytes);
+    json_put_real(json, "gflops_per_s", flops / seconds / 1e9);
+    json_put_real(json, "gbytes_per_s", bytes / seconds / 1e9);
+    json_put_real(json, "share_of_memory_roof", memory_s / seconds);
+    json_put_real(json, "share_of_compute_roof", compute_s / seconds);
+    json_put_text(json, "limit",
+                  memory_s <= 0.0 && compute_s <= 0.0 ? NULL
+                  : memory_s >= compute_s             ? "memory"
+                                                      : "compute");
+    json_put_real(json, "share_of_limit", (memory_s > compute_s ? memory_s : compute_s) / seconds);
     json_object_end(json);
 }
 
