@@ -29,10 +29,18 @@ import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GUARD = 1024  # floats on both sides of each buffer that nobody may write
-MORE_POINTS = {"matmul/simt": 4, "conv2d/implicit_gemm": 3, "attention/flash": 2, "matmul_batched/simt": 2}
+MORE_POINTS = {
+    "matmul/simt": 5,
+    "matmul/tf32x3": 4,
+    "matmul_bf16/wgmma": 2,
+    "matmul_batched/simt": 3,
+    "conv2d/implicit_gemm": 4,
+    "attention/flash": 3,
+}
 
 SHAPES = {
     "matmul": [{"M": 4096, "N": 4096, "K": 4096}, {}],
+    "matmul_bf16": [{"M": 4096, "N": 4096, "K": 4096}, {"M": 8192, "N": 8192, "K": 8192}],
     "matmul_batched": [{"BATCH": 64, "M": 512, "N": 512, "K": 512}],
     "gemv": [{"M": 16384, "N": 16384}],
     "conv2d": [
@@ -155,9 +163,27 @@ class Driver:
         self.call("cuModuleGetFunction", ctypes.byref(function), self.modules[cubin], entry.encode())
         return function
 
-    def prepare(self, start, cubin, names, pointers):
+    def tensor_map(self, tma, tensor, pointer, names):
+        """What a `tma` entry describes; zeros where the rows are not aligned to 16 bytes."""
+        memory = (ctypes.c_char * 192)()
+        at = -(-ctypes.addressof(memory) // 64) * 64
+        rank, size = tensor.dim(), tensor.element_size()
+        strides = [stride * size for stride in tensor.stride()][-2::-1]
+        if all(stride % 16 == 0 for stride in strides):
+            wide, narrow = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+            box = [number(extent, names) for extent in tma["box"]][::-1]
+            swizzle = {"none": 0, "32B": 1, "64B": 2, "128B": 3}[tma.get("swizzle", "none")]
+            promotion = {"none": 0, "64B": 1, "128B": 2, "256B": 3}[tma.get("l2", "none")]
+            self.call("cuTensorMapEncodeTiled", ctypes.c_void_p(at), {2: 9, 4: 7}[size], rank, ctypes.c_void_p(pointer),
+                      wide(*list(tensor.shape)[::-1]), wide(*strides), narrow(*box), narrow(*[1] * rank),
+                      0, swizzle, promotion, 0)
+        return memory, at
+
+    def prepare(self, start, cubin, names, pointers, tensors):
         """A function that launches the start's whole list."""
-        steps = []
+        steps, maps = [], {}
+        for name, tma in (start.plan.get("tma") or {}).items():
+            maps[name] = self.tensor_map(tma, tensors[tma["tensor"]], pointers[tma["tensor"]], names)
         for launch in start.plan["launch"]:
             function = self.function(cubin, launch["entry"])
             shared = number(launch.get("shared", 0), names)
@@ -173,11 +199,13 @@ class Driver:
                     attribute.value[axis] = extent
                 config.attributes, config.count = ctypes.pointer(attribute), 1
             values = [
-                ctypes.c_void_p(pointers[name]) if name in pointers else ctypes.c_longlong(names[name])
+                ctypes.c_void_p(pointers[name]) if name in pointers else ctypes.c_longlong(names.get(name, 0))
                 for name in launch["args"]
             ]
-            array = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-            steps.append((config, function, array, values, attribute))
+            array = (ctypes.c_void_p * len(values))(
+                *[maps[name][1] if name in maps else ctypes.addressof(value) for name, value in zip(launch["args"], values)]
+            )
+            steps.append((config, function, array, values, (attribute, maps)))
 
         def run():
             for config, function, array, _, _ in steps:
@@ -202,9 +230,9 @@ class Bench:
         self.facts = {"sm_count": device.multi_processor_count, "warp_size": 32, "l2_bytes": device.L2_cache_size}
         self.flush = torch.empty(max(device.L2_cache_size, 1 << 26) // 2, dtype=torch.float32, device="cuda")
 
-    def buffer(self, shape):
+    def buffer(self, shape, dtype="float32"):
         count = math.prod(shape)
-        whole = self.torch.full((count + 2 * GUARD,), float("nan"), dtype=self.torch.float32, device="cuda")
+        whole = self.torch.full((count + 2 * GUARD,), float("nan"), dtype=getattr(self.torch, dtype), device="cuda")
         return whole, whole[GUARD : GUARD + count].view(shape)
 
     def guarded(self, whole):
@@ -215,7 +243,7 @@ class Bench:
         """Eager PyTorch, in the precision of the tensors."""
         f, torch = self.torch.nn.functional, self.torch
         t = tensors
-        if problem in ("matmul", "matmul_batched"):
+        if problem.startswith("matmul"):
             return t["A"] @ t["B"]
         if problem == "gemv":
             return t["A"] @ t["x"]
@@ -262,7 +290,7 @@ class Case:
         for kind, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
             for name, tensor in spec[kind].items():
                 sizes = [number(extent, self.dims) for extent in tensor["shape"]]
-                self.wholes[name], tensors[name] = bench.buffer(sizes)
+                self.wholes[name], tensors[name] = bench.buffer(sizes, tensor["dtype"])
         for tensor in self.inputs.values():
             tensor.normal_()
         self.want, self.eager = None, None
@@ -271,7 +299,8 @@ class Case:
             self.eager = bench.time(lambda: bench.reference(problem, self.inputs, self.dims))
         try:
             doubles = {name: tensor.double() for name, tensor in self.inputs.items()}
-            self.want = bench.reference(problem, doubles, self.dims)
+            with bench.torch.backends.cudnn.flags(enabled=False):
+                self.want = bench.reference(problem, doubles, self.dims)
         except RuntimeError:  # no memory, or no such kernel in float64
             self.want = bench.reference(problem, self.inputs, self.dims).double()
 
@@ -281,15 +310,15 @@ class Case:
         for name, tensor in (start.plan.get("workspace") or {}).items():
             wholes[name], _ = bench.buffer([number(extent, names) for extent in tensor["shape"]])
         for name, whole in wholes.items():
-            pointers[name] = whole.data_ptr() + 4 * GUARD
+            pointers[name] = whole.data_ptr() + whole.element_size() * GUARD
         for tensor in self.outputs.values():
             tensor.fill_(float("nan"))
-        run = bench.driver.prepare(start, cubin, names, pointers)
+        run = bench.driver.prepare(start, cubin, names, pointers, {**self.inputs, **self.outputs})
         run()
         bench.torch.cuda.synchronize()
         (output,) = self.outputs.values()
         error = float(((output.double() - self.want).norm() / self.want.norm().clamp(min=1e-30)).item())
-        fine = error < 3e-6 and all(bench.guarded(whole) for whole in wholes.values())
+        fine = error < (3e-6 if output.element_size() == 4 else 3e-3) and all(bench.guarded(whole) for whole in wholes.values())
         return fine, error, bench.time(run) if timed and fine else None
 
 
