@@ -207,8 +207,10 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
     python->interpreter = problem->torch->python;
     add_path(python, "--write", folder);
     add_path(python, "--read", "/dev/urandom"); /* PyTorch's generators open it */
-    if (strcmp(device, "cpu") != 0)
+    if (strcmp(device, "cpu") != 0) {
         allow_devices(python);
+        python->eager.subject.device_clock = python->compiled.subject.device_clock = true;
+    }
     if (python_usable(python, script, err) == 0 && check_memory(problem, err) == 0 &&
         python_ensure(python, err) == 0 && read_initial(python, err) == 0) {
         *reference = &python->reference;

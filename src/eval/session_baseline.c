@@ -53,9 +53,15 @@ static void add_found(struct session *session, const char *suffix)
           compare_names);
 }
 
-/* What the spec names may be another backend's: then the first that is of this one. */
+/* What the spec names may be another backend's: then the first that is of this one. And a kernel on
+ * a GPU is not to shine beside a definition on the CPU, where there is another to set it against.
+ */
 static const char *choose_default(const struct session *session)
 {
+    if (session->backend->open_program != NULL && session->baseline_count > 1 &&
+        strcmp(session->problem->baseline, "reference") == 0 &&
+        session->problem->reference_kind != REFERENCE_TORCH)
+        return session->baselines[1].name;
     for (size_t i = 0; i < session->baseline_count; i++)
         if (strcmp(session->baselines[i].name, session->problem->baseline) == 0)
             return session->problem->baseline;
