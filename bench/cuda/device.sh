@@ -41,7 +41,7 @@ for part in $parts; do
     batch)
         stamp batch
         timed 90 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096 $naive 20 full
-        timed 60 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096 $naive 20 search
+        timed 60 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096/torch_matmul.py $naive 20 full
         ;;
     tests)
         stamp tests
