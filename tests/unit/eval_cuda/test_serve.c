@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "eval/cuda/compile_serve.h"
 #include "eval/cuda/source.h"
+#include "eval/session_build.h"
 
 #include <sys/socket.h>
 
@@ -174,6 +175,33 @@ static void test_gone(void **state)
     kit_close(&kit);
 }
 
+/* As a worker does it: the loop's own children, with the server's descriptor. */
+static void test_loop(void **state)
+{
+    struct kit kit;
+    (void)state;
+    kit_need_nvrtc();
+    kit_open(&kit, NULL);
+    kit_parse(&kit, "extern \"C\" __global__ void k(float *x) { x[0] = 4; }\n");
+    for (int i = 0; i < 2; i++) {
+        if (cuda_build(kit.arena, "sm_90a", kit.problem, kit.candidate, &kit.tune, NULL, BUILD_FAST,
+                       kit.folder, &kit.build, &kit.err) != 0 ||
+            build_run(&kit.build.spec, &kit.err) != 0)
+            fail_msg("%s", kit.err.message);
+        assert_int_equal(kit.build.spec.pass_count, 1);
+        assert_int_equal(cuda_report_read(kit.arena, kit.build.log, &kit.report, &kit.err), 0);
+        assert_string_equal(kit.report.entries[0].entry, "k");
+    }
+    kit_parse(&kit, "nothing\n");
+    assert_int_equal(cuda_build(kit.arena, "sm_90a", kit.problem, kit.candidate, &kit.tune, NULL,
+                                BUILD_FAST, kit.folder, &kit.build, &kit.err),
+                     0);
+    assert_int_equal(build_run(&kit.build.spec, &kit.err), -1);
+    assert_int_equal(kit.err.code, ERR_CHILD);
+    assert_non_null(strstr(kit.err.message, "candidate.cu(1): error"));
+    kit_close(&kit);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -181,7 +209,7 @@ int main(int argc, char **argv)
         return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefix),  cmocka_unit_test(test_shelf), cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_shelved), cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_shelved), cmocka_unit_test(test_gone),  cmocka_unit_test(test_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
