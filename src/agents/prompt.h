@@ -16,6 +16,11 @@ struct prompts; /* opaque; lives in the arena it was loaded into */
 int prompts_load(struct arena *arena, const char *backend, struct prompts **prompts,
                  struct err *err) MUST_USE;
 
+struct prompt_passage { /* a quotation; somebody else's text */
+    const char *where;  /* "gpu-memory.md:33: Coalescing" */
+    const char *text;
+};
+
 struct prompt_context { /* the same for every prompt of a run; borrowed */
     const struct problem *problem;
     const char *reference;        /* text of the reference's source, or "" */
@@ -23,8 +28,11 @@ struct prompt_context { /* the same for every prompt of a run; borrowed */
     const char *facts;            /* JSON object: cores, l1_bytes, ...; or "" */
     const char *baseline;         /* name of what speed-ups are against, or "" */
     double baseline_ns, floor_ns; /* 0: not known */
-    const char *passages;         /* of the guides, about the idea at hand; "" or NULL: none */
-    const char *lessons;          /* of earlier runs; the same */
+    /* what one prompt has of its own */
+    const struct prompt_passage *passages; /* of manuals, about the idea at hand; the best first */
+    size_t passage_count;
+    const char *lessons; /* lines, the most telling first; "" or NULL: none */
+    const char *wanted;  /* how many ideas of each kind, a line; "" or NULL: as it likes */
 };
 
 struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is none */

@@ -248,6 +248,26 @@ static int compare_tallies(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
+static void put_tallies(struct tally *tallies, size_t kinds, struct buf *text)
+{
+    qsort(tallies, kinds, sizeof tallies[0], compare_tallies);
+    buf_add_text(text, "# Which kinds of ideas pay here\n");
+    for (size_t k = 0; k < kinds && tallies[k].tried > 0; k++) {
+        buf_addf(text, "- %s: %zu tried, %zu right, %zu faster than their parents", tallies[k].name,
+                 tallies[k].tried, tallies[k].kept, tallies[k].won);
+        if (tallies[k].best > 0)
+            buf_addf(text, ", the best %.3fx", tallies[k].best);
+        buf_add_char(text, '\n');
+    }
+    const char *separator = "- not tried yet: ";
+    for (size_t k = 0; k < kinds; k++)
+        if (tallies[k].tried == 0) {
+            buf_addf(text, "%s%s", separator, tallies[k].name);
+            separator = ", ";
+        }
+    buf_addf(text, "%s\n", *separator == ',' ? "\n" : "");
+}
+
 void put_categories(const struct material *material, size_t most, struct buf *out)
 {
     struct tally tallies[CATEGORIES] = {{NULL, 0, 0, 0, 0}};
@@ -266,26 +286,14 @@ void put_categories(const struct material *material, size_t most, struct buf *ou
                 tallies[k].best = attempt->over_parent;
         }
     }
-    if (material->history_count == 0)
-        return;
-    qsort(tallies, kinds, sizeof tallies[0], compare_tallies);
     struct buf text;
     buf_init(&text, 4096);
-    buf_add_text(&text, "# Which kinds of ideas pay here\n");
-    for (size_t k = 0; k < kinds && tallies[k].tried > 0; k++) {
-        buf_addf(&text, "- %s: %zu tried, %zu right, %zu faster than their parents",
-                 tallies[k].name, tallies[k].tried, tallies[k].kept, tallies[k].won);
-        if (tallies[k].best > 0)
-            buf_addf(&text, ", the best %.3fx", tallies[k].best);
-        buf_add_char(&text, '\n');
-    }
-    const char *separator = "- not tried yet: ";
-    for (size_t k = 0; k < kinds; k++)
-        if (tallies[k].tried == 0) {
-            buf_addf(&text, "%s%s", separator, tallies[k].name);
-            separator = ", ";
-        }
-    buf_addf(&text, "%s\n", *separator == ',' ? "\n" : "");
+    if (material->history_count > 0)
+        put_tallies(tallies, kinds, &text);
+    const char *wanted = material->context->wanted;
+    if (wanted != NULL && *wanted != '\0')
+        buf_addf(&text, "%s%s\n", text.length == 0 ? "# Which kinds of ideas pay here\n" : "",
+                 wanted);
     if (text.length <= most)
         buf_add(out, text.data, text.length);
     buf_free(&text);

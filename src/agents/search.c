@@ -126,6 +126,8 @@ static void put_start(struct search *search)
 static int prepared(struct search *search)
 {
     struct err *err = &search->err;
+    if (search->library.err.code)
+        log_event(LOG_WARN, "run.passages", search->id, "%s", search->library.err.message);
     if (search_opened(search, err) || (search_has_model(search) && search_model_open(search, err)))
         return -1;
     struct store_batch *batch = store_batch_new();
@@ -145,12 +147,13 @@ static enum task_result step_preparing(struct search *search)
 {
     if (!search->written_start) {
         put_start(search);
+        search_library_open(search);
         if (search_lanes_open(search) == 0)
             return TASK_WAIT;
     }
     if (search_stopping(search))
         give_up_on_room(search);
-    if (!search_lanes_ready(search) || search->write.active)
+    if (!search_lanes_ready(search) || search->write.active || search->library.work.active)
         return TASK_WAIT;
     if (search->write.err.code && search->err.code == ERR_NONE)
         search->err = search->write.err;
@@ -276,7 +279,7 @@ static enum task_result step_closing(struct search *search)
     if (search_stopping(search))
         give_up_on_room(search);
     if (search->write.active || search->put.active || search->twins.active ||
-        search->space_work.active)
+        search->space_work.active || search->library.work.active)
         return TASK_WAIT;
     if (!search->written_end) {
         put_end(search);

@@ -386,9 +386,11 @@ static enum task_result attempt_step(struct task *task)
     }
     if (task->state >= KEPT)
         return attempt_end(attempt);
-    bool asking =
-        attempt->writing && attempt->writing->asked && !attempt->writing->ask.task.finished;
-    if (attempt->abandoned && !asking && (!attempt->submitted || attempt->request.done)) {
+    const struct writing *writing = attempt->writing;
+    bool retrieving = writing && writing->retrieving && !writing->retrieval.task.finished;
+    bool asking = writing && writing->asked && !writing->ask.task.finished;
+    if (attempt->abandoned && !asking && !retrieving &&
+        (!attempt->submitted || attempt->request.done)) {
         /* Stays in the store in the state it had: a resumed run would take it from there. */
         return attempt_end(attempt);
     }

@@ -33,6 +33,7 @@ static const struct field {
     FIELD(lanes, FIELD_INT),
     FIELD(tuning, FIELD_INT),
     FIELD(requests, FIELD_INT),
+    FIELD(passage_tokens, FIELD_INT),
     FIELD(select, FIELD_REAL),
     FIELD(seed, FIELD_INT),
     FIELD(budget_ms, FIELD_INT),

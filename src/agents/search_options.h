@@ -43,10 +43,11 @@ struct search_options {                    /* borrowed for the search's life */
     int64_t disk_quota, disk_floor; /* bytes: of the store's folder; left on its disk; 0: none */
     int64_t first_byte_ms, silence_ms, answer_ms; /* limits of a request; 0: usual */
     int64_t call_timeout_ms,
-        time_budget_ms; /* of one call; of one evaluation's samples; 0: usual */
-    bool dry_run;       /* one candidate, then stop */
-    bool lessons;       /* begins with what earlier runs have taught (default) */
-    bool final;         /* measure the champion again, whole (default) */
+        time_budget_ms;     /* of one call; of one evaluation's samples; 0: usual */
+    bool dry_run;           /* one candidate, then stop */
+    int64_t passage_tokens; /* most that a prompt quotes of manuals; 0: nothing */
+    bool lessons;           /* begins with what earlier runs have taught (default) */
+    bool final;             /* measure the champion again, whole (default) */
     const char
         *choice; /* JSON object: how the caller chose its models, kept with the run; or NULL */
     const char *resume; /* "r3": goes on with that run; NULL: a new one */

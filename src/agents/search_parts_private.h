@@ -8,6 +8,7 @@
 #include "agents/prompt.h"
 #include "agents/proposer.h"
 #include "agents/record.h"
+#include "agents/retrieve.h"
 #include "agents/search.h"
 #include "agents/select.h"
 #include "base/list.h"
@@ -57,6 +58,8 @@ struct writing {
     const struct attempt *parent; /* the kernel that it starts from; in search->kept */
     struct ask ask;
     bool asked;
+    struct retrieval retrieval; /* what its prompt quotes */
+    bool retrieving, retrieved;
     int64_t sample;      /* which implementation of the idea */
     int64_t step;        /* requests so far */
     int64_t max_tokens;  /* more room after an answer that was cut off; 0: the model's */
@@ -119,6 +122,24 @@ struct chain {
     struct proposal proposal;
     struct proposer *proposer;
     struct work work; /* proposer_next() computes for some milliseconds */
+};
+
+/* The index of manuals; while `work` is active it is the pool thread's. */
+struct library {
+    struct rag *rag; /* NULL: there is none */
+    struct store *store;
+    const char *folder;
+    bool counts;
+    struct work work;
+    struct err err;
+};
+
+/* What a prompt is about: ideas where `writing` is NULL. */
+struct search_about {
+    struct arena *arena;
+    const struct attempt *parent; /* or NULL */
+    const struct writing *writing;
+    int64_t repairs, first_idea, ideas;
 };
 
 struct lane_place {

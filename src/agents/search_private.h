@@ -64,6 +64,7 @@ struct search {
     size_t taught_count, taught_capacity;
     size_t taught_shown; /* as it was when the round began */
     bool went_on;        /* an earlier process of the run came past the preparing */
+    struct library library;
     /* ends */
     bool budget_reached, rounds_over;
     const char *budget_words; /* which budget, where that is known; or NULL */
@@ -154,6 +155,15 @@ void search_lesson_parent(struct attempt *attempt, const struct attempt *parent)
 void search_lesson_put(struct attempt *attempt, bool kernel, struct store_batch *batch);
 void search_lesson_remove(struct attempt *attempt, struct store_batch *batch); /* it is a twin */
 void search_lesson_take(struct attempt *attempt); /* in the order of numbers */
+
+/* --- search_passages.c --- */
+void search_library_open(struct search *search); /* search->library.work until it is */
+void search_library_close(struct search *search);
+/* Starts looking for what a prompt quotes, a task under `owner`; false: it quotes nothing. */
+bool search_retrieve(struct search *search, struct retrieval *retrieval, struct task *owner,
+                     const char *id, const struct search_about *about);
+struct prompt_context search_context_for(struct search *search, const struct retrieval *retrieval,
+                                         const struct search_about *about);
 
 /* --- search_recall.c: a run that goes on --- */
 int search_recall(struct search *search, struct err *err) MUST_USE; /* records of options.resume */

@@ -28,9 +28,12 @@ enum { BARREN_MOST = 3, SHRINK_MOST = 1 };
 /* What one island is asked for. */
 struct wish {
     struct ask ask;
+    struct retrieval retrieval; /* what its prompt quotes */
+    bool retrieving;
     struct buf system, prompt;
     const struct attempt *parents[PARENTS_MAX];
     size_t parent_count;
+    char id[64];
     int island;
     int64_t first_idea, count; /* of this round's ideas: its share */
     unsigned shrink;
@@ -110,6 +113,14 @@ static size_t wish_history(const struct search *search, const struct wish *wish,
     return count;
 }
 
+static struct search_about about_of(const struct model_round *round, const struct wish *wish)
+{
+    return (struct search_about){.arena = round->search->arena,
+                                 .parent = wish->parent_count > 0 ? wish->parents[0] : NULL,
+                                 .first_idea = round->ideas + wish->first_idea + 1,
+                                 .ideas = wish->count};
+}
+
 static void wish_ask(struct model_round *round, struct wish *wish, const char *complaint)
 {
     struct search *search = round->search;
@@ -125,10 +136,12 @@ static void wish_ask(struct model_round *round, struct wish *wish, const char *c
     }
     for (size_t i = 0; i < wish->parent_count; i++)
         kernels[i] = search_kernel_words(wish->parents[i]);
+    const struct search_about about = about_of(round, wish);
+    struct prompt_context context = search_context_for(search, &wish->retrieval, &about);
     buf_reset(&wish->system);
     buf_reset(&wish->prompt);
     prompt_system_for(search->prompts, PROMPT_IDEAS, &wish->system);
-    prompt_ideas(search->prompts, &search->context, kernels, wish->parent_count, history, count,
+    prompt_ideas(search->prompts, &context, kernels, wish->parent_count, history, count,
                  wish->count, wish->shrink, &wish->prompt);
     mem_free(history);
     if (complaint)
@@ -143,10 +156,29 @@ static void wish_ask(struct model_round *round, struct wish *wish, const char *c
                              .purpose = "ideas",
                              .sample = search->record.round, /* each round gets its own answer */
                              .step = wish->step++};
-    char id[64];
-    snprintf(id, sizeof id, "%.20s-round%lld.%d", search->id, (long long)search->record.round,
-             wish->island);
-    ask_start(search->completions, &wish->ask, &round->task, id);
+    ask_start(search->completions, &wish->ask, &round->task, wish->id);
+}
+
+/* First what its prompt quotes; wish_ask() once that is there. */
+static void wish_begin(struct model_round *round, struct wish *wish)
+{
+    const struct search_about about = about_of(round, wish);
+    snprintf(wish->id, sizeof wish->id, "%.20s-round%lld.%d", round->search->id,
+             (long long)round->search->record.round, wish->island);
+    wish->retrieving =
+        search_retrieve(round->search, &wish->retrieval, &round->task, wish->id, &about);
+    if (!wish->retrieving)
+        wish_ask(round, wish, NULL);
+}
+
+static void wish_retrieved(struct model_round *round, struct wish *wish)
+{
+    const struct search *search = round->search;
+    wish->retrieving = false;
+    if (search_stopping(search) || search->budget_reached || search->awaited)
+        wish->over = true;
+    else
+        wish_ask(round, wish, NULL);
 }
 
 static void spread(struct model_round *round, struct wish *wish, const struct idea *ideas,
@@ -225,7 +257,9 @@ static bool asking_ended(struct model_round *round)
     bool ended = true;
     for (size_t i = 0; i < round->wish_count; i++) {
         struct wish *wish = &round->wishes[i];
-        if (!wish->over && wish->ask.task.finished) {
+        if (wish->retrieving && wish->retrieval.task.finished)
+            wish_retrieved(round, wish);
+        if (!wish->retrieving && !wish->over && wish->ask.task.finished) {
             if (search_stopping(search) || search->budget_reached || search->awaited)
                 wish->over = true;
             else if (wish->ask.err.code)
@@ -284,7 +318,7 @@ static void wishes_start(struct model_round *round)
         buf_init(&wish->system, PROMPT_BYTES_MAX);
         buf_init(&wish->prompt, PROMPT_BYTES_MAX);
         choose_parents(search, wish, islands);
-        wish_ask(round, wish, NULL);
+        wish_begin(round, wish);
     }
 }
 
@@ -327,6 +361,7 @@ static void round_free(struct search *search)
         return;
     for (size_t i = 0; i < round->wish_count; i++) {
         ask_free(&round->wishes[i].ask);
+        retrieval_free(&round->wishes[i].retrieval);
         buf_free(&round->wishes[i].system);
         buf_free(&round->wishes[i].prompt);
     }

@@ -13,27 +13,54 @@
 
 enum { SHRINK_MOST = 1 };
 
+static struct search_about about_of(struct attempt *attempt)
+{
+    return (struct search_about){.arena = attempt->arena,
+                                 .parent = attempt->writing->parent,
+                                 .writing = attempt->writing,
+                                 .repairs = attempt->record.repairs};
+}
+
+/* False while what the prompt quotes is being looked for. */
+static bool quoted(struct attempt *attempt)
+{
+    struct writing *writing = attempt->writing;
+    if (!writing->retrieving && !writing->retrieved) {
+        const struct search_about about = about_of(attempt);
+        writing->retrieving = search_retrieve(attempt->search, &writing->retrieval, &attempt->task,
+                                              attempt->record.id, &about);
+    } else if (writing->retrieving) {
+        writing->retrieving = !writing->retrieval.task.finished;
+    }
+    writing->retrieved = !writing->retrieving;
+    return writing->retrieved;
+}
+
 /* False where there is nobody who can be asked. */
 static bool writing_ask(struct attempt *attempt)
 {
     struct search *search = attempt->search;
     struct writing *writing = attempt->writing;
+    if (!quoted(attempt))
+        return true;
     const struct model *model =
         search_pick_model(search, false, attempt->record.id, attempt->record.number);
     if (!model)
         return false;
+    const struct search_about about = about_of(attempt);
+    struct prompt_context context = search_context_for(search, &writing->retrieval, &about);
     buf_reset(&writing->system);
     buf_reset(&writing->prompt);
     prompt_system_for(search->prompts, writing->failure ? PROMPT_REPAIR : PROMPT_IMPLEMENT,
                       &writing->system);
     if (writing->failure) {
-        prompt_repair(search->prompts, &search->context, &writing->idea,
+        prompt_repair(search->prompts, &context, &writing->idea,
                       writing->source ? writing->source : "", writing->failure,
                       writing->diagnostics, writing->shrink, &writing->prompt);
     } else {
         struct prompt_kernel parent = search_kernel_words(writing->parent);
-        prompt_implement(search->prompts, &search->context, &parent, &writing->idea,
-                         search->history, search->history_shown, writing->shrink, &writing->prompt);
+        prompt_implement(search->prompts, &context, &parent, &writing->idea, search->history,
+                         search->history_shown, writing->shrink, &writing->prompt);
     }
     ask_free(&writing->ask);
     writing->ask = (struct ask){
@@ -59,7 +86,7 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *di
     attempt->record.repairs++;
     writing->failure = failure;
     writing->diagnostics = arena_strdup(attempt->arena, diagnostics);
-    writing->asked = false;
+    writing->asked = writing->retrieved = false;
     return true;
 }
 
@@ -147,6 +174,7 @@ void writing_rest(struct writing *writing)
     if (!writing)
         return;
     ask_free(&writing->ask);
+    retrieval_free(&writing->retrieval);
     buf_free(&writing->system);
     buf_free(&writing->prompt);
 }

@@ -53,6 +53,7 @@ static const struct pair {
     SAME(KIND_BOOL, dry_run),
     SAME(KIND_BOOL, final),
     SAME(KIND_BOOL, lessons),
+    SAME(KIND_INT, passage_tokens),
 };
 
 static enum strategy strategy_of(const char *text)

@@ -35,7 +35,7 @@ struct settings {
     /* run: what is searched, and how */
     const char *problem, *baseline, *strategy, *launcher;
     int64_t branching, rounds, implementations, repairs, beam, seed;
-    int64_t islands, migration, lanes, tuning, requests;
+    int64_t islands, migration, lanes, tuning, requests, passage_tokens;
     double select;
     bool dry_run, final, lessons;
     const char *report; /* folder for the report; NULL: the store's reports/RUN */

@@ -19,8 +19,7 @@ struct store; /* opaque */
 enum store_table {                    /* key -> value */
                    STORE_RUNS,        /* "r3" */
                    STORE_IDEAS,       /* "r3-i12" */
-                   STORE_CANDIDATES,  /* "r3-c17": source hash, idea, parent, tune parameters, state
-                                       */
+                   STORE_CANDIDATES,  /* "r3-c17": source hash, idea, parent, tune, state */
                    STORE_EVALUATIONS, /* "r3-c17": verdict, samples, metrics */
                    STORE_COMPLETIONS, /* request hash: request, answer, usage, cost */
                    STORE_SOURCES,     /* source hash: the text */
@@ -28,6 +27,7 @@ enum store_table {                    /* key -> value */
                    STORE_FACTS, /* "machine/roofline", "python/path": measured once and cached */
                    STORE_LESSONS,
                    STORE_SPENDING, /* "r3-17": what one request may cost, then what it did */
+                   STORE_PASSAGES, /* "r3-c17/implement": which a prompt held; "p01...": a text */
                    STORE_TABLES
 };
 

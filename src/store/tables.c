@@ -16,6 +16,7 @@ static const char *const names[STORE_TABLES] = {
     [STORE_FACTS] = "facts",
     [STORE_LESSONS] = "lessons",
     [STORE_SPENDING] = "spending",
+    [STORE_PASSAGES] = "passages",
 };
 
 const char *store_table_name(enum store_table table)

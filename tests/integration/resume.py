@@ -83,6 +83,8 @@ def tree(dump):
             keep["%s %s" % (table, name)] = record
     for name, record in dump["lessons"].items():
         keep["lesson " + name] = {key: value for key, value in record.items() if key != "ended_ms"}
+    for name, record in dump["passages"].items():
+        keep["passages " + name] = record
     for name, record in dump["completions"].items():
         keep["completion " + name] = {key: record.get(key) for key in ("purpose", "sample", "request", "answer")}
     return keep

@@ -17,6 +17,7 @@ static const char *const tables[STORE_TABLES] = {
     [STORE_FACTS] = "facts",
     [STORE_LESSONS] = "lessons",
     [STORE_SPENDING] = "spending",
+    [STORE_PASSAGES] = "passages",
 };
 
 static bool put_one(void *context, const char *key, const char *value, size_t length)
