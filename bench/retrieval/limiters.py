@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Is the passage that a reviewer would pick among the five? limiters.py BENCH STORE LIMITERS
+"""Is the passage that a reviewer would pick among the first five? limiters.py BUILD STORE LIMITERS
 
 Writes Markdown rows; ends with 1 where one is not.
 """
-import json, sys
+import json, os, subprocess, sys, tempfile
 
-from quality import ours, rank
+from quality import found_in, ours, rank
+
+TOKENS = "1600"  # what a prompt has for passages where nobody says otherwise
 
 
 def read_limiters(path):
@@ -13,26 +15,38 @@ def read_limiters(path):
     for line in open(path, encoding="utf-8"):
         if line.startswith("- limiter: "):
             items.append({"limiter": json.loads(line[11:])})
-        elif line.startswith("  q: "):
-            items[-1]["q"] = json.loads(line[5:])
-        elif line.startswith("  a: "):
-            items[-1]["a"] = [tuple(a.split("#", 1)) for a in json.loads(line[5:])]
+        elif line.startswith("  ") and items:
+            key, value = line.strip().split(": ", 1)
+            items[-1][key] = json.loads(value)
+    for item in items:
+        item["a"] = [tuple(a.split("#", 1)) for a in item["a"]]
     return items
 
 
+def in_prompts(program, store, items):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        for item in items:
+            file.write("\t".join(item[key] for key in ("problem", "backend", "limiter", "evidence")) + "\n")
+        file.flush()
+        return found_in(subprocess.check_output([program, store, file.name, TOKENS], text=True))
+
+
 def main():
-    bench, store, path = sys.argv[1:4]
+    build, store, path = sys.argv[1:4]
+    folder = os.path.join(build, "bench/retrieval")
+    bench = os.path.join(folder, "bench_retrieval")
     items = read_limiters(path)
-    bare = ours(bench, store, [{"q": item["limiter"]} for item in items])
-    whole = ours(bench, store, items)
+    ways = [ours(bench, store, [{"q": item["limiter"]} for item in items]),
+            ours(bench, store, [{"q": "{problem} {backend}: {limiter}; {evidence}".format(**item)} for item in items]),
+            in_prompts(os.path.join(folder, "bench_prompts"), store, items)]
     missed = 0
-    print("| limiter | passage | rank, name alone | rank, as diagnosed |\n| --- | --- | ---: | ---: |")
-    for item, names, words in zip(items, bare, whole):
-        ranks = [rank(found, item["a"]) for found in (names, words)]
+    print("| limiter | passage | name alone | one query | in the prompt |\n| --- | --- | ---: | ---: | ---: |")
+    for item, *found in zip(items, *ways):
+        ranks = [rank(way, item["a"]) for way in found]
         missed += sum(not 0 < r <= 5 for r in ranks)
         print(f"| {item['limiter']} | {item['a'][0][0]}: {item['a'][0][1]} | "
-              + " | ".join(str(r or "none of ten") for r in ranks) + " |")
-    print(f"\n{2 * len(items) - missed} of {2 * len(items)} among the first five.")
+              + " | ".join(str(r or "none") for r in ranks) + " |")
+    print(f"\n{3 * len(items) - missed} of {3 * len(items)} among the first five.")
     sys.exit(missed > 0)
 
 

@@ -63,19 +63,23 @@ def fts_rankings(rows, queries):
     return out
 
 
-def ours(bench, store, queries):
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.write("".join(q["q"] + "\n" for q in queries))
-        file.flush()
-        text = subprocess.check_output([bench, "answers", store, file.name], text=True)
+def found_in(text):
+    """What the programs here print: a line for each passage, an empty one after each query's."""
     found, one = [], []
-    for line in text.split("\n"):
+    for line in text.split("\n")[:-1]:
         if line:
             one.append(tuple(line.split("\t")))
         else:
             found.append(one)
             one = []
     return found
+
+
+def ours(bench, store, queries):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("".join(q["q"] + "\n" for q in queries))
+        file.flush()
+        return found_in(subprocess.check_output([bench, "answers", store, file.name], text=True))
 
 
 def main():

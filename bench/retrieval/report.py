@@ -142,10 +142,12 @@ def main():
             "one is unseen: never looked at while tuning. FTS5 has the same passages, with porter stemming and our "
             "stop words; its weighted ranking is bm25 with columns weighted as our fields are.", "",
             table, "", better(table), "")
-        limiters = subprocess.run(["/usr/bin/python3", os.path.join(HERE, "limiters.py"), bench, base.store,
+        limiters = subprocess.run(["/usr/bin/python3", os.path.join(HERE, "limiters.py"), build, base.store,
                                    os.path.join(HERE, "limiters.yaml")], stdout=subprocess.PIPE, text=True, check=False)
         say("## Twelve limiters", "",
-            "Where the passage stands that a reviewer would pick (limiters.yaml), headers and guides together.", "",
+            "At which place the passage stands that a reviewer would pick (limiters.yaml), headers and guides together: asked "
+            "by the limiter's name, by one query of operation, limiter and evidence, and as the retrieving agent fills a "
+            "prompt for ideas, within 1,600 tokens.", "",
             limiters.stdout.strip())
         with open(os.path.join(ROOT, "bench/results/retrieval.md"), "w", encoding="utf-8") as file:
             file.write("\n".join(out) + "\n")
