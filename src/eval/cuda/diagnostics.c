@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { TOTAL_MAX = 3000, QUOTE_MAX = 160, LINE_NUMBER_MAX = 10000000 };
+enum { TOTAL_MAX = 3000, QUOTE_MAX = 160, LINE_NUMBER_MAX = 10000000, CONTEXT_MAX = 3 };
 
 struct line {
     const char *text;
@@ -20,6 +20,7 @@ struct reading {
     struct buf *out;
     size_t start; /* out->length when we began */
     bool told;
+    size_t context; /* lines about where from that the last error may still have */
 };
 
 static bool next_line(const char **at, const char *end, struct line *line)
@@ -144,11 +145,31 @@ static bool about_limits(struct reading *reading, const struct line *line)
     return false;
 }
 
+/* "            instantiation of class "A<N>" at line 12": the innermost ones. */
+static bool about_context(struct reading *reading, const struct line *line)
+{
+    size_t blanks = 0;
+    while (blanks < line->length && line->text[blanks] == ' ')
+        blanks++;
+    const struct line rest = {line->text + blanks, line->length - blanks};
+    if (reading->context == 0 || blanks == 0 || !begins(&rest, "instantiation of "))
+        return false;
+    reading->context--;
+    buf_add_text(reading->out, "    in ");
+    clean_line(reading->out, rest.text, rest.length);
+    return true;
+}
+
 static bool errors(struct reading *reading, const struct line *line)
 {
-    return about_source(reading, line, "error: ") || about_source(reading, line, "error #") ||
-           about_source(reading, line, "catastrophic error") || about_assembly(reading, line) ||
-           about_limits(reading, line);
+    if (about_context(reading, line))
+        return true;
+    bool source = about_source(reading, line, "error: ") ||
+                  about_source(reading, line, "error #") ||
+                  about_source(reading, line, "catastrophic error");
+    if (source)
+        reading->context = CONTEXT_MAX;
+    return source || about_assembly(reading, line) || about_limits(reading, line);
 }
 
 static bool warnings(struct reading *reading, const struct line *line)

@@ -30,6 +30,16 @@ static void test_lines(void **state)
     check(&kit, "cuda-compile: the launch names x\n", "the launch names x\n");
     check(&kit, "terminate called after throwing an instance of 'std::bad_alloc'\n",
           "the compiler ran out of memory\n");
+    check(&kit,
+          "cub/block/x.cuh(40): error: bad\n          detected during:\n"
+          "            instantiation of class \"A<1>\" at line 2\n"
+          "            instantiation of class \"A<2>\" at line 1 of /home/me/x.h\n"
+          "            instantiation of \"A<3>\" at line 1\n"
+          "            instantiation of \"A<4>\" at line 1\n",
+          "cub/block/x.cuh(40): error: bad\n    in instantiation of class \"A<1>\" at line 2\n"
+          "    in instantiation of class \"A<2>\" at line 1 of x.h\n"
+          "    in instantiation of \"A<3>\" at line 1\n");
+    check(&kit, "            instantiation of \"A<3>\" at line 1\n", SILENT);
     check(&kit, "", SILENT);
     kit_close(&kit);
 }
