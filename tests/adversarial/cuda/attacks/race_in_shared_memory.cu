@@ -17,6 +17,8 @@ extern "C" __global__ void mm(const float *A, const float *B, float *C, long lon
         a[y][x] = m < M && k0 + x < K ? A[m * K + k0 + x] : 0.0f;
         b[y][x] = k0 + y < K && n < N ? B[(k0 + y) * N + n] : 0.0f;
         __syncthreads();
+        if (y >= 14)
+            __nanosleep(200);
         for (int k = 0; k < 16; k++)
             sum = fmaf(a[y][k], b[k][x], sum);
     }
