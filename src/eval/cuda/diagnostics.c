@@ -53,8 +53,10 @@ static void quote(struct reading *reading, long number)
         if (i != number)
             continue;
         size_t shown = line.length < QUOTE_MAX ? line.length : QUOTE_MAX;
-        buf_addf(reading->out, "%6ld | %.*s%s\n", number, (int)shown, line.text,
-                 shown < line.length ? "..." : "");
+        buf_addf(reading->out, "%6ld | ", number);
+        for (size_t k = 0; k < shown; k++)
+            buf_add_char(reading->out, iscntrl((unsigned char)line.text[k]) ? ' ' : line.text[k]);
+        buf_add_text(reading->out, shown < line.length ? "...\n" : "\n");
         return;
     }
 }
