@@ -18,7 +18,7 @@ enum {
     FILE_MOST = 1 << 20,
     ANSWER_MOST = 1 << 20,
     DESCRIBE_TIMEOUT_MS = 300000, /* the file's own inputs are made, and its module is called */
-    ARGUMENTS_MOST = 24
+    ARGUMENTS_MOST = 32
 };
 
 static const char *const structure_names[STRUCTURES] = {
@@ -126,9 +126,18 @@ int problem_take_torch(struct problem *problem, const char *path, const char *an
 
 /* --- asking the child --- */
 
+const char *problem_torch_limit(struct arena *arena)
+{
+    const double share = 0.8, libraries = 16.0 * 0x1p30;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    double bytes = (double)pages * (double)page * share + libraries;
+    return pages > 0 && page > 0 ? arena_printf(arena, "as=%.0f", bytes)
+                                 : "as=18446744073709551615";
+}
+
 /* `scratch`: PyTorch imports less of itself where it has no folder for temporary files. */
 static int ask(const struct interpreter *python, const char *script, const char *path,
-               const char *scratch, struct buf *answer, struct err *err)
+               const char *scratch, const char *limit, struct buf *answer, struct err *err)
 {
     const char *argv[ARGUMENTS_MOST], *line = NULL;
     size_t count = 0;
@@ -148,6 +157,8 @@ static int ask(const struct interpreter *python, const char *script, const char 
     }
     argv[count++] = "--write";
     argv[count++] = scratch;
+    argv[count++] = "--limit";
+    argv[count++] = limit;
     argv[count++] = "--";
     argv[count++] = python->path;
     argv[count++] = "-I";
@@ -182,8 +193,8 @@ static int ask(const struct interpreter *python, const char *script, const char 
     return status;
 }
 
-static int ask_in_scratch(const struct interpreter *python, const char *script, const char *path,
-                          struct buf *answer, struct err *err)
+static int ask_in_scratch(struct arena *arena, const struct interpreter *python, const char *script,
+                          const char *path, struct buf *answer, struct err *err)
 {
     const char *temporary = getenv("TMPDIR");
     char *scratch = file_join(temporary != NULL && *temporary == '/' ? temporary : "/tmp",
@@ -193,7 +204,7 @@ static int ask_in_scratch(const struct interpreter *python, const char *script, 
                      : 0;
     if (status == 0) {
         struct err ignored;
-        status = ask(python, script, path, scratch, answer, err);
+        status = ask(python, script, path, scratch, problem_torch_limit(arena), answer, err);
         (void)(file_remove_tree(scratch, &ignored) == 0);
     }
     mem_free(scratch);
@@ -322,7 +333,8 @@ int problem_read_torch(struct problem *problem, const char *path, const char *py
     if (status == 0 && !recall(problem->arena, memory, &found, &answer)) {
         buf_reset(&answer);
         status = interpreter_find(python, "torch", problem->arena, &found, err);
-        if (status == 0 && (status = ask_in_scratch(&found, script, path, &answer, err)) != 0)
+        if (status == 0 &&
+            (status = ask_in_scratch(problem->arena, &found, script, path, &answer, err)) != 0)
             (void)err_wrap(err, "%s", strrchr(path, '/') + 1);
         if (status == 0 && memory != NULL && strstr(buf_text(&answer), "\"spec\"") != NULL)
             remember(memory, &found, buf_text(&answer));

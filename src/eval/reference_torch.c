@@ -24,7 +24,7 @@ static void put_binding(struct python *python, struct json *json)
     json_raw(json, python->problem->torch->binding);
 }
 
-static void add_path(struct python *python, const char *option, const char *path)
+static void add_option(struct python *python, const char *option, const char *path)
 {
     enum { MOST = sizeof python->extra / sizeof python->extra[0] };
     if (path == NULL || python->extra_count + 2 > MOST)
@@ -39,10 +39,10 @@ static void allow_devices(struct python *python)
     static const char *const devices[] = {
         "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2",
         "/dev/nvidia3",   "/dev/nvidia4",    "/dev/nvidia5", "/dev/nvidia6", "/dev/nvidia7"};
-    add_path(python, "--read", "/sys");
+    add_option(python, "--read", "/sys");
     for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
         if (access(devices[i], F_OK) == 0)
-            add_path(python, "--write", devices[i]);
+            add_option(python, "--write", devices[i]);
 }
 
 /* What the child holds at once when it computes in float64: inputs and outputs twice over, and as
@@ -205,8 +205,8 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
     python->open_more = put_binding;
     python->start_timeout_ms = TORCH_TIMEOUT_MS;
     python->interpreter = problem->torch->python;
-    add_path(python, "--write", folder);
-    add_path(python, "--read", "/dev/urandom"); /* PyTorch's generators open it */
+    add_option(python, "--write", folder);
+    add_option(python, "--read", "/dev/urandom"); /* PyTorch's generators open it */
     if (strcmp(device, "cpu") != 0) {
         allow_devices(python);
         python->eager.subject.device_clock = python->compiled.subject.device_clock = true;
