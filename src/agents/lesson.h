@@ -19,7 +19,7 @@ struct lesson_place { /* where something was measured; "" or 0 where not known *
     const char *shape;         /* "M=512 N=512 K=512" */
     const char *dtype;         /* of the inputs: "float32", "float32,int64" */
     const char *device;        /* "AMD EPYC 9R14" */
-    const char *device_family; /* "znver4", "sm_90a" */
+    const char *device_family; /* "znver4", "sm_90" */
     int64_t cores;
 };
 

@@ -137,7 +137,9 @@ static void put_result(const struct lesson_ask *ask, const struct ranked *item, 
 {
     const struct lesson *lesson = item->lesson;
     lesson_outcome(lesson, out);
-    if (*lesson->limiter_before && *lesson->limiter_after)
+    if (*lesson->limiter_before && is(lesson->limiter_before, lesson->limiter_after))
+        buf_addf(out, "; limited by %s before and after", lesson->limiter_before);
+    else if (*lesson->limiter_before && *lesson->limiter_after)
         buf_addf(out, "; limited by %s before, by %s after", lesson->limiter_before,
                  lesson->limiter_after);
     else if (*lesson->limiter_before)

@@ -42,14 +42,16 @@ static const char *dtype_words(struct arena *arena, const struct problem *proble
     return words;
 }
 
-/* "skylake-avx512" of "-march=skylake-avx512 -mmmx ..."; "sm_90a". */
-static const char *device_family(struct arena *arena, const struct value *device)
+/* "skylake-avx512" of "-march=skylake-avx512 -mmmx ..."; "sm_90" of a GPU. */
+static const char *device_family(struct arena *arena, const struct value *context)
 {
     static const char option[] = "-march=";
-    const char *words = value_text(device, "arch", value_text(device, "march", ""));
+    const char *words = value_text(value_get(context, "device"), "march", "");
+    int64_t capability = value_int(value_get(context, "facts"), "compute_capability", 0);
     const char *at = strstr(words, option);
     words = at ? at + strlen(option) : words;
-    return arena_strndup(arena, words, strcspn(words, " "));
+    return capability > 0 ? arena_printf(arena, "sm_%lld", (long long)capability)
+                          : arena_strndup(arena, words, strcspn(words, " "));
 }
 
 static void set_place(struct search *search, const struct value *context)
@@ -57,7 +59,7 @@ static void set_place(struct search *search, const struct value *context)
     struct arena *arena = search->arena;
     const struct problem *problem = search->problem;
     const struct value *device = value_get(context, "device");
-    const char *gpu = value_text(device, "gpu", value_text(device, "name", ""));
+    const char *gpu = value_text(device, "gpu", "");
     search->place = (struct lesson_place){
         .family = problem->family,
         .problem = problem->name,
@@ -65,7 +67,7 @@ static void set_place(struct search *search, const struct value *context)
         .shape = shape_words(arena, &problem->shapes[0]),
         .dtype = dtype_words(arena, problem),
         .device = arena_strdup(arena, *gpu ? gpu : value_text(device, "cpu", "")),
-        .device_family = device_family(arena, device),
+        .device_family = device_family(arena, context),
         .cores = value_int(value_get(context, "facts"), "cores", 0)};
 }
 
