@@ -6,12 +6,12 @@ launch:
     shared: 4 * (ROWS*TQ*(DC + 4) + KEYS*(DC + 4) + KEYS*DV + ROWS*TQ*(KEYS + 4))
     args: [Q, K, V, O, H, L, D]
 tune:
-  ROWS: [16, 8]
+  ROWS: [8, 16]
   TQ: [4, 8, 2]
   KEYS: [64, 32]
   DC: [64, 32, 128]
   DV: [64, 128]
-  RESIDENT: [512, 256, 768]
+  RESIDENT: [256, 512, 768]
   where: 4 * (ROWS*TQ*(DC + 4) + KEYS*(DC + 4) + KEYS*DV + ROWS*TQ*(KEYS + 4)) <= 99000
 ---*/
 /* Scores never leave the chip: a block takes ROWS * TQ queries of a head and passes over its keys

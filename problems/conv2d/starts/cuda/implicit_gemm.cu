@@ -8,11 +8,11 @@ launch:
 tune:
   BM: [64, 96, 128, 32]
   BN: [128, 64, 256]
-  BK: [16, 8, 32]
+  BK: [32, 16, 8]
   TM: [8, 4]
   TN: [8, 4]
-  STAGES: [3, 2, 4]
-  BLOCKS: [4, 2, 1, 3]
+  STAGES: [2, 3, 4]
+  BLOCKS: [2, 4, 1, 3]
   where: >
     BM % (4*TM) == 0 && BN % (8*TN) == 0 && BM % (TM*TN) == 0
     && BM*BN >= 64*TM*TN && BM*BN <= 512*TM*TN && BM * BN / (TM*TN) % BK == 0

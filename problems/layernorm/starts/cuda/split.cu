@@ -45,11 +45,12 @@ static __device__ __forceinline__ struct moments join_warp(struct moments a)
     return a;
 }
 
-/* This block's part of a row: [begin, end), begin a multiple of 4. */
-static __device__ __forceinline__ void part_of(long long N, long long *begin, long long *end)
+/* A part of a row: [begin, end), begin a multiple of 4. */
+static __device__ __forceinline__ void part_of(unsigned part, long long N, long long *begin,
+                                               long long *end)
 {
     const long long each = ((N + PARTS - 1) / PARTS + 3) / 4 * 4;
-    *begin = blockIdx.x % PARTS * each;
+    *begin = part * each;
     *end = min(N, *begin + each);
 }
 
@@ -102,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLO
     __shared__ float part[96];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     long long begin, end;
-    part_of(N, &begin, &end);
+    part_of(blockIdx.x % PARTS, N, &begin, &end);
     const float *x = X + blockIdx.x / PARTS * N + begin;
     struct moments all =
         join_warp(N % 4 == 0 ? gather<true>(x, end - begin) : gather<false>(x, end - begin));
@@ -155,15 +156,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, (RESIDENT + BLOCK - 1) / BLO
               const float *__restrict__ parts, long long N)
 {
     const int lane = threadIdx.x % 32;
-    const float *from = parts + blockIdx.x / PARTS * (PARTS * 3ll);
+    const unsigned block = gridDim.x - 1 - blockIdx.x; /* what was read last is still in L2 */
+    const float *from = parts + block / PARTS * (PARTS * 3ll);
     struct moments all = {0, 0, 0};
     for (int i = lane; i < PARTS; i += 32)
         all = join(all, {from[3 * i], from[3 * i + 1], from[3 * i + 2]});
     all = join_warp(all);
     const float scale = 1.0f / sqrtf(all.squares / (float)N + 1e-5f);
     long long begin, end;
-    part_of(N, &begin, &end);
-    const long long first = blockIdx.x / PARTS * N + begin;
+    part_of(block % PARTS, N, &begin, &end);
+    const long long first = block / PARTS * N + begin;
     if (N % 4 == 0)
         finish<true>(X + first, gamma + begin, beta + begin, Y + first, end - begin, all.mean,
                      scale);

@@ -58,23 +58,39 @@ static __device__ __forceinline__ void finish(const float *v, float mean, float 
     }
 }
 
+/* A long sum of short ones: what a plain addition loses is kept. */
+struct sum {
+    float high, low;
+};
+
+static __device__ __forceinline__ void add(struct sum *sum, float v)
+{
+    const float all = sum->high + v, part = all - sum->high;
+    sum->low += (sum->high - (all - part)) + (v - part);
+    sum->high = all;
+}
+
 template <bool WIDE>
 static __device__ __forceinline__ void row(const float *x, const float *gamma, const float *beta,
                                            float *y, long long N)
 {
     const int at = (WIDE ? 4 : 1) * (threadIdx.x % 32);
     const bool kept = N <= HELD;
-    float v[ITEMS][4], sum = 0, squares = 0;
+    float v[ITEMS][4];
+    struct sum sum = {0, 0}, squares = {0, 0};
     for (long long n = at; n < N; n += HELD) {
+        float part = 0;
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
             load<WIDE>(x + n + i * 128, N - n - i * 128, 0, v[i]);
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
-            sum += (v[i][0] + v[i][1]) + (v[i][2] + v[i][3]);
+            part += (v[i][0] + v[i][1]) + (v[i][2] + v[i][3]);
+        add(&sum, part);
     }
-    const float mean = sum_of(sum) / (float)N;
-    for (long long n = at; n < N; n += HELD)
+    const float mean = sum_of(sum.high + sum.low) / (float)N;
+    for (long long n = at; n < N; n += HELD) {
+        float part = 0;
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
             if (!kept)
@@ -82,10 +98,12 @@ static __device__ __forceinline__ void row(const float *x, const float *gamma, c
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 const float d = v[i][c] - mean;
-                squares += n + i * 128 + (WIDE ? 0 : 32 * c) < N ? d * d : 0.0f;
+                part += n + i * 128 + (WIDE ? 0 : 32 * c) < N ? d * d : 0.0f;
             }
         }
-    const float scale = 1.0f / sqrtf(sum_of(squares) / (float)N + 1e-5f);
+        add(&squares, part);
+    }
+    const float scale = 1.0f / sqrtf(sum_of(squares.high + squares.low) / (float)N + 1e-5f);
     for (long long n = at; n < N; n += HELD)
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {

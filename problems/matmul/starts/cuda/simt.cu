@@ -6,13 +6,13 @@ launch:
     shared: 4 * STAGES * BK * (BM + 4 + BN)
     args: [A, B, C, M, N, K]
 tune:
-  BM: [128, 64, 256]
+  BM: [64, 128, 256]
   BN: [128, 64, 256]
-  BK: [16, 8, 32]
-  TM: [8, 4, 16]
+  BK: [8, 16, 32]
+  TM: [16, 8, 4]
   TN: [8, 4, 16]
   STAGES: [3, 2, 4]
-  BLOCKS: [2, 1, 3]
+  BLOCKS: [3, 2, 1]
   GROUP: [8, 1, 4, 16]
   where: >
     BM % (4*TM) == 0 && BN % (8*TN) == 0 && TM*TN <= 128

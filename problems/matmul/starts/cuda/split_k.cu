@@ -12,13 +12,13 @@ launch:
 workspace:
   parts: {shape: [SPLIT, M, N], dtype: float32}
 tune:
-  SPLIT: [4, 2, 3, 6, 8]
+  SPLIT: [8, 4, 2, 3, 6]
   BM: [64, 128]
   BN: [64, 128]
   BK: [16, 8, 32]
   TM: [4, 8]
-  TN: [4, 8]
-  STAGES: [3, 2, 4]
+  TN: [8, 4]
+  STAGES: [2, 3, 4]
   BLOCKS: [3, 2, 4, 1]
   GROUP: [8, 1, 4]
   where: >

@@ -6,12 +6,12 @@ launch:
     shared: 4 * STAGES * (BM * (BK + 8) + BK * (BN + 4))
     args: [A, B, C, M, N, K]
 tune:
-  BM: [128, 64, 256]
-  BN: [128, 64]
-  BK: [16, 32]
+  BM: [64, 128, 256]
+  BN: [64, 128]
+  BK: [32, 16]
   WM: [64, 32]
   WN: [32, 64]
-  STAGES: [3, 2, 4]
+  STAGES: [2, 3, 4]
   BLOCKS: [2, 1, 3]
   GROUP: [8, 1, 4, 16]
   where: >

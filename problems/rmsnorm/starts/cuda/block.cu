@@ -5,9 +5,9 @@ launch:
     block: BLOCK
     args: [X, gamma, Y, N]
 tune:
-  BLOCK: [256, 128, 512, 1024]
-  ITEMS: [4, 2, 8, 1]
-  RESIDENT: [1024, 2048, 1536, 768, 512]
+  BLOCK: [512, 256, 128, 1024]
+  ITEMS: [2, 4, 8, 1]
+  RESIDENT: [768, 1024, 2048, 1536, 512]
   where: BLOCK * ITEMS <= 4096
 ---*/
 /* A block a row. A row of at most 4 * ITEMS * BLOCK numbers stays in registers and is read once, in
