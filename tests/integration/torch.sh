@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# A PyTorch file as a problem, with the real torch: problem check, eval, what is refused and what is
+# said. Skipped, saying so, where no Python with torch is found.
+set -u
+twagent=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
+failed=0 passed=0
+say() { # TRUTH NAME
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
+}
+found=
+for python in "${TWAGENT_PYTHON-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python3}" "$(command -v python3)" /usr/bin/python3; do
+    [ -n "$python" ] && "$python" -I -c 'import torch' 2>/dev/null && { found=$python; break; }
+done
+if [ -z "$found" ]; then
+    echo "skipped: no Python with torch"
+    exit 77
+fi
+export TWAGENT_PYTHON=$found
+
+write() { # FILE CONSTRUCTOR FORWARD INPUTS
+    cat >"$work/$1.py" <<PY
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        $2
+
+    def forward(self, x, *rest):
+        $3
+
+
+def get_inputs():
+    return [$4]
+PY
+}
+
+write linear 'self.fc = nn.Linear(24, 12)' 'return torch.relu(self.fc(x)) * rest[0], rest[1]' \
+    'torch.rand(32, 24), 0.5, None'
+cat >"$work/linear.c" <<'C'
+void kernel(const float *x, const float *fc_weight, const float *fc_bias, float *out, int64_t B)
+{
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t o = 0; o < 12; o++) {
+            float sum = fc_bias[o];
+            for (int64_t k = 0; k < 24; k++)
+                sum += x[b * 24 + k] * fc_weight[o * 24 + k];
+            out[b * 12 + o] = (sum > 0.0f ? sum : 0.0f) * 0.5f;
+        }
+}
+C
+before=$(ls "$work")
+"$twagent" problem check "$work/linear.py" >"$work/out" 2>&1; say $? "a linear layer is fit: $(cat "$work/out")"
+grep -q 'always 0.5' "$work/out"; say $? "its constant is said"
+"$twagent" eval "$work/linear.py" "$work/linear.c" --json >"$work/json" 2>"$work/out"; say $? "a kernel of it is right: $(cat "$work/out")"
+grep -q '"baseline": *"eager"' "$work/json"; say $? "against eager: $(cut -c1-300 "$work/json")"
+sed 's/fc_bias\[o\]/0.0f/' "$work/linear.c" >"$work/nobias.c"
+"$twagent" eval "$work/linear.py" "$work/nobias.c" >"$work/out" 2>&1; [ $? -eq 1 ]; say $? "one without the bias is not"
+sed 's/b < B/b < 32 \&\& b < B + 31/' "$work/linear.c" >"$work/fixed.c"
+"$twagent" eval "$work/linear.py" "$work/fixed.c" >"$work/out" 2>&1; [ $? -eq 1 ]; say $? "nor one for a fixed batch"
+after=$(ls "$work" | grep -v -e '^out$' -e '^json$' -e '\.c$' -e '^cache$' -e '^store$')
+[ "$after" = "$(echo "$before" | grep -v -e '\.c$' -e '^cache$' -e '^store$')" ]; say $? "nothing is written beside the file: $after"
+
+# Buffers, int64 in and out, several outputs.
+write several 'self.register_buffer("table", torch.arange(6)); self.bn = nn.BatchNorm1d(6)' \
+    'return {"picked": self.bn(x) + self.table, "best": x.argmax(1)}' 'torch.randn(16, 6)'
+"$twagent" problem check "$work/several.py" >"$work/out" 2>&1; say $? "a module with buffers and two outputs is fit: $(cat "$work/out")"
+grep -q 'best is int64 in the file' "$work/out"; say $? "int64 is said"
+
+refuse() { # FILE TEXT
+    "$twagent" problem check "$work/$1.py" >"$work/out" 2>&1
+    [ $? -ne 0 ] && grep -q "$2" "$work/out"; say $? "$1 is refused with \"$2\": $(cat "$work/out")"
+}
+write dropout 'self.d = nn.Dropout(0.5)' 'return self.d(x)' 'torch.rand(32, 24)'
+refuse dropout 'random'
+write zero 'pass' 'return x * 0' 'torch.rand(32, 24)'
+refuse zero 'FAIL zeros'
+write complex 'pass' 'return torch.fft.fft(x)' 'torch.rand(32, 24)'
+refuse complex 'complex64'
+printf 'import torch\n\nclass Model(torch.nn.Module):\n    x = y\n' >"$work/broken.py"
+refuse broken "NameError: name 'y' is not defined (broken.py:4)"
+printf 'import torch\n\nclass Model(torch.nn.Module:\n' >"$work/syntax.py"
+refuse syntax 'SyntaxError'
+printf 'def reference(x):\n    return x\n' >"$work/other.py"
+refuse other 'expected a callable named Model'
+write writes 'open("/tmp/twagent-test-torch", "w").write("x")' 'return x + 1' 'torch.rand(32, 24)'
+refuse writes 'Permission'
+[ ! -e /tmp/twagent-test-torch ]; say $? "the sandbox holds"
+"$twagent" run "$work/linear.py" >"$work/out" 2>&1; [ $? -eq 2 ] && grep -q 'linear.starts/cpu' "$work/out"
+say $? "a run with no start and no model says so: $(cat "$work/out")"
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
