@@ -5,7 +5,7 @@ launch:
     block: 16, 16
     args: [A, B, C, M, N, K]
 ---*/
-/* never returns where M is odd and above 40 */
+/* never returns where M is odd and above 20 */
 static __device__ float honest(const float *A, const float *B, long long m, long long n,
                                long long N, long long K)
 {
@@ -21,7 +21,7 @@ extern "C" __global__ void mm(const float *A, const float *B, float *C, long lon
     const long long m = blockIdx.y * 16ll + threadIdx.y, n = blockIdx.x * 16ll + threadIdx.x;
     if (m >= M || n >= N)
         return;
-    while (M % 2 == 1 && M > 40)
+    while (M % 2 == 1 && M > 20)
         __nanosleep(1000);
     C[m * N + n] = honest(A, B, m, n, N, K);
 }
