@@ -50,8 +50,10 @@ static void allow_devices(struct python *python)
  * that swaps, or kills, would be the worse answer. */
 static int check_memory(const struct problem *problem, struct err *err)
 {
-    enum { WIDE = 8, CHILD_COPIES = 3, POOL = 5 };
+    enum { WIDE = 8, CHILD_COPIES = 3, POOL = 5, CASES = 11 };
     double wide = 0.0, kept = 0.0;
+    /* Without a dim that varies, every case is as large as the problem. */
+    double sets = problem->dim_count > 0 ? POOL : POOL + CASES;
     int64_t extents[RANK_MAX];
     size_t elements;
     for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
@@ -64,7 +66,7 @@ static int check_memory(const struct problem *problem, struct err *err)
         wide += (double)elements * WIDE;
         kept += input ? bytes : (double)elements * WIDE + bytes;
     }
-    double needed = wide * CHILD_COPIES + kept * POOL;
+    double needed = wide * CHILD_COPIES + kept * sets;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double there = (double)pages * (double)page;
     if (pages > 0 && page > 0 && needed > there * 0.8)
