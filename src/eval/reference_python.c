@@ -87,7 +87,8 @@ static int start(struct python *python, struct err *err)
     argv[count++] = python->self;
     argv[count++] = "sandbox";
     argv[count++] = "--profile";
-    argv[count++] = "reference";
+    bool gpu = python->device != NULL && strcmp(python->device, "cpu") != 0;
+    argv[count++] = gpu ? "gpu" : "reference";
     for (size_t i = 0; i < sizeof readable / sizeof readable[0]; i++) {
         argv[count++] = "--read";
         argv[count++] = readable[i];

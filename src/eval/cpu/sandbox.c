@@ -33,6 +33,7 @@ static const struct profile {
     [SANDBOX_RUNNER_RUN] = {"runner-run", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
     [SANDBOX_REFERENCE] =
         {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, "/proc", 8, true, true},
+    [SANDBOX_GPU] = {"gpu", {NO_LIMIT, NO_LIMIT, 64 * MIB, 4096}, "/proc", 8, true, true},
     [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, NULL, 2, true, true},
     [SANDBOX_SANITIZED] = {"sanitized", {NO_LIMIT, 60, MIB, 64}, "/proc/self", 5, true, false},
 };

@@ -5,7 +5,5 @@ launch:
 /* failed scale: misaligned address */
 extern "C" __global__ void scale(const float *x, float *y, long long n)
 {
-    long long i = blockIdx.x * 256LL + threadIdx.x;
-    if (i + 4 < n)
-        *(volatile double *)((char *)y + 4 * i + 1) = x[i];
+    *(volatile double *)((char *)y + 1) = (double)x[0] + (double)n;
 }
