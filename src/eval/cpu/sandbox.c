@@ -106,7 +106,7 @@ int sandbox_confine(enum sandbox_profile profile, const struct sandbox_limits *l
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "no_new_privs");
     if (limit_all(&p->limits, limits, err) != 0 ||
-        sandbox_landlock(paths, p->system, p->proc, err) != 0)
+        (profile != SANDBOX_GPU && sandbox_landlock(paths, p->system, p->proc, err) != 0))
         return -1;
     return drop_capabilities(p->keeps_access, err);
 }

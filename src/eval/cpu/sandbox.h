@@ -17,8 +17,8 @@ enum sandbox_profile {
     SANDBOX_RUNNER_LOAD, /* a runner while it loads an artifact, constructors included */
     SANDBOX_RUNNER_RUN,  /* a runner that serves calls: compute, threads, two eventfds */
     SANDBOX_REFERENCE,   /* Python, or another trusted definition */
-    SANDBOX_GPU,       /* a reference that opens a GPU: its driver listens on a socket of its own */
-    SANDBOX_TOOL,      /* a disassembler: reads, prints */
+    SANDBOX_GPU,  /* a reference on a GPU: no Landlock, no seccomp, behind which no driver starts */
+    SANDBOX_TOOL, /* a disassembler: reads, prints */
     SANDBOX_SANITIZED, /* a candidate as a program with its sanitizers; they read /proc */
     SANDBOX_PROFILES
 };

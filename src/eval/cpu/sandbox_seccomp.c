@@ -10,7 +10,6 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* Names, resolved at run time: one that this libseccomp does not know is passed over. */
@@ -25,7 +24,17 @@ static const char *const dangerous[] = {
     "pidfd_send_signal",
     "rt_sigqueueinfo",
     "rt_tgsigqueueinfo",
-    /* other ways to reach another process */
+    /* network, and other ways to reach another process */
+    "socket",
+    "socketpair",
+    "connect",
+    "bind",
+    "listen",
+    "accept",
+    "accept4",
+    "sendto",
+    "sendmsg",
+    "sendmmsg",
     "mq_open",
     "shmget",
     "shmat",
@@ -89,12 +98,6 @@ static const char *const dangerous[] = {
     "migrate_pages",
     "lookup_dcookie",
     "memfd_secret",
-};
-
-/* Network. A GPU's driver needs sockets of the local kind, and gets those alone. */
-static const char *const network[] = {
-    "socket", "socketpair", "connect", "bind",    "listen",
-    "accept", "accept4",    "sendto",  "sendmsg", "sendmmsg",
 };
 
 /* Other identities, devices and what outlives a process: refused to programs, unknown to runners.
@@ -189,15 +192,7 @@ static int add_clone3(scmp_filter_ctx filter)
                                      : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 }
 
-/* Refused where an argument is other than `value`. */
-static int refuse_other(scmp_filter_ctx filter, int number, uint64_t value)
-{
-    const struct scmp_arg_cmp compare = {
-        .arg = 0, .op = SCMP_CMP_NE, .datum_a = value, .datum_b = 0};
-    return seccomp_rule_add_array(filter, REFUSE, number, 1, &compare);
-}
-
-static int rules_program(scmp_filter_ctx filter, bool local_sockets)
+static int rules_program(scmp_filter_ctx filter)
 {
     static const struct rule rules[] = {
         /* no signal to a whole group or to everybody (Landlock's scope, where there, does more) */
@@ -206,9 +201,6 @@ static int rules_program(scmp_filter_ctx filter, bool local_sockets)
         {REFUSE, SCMP_SYS(ioctl), 1, INT_BITS, 0x5412},
     };
     int result = ADD_NAMES(filter, REFUSE, dangerous);
-    if (result == 0)
-        result = local_sockets ? refuse_other(filter, SCMP_SYS(socket), AF_UNIX)
-                               : ADD_NAMES(filter, REFUSE, network);
     if (result == 0)
         result = ADD_NAMES(filter, REFUSE, refused);
     if (result == 0)
@@ -219,6 +211,14 @@ static int rules_program(scmp_filter_ctx filter, bool local_sockets)
         if (NAMESPACES & bit)
             result = add_rules(filter, &(struct rule){REFUSE, SCMP_SYS(clone), 0, bit, bit}, 1);
     return result;
+}
+
+/* Refused where an argument is other than `value`. */
+static int refuse_other(scmp_filter_ctx filter, int number, uint64_t value)
+{
+    const struct scmp_arg_cmp compare = {
+        .arg = 0, .op = SCMP_CMP_NE, .datum_a = value, .datum_b = 0};
+    return seccomp_rule_add_array(filter, REFUSE, number, 1, &compare);
 }
 
 /* A program that holds a candidate's code: it starts none, and reaches nobody of the same user. */
@@ -271,8 +271,6 @@ static int rules_runner(scmp_filter_ctx filter)
     if (result == 0)
         result = ADD_NAMES(filter, KILL, dangerous);
     if (result == 0)
-        result = ADD_NAMES(filter, KILL, network);
-    if (result == 0)
         result = add_clone3(filter);
     if (result == 0)
         result = ADD_RULES(filter, rules);
@@ -319,7 +317,7 @@ int sandbox_filter(enum sandbox_profile profile, struct err *err)
 {
     struct sandbox_facts facts;
     sandbox_probe(&facts);
-    if (!facts.seccomp)
+    if (!facts.seccomp || profile == SANDBOX_GPU)
         return 0;
     bool runner = profile == SANDBOX_RUNNER_LOAD || profile == SANDBOX_RUNNER_RUN;
     scmp_filter_ctx filter = seccomp_init(runner ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW);
@@ -334,7 +332,7 @@ int sandbox_filter(enum sandbox_profile profile, struct err *err)
     if (result == 0)
         result = profile == SANDBOX_RUNNER_RUN    ? rules_run(filter)
                  : profile == SANDBOX_RUNNER_LOAD ? rules_load(filter)
-                                                  : rules_program(filter, profile == SANDBOX_GPU);
+                                                  : rules_program(filter);
     if (result == 0 && profile == SANDBOX_SANITIZED)
         result = rules_sanitized(filter);
     if (result == 0)
