@@ -34,7 +34,7 @@ int docs_embedder(const struct settings *settings, struct arena *arena, struct e
 int docs_embed(const struct settings *settings, struct rag *rag, struct arena *arena,
                struct err *err)
 {
-    struct embedder embedder;
+    struct embedder embedder = {.model = ""};
     size_t embedded = 0;
     if (settings->embedding_model == NULL)
         return 0;
