@@ -34,14 +34,16 @@ for part in $parts; do
         for reference in matmul4096 matmul4096/torch_matmul.py; do
             for turn in 1 2; do
                 echo "-- $reference, $turn"
-                timed 60 "$twagent" eval bench/cuda/$reference $naive --backend cuda
+                kernel=$naive
+                [ "$reference" = matmul4096 ] || kernel=${naive%.cu}_torch.cu
+                timed 60 "$twagent" eval bench/cuda/$reference $kernel --backend cuda
             done
         done
         ;;
     batch)
         stamp batch
         timed 90 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096 $naive 20 full
-        timed 60 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096/torch_matmul.py $naive 20 full
+        timed 60 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096/torch_matmul.py "${naive%.cu}_torch.cu" 20 full
         ;;
     tests)
         stamp tests
