@@ -80,6 +80,8 @@ void search_put_run(struct search *search, struct store_batch *batch)
     record->left_ms = search_left_ms(search);
     record->lane_busy = search_lanes_busy(search);
     record->best = search->best ? search->best->record.id : "";
+    if (search->keeps_earlier)
+        record->best = search->earlier.best;
     record->in_flight = (int64_t)search->in_flight;
     record->paused = search_paused(search) ? search_paused(search) : "";
     if (search->completions) {
@@ -254,11 +256,28 @@ const char *search_stop_reason(const struct search *search)
                                       : "";
 }
 
+/* A run that goes on and ends before its champion is measured again still has its earlier one. */
+static void keep_earlier(struct search *search)
+{
+    struct run_record *run = &search->record;
+    const struct run_record *earlier = &search->earlier;
+    search->keeps_earlier = !search->has_champion && earlier->best && *earlier->best;
+    if (!search->keeps_earlier)
+        return;
+    run->verified = true;
+    run->win = earlier->win;
+    run->time_ns = earlier->time_ns;
+    run->speedup = earlier->speedup;
+    run->speedup_low = earlier->speedup_low;
+    run->speedup_high = earlier->speedup_high;
+}
+
 static void put_end(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
     struct run_record *run = &search->record;
     search->written_end = true;
+    keep_earlier(search);
     run->state = search->err.code                   ? "failed"
                  : search->stops || search->awaited ? "stopped"
                  : search->provider_stopped         ? "paused"

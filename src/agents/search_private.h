@@ -32,6 +32,7 @@ struct search {
     int64_t evaluations; /* asked of the lanes, by earlier processes of the run too */
     struct chain chain;  /* without a model: the whole run */
     struct run_record record;
+    struct run_record earlier; /* of a run that goes on: its verified champion, or none (best "") */
     char id[32];
     uint64_t started_ns;
     double earlier_ms; /* what earlier processes of this run took */
@@ -91,7 +92,7 @@ struct search {
     bool run_off_begun, run_off_over;
     struct attempt *finalist;
     struct evaluation champion; /* texts in final.arena */
-    bool has_champion;
+    bool has_champion, keeps_earlier;
     double first_ended_ms; /* when the first evaluation had ended: it pays for what all share */
     int64_t measured;      /* evaluations that this process has seen end */
     const char *phase;

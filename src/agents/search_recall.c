@@ -67,6 +67,9 @@ int search_recall(struct search *search, struct err *err)
     run->evaluated = run->kept = run->rejected = run->failed = run->round = 0;
     search->went_on = run->context && strlen(run->context) > 2;
     run->resumes++;
+    search->earlier = *run;
+    if (!run->verified)
+        search->earlier.best = "";
     run->best = run->paused = run->stopped = "";
     run->win = run->verified = false;
     run->time_ns = run->speedup = run->speedup_low = run->speedup_high = 0;

@@ -16,11 +16,30 @@ enum { NOTE_EVERY_MS = 60000 };
 static void note(void *context, const struct event *event)
 {
     struct display *display = context;
+    if (strcmp(event->kind, "provider.unsure") == 0)
+        snprintf(display->note, sizeof display->note, "        not sure of %s: %s", event->subject,
+                 event->message);
     bool told = display->noted_ms > 0 && event->wall_ms < display->noted_ms + NOTE_EVERY_MS;
     if (strcmp(event->kind, "lane.waits") != 0 || told)
         return;
     display->noted_ms = event->wall_ms;
     snprintf(display->note, sizeof display->note, "        waiting: %s", event->message);
+}
+
+static void note_at_once(void *context, const struct event *event)
+{
+    static uint64_t told_ms;
+    bool again = told_ms == 0 || event->wall_ms >= told_ms + NOTE_EVERY_MS;
+    if (strcmp(event->kind, "lane.waits") != 0 || !again)
+        return;
+    told_ms = event->wall_ms;
+    fprintf(context, "waiting: %s\n", event->message);
+    fflush(context);
+}
+
+void display_tell_waits(FILE *out)
+{
+    log_add_sink(note_at_once, out, LOG_WARN);
 }
 
 void display_start(struct display *display, FILE *out, const struct search_options *options,

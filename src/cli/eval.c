@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/display.h"
 #include "cli/eval_sweep.h"
 #include "cli/history.h"
 #include "cli/print.h"
@@ -232,6 +233,8 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
     buf_init(&eval.source, 1 << 20);
     if (settings->verbose)
         log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
+    else
+        display_tell_waits(stderr);
     if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
         code = command_fail(&eval.err);
     } else if (file_read(arguments[1], &eval.source, &eval.err)) {

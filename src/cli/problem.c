@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/display.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -16,7 +17,6 @@ static const struct {
     const char *name, *text;
 } skeleton[] = {
     {"spec.yaml", "# What to compute. docs/problem-format.md has every key.\n"
-                  "name: axpy\n"
                   "family: elementwise\n"
                   "description: y = a * x + b, element by element\n"
                   "dims: {M: 1024, N: 1024}\n"
@@ -66,6 +66,12 @@ static const struct {
      "}\n"},
 };
 
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
 static int problem_new(const char *folder, struct err *err)
 {
     if (file_exists(folder))
@@ -76,7 +82,13 @@ static int problem_new(const char *folder, struct err *err)
         *slash = '\0';
         int failed = file_make_dirs(path, err);
         *slash = '/';
-        failed = failed || file_write(path, skeleton[i].text, strlen(skeleton[i].text), err);
+        struct buf text;
+        buf_init(&text, 1 << 16);
+        if (i == 0) /* the problem is called as its folder */
+            buf_addf(&text, "name: %s\n", last_part(folder));
+        buf_add_text(&text, skeleton[i].text);
+        failed = failed || file_write(path, buf_text(&text), text.length, err);
+        buf_free(&text);
         mem_free(path);
         if (failed)
             return -1;
@@ -183,6 +195,7 @@ static int check_report(const struct check *check)
 static int problem_check(const struct settings *settings, const char *folder)
 {
     struct arena *arena = arena_new();
+    display_tell_waits(stderr);
     struct check check = {.settings = settings, .problem = command_path(arena, folder)};
     struct loop *loop = loop_new();
     task_start(loop, &check.task, &check_type, NULL, "problem-check");

@@ -90,6 +90,12 @@ static int go_on(const struct settings *settings, struct arena *arena, const cha
         printf("%s is done: %s\n", run->id, run_words_end(arena, run));
         return run->win && run->verified ? EXIT_WIN : EXIT_NONE;
     }
+    if (strncmp(run->stopped, "budget", 6) == 0 && !given_option(settings)) {
+        printf(
+            "%s has spent its %s; it goes on with a larger one: twagent resume %s --budget-...\n",
+            run->id, run->stopped, run->id);
+        return run->win && run->verified ? EXIT_WIN : EXIT_STOPPED;
+    }
     search_settings_apply(settings, false, &options); /* for what the record does not say */
     if (prepare(settings, arena, run, &options, &chosen, &err))
         return command_fail(&err);

@@ -56,7 +56,7 @@ struct settings {
     const char *output; /* best, show, lessons */
     bool source;
     const char *tag, *exclude, *embedding_model; /* docs */
-    bool builtin, wins;        /* wins: of lessons */
+    bool builtin, wins;                          /* wins: of lessons */
     int64_t limit, tokens;
     const char *family; /* lessons */
     int64_t last;

@@ -14,10 +14,10 @@ enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024, AHEA
 
 /* Waiting for another twagent's turn on the same cores; an owner's own, zero-initialized. */
 struct turn {
-    struct core_lock lock;
+    struct core_lock lock, queue;
     struct timer timer;
     uint64_t since_ns; /* 0: has not waited */
-    bool taken;
+    bool queued, taken;
 };
 
 struct worker {

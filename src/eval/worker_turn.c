@@ -1,12 +1,35 @@
 /* eval/worker_turn: only one worker of this machine times on a core at once. Whoever waits asks
- * again now and then: rarely enough not to show in what the other one times. */
+ * again now and then: rarely enough not to show in what the other one times. It holds a second lock
+ * meanwhile, which everybody must have before the first: else who has just timed would always be
+ * back before those who wait ask again. */
 #include "base/clock.h"
 #include "eval/worker_private.h"
 
 #include <stdio.h>
 
-enum { ASK_AGAIN_MS = 40 };
-static const uint64_t patience_ns = UINT64_C(90) * 1000000000; /* nobody times for so long */
+enum { ASK_AGAIN_MS = 40, PATIENCE_S = 90 /* nobody times for so long */ };
+static const uint64_t patience_ns = PATIENCE_S * UINT64_C(1000000000);
+
+static bool take_both(struct turn *turn, const struct lane_facts *lane, const char *folder,
+                      int *busy)
+{
+    char queue[320];
+    if (folder != NULL)
+        snprintf(queue, sizeof queue, "%s/power", folder);
+    else
+        snprintf(queue, sizeof queue, "/sys/devices/system/cpu/cpu%d/topology", lane->cores[0]);
+    *busy = lane->cores[0];
+    turn->queued = turn->queued || core_lock_try_folder(&turn->queue, queue);
+    return turn->queued &&
+           (folder != NULL ? core_lock_try_folder(&turn->lock, folder)
+                           : core_lock_try(&turn->lock, lane->cores, lane->core_count, busy));
+}
+
+static void leave_queue(struct turn *turn)
+{
+    core_lock_release(&turn->queue);
+    turn->queued = false;
+}
 
 bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id)
 {
@@ -24,21 +47,22 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     uint64_t now = clock_now_ns();
     bool patient = turn->since_ns == 0 || now - turn->since_ns < patience_ns;
     char why[120];
-    turn->taken = folder != NULL ? core_lock_try_folder(&turn->lock, folder)
-                                 : core_lock_try(&turn->lock, lane->cores, lane->core_count, &busy);
+    turn->taken = take_both(turn, lane, folder, &busy);
     char place[24];
     if (folder != NULL)
         snprintf(place, sizeof place, "GPU %d", lane->gpu_index);
     else
         snprintf(place, sizeof place, "core %d", busy);
     if (!turn->taken && !patient) {
-        snprintf(why, sizeof why, "%s was another twagent's for 10 minutes: goes on beside it",
-                 place);
+        snprintf(why, sizeof why, "%s was another twagent's for %d s: goes on beside it", place,
+                 PATIENCE_S);
         answer_waits(id, STAGE_TIME, why);
         turn->taken = true;
     }
-    if (turn->taken)
+    if (turn->taken) {
+        leave_queue(turn);
         return true;
+    }
     if (turn->since_ns == 0) {
         snprintf(why, sizeof why, "another twagent times on %s", place);
         answer_waits(id, STAGE_TIME, why);
@@ -51,6 +75,7 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
 void turn_end(struct turn *turn)
 {
     timer_stop(&turn->timer);
+    leave_queue(turn);
     core_lock_release(&turn->lock);
     turn->taken = false;
 }

@@ -53,7 +53,7 @@ static const char gemm[] = "\n"
                            "  BK: 8\n"
                            "  SPLITK: [1, -2]\n"
                            "  where: BM*BK + BK*BN <= l1_bytes\n"
-                           "compile: {compiler: clang, flags: [-O3, -ffast-math, --param=x-y=10]}\n"
+                           "compile: {flags: [-use_fast_math, -maxrregcount=64]}\n"
                            "---*/\n"
                            "void kernel(void);\n";
 
@@ -80,6 +80,11 @@ static void test_whole(void **state)
     assert_int_equal(c->tune[1].values[2], 16);
     assert_int_equal(c->tune[3].values[1], -2);
     assert_non_null(c->where);
+    assert_int_equal(c->flag_count, 2);
+    candidate_free(c);
+    c = parse("a.c",
+              "/*---\ncompile: {compiler: clang, flags: [-O3, -ffast-math, --param=x-y=10]}\n"
+              "---*/\nint x;\n");
     assert_string_equal(c->compiler, "clang");
     assert_int_equal(c->flag_count, 3);
     candidate_free(c);

@@ -293,7 +293,7 @@ static void test_readers(void **state)
         loop_run(scene.loop);
         assert_int_equal(client.round, 1);
         assert_int_equal(cleared, i == 2 ? 1 : 0);
-        later_ns += 30 * UINT64_C(1000000000) * (uint64_t)(i + 1);
+        later_ns += 3 * UINT64_C(1000000000) * (uint64_t)(i + 1);
     }
     clock_inject(NULL, NULL);
     log_remove_sink(count_readers, &cleared);
