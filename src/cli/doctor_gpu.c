@@ -6,6 +6,7 @@
 #include "eval/cuda/device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,7 +49,8 @@ static const char *counters_words(void)
     int admin_only = -1;
     FILE *file = fopen("/proc/driver/nvidia/params", "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        (void)sscanf(line, "RmProfilingAdminOnly: %d", &admin_only);
+        if (strncmp(line, "RmProfilingAdminOnly: ", 22) == 0)
+            admin_only = (int)strtol(line + 22, NULL, 10);
     if (file != NULL)
         fclose(file);
     if (admin_only < 0)

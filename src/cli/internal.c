@@ -23,7 +23,7 @@ static int worker(int argc, char **argv)
         else if (strcmp(argv[i], "--folder") == 0)
             options.folder = argv[i + 1];
         else if (strcmp(argv[i], "--device") == 0)
-            options.gpu_index = atoi(argv[i + 1]);
+            options.gpu_index = (int)strtol(argv[i + 1], NULL, 10);
     }
     options.backend = backends_find(backend);
     if (!options.backend) {

@@ -81,7 +81,8 @@ int device_probe_main(int argc, char **argv)
     json_object(&json);
     int status = driver_open(&driver, &err);
     if (status == 0)
-        status = device_open(&driver, argc >= 1 ? atoi(argv[0]) : 0, &device, &err);
+        status =
+            device_open(&driver, argc >= 1 ? (int)strtol(argv[0], NULL, 10) : 0, &device, &err);
     if (status == 0) {
         put_device(&device, &json);
         nvml_put(device.pci, &json);

@@ -134,7 +134,7 @@ static int start(struct gpu_host *host, const struct lane_facts *lane, const str
     host->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (host->go < 0 || host->done < 0 || null_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
         err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
-    } else if (open_pages(host, &control, &report, err) == 0) {
+    } else if (open_pages(host, &control, &report, err) == 0 && host->control != NULL) {
         host->control->parent = getpid();
         host->control->supervised = prefix != NULL;
         host->control->gpu_index = lane->gpu_index;
