@@ -12,9 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -318,9 +316,9 @@ static int subject_run(struct subject *subject, const struct call *call, uint64_
         child_line(&python->child, call->timeout_ms, &line, err) != 0)
         return -1;
     *elapsed_ns = clock_now_ns() - started;
-    uint64_t device_ns;
-    if (subject->device_clock && sscanf(line, "done %" SCNu64, &device_ns) == 1) {
-        *elapsed_ns = device_ns < *elapsed_ns ? device_ns : *elapsed_ns;
+    if (subject->device_clock && strncmp(line, "done ", 5) == 0) {
+        uint64_t device_ns = strtoull(line + 5, NULL, 10);
+        *elapsed_ns = device_ns > 0 && device_ns < *elapsed_ns ? device_ns : *elapsed_ns;
         return 0;
     }
     if (strcmp(line, "done") != 0)
