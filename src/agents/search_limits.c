@@ -80,11 +80,17 @@ bool search_may_propose(struct search *search)
     return !search->budget_reached;
 }
 
+/* A kernel that beats the floor by more than this says that the floor is wrong: a ceiling measured
+ * on a busy machine is too low, and a search that ended there would end after its first round. */
+static const double FLOOR_DOUBTED = 1.1;
+
 /* Of what is known to be possible: bytes and operations at this machine's measured rates. */
 static bool floor_reached(const struct search *search, const struct attempt *best)
 {
-    return search->options.floor_share > 0 && search->floor_ns > 0 && best->record.time_ns > 0 &&
-           search->floor_ns / best->record.time_ns >= search->options.floor_share;
+    if (search->options.floor_share <= 0 || search->floor_ns <= 0 || best->record.time_ns <= 0)
+        return false;
+    double share = search->floor_ns / best->record.time_ns;
+    return share >= search->options.floor_share && share <= FLOOR_DOUBTED;
 }
 
 void search_round_taken(struct search *search, int64_t round)
