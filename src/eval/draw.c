@@ -17,7 +17,7 @@ static const char *const names[DISTRIBUTIONS] = {
     [DRAW_UNIFORM] = "uniform",   [DRAW_NORMAL] = "normal",   [DRAW_HEAVY] = "heavy",
     [DRAW_SPARSE] = "sparse",     [DRAW_ZEROS] = "zeros",     [DRAW_ONES] = "ones",
     [DRAW_EXTREMES] = "extremes", [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
-    [DRAW_SORTED] = "sorted",     [DRAW_TINY] = "tiny",
+    [DRAW_SORTED] = "sorted",     [DRAW_TINY] = "tiny",       [DRAW_OFFSET] = "offset",
 };
 
 const char *distribution_name(enum distribution distribution)
@@ -167,6 +167,12 @@ static float tiny_of(enum dtype dtype)
     return dtype == DTYPE_FLOAT16 ? 1e-4f : dtype == DTYPE_INT32 ? 1.0f : 1e-20f;
 }
 
+/* How far from zero, for a deviation of one: the type must still tell such numbers apart. */
+static float offset_of(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT16 ? 100.0f : dtype == DTYPE_BFLOAT16 ? 30.0f : 1000.0f;
+}
+
 /* Numbers of the edge cases; `first` is the block's first index. Sorted and alternating ones do not
  * sum to nearly zero: then the order of a sum would decide its value, and honest kernels would
  * differ from each other by more than any bound. */
@@ -193,6 +199,9 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
             break;
         case DRAW_TINY:
             z[i] *= tiny;
+            break;
+        case DRAW_OFFSET:
+            z[i] += drawing->bounded ? 0.0f : offset_of(drawing->dtype);
             break;
         case DRAW_ONE_HOT: {
             uint64_t row = (first + i) / drawing->row;
@@ -235,6 +244,7 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
         memset(z, 0, BLOCK * sizeof *z);
         return;
     case DRAW_TINY:
+    case DRAW_OFFSET:
         fill_normal(words, z);
         break;
     default:
@@ -275,6 +285,12 @@ static void plan(struct drawing *drawing)
     case DRAW_ALTERNATING:
         drawing->scale = integer || span < 4.0 ? span / 4.0 : 1.0;
         break;
+    case DRAW_OFFSET: /* beside the upper bound: what is narrow and far from zero */
+        drawing->scale = integer ? span / 60.0 : fmin(1.0, span / 1000.0);
+        drawing->center =
+            fmin(drawing->high - 3.0 * drawing->scale, (double)offset_of(drawing->dtype));
+        drawing->center = fmax(drawing->center, drawing->low + 3.0 * drawing->scale);
+        return;
     case DRAW_ZEROS:
     case DRAW_ONES:
     case DRAW_ONE_HOT:

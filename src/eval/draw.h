@@ -17,7 +17,8 @@ enum distribution {
     DRAW_ONE_HOT,     /* a single one in each last-axis row */
     DRAW_ALTERNATING, /* +1, -1, ... with varying size */
     DRAW_SORTED,
-    DRAW_TINY, /* around 1e-20 */
+    DRAW_TINY,   /* around 1e-20 */
+    DRAW_OFFSET, /* the first input's mean is a thousand deviations from zero; others are normal */
     DISTRIBUTIONS
 };
 

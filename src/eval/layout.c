@@ -97,6 +97,26 @@ int layout_make(const struct problem *problem, const struct names *dims,
     return 0;
 }
 
+static size_t page_floor(size_t bytes)
+{
+    return bytes / PAGE * PAGE;
+}
+
+void layout_guard(struct layout *layout, enum guard guard)
+{
+    size_t cursor = PAGE;
+    layout->guard = guard;
+    for (size_t i = 0; i < layout->input_count; i++) {
+        struct placed *placed = &layout->inputs[i];
+        size_t end = round_to(cursor + placed->bytes, PAGE);
+        placed->offset = guard == GUARD_START
+                             ? cursor
+                             : (end - placed->bytes) / alignment * alignment;
+        cursor = end + PAGE;
+    }
+    layout->inputs_bytes = cursor;
+}
+
 /* A memory file that nobody can shorten under our mapping. */
 static int open_memory(const char *name, size_t bytes, int *fd, unsigned char **mapping,
                        struct err *err)
@@ -172,6 +192,21 @@ void region_close(struct region *region)
     close_fd(&region->outputs_fd);
 }
 
+/* All whole pages between, before and behind the inputs. */
+static void call_guard(const struct layout *layout, size_t slot_offset, struct call *call)
+{
+    size_t from = 0;
+    for (size_t i = 0; i <= layout->input_count; i++) {
+        bool last = i == layout->input_count;
+        const struct placed *placed = &layout->inputs[last ? 0 : i];
+        size_t to = last ? layout->inputs_bytes : page_floor(placed->offset);
+        call->guards[i][0] = slot_offset + from;
+        call->guards[i][1] = slot_offset + to;
+        from = round_to(placed->offset + placed->bytes, PAGE);
+    }
+    call->guard_count = (uint32_t)layout->input_count + 1;
+}
+
 void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
                struct call *call)
 {
@@ -195,4 +230,6 @@ void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout
         call->offsets[pointer++] = layout->workspaces[i].offset;
     for (size_t i = 0; i < layout->dims.count; i++)
         call->dims[i] = layout->dims.number[i];
+    if (layout->guard != GUARD_NONE)
+        call_guard(layout, slot_offset, call);
 }

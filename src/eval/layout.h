@@ -13,11 +13,16 @@ struct placed {
     int64_t extents[RANK_MAX];
 };
 
+/* Where memory that a runner cannot read meets every input: nowhere; behind its end (less than
+ * layout_alignment() bytes behind where its size is not a multiple of that); before its start. */
+enum guard { GUARD_NONE, GUARD_END, GUARD_START };
+
 /* One shape's tensors: inputs relative to a slot of the input region; outputs, then workspaces, in
  * the output region. Every tensor is 64-byte aligned with a red zone before and after. `shift`
  * (a multiple of 64 below 4096) moves all of it, so that addresses differ while bytes stay. */
 struct layout {
     struct names dims;
+    enum guard guard; /* of the inputs */
     size_t input_count, output_count, workspace_count;
     struct placed inputs[TENSORS_MAX], outputs[TENSORS_MAX], workspaces[WORKSPACES_MAX];
     size_t inputs_bytes, outputs_bytes; /* extents of the whole, red zones and shift included */
@@ -31,6 +36,9 @@ size_t layout_alignment(void);
 int layout_make(const struct problem *problem, const struct names *dims,
                 const struct candidate *candidate, const struct names *tune, size_t shift,
                 struct layout *layout, struct err *err) MUST_USE;
+
+/* Places the inputs of a layout anew, whole pages apart. Takes up to a page more for each. */
+void layout_guard(struct layout *layout, enum guard guard);
 
 struct region {
     int inputs_fd;      /* ours: read and write */
@@ -53,6 +61,9 @@ struct call {
     /* For a runner with memory of its own: what of the regions belongs to this call, and how. */
     uint64_t inputs_from, inputs_bytes, outputs_bytes;
     bool cold, timed;
+    /* Pages of the input region that cannot be read during this call: [0] up to [1], offsets. */
+    uint32_t guard_count;
+    uint64_t guards[TENSORS_MAX + 1][2];
 };
 void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
                struct call *call);

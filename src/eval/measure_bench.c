@@ -131,8 +131,10 @@ int bench_check(struct bench *bench, struct set *set, struct outcome *outcome, s
         return bench_failed(bench, err);
     call_place(bench, set, &arrangement);
     if (call_run(bench, bench->subject, &arrangement, true, outcome, err) != 0)
-        return bench_failed(bench, err);
+        return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);
+    if (arrangement.layout.guard != GUARD_NONE)
+        guard_forget(bench);
     call_verify(bench, set, &arrangement);
     return 0;
 }

@@ -30,6 +30,7 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
                     request != NULL ? request->tune : NULL, bench->shift, &arrangement->layout,
                     err) != 0)
         return -1;
+    guard_arrange(bench, &arrangement->layout);
     if (arrangement->layout.inputs_bytes > session->slot_bytes ||
         arrangement->layout.outputs_bytes > bench->region->outputs_bytes)
         return err_set(err, ERR_LIMIT,
@@ -106,6 +107,8 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
     new_pattern(session, pattern); /* whoever reads past an input gets something new each time */
     each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
     fill_gap(&fence, cursor, layout->inputs_bytes);
+    if (layout->guard != GUARD_NONE)
+        guard_fill(bench, layout, fence.base);
     for (size_t i = 0; i < layout->input_count; i++)
         parallel_copy(fence.base + layout->inputs[i].offset, set->inputs[i],
                       layout->inputs[i].bytes);

@@ -135,8 +135,11 @@ static int check_all(struct bench *bench, struct err *err)
         struct set *set = main_shape ? bench_fresh_set(bench) : &session->cases[order[i]];
         bench->slot_forced = main_shape; /* one call in each slot */
         bench->slot_wanted = main_shape ? order[i] - session->case_count : 0;
+        bench->guarded = main_shape ? guard_of_main(session, bench->slot_wanted)
+                                    : guard_of_case(session, order[i]);
         int status = bench_check(bench, set, &outcome, err);
         bench->slot_forced = false;
+        bench->guarded = GUARD_NONE;
         if (status != 0)
             return -1;
         if (main_shape && !bench->ended && outcome.elapsed_ns > 0 &&

@@ -26,8 +26,8 @@ int session_open_region(struct session *session, struct err *err)
         inputs = layout->inputs_bytes > inputs ? layout->inputs_bytes : inputs;
         outputs = layout->outputs_bytes > outputs ? layout->outputs_bytes : outputs;
     }
-    /* One page more: a shift moves everything by up to that. */
-    session->slot_bytes = page_up(inputs) + PAGE_BYTES;
+    /* One page more: a shift moves everything by up to that; and one for each guarded input. */
+    session->slot_bytes = page_up(inputs) + PAGE_BYTES * (1 + session->problem->input_count);
     size_t headroom = inputs + outputs < headroom_most ? inputs + outputs : headroom_most;
     return region_open(SLOTS * session->slot_bytes, page_up(outputs + headroom) + PAGE_BYTES,
                        &session->region, err);

@@ -68,7 +68,9 @@ size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
     return tensor->rank > 0 ? (size_t)placed->extents[tensor->rank - 1] : 1;
 }
 
-/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. */
+/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. One
+ * input alone is far from zero: two such factors would cancel in a product of theirs, for honest
+ * kernels as well. */
 void set_draw(struct session *session, struct set *set)
 {
     struct random seeds;
@@ -79,7 +81,9 @@ void set_draw(struct session *session, struct set *set)
         const struct placed *placed = &set->shape->layout.inputs[i];
         if (set->inputs[i] == NULL)
             set->inputs[i] = (unsigned char *)parallel_alloc(placed->bytes + 1);
-        draw_fill(set->distribution, random_next(&seeds), tensor->dtype, placed->elements,
+        bool plain = set->distribution == DRAW_OFFSET && i > 0;
+        enum distribution distribution = plain ? DRAW_NORMAL : set->distribution;
+        draw_fill(distribution, random_next(&seeds), tensor->dtype, placed->elements,
                   tensor_row(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
         reference_shape_input(session->reference, i, set->distribution, placed, set->inputs[i]);
     }

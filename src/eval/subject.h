@@ -25,6 +25,9 @@ struct subject { /* embedded first by each kind */
     int pid;
     unsigned launches; /* that the last elapsed_ns is the median of; 0: it is one call's own */
     bool device_clock; /* elapsed_ns is a device's own time, which the wall clock bounds */
+    bool guards; /* keeps a call's guards: who runs into one dies, ERR_CHILD, with these filled: */
+    bool hit;
+    uint64_t hit_offset; /* of the byte, from the input region's start */
     /* Makes it as good as a fresh one: nothing that a call left behind is there any more. False
      * where only another process can do that. NULL: no subject of this kind can. */
     bool (*renew)(struct subject *subject);

@@ -100,6 +100,9 @@ static void test_shapes(void **state)
     draw(DRAW_TINY, 1, numbers);
     m = moments_of(numbers, COUNT);
     assert_true(m.most < 1e-18 && m.most > 1e-20);
+    draw(DRAW_OFFSET, 1, numbers);
+    m = moments_of(numbers, COUNT);
+    assert_true(fabs(m.mean - 1000.0) < 0.1 && fabs(m.variance - 1.0) < 0.1);
 }
 
 static void test_edges(void **state)
