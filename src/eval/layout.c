@@ -109,9 +109,8 @@ void layout_guard(struct layout *layout, enum guard guard)
     for (size_t i = 0; i < layout->input_count; i++) {
         struct placed *placed = &layout->inputs[i];
         size_t end = round_to(cursor + placed->bytes, PAGE);
-        placed->offset = guard == GUARD_START
-                             ? cursor
-                             : (end - placed->bytes) / alignment * alignment;
+        placed->offset =
+            guard == GUARD_START ? cursor : (end - placed->bytes) / alignment * alignment;
         cursor = end + PAGE;
     }
     layout->inputs_bytes = cursor;

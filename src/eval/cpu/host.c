@@ -45,6 +45,17 @@ static void last_words(struct host *host, char words[LAST_WORDS])
     words[kept] = '\0';
 }
 
+static bool hit_guard(struct host *host, const char *words)
+{
+    char *stop;
+    size_t length = sizeof WIRE_GUARD_HIT - 1;
+    if (strncmp(words, WIRE_GUARD_HIT, length) != 0)
+        return false;
+    host->subject.hit_offset = strtoull(words + length, &stop, 16);
+    host->subject.hit = stop == words + length + 16 && *stop == '\0';
+    return host->subject.hit;
+}
+
 static int ended(struct host *host, struct err *err)
 {
     siginfo_t info = {0};
@@ -55,6 +66,8 @@ static int ended(struct host *host, struct err *err)
     host->reaped = true;
     last_words(host, words);
     const char *gap = words[0] != '\0' ? ": " : "";
+    if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && hit_guard(host, words))
+        return err_set(err, ERR_CHILD, "read out of bounds of an input");
     if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && words[0] != '\0')
         return err_set(err, ERR_CHILD, "%s", words);
     if (info.si_code == CLD_EXITED)
@@ -301,6 +314,7 @@ int cpu_open(const struct lane_facts *lane, const struct region *region, const c
         return -1;
     host->subject.ops = &runner_ops;
     host->subject.name = "runner";
+    host->subject.guards = true;
     *subject = &host->subject;
     return 0;
 }

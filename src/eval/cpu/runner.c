@@ -88,6 +88,50 @@ static void set_cores(const struct control *control)
         give_up("cannot use the lane's cores: %s", strerror(errno));
 }
 
+/* ---- reads past an input ---- */
+
+static const struct runner *guarded; /* the runner, for a signal handler */
+
+static const uint64_t *guard_at(const struct call *call, uint64_t offset)
+{
+    for (uint32_t i = 0; i < call->guard_count && i <= TENSORS_MAX; i++)
+        if (offset >= call->guards[i][0] && offset < call->guards[i][1])
+            return call->guards[i];
+    return NULL;
+}
+
+/* Says where, for whoever wrote the kernel. Anything else dies of the same signal once more. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    uint64_t offset = (uint64_t)((uintptr_t)info->si_addr - (uintptr_t)guarded->inputs);
+    char text[] = WIRE_GUARD_HIT "0000000000000000\n";
+    if (guard_at(&guarded->control->call, offset) == NULL)
+        return; /* SA_RESETHAND: back to what it was without us */
+    for (size_t i = 0; i < 16; i++)
+        text[sizeof WIRE_GUARD_HIT - 1 + i] = "0123456789abcdef"[offset >> (60 - 4 * i) & 15];
+    ssize_t ignored = write(2, text, sizeof text - 1);
+    (void)ignored;
+    _exit(RUNNER_EXIT);
+}
+
+static void watch_faults(const struct runner *runner)
+{
+    struct sigaction action = {.sa_sigaction = on_fault,
+                               .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND)};
+    guarded = runner;
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGSEGV, &action, NULL);
+}
+
+/* Only a checked call has guards: what is timed goes past here. */
+static void guard(const struct runner *runner, const struct call *call, int protection)
+{
+    for (uint32_t i = 0; i < call->guard_count && i <= TENSORS_MAX; i++)
+        (void)mprotect((void *)(uintptr_t)(runner->inputs + call->guards[i][0]),
+                       call->guards[i][1] - call->guards[i][0], protection);
+}
+
 /* The page tables are filled here, so that no timed call faults on memory that was there before. */
 static void set_up(struct runner *runner)
 {
@@ -215,7 +259,9 @@ static void serve(struct runner *runner)
             pointers[i] = i < outputs ? (void *)(uintptr_t)(runner->inputs + call->offsets[i])
                                       : runner->outputs + call->offsets[i];
         memcpy(dims, call->dims, sizeof dims);
+        guard(runner, call, PROT_NONE);
         runner->entry(pointers, dims);
+        guard(runner, call, PROT_READ);
         say_done();
     }
 }
@@ -238,6 +284,7 @@ int cpu_runner_main(int argc, char **argv)
     (void)argv;
     struct runner runner = {0};
     set_up(&runner);
+    watch_faults(&runner);
     preload();
     set_cores(runner.control); /* libgomp has bound us */
     say_done();

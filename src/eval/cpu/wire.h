@@ -33,6 +33,9 @@ enum { WIRE_CORES_MAX = 64, WIRE_PATH_MAX = 1024 };
 /* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
 enum { RUNNER_EXIT = 70 };
 
+/* What it says when a guard of its call was hit; 16 hexadecimal digits follow: the offset. */
+#define WIRE_GUARD_HIT "guard "
+
 /* sizeof is rounded up to whole pages when mapped. */
 struct control {
     int32_t parent; /* the runner ends where this is not who started it */

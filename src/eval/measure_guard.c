@@ -1,0 +1,138 @@
+/* eval/measure_guard: reads outside of an input. In some calls of the checks the inputs lie against
+ * pages that the subject cannot read: behind the end of each in one call, before its start in
+ * another. Where a tensor's end is nearer to its last page's end than the alignment lets it come,
+ * and on the side that is not guarded, numbers lie that spoil a result: NaN in the one call, the
+ * largest of both signs in the other, since a maximum may pass a NaN over. */
+#include "base/file.h"
+#include "eval/session_private.h"
+
+#include <string.h>
+
+/* The first set of a shape that the cases hold has its ends guarded, the second its starts. Edge
+ * cases and all repeats lie as timed calls do. */
+enum guard guard_of_case(const struct session *session, size_t index)
+{
+    size_t before = 0;
+    if (index >= session->edge_case)
+        return GUARD_NONE;
+    for (size_t i = 0; i < index; i++)
+        before += session->cases[i].shape == session->cases[index].shape;
+    return before == 0 ? GUARD_END : before == 1 ? GUARD_START : GUARD_NONE;
+}
+
+/* Whole pages are guarded on both sides by the first of the two calls. */
+enum guard guard_of_main(const struct session *session, size_t slot)
+{
+    const struct layout *layout = &session->shapes[0].layout;
+    if (slot == 0)
+        return GUARD_END;
+    for (size_t i = 0; i < layout->input_count; i++)
+        if (layout->inputs[i].bytes % PAGE_BYTES != 0)
+            return GUARD_START;
+    return GUARD_NONE;
+}
+
+void guard_arrange(const struct bench *bench, struct layout *layout)
+{
+    struct layout guarded = *layout;
+    if (bench->guarded == GUARD_NONE || bench->subject == NULL || !bench->subject->guards)
+        return;
+    layout_guard(&guarded, bench->guarded);
+    if (guarded.inputs_bytes <= bench->session->slot_bytes)
+        *layout = guarded;
+}
+
+/* --- what lies between a tensor and its guards --- */
+
+static void fill_largest(enum dtype dtype, size_t count, unsigned char *at)
+{
+    static const uint64_t largest[] = {[DTYPE_FLOAT16] = 0x7bff,
+                                       [DTYPE_BFLOAT16] = 0x7f7f,
+                                       [DTYPE_FLOAT32] = 0x7f7fffff,
+                                       [DTYPE_FLOAT64] = 0x7fefffffffffffff,
+                                       [DTYPE_INT32] = 0x7fffffff};
+    size_t bytes = dtype_bytes(dtype);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = largest[dtype] ^ (uint64_t)(i & 1) << (8 * bytes - 1);
+        memcpy(at + i * bytes, &bits, bytes); /* little-endian, as every machine that we run on */
+    }
+}
+
+void guard_fill(struct bench *bench, const struct layout *layout, unsigned char *base)
+{
+    struct session *session = bench->session;
+    for (size_t i = 0; i < layout->input_count; i++) {
+        enum dtype dtype = session->problem->inputs[i].dtype;
+        const struct placed *placed = &layout->inputs[i];
+        size_t end = placed->offset + placed->bytes, bytes = dtype_bytes(dtype);
+        size_t before = placed->offset % PAGE_BYTES;
+        size_t after = (PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES;
+        if (layout->guard == GUARD_END)
+            draw_poison(random_next(&session->random), dtype, after / bytes, base + end);
+        else
+            fill_largest(dtype, after / bytes, base + end);
+        fill_largest(dtype, before / bytes, base + placed->offset - before);
+    }
+}
+
+/* --- the verdict --- */
+
+static void describe(const struct problem *problem, const struct layout *layout, size_t offset,
+                     struct buf *text)
+{
+    size_t nearest = 0, least = SIZE_MAX;
+    bool past = true;
+    for (size_t i = 0; i < layout->input_count; i++) {
+        size_t start = layout->inputs[i].offset, end = start + layout->inputs[i].bytes;
+        size_t away = offset >= end ? offset - end : start - offset;
+        if (away < least) {
+            least = away;
+            nearest = i;
+            past = offset >= end;
+        }
+    }
+    buf_addf(text, "read out of bounds: %zu bytes %s %s, shape", least,
+             past ? "past the end of" : "before the start of", problem->inputs[nearest].name);
+}
+
+bool guard_hit(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
+{
+    struct buf text;
+    if (arrangement->layout.guard == GUARD_NONE || bench->subject == NULL || !bench->subject->hit)
+        return false;
+    buf_init(&text, 400);
+    describe(bench->session->problem, &arrangement->layout,
+             bench->subject->hit_offset - arrangement->slot_offset, &text);
+    for (size_t i = 0; i < set->shape->dims.count; i++)
+        buf_addf(&text, "%s %s=%lld", i > 0 ? "," : "", set->shape->dims.name[i],
+                 (long long)set->shape->dims.number[i]);
+    bench_close(bench);
+    bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, buf_text(&text)),
+                 "In some calls the memory next to each input cannot be read. Loads may not touch "
+                 "it, whatever becomes of the value.\n");
+    buf_free(&text);
+    return true;
+}
+
+/* --- after a guarded call --- */
+
+/* Where shared memory has huge pages a guard has split one: its pages are to be touched anew
+ * before they are in a timed call. */
+static bool huge_pages(void)
+{
+    struct buf text;
+    struct err ignored;
+    buf_init(&text, 256);
+    bool known =
+        file_read("/sys/kernel/mm/transparent_hugepage/shmem_enabled", &text, &ignored) == 0;
+    bool huge = known && strstr(buf_text(&text), "[never]") == NULL &&
+                strstr(buf_text(&text), "[deny]") == NULL;
+    buf_free(&text);
+    return huge;
+}
+
+void guard_forget(struct bench *bench)
+{
+    if (huge_pages())
+        bench->warm &= ~(1U << bench->slot);
+}
