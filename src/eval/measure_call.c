@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "eval/measure_noise.h"
 #include "eval/session_private.h"
+#include "eval/timeline.h"
 
 #include <string.h>
 
@@ -104,6 +105,7 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
     struct fence fence = {.base = session->region.inputs + arrangement->slot_offset,
                           .pattern = pattern};
     size_t cursor = 0;
+    uint64_t begun = timeline_begin();
     new_pattern(session, pattern); /* whoever reads past an input gets something new each time */
     each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
     fill_gap(&fence, cursor, layout->inputs_bytes);
@@ -112,6 +114,7 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
     for (size_t i = 0; i < layout->input_count; i++)
         parallel_copy(fence.base + layout->inputs[i].offset, set->inputs[i],
                       layout->inputs[i].bytes);
+    timeline_end("call.place", begun);
 }
 
 static void visit_outputs(const struct layout *layout,
@@ -220,21 +223,27 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     bench->outputs = candidate ? bench->region->outputs : bench->session->region.outputs;
     bench->outputs_end = outputs_end(&own.layout);
     *outcome = (struct outcome){0};
+    uint64_t begun = timeline_begin();
     poison(bench, &own.layout);
+    timeline_end("call.poison", begun);
     choose_spots(bench, &own.layout);
     own.call.cold = cold;
     own.call.timed = bench->stage == STAGE_TIME;
     if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
         flush(bench, &own);
+    begun = timeline_begin();
     noise_read(subject->pid, &before);
     subject->ops->resume(subject);
     int status = subject_call(subject, &own.call, &outcome->elapsed_ns, err);
     for (size_t i = 0; status == 0 && i < bench->spot_count; i++)
         bench->spots[i].early = load(&bench->spots[i]);
+    timeline_end(candidate ? "call.candidate" : "call.baseline", begun);
     if (status != 0)
         return -1;
+    begun = timeline_begin();
     subject->ops->pause(subject);
     noise_read(subject->pid, &after);
+    timeline_end("call.pause", begun);
     outcome->delay_ns = after.subject_ns - before.subject_ns + (after.own_ns - before.own_ns);
     outcome->disturbed = !subject->device_clock && after.subject_ns >= before.subject_ns &&
                          is_disturbed(bench, outcome);
@@ -308,6 +317,7 @@ bool call_verify(struct bench *bench, const struct set *set, const struct arrang
     const struct layout *layout = &arrangement->layout;
     const struct problem *problem = bench->session->problem;
     bench->evaluation->checks_total++;
+    uint64_t begun = timeline_begin();
     if (!fences_stand(bench, layout) || !spots_stay(bench))
         return false;
     for (size_t i = 0; i < layout->output_count; i++) {
@@ -321,5 +331,6 @@ bool call_verify(struct bench *bench, const struct set *set, const struct arrang
         }
     }
     bench->evaluation->checks_passed++;
+    timeline_end("call.verify", begun);
     return true;
 }

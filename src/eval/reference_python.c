@@ -9,6 +9,7 @@
 #include "base/value.h"
 #include "eval/parallel.h"
 #include "eval/reference_python_private.h"
+#include "eval/timeline.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@ int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
 {
     const char *line;
     struct value *root;
+    uint64_t begun = timeline_begin();
     buf_add_char(&python->request, '\n');
     if (child_send(&python->child, buf_text(&python->request), python->request.length, err) != 0) {
         if (child_line(&python->child, 1000, &line, err) != 0) /* says better how it ended */
@@ -41,6 +43,7 @@ int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
         child_stop(&python->child);
         return err_set(err, ERR_PROTOCOL, "the reference answered with something else than JSON");
     }
+    timeline_end("python.ask", begun);
     const char *message = value_text(root, "error", NULL);
     if (message != NULL)
         return err_set(err, ERR_USAGE, "reference: %s", message);
@@ -316,6 +319,7 @@ static int subject_run(struct subject *subject, const struct call *call, uint64_
         child_line(&python->child, call->timeout_ms, &line, err) != 0)
         return -1;
     *elapsed_ns = clock_now_ns() - started;
+    timeline_put("python.go", started, *elapsed_ns);
     if (subject->device_clock && strncmp(line, "done ", 5) == 0) {
         uint64_t device_ns = strtoull(line + 5, NULL, 10);
         *elapsed_ns = device_ns > 0 && device_ns < *elapsed_ns ? device_ns : *elapsed_ns;
@@ -396,6 +400,15 @@ int python_usable(const struct python *python, const char *script, struct err *e
     return 0;
 }
 
+static int find_numpy(const char *path, struct arena *arena, struct interpreter *interpreter,
+                      struct err *err)
+{
+    uint64_t begun = timeline_begin();
+    int status = interpreter_find(path, "numpy", arena, interpreter, err);
+    timeline_end("open.python", begun);
+    return status;
+}
+
 int reference_open(const struct problem *problem, const struct lane_facts *lane,
                    const struct region *region, const char *python_path, struct arena *arena,
                    const char **python_found, struct reference **reference, struct err *err)
@@ -404,7 +417,7 @@ int reference_open(const struct problem *problem, const struct lane_facts *lane,
     static const char script[] = "libexec/reference.py";
     struct python *python = python_new(problem, lane, region, arena, &ops, script);
     if (python_usable(python, script, err) == 0 &&
-        interpreter_find(python_path, "numpy", arena, &python->interpreter, err) == 0 &&
+        find_numpy(python_path, arena, &python->interpreter, err) == 0 &&
         python_ensure(python, err) == 0) {
         *python_found = python->interpreter.path;
         *reference = &python->reference;

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "eval/session_build.h"
 #include "eval/session_private.h"
+#include "eval/timeline.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -91,14 +92,21 @@ static void gather_versions(struct session *session)
 static int open_parts(struct session *session, struct err *err)
 {
     if (open_shapes(session, err) != 0 || session_open_region(session, err) != 0 ||
-        baselines_open(session, err) != 0 || open_reference(session, err) != 0)
+        baselines_open(session, err) != 0)
         return -1;
+    uint64_t begun = timeline_begin();
+    if (open_reference(session, err) != 0)
+        return -1;
+    timeline_end("open.reference", begun);
     gather_versions(session);
     session_ceilings(session);
     if (session_make_cases(session, err) != 0)
         return -1;
     /* What every evaluation will need is missed now, once, and not in each of them. */
-    return baseline_ready(session, &session->baselines[session->baseline], err);
+    begun = timeline_begin();
+    int status = baseline_ready(session, &session->baselines[session->baseline], err);
+    timeline_end("open.baseline", begun);
+    return status;
 }
 
 int session_open(const struct problem *problem, const struct backend *backend,

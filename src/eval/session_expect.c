@@ -1,6 +1,7 @@
 /* eval/session_expect: what a set's outputs are, and how far from that is still right. */
 #include "base/mem.h"
 #include "eval/session_private.h"
+#include "eval/timeline.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,6 +44,7 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     const struct layout *layout = &set->shape->layout;
     const struct problem *problem = session->problem;
     void *exact[TENSORS_MAX];
+    uint64_t begun = timeline_begin();
     call_make(layout, 0, 0, call);
     for (size_t i = 0; i < problem->input_count; i++)
         parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
@@ -53,7 +55,9 @@ static int compute_exact(struct session *session, struct set *set, struct call *
                 (double *)parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
         exact[i] = set->exact[i];
     }
-    return reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
+    int status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
+    timeline_end("set.exact", begun);
+    return status;
 }
 
 static int compute_others(struct session *session, const struct set *set, const struct call *call,
@@ -165,9 +169,13 @@ int set_expect(struct session *session, struct set *set, struct err *err)
     if (status == 0 && bounds_known(session, set)) {
         memcpy(set->bounds, session->bounds[set->distribution], sizeof set->bounds);
     } else if (status == 0) {
+        uint64_t begun = timeline_begin();
         status = compute_others(session, set, &call, &results, err);
+        timeline_end("set.others", begun);
+        begun = timeline_begin();
         if (status == 0)
             derive(session, set, &results);
+        timeline_end("set.derive", begun);
     }
     set->expected = status == 0;
     struct subject *subject = reference_subject(session->reference);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "eval/session_private.h"
+#include "eval/timeline.h"
 
 #include <sched.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static void linger(struct bench *bench)
     uint64_t key = random_next(&bench->session->random);
     if (bench->subject == NULL || bench->ended)
         return;
-    uint64_t before = hash_checksum(bench->outputs, end, key);
+    uint64_t begun = timeline_begin(), before = hash_checksum(bench->outputs, end, key);
     bench->subject->ops->resume(bench->subject);
     struct timespec rest = {.tv_nsec = LINGER_NS};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
@@ -109,6 +110,7 @@ static void linger(struct bench *bench)
     if (hash_checksum(bench->outputs, end, key) != before)
         bench_reject(bench, VERDICT_REJECTED,
                      "an output changed after the call had ended: work was left behind", "");
+    timeline_end("check.linger", begun);
 }
 
 static void shuffle(struct random *random, size_t *order, size_t count)
@@ -163,10 +165,13 @@ int session_check(struct session *session, const struct measure_request *request
     int status = session_refresh(session, request->effort == EFFORT_FINAL, err);
     if (status == 0)
         status = choose_region(bench, err);
+    uint64_t begun = timeline_begin();
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);
+    timeline_end("check.open", begun);
     if (status == 0 && !bench->ended)
         status = check_all(bench, err);
+    timeline_put("check", started, clock_now_ns() - started);
     evaluation->stage_ms[STAGE_CHECK] = (double)(clock_now_ns() - started) / 1e6;
     return status;
 }
@@ -208,6 +213,7 @@ int session_time(struct session *session, struct err *err)
         return 0;
     bench->stage = STAGE_TIME;
     int status = time_pinned(bench, err);
+    timeline_put("time", started, clock_now_ns() - started);
     bench->evaluation->stage_ms[STAGE_TIME] = (double)(clock_now_ns() - started) / 1e6;
     return status;
 }
@@ -395,8 +401,10 @@ int session_finish(struct session *session, struct err *err)
     } else {
         finish_metrics(bench);
     }
+    uint64_t begun = timeline_begin();
     bench_close(bench);
     baselines_rest(session);
+    timeline_end("finish.close", begun);
     buf_free(&bench->notes);
     mem_free(bench);
     session->bench = NULL;

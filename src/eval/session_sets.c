@@ -2,6 +2,7 @@
  */
 #include "base/mem.h"
 #include "eval/session_private.h"
+#include "eval/timeline.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,6 +75,7 @@ size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
 void set_draw(struct session *session, struct set *set)
 {
     struct random seeds;
+    uint64_t begun = timeline_begin();
     set->seed = random_seed();
     random_init(&seeds, set->seed);
     for (size_t i = 0; i < session->problem->input_count; i++) {
@@ -88,6 +90,7 @@ void set_draw(struct session *session, struct set *set)
         reference_shape_input(session->reference, i, set->distribution, placed, set->inputs[i]);
     }
     set->drawn = true;
+    timeline_end("set.draw", begun);
 }
 
 /* --- which sets there are --- */

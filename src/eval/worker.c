@@ -1,5 +1,6 @@
 /* eval/worker: the process around the requests. */
 #include "base/mem.h"
+#include "eval/timeline.h"
 #include "eval/worker_private.h"
 
 #include <sched.h>
@@ -86,6 +87,7 @@ int worker_main(const struct worker_options *options)
 {
     struct worker worker = {.options = options, .lane = {.gpu_index = options->gpu_index}};
     struct err err = {0};
+    timeline_end("worker.start", timeline_begin());
     list_init(&worker.requests);
     list_init(&worker.memory);
     if (choose_cores(&worker, &err) != 0 || folder_open(&worker, &err) != 0) {
@@ -100,7 +102,9 @@ int worker_main(const struct worker_options *options)
     worker.loop = loop_new();
     input_start(&worker);
     loop_run(worker.loop);
+    uint64_t begun = timeline_begin();
     clean_up(&worker);
+    timeline_end("worker.close", begun);
     loop_free(worker.loop);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* eval/worker_answer: records to the agent. Whoever does not read them has stopped being served:
  * the write blocks, and a closed pipe ends the worker. */
 #include "base/json.h"
+#include "eval/timeline.h"
 #include "eval/worker_private.h"
 
 #include <errno.h>
@@ -75,4 +76,5 @@ void answer_evaluation(const char *id, const struct evaluation *evaluation)
     json_key(&json, "evaluation");
     evaluation_to_json(evaluation, &json);
     worker_answer_send(&json, &line);
+    timeline_end("answer", timeline_begin());
 }

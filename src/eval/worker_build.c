@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "eval/timeline.h"
 #include "eval/worker_evaluate.h"
 
 #include <stdio.h>
@@ -188,6 +189,7 @@ bool evaluate_end_build(struct evaluate *evaluate)
     bool fine = take_process(evaluate, &how, &text);
     evaluate->evaluation.stage_ms[STAGE_COMPILE] =
         (double)(clock_now_ns() - evaluate->started_ns) / 1e6;
+    timeline_put("compile", evaluate->started_ns, clock_now_ns() - evaluate->started_ns);
     if (fine) {
         evaluate->measure.artifact = evaluate->build.artifact;
     } else {

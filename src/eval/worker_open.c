@@ -4,6 +4,7 @@
  */
 #include "base/mem.h"
 #include "eval/problem_torch.h"
+#include "eval/timeline.h"
 #include "eval/worker_private.h"
 
 #include <string.h>
@@ -102,8 +103,10 @@ static int open_problem(struct open *open, const char *path)
         .time_budget_ms = (uint64_t)value_int(document, "time_budget_ms", 0),
         .memory_bytes = (uint64_t)value_int(document, "memory_bytes", 0),
     };
+    uint64_t begun = timeline_begin();
     if (problem_load_with(path, options.python, &worker->problem, &open->err) != 0)
         return -1;
+    timeline_end("open.problem", begun);
     return session_open(worker->problem, worker->options->backend, &worker->lane, &options,
                         &worker->session, &open->err);
 }
@@ -170,7 +173,9 @@ static void run_open(void *argument)
     worker->problem = NULL;
     worker->arena = arena_new();
     memory_forget(worker);
+    uint64_t begun = timeline_begin();
     open->status = probe(open);
+    timeline_end("open.probe", begun);
     if (open->status == 0 && path != NULL)
         open->status = open_problem(open, path);
     if (open->status == 0)

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "eval/stats.h"
+#include "eval/timeline.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -129,6 +130,7 @@ int gpu_host_await(struct gpu_host *host, uint64_t timeout_ms, struct err *err)
 int gpu_host_wait_warm(struct gpu_host *host, struct err *err)
 {
     struct pollfd death = {.fd = host->pidfd, .events = POLLIN};
+    uint64_t begun = timeline_begin();
     if (host->warm)
         return poll(&death, 1, 0) > 0 ? ended(host, err) : 0;
     if (gpu_host_await(host, START_MS, err) != 0) {
@@ -136,6 +138,7 @@ int gpu_host_wait_warm(struct gpu_host *host, struct err *err)
         return err_wrap(err, "GPU %d", host->control->gpu_index);
     }
     host->warm = true;
+    timeline_end(host->report->pinned != 0 ? "runner.wait" : "runner.wait.unpinned", begun);
     return 0;
 }
 
@@ -179,6 +182,15 @@ static double median_time(const struct gpu_report *report, unsigned *launches)
             times[count++] = report->event_ns[i];
     *launches = (unsigned)count;
     return stats_median(times, count);
+}
+
+static void tell_parts(const struct gpu_report *report, uint64_t start_ns)
+{
+    static const char *const names[RUN_PARTS] = {"run.load",   "run.clear", "run.up",  "run.empty",
+                                                 "run.launch", "run.hash",  "run.down"};
+    for (int i = 0; i < RUN_PARTS; i++)
+        if (report->part_ns[i] > 0)
+            timeline_put(names[i], start_ns, report->part_ns[i]);
 }
 
 /* A copy of the report: the runner still could write to it, the worker reads it once. */
@@ -245,6 +257,7 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
         return -1;
     }
     uint64_t wall_ns = clock_now_ns() - start;
+    tell_parts(host->report, start);
     if (judge(host, err) != 0)
         return -1;
     return read_times(host, wall_ns, elapsed_ns, err);

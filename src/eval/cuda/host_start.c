@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "eval/cuda/device.h"
+#include "eval/timeline.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,6 +138,7 @@ static int start(struct gpu_host *host, const struct lane_facts *lane, const str
     } else if (open_pages(host, &control, &report, err) == 0 && host->control != NULL) {
         host->control->parent = getpid();
         host->control->supervised = prefix != NULL;
+        host->control->timeline = timeline_on();
         host->control->gpu_index = lane->gpu_index;
         host->control->inputs_bytes = region->inputs_bytes;
         host->control->outputs_bytes = region->outputs_bytes;

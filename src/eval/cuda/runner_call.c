@@ -5,6 +5,7 @@
  *   module loaded -> (decoy) -> memory cleared -> inputs, poison and red zones up -> shared memory
  *   overwritten -> L2 swept -> event, graph, event -> hashes -> outputs down, of one repeat
  */
+#include "base/clock.h"
 #include "eval/cuda/runner.h"
 
 #include <stdio.h>
@@ -22,7 +23,20 @@ struct calling {
     struct fault fault;
     uint64_t inputs_hash;
     bool hashed;
+    uint64_t part_ns; /* when the present part began */
 };
+
+/* What lies since the end of the part before. */
+static void part_end(struct calling *calling, enum run_part part)
+{
+    struct gpu_runner *runner = calling->runner;
+    if (runner->control->timeline == 0)
+        return;
+    (void)runner->driver.stream_wait(runner->stream);
+    uint64_t now = clock_now_ns();
+    runner->report->part_ns[part] += now - calling->part_ns;
+    calling->part_ns = now;
+}
 
 static int broken(struct calling *calling, const char *what, cu_result result)
 {
@@ -142,21 +156,35 @@ static int repeat(struct calling *calling, uint32_t index)
                    runner->stream, &calling->graph, &calling->fault) != 0)
         return -1;
     report->local_memory = calling->graph.local_memory;
+    part_end(calling, PART_LOAD);
     if (call->timed &&
         (graph_capture(&calling->graph, &calling->fault) != 0 || decoy(calling) != 0))
         return -1;
-    if (clear(calling) != 0 || upload(calling) != 0 ||
-        (!calling->hashed && hash_inputs(calling) != 0) || empty_caches(calling) != 0 ||
-        launch(calling, &report->event_ns[index]) != 0 || hash_inputs(calling) != 0)
+    part_end(calling, PART_LOAD);
+    if (clear(calling) != 0)
+        return -1;
+    part_end(calling, PART_CLEAR);
+    if (upload(calling) != 0)
+        return -1;
+    part_end(calling, PART_UP);
+    if ((!calling->hashed && hash_inputs(calling) != 0) || empty_caches(calling) != 0)
+        return -1;
+    part_end(calling, PART_EMPTY);
+    if (launch(calling, &report->event_ns[index]) != 0)
+        return -1;
+    part_end(calling, PART_LAUNCH);
+    if (hash_inputs(calling) != 0)
         return -1;
     runner->last_ns = report->event_ns[index];
     cu_result result = service_hash(&runner->service, runner->device_outputs, call->outputs_bytes,
                                     runner->stream, &report->hashes[index]);
+    part_end(calling, PART_HASH);
     if (result == 0 && index + 1 == repeats(control))
         result = runner->driver.download(runner->outputs, runner->device_outputs,
                                          call->outputs_bytes, runner->stream);
     if (result == 0)
         result = runner->driver.stream_wait(runner->stream);
+    part_end(calling, PART_DOWN);
     return broken(calling, "download", result);
 }
 
@@ -172,6 +200,8 @@ void runner_call(struct gpu_runner *runner)
             (i < call.input_count ? runner->device_inputs : runner->device_outputs) +
             call.offsets[i];
     memset(report, 0, offsetof(struct gpu_report, pinned));
+    memset(report->part_ns, 0, sizeof report->part_ns);
+    calling.part_ns = clock_now_ns();
     int status = 0;
     for (uint32_t i = 0; status == 0 && i < repeats(control); i++) {
         status = repeat(&calling, i);

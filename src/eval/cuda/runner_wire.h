@@ -29,6 +29,10 @@ enum {
 enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400, REPEATS_MAX = 16 };
 enum { WIRE_LOAD, WIRE_CALL };
 
+/* What a call's time goes to, for a time line (eval/timeline.h). */
+enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
+enum { RUN_PARTS = PART_DOWN + 1 };
+
 /* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
 enum { RUNNER_EXIT = 70 };
 
@@ -39,6 +43,7 @@ struct gpu_control {
     uint32_t command;
     uint32_t repeats; /* launches of the plan, each on restored memory by a freshly loaded module */
     int32_t supervised; /* by compute-sanitizer, which is then the runner's parent */
+    int32_t timeline;   /* every part is waited for, and its time told */
     char artifact[WIRE_PATH_MAX];
     struct call call;
     struct plan plan;
@@ -60,6 +65,7 @@ struct gpu_report {
     uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
     double event_ns[REPEATS_MAX];
     uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
+    uint64_t part_ns[RUN_PARTS];  /* sums over the launches; where control->timeline */
 };
 
 #endif
