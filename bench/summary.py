@@ -56,22 +56,24 @@ if matmul["champion"]:
                   f"{100 * against['speedup']['median']:.0f} % |")
 
 
-def copy_rates(problem):
-    """Bytes a second of a copy, before and after the search."""
-    return [read(f"{when}.{problem}.json")["device"]["copy_bytes_per_s"] for when in ("before", "after")]
+def turns(problem):
+    """For each turn: the copy's bytes a second (before and after it, their mean) and what the kernel moved of its least."""
+    copies = [read(f"copy.{problem}.{i}.json")["device"]["copy_bytes_per_s"] for i in range(6)]
+    least = read(f"run.{problem}.json")["champion"]["metrics"]["roofline"]["bytes"]
+    for i in range(1, 6):
+        again = read(f"again.{problem}.{i}.json")
+        if again["verdict"] == "kernel":
+            yield (copies[i - 1] + copies[i]) / 2, least / again["time_ns"]["median"] * 1e9
 
 
 for problem in "softmax", "layernorm", "relu", "transpose":
-    champion = read(f"run.{problem}.json")["champion"]
-    if champion:
-        roof = champion["metrics"].get("roofline", {})
-        rates = copy_rates(problem)
-        copy = statistics.mean(rates)
-        rate = roof.get("bytes", 0) / champion["time_ns"]["median"] * 1e9
-        hot = roof.get("bytes", 0) / champion["hot_ns"]["median"] * 1e9 if champion.get("hot_ns") else 0
+    if read(f"run.{problem}.json")["champion"]:
+        measured = list(turns(problem))
+        shares = [rate / copy for copy, rate in measured]
         print(f"| {problem} 4096x4096: at least 80 % of the measured copy bandwidth | "
-              f"{rate / 1e9:.1f} GB/s, {100 * rate / copy:.0f} % of {copy / 1e9:.1f} (before {rates[0] / 1e9:.1f}, "
-              f"after {rates[1] / 1e9:.1f}; hot: {100 * hot / copy:.0f} %) |")
+              f"{statistics.median(rate for _, rate in measured) / 1e9:.1f} GB/s, "
+              f"{100 * statistics.median(shares):.0f} % of {statistics.median(copy for copy, _ in measured) / 1e9:.1f} "
+              f"({', '.join(f'{100 * share:.0f}' for share in shares)}) |")
 evals = [read(os.path.basename(p)) for p in sorted(glob.glob(os.path.join(folder, "eval.*.json")))]
 totals = [sum(e["stage_ms"].values()) for e in evals]
 if totals:
