@@ -105,12 +105,22 @@ static const char *past_blanks(const char *at, const char *end)
     }
 }
 
+/* Kernels of a GPU have any names, and a launch plan. */
+static enum worth worth_of_device_code(struct span text)
+{
+    bool kernels = memmem(text.start, text.length, EXTRACT_GPU, strlen(EXTRACT_GPU)) != NULL;
+    bool plan = memmem(text.start, text.length, "/*---", 5) != NULL;
+    return !kernels ? WORTH_NONE : plan ? WORTH_DEFINED : WORTH_NAMED;
+}
+
 /* Is `entry(` named, and is it defined: does a body follow? A longer name does not count. */
 static enum worth worth_of_entry(struct span text, const char *entry)
 {
     size_t size = strlen(entry);
     const char *end = text.start + text.length;
     enum worth worth = WORTH_NONE;
+    if (strcmp(entry, EXTRACT_GPU) == 0)
+        return worth_of_device_code(text);
     for (const char *at = text.start; (at = memmem(at, (size_t)(end - at), entry, size)) != NULL;
          at += size) {
         if (at > text.start && (isalnum((unsigned char)at[-1]) || at[-1] == '_'))

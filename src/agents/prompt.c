@@ -61,7 +61,10 @@ static void put_format(const struct material *material, size_t most, struct buf 
     struct buf signature;
     (void)most;
     buf_init(&signature, 1 << 16);
-    prompt_signature(material->context->problem, &signature);
+    if (strcmp(material->prompts->backend, "cuda") == 0)
+        prompt_arguments(material->context->problem, &signature);
+    else
+        prompt_signature(material->context->problem, &signature);
     const struct slot_text text = {"signature", buf_text(&signature)};
     template_render(material->prompts->templates[PROMPT_TEXT_FORMAT], &text, 1, out);
     buf_free(&signature);
@@ -235,7 +238,9 @@ static void put_system(const struct prompts *prompts, const struct template *rol
     buf_init(&text, PROMPT_BYTES_MAX);
     if (role != NULL)
         template_render(role, NULL, 0, &text);
-    const struct slot_text slots[] = {{"backend", prompts->backend}, {"role", buf_text(&text)}};
+    bool gpu = strcmp(prompts->backend, "cuda") == 0;
+    const struct slot_text slots[] = {{"backend", gpu ? "NVIDIA GPU" : prompts->backend},
+                                      {"role", buf_text(&text)}};
     template_render(prompts->templates[PROMPT_SYSTEM], slots, 2, out);
     buf_free(&text);
 }

@@ -72,5 +72,7 @@ void prompt_repair(const struct prompts *prompts, const struct prompt_context *c
 
 /* "void kernel(const float *A, float *C, int64_t M)": inputs, outputs, workspaces, dims. */
 void prompt_signature(const struct problem *problem, struct buf *out);
+/* "const float *A, float *C, long long M": what a launch's `args` may name, as CUDA spells it. */
+void prompt_arguments(const struct problem *problem, struct buf *out);
 
 #endif

@@ -141,6 +141,10 @@ void put_profile(const struct material *material, size_t most, struct buf *out)
 void put_parent(const struct material *material, size_t most, struct buf *out)
 {
     size_t start = out->length;
+    if (*material->parents->id == '\0') {
+        buf_add_text(out, "None yet: write it from the problem itself.\n");
+        return;
+    }
     put_head(material->parents, out);
     size_t used = out->length - start;
     put_code(material->parents, most > used ? most - used : 0, out);

@@ -90,19 +90,25 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *di
     return true;
 }
 
+static bool writes_cuda(const struct search *search)
+{
+    return strcmp(search->options.backend, "cuda") == 0;
+}
+
 struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length, struct err *err)
 {
     struct search *search = attempt->search;
     struct arm *arm = ARENA_NEW(attempt->arena, struct arm);
-    bool cxx = strstr(code, "extern \"C\"") != NULL;
-    *arm = (struct arm){
-        .search = search,
-        .name = arena_printf(attempt->arena, "%s.%s", attempt->record.id, cxx ? "cc" : "c"),
-        .text = code,
-        .length = length,
-        .origin = attempt->record.id,
-        .number = -1,
-        .island = attempt->island};
+    const char *ending = writes_cuda(search)                    ? "cu"
+                         : strstr(code, "extern \"C\"") != NULL ? "cc"
+                                                                : "c";
+    *arm = (struct arm){.search = search,
+                        .name = arena_printf(attempt->arena, "%s.%s", attempt->record.id, ending),
+                        .text = code,
+                        .length = length,
+                        .origin = attempt->record.id,
+                        .number = -1,
+                        .island = attempt->island};
     if (candidate_parse(search->problem, arm->name, code, length, &arm->candidate, err))
         return NULL;
     hash_format(arm->candidate->hash, arm->source_hash);
@@ -119,7 +125,8 @@ static int take_code(struct attempt *attempt, struct err *err)
         writing->max_tokens = 2 * writing->ask.request.max_tokens;
         return err_set(err, ERR_LIMIT, "the answer was cut off before its end; keep it shorter");
     }
-    if (extract_code(attempt->arena, writing->ask.completion.text, "kernel", &code, &length, err))
+    const char *entry = writes_cuda(attempt->search) ? EXTRACT_GPU : "kernel";
+    if (extract_code(attempt->arena, writing->ask.completion.text, entry, &code, &length, err))
         return -1;
     writing->source = code;
     struct arm *arm = writing_arm(attempt, code, length, err);

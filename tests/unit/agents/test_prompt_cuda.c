@@ -1,0 +1,157 @@
+/* What a model is told where the backend is CUDA, byte for byte (golden/cuda-*.txt): the form of a
+ * candidate, a GPU's facts, a PyTorch module as the problem. And which code is taken of its answer.
+ */
+#include "check.h"
+
+#include "agents/extract.h"
+#include "agents/prompt.h"
+#include "base/file.h"
+#include "eval/problem_torch.h"
+
+static const char description[] =
+    "{\"spec\": \"{\\\"name\\\": \\\"1_Linear\\\", \\\"family\\\": \\\"linear\\\", "
+    "\\\"description\\\": \\\"A linear layer and its activation; scale is always 0.5\\\", "
+    "\\\"dims\\\": {\\\"B\\\": 4096}, \\\"hidden\\\": {\\\"B\\\": [1, 4096]}, \\\"check\\\": "
+    "[{\\\"B\\\": 1}, {\\\"B\\\": 3}], \\\"inputs\\\": {\\\"x\\\": {\\\"shape\\\": [\\\"B\\\", "
+    "\\\"512\\\"], \\\"dtype\\\": \\\"float32\\\"}, \\\"fc_weight\\\": {\\\"shape\\\": "
+    "[\\\"256\\\", \\\"512\\\"], \\\"dtype\\\": \\\"float32\\\", \\\"range\\\": [-0.04, 0.04]}, "
+    "\\\"mask\\\": {\\\"shape\\\": [\\\"256\\\"], \\\"dtype\\\": \\\"int32\\\"}}, "
+    "\\\"outputs\\\": {\\\"out\\\": {\\\"shape\\\": [\\\"B\\\", \\\"256\\\"], \\\"dtype\\\": "
+    "\\\"bfloat16\\\"}}, \\\"reference\\\": \\\"1_Linear.py\\\", \\\"flops\\\": "
+    "\\\"262144*B\\\"}\", \"binding\": {}, \"draws\": {\"mask\": \"given\"}, \"initial\": "
+    "[\"fc_weight\", \"mask\"], \"notes\": [\"scale is always 0.5\"]}";
+
+static const char device[] =
+    "{\"backend\": \"cuda\", \"gpu_index\": 0, \"gpu\": \"NVIDIA H100 80GB HBM3\", \"pci\": "
+    "\"0000:1b:00.0\", \"memory_bytes\": 85899345920, \"driver_cuda\": 13000, \"facts\": "
+    "{\"sm_count\": 132}, \"temperature_celsius\": 39, \"cores_used\": 16, \"copy_bytes_per_s\": "
+    "3.01e12, \"read_bytes_per_s\": 3.1e12, \"flops_per_s\": 5.71e13, \"tf32_flops_per_s\": null, "
+    "\"bf16_flops_per_s\": 9.72e14}";
+
+static const char facts[] =
+    "{\"compute_capability\": 90, \"sm_count\": 132, \"warp_size\": 32, \"l2_bytes\": 52428800, "
+    "\"shared_bytes_optin\": 232448, \"registers_per_sm\": 65536}";
+
+static const struct idea idea = {.title = "Tiles through TMA",
+                                 .category = "asynchrony",
+                                 .why = "Loads wait for each other.",
+                                 .expected = 1.4,
+                                 .parent = ""};
+
+static struct fixture {
+    struct arena *arena;
+    struct problem problem;
+    struct prompts *prompts;
+    struct prompt_context context;
+} the;
+
+static int set_up(void **state)
+{
+    struct err err;
+    (void)state;
+    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
+    the.arena = arena_new();
+    the.problem.arena = the.arena;
+    if (problem_take_torch(&the.problem, TEST_SOURCE_DIR "/tests/unit/agents/golden/1_Linear.py",
+                           description, strlen(description), &err) != 0 ||
+        prompts_load(the.arena, "cuda", &the.prompts, &err) != 0)
+        fail_msg("%s", err.message);
+    the.context = (struct prompt_context){.problem = &the.problem,
+                                          .reference = "class Model(nn.Module):\n    pass\n",
+                                          .device = device,
+                                          .facts = facts,
+                                          .baseline = "eager",
+                                          .baseline_ns = 250000,
+                                          .floor_ns = 42000};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    arena_free(the.arena);
+    return 0;
+}
+
+static void must_equal_file(const char *name, struct buf *text)
+{
+    struct buf golden;
+    struct err err;
+    char path[512], ours[512];
+    snprintf(path, sizeof path, TEST_SOURCE_DIR "/tests/unit/agents/golden/%s.txt", name);
+    snprintf(ours, sizeof ours, TEST_BINARY_DIR "/golden-%s.txt", name);
+    buf_init(&golden, PROMPT_BYTES_MAX);
+    bool same = file_read(path, &golden, &err) == 0 &&
+                strcmp(buf_text(&golden), buf_text(text)) == 0 && text->dropped == 0;
+    if (!same) {
+        if (file_write(ours, buf_text(text), text->length, &err) != 0)
+            fail_msg("%s", err.message);
+        fail_msg("%s changed: diff -u %s %s, and copy it over if it was meant to", name, path,
+                 ours);
+    }
+    buf_free(&golden);
+    buf_free(text);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    struct buf text;
+    const struct prompt_kernel none = {.id = ""};
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_ideas(the.prompts, &the.context, NULL, 0, NULL, 0, 3, 0, &text);
+    must_equal_file("cuda-ideas", &text);
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_implement(the.prompts, &the.context, &none, &idea, NULL, 0, 0, &text);
+    must_equal_file("cuda-implement", &text);
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_system_for(the.prompts, PROMPT_IMPLEMENT, &text);
+    must_equal_file("cuda-system-implement", &text);
+}
+
+/* What is not known is left out, and nothing is left unfilled. */
+static void test_bare(void **state)
+{
+    (void)state;
+    const struct prompt_context bare = {.problem = &the.problem, .device = "{\"gpu\": \"X\"}"};
+    struct buf text;
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_repair(the.prompts, &bare, &idea, "int x;", "did not compile", "", 0, &text);
+    assert_non_null(strstr(buf_text(&text), "# Machine\n- X\n"));
+    assert_null(strstr(buf_text(&text), "{{"));
+    assert_null(strstr(buf_text(&text), "(null)"));
+    assert_null(strstr(buf_text(&text), "\n\n\n"));
+    buf_free(&text);
+}
+
+static void test_code(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer, *begins; /* NULL: an error */
+    } rows[] = {
+        {"Here:\n```cuda\n/*---\nlaunch: []\n---*/\n__global__ void a() {}\n```\nand the hot loop "
+         "again:\n```\n__global__ void part() {}\n```\n",
+         "/*---"},
+        {"```\nint host;\n```\n```cpp\n__global__ void a() {}\n```\n", "__global__"},
+        {"```cuda\n/*---\nlaunch: []\n---*/\n__global__ void a() {\n", NULL},
+        {"/*---\nlaunch: []\n---*/\n__global__ void a() {}\n", "/*---"},
+        {"I cannot.", NULL},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *code;
+        size_t length;
+        struct err err;
+        int status = extract_code(the.arena, rows[i].answer, EXTRACT_GPU, &code, &length, &err);
+        assert_int_equal(status == 0, rows[i].begins != NULL);
+        if (status == 0)
+            assert_memory_equal(code, rows[i].begins, strlen(rows[i].begins));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden), cmocka_unit_test(test_bare),
+                                       cmocka_unit_test(test_code)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
