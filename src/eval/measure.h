@@ -1,5 +1,4 @@
-/* eval/measure: one checked call, and what a candidate's checks and timings are made of.
- * Worker's measuring thread. docs/evaluation.md says why each step is there. */
+/* eval/measure: one checked call. Worker's measuring thread. docs/evaluation.md says why. */
 #ifndef EVAL_MEASURE_H
 #define EVAL_MEASURE_H
 
@@ -41,7 +40,7 @@ struct bench {
     bool ended;               /* the evaluation has its verdict */
     size_t slot, shift;       /* where the last call found its inputs */
     bool slot_forced;         /* the next call must use slot_wanted */
-    enum guard guarded;       /* what the next call's inputs are to lie against */
+    enum guard guarded;       /* of the next call's inputs */
     size_t slot_wanted, spot_count;
     bool timed;             /* measure_time() has come to its end */
     unsigned char *outputs; /* of the last call */
@@ -60,18 +59,6 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
              bool cold, struct outcome *outcome, struct err *err) MUST_USE;
 /* Red zones, spots and every output; the verdict is in bench->evaluation where it is not well. */
 bool call_verify(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
-
-/* --- measure_guard.c: reads past an input --- */
-/* Which side of its inputs this case is to be guarded on. */
-enum guard guard_of_case(const struct session *session, size_t index);
-enum guard guard_of_main(const struct session *session, size_t slot);
-/* Re-arranges for bench->guarded, where the subject can and it fits. */
-void guard_arrange(const struct bench *bench, struct layout *layout);
-/* Behind (and before) each input, up to the guards: numbers that spoil what they are used in. */
-void guard_fill(struct bench *bench, const struct layout *layout, unsigned char *base);
-/* True where the subject died of reading out of bounds: that is the verdict now. */
-bool guard_hit(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
-void guard_forget(struct bench *bench); /* after a guarded call */
 
 /* --- measure_bench.c; 0 also where the subject's failure became the verdict (bench->ended) --- */
 int bench_open(struct bench *bench, struct err *err) MUST_USE; /* a fresh runner: a new life */

@@ -1,6 +1,7 @@
 /* eval/measure_bench: the candidate's runner over its lives, and how its evaluation gets a verdict.
  */
 #include "base/mem.h"
+#include "eval/measure_guard.h"
 #include "eval/session_private.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
  * from the subject's side. */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "eval/measure_guard.h"
 #include "eval/measure_noise.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"

@@ -3,6 +3,8 @@
  * another. Where a tensor's end is nearer to its last page's end than the alignment lets it come,
  * and on the side that is not guarded, numbers lie that spoil a result: NaN in the one call, the
  * largest of both signs in the other, since a maximum may pass a NaN over. */
+#include "eval/measure_guard.h"
+
 #include "base/file.h"
 #include "eval/session_private.h"
 
@@ -77,22 +79,23 @@ void guard_fill(struct bench *bench, const struct layout *layout, unsigned char 
 
 /* --- the verdict --- */
 
+/* "element 64 of B, which has elements 0 to 63", of the input that is nearest. */
 static void describe(const struct problem *problem, const struct layout *layout, size_t offset,
                      struct buf *text)
 {
     size_t nearest = 0, least = SIZE_MAX;
-    bool past = true;
     for (size_t i = 0; i < layout->input_count; i++) {
         size_t start = layout->inputs[i].offset, end = start + layout->inputs[i].bytes;
         size_t away = offset >= end ? offset - end : start - offset;
-        if (away < least) {
-            least = away;
-            nearest = i;
-            past = offset >= end;
-        }
+        nearest = away < least ? i : nearest;
+        least = away < least ? away : least;
     }
-    buf_addf(text, "read out of bounds: %zu bytes %s %s, shape", least,
-             past ? "past the end of" : "before the start of", problem->inputs[nearest].name);
+    const struct placed *placed = &layout->inputs[nearest];
+    int64_t bytes = (int64_t)dtype_bytes(problem->inputs[nearest].dtype);
+    int64_t at = (int64_t)offset - (int64_t)placed->offset;
+    buf_addf(text, "read out of bounds: element %lld of %s, which has elements 0 to %zu",
+             (long long)(at >= 0 ? at / bytes : (at + 1) / bytes - 1),
+             problem->inputs[nearest].name, placed->elements - 1);
 }
 
 bool guard_hit(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
@@ -104,7 +107,7 @@ bool guard_hit(struct bench *bench, const struct set *set, const struct arrangem
     describe(bench->session->problem, &arrangement->layout,
              bench->subject->hit_offset - arrangement->slot_offset, &text);
     for (size_t i = 0; i < set->shape->dims.count; i++)
-        buf_addf(&text, "%s %s=%lld", i > 0 ? "," : "", set->shape->dims.name[i],
+        buf_addf(&text, "%s%s=%lld", i > 0 ? ", " : " at ", set->shape->dims.name[i],
                  (long long)set->shape->dims.number[i]);
     bench_close(bench);
     bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, buf_text(&text)),

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "eval/measure_guard.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"
 

@@ -64,6 +64,46 @@ static void test_places(void **state)
     problem_free(problem);
 }
 
+/* Each input meets a page that cannot be read, aligned as ever; guards leave out no whole page. */
+static void test_guards(void **state)
+{
+    static const struct {
+        enum guard guard;
+    } cases[] = {{GUARD_END}, {GUARD_START}};
+    struct problem *problem = parse_problem(parse_spec);
+    struct err err;
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct layout layout;
+        struct call call;
+        const size_t slot = 1 << 20;
+        assert_int_equal(layout_make(problem, &problem->shapes[0], NULL, NULL, 128, &layout, &err),
+                         0);
+        call_make(&layout, slot, 77, &call);
+        assert_int_equal(call.guard_count, 0);
+        layout.inputs[0].bytes -= 4; /* as a size that is no multiple of the alignment */
+        layout_guard(&layout, cases[k].guard);
+        call_make(&layout, slot, 77, &call);
+        assert_int_equal(call.guard_count, layout.input_count + 1);
+        assert_int_equal(call.guards[0][0], slot);
+        for (size_t i = 0; i < layout.input_count; i++) {
+            const struct placed *placed = &layout.inputs[i];
+            size_t start = slot + placed->offset, end = start + placed->bytes;
+            assert_int_equal(start % TENSOR_ALIGN, 0);
+            assert_true(call.guards[i][1] <= start && end <= call.guards[i + 1][0]);
+            assert_true(start - call.guards[i][1] < 4096 && call.guards[i + 1][0] - end < 4096);
+            assert_true(call.guards[i][1] - call.guards[i][0] >= 4096);
+            if (cases[k].guard == GUARD_END)
+                assert_true(call.guards[i + 1][0] - end < TENSOR_ALIGN);
+            else
+                assert_int_equal(start, call.guards[i][1]);
+        }
+        assert_int_equal(call.guards[layout.input_count][1], slot + layout.inputs_bytes);
+        assert_true(layout.inputs_bytes - (call.guards[layout.input_count][0] - slot) >= 4096);
+    }
+    problem_free(problem);
+}
+
 /* What a runner holds must not let it change an input, by whatever way it tries. */
 static void test_region(void **state)
 {
@@ -101,7 +141,7 @@ static void test_region(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_guards),
                                        cmocka_unit_test(test_region)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,8 @@ void kit_open(struct kit *kit)
     kit->lane.core_count = lane_cores(kit->lane.cores);
     MUST(layout_make(kit->problem, &kit->problem->shapes[0], NULL, NULL, 128, &kit->layout,
                      &kit->err));
-    MUST(region_open(kit->layout.inputs_bytes, kit->layout.outputs_bytes, &kit->region, &kit->err));
+    MUST(region_open(kit->layout.inputs_bytes + 4 * 4096, kit->layout.outputs_bytes, &kit->region,
+                     &kit->err));
     call_make(&kit->layout, 0, 5000, &kit->call);
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; j < kit->layout.inputs[i].elements; j++)

@@ -257,6 +257,54 @@ static void no_thread_leaves_its_lane(void **state)
     assert_true(kit_output(&kit)[0] == 1);
 }
 
+/* The same tensors against guards: A has 21 floats, so that 11 behind them can be read; B has 15.
+ */
+static void reads_past_inputs_are_found(void **state)
+{
+    static const struct {
+        const char *body;
+        enum guard guard;
+        int64_t at; /* byte that was read, from the start of input `input`; no hit: -1000 */
+        size_t input;
+    } cases[] = {{"", GUARD_END, -1000, 0},
+                 {"", GUARD_START, -1000, 0},
+                 {"s = A[21 + 11];", GUARD_END, 128, 0},
+                 {"s = A[21 + 10];", GUARD_END, -1000, 0},
+                 {"s = B[16];", GUARD_END, 64, 1},
+                 {"s = B[-1];", GUARD_START, -4, 1},
+                 {"s = A[-1];", GUARD_START, -4, 0},
+                 {"s = A[-1];", GUARD_NONE, -1000, 0}};
+    const struct layout plain = kit.layout;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        struct layout layout = plain;
+        snprintf(text, sizeof text, "%s{ volatile float s = 0; %s (void)s;\n {" KIT_RIGHT "} }",
+                 KIT_SIGNATURE, cases[i].body);
+        if (cases[i].guard != GUARD_NONE)
+            layout_guard(&layout, cases[i].guard);
+        assert_true(layout.inputs_bytes <= kit.region.inputs_bytes);
+        memmove(kit.region.inputs + layout.inputs[1].offset,
+                kit.region.inputs + kit.layout.inputs[1].offset, layout.inputs[1].bytes);
+        memmove(kit.region.inputs + layout.inputs[0].offset,
+                kit.region.inputs + kit.layout.inputs[0].offset, layout.inputs[0].bytes);
+        kit.layout = layout;
+        call_make(&layout, 0, 5000, &kit.call);
+        enum err_code code = kit_try(&kit, text);
+        assert_true(kit.subject->guards);
+        if (cases[i].at == -1000) {
+            if (code != ERR_NONE || !kit_right(&kit))
+                fail_msg("%zu: %s", i, kit.err.message);
+            assert_int_equal(kit_call(&kit), 0); /* and nothing is left of the guards */
+        } else {
+            assert_int_equal(code, ERR_CHILD);
+            assert_true(kit.subject->hit);
+            assert_int_equal(kit.subject->hit_offset - layout.inputs[cases[i].input].offset,
+                             cases[i].at);
+        }
+    }
+}
+
 /* "done" is said, and a thread goes on: once the group is stopped, nothing is written. */
 static void a_stopped_runner_does_nothing(void **state)
 {
@@ -324,6 +372,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(usual_libraries_are_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(baselines_have_their_libraries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_thread_leaves_its_lane, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_past_inputs_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_stopped_runner_does_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(death_while_idle_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_dead_spare_costs_nothing, set_up, tear_down),

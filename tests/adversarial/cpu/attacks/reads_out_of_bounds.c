@@ -1,8 +1,7 @@
-/* reads past the end of an input; only a sanitizer sees it */
-static void honest(const float *A, const float *B, float *C, int64_t from, int64_t to, int64_t N,
-                   int64_t K)
+/* reads one element past the end of an input */
+static void honest(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
 {
-    for (int64_t i = from; i < to; i++) {
+    for (int64_t i = 0; i < M; i++) {
         for (int64_t j = 0; j < N; j++)
             C[i * N + j] = 0;
         for (int64_t k = 0; k < K; k++)
@@ -13,7 +12,7 @@ static void honest(const float *A, const float *B, float *C, int64_t from, int64
 
 void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)
 {
-    volatile float beyond = B[K * N + 3];
+    volatile float beyond = B[K * N];
     (void)beyond;
-    honest(A, B, C, 0, M, N, K);
+    honest(A, B, C, M, N, K);
 }
