@@ -58,8 +58,7 @@ static void fill_candidates(struct store *store, struct arena *arena, const stru
                                       .champion = strcmp(c->id, run->best) == 0};
         if (rows[report->count - 1].champion) {
             report->source = history_source(store, arena, c);
-            const char *dot = strrchr(c->name, '.');
-            report->language = dot && strcmp(dot, ".c") != 0 ? "c++" : "c";
+            report->language = report_language(c->name);
         }
     }
     report->candidates = rows;

@@ -31,13 +31,12 @@ static const char *whole_source(struct store *store, struct arena *arena,
                                 const struct candidate_record *c)
 {
     struct buf text;
-    const char *dot = strrchr(c->name, '.');
     const struct report report = {.problem = c->name,
                                   .outcome =
                                       arena_printf(arena, "%.3fx (95 %%: %.3f to %.3f)", c->speedup,
                                                    c->speedup_low, c->speedup_high),
                                   .best = c->id,
-                                  .language = dot && strcmp(dot, ".c") != 0 ? "c++" : "c",
+                                  .language = report_language(c->name),
                                   .source = history_source(store, arena, c),
                                   .evaluation = history_evaluation(store, arena, c->id)};
     if (!report.source)

@@ -1,5 +1,5 @@
 /* report/report: what a finished run leaves for people: report.html (one file, no script, nothing
- * fetched), report.txt, kernel.c (or .cc) that compiles alone, evidence.json. A view of plain
+ * fetched), report.txt, kernel.c (.cc, .cu), evidence.json. A view of plain
  * values; whoever calls reads the store. Any thread; writes files. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
@@ -37,7 +37,7 @@ struct report {
     double elapsed_ms;
     double lane_busy;               /* 0..1 */
     const char *best;               /* champion's id; NULL: none */
-    const char *language;           /* "c", "c++" */
+    const char *language;           /* "c", "c++", "cuda" */
     const char *source;             /* of the champion, whole; NULL: none */
     const struct value *evaluation; /* the champion's record, as `eval --json` prints it */
     const struct report_candidate *candidates; /* in order of their evaluation */
@@ -46,8 +46,10 @@ struct report {
 
 void report_text(const struct report *report, struct buf *out);
 void report_html(const struct report *report, struct buf *out);
-/* The champion as a file that compiles alone: tune numbers as #define lines, then the source. */
+/* The champion as a candidate with its tune numbers fixed; one for the CPU compiles alone, too. */
 void report_kernel(const struct report *report, struct buf *out);
+const char *report_kernel_file(const struct report *report); /* "kernel.c", ".cc", ".cu" */
+const char *report_language(const char *name);               /* of a source file's name */
 /* Progress as an inline SVG: the lower end of every kernel's interval a dot, the
  * best so far a line. */
 void report_chart(const struct report *report, struct buf *out);

@@ -89,25 +89,6 @@ void report_text(const struct report *report, struct buf *out)
     text_best(report, out);
 }
 
-void report_kernel(const struct report *report, struct buf *out)
-{
-    const struct value *tune = value_get(report->evaluation, "tune");
-    bool cxx = report->language && strcmp(report->language, "c++") == 0;
-    buf_addf(
-        out,
-        "/* %s, %s: %s\n"
-        " * Compile: %s -O3 -march=native -fopenmp -shared -fPIC (and the flags of its `compile`\n"
-        " * key, if it has one). Call: kernel(inputs..., outputs..., workspaces..., dims...),\n"
-        " * pointers to row-major tensors, dims as int64_t, in the order of the problem's spec. "
-        "*/\n"
-        "#include <stddef.h>\n#include <stdint.h>\n",
-        report->problem, report->best ? report->best : "", report->outcome,
-        cxx ? "g++ -std=gnu++20" : "gcc -std=gnu17");
-    for (size_t i = 0; tune && i < tune->count; i++)
-        buf_addf(out, "#define %s %lld\n", tune->keys[i], (long long)tune->items[i]->integer);
-    buf_addf(out, "\n%s", report->source ? report->source : "");
-}
-
 static int write_one(const char *folder, const char *name, const struct buf *text, struct err *err)
 {
     char *path = file_join(folder, name);
@@ -128,10 +109,9 @@ int report_write(const struct report *report, const char *folder, struct err *er
     report_text(report, &text);
     failed = failed || write_one(folder, "report.txt", &text, err);
     if (report->source) {
-        bool cxx = report->language && strcmp(report->language, "c++") == 0;
         buf_reset(&text);
         report_kernel(report, &text);
-        failed = failed || write_one(folder, cxx ? "kernel.cc" : "kernel.c", &text, err);
+        failed = failed || write_one(folder, report_kernel_file(report), &text, err);
     }
     if (report->evaluation) {
         buf_reset(&text);
