@@ -216,6 +216,8 @@ struct response answer_build(const struct chat *chat, const struct answer *answe
 
 char *answer_text(const struct chat *chat)
 {
+    if (chat->format == &format_embeddings)
+        return strdup(chat->text);
     if (options.by_content != NULL)
         return content_answer(chat->text);
     return strdup(answers[chat->answer % answer_count].text);

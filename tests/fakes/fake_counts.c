@@ -21,9 +21,9 @@ static struct tally *buckets[BUCKETS], *first, **last = &first;
 static size_t index_of(const struct format *format)
 {
     size_t index = 0;
-    while (formats[index] != format)
+    while (index < FORMATS && formats[index] != format)
         index++;
-    return index;
+    return index; /* the last: embeddings */
 }
 
 struct tally *tally_of(const struct format *format, const char *path, uint64_t hash)
@@ -61,11 +61,17 @@ json_t *counts_page(unsigned connections_open, unsigned connections_accepted)
     const struct {
         const char *name;
         unsigned value;
-    } numbers[] = {{"requests", counts.requests}, {"chat", counts.chats},
-                   {"streams", counts.streams},   {"models", counts.models},
-                   {"faults", counts.faults},     {"refused", counts.refused},
-                   {"keys", counts.keys},         {"answered", counts.answered},
-                   {"open", connections_open},    {"connections", connections_accepted}};
+    } numbers[] = {{"requests", counts.requests},
+                   {"chat", counts.chats},
+                   {"embeddings", counts.embeddings},
+                   {"streams", counts.streams},
+                   {"models", counts.models},
+                   {"faults", counts.faults},
+                   {"refused", counts.refused},
+                   {"keys", counts.keys},
+                   {"answered", counts.answered},
+                   {"open", connections_open},
+                   {"connections", connections_accepted}};
     json_t *document = json_object(), *paths = json_object();
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         json_object_set_new(document, numbers[i].name, json_integer(numbers[i].value));

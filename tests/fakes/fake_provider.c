@@ -283,6 +283,8 @@ static void read_options(char **argv, struct options *options)
         }
         if (argv[1] != NULL && strcmp(argv[0], "--fault") == 0) {
             script_add(argv[1]);
+        } else if (argv[1] != NULL && strcmp(argv[0], "--embedding-fault") == 0) {
+            script_add_embedding(argv[1]);
         } else if (found != NULL && argv[1] != NULL) {
             char *field = (char *)options + found->offset;
             if (found->number)
@@ -291,6 +293,7 @@ static void read_options(char **argv, struct options *options)
                 *(const char **)(void *)field = argv[1];
         } else {
             fprintf(stderr, "fake_provider: %s?\n  --fault      a line of the script\n", argv[0]);
+            fprintf(stderr, "  --embedding-fault  the same, of requests for embeddings\n");
             for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
                 fprintf(stderr, "  %-12s %s\n", settings[i].name, settings[i].help);
             exit(2);

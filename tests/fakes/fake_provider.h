@@ -1,8 +1,8 @@
 /* fake_provider: a server that speaks OpenAI's, Anthropic's and Gemini's formats and misbehaves on
  * request. fake_provider.c moves bytes, fake_route.c says who answers, fake_script.c which fault is
  * next, fake_faults.c what each is, fake_answers.c and fake_content.c what the good ones say,
- * fake_{openai,anthropic,gemini}.c how, fake_counts.c remembers. A response is one run of raw bytes
- * with a way to end. */
+ * fake_{openai,anthropic,gemini,embeddings}.c how, fake_counts.c remembers. A response is one run
+ * of raw bytes with a way to end. */
 #ifndef TESTS_FAKES_FAKE_PROVIDER_H
 #define TESTS_FAKES_FAKE_PROVIDER_H
 
@@ -115,6 +115,7 @@ const struct error_row *error_find(const struct error_row *rows, size_t count, l
 extern const struct format format_openai, format_anthropic, format_gemini;
 enum { FORMATS = 3 };
 extern const struct format *const formats[FORMATS];
+extern const struct format format_embeddings; /* answers no chat: not among them */
 
 /* --- fake_answers.c; ends the program with a message where it cannot read its folder --- */
 void answers_init(const struct options *options);
@@ -154,12 +155,13 @@ extern const struct fault_type fault_types[]; /* ends with a name of NULL; the f
 /* --- fake_script.c --- */
 void script_init(const struct options *options);
 void script_add(const char *line);
+void script_add_embedding(const char *line); /* of the requests for embeddings, in their order */
 const struct fault *script_next(const struct chat *chat, unsigned attempt);
 
 /* --- fake_counts.c --- */
 struct counts {
-    unsigned requests, chats, streams, models, faults, refused, keys, answered;
-    unsigned by_format[FORMATS], answered_by_format[FORMATS];
+    unsigned requests, chats, embeddings, streams, models, faults, refused, keys, answered;
+    unsigned by_format[FORMATS + 1], answered_by_format[FORMATS + 1];
 };
 extern struct counts counts;
 struct tally *tally_of(const struct format *format, const char *path, uint64_t hash);

@@ -147,8 +147,11 @@ static struct response respond_chat(const struct format *format, const struct re
 {
     char path[128];
     snprintf(path, sizeof path, "%.*s", (int)strcspn(request->path, "?"), request->path);
-    counts.chats++;
-    record(request);
+    bool embeds = format == &format_embeddings;
+    counts.embeddings += embeds;
+    counts.chats += !embeds;
+    if (!embeds)
+        record(request);
     struct chat chat = {.format = format,
                         .hash = bytes_hash(0, request->body, request->body_length),
                         .answer = answer_next};
@@ -167,7 +170,8 @@ static struct response respond_chat(const struct format *format, const struct re
     const struct fault *fault = script_next(&chat, attempt);
     struct response response = fault->type->respond(fault, &chat);
     counts.faults += fault->type != &fault_types[0];
-    answer_next += fault->type->delivers; /* else it is kept for the next request */
+    answer_next += fault->type->delivers &&
+                   format != &format_embeddings; /* else it is kept for the next request */
     if (fault->delay > 0)
         response.delay_ms = fault->delay;
     if (fault->type->delivers)
@@ -220,6 +224,8 @@ struct response route(const struct request *request, unsigned connections_open,
         return wrong_key(format);
     if (post && (strcmp(path, "/v1/chat/completions") == 0 || strcmp(path, "/v1/messages") == 0))
         return respond_chat(format, request);
+    if (post && strcmp(path, "/v1/embeddings") == 0)
+        return respond_chat(&format_embeddings, request);
     if (post && starts(path, "/v1beta/models/") &&
         (strstr(path, ":generateContent") != NULL ||
          strstr(path, ":streamGenerateContent") != NULL))

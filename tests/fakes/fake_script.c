@@ -12,8 +12,10 @@
 
 enum { FAULTS_MOST = 256 };
 
-static struct fault script[FAULTS_MOST];
-static size_t script_length, script_at;
+static struct script {
+    struct fault faults[FAULTS_MOST];
+    size_t length, at;
+} script, embeddings;
 static double fail_rate;
 static uint64_t seed;
 
@@ -78,16 +80,16 @@ static void set_key(struct fault *fault, const char *word)
         refuse("unknown key", word);
 }
 
-void script_add(const char *line)
+static void add(struct script *to, const char *line)
 {
     char copy[512], *rest = NULL;
     snprintf(copy, sizeof copy, "%s", line);
     const char *name = strtok_r(copy, " \t\n", &rest);
     if (name == NULL || name[0] == '#')
         return;
-    if (script_length == FAULTS_MOST)
+    if (to->length == FAULTS_MOST)
         refuse("too many lines", line);
-    struct fault *fault = &script[script_length++];
+    struct fault *fault = &to->faults[to->length++];
     *fault = (struct fault){.code = 500, .times = 1, .ms = -1};
     for (const struct fault_type *type = fault_types; type->name != NULL; type++) {
         if (strcmp(name, type->name) == 0)
@@ -97,6 +99,16 @@ void script_add(const char *line)
         refuse("unknown fault", name);
     for (const char *word; (word = strtok_r(NULL, " \t\n", &rest)) != NULL;)
         set_key(fault, word);
+}
+
+void script_add(const char *line)
+{
+    add(&script, line);
+}
+
+void script_add_embedding(const char *line)
+{
+    add(&embeddings, line);
 }
 
 void script_init(const struct options *options)
@@ -112,7 +124,7 @@ void script_init(const struct options *options)
             script_add(line);
         free(text);
     }
-    bool usual = fail_rate > 0 && script_length == 0;
+    bool usual = fail_rate > 0 && script.length == 0;
     for (size_t i = 0; usual && i < sizeof usual_pool / sizeof *usual_pool; i++)
         script_add(usual_pool[i]);
 }
@@ -121,15 +133,16 @@ const struct fault *script_next(const struct chat *chat, unsigned attempt)
 {
     static struct fault well;
     well.type = &fault_types[0];
-    if (fail_rate > 0) {
+    struct script *lines = chat->format == &format_embeddings ? &embeddings : &script;
+    if (fail_rate > 0 && lines == &script) {
         uint64_t draw = bytes_hash(seed ^ chat->hash, &attempt, sizeof attempt);
         bool fails = (double)(draw % 1000000) < fail_rate * 1000000;
-        return fails && script_length > 0 ? &script[draw / 1000000 % script_length] : &well;
+        return fails && lines->length > 0 ? &lines->faults[draw / 1000000 % lines->length] : &well;
     }
-    if (script_at == script_length)
+    if (lines->at == lines->length)
         return &well;
-    struct fault *fault = &script[script_at];
+    struct fault *fault = &lines->faults[lines->at];
     if (fault->times > 0 && --fault->times == 0)
-        script_at++;
+        lines->at++;
     return fault;
 }
