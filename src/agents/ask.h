@@ -21,7 +21,9 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
                                         * max_tokens are filled in from `model` where not set */
     const char *purpose;               /* "ideas", "implement", "repair": kept with the answer */
     int64_t sample;                    /* tells requests with equal texts apart */
-    int64_t step; /* which request of this asker and purpose: 0, 1, ...; what a replay goes by */
+    bool impatient; /* can be done without: few tries, and no waiting at a gate that is parked or
+                     * broken */
+    int64_t step;   /* which request of this asker and purpose: 0, 1, ...; what a replay goes by */
     /* the answer, once task.finished */
     struct arena *arena;          /* its memory, until ask_free() */
     struct completion completion; /* where err.code is ERR_NONE */

@@ -267,7 +267,8 @@ static void close_spend(struct budget *budget, struct spend *spend, int64_t micr
 /* A usage that nobody can have had: more than was sent or allowed, or nothing for a text. */
 static bool is_plausible(const struct spend *spend, const struct completion *completion)
 {
-    bool silent = completion->text == NULL || *completion->text == '\0';
+    bool silent = completion->text == NULL || *completion->text == '\0' ||
+                  (spend->model->codec != NULL && spend->model->codec->wordless);
     return completion->prompt_tokens > 0 && completion->prompt_tokens <= spend->prompt_tokens &&
            completion->completion_tokens >= (silent ? 0 : 1) &&
            completion->completion_tokens <= spend->tokens - spend->prompt_tokens;

@@ -129,6 +129,11 @@ void completions_hold(struct completions *completions, bool held)
     completions_wake(completions, NULL);
 }
 
+bool completions_held(const struct completions *completions)
+{
+    return completions->held;
+}
+
 /* ---- totals ---- */
 
 struct completions_totals completions_totals(const struct completions *completions)

@@ -38,6 +38,7 @@ void completions_free(struct completions *completions); /* NULL is fine; no ask 
 
 /* No request is sent while held (a person's pause); those on their way end as usual. */
 void completions_hold(struct completions *completions, bool held);
+bool completions_held(const struct completions *completions);
 
 enum gate_state {
     GATE_OPEN,
@@ -50,6 +51,7 @@ enum gate_state {
 struct gate_view {    /* texts borrowed until the next turn */
     const char *name; /* "openai https://api.openai.com/v1" */
     enum gate_state state;
+    bool wordless;                         /* of embeddings: no run waits for it */
     const char *reason;                    /* "" while open */
     uint64_t since_wall_ms, until_wall_ms; /* 0: not known */
 };

@@ -217,6 +217,8 @@ static enum task_result step_waiting(struct ask *ask)
     if (blocked->code != ERR_NONE)
         return ask_fail(ask, FAULT_FATAL, blocked);
     gate_update(ask->gate);
+    if (ask->impatient && gate_is_shut(ask->gate, ask))
+        return ask_fail(ask, FAULT_RETRY, &ask->gate->reason);
     if (!ask->slot.granted && !list_linked(&ask->slot.link))
         (void)slots_acquire(&ask->gate->slots, &ask->slot, &ask->task, 1);
     if (!ask->slot.granted)

@@ -11,6 +11,7 @@ enum {
     MALFORMED_MAX = 2,
     EMPTY_MAX = 1,
     FREE_MAX = 1,
+    IMPATIENT_MAX = 3,
     ANSWER_BYTES_MAX = 16 << 20,
     SILENT_MS = 12 * 60 * 1000 /* loop/http's limits for the first byte and between two */
 };
@@ -284,6 +285,8 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
         retry_decide(completions->policy, verdict->fault, ask->failures, verdict->after_ms,
                      &completions->random);
     tell_gate(ask, verdict, &decision);
+    if (ask->impatient && (decision.park || ask->failures >= IMPATIENT_MAX))
+        return give_up(ask, verdict);
     if (decision.park || (ask->gate->broken && verdict->fault == FAULT_RETRY)) {
         ask->failures--; /* an outage is the gate's, and uses up nobody's tries */
         return again(ask, verdict, 0);

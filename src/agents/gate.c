@@ -21,6 +21,11 @@ static const struct err no_err;
 
 /* ---- being ---- */
 
+static bool is_wordless(const struct model *model)
+{
+    return model->codec != NULL && model->codec->wordless;
+}
+
 /* Without what an address may hold of secrets: "user:password@" and "?key=". */
 static char *name_of(const struct model *model)
 {
@@ -35,8 +40,8 @@ static char *name_of(const struct model *model)
                  strcmp(model->key_variable, model->codec->key_variable) == 0;
     struct buf text;
     buf_init(&text, 512);
-    buf_addf(&text, "%s %.*s%.*s", model->provider, (int)(host - url), url, (int)strcspn(at, "?#"),
-             at);
+    buf_addf(&text, "%s %.*s%.*s", is_wordless(model) ? model->codec->name : model->provider,
+             (int)(host - url), url, (int)strcspn(at, "?#"), at);
     if (!usual)
         buf_addf(&text, " (%s)", model->key_variable);
     return buf_take(&text);
@@ -55,6 +60,7 @@ struct gate *gate_new(const struct model *model, const struct retry_policy *poli
     gate->base_url = mem_strdup(text_or_empty(model->base_url));
     gate->key = mem_strdup(text_or_empty(model->key));
     gate->name = name_of(model);
+    gate->wordless = is_wordless(model);
     gate->policy = policy;
     gate->random = random;
     gate->capacity = capacity;
@@ -80,7 +86,7 @@ void gate_free(struct gate *gate)
 
 bool gate_fits(const struct gate *gate, const struct model *model)
 {
-    return strcmp(gate->provider, model->provider) == 0 &&
+    return gate->wordless == is_wordless(model) && strcmp(gate->provider, model->provider) == 0 &&
            strcmp(gate->base_url, text_or_empty(model->base_url)) == 0 &&
            strcmp(gate->key, text_or_empty(model->key)) == 0;
 }
@@ -200,6 +206,14 @@ bool gate_admits(struct gate *gate, const struct ask *ask)
         pump(gate);
     }
     return gate->prober == ask;
+}
+
+bool gate_is_shut(const struct gate *gate, const struct ask *ask)
+{
+    if (gate->state == GATE_PARKED)
+        return true;
+    return gate->state == GATE_BROKEN &&
+           (gate->prober != NULL ? gate->prober != ask : clock_now_ns() < gate->probe_ns);
 }
 
 uint64_t gate_opens_ns(const struct gate *gate)
@@ -324,6 +338,7 @@ size_t gate_views(const struct gate *gate, struct gate_view *views, size_t most)
     if (count < most)
         views[count] = (struct gate_view){.name = gate->name,
                                           .state = open ? GATE_OPEN : gate->state,
+                                          .wordless = gate->wordless,
                                           .reason = open ? "" : gate->reason.message,
                                           .since_wall_ms = gate->since_wall_ms,
                                           .until_wall_ms = open ? 0 : gate->until_wall_ms};
@@ -333,6 +348,7 @@ size_t gate_views(const struct gate *gate, struct gate_view *views, size_t most)
         if (count < most)
             views[count] = (struct gate_view){.name = blocked->name,
                                               .state = GATE_BLOCKED,
+                                              .wordless = gate->wordless,
                                               .reason = blocked->reason.message,
                                               .since_wall_ms = blocked->since_wall_ms};
         count++;

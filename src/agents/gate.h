@@ -20,6 +20,7 @@ struct gate {
     struct random *random;
     struct slots slots;
     unsigned capacity;
+    bool wordless; /* for embeddings: their faults hold up nobody who writes */
     bool held, blocked;
     enum gate_state state;
     uint64_t since_wall_ms, until_wall_ms;
@@ -50,6 +51,7 @@ void gate_hold(struct gate *gate, bool held);
 
 /* This ask, which has a slot, may send now; it becomes the one that probes where that is due. */
 bool gate_admits(struct gate *gate, const struct ask *ask);
+bool gate_is_shut(const struct gate *gate, const struct ask *ask); /* parked or broken: not soon */
 uint64_t gate_opens_ns(const struct gate *gate); /* when to look again; 0: somebody will say so */
 
 /* ERR_NONE, or why this model can never be asked through it. */

@@ -235,7 +235,11 @@ int retrieve_passages(struct rag *rag, const char *backend, const struct retriev
         struct rag_passage *found;
         size_t found_count;
         const struct rag_query query = {
-            .text = plan->queries[i], .most = FOUND_EACH, .purpose = plan->purpose};
+            .text = plan->queries[i],
+            .most = FOUND_EACH,
+            .purpose = plan->purpose,
+            .vector = plan->vectors ? plan->vectors + i * plan->dimensions : NULL,
+            .dimensions = plan->dimensions};
         failed = rag_search(rag, &query, arena, &found, &found_count, err);
         if (!failed)
             joined = join(all, joined, found, found_count, plan->weights[i], backend);

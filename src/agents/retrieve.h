@@ -8,12 +8,9 @@
 #ifndef AGENTS_RETRIEVE_H
 #define AGENTS_RETRIEVE_H
 
+#include "agents/embedding.h"
 #include "agents/prompt.h"
 #include "agents/rag/rag.h"
-#include "loop/task.h"
-#include "loop/work.h"
-#include "store/store.h"
-#include "store/writer.h"
 
 enum { RETRIEVE_QUERIES = 4, RETRIEVE_MOST = 8 };
 
@@ -29,7 +26,8 @@ struct retrieve_plan {   /* texts in the arena */
     const char *purpose; /* "implement cpu memory": the kind of query that uses are counted by */
     const char *queries[RETRIEVE_QUERIES];
     double weights[RETRIEVE_QUERIES];
-    size_t count;
+    const float *vectors; /* [count][dimensions], or NULL: by words alone */
+    size_t dimensions, count;
 };
 
 /* Pure. */
@@ -48,20 +46,25 @@ struct retrieval { /* a task; zero-initialize, fill the first part; stays put un
     struct store *store;
     struct store_writer *writer;
     size_t tokens;
-    const char *backend, *key; /* key: "r3-c17/implement", borrowed until finished */
-    int64_t first_idea, ideas; /* of a prompt for ideas: whose winning it may count as its own */
-    struct retrieve_plan plan; /* borrowed until finished */
+    const char *backend, *key;   /* key: "r3-c17/implement", borrowed until finished */
+    int64_t first_idea, ideas;   /* of a prompt for ideas: whose winning it may count as its own */
+    struct retrieve_plan plan;   /* borrowed until finished */
+    struct embedding *embedding; /* NULL: by words alone */
+    int64_t step;                /* which of this asker's prompts */
     /* what it found, once task.finished; none where the index or the store failed */
     struct arena *arena; /* its memory, until retrieval_free() */
     struct prompt_passage *passages;
     size_t count;
     /* its own */
+    struct embedding_ask *asking;
     struct work work;
     struct store_write write;
     struct store_batch *batch;
+    bool recalled;
     struct err err;
 };
 
+/* One that is cancelled while it waits for vectors ends soon, with nothing found or recorded. */
 void retrieval_start(struct loop *loop, struct retrieval *retrieval, struct task *parent,
                      const char *id);
 void retrieval_free(struct retrieval *retrieval); /* only once finished or never started */

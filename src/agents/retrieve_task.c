@@ -1,6 +1,8 @@
 /* One retrieval:
  *
- *   looking (pool: as recorded, else from the index) -> keeping (the record, on disk) -> found
+ *   recalling (pool: as recorded) -> found
+ *     +-> embedding (vectors of its queries, where they are asked for)
+ *           +-> looking (pool: in the index) -> keeping (the record, on disk) -> found
  *
  * Where the index fails the prompt is sent without passages, and that is recorded too: a process
  * that goes on with the run must say the same. Where the record cannot be kept, none is quoted. */
@@ -14,9 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKING, KEEPING, FOUND, STATES };
-static const char *const states[STATES] = {"looking", "keeping", "found"};
-static const uint32_t moves[STATES] = {1u << KEEPING | 1u << FOUND, 1u << FOUND, 0};
+enum { RECALLING, EMBEDDING, LOOKING, KEEPING, FOUND, STATES };
+static const char *const states[STATES] = {"recalling", "embedding", "looking", "keeping", "found"};
+static const uint32_t moves[STATES] = {[RECALLING] = 1u << EMBEDDING | 1u << FOUND,
+                                       [EMBEDDING] = 1u << LOOKING | 1u << FOUND,
+                                       [LOOKING] = 1u << KEEPING,
+                                       [KEEPING] = 1u << FOUND};
 
 enum { WHERE_BYTES = 300 };
 
@@ -98,15 +103,17 @@ static void add_passage(struct retrieval *retrieval, const struct value *passage
     added->text = value_text(passage, "text", "");
 }
 
-/* False where the prompt has not been recorded. One whose passages are gone (a store that somebody
- * has cut down) is quoted without them. */
-static bool recall(struct retrieval *retrieval)
+/* On a pool thread, as look() is; nobody else touches the retrieval meanwhile. A prompt whose
+ * passages are gone (a store that somebody has cut down) is quoted without them. */
+static void recall(void *argument)
 {
+    struct retrieval *retrieval = argument;
     struct arena *arena = retrieval->arena;
     struct value *record, *passage;
     struct err ignored;
     struct buf text;
     buf_init(&text, 64 << 20);
+    retrieval->passages = arena_array(arena, RETRIEVE_MOST, sizeof *retrieval->passages);
     bool found =
         store_get(retrieval->store, STORE_PASSAGES, retrieval->key, &text, &ignored) == 0 &&
         value_parse_json(arena, "record", buf_text(&text), text.length, &record, &ignored) == 0;
@@ -119,25 +126,24 @@ static bool recall(struct retrieval *retrieval)
                 0)
             add_passage(retrieval, passage);
     buf_free(&text);
-    return found;
+    retrieval->recalled = found;
 }
 
-/* On a pool thread; nobody else touches the retrieval meanwhile. */
 static void look(void *argument)
 {
     struct retrieval *retrieval = argument;
     struct rag_passage *items = NULL;
     struct value *passage;
-    struct err ignored;
+    struct err ignored, failed; /* is written to by what succeeds, too */
     size_t count = 0;
     struct buf text;
-    retrieval->passages = arena_array(retrieval->arena, RETRIEVE_MOST, sizeof *retrieval->passages);
-    if (recall(retrieval))
-        return;
-    if (retrieval->rag &&
-        retrieve_passages(retrieval->rag, retrieval->backend, &retrieval->plan, retrieval->tokens,
-                          retrieval->arena, &items, &count, &retrieval->err) != 0)
-        count = 0;
+    if (retrieval->rag) {
+        if (retrieve_passages(retrieval->rag, retrieval->backend, &retrieval->plan,
+                              retrieval->tokens, retrieval->arena, &items, &count, &failed) != 0) {
+            retrieval->err = failed;
+            count = 0;
+        }
+    }
     buf_init(&text, 64 << 20);
     retrieval->batch = store_batch_new();
     for (size_t i = 0; i < count; i++) {
@@ -157,20 +163,57 @@ static void look(void *argument)
 
 /* ---- the task ---- */
 
+/* True once the pool has done it. */
+static bool done_by(struct retrieval *retrieval, void (*run)(void *argument))
+{
+    struct work *work = &retrieval->work;
+    if (!work->done && !work->active)
+        work_start(retrieval->task.loop, work, &retrieval->task, run, retrieval);
+    if (!work->done)
+        return false;
+    work->done = false;
+    return true;
+}
+
+static enum task_result step_recalling(struct retrieval *retrieval)
+{
+    if (!done_by(retrieval, recall))
+        return TASK_WAIT;
+    bool over = retrieval->recalled || retrieval->task.cancel_requested;
+    task_move(&retrieval->task, over ? FOUND : EMBEDDING);
+    return over ? TASK_DONE : TASK_AGAIN;
+}
+
+/* One that was cancelled leaves no record: a process that goes on with the run asks again. */
+static enum task_result step_embedding(struct retrieval *retrieval)
+{
+    struct retrieve_plan *plan = &retrieval->plan;
+    bool cancel = retrieval->task.cancel_requested;
+    if (retrieval->embedding && retrieval->rag && !retrieval->asking) {
+        retrieval->asking = ARENA_NEW(retrieval->arena, struct embedding_ask);
+        retrieval->asking->texts = plan->queries;
+        retrieval->asking->count = plan->count;
+        retrieval->asking->id = retrieval->task.id;
+        retrieval->asking->step = retrieval->step;
+    }
+    if (retrieval->asking) {
+        if (!embedding_step(retrieval->embedding, retrieval->asking, &retrieval->task,
+                            retrieval->arena, cancel))
+            return TASK_WAIT;
+        plan->vectors = retrieval->asking->vectors;
+        plan->dimensions = retrieval->asking->dimensions;
+    }
+    task_move(&retrieval->task, cancel ? FOUND : LOOKING);
+    return cancel ? TASK_DONE : TASK_AGAIN;
+}
+
 static enum task_result step_looking(struct retrieval *retrieval)
 {
-    if (!retrieval->work.done) {
-        if (!retrieval->work.active)
-            work_start(retrieval->task.loop, &retrieval->work, &retrieval->task, look, retrieval);
+    if (!done_by(retrieval, look))
         return TASK_WAIT;
-    }
     if (retrieval->err.code)
         log_event(LOG_WARN, "prompt.passages", retrieval->key, "without any: %s",
                   retrieval->err.message);
-    if (!retrieval->batch) {
-        task_move(&retrieval->task, FOUND);
-        return TASK_DONE;
-    }
     struct store_batch *batch = retrieval->batch;
     retrieval->batch = NULL;
     task_move(&retrieval->task, KEEPING);
@@ -178,19 +221,31 @@ static enum task_result step_looking(struct retrieval *retrieval)
     return TASK_WAIT;
 }
 
-static enum task_result retrieval_step(struct task *task)
+static enum task_result step_keeping(struct retrieval *retrieval)
 {
-    struct retrieval *retrieval = container_of(task, struct retrieval, task);
-    if (task->state == LOOKING)
-        return step_looking(retrieval);
     if (retrieval->write.active)
         return TASK_WAIT;
     if (retrieval->write.err.code) {
         store_batch_free(retrieval->write.batch);
         retrieval->count = 0;
     }
-    task_move(task, FOUND);
+    task_move(&retrieval->task, FOUND);
     return TASK_DONE;
+}
+
+static enum task_result retrieval_step(struct task *task)
+{
+    struct retrieval *retrieval = container_of(task, struct retrieval, task);
+    switch (task->state) {
+    case RECALLING:
+        return step_recalling(retrieval);
+    case EMBEDDING:
+        return step_embedding(retrieval);
+    case LOOKING:
+        return step_looking(retrieval);
+    default:
+        return step_keeping(retrieval);
+    }
 }
 
 static const struct task_type retrieval_type = {"retrieval", states,         moves,

@@ -128,10 +128,9 @@ static void put_start(struct search *search)
 static int prepared(struct search *search)
 {
     struct err *err = &search->err;
-    if (search->library.err.code)
-        log_event(LOG_WARN, "run.passages", search->id, "%s", search->library.err.message);
     if (search_opened(search, err) || (search_has_model(search) && search_model_open(search, err)))
         return -1;
+    search_library_opened(search);
     struct store_batch *batch = store_batch_new();
     search_put_ceilings(search, batch);
     search_lessons_open(search, batch);

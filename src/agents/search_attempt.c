@@ -120,6 +120,8 @@ void attempt_take_code(struct attempt *attempt, struct arm *arm)
 void attempt_abandon(struct attempt *attempt)
 {
     attempt->abandoned = true;
+    if (attempt->writing && attempt->writing->retrieving)
+        task_cancel(&attempt->writing->retrieval.task);
     if (attempt->writing && attempt->writing->asked && !attempt->writing->ask.task.finished)
         task_cancel(&attempt->writing->ask.task);
     if (attempt->submitted && !attempt->request.done)

@@ -84,12 +84,12 @@ static void set_context(struct search *search)
 int search_budget_open(struct search *search, struct err *err)
 {
     const struct search_options *o = &search->options;
-    const struct models *lists[] = {o->idea_models, models_for(search, false)};
+    const struct models *lists[] = {o->idea_models, models_for(search, false), o->embedding_models};
     const struct budget_caps caps = {.micro_dollars = o->budget_micro_dollars,
                                      .tokens = o->budget_tokens};
     if (!search_has_model(search))
         return 0;
-    return budget_open(search->store, search->id, &caps, lists, 2, &search->budget, err);
+    return budget_open(search->store, search->id, &caps, lists, 3, &search->budget, err);
 }
 
 int search_model_open(struct search *search, struct err *err)

@@ -21,6 +21,8 @@ struct search_options {                    /* borrowed for the search's life */
     const char *backend;                   /* "cpu" */
     const struct models *idea_models;      /* NULL, or of none: the built-in proposer alone */
     const struct models *code_models;      /* NULL: the same */
+    const struct models *embedding_models; /* one, for what prompts quote; NULL, none: by words */
+    const char *embedding_note;            /* why the one that the index names is not asked */
     const char *python, *baseline, *cores; /* or NULL */
     const char *devices;  /* GPUs: "0,2", "all", or NULL: the first; a lane on each */
     const char *launcher; /* words before the worker's command, or NULL */

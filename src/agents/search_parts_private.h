@@ -129,9 +129,10 @@ struct library {
     struct rag *rag; /* NULL: there is none */
     struct store *store;
     const char *folder;
+    const struct model *embeds; /* whom the run would ask for vectors, or NULL */
     bool counts;
     struct work work;
-    struct err err;
+    struct err err, no_vectors; /* no_vectors: why that one is not asked */
 };
 
 /* What a prompt is about: ideas where `writing` is NULL. */

@@ -8,6 +8,7 @@
 
 #include "agents/diagnosis.h"
 #include "agents/lesson_words.h"
+#include "agents/rag/embed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +28,16 @@ static void open_library(void *argument)
     if (rag_ensure_guides(library->rag, &ignored) != 0 && ignored.code != ERR_NOT_FOUND &&
         ignored.code != ERR_BUSY)
         library->err = ignored;
+    if (library->embeds)
+        (void)!rag_has_vectors(library->rag, library->embeds->wire_name, &library->no_vectors);
     if (library->counts && retrieve_count_uses(library->store, library->rag, &ignored) != 0)
         library->err = ignored;
+}
+
+static const struct model *embedding_model(const struct search_options *options)
+{
+    const struct models *models = options->embedding_models;
+    return models && models->count > 0 ? models->items : NULL;
 }
 
 void search_library_open(struct search *search)
@@ -38,9 +47,28 @@ void search_library_open(struct search *search)
         return;
     library->store = search->store;
     library->folder = store_folder(search->store);
+    library->embeds = embedding_model(&search->options);
     /* Counts change what is found: never amid a run. */
     library->counts = !search->options.resume;
     work_start(search->task.loop, &library->work, &search->task, open_library, library);
+}
+
+/* Once the index and the engine are there. */
+void search_library_opened(struct search *search)
+{
+    const struct library *library = &search->library;
+    struct embedding *embedding = &search->embedding;
+    const char *note = search->options.embedding_note;
+    if (library->err.code)
+        log_event(LOG_WARN, "run.passages", search->id, "%s", library->err.message);
+    embedding->completions = search->completions;
+    if (library->embeds && library->rag && !library->no_vectors.code)
+        embedding_use(embedding, library->embeds);
+    else if (library->embeds)
+        embedding_say(embedding, search->id,
+                      library->rag ? library->no_vectors.message : "there is no index");
+    else if (note && library->rag)
+        embedding_say(embedding, search->id, note);
 }
 
 void search_library_close(struct search *search)
@@ -83,13 +111,16 @@ bool search_retrieve(struct search *search, struct retrieval *retrieval, struct 
                               : writing->failure ? PROMPT_REPAIR
                                                  : PROMPT_IMPLEMENT;
     retrieval_free(retrieval);
-    *retrieval = (struct retrieval){.rag = search->library.rag,
-                                    .store = search->store,
-                                    .writer = search->writer,
-                                    .tokens = (size_t)search->options.passage_tokens,
-                                    .backend = search->options.backend,
-                                    .first_idea = about->first_idea,
-                                    .ideas = about->ideas};
+    *retrieval =
+        (struct retrieval){.rag = search->library.rag,
+                           .store = search->store,
+                           .writer = search->writer,
+                           .tokens = (size_t)search->options.passage_tokens,
+                           .backend = search->options.backend,
+                           .embedding = search->embedding.model.codec ? &search->embedding : NULL,
+                           .step = agent == PROMPT_REPAIR ? about->repairs : 0,
+                           .first_idea = about->first_idea,
+                           .ideas = about->ideas};
     retrieval->key = agent == PROMPT_REPAIR
                          ? arena_printf(arena, "%s/repair-%lld", id, (long long)about->repairs)
                          : arena_printf(arena, "%s/%s", id, kinds[agent]);

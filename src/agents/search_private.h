@@ -66,6 +66,7 @@ struct search {
     size_t taught_shown; /* as it was when the round began */
     bool went_on;        /* an earlier process of the run came past the preparing */
     struct library library;
+    struct embedding embedding;
     /* ends */
     bool budget_reached, rounds_over;
     const char *budget_words; /* which budget, where that is known; or NULL */
@@ -159,6 +160,7 @@ void search_lesson_take(struct attempt *attempt); /* in the order of numbers */
 
 /* --- search_passages.c --- */
 void search_library_open(struct search *search); /* search->library.work until it is */
+void search_library_opened(struct search *search);
 void search_library_close(struct search *search);
 /* Starts looking for what a prompt quotes, a task under `owner`; false: it quotes nothing. */
 bool search_retrieve(struct search *search, struct retrieval *retrieval, struct task *owner,

@@ -407,9 +407,13 @@ bool search_rounds_step(struct search *search)
 void search_rounds_stop(struct search *search)
 {
     struct model_round *round = search->round;
-    for (size_t i = 0; round && i < round->wish_count; i++)
-        if (round->wishes[i].ask.arena && !round->wishes[i].ask.task.finished)
-            task_cancel(&round->wishes[i].ask.task);
+    for (size_t i = 0; round && i < round->wish_count; i++) {
+        struct wish *wish = &round->wishes[i];
+        if (wish->retrieving)
+            task_cancel(&wish->retrieval.task);
+        if (wish->ask.arena && !wish->ask.task.finished)
+            task_cancel(&wish->ask.task);
+    }
     /* A model may write for minutes: what has not come to the lane stays as the store has it. */
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);

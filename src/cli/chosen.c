@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/value.h"
+#include "cli/docs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,7 @@ static const char *encode(struct arena *arena, const struct settings *s)
         json_put_text(&json, "model", s->model);
         json_put_text(&json, "idea_model", s->idea_model);
         json_put_text(&json, "code_model", s->code_model);
+        json_put_text(&json, "embedding_model", s->embedding_model);
         json_put_text(&json, "provider", s->provider);
         json_put_text(&json, "base_url", s->base_url);
         json_put_text(&json, "models", s->models);
@@ -135,7 +137,8 @@ int chosen_from_settings(struct arena *arena, const struct settings *settings,
     const char *ideas = says_nothing(s->idea_model) ? s->model : s->idea_model;
     const char *code = says_nothing(s->code_model) ? s->model : s->code_model;
     if (models_choose(arena, catalogue, ideas, &defaults, &chosen->ideas, err) ||
-        models_choose(arena, catalogue, code, &defaults, &chosen->code, err))
+        models_choose(arena, catalogue, code, &defaults, &chosen->code, err) ||
+        docs_run_embedder(s, arena, &chosen->embedding, &chosen->embedding_note, err))
         return -1;
     return 0;
 }
@@ -151,6 +154,7 @@ static const struct {
              {"code_model", offsetof(struct settings, code_model), true},
              {"provider", offsetof(struct settings, provider), true},
              {"base_url", offsetof(struct settings, base_url), true},
+             {"embedding_model", offsetof(struct settings, embedding_model), false},
              {"models", offsetof(struct settings, models), false},
              {"env_file", offsetof(struct settings, env_file), false}};
 

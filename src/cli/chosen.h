@@ -7,8 +7,10 @@
 #include "cli/settings.h"
 
 struct chosen {
-    struct models ideas, code; /* both of none: the built-in proposer alone */
-    const char *text;          /* JSON object: the choice, for the run's record; never a key */
+    struct models ideas, code;  /* both of none: the built-in proposer alone */
+    struct models embedding;    /* one or none: whom prompts' queries get vectors from */
+    const char *embedding_note; /* why the one that the index names is not asked, or NULL */
+    const char *text;           /* JSON object: the choice, for the run's record; never a key */
 };
 
 /* By --model, --idea-model, --code-model and what says more of them. ERR_USAGE where they do not go

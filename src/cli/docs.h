@@ -2,6 +2,7 @@
 #ifndef CLI_DOCS_H
 #define CLI_DOCS_H
 
+#include "agents/model.h"
 #include "agents/rag/documents.h"
 #include "cli/settings.h"
 
@@ -18,5 +19,11 @@ int docs_embedder(const struct settings *settings, struct arena *arena, struct e
 /* Nothing without --embedding-model. */
 int docs_embed(const struct settings *settings, struct rag *rag, struct arena *arena,
                struct err *err) MUST_USE;
+
+/* Whom a run asks for its queries' vectors: --embedding-model ("none": nobody), else the one whose
+ * vectors the index has, where it can be asked at the address that the index knows. *models: one or
+ * none; *note: why the one that the index names is not asked, or NULL. Errors as above. */
+int docs_run_embedder(const struct settings *settings, struct arena *arena, struct models *models,
+                      const char **note, struct err *err) MUST_USE;
 
 #endif

@@ -215,6 +215,8 @@ int run_search(const struct settings *settings, const struct search_options *opt
                       .models = {&chosen->ideas, &chosen->code}};
     run.options.idea_models = &chosen->ideas;
     run.options.code_models = &chosen->code;
+    run.options.embedding_models = &chosen->embedding;
+    run.options.embedding_note = chosen->embedding_note;
     run.options.choice = chosen->text;
     int code = store_open(folder, true, false, &run.store, &run.err) ? command_fail(&run.err)
                                                                      : run_loop(&run);

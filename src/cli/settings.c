@@ -14,13 +14,13 @@ enum {
     MEASURING = COMMAND_RUN | COMMAND_EVAL | COMMAND_PROBLEM | COMMAND_DOCTOR,
     STORED = COMMAND_RUN | COMMAND_EVAL | COMMAND_LIST | COMMAND_SHOW | COMMAND_BEST |
              COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM | COMMAND_DOCS | COMMAND_LESSONS |
-             CONTROLLING,
+             COMMAND_EMIT | CONTROLLING,
 };
 
 /* clang-format off */
 static const struct option options[] = {
     {"problem", 'p', OPTION_TEXT, AT(problem), NULL, 0, 0, NULL, NULL, "NAME",
-     "problem to work on, as the argument PROBLEM: a shipped name, a folder or a spec.yaml", COMMAND_RUN},
+     "problem to work on, as the argument PROBLEM: a shipped name, a folder or a spec.yaml (emit: where it lies now)", COMMAND_RUN | COMMAND_EMIT},
     {"branching", 'b', OPTION_INT, AT(branching), "8", 1, 4096, NULL, NULL, "N",
      "ideas asked for in each round", COMMAND_RUN},
     {"select", 's', OPTION_REAL, AT(select), "0.25", 0.0001, 1, NULL, NULL, "F",
@@ -133,11 +133,13 @@ static const struct option options[] = {
     {"time-budget", 0, OPTION_DURATION, AT(time_budget_ms), "400ms", 1, 0, NULL, NULL, "TIME",
      "time spent on timed samples of one evaluation", MEASURING},
     {"python", 0, OPTION_TEXT, AT(python), NULL, 0, 0, NULL, "TWAGENT_PYTHON", "PATH",
-     "Python with numpy or torch, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME},
+     "Python with numpy or torch, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME | COMMAND_EMIT},
     {"output", 'o', OPTION_TEXT, AT(output), NULL, 0, 0, NULL, NULL, "FILE",
      "write the kernel's source, or what lessons exports, there", COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS},
     {"source", 0, OPTION_BOOL, AT(source), "false", 0, 0, NULL, NULL, NULL,
      "print the source only", COMMAND_BEST | COMMAND_SHOW},
+    {"to", 0, OPTION_CHOICE, AT(to), NULL, 0, 0, "pytorch|numpy|c", NULL, "FORM",
+     "for whom: pytorch (CUDA kernels), numpy or c (CPU kernels); default: pytorch or numpy", COMMAND_EMIT},
     {"tag", 0, OPTION_TEXT, AT(tag), NULL, 0, 0, NULL, NULL, "NAME,...",
      "add: what the documents are marked with; search: only documents marked with one of them", COMMAND_DOCS},
     {"exclude", 0, OPTION_TEXT, AT(exclude), NULL, 0, 0, NULL, NULL, "PATTERN,...",
@@ -145,7 +147,7 @@ static const struct option options[] = {
     {"builtin", 0, OPTION_BOOL, AT(builtin), "false", 0, 0, NULL, NULL, NULL,
      "add: the guides that ship with twagent, tagged \"builtin\"", COMMAND_DOCS},
     {"embedding-model", 0, OPTION_TEXT, AT(embedding_model), NULL, 0, 0, NULL, NULL, "NAME",
-     "add, update: ask it for vectors of all passages; search: rank by them too", COMMAND_DOCS},
+     "docs add, update: ask it for vectors of all passages; docs search, run: rank by them too (run: as the index; none: not)", COMMAND_DOCS | SEARCHING},
     {"limit", 0, OPTION_INT, AT(limit), "5", 1, 1000, NULL, NULL, "N",
      "most passages that search shows", COMMAND_DOCS},
     {"tokens", 0, OPTION_INT, AT(tokens), "0", 0, 10000000, NULL, NULL, "N",

@@ -68,9 +68,9 @@ struct codec {
      * (it does not describe models); a 404 is the model's only where the body speaks of it. */
     enum fault (*described)(const char *model, int status, const char *body, size_t length,
                             struct buf *reason);
-    /* How long an error's body asks to wait (Gemini says so nowhere else); -1: it does not. */
-    int64_t (*patience_ms)(const char *body, size_t length);
+    int64_t (*patience_ms)(const char *body, size_t length); /* -1: an error's body asks for none */
     int64_t max_tokens; /* sent where the request says none, since the API needs one; 0: none is */
+    bool wordless;      /* its answers are numbers, of no tokens; its gate is nobody else's */
 };
 
 extern const struct codec codec_openai, codec_anthropic, codec_gemini;

@@ -45,14 +45,6 @@ int rag_update(struct rag *rag, struct rag_change *change, struct err *err) MUST
 int rag_remove(struct rag *rag, const char *what, struct rag_change *change,
                struct err *err) MUST_USE;
 
-/* Asks for vectors of every passage that has none of this model's, some at a time, each lot there
- * for good once it is answered; another model's are dropped. ERR_BUSY as above, ERR_NETWORK. */
-int rag_embed(struct rag *rag, const struct embedder *embedder, size_t *embedded,
-              struct err *err) MUST_USE;
-/* Sets query->vector, in the arena. ERR_NOT_FOUND where the index has no vectors of that model. */
-int rag_embed_query(struct rag *rag, const struct embedder *embedder, struct arena *arena,
-                    struct rag_query *query, struct err *err) MUST_USE;
-
 struct rag_document { /* texts in the arena */
     const char *source, *root, *tags, *kind;
     uint64_t bytes;

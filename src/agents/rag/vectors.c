@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char MODEL[] =
-    "embedding"; /* in TABLE_META: hash of the model that made the vectors */
+/* In TABLE_META: hash of the model that made the vectors; who that is, for people and runs. */
+static const char MODEL[] = "embedding", NAME[] = "embedding name", URL[] = "embedding url";
 
 struct batch {
     uint32_t numbers[EMBED_BATCH];
@@ -140,19 +140,31 @@ static int write_batch(struct rag *rag, const struct batch *batch, const float *
     return result;
 }
 
+static int put_text(struct rag *rag, MDB_txn *txn, const char *key, const char *text,
+                    struct err *err)
+{
+    text = text ? text : "";
+    return database_put(rag, txn, TABLE_META, key, strlen(key), text, strlen(text), err);
+}
+
 /* Another model's vectors mean something else. */
-static int make_room(struct rag *rag, const char *model, struct err *err)
+static int make_room(struct rag *rag, const struct embedder *embedder, struct err *err)
 {
     MDB_txn *txn;
     uint64_t mark;
     if (database_write(rag, &txn, err) != 0)
         return -1;
     int result = database_number(rag, txn, MODEL, &mark, err);
-    if (result == 0 && mark != model_mark(model)) {
+    if (result == 0 && mark != model_mark(embedder->model)) {
         int code = mdb_drop(txn, rag->tables[TABLE_VECTORS], 0);
-        result = code == 0 ? database_set_number(rag, txn, MODEL, model_mark(model), err)
+        result = code == 0 ? database_set_number(rag, txn, MODEL, model_mark(embedder->model), err)
                            : database_error(rag, code, err);
     }
+    if (result == 0)
+        result = put_text(rag, txn, NAME, embedder->name, err) ||
+                         put_text(rag, txn, URL, embedder->url, err)
+                     ? -1
+                     : 0;
     if (result == 0)
         return database_commit(rag, txn, err);
     mdb_txn_abort(txn);
@@ -163,7 +175,7 @@ static int embed_all(struct rag *rag, const struct embedder *embedder, size_t *e
                      struct err *err)
 {
     struct batch batch = {.more = true};
-    int result = make_room(rag, embedder->model, err);
+    int result = make_room(rag, embedder, err);
     while (result == 0 && batch.more) {
         struct arena *arena = arena_new();
         float *vectors = NULL;
@@ -191,24 +203,54 @@ int rag_embed(struct rag *rag, const struct embedder *embedder, size_t *embedded
     return result;
 }
 
-int rag_embed_query(struct rag *rag, const struct embedder *embedder, struct arena *arena,
-                    struct rag_query *query, struct err *err)
+int rag_has_vectors(struct rag *rag, const char *model, struct err *err)
 {
     MDB_txn *txn;
     uint64_t mark;
-    float *vector;
     if (database_read(rag, &txn, err) != 0)
         return -1;
     int result = database_number(rag, txn, MODEL, &mark, err);
     mdb_txn_abort(txn);
-    if (result == 0 && mark != model_mark(embedder->model))
+    if (result == 0 && mark != model_mark(model))
         result = err_set(err, ERR_NOT_FOUND,
                          "the index has no vectors of the model %s: `twagent docs update "
                          "--embedding-model %s` asks for them",
-                         embedder->model, embedder->model);
-    if (result == 0)
-        result = embed_texts(embedder, &query->text, 1, arena, &vector, &query->dimensions, err);
-    if (result == 0)
-        query->vector = vector;
+                         model, model);
     return result;
+}
+
+static int get_text(struct rag *rag, MDB_txn *txn, const char *key, struct arena *arena,
+                    const char **text, struct err *err)
+{
+    MDB_val value;
+    *text = "";
+    if (database_get(rag, txn, TABLE_META, key, strlen(key), &value, err) != 0)
+        return err->code == ERR_NOT_FOUND ? 0 : -1;
+    *text = arena_strndup(arena, value.mv_data, value.mv_size);
+    return 0;
+}
+
+int rag_embedded_by(struct rag *rag, struct arena *arena, const char **name, const char **url,
+                    struct err *err)
+{
+    MDB_txn *txn;
+    *name = *url = "";
+    if (database_read(rag, &txn, err) != 0)
+        return -1;
+    int result =
+        get_text(rag, txn, NAME, arena, name, err) || get_text(rag, txn, URL, arena, url, err) ? -1
+                                                                                               : 0;
+    mdb_txn_abort(txn);
+    return result;
+}
+
+int rag_embed_query(struct rag *rag, const struct embedder *embedder, struct arena *arena,
+                    struct rag_query *query, struct err *err)
+{
+    float *vector;
+    if (rag_has_vectors(rag, embedder->model, err) != 0 ||
+        embed_texts(embedder, &query->text, 1, arena, &vector, &query->dimensions, err) != 0)
+        return -1;
+    query->vector = vector;
+    return 0;
 }

@@ -179,7 +179,7 @@ static const uint32_t scene_moves[] = {1};
 static const struct task_type scene_type = {"scene", scene_states, scene_moves,
                                             1,       scene_step,   NULL};
 
-static struct scene *scene_new(size_t count)
+static inline struct scene *scene_new(size_t count)
 {
     struct scene *scene = MEM_NEW(struct scene);
     scene->run = "r1";
@@ -214,7 +214,7 @@ static void scene_look(struct scene *scene)
 }
 
 /* Runs it to its end. A budget is kept where there is a cap. */
-static void scene_run(struct scene *scene)
+static inline void scene_run(struct scene *scene)
 {
     struct err err = {0};
     scene->loop = loop_new();
@@ -249,7 +249,7 @@ static void scene_run(struct scene *scene)
     store_close(scene->store);
 }
 
-static void scene_free(struct scene *scene)
+static inline void scene_free(struct scene *scene)
 {
     for (size_t i = 0; i < scene->count; i++)
         ask_free(&scene->asks[i]);
