@@ -4,6 +4,7 @@
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/host.h"
+#include "eval/cuda/profile.h"
 
 #include <string.h>
 
@@ -78,68 +79,6 @@ static int sanitize(const struct lane_facts *lane, const struct region *region,
     return err_set(err, ERR_UNSUPPORTED, "compute-sanitizer is not part of this yet");
 }
 
-static void put_resources(const struct cuda_report *report, struct json *json)
-{
-    json_key(json, "resources");
-    json_array(json);
-    for (size_t i = 0; i < report->entry_count; i++) {
-        const struct cuda_resources *entry = &report->entries[i];
-        json_object(json);
-        json_put_text(json, "entry", entry->entry);
-        json_put_int(json, "registers", entry->registers);
-        json_put_int(json, "spill_store_bytes", entry->spill_store_bytes);
-        json_put_int(json, "spill_load_bytes", entry->spill_load_bytes);
-        json_put_int(json, "stack_bytes", entry->stack_bytes);
-        json_put_int(json, "shared_bytes", entry->shared_bytes);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
-
-/* Place under the roofs, from counted work and the measured time alone. */
-static void put_roofline(const struct lane_facts *lane, const struct problem *problem,
-                         const struct names *dims, double time_ns, struct json *json)
-{
-    double flops = 0.0, bytes = 0.0, seconds = time_ns / 1e9;
-    if (!(time_ns > 0.0) || problem_work(problem, dims, &flops, &bytes, NULL) != 0)
-        return;
-    double bandwidth = lane->copy_bytes_per_s > lane->read_bytes_per_s ? lane->copy_bytes_per_s
-                                                                       : lane->read_bytes_per_s;
-    double rate = lane_operations_rate(lane, problem);
-    double memory_s = bandwidth > 0.0 ? bytes / bandwidth : 0.0;
-    double compute_s = rate > 0.0 ? flops / rate : 0.0;
-    json_key(json, "roofline");
-    json_object(json);
-    json_put_real(json, "flops", flops);
-    json_put_real(json, "bytes", bytes);
-    json_put_real(json, "gflops_per_s", flops / seconds / 1e9);
-    json_put_real(json, "gbytes_per_s", bytes / seconds / 1e9);
-    json_put_real(json, "share_of_memory_roof", memory_s / seconds);
-    json_put_real(json, "share_of_compute_roof", compute_s / seconds);
-    json_put_text(json, "limit",
-                  memory_s <= 0.0 && compute_s <= 0.0 ? NULL
-                  : memory_s >= compute_s             ? "memory"
-                                                      : "compute");
-    json_put_real(json, "share_of_limit", (memory_s > compute_s ? memory_s : compute_s) / seconds);
-    json_object_end(json);
-}
-
-static int profile(const struct lane_facts *lane, const struct problem *problem,
-                   const struct names *dims, const char *artifact, const char *remarks_log,
-                   double time_ns, struct subject *subject, const struct call *call_,
-                   struct json *json, struct err *err)
-{
-    struct cuda_report report;
-    struct err ignored;
-    (void)artifact, (void)subject, (void)call_, (void)err;
-    struct arena *arena = arena_new();
-    if (remarks_log != NULL && cuda_report_read(arena, remarks_log, &report, &ignored) == 0)
-        put_resources(&report, json);
-    put_roofline(lane, problem, dims, time_ns, json);
-    arena_free(arena);
-    return 0;
-}
-
 const struct backend backend_cuda = {
     .name = "cuda",
     .languages = languages,
@@ -149,7 +88,7 @@ const struct backend backend_cuda = {
     .open = open_plain,
     .open_program = open_program,
     .sanitize = sanitize,
-    .profile = profile,
+    .profile = cuda_profile,
     .alignment = 256,
     .reference = &backend_cpu,
 };

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/profile_runner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,6 +170,8 @@ int cuda_runner_main(int argc, char **argv)
         wait_go();
         if (runner.control->command == WIRE_LOAD)
             load(&runner);
+        else if (runner.control->command == WIRE_PROFILE)
+            profile_run(&runner);
         else
             runner_call(&runner);
         say_done();

@@ -15,6 +15,7 @@
 #define EVAL_CUDA_RUNNER_WIRE_H
 
 #include "eval/cuda/plan.h"
+#include "eval/cuda/profile_wire.h"
 
 enum {
     WIRE_CONTROL = 3,
@@ -27,7 +28,7 @@ enum {
 };
 
 enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400, REPEATS_MAX = 16 };
-enum { WIRE_LOAD, WIRE_CALL };
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE };
 
 /* What a call's time goes to, for a time line (eval/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
@@ -66,6 +67,7 @@ struct gpu_report {
     double event_ns[REPEATS_MAX];
     uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
     uint64_t part_ns[RUN_PARTS];  /* sums over the launches; where control->timeline */
+    struct wire_profile profile; /* the answer to WIRE_PROFILE */
 };
 
 #endif

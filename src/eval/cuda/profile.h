@@ -1,0 +1,47 @@
+/* eval/cuda/profile: what a CUDA kernel does, for people and prompts: hardware counters where they
+ * may be read, else CUPTI's records, else what ptxas said; resources, occupancy and its limit,
+ * place under the device's roofs. Measuring thread. */
+#ifndef EVAL_CUDA_PROFILE_H
+#define EVAL_CUDA_PROFILE_H
+
+#include "eval/backend.h"
+#include "eval/cuda/compile.h"
+#include "eval/cuda/plan.h"
+#include "eval/cuda/profile_wire.h"
+
+/* eval/backend.h's profile: `subject` is a gpu_host, from which plan and regions are taken; it is
+ * not called. Never fails: what cannot be known is null, and "profile.why" says why. */
+int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
+                 const struct names *dims, const char *artifact, const char *remarks_log,
+                 double time_ns, struct subject *subject, const struct call *call,
+                 struct json *json, struct err *err);
+
+/* A runner kept for this alone (profile_host.c) launches the plan once for each pass. It is idle
+ * between profiles, with nothing of CUPTI's active on the device. ERR_CHILD: a fault. */
+struct gpu_host;
+int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
+                    const char *artifact, const struct call *call, double time_ns,
+                    struct wire_profile *profile, struct err *err) MUST_USE;
+void profile_discard(void); /* ends it, where there is one */
+
+/* ---- numbers (profile_put.c); pure ---- */
+
+struct profiled { /* all borrowed; report may be NULL */
+    const struct names *facts;
+    const struct plan *plan;
+    const struct cuda_report *report;
+    const struct wire_profile *profile;
+};
+
+/* Members of an open JSON object: "profile" (source, why, passes, ms), "kernels" (one for each
+ * launch), "hot_kernel" (the one that takes longest, again), "kernels_ns", "dram_bytes". */
+void profile_put(const struct profiled *profiled, struct json *json);
+
+/* Members of an open JSON object from one kernel's counters; what is not known is left out. */
+void profile_put_counters(const double values[COUNTER_COUNT], struct json *json);
+
+/* "roofline": from counted work and the measured time alone. */
+void profile_put_roofline(const struct lane_facts *lane, const struct problem *problem,
+                          const struct names *dims, double time_ns, struct json *json);
+
+#endif

@@ -1,0 +1,84 @@
+/* The runner that profiles: another process than those that are timed, since what CUPTI hooks into
+ * a driver slows its launches. It is started with the first profile of a session's regions, and
+ * kept: opening CUPTI takes longer than a profile. */
+#include "base/clock.h"
+#include "eval/cuda/host.h"
+#include "eval/cuda/profile.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PASSES_ABOUT = 24, BASE_MS = 20000 };
+
+static struct gpu_host *kept; /* measuring thread alone */
+
+void profile_discard(void)
+{
+    gpu_host_close(kept);
+    kept = NULL;
+}
+
+static ino_t inode_of(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+static bool fits(const struct gpu_host *host, const struct lane_facts *lane,
+                 const struct region *region)
+{
+    return !host->reaped && host->region == region &&
+           host->inputs_inode == inode_of(region->inputs_fd) &&
+           host->outputs_inode == inode_of(region->outputs_fd) &&
+           host->control->gpu_index == lane->gpu_index;
+}
+
+static int ready(const struct lane_facts *lane, const struct region *region, struct err *err)
+{
+    if (kept != NULL && !fits(kept, lane, region))
+        profile_discard();
+    if (kept == NULL && gpu_host_start(lane, region, NULL, &kept, err) != 0) {
+        kept = NULL;
+        return -1;
+    }
+    return gpu_host_wait_warm(kept, err);
+}
+
+static int ask(const struct call *call, double time_ns, struct wire_profile *profile,
+               struct err *err)
+{
+    char reason[WIRE_REASON_MAX];
+    struct gpu_control *control = kept->control;
+    if (plan_make(&kept->program, kept->facts, call, &control->plan, err) != 0)
+        return -1;
+    control->command = WIRE_PROFILE;
+    control->call = *call;
+    if (gpu_host_go(kept, err) != 0 ||
+        gpu_host_await(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
+        return -1;
+    *profile = kept->report->profile;
+    profile->why[sizeof profile->why - 1] = '\0';
+    if (kept->report->status == REPORT_FINE)
+        return 0;
+    memcpy(reason, kept->report->reason, sizeof reason);
+    reason[sizeof reason - 1] = '\0';
+    return err_set(err, ERR_CHILD, "%s", reason);
+}
+
+int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
+                    const char *artifact, const struct call *call, double time_ns,
+                    struct wire_profile *profile, struct err *err)
+{
+    memset(profile, 0, sizeof *profile);
+    int status = ready(lane, like->region, err);
+    if (status == 0) {
+        kept->facts = &lane->facts;
+        kept->program = like->program;
+        status = gpu_host_load(kept, artifact, err);
+    }
+    if (status == 0)
+        status = ask(call, time_ns, profile, err);
+    if (status != 0)
+        profile_discard(); /* what a fault leaves is of no use */
+    return status;
+}

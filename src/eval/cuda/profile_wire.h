@@ -1,0 +1,25 @@
+/* eval/cuda/profile_wire: what a runner tells of a profiled plan; part of its report page. */
+#ifndef EVAL_CUDA_PROFILE_WIRE_H
+#define EVAL_CUDA_PROFILE_WIRE_H
+
+#include "eval/cuda/counters_table.h"
+
+#include <stdint.h>
+
+enum { PROFILE_KERNELS_MOST = 16, PROFILE_WHY_MOST = 240 };
+
+enum profile_source {
+    PROFILE_RESOURCES, /* neither counters nor records */
+    PROFILE_RECORDS,   /* when each kernel began and ended */
+    PROFILE_COUNTERS
+};
+
+struct wire_profile {
+    uint32_t source;
+    uint32_t kernels, passes;   /* kernels: of one pass, what memsets add included */
+    char why[PROFILE_WHY_MOST]; /* it is no more than this source; "" for counters */
+    double open_ms, spent_ms;   /* opening CUPTI, once; this profile without that */
+    double values[PROFILE_KERNELS_MOST][COUNTER_COUNT]; /* NAN: not known; records: time alone */
+};
+
+#endif

@@ -1,0 +1,330 @@
+/* A libcupti.so that counts nothing: it answers as a device with three passes would, one range for
+ * each kernel that $FAKE_CUPTI_KERNELS says a plan has, values by the place of the kernel and of
+ * the name. $FAKE_CUPTI_REFUSES: CUPTI's own number for what enabling the profiler is answered
+ * with; $FAKE_CUPTI_LACKS: a counter that the chip does not have. Calls out of order fail. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PASSES = 3, NAMES = 256, INVALID = 1, NOT_ENABLED = 2, BUFFER_LEAST = 256, KIND = 10 };
+
+struct head {
+    size_t size;
+    void *private_data;
+};
+
+static bool enabled, configured, started, recording;
+static int passes_done;
+static void (*ask)(uint8_t **buffer, size_t *bytes, size_t *records);
+static void (*take)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
+
+static size_t kernels(void)
+{
+    const char *text = getenv("FAKE_CUPTI_KERNELS");
+    return text != NULL ? (size_t)strtoul(text, NULL, 10) : 1;
+}
+
+#define EXPORT __attribute__((visibility("default"))) int
+
+EXPORT cuptiGetVersion(uint32_t *version);
+EXPORT cuptiGetVersion(uint32_t *version)
+{
+    *version = 130000;
+    return 0;
+}
+
+EXPORT cuptiGetResultString(int result, const char **text);
+EXPORT cuptiGetResultString(int result, const char **text)
+{
+    *text = result == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : "CUPTI_ERROR_OTHER";
+    return 0;
+}
+
+EXPORT cuptiProfilerInitialize(const struct head *head);
+EXPORT cuptiProfilerInitialize(const struct head *head)
+{
+    return head->size == sizeof *head ? 0 : INVALID;
+}
+
+struct supported {
+    struct head head;
+    int device, all;
+};
+EXPORT cuptiProfilerDeviceSupported(struct supported *supported);
+EXPORT cuptiProfilerDeviceSupported(struct supported *supported)
+{
+    supported->all = 3;
+    return 0;
+}
+
+EXPORT cuptiProfilerGetCounterAvailability(const struct head *head);
+EXPORT cuptiProfilerGetCounterAvailability(const struct head *head)
+{
+    (void)head;
+    return INVALID; /* as where no image can be had: the chip's own table holds */
+}
+
+struct chip {
+    struct head head;
+    size_t device;
+    const char *name;
+};
+EXPORT cuptiDeviceGetChipName(struct chip *chip);
+EXPORT cuptiDeviceGetChipName(struct chip *chip)
+{
+    chip->name = "FAKE";
+    return 0;
+}
+
+/* ---- the host side ---- */
+
+struct open {
+    struct head head;
+    int type;
+    const char *chip;
+    const uint8_t *availability;
+    void *host;
+};
+EXPORT cuptiProfilerHostInitialize(struct open *open);
+EXPORT cuptiProfilerHostInitialize(struct open *open)
+{
+    open->host = &enabled;
+    return strcmp(open->chip, "FAKE") == 0 ? 0 : INVALID;
+}
+
+EXPORT cuptiProfilerHostDeinitialize(const struct head *head);
+EXPORT cuptiProfilerHostDeinitialize(const struct head *head)
+{
+    (void)head;
+    return 0;
+}
+
+struct add {
+    struct head head;
+    void *host;
+    const char **names;
+    size_t count;
+};
+EXPORT cuptiProfilerHostConfigAddMetrics(const struct add *add);
+EXPORT cuptiProfilerHostConfigAddMetrics(const struct add *add)
+{
+    const char *lacks = getenv("FAKE_CUPTI_LACKS");
+    for (size_t i = 0; i < add->count; i++)
+        if (lacks != NULL && strcmp(add->names[i], lacks) == 0)
+            return INVALID;
+    return add->count < NAMES ? 0 : INVALID;
+}
+
+struct size {
+    struct head head;
+    void *host;
+    size_t bytes;
+};
+EXPORT cuptiProfilerHostGetConfigImageSize(struct size *size);
+EXPORT cuptiProfilerHostGetConfigImageSize(struct size *size)
+{
+    size->bytes = 64;
+    return 0;
+}
+
+EXPORT cuptiProfilerHostGetConfigImage(const struct size *size);
+EXPORT cuptiProfilerHostGetConfigImage(const struct size *size)
+{
+    return size->bytes == 64 ? 0 : INVALID;
+}
+
+struct passes {
+    struct head head;
+    size_t bytes;
+    uint8_t *config;
+    size_t passes;
+};
+EXPORT cuptiProfilerHostGetNumOfPasses(struct passes *passes);
+EXPORT cuptiProfilerHostGetNumOfPasses(struct passes *passes)
+{
+    passes->passes = PASSES;
+    return 0;
+}
+
+struct values {
+    struct head head;
+    void *host;
+    const uint8_t *data;
+    size_t bytes, range;
+    const char **names;
+    size_t count;
+    double *values;
+};
+EXPORT cuptiProfilerHostEvaluateToGpuValues(const struct values *values);
+EXPORT cuptiProfilerHostEvaluateToGpuValues(const struct values *values)
+{
+    for (size_t i = 0; i < values->count; i++)
+        values->values[i] = 1000.0 * (double)(values->range + 1) + (double)i;
+    return 0;
+}
+
+/* ---- the device side ---- */
+
+struct enable {
+    struct head head;
+    void *context, *profiler;
+};
+EXPORT cuptiRangeProfilerEnable(struct enable *enable);
+EXPORT cuptiRangeProfilerEnable(struct enable *enable)
+{
+    const char *refuses = getenv("FAKE_CUPTI_REFUSES");
+    if (refuses != NULL)
+        return (int)strtol(refuses, NULL, 10);
+    if (enabled)
+        return INVALID;
+    enabled = true;
+    configured = started = false;
+    enable->profiler = &enabled;
+    return 0;
+}
+
+EXPORT cuptiRangeProfilerDisable(const struct head *head);
+EXPORT cuptiRangeProfilerDisable(const struct head *head)
+{
+    (void)head;
+    enabled = false;
+    return 0;
+}
+
+struct data_size {
+    struct head head;
+    void *profiler;
+    const char **names;
+    size_t count, ranges_most;
+    uint32_t nodes_most;
+    size_t bytes;
+};
+EXPORT cuptiRangeProfilerGetCounterDataSize(struct data_size *size);
+EXPORT cuptiRangeProfilerGetCounterDataSize(struct data_size *size)
+{
+    size->bytes = 128;
+    return enabled ? 0 : NOT_ENABLED;
+}
+
+EXPORT cuptiRangeProfilerCounterDataImageInitialize(const struct head *head);
+EXPORT cuptiRangeProfilerCounterDataImageInitialize(const struct head *head)
+{
+    (void)head;
+    return enabled ? 0 : NOT_ENABLED;
+}
+
+EXPORT cuptiRangeProfilerSetConfig(const struct head *head);
+EXPORT cuptiRangeProfilerSetConfig(const struct head *head)
+{
+    (void)head;
+    configured = enabled;
+    passes_done = 0;
+    return enabled ? 0 : NOT_ENABLED;
+}
+
+EXPORT cuptiRangeProfilerStart(const struct head *head);
+EXPORT cuptiRangeProfilerStart(const struct head *head)
+{
+    (void)head;
+    started = configured && !started && passes_done < PASSES;
+    return started ? 0 : INVALID;
+}
+
+struct stop {
+    struct head head;
+    void *profiler;
+    size_t pass, level_target;
+    uint8_t all_submitted;
+};
+EXPORT cuptiRangeProfilerStop(struct stop *stop);
+EXPORT cuptiRangeProfilerStop(struct stop *stop)
+{
+    if (!started)
+        return INVALID;
+    started = false;
+    passes_done++;
+    stop->all_submitted = passes_done == PASSES;
+    return 0;
+}
+
+EXPORT cuptiRangeProfilerDecodeData(const struct head *head);
+EXPORT cuptiRangeProfilerDecodeData(const struct head *head)
+{
+    (void)head;
+    return passes_done == PASSES ? 0 : INVALID;
+}
+
+struct info {
+    struct head head;
+    const uint8_t *data;
+    size_t bytes, ranges;
+};
+EXPORT cuptiRangeProfilerGetCounterDataInfo(struct info *info);
+EXPORT cuptiRangeProfilerGetCounterDataInfo(struct info *info)
+{
+    info->ranges = kernels();
+    return 0;
+}
+
+/* ---- records of activity: the first kernel took 5000 ns, the next 6000, ... ---- */
+
+struct record {
+    uint32_t kind, rest[3];
+    uint64_t start_ns, end_ns;
+};
+
+EXPORT cuptiActivityRegisterCallbacks(void (*asked)(uint8_t **, size_t *, size_t *),
+                                      void (*taken)(void *, uint32_t, uint8_t *, size_t, size_t));
+EXPORT cuptiActivityRegisterCallbacks(void (*asked)(uint8_t **, size_t *, size_t *),
+                                      void (*taken)(void *, uint32_t, uint8_t *, size_t, size_t))
+{
+    ask = asked;
+    take = taken;
+    return 0;
+}
+
+EXPORT cuptiActivityEnable(int kind);
+EXPORT cuptiActivityEnable(int kind)
+{
+    recording = kind == KIND;
+    return recording ? 0 : INVALID;
+}
+
+EXPORT cuptiActivityDisable(int kind);
+EXPORT cuptiActivityDisable(int kind)
+{
+    recording = false;
+    return kind == KIND ? 0 : INVALID;
+}
+
+EXPORT cuptiActivityFlushAll(uint32_t flag);
+EXPORT cuptiActivityFlushAll(uint32_t flag)
+{
+    uint8_t *buffer = NULL;
+    size_t bytes = 0, records = 0, count = kernels();
+    (void)flag;
+    if (!recording)
+        return INVALID;
+    ask(&buffer, &bytes, &records);
+    if (bytes < BUFFER_LEAST || count * sizeof(struct record) > bytes)
+        return INVALID;
+    for (size_t i = 0; i < count; i++) {
+        const struct record record = {
+            .kind = KIND, .start_ns = 100, .end_ns = 100 + 5000 + 1000 * i};
+        memcpy(buffer + i * sizeof record, &record, sizeof record);
+    }
+    take(NULL, 0, buffer, bytes, count * sizeof(struct record));
+    return 0;
+}
+
+EXPORT cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
+EXPORT cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+{
+    uint8_t *next = *record == NULL ? buffer : (uint8_t *)*record + sizeof(struct record);
+    if (next + sizeof(struct record) > buffer + valid)
+        return INVALID;
+    *record = next;
+    return 0;
+}
