@@ -4,7 +4,8 @@
 #define EVAL_CUDA_CUPTI_H
 
 #include "base/err.h"
-#include "eval/cuda/cupti_api.h"
+#include "eval/cuda/cupti_host.h"
+#include "eval/cuda/cupti_range.h"
 
 #include <stdbool.h>
 
