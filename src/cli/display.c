@@ -81,9 +81,9 @@ static void draw_line(struct display *display, const char *text)
 const char *display_spending(const struct search_progress *p, const struct search_options *options,
                              char text[256])
 {
-    char tokens[32], most[40] = "", spent[64], flight[64] = "";
+    char tokens[32], most[40] = "", spent[64], awaited[48], number[48], flight[48], more[64] = "";
     int64_t cap = options->budget_micro_dollars;
-    long long answers = p->spent.settled + p->spent.charged;
+    int64_t answers = p->spent.settled + p->spent.charged;
     text[0] = '\0';
     if (p->spent.tokens == 0 && p->spent.reserved_tokens == 0 && p->requests_in_flight == 0 &&
         p->awaited == 0)
@@ -93,11 +93,11 @@ const char *display_spending(const struct search_progress *p, const struct searc
         words_count(options->budget_tokens, most + 4);
     }
     if (p->awaited > 0)
-        snprintf(flight, sizeof flight, ", %lld answers awaited", (long long)p->awaited);
-    snprintf(text, 256, "%s, %s%s tokens; %lld answers, %lld requests in flight%s",
+        snprintf(more, sizeof more, ", %s awaited", words_number(p->awaited, "answer", awaited));
+    snprintf(text, 256, "%s, %s%s tokens; %s, %s in flight%s",
              words_spent(p->spent.micro_dollars, cap, p->spent.unpriced, spent),
-             words_count(p->spent.tokens, tokens), most, answers, (long long)p->requests_in_flight,
-             flight);
+             words_count(p->spent.tokens, tokens), most, words_number(answers, "answer", number),
+             words_number(p->requests_in_flight, "request", flight), more);
     return text;
 }
 
@@ -117,7 +117,7 @@ static void draw_head(struct display *display, const struct search_progress *p)
 
 static void draw(struct display *display, const struct search_progress *p)
 {
-    char line[512], time[32], spending[256], since[32], length[32];
+    char line[512], time[32], spending[256], since[32], length[32], kept[48];
     erase(display);
     draw_head(display, p);
     if (*display->paused) {
@@ -134,10 +134,10 @@ static void draw(struct display *display, const struct search_progress *p)
             fputs("\033[0m", display->out);
     }
     snprintf(line, sizeof line,
-             "round %lld of %lld | %lld in flight | %lld evaluated: %lld kernels, %lld rejected, "
-             "%lld failed | lane busy %.0f %%",
+             "round %lld of %lld | %lld in flight | %lld evaluated: %s, %lld rejected, %lld failed "
+             "| lane busy %.0f %%",
              (long long)p->round, (long long)p->rounds, (long long)p->in_flight,
-             (long long)p->evaluated, (long long)p->kept, (long long)p->rejected,
+             (long long)p->evaluated, words_number(p->kept, "kernel", kept), (long long)p->rejected,
              (long long)p->failed, 100 * p->lane_busy);
     draw_line(display, line);
     if (*display_spending(p, display->options, spending)) {

@@ -1,10 +1,10 @@
 #include "cli/run_result.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/history.h"
+#include "cli/run_options.h"
 #include "cli/run_words.h"
 #include "eval/problem.h"
 #include "report/report.h"
@@ -99,13 +99,15 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
     char started[32];
     struct report_pause *pauses;
     const struct spending spending = run_spending(store, arena, run->id);
-    clock_format_wall(run->started_ms, started);
+    words_date(run->started_ms, started);
     *report = (struct report){.run = run->id,
                               .problem = run->problem,
                               .description = "",
                               .started = arena_strdup(arena, started),
                               .outcome = outcome_words(arena, run),
-                              .command = run->options,
+                              .against = run->baseline,
+                              .final = run->verified,
+                              .command = run_options_line(arena, run),
                               .elapsed_ms = run->elapsed_ms,
                               .lane_busy = run->lane_busy,
                               .best = *run->best ? run->best : NULL};
@@ -153,7 +155,7 @@ static void print_asking(const struct report *report, FILE *out)
 static void print_text(const struct run_record *run, const struct report *report,
                        const char *folder, const char *resume, FILE *out)
 {
-    char time[32];
+    char time[32], kept[48];
     fprintf(out, "%s %s: %s\n", run->id, run->problem, report->outcome);
     if (report->best)
         for (size_t i = 0; i < report->count; i++)
@@ -166,11 +168,12 @@ static void print_text(const struct run_record *run, const struct report *report
         fprintf(out, "  checked    %lld of %lld checks passed%s\n",
                 (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
                 run->verified ? ", again in fresh processes with fresh seeds" : "");
-    fprintf(out,
-            "  search     %lld evaluated in %s: %lld kernels, %lld rejected, %lld failed; lane "
-            "busy %.0f %%\n",
-            (long long)run->evaluated, words_duration(run->elapsed_ms, time), (long long)run->kept,
-            (long long)run->rejected, (long long)run->failed, 100 * run->lane_busy);
+    fprintf(
+        out,
+        "  search     %lld evaluated in %s: %s, %lld rejected, %lld failed; lane busy %.0f %%\n",
+        (long long)run->evaluated, words_duration(run->elapsed_ms, time),
+        words_number(run->kept, "kernel", kept), (long long)run->rejected, (long long)run->failed,
+        100 * run->lane_busy);
     print_asking(report, out);
     fprintf(out, "  report     %s/report.html (and report.txt%s)\n", folder,
             report->source ? ", kernel, evidence.json" : "");

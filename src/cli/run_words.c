@@ -175,15 +175,15 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
     const struct value *options = parse(arena, run->options);
     int64_t cap = value_int(options, "budget_micro_dollars", 0);
     int64_t most = value_int(options, "budget_tokens", 0);
-    char dollars[64], tokens[32], limit[32];
+    char dollars[64], tokens[32], limit[32], answers[48];
     if (spending->requests == 0)
         return NULL;
     bool unpriced = spending->micro_dollars == 0 && spending->tokens > 0 && cap == 0;
     words_spent(spending->micro_dollars, cap, unpriced, dollars);
     words_count(spending->tokens, tokens);
-    return arena_printf(arena, "%s, %s%s%s tokens, %lld answers", dollars, tokens,
-                        most > 0 ? " of " : "", most > 0 ? words_count(most, limit) : "",
-                        (long long)spending->answers);
+    return arena_printf(arena, "%s, %s%s%s tokens, %s", dollars, tokens, most > 0 ? " of " : "",
+                        most > 0 ? words_count(most, limit) : "",
+                        words_number(spending->answers, "answer", answers));
 }
 
 /* Which budget: the record says only that one of them is used up. A part of the time, at most a
@@ -196,9 +196,9 @@ static const char *budget_words(struct arena *arena, const struct run_record *ru
     int64_t time_ms = value_int(options, "budget_ms", 0);
     int64_t micro = value_int(options, "budget_micro_dollars", 0);
     int64_t tokens = value_int(options, "budget_tokens", 0);
-    char text[32];
+    char text[48];
     if (evaluations > 0 && run->evaluated >= evaluations)
-        return arena_printf(arena, "budget: %lld evaluations", (long long)evaluations);
+        return arena_printf(arena, "budget: %s", words_number(evaluations, "evaluation", text));
     if (time_ms > 0 && (run->elapsed_ms * 3 >= (double)time_ms * 2 || (micro == 0 && tokens == 0)))
         return arena_printf(arena, "budget: a time of %s", words_duration((double)time_ms, text));
     if (micro > 0 && tokens == 0)

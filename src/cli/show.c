@@ -3,9 +3,12 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/control.h"
+#include "cli/find.h"
 #include "cli/history.h"
 #include "cli/print.h"
+#include "cli/run_options.h"
 #include "cli/run_words.h"
+#include "eval/problem.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -114,6 +117,16 @@ static int show_idea(const struct settings *settings, struct store *store, struc
     return 0;
 }
 
+static void print_options(struct arena *arena, const struct run_record *run)
+{
+    size_t count;
+    const char *const *lines = run_options(arena, run, &count);
+    for (size_t i = 0; i < count; i++)
+        printf("  %-10s %s\n", i ? "" : "options", lines[i]);
+    printf("  %-10s %s\n", count ? "" : "options",
+           count ? "all others as by default" : "all as by default");
+}
+
 static void print_run(struct store *store, struct arena *arena, const struct run_record *run,
                       pid_t owner)
 {
@@ -124,7 +137,7 @@ static void print_run(struct store *store, struct arena *arena, const struct run
     bool running = says_running && owner == run->pid;
     struct report_pause *pauses;
     size_t pause_count;
-    char time[32], when[96];
+    char time[32], when[96], number[48];
     history_pauses(arena, run, &pauses, &pause_count);
     printf("%s  %s  %s%s%s\n", run->id, run->problem,
            says_running && !running ? "died" : run->state, says_running ? "" : ": ",
@@ -132,13 +145,13 @@ static void print_run(struct store *store, struct arena *arena, const struct run
     printf("  models     %s\n", models ? models : "none: the built-in proposer");
     if (spent)
         printf("  spent      %s\n", spent);
-    printf("  evaluated  %lld in %s: %lld kernels, %lld rejected, %lld failed\n",
-           (long long)run->evaluated, words_duration(run->elapsed_ms, time), (long long)run->kept,
+    printf("  evaluated  %lld in %s: %s, %lld rejected, %lld failed\n", (long long)run->evaluated,
+           words_duration(run->elapsed_ms, time), words_number(run->kept, "kernel", number),
            (long long)run->rejected, (long long)run->failed);
     for (size_t i = 0; i < pause_count; i++)
         printf("  paused     %s: %s\n", words_pause(pauses[i].since_ms, pauses[i].until_ms, when),
                pauses[i].reason);
-    printf("  options    %s\n", run->options);
+    print_options(arena, run);
     if (*run->best)
         printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f)%s\n", run->best,
                words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
@@ -183,9 +196,24 @@ int command_show(const struct settings *settings, const char *const *arguments, 
         failed = strstr(id, "-c")   ? show_candidate(settings, store, arena, id, &err)
                  : strstr(id, "-i") ? show_idea(settings, store, arena, id, &err)
                                     : show_run(settings, store, arena, id, &err);
+    if (failed && err.code == ERR_NOT_FOUND)
+        failed = find_no_id(settings, store, arena, id, &err);
     store_close(store);
     arena_free(arena);
     return failed ? command_fail(&err) : 0;
+}
+
+/* The name by which runs know it: a folder's is what its spec says. */
+static const char *problem_name(struct arena *arena, const char *word)
+{
+    struct problem *problem;
+    struct err ignored;
+    const char *name = word;
+    if (strchr(word, '/') && problem_load(word, &problem, &ignored) == 0) {
+        name = arena_strdup(arena, problem->name);
+        problem_free(problem);
+    }
+    return name;
 }
 
 int command_best(const struct settings *settings, const char *const *arguments, size_t count)
@@ -197,14 +225,15 @@ int command_best(const struct settings *settings, const char *const *arguments, 
     size_t run_count = 0;
     int code = 0;
     (void)count;
-    if (history_open(settings, &store, &err) ||
-        history_runs(store, arena, &runs, &run_count, &err)) {
+    int failed =
+        history_open(settings, &store, &err) || history_runs(store, arena, &runs, &run_count, &err);
+    if (failed && (err.code != ERR_NOT_FOUND || store)) {
         code = command_fail(&err);
     } else {
-        const struct run_record *best = history_best(runs, run_count, arguments[0]);
+        const char *problem = problem_name(arena, arguments[0]);
+        const struct run_record *best = history_best(runs, run_count, problem);
         if (!best) {
-            fprintf(stderr, "twagent: no kernel for \"%s\" yet; begin with: twagent run %s\n",
-                    arguments[0], arguments[0]);
+            fprintf(stderr, "twagent: %s\n", find_no_kernel(settings, store, arena, problem));
             code = EXIT_NONE;
         } else if (show_candidate(settings, store, arena, best->best, &err)) {
             code = command_fail(&err);

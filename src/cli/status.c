@@ -74,17 +74,16 @@ static void put_state(struct arena *arena, const struct status *status, struct b
 static void put_work(const struct status *status, struct buf *out)
 {
     const struct run_record *run = &status->run;
-    char time[32];
+    char time[32], number[48];
     buf_addf(out, "  round      %lld of %lld", (long long)run->round,
              (long long)value_int(status->options, "rounds", 0));
     if (status->live)
-        buf_addf(out, "; %lld candidates on their way", (long long)run->in_flight);
+        buf_addf(out, "; %s on the way", words_number(run->in_flight, "candidate", number));
     if (status->live && run->awaited > 0)
-        buf_addf(out, ", %lld answers awaited", (long long)run->awaited);
-    buf_addf(out,
-             "\n  evaluated  %lld: %lld kernels, %lld rejected, %lld failed; lane busy %.0f %%\n",
-             (long long)run->evaluated, (long long)run->kept, (long long)run->rejected,
-             (long long)run->failed, 100 * run->lane_busy);
+        buf_addf(out, ", %s awaited", words_number(run->awaited, "answer", number));
+    buf_addf(out, "\n  evaluated  %lld: %s, %lld rejected, %lld failed; lane busy %.0f %%\n",
+             (long long)run->evaluated, words_number(run->kept, "kernel", number),
+             (long long)run->rejected, (long long)run->failed, 100 * run->lane_busy);
     if (*run->best)
         buf_addf(out, "  best       %s  %s  %.3fx %s (95 %%: %.3f to %.3f)%s\n", run->best,
                  words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
@@ -100,7 +99,7 @@ static void put_asking(struct arena *arena, const struct status *status, struct 
     const struct spending *spending = &status->spending;
     const char *models = run_words_models(arena, run);
     const char *spent = run_words_spent(arena, run, spending);
-    char most[32], tokens[32], time[32];
+    char most[32], tokens[32], time[32], answers[48];
     if (models)
         buf_addf(out, "  models     %s\n", models);
     if (spent)
@@ -113,8 +112,8 @@ static void put_asking(struct arena *arena, const struct status *status, struct 
                      ? words_dollars(spending->reserved_micro_dollars, most)
                      : "");
     for (size_t i = 0; spending->count > 1 && i < spending->count; i++)
-        buf_addf(out, "             %s: %lld answers, %s tokens, %s\n", spending->models[i].model,
-                 (long long)spending->models[i].answers,
+        buf_addf(out, "             %s: %s, %s tokens, %s\n", spending->models[i].model,
+                 words_number(spending->models[i].answers, "answer", answers),
                  words_count(spending->models[i].tokens, tokens),
                  words_dollars(spending->models[i].micro_dollars, most));
     for (size_t i = 0; i < status->tail.provider_count && status->live; i++)
@@ -126,7 +125,7 @@ static void put_asking(struct arena *arena, const struct status *status, struct 
 static void put_time(const struct status *status, struct buf *out)
 {
     const struct run_record *run = &status->run;
-    char elapsed[32], left[32], end[32];
+    char elapsed[32], left[48], end[32];
     int64_t cap = value_int(status->options, "budget_ms", 0);
     buf_addf(out, "  time       %s", words_duration(run->elapsed_ms, elapsed));
     if (cap > 0)
@@ -135,7 +134,7 @@ static void put_time(const struct status *status, struct buf *out)
         buf_addf(out, ", about %s left: until %s", words_duration(run->left_ms, left),
                  words_clock(clock_wall_ms() + (uint64_t)run->left_ms, end));
     if (run->resumes > 0)
-        buf_addf(out, "; gone on with %lld times", (long long)run->resumes);
+        buf_addf(out, "; resumed %s", words_number(run->resumes, "time", left));
     buf_add_char(out, '\n');
 }
 

@@ -50,6 +50,7 @@ static const char style[] =
     "svg{width:100%;height:auto;font:12px system-ui,sans-serif}svg text{fill:var(--soft)}\n"
     ".grid{stroke:var(--line)}.one{stroke:var(--soft);stroke-dasharray:4 3}\n"
     ".kernel{fill:var(--mark);opacity:.55}.champion{fill:var(--win)}.failed{stroke:var(--bad)}\n"
+    "rect.final{fill:var(--win);opacity:.18}svg text.final{fill:var(--win)}\n"
     ".best{fill:none;stroke:var(--mark);stroke-width:1.5}\n";
 
 static void pauses(const struct report *report, struct buf *out)
@@ -82,7 +83,7 @@ static void head(const struct report *report, struct buf *out)
     bool win = value_bool(report->evaluation, "win", false);
     buf_addf(out, "</span></h1>\n<p class=\"outcome%s\">", win ? " win" : "");
     escape(out, report->outcome);
-    buf_addf(out, "</p>\n<p class=\"soft\">");
+    buf_addf(out, "</p>\n<p class=\"soft\">%s</p>\n<p class=\"soft\">", report_kind(report));
     escape(out, report->description);
     buf_add_text(out, "<br>");
     escape(out, report->dims);
@@ -178,16 +179,39 @@ static void evidence(const struct report *report, struct buf *out)
     }
 }
 
+static void final_row(const struct report *report, struct buf *out)
+{
+    const struct value *speedup = value_get(report->evaluation, "speedup");
+    char time[32];
+    if (!report->final)
+        return;
+    buf_add_text(out, "<tr class=\"champion\"><td>");
+    escape(out, report->best);
+    buf_addf(out,
+             "</td><td>final</td><td></td><td class=\"n\">%s</td><td class=\"n\">%.3fx</td>"
+             "<td class=\"n\">%.3f to %.3f</td><td>the final measurement: fresh processes, fresh "
+             "seeds</td></tr>\n",
+             words_time(value_real(value_get(report->evaluation, "time_ns"), "median", 0), time),
+             value_real(speedup, "median", 0), value_real(speedup, "low", 0),
+             value_real(speedup, "high", 0));
+}
+
 static void candidates(const struct report *report, struct buf *out)
 {
     enum { SHOWN = 500 };
     char time[32];
     size_t from = report->count > SHOWN ? report->count - SHOWN : 0;
     buf_addf(out,
-             "<h2>Every evaluation%s</h2>\n<table><tr><th>id</th><th>from</th><th>what</th>"
+             "<h2>Every evaluation%s</h2>\n<p class=\"soft\">As the search measured it, to choose "
+             "by.%s</p>\n<table><tr><th>id</th><th>from</th><th>what</th>"
              "<th class=\"n\">time</th><th class=\"n\">speed-up</th><th class=\"n\">95 %%</th>"
              "<th>idea, or why not</th></tr>\n",
-             from ? " (the last 500)" : "");
+             from ? " (the last 500)" : "",
+             report->final
+                 ? " The first line is the champion's final measurement, which the headline "
+                   "and the evidence above are of."
+                 : "");
+    final_row(report, out);
     for (size_t i = from; i < report->count; i++) {
         const struct report_candidate *c = &report->candidates[i];
         buf_addf(out, "<tr%s><td>", c->champion ? " class=\"champion\"" : "");
@@ -220,11 +244,18 @@ void report_html(const struct report *report, struct buf *out)
     head(report, out);
     baselines(report, out);
     if (report->count > 0) {
-        buf_add_text(
-            out,
-            "<h2>The search</h2>\n<p class=\"soft\">The lower end of each kernel's 95 % interval "
-            "over the baseline, which is what the search selects by; red marks are "
-            "candidates that were refused.</p>\n");
+        buf_add_text(out, "<h2>The search</h2>\n<p class=\"soft\">A dot is a kernel as the search "
+                          "measured it: the "
+                          "lower end of its 95 % interval over ");
+        escape(out, report->against);
+        buf_addf(out,
+                 ", which is what the search selects by; the large one is the champion; red marks "
+                 "are candidates that were refused.%s</p>\n",
+                 report->final
+                     ? " The band is the final measurement's interval, which the headline "
+                       "is of. The search picks the luckiest of many, so that its dot is "
+                       "apt to lie higher."
+                     : "");
         report_chart(report, out);
     }
     evidence(report, out);

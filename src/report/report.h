@@ -15,7 +15,7 @@
 struct report_candidate {
     const char *id, *parent, *idea, *source; /* source: short, "packed.c MR=8 NR=2" */
     const char *verdict, *reason;
-    double time_ns, speedup, low, high; /* 0 where not measured */
+    double time_ns, speedup, low, high; /* as the search measured it; 0 where it was not */
     bool champion;
 };
 
@@ -27,6 +27,8 @@ struct report_pause {
 struct report {
     const char *run, *problem, *description, *started; /* "r3", "matmul", ..., "2026-11-21 08:38" */
     const char *outcome; /* one sentence: "1.97x faster than reference (95 %: 1.93 to 2.01)" */
+    const char *against; /* whom its numbers and the search's are against: "reference" */
+    bool final;          /* `evaluation` is the champion's last measurement, not the search's */
     const char *dims;    /* "M 512, N 512, K 512" */
     const char *command; /* the options that differ from the defaults */
     const char *stopped; /* what ended it: "budget", "target reached: ..."; NULL: its rounds */
@@ -50,8 +52,10 @@ void report_html(const struct report *report, struct buf *out);
 void report_kernel(const struct report *report, struct buf *out);
 const char *report_kernel_file(const struct report *report); /* "kernel.c", ".cc", ".cu" */
 const char *report_language(const char *name);               /* of a source file's name */
-/* Progress as an inline SVG: the lower end of every kernel's interval a dot, the
- * best so far a line. */
+/* Progress as an inline SVG: the lower end of every kernel's interval a dot, the best so far a
+ * line, the final measurement's interval a band. */
+/* Which of the two measurements the headline is: a sentence. */
+const char *report_kind(const struct report *report);
 void report_chart(const struct report *report, struct buf *out);
 
 /* Writes all four into `folder` (made where it is missing). */

@@ -10,13 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *report_kind(const struct report *report)
+{
+    if (report->best == NULL)
+        return "No kernel was found to be measured.";
+    return report->final
+               ? "This is the final measurement: fresh processes, fresh seeds, all checks again, "
+                 "samples until the interval is narrow. The search's own are below."
+               : "This is the search's own measurement: the champion was not measured again.";
+}
+
 static void text_baselines(const struct report *report, struct buf *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
     char time[32];
     if (!all || all->count == 0)
         return;
-    buf_addf(out, "\nagainst          its time     speed-up   95 %% interval\n");
+    buf_addf(out, "\n%s\n", report->final ? "final measurement" : "measured by the search");
+    buf_addf(out, "against          its time     speed-up   95 %% interval\n");
     for (size_t i = 0; i < all->count; i++) {
         const struct value *ns = value_get(all->items[i], "ns");
         const struct value *speedup = value_get(all->items[i], "speedup");
@@ -44,7 +55,8 @@ static void text_best(const struct report *report, struct buf *out)
     for (size_t i = 0; i < report->count; i++)
         order[i] = &report->candidates[i];
     qsort(order, report->count, sizeof *order, by_speedup);
-    buf_addf(out, "\nbest of %zu evaluated\n", report->count);
+    buf_addf(out, "\nbest of %zu evaluated, as the search measured them%s\n", report->count,
+             report->final ? " (the first line is the final one)" : "");
     for (size_t i = 0; i < report->count && i < SHOWN && order[i]->time_ns > 0; i++)
         buf_addf(out, "%s %-9s %-11s %.3fx (%.3f to %.3f)  %s\n", order[i]->champion ? "*" : " ",
                  order[i]->id, words_time(order[i]->time_ns, time), order[i]->speedup,
@@ -66,7 +78,8 @@ void report_text(const struct report *report, struct buf *out)
     const struct value *time = value_get(report->evaluation, "time_ns");
     const struct value *checks = value_get(report->evaluation, "checks");
     char median[32], took[32];
-    buf_addf(out, "%s %s: %s\n\n", report->run, report->problem, report->outcome);
+    buf_addf(out, "%s %s: %s\n%s\n\n", report->run, report->problem, report->outcome,
+             report_kind(report));
     buf_addf(out,
              "problem   %s\ndims      %s\nstarted   %s, took %s, lane busy %.0f %%\nended     %s\n",
              report->description, report->dims, report->started,
@@ -80,8 +93,9 @@ void report_text(const struct report *report, struct buf *out)
     if (report->command && *report->command)
         buf_addf(out, "options   %s\n", report->command);
     if (report->best)
-        buf_addf(out, "kernel    %s, %s\n", report->best,
-                 words_time(value_real(time, "median", 0), median));
+        buf_addf(out, "kernel    %s, %s (%s)\n", report->best,
+                 words_time(value_real(time, "median", 0), median),
+                 report->final ? "final measurement" : "the search's measurement");
     if (checks)
         buf_addf(out, "checks    %lld of %lld passed\n", (long long)value_int(checks, "passed", 0),
                  (long long)value_int(checks, "total", 0));

@@ -42,6 +42,12 @@ const char *words_count(int64_t count, char text[32])
     return text;
 }
 
+const char *words_number(int64_t count, const char *noun, char text[48])
+{
+    snprintf(text, 48, "%" PRId64 " %.24s%s", count, noun, count == 1 ? "" : "s");
+    return text;
+}
+
 const char *words_dollars(int64_t micro, char text[32])
 {
     double dollars = (double)micro / 1e6;

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-const char *words_time(double ns, char text[32]);         /* "1.234 ms"; "-" where not measured */
-const char *words_duration(double ms, char text[32]);     /* "0:07", "12:05", "2:13:07" */
-const char *words_count(int64_t count, char text[32]);    /* "812", "48.1 k", "1.20 M" */
+const char *words_time(double ns, char text[32]);      /* "1.234 ms"; "-" where not measured */
+const char *words_duration(double ms, char text[32]);  /* "0:07", "12:05", "2:13:07" */
+const char *words_count(int64_t count, char text[32]); /* "812", "48.1 k", "1.20 M" */
+const char *words_number(int64_t count, const char *noun,
+                         char text[48]);                  /* "1 kernel", "0 kernels" */
 const char *words_dollars(int64_t micro, char text[32]);  /* "$1.23"; "$0.0042" below a cent */
 const char *words_clock(uint64_t wall_ms, char text[32]); /* local: "Sat 02:13" */
 const char *words_date(uint64_t wall_ms, char text[32]);  /* local: "2026-11-21 02:13" */

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
+#include "base/value.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -100,6 +102,73 @@ static void a_report_says_why_it_waited_and_ended(void **state)
     buf_free(&html);
 }
 
+/* The headline is of the final measurement, the dots and rows of the search: each says which. */
+static void a_report_says_whose_numbers_are_which(void **state)
+{
+    static const char record[] =
+        "{\"win\":true,\"time_ns\":{\"median\":848200},\"speedup\":{\"median\":1.27,"
+        "\"low\":1.201,\"high\":1.326},\"baselines\":{\"reference\":{\"ns\":{\"median\":9e5},"
+        "\"speedup\":{\"median\":1.27,\"low\":1.2,\"high\":1.33},\"win\":true}}}";
+    const struct report_candidate candidates[] = {{.id = "r1-c1",
+                                                   .parent = "",
+                                                   .idea = "",
+                                                   .source = "a.c",
+                                                   .verdict = "kernel",
+                                                   .reason = "",
+                                                   .time_ns = 744300,
+                                                   .speedup = 1.385,
+                                                   .low = 1.286,
+                                                   .high = 1.4,
+                                                   .champion = true}};
+    struct report report = {.run = "r1",
+                            .problem = "matmul",
+                            .description = "d",
+                            .started = "s",
+                            .outcome = "1.270x reference",
+                            .dims = "M 1",
+                            .against = "reference",
+                            .best = "r1-c1",
+                            .final = true,
+                            .candidates = candidates,
+                            .count = 1};
+    struct arena *arena = arena_new();
+    struct value *evaluation;
+    struct buf text;
+    (void)state;
+    assert_int_equal(value_parse_json(arena, "e", record, strlen(record), &evaluation, NULL), 0);
+    report.evaluation = evaluation;
+    buf_init(&text, 1 << 20);
+    report_text(&report, &text);
+    assert_non_null(strstr(buf_text(&text), "This is the final measurement"));
+    assert_non_null(strstr(buf_text(&text), "848.2 us (final measurement)"));
+    assert_non_null(strstr(buf_text(&text), "best of 1 evaluated, as the search measured them"));
+    buf_reset(&text);
+    report_html(&report, &text);
+    const char *head = strstr(buf_text(&text), "This is the final measurement");
+    const char *chart = strstr(buf_text(&text), "as the search measured it");
+    const char *band = strstr(buf_text(&text), ">final measurement 1.270x<");
+    const char *row = strstr(buf_text(&text), "<td>final</td>");
+    assert_true(head && chart > head && band > chart && row > band);
+    assert_true(strstr(row, "848.2 us") < strstr(row, "744.3 us")); /* then the search's own */
+    report.final = false;                                           /* nothing but the search's */
+    buf_reset(&text);
+    report_html(&report, &text);
+    assert_non_null(strstr(buf_text(&text), "This is the search's own measurement"));
+    assert_null(strstr(buf_text(&text), ">final measurement"));
+    assert_null(strstr(buf_text(&text), "<td>final</td>"));
+    buf_free(&text);
+    arena_free(arena);
+}
+
+static void one_is_no_plural(void **state)
+{
+    char text[48];
+    (void)state;
+    assert_string_equal(words_number(1, "answer", text), "1 answer");
+    assert_string_equal(words_number(0, "answer", text), "0 answers");
+    assert_string_equal(words_number(12, "kernel", text), "12 kernels");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +176,8 @@ int main(void)
         cmocka_unit_test(durations_are_those_of_a_clock),
         cmocka_unit_test(counts_and_dollars_are_short),
         cmocka_unit_test(a_pause_says_when_and_how_long),
+        cmocka_unit_test(one_is_no_plural),
+        cmocka_unit_test(a_report_says_whose_numbers_are_which),
         cmocka_unit_test(a_report_says_why_it_waited_and_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,14 @@
+/* cli/run_options: the options that a run was told, as a person would give them again. Main thread.
+ */
+#ifndef CLI_RUN_OPTIONS_H
+#define CLI_RUN_OPTIONS_H
+
+#include "agents/record.h"
+
+/* "--budget-time 25s", "--no-final", ...: those of the record that are not the defaults, in the
+ * table's order. In `arena`, as the texts are. */
+const char *const *run_options(struct arena *arena, const struct run_record *run, size_t *count);
+/* All in one line; "all defaults" where there is none. */
+const char *run_options_line(struct arena *arena, const struct run_record *run);
+
+#endif
