@@ -257,18 +257,22 @@ class Reference:
         return returned
 
 
-def describe(problem):
-    """One line for people: what was raised and where in the user's file."""
+def describe(problem, path):
+    """One line for people: what was raised, and the line of the user's that led to it: the innermost
+    one of their file, or of a file beside it. Where numpy was by then is nobody's concern."""
     if isinstance(problem, Refused):
         return str(problem)
     import traceback
 
     where = ""
+    folder = os.path.dirname(path) + os.sep
     for frame in traceback.extract_tb(problem.__traceback__):
-        if frame.filename != __file__:
-            where = " (%s:%d)" % (os.path.basename(frame.filename), frame.lineno)
-    if isinstance(problem, SyntaxError):
-        where = " (line %s)" % problem.lineno
+        if frame.filename.startswith(folder):
+            line = ": " + frame.line if frame.line else ""
+            where = " (%s:%d%s)" % (frame.filename[len(folder) :], frame.lineno, line)
+    if isinstance(problem, SyntaxError) and problem.filename:
+        where = " (%s:%s)" % (os.path.basename(problem.filename), problem.lineno)
+        return "%s: %s%s" % (type(problem).__name__, problem.msg, where)
     text = str(problem).split("\n")[0]
     return "%s: %s%s" % (type(problem).__name__, text, where)
 
@@ -280,6 +284,7 @@ def main():
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     reference = None
+    path = ""
 
     def answer(record):
         os.write(sink, json.dumps(record).encode() + b"\n")
@@ -294,6 +299,7 @@ def main():
                 continue
             request = json.loads(line)
             if request["op"] == "open":
+                path = request["file"]
                 reference = Reference(request)
                 version = ".".join(str(part) for part in sys.version_info[:3])
                 answer({"ok": True, "versions": {"python": version, "numpy": np.__version__}})
@@ -303,7 +309,7 @@ def main():
                 answer(reference.prepare(request))
         except (Exception, SystemExit) as problem:
             gc.enable()
-            answer({"error": describe(problem)})
+            answer({"error": describe(problem, path)})
 
 
 main()

@@ -313,7 +313,7 @@ def explain(fault):
         if frame.filename not in own and not installed and not frame.filename.startswith(sys.base_prefix):
             where = " (%s:%d)" % (os.path.basename(frame.filename), frame.lineno)
     if isinstance(fault, SyntaxError):
-        where = " (line %s)" % fault.lineno
+        where = " (%s:%s)" % (os.path.basename(fault.filename or "?"), fault.lineno)
     lines = [line for line in str(fault).split("\n") if line.strip()] or [""]
     # A compiler's own words say more than that it failed.
     lines = [line for line in lines if "error: " in line][:1] or lines

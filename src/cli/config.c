@@ -52,6 +52,30 @@ static const char *origin_words(struct arena *arena, const struct settings *sett
     }
 }
 
+/* What a number stands for where it stands for no number: "no cap", as the option's own help has it
+ * behind "0: "; NULL for any other. */
+static const char *meaning(struct arena *arena, const struct option *option,
+                           const struct settings *settings)
+{
+    const char *at = (const char *)settings + option->offset;
+    bool real = option->type == OPTION_REAL;
+    bool number = real || option->type == OPTION_INT || option->type == OPTION_DURATION ||
+                  option->type == OPTION_SIZE;
+    double value = !number ? 1
+                   : real  ? *(const double *)(const void *)at
+                           : (double)*(const int64_t *)(const void *)at;
+    if (value > 0)
+        return NULL;
+    const char *text = strstr(option->help, value < 0 ? " -1: " : " 0: ");
+    if (!text)
+        return NULL;
+    text = strchr(text, ':') + 2;
+    size_t length = strcspn(text, ";(");
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    return arena_strndup(arena, text, length);
+}
+
 /* options_show() writes one line an option, in the table's order, "VALUE   # ORIGIN". */
 static void put_settings(struct arena *arena, const struct settings *settings, struct buf *out)
 {
@@ -69,7 +93,9 @@ static void put_settings(struct arena *arena, const struct settings *settings, s
         if (!last)
             break;
         buf_add(out, line, (size_t)(last - line));
-        buf_addf(out, "# %s\n", origin_words(arena, settings, file, i));
+        const char *means = meaning(arena, &settings_table.options[i], settings);
+        buf_addf(out, "# %s%s%s\n", means ? means : "", means ? "; " : "",
+                 origin_words(arena, settings, file, i));
     }
     buf_free(&text);
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/find.h"
 #include "cli/history.h"
 #include "store/store.h"
 
@@ -42,12 +43,6 @@ bool control_is_live(const char *folder, const struct run_record *run)
     return run->pid > 0 && strcmp(run->state, "running") == 0 && control_owner(folder) == run->pid;
 }
 
-static int no_run(const char *id, struct err *err)
-{
-    return id ? err_set(err, ERR_USAGE, "no run \"%s\" (twagent list)", id)
-              : err_set(err, ERR_USAGE, "no run goes on now: name one (twagent list)");
-}
-
 int control_find(const struct settings *settings, struct arena *arena, const char *folder,
                  const char *id, bool any, struct run_record *run, struct err *err)
 {
@@ -61,7 +56,7 @@ int control_find(const struct settings *settings, struct arena *arena, const cha
     } else if (id) {
         failed = history_run(store, arena, id, run, err);
         if (failed && err->code == ERR_NOT_FOUND)
-            (void)no_run(id, err);
+            failed = find_no_id(settings, store, arena, id, err);
     } else if (history_runs(store, arena, &runs, &count, err) == 0) {
         for (size_t i = count; failed && i-- > 0;)
             if (control_is_live(folder, &runs[i])) {
@@ -73,7 +68,7 @@ int control_find(const struct settings *settings, struct arena *arena, const cha
             failed = 0;
         }
         if (failed)
-            (void)no_run(NULL, err);
+            (void)err_set(err, ERR_USAGE, "no run goes on now: name one (twagent list)");
     }
     store_close(store);
     return failed;

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/display.h"
 #include "cli/eval_sweep.h"
+#include "cli/find.h"
 #include "cli/history.h"
 #include "cli/print.h"
 #include "eval/lane.h"
@@ -224,8 +225,7 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
 {
     (void)count;
     struct arena *arena = arena_new();
-    struct eval eval = {
-        .settings = settings, .problem = command_path(arena, arguments[0]), .shown = STAGES};
+    struct eval eval = {.settings = settings, .shown = STAGES};
     char *tune = NULL;
     int code;
     const char *slash = strrchr(arguments[1], '/');
@@ -235,9 +235,12 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
         log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
     else
         display_tell_waits(stderr);
-    if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
+    if (find_problem(arena, arguments[0], &eval.problem, &eval.err)) {
+        code = command_fail(&eval.err);
+    } else if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
         code = command_fail(&eval.err);
     } else if (file_read(arguments[1], &eval.source, &eval.err)) {
+        (void)err_wrap(&eval.err, "the candidate");
         command_fail(&eval.err);
         code = EXIT_USAGE;
     } else if (settings->sweep >= 0 &&

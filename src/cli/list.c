@@ -1,16 +1,14 @@
 /* twagent list [runs | problems | candidates RUN] */
-#include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/control.h"
+#include "cli/find.h"
 #include "cli/history.h"
 #include "cli/run_words.h"
 #include "eval/problem.h"
 #include "report/words.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Prints `encode`d records as a JSON list. */
@@ -92,11 +90,6 @@ static int list_candidates(const struct settings *settings, struct store *store,
     return 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void print_problem(const struct settings *settings, const char *name, size_t index)
 {
     struct problem *problem;
@@ -125,34 +118,17 @@ static void print_problem(const struct settings *settings, const char *name, siz
 
 static int list_problems(const struct settings *settings, struct err *err)
 {
-    char *names[512];
-    size_t count = 0;
-    char *folder = file_data_path("problems");
-    DIR *dir = folder ? opendir(folder) : NULL;
-    if (!dir) {
-        mem_free(folder);
-        return err_set(err, ERR_ENVIRONMENT, "the shipped problems are not installed");
-    }
-    for (struct dirent *entry; count < 512 && (entry = readdir(dir));) {
-        char *path = file_join(folder, entry->d_name);
-        char *spec = file_join(path, "spec.yaml");
-        if (entry->d_name[0] != '.' && file_exists(spec))
-            names[count++] = mem_strdup(entry->d_name);
-        mem_free(spec);
-        mem_free(path);
-    }
-    closedir(dir);
-    qsort(names, count, sizeof *names, by_name);
-    if (settings->json)
+    struct arena *arena = arena_new();
+    size_t count;
+    const char *const *names = find_shipped(arena, &count);
+    if (names && settings->json)
         printf("[");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; names && i < count; i++)
         print_problem(settings, names[i], i);
-        mem_free(names[i]);
-    }
-    if (settings->json)
+    if (names && settings->json)
         printf("]\n");
-    mem_free(folder);
-    return 0;
+    arena_free(arena);
+    return names ? 0 : err_set(err, ERR_ENVIRONMENT, "the shipped problems are not installed");
 }
 
 int command_list(const struct settings *settings, const char *const *arguments, size_t count)
@@ -177,6 +153,8 @@ int command_list(const struct settings *settings, const char *const *arguments, 
         failed = candidates ? list_candidates(settings, store, arena, arguments[1], &err)
                             : list_runs(settings, store, arena, &err);
     }
+    if (failed && candidates && err.code == ERR_NOT_FOUND)
+        failed = find_no_id(settings, store, arena, arguments[1], &err);
     store_close(store);
     arena_free(arena);
     return failed ? command_fail(&err) : 0;

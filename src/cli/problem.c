@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/display.h"
+#include "cli/find.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -195,8 +196,12 @@ static int check_report(const struct check *check)
 static int problem_check(const struct settings *settings, const char *folder)
 {
     struct arena *arena = arena_new();
+    struct check check = {.settings = settings};
+    if (find_problem(arena, folder, &check.problem, &check.err)) {
+        arena_free(arena);
+        return command_fail(&check.err);
+    }
     display_tell_waits(stderr);
-    struct check check = {.settings = settings, .problem = command_path(arena, folder)};
     struct loop *loop = loop_new();
     task_start(loop, &check.task, &check_type, NULL, "problem-check");
     loop_run(loop);

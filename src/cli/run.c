@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/display.h"
+#include "cli/find.h"
 #include "cli/run_result.h"
 #include "cli/search_settings.h"
 #include "loop/loop.h"
@@ -235,7 +236,10 @@ int command_run(const struct settings *settings, const char *const *arguments, s
         return EXIT_USAGE;
     }
     struct arena *arena = arena_new();
-    options.problem = command_path(arena, problem); /* a resume may stand elsewhere */
+    if (find_problem(arena, problem, &options.problem, &err)) { /* a resume may stand elsewhere */
+        arena_free(arena);
+        return command_fail(&err);
+    }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
     search_settings_apply(settings, false, &options);
     int code = chosen_from_settings(arena, settings, &chosen, &err)

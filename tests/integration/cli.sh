@@ -31,7 +31,11 @@ expect 2 '--branchin' run matmul --branchin 3
 expect 2 '--branching' run matmul --branching x
 expect 2 '--select' run matmul --select 7
 expect 2 '--budget-time' run matmul --budget-time soon
-expect 2 'nothing-here' run nothing-here
+expect 2 'no problem "nothing-here": there is no such folder or file in' run nothing-here
+expect 2 'did you mean "softmax"' run sofmax
+expect 2 'did you mean "softmax"' problem check sofmax
+expect 2 'did you mean "matmul"' eval mattmul "$work/x.c"
+expect 2 'there is no such folder or file' problem check ./nothing-here
 expect 2 'PROBLEM FILE' eval matmul
 expect 2 'missing.c' eval matmul missing.c
 expect 2 '--tune' eval matmul "$work/x.c" --tune BM
@@ -58,6 +62,10 @@ expect 0 'branching: 3                            # '"$work/config/twagent/confi
 expect 0 "# $work/config/twagent/config.yaml:3" config
 expect 0 'branching: 5                            # --branching' config --branching 5
 expect 0 'floor-share: 0.95                       # default' config
+expect 0 'budget-usd: 0                           # no cap; default' config
+expect 0 'tuning: -1                              # as many as it writes; default' config
+expect 0 'temperature: -1                         # left to the model' config
+expect 0 'mailbox-wait: 0ms                       # takes only those that are there; default' config
 TWAGENT_MODEL=gpt-5-mini expect 0 'model: gpt-5-mini                       # $TWAGENT_MODEL' config
 expect 0 '"origin":"'"$work/config/twagent/config.yaml:2"'"' config --json
 expect 0 '"budget-usd":{"value":2.5,"origin":"--budget-usd"}' config --json --budget-usd 2.5
@@ -93,6 +101,13 @@ expect 2 'islands' run matmul --strategy island
 expect 2 '--disk-quota' run matmul --disk-quota lots
 expect 2 'missing.yaml' run matmul --model x --models missing.yaml
 for command in resume pause stop status; do expect 2 'no run' $command r1; done
+expect 2 "no run r1: $work/store holds none yet" show r1
+expect 2 'no run r1' show r1-c5
+expect 2 'expected the id of a run (r3)' show nonsense
+expect 2 'no run r1' list candidates r1
+expect 1 'no kernel for "softmx": ' best softmx
+expect 1 'did you mean "softmax"' best softmx
+expect 1 'search with: twagent run softmax' best softmax
 expect 2 'usage: twagent resume' resume
 expect 2 'an option of this command' resume r1 --seed 4
 mkdir -p "$work/config/twagent"
@@ -110,6 +125,11 @@ sed -i 's/^dims:.*/dims: {M: 1024, N: "M +"}/' "$work/axpy/spec.yaml"
 expect 2 'spec.yaml:5' problem check "$work/axpy"
 sed -i 's/^dims:.*/dimz: {M: 1024, N: 1024}/' "$work/axpy/spec.yaml"
 expect 2 'dimz' problem check "$work/axpy"
+sed -i 's/^dimz:.*/dims: {M: 1024, N: 1024}/' "$work/axpy/spec.yaml"
+printf 'import numpy as np\n\ndef reference(A, X, B):\n    C = np.stack([B, X], axis=0)\n    return A * C\n' >"$work/axpy/ref_impl.py"
+expect 1 '(ref_impl.py:4: C = np.stack([B, X], axis=0))' problem check "$work/axpy"
+printf 'def reference(A, X, B)\n    return A\n' >"$work/axpy/ref_impl.py"
+expect 2 "SyntaxError: expected ':' (ref_impl.py:1)" problem check "$work/axpy"
 printf '/*---\ntune: {BM: [1, 2\n---*/\nvoid kernel(void) {}\n' >"$work/bad.c"
 expect 1 'bad.c:' eval matmul "$work/bad.c"
 echo "cli: $passed passed, $failed failed"

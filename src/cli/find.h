@@ -1,0 +1,24 @@
+/* cli/find: what a person names, or an error that says what was looked for, where, and what comes
+ * near. Main thread. Errors are ERR_USAGE. Texts in `arena`. */
+#ifndef CLI_FIND_H
+#define CLI_FIND_H
+
+#include "base/arena.h"
+#include "cli/settings.h"
+#include "store/store.h"
+
+/* A folder, a spec.yaml, a FILE.py as an absolute path, since a worker stands elsewhere; a shipped
+ * problem's name as it is. */
+int find_problem(struct arena *arena, const char *word, const char **problem,
+                 struct err *err) MUST_USE;
+/* The shipped problems' names, sorted, NULL at the end; NULL: they are not installed. */
+const char *const *find_shipped(struct arena *arena, size_t *count);
+
+/* For a run, an idea or a candidate that is not in the store (NULL: there is none yet). -1. */
+int find_no_id(const struct settings *settings, struct store *store, struct arena *arena,
+               const char *id, struct err *err);
+/* For a problem without a kernel in the store (or NULL): one sentence. */
+const char *find_no_kernel(const struct settings *settings, struct store *store,
+                           struct arena *arena, const char *problem);
+
+#endif
