@@ -50,6 +50,9 @@ struct backend {
     int (*open_program)(const struct lane_facts *lane, const struct region *region,
                         const char *artifact, const struct program *program,
                         struct subject **subject, struct err *err);
+    /* Begins what the first build and the first runner will wait for, and waits for none of it.
+     * NULL: nothing takes that long. */
+    void (*warm)(const struct lane_facts *lane, const struct region *region);
     size_t alignment;                /* of every tensor; 0: TENSOR_ALIGN */
     const struct backend *reference; /* that builds and runs C references; NULL: this one */
     /* Runs a sanitized build once over `call`; ERR_CHILD with the report's first lines where it

@@ -8,9 +8,10 @@
 #include <string.h>
 
 enum {
-    SAFETY = 8,      /* allowed over expected error */
-    SEEN = 4,        /* a lower precision's error over the honest one's, from which on it is seen */
-    FLOOR_SHARE = 64 /* of the lower precision's error, where there are too few elements */
+    SAFETY = 8, /* allowed over expected error */
+    SEEN = 4,   /* a lower precision's error over the honest one's, from which on it is seen */
+    FLOOR_SHARE = 64, /* of the lower precision's error, where there are too few elements */
+    CHUNK = 1024
 };
 
 struct errors {
@@ -21,17 +22,75 @@ struct errors {
     size_t unsound;
 };
 
+struct sums { /* over a part */
+    struct errors errors;
+    double difference, squares;
+    size_t finite;
+};
+
 struct measuring {
     const struct groups *groups;
     enum dtype dtype;
     const void *array;
     double floor;
-    struct {
-        struct errors errors;
-        double difference, squares;
-        size_t finite;
-    } parts[PARALLEL_PARTS];
+    struct sums parts[PARALLEL_PARTS];
 };
+
+static vector larger(vector a, vector b)
+{
+    vector_mask a_is = a > b;
+    return (vector)((a_is & (vector_mask)a) | (~a_is & (vector_mask)b));
+}
+
+/* False, and nothing is added, where a number is not finite, or the exact one out of range. */
+static bool measure_fast(const double *exact, const double *got, size_t count, double rms,
+                         double floor, double most, struct sums *sums)
+{
+    const vector_mask magnitude = {INT64_MAX, INT64_MAX};
+    const vector all_rms = {rms, rms}, all_floor = {floor, floor};
+    vector difference = {0.0, 0.0}, squares = {0.0, 0.0}, relative = {0.0, 0.0}, size = {0.0, 0.0};
+    for (size_t i = 0; i < count; i += 2) {
+        vector e, g;
+        memcpy(&e, exact + i, sizeof e);
+        memcpy(&g, got + i, sizeof g);
+        vector d = (vector)((vector_mask)(g - e) & magnitude);
+        vector large = (vector)((vector_mask)e & magnitude);
+        difference += d * d;
+        squares += e * e;
+        size = larger(large, size);
+        relative = larger((d - all_floor) / larger(large, all_rms), relative);
+    }
+    double added[2] = {difference[0] + difference[1], squares[0] + squares[1]};
+    if (!isfinite(added[0] + added[1]) || !(scale_largest(size[0], size[1]) <= most))
+        return false;
+    sums->difference += added[0];
+    sums->squares += added[1];
+    sums->errors.largest =
+        scale_largest(sums->errors.largest, scale_largest(relative[0], relative[1]));
+    sums->finite += count;
+    return true;
+}
+
+static void measure_element(const struct judge *judge, double exact, double got, double rms,
+                            double floor, struct sums *sums)
+{
+    struct errors *errors = &sums->errors;
+    if (!judge_is_finite(judge, exact))
+        return;
+    if (!isfinite(got)) {
+        errors->unsound += fabs(exact) < judge->dtype_most * 0.999;
+        return;
+    }
+    double d = fabs(got - exact);
+    double scale = scale_largest(fabs(exact), rms);
+    if (scale == 0.0)
+        errors->unscaled = scale_largest(errors->unscaled, d);
+    else if (d > floor)
+        errors->largest = scale_largest(errors->largest, (d - floor) / scale);
+    sums->difference += d * d;
+    sums->squares += exact * exact;
+    sums->finite++;
+}
 
 /* `from` is the beginning of a group. */
 static void measure_part(void *context, size_t part, size_t from, size_t to)
@@ -39,37 +98,25 @@ static void measure_part(void *context, size_t part, size_t from, size_t to)
     struct measuring *measuring = (struct measuring *)context;
     struct groups own = *measuring->groups, *groups = &own;
     enum dtype dtype = measuring->dtype;
-    const void *array = measuring->array;
-    double floor = measuring->floor, difference = 0.0, squares = 0.0;
+    const unsigned char *array = (const unsigned char *)measuring->array;
     const struct judge judge = {.dtype_most = dtype_max(dtype)};
-    size_t finite = 0;
-    struct errors found = {0}, *errors = &found;
+    struct sums sums = {.finite = 0};
+    double buffer[CHUNK];
     for (size_t first = from; first < to; first += groups->group) {
         double rms = groups_rms(groups, first);
         size_t end = first + groups->group < to ? first + groups->group : to;
-        for (size_t i = first; i < end; i++) {
-            double exact = groups->exact[i], got = dtype_load(dtype, array, i);
-            if (!judge_is_finite(&judge, exact))
-                continue;
-            if (!isfinite(got)) {
-                errors->unsound += fabs(exact) < judge.dtype_most * 0.999;
-                continue;
-            }
-            double d = fabs(got - exact);
-            double scale = scale_largest(fabs(exact), rms);
-            if (scale == 0.0)
-                errors->unscaled = scale_largest(errors->unscaled, d);
-            else if (d > floor)
-                errors->largest = scale_largest(errors->largest, (d - floor) / scale);
-            difference += d * d;
-            squares += exact * exact;
-            finite++;
+        for (size_t at = first; at < end; at += CHUNK) {
+            size_t length = end - at < CHUNK ? end - at : CHUNK, careful = length / 2 * 2;
+            dtype_to_double(dtype, array + at * dtype_bytes(dtype), length, buffer);
+            if (!(rms > 0.0) || !measure_fast(groups->exact + at, buffer, careful, rms,
+                                              measuring->floor, judge.dtype_most, &sums))
+                careful = 0;
+            for (size_t i = careful; i < length; i++)
+                measure_element(&judge, groups->exact[at + i], buffer[i], rms, measuring->floor,
+                                &sums);
         }
     }
-    measuring->parts[part].errors = found;
-    measuring->parts[part].difference = difference;
-    measuring->parts[part].squares = squares;
-    measuring->parts[part].finite = finite;
+    measuring->parts[part] = sums;
 }
 
 /* Of `array` against the exact values, elements aside that are meant not to be finite. */

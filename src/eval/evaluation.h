@@ -27,7 +27,7 @@ enum stage {
 struct evaluation {
     enum verdict verdict;
     enum stage stage; /* the stage that gave the verdict; STAGE_PROFILE or STAGE_TIME at the end */
-    const char *reason;  /* one line; "" for a kernel; "dropped: far behind" is a kernel's too */
+    const char *reason;  /* one line; "" for a kernel; "dropped: far behind: ..." is one's too */
     const char *details; /* for repairs: compiler diagnostics or the mismatch, many lines; or "" */
     bool ours;           /* failed through no fault of the candidate: try again */
     bool dropped;        /* a kernel, but far behind the best: few samples */

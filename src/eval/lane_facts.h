@@ -15,6 +15,7 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
     double tf32_flops_per_s, bf16_flops_per_s, fp16_flops_per_s; /* its matrix units; 0: none */
     bool gpu;              /* candidates run on a device of its own, whose clock times them */
     int gpu_index;         /* in the order of the PCI bus; set before probe(), which keeps it */
+    bool measure_anew;     /* set before probe(): remembered ceilings do not count */
     const char *lock_path; /* a folder that is locked while timing, in place of the cores' */
     const char *device;    /* JSON object for the record */
     const char *versions;  /* JSON object for the record */

@@ -12,6 +12,7 @@ enum { ARGUMENTS_MOST = 64, ENVIRONMENT_MOST = 256 };
 
 static const char *const passed_on[] = {"PATH=",
                                         "HOME=",
+                                        "XDG_CACHE_HOME=",
                                         "USER=",
                                         "LOGNAME=",
                                         "LANG=",

@@ -61,6 +61,7 @@ struct call {
     /* For a runner with memory of its own: what of the regions belongs to this call, and how. */
     uint64_t inputs_from, inputs_bytes, outputs_bytes;
     bool cold, timed;
+    uint32_t launches_most; /* in this one call, where it can have several; 0: as it likes */
     /* Pages of the input region that cannot be read during this call: [0] up to [1], offsets. */
     uint32_t guard_count;
     uint64_t guards[TENSORS_MAX + 1][2];

@@ -37,12 +37,12 @@ struct bench {
     unsigned life, twin_life; /* counts runners; which of them the twin belongs to */
     uint64_t seen;            /* bit set: sets of the pool that this life has met */
     unsigned warm;            /* bit set: slots whose pages this life has touched */
-    bool ended;               /* the evaluation has its verdict */
+    bool ended, timed;        /* it has its verdict; measure_time() has come to its end */
     size_t slot, shift;       /* where the last call found its inputs */
     bool slot_forced;         /* the next call must use slot_wanted */
     enum guard guarded;       /* of the next call's inputs */
     size_t slot_wanted, spot_count;
-    bool timed;             /* measure_time() has come to its end */
+    uint32_t launches_most; /* of the next timed calls; layout.h */
     unsigned char *outputs; /* of the last call */
     size_t outputs_end;     /* past the last output's red zone */
     struct spot spots[SPOTS];

@@ -225,11 +225,15 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     bench->outputs_end = outputs_end(&own.layout);
     *outcome = (struct outcome){0};
     uint64_t begun = timeline_begin();
-    poison(bench, &own.layout);
-    timeline_end("call.poison", begun);
-    choose_spots(bench, &own.layout);
+    bench->spot_count = 0;
+    if (!subject->own_results) {
+        poison(bench, &own.layout);
+        timeline_end("call.poison", begun);
+        choose_spots(bench, &own.layout);
+    }
     own.call.cold = cold;
     own.call.timed = bench->stage == STAGE_TIME;
+    own.call.launches_most = bench->launches_most;
     if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
         flush(bench, &own);
     begun = timeline_begin();

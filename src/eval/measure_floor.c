@@ -64,7 +64,7 @@ static int measure_again(struct session *session, struct err *err)
 {
     struct arena *arena = arena_new();
     const struct lane_facts *lane = session->lane;
-    struct lane_facts fresh = {.gpu_index = lane->gpu_index};
+    struct lane_facts fresh = {.gpu_index = lane->gpu_index, .measure_anew = true};
     int status = session->backend->probe(lane->cores, lane->core_count, true, arena, &fresh, err);
     if (status == 0) {
         session->bandwidth =

@@ -9,6 +9,7 @@
 
 enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4, A_ENOUGH = 3 };
 static const double far_behind = 1.5;
+static const double search_burst_ns = 30e6; /* of launches in one call, when searching */
 
 void timing_limits(const struct bench *bench, struct limits *limits)
 {
@@ -49,13 +50,27 @@ static int call_a(struct timing *timing, const struct set *set,
     return 0;
 }
 
+/* Until it is known to be worth more, one launch a call is enough. */
+static uint32_t launches_most(const struct timing *timing)
+{
+    double estimate_ns = timing->bench->estimate_ns;
+    if (timing->limits.best_ns > 0.0 && timing->count < DROP_AFTER)
+        return 1;
+    if (timing->bench->request->effort != EFFORT_SEARCH || !(estimate_ns > 0.0))
+        return 0;
+    return estimate_ns < search_burst_ns ? (uint32_t)(search_burst_ns / estimate_ns) : 1;
+}
+
 static int call_b(struct timing *timing, const struct set *set,
                   const struct arrangement *arrangement, double *ns, bool *disturbed,
                   struct err *err)
 {
     struct bench *bench = timing->bench;
     struct outcome outcome;
-    if (call_run(bench, bench->subject, arrangement, true, &outcome, err) != 0)
+    bench->launches_most = launches_most(timing);
+    int status = call_run(bench, bench->subject, arrangement, true, &outcome, err);
+    bench->launches_most = 0;
+    if (status != 0)
         return bench_failed(bench, err);
     bench_saw(bench, set);
     timing->launches += bench->subject->launches;
@@ -130,14 +145,19 @@ static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
 
 /* --- paired --- */
 
-static bool is_far_behind(struct timing *timing)
+static double fastest_b(const struct timing *timing)
 {
     double best = INFINITY;
-    if (timing->limits.best_ns <= 0.0 || timing->count < DROP_AFTER)
-        return false;
     for (size_t i = 0; i < timing->count; i++)
         best = fmin(best, timing->samples[i].b_ns);
-    timing->far_behind = best > far_behind * timing->limits.best_ns;
+    return best;
+}
+
+static bool is_far_behind(struct timing *timing)
+{
+    if (timing->limits.best_ns <= 0.0 || timing->count < DROP_AFTER)
+        return false;
+    timing->far_behind = fastest_b(timing) > far_behind * timing->limits.best_ns;
     return timing->far_behind;
 }
 
@@ -266,7 +286,11 @@ static void record(const struct timing *timing)
     evaluation->win = !timing->far_behind && stats_win(&timing->ratio, timing->spread);
     evaluation->dropped = timing->far_behind;
     if (timing->far_behind)
-        evaluation->reason = "dropped: far behind";
+        evaluation->reason = arena_printf(
+            timing->bench->arena,
+            "dropped: far behind: %.4g us at best in %zu samples, the best known takes "
+            "%.4g us",
+            fastest_b(timing) / 1e3, timing->count, timing->limits.best_ns / 1e3);
 }
 
 /* A baseline that is suddenly slower than it has been all session makes any candidate look good. */

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-enum { PARALLEL_PARTS = 8 };
+enum { PARALLEL_PARTS = 16 };
 
 /* Which cores passes may use from now on; 0: the calling thread's alone. Copied. */
 void parallel_use(const int *cores, size_t count);

@@ -64,6 +64,16 @@ struct subject *reference_subject(struct reference *reference)
     return reference->subject;
 }
 
+bool reference_pending(const struct reference *reference)
+{
+    return reference->ops->pending != NULL && reference->ops->pending(reference);
+}
+
+int reference_ready(struct reference *reference, struct err *err)
+{
+    return reference->ops->ready != NULL ? reference->ops->ready(reference, err) : 0;
+}
+
 const char *reference_versions(const struct reference *reference)
 {
     return reference->versions;

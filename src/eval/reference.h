@@ -1,7 +1,8 @@
 /* eval/reference: the trusted definition, computed in a persistent, sandboxed child: numpy in a
  * Python child (libexec/reference.py), found as docs/problem-format.md says; a plain C reference is
  * built and run like a baseline. Blocking; worker's measuring thread. A child that dies is started
- * again at the next call, and costs that call only. */
+ * again at the next call, and costs that call only. Opening starts a child and does not wait for
+ * it: what is wrong with the user's file comes with reference_ready(). */
 #ifndef EVAL_REFERENCE_H
 #define EVAL_REFERENCE_H
 
@@ -28,7 +29,9 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
                          const struct region *region, const char *device, const char *folder,
                          struct arena *arena, struct reference **reference,
                          struct err *err) MUST_USE;
-void reference_close(struct reference *reference); /* NULL is fine */
+void reference_close(struct reference *reference);         /* NULL is fine */
+bool reference_pending(const struct reference *reference); /* reference_ready() would wait */
+int reference_ready(struct reference *reference, struct err *err) MUST_USE;
 
 enum reference_precision {
     PRECISION_EXACT, /* float64 inputs and outputs */

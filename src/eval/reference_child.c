@@ -204,6 +204,12 @@ int child_line(struct child *child, uint64_t timeout_ms, const char **line, stru
     return 0;
 }
 
+bool child_said(const struct child *child)
+{
+    struct pollfd ready = {.fd = child->output, .events = POLLIN};
+    return child->pending.length > 0 || poll(&ready, 1, 0) != 0;
+}
+
 void child_pause(struct child *child)
 {
     if (child->pid == 0 || kill(-child->pid, SIGSTOP) != 0)

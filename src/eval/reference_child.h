@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +30,8 @@ int child_send(struct child *child, const char *text, size_t length, struct err 
 int child_line(struct child *child, uint64_t timeout_ms, const char **line,
                struct err *err) MUST_USE;
 
-void child_pause(struct child *child); /* SIGSTOP to the group, confirmed */
+bool child_said(const struct child *child); /* child_line() would not wait, or hears of its end */
+void child_pause(struct child *child);      /* SIGSTOP to the group, confirmed */
 void child_resume(struct child *child);
 void child_stop(struct child *child); /* KILL to the group, reaped; harmless when not running */
 

@@ -11,6 +11,9 @@ struct reference_ops {
                    const struct call *call, enum reference_precision precision, void **out,
                    struct err *err);
     void (*close)(struct reference *reference);
+    /* Both NULL where it is ready once it is open. */
+    bool (*pending)(const struct reference *reference);
+    int (*ready)(struct reference *reference, struct err *err);
     /* NULL where there is no other baseline, and where inputs stay as they are drawn */
     struct subject *(*baseline)(struct reference *reference, const char *name);
     int (*compute_baseline)(struct reference *reference, const char *name,

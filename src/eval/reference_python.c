@@ -23,32 +23,46 @@ enum { REQUEST_MOST = 1 << 16, ARGUMENTS_MOST = 64, START_TIMEOUT_MS = 30000 };
 
 /* --- asking --- */
 
-/* Sends the request and reads the answer; the message of {"error": ...} is the user's. */
-int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
-               const struct value **answer, struct err *err)
+static int send_request(struct python *python, struct err *err)
+{
+    const char *line;
+    buf_add_char(&python->request, '\n');
+    if (child_send(&python->child, buf_text(&python->request), python->request.length, err) == 0)
+        return 0;
+    if (child_line(&python->child, 1000, &line, err) != 0) /* says better how it ended */
+        return -1;
+    child_stop(&python->child);
+    return err_set(err, ERR_CHILD, "the reference does not take requests any more");
+}
+
+/* The message of {"error": ...} is the user's. */
+static int read_answer(struct python *python, uint64_t timeout_ms, struct arena *arena,
+                       const struct value **answer, struct err *err)
 {
     const char *line;
     struct value *root;
-    uint64_t begun = timeline_begin();
-    buf_add_char(&python->request, '\n');
-    if (child_send(&python->child, buf_text(&python->request), python->request.length, err) != 0) {
-        if (child_line(&python->child, 1000, &line, err) != 0) /* says better how it ended */
-            return -1;
-        child_stop(&python->child);
-        return err_set(err, ERR_CHILD, "the reference does not take requests any more");
-    }
     if (child_line(&python->child, timeout_ms, &line, err) != 0)
         return -1;
     if (value_parse_json(arena, "reference", line, strlen(line), &root, err) != 0) {
         child_stop(&python->child);
         return err_set(err, ERR_PROTOCOL, "the reference answered with something else than JSON");
     }
-    timeline_end("python.ask", begun);
     const char *message = value_text(root, "error", NULL);
     if (message != NULL)
         return err_set(err, ERR_USAGE, "reference: %s", message);
     *answer = root;
     return 0;
+}
+
+int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
+               const struct value **answer, struct err *err)
+{
+    uint64_t begun = timeline_begin();
+    int status = send_request(python, err);
+    if (status == 0)
+        status = read_answer(python, timeout_ms, arena, answer, err);
+    timeline_end("python.ask", begun);
+    return status;
 }
 
 void python_begin(struct python *python, struct json *json, const char *op)
@@ -104,15 +118,18 @@ static int start(struct python *python, struct err *err)
     argv[count++] = "-B"; /* writes no byte code */
     argv[count++] = python->script;
     argv[count] = NULL;
-    static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
+    const char *const env[] = {"LC_ALL=C.UTF-8", python->visible, "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                               NULL};
+    const char *const plain_env[] = {env[0], NULL};
     int pass[] = {python->region->inputs_read_fd, python->results};
-    int status = child_start(&python->child, argv, env, pass, 2, err);
+    int status =
+        child_start(&python->child, argv, python->visible != NULL ? env : plain_env, pass, 2, err);
     mem_free(libexec);
     mem_free(folder);
     return status;
 }
 
-static int open_function(struct python *python, struct err *err)
+static int ask_to_open(struct python *python, struct err *err)
 {
     const struct problem *problem = python->problem;
     struct json json;
@@ -130,11 +147,18 @@ static int open_function(struct python *python, struct err *err)
     if (python->open_more != NULL)
         python->open_more(python, &json);
     json_object_end(&json);
+    return send_request(python, err);
+}
+
+static int hear_of_open(struct python *python, struct err *err)
+{
     struct arena *arena = arena_new();
     const struct value *answer = NULL;
-    int status = python_ask(python, python->start_timeout_ms, arena, &answer, err);
+    int status = read_answer(python, python->start_timeout_ms, arena, &answer, err);
+    timeline_end("python.open", python->opening_ns);
     if (status == 0 && python->reference.versions == NULL) {
         struct buf text;
+        struct json json;
         buf_init(&text, 1024);
         json_init(&json, &text);
         json_value(&json, value_get(answer, "versions"));
@@ -157,22 +181,50 @@ static void bind_first(const struct python *python)
     (void)sched_setaffinity(python->child.pid, sizeof set, &set);
 }
 
-int python_ensure(struct python *python, struct err *err)
+int python_start(struct python *python, struct err *err)
 {
-    if (python->child.pid != 0) {
-        child_resume(&python->child);
-        return 0;
-    }
+    python->opening_ns = timeline_begin();
     if (start(python, err) != 0)
         return -1;
-    if (open_function(python, err) != 0) {
+    if (ask_to_open(python, err) != 0) {
         child_stop(&python->child);
         return -1;
     }
+    python->opening = true;
+    return 0;
+}
+
+static int end_opening(struct python *python, struct err *err)
+{
+    python->opening = false;
     python->eager.subject.pid = python->compiled.subject.pid = python->child.pid;
+    if (hear_of_open(python, err) != 0 ||
+        (python->opened != NULL && python->opened(python, err) != 0)) {
+        child_stop(&python->child);
+        return -1;
+    }
     if (python->open_more == NULL)
         bind_first(python); /* PyTorch makes threads whenever it likes, which inherit it */
     return 0;
+}
+
+int python_ensure(struct python *python, struct err *err)
+{
+    if (python->child.pid == 0 && python_start(python, err) != 0)
+        return -1;
+    child_resume(&python->child);
+    return python->opening ? end_opening(python, err) : 0;
+}
+
+bool python_pending(const struct reference *reference)
+{
+    const struct python *python = (const struct python *)(const void *)reference;
+    return python->opening && !child_said(&python->child);
+}
+
+int python_ready(struct reference *reference, struct err *err)
+{
+    return python_ensure(python_of(reference), err);
 }
 
 /* --- computing --- */
@@ -371,11 +423,13 @@ struct python *python_new(const struct problem *problem, const struct lane_facts
                                                    .close = subject_close};
     struct python *python = MEM_NEW(struct python);
     python->reference = (struct reference){.ops = ops, .subject = &python->eager.subject};
-    python->eager = (struct python_subject){.subject = {.ops = &subject_ops, .name = "reference"},
-                                            .python = python};
-    python->compiled = (struct python_subject){.subject = {.ops = &subject_ops, .name = "compile"},
-                                               .python = python,
-                                               .baseline = "compile"};
+    python->eager = (struct python_subject){
+        .subject = {.ops = &subject_ops, .name = "reference", .own_results = true},
+        .python = python};
+    python->compiled = (struct python_subject){
+        .subject = {.ops = &subject_ops, .name = "compile", .own_results = true},
+        .python = python,
+        .baseline = "compile"};
     python->problem = problem;
     python->lane = lane;
     python->region = region;
@@ -413,12 +467,15 @@ int reference_open(const struct problem *problem, const struct lane_facts *lane,
                    const struct region *region, const char *python_path, struct arena *arena,
                    const char **python_found, struct reference **reference, struct err *err)
 {
-    static const struct reference_ops ops = {.compute = compute, .close = python_close};
+    static const struct reference_ops ops = {.compute = compute,
+                                             .close = python_close,
+                                             .pending = python_pending,
+                                             .ready = python_ready};
     static const char script[] = "libexec/reference.py";
     struct python *python = python_new(problem, lane, region, arena, &ops, script);
     if (python_usable(python, script, err) == 0 &&
         find_numpy(python_path, arena, &python->interpreter, err) == 0 &&
-        python_ensure(python, err) == 0) {
+        python_start(python, err) == 0) {
         *python_found = python->interpreter.path;
         *reference = &python->reference;
         return 0;

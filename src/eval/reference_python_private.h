@@ -27,6 +27,10 @@ struct python {
     const char *extra[40]; /* arguments of the sandbox besides; in the arena */
     size_t extra_count;
     uint64_t start_timeout_ms; /* opening, and getting ready for a timed call */
+    bool opening;              /* asked to open, and not heard yet */
+    uint64_t opening_ns;
+    /* Once after each start, when it has opened; NULL: nothing more to do */
+    int (*opened)(struct python *python, struct err *err);
     /* More members of the request that opens; NULL: a numpy function */
     void (*open_more)(struct python *python, struct json *json);
     struct child child;
@@ -35,6 +39,7 @@ struct python {
     size_t mapped_bytes;
     struct buf request;
     const char *device, *folder;         /* of PyTorch */
+    const char *visible;                 /* which GPU it sees, as its environment has it, or NULL */
     unsigned char *initial[TENSORS_MAX]; /* of PyTorch: a parameter's initial values, or NULL */
 };
 
@@ -50,7 +55,11 @@ struct python *python_new(const struct problem *problem, const struct lane_facts
 int python_usable(const struct python *python, const char *script, struct err *err) MUST_USE;
 void python_close(struct reference *reference);
 
-int python_ensure(struct python *python, struct err *err) MUST_USE; /* the child runs */
+int python_start(struct python *python, struct err *err) MUST_USE; /* told to open */
+int python_ensure(struct python *python,
+                  struct err *err) MUST_USE; /* the child runs, and is open */
+bool python_pending(const struct reference *reference);
+int python_ready(struct reference *reference, struct err *err) MUST_USE;
 /* A request is begun, its members are added, the object is ended, and it is asked; the answer is in
  * `arena`. The message of {"error": ...} is the user's. */
 void python_begin(struct python *python, struct json *json, const char *op);

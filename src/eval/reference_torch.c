@@ -7,6 +7,7 @@
 #include "eval/reference_python_private.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,6 +46,18 @@ static void allow_devices(struct python *python)
             add_option(python, "--write", devices[i]);
 }
 
+/* The lane's GPU and no other, as its runners count them: where the user shows only some, one of
+ * those. */
+static const char *visible_device(struct arena *arena, int index)
+{
+    const char *shown = getenv("CUDA_VISIBLE_DEVICES"), *rest = shown;
+    for (int i = 0; rest != NULL && i < index; i++)
+        rest = (rest = strchr(rest, ',')) != NULL ? rest + 1 : NULL;
+    if (rest == NULL || *shown == '\0')
+        return arena_printf(arena, "CUDA_VISIBLE_DEVICES=%d", index);
+    return arena_printf(arena, "CUDA_VISIBLE_DEVICES=%.*s", (int)strcspn(rest, ","), rest);
+}
+
 /* What the child holds at once when it computes in float64: inputs and outputs twice over, and as
  * much again for what lies between; and what the evaluator keeps of the smallest pool. A machine
  * that swaps, or kills, would be the worse answer. */
@@ -76,7 +89,7 @@ static int check_memory(const struct problem *problem, struct err *err)
     return 0;
 }
 
-/* Once, into memory of ours: a draw must not wait for the child. */
+/* Into memory of ours: a draw must not wait for the child. */
 static int read_initial(struct python *python, struct err *err)
 {
     const struct problem *problem = python->problem;
@@ -111,10 +124,30 @@ static int read_initial(struct python *python, struct err *err)
     arena_free(arena);
     for (size_t i = 0; status == 0 && i < problem->input_count; i++)
         if (bytes[i] > 0) {
+            mem_free(python->initial[i]); /* of a child that died */
             python->initial[i] = (unsigned char *)mem_alloc(bytes[i]);
             memcpy(python->initial[i], python->mapped + offsets[i], bytes[i]);
         }
     return status;
+}
+
+/* As large as it will be: the child's map of it is the device's, too, and dear to make anew. */
+static int make_room_for_all(struct python *python, struct err *err)
+{
+    const struct problem *problem = python->problem;
+    size_t bytes = 0, elements;
+    int64_t extents[RANK_MAX];
+    for (size_t i = 0; i < problem->output_count; i++) {
+        if (tensor_extents(&problem->outputs[i], &problem->shapes[0], extents, &elements, err) != 0)
+            return -1;
+        bytes += (elements * sizeof(double) + 63) / 64 * 64;
+    }
+    return python_make_room(python, bytes, err);
+}
+
+static int opened(struct python *python, struct err *err)
+{
+    return make_room_for_all(python, err) != 0 ? -1 : read_initial(python, err);
 }
 
 /* --- inputs --- */
@@ -199,22 +232,26 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
                                              .close = torch_close,
                                              .baseline = baseline,
                                              .compute_baseline = compute_baseline,
-                                             .shape_input = shape_input};
+                                             .shape_input = shape_input,
+                                             .pending = python_pending,
+                                             .ready = python_ready};
     struct python *python = python_new(problem, lane, region, arena, &ops, script);
     python->eager.subject.name = "eager";
     python->device = device;
     python->folder = folder;
     python->open_more = put_binding;
+    python->opened = opened;
     python->start_timeout_ms = TORCH_TIMEOUT_MS;
     python->interpreter = problem->torch->python;
     add_option(python, "--write", folder);
     add_option(python, "--read", "/dev/urandom"); /* PyTorch's generators open it */
     if (strcmp(device, "cpu") != 0) {
         allow_devices(python);
+        python->visible = visible_device(arena, lane->gpu_index);
         python->eager.subject.device_clock = python->compiled.subject.device_clock = true;
     }
     if (python_usable(python, script, err) == 0 && check_memory(problem, err) == 0 &&
-        python_ensure(python, err) == 0 && read_initial(python, err) == 0) {
+        python_start(python, err) == 0) {
         *reference = &python->reference;
         return 0;
     }

@@ -89,19 +89,34 @@ static void gather_versions(struct session *session)
     buf_free(&text);
 }
 
+static int know_lane(struct session *session, struct err *err)
+{
+    int (*know)(void *context, struct err *err) = session->options.know_lane;
+    session->options.know_lane = NULL;
+    return know != NULL ? know(session->options.context, err) : 0;
+}
+
 static int open_parts(struct session *session, struct err *err)
 {
     if (open_shapes(session, err) != 0 || session_open_region(session, err) != 0 ||
         baselines_open(session, err) != 0)
         return -1;
     uint64_t begun = timeline_begin();
-    if (open_reference(session, err) != 0)
+    /* A C reference is built for the machine, and is no process that starts meanwhile. */
+    if (session->problem->reference_kind == REFERENCE_C && know_lane(session, err) != 0)
+        return -1;
+    if (open_reference(session, err) != 0 || session_make_cases(session, err) != 0 ||
+        know_lane(session, err) != 0)
+        return -1;
+    /* What does not need the reference is done while it starts. */
+    if (session->backend->warm != NULL)
+        session->backend->warm(session->lane, &session->region);
+    session_fill(session);
+    if (reference_ready(session->reference, err) != 0)
         return -1;
     timeline_end("open.reference", begun);
     gather_versions(session);
     session_ceilings(session);
-    if (session_make_cases(session, err) != 0)
-        return -1;
     /* What every evaluation will need is missed now, once, and not in each of them. */
     begun = timeline_begin();
     int status = baseline_ready(session, &session->baselines[session->baseline], err);

@@ -95,17 +95,23 @@ struct fitting {
 
 static void fit_part(void *context, size_t part, size_t from, size_t to)
 {
+    enum { CHUNK = 1024 };
     struct fitting *fitting = (struct fitting *)context;
     enum dtype dtype = fitting->output->dtype;
+    const unsigned char *honest = (const unsigned char *)fitting->honest;
     double most = dtype_is_float(dtype) ? dtype_max(dtype) * 0.999 : INFINITY;
-    size_t finite = 0;
-    fitting->unfit[part] = false;
-    for (size_t i = from; i < to && !fitting->unfit[part]; i++) {
-        bool in_range = fabs(fitting->exact[i]) <= most;
-        if (in_range && !isfinite(dtype_load(dtype, fitting->honest, i)))
-            fitting->unfit[part] = true;
-        finite += in_range;
+    double numbers[CHUNK];
+    size_t finite = 0, unfit = 0;
+    for (size_t at = from; at < to && unfit == 0; at += CHUNK) {
+        size_t length = to - at < CHUNK ? to - at : CHUNK;
+        dtype_to_double(dtype, honest + at * dtype_bytes(dtype), length, numbers);
+        for (size_t i = 0; i < length; i++) {
+            bool in_range = fabs(fitting->exact[at + i]) <= most;
+            finite += in_range;
+            unfit += in_range && !isfinite(numbers[i]);
+        }
     }
+    fitting->unfit[part] = unfit > 0;
     fitting->finite[part] = finite;
 }
 

@@ -50,7 +50,7 @@ void set_assign(struct set *set, const struct shape *shape, enum distribution di
 
 void set_redraw(struct set *set)
 {
-    set->drawn = set->expected = set->unfit = false;
+    set->filled = set->drawn = set->expected = set->unfit = false;
 }
 
 void set_free(struct set *set)
@@ -72,7 +72,7 @@ size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
 /* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. One
  * input alone is far from zero: two such factors would cancel in a product of theirs, for honest
  * kernels as well. */
-void set_draw(struct session *session, struct set *set)
+void set_fill(struct session *session, struct set *set)
 {
     struct random seeds;
     uint64_t begun = timeline_begin();
@@ -87,10 +87,42 @@ void set_draw(struct session *session, struct set *set)
         enum distribution distribution = plain ? DRAW_NORMAL : set->distribution;
         draw_fill(distribution, random_next(&seeds), tensor->dtype, placed->elements,
                   tensor_row(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
-        reference_shape_input(session->reference, i, set->distribution, placed, set->inputs[i]);
     }
-    set->drawn = true;
+    set->filled = true;
     timeline_end("set.draw", begun);
+}
+
+void set_draw(struct session *session, struct set *set)
+{
+    if (!set->filled)
+        set_fill(session, set);
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        reference_shape_input(session->reference, i, set->distribution,
+                              &set->shape->layout.inputs[i], set->inputs[i]);
+    set->drawn = true;
+}
+
+/* Fresh pages are the kernel's work, and take as long as the results that come to lie there. */
+static void touch_results(const struct session *session, struct set *set)
+{
+    for (size_t i = 0; i < session->problem->output_count; i++) {
+        size_t bytes = (set->shape->layout.outputs[i].elements + 1) * sizeof(double);
+        if (set->exact[i] == NULL) {
+            set->exact[i] = (double *)parallel_alloc(bytes);
+            parallel_clear(set->exact[i], bytes);
+        }
+    }
+}
+
+void session_fill(struct session *session)
+{
+    size_t count = session->pool_count + session->case_count;
+    for (size_t i = 0; i < count && reference_pending(session->reference); i++) {
+        struct set *set =
+            i < session->pool_count ? &session->pool[i] : &session->cases[i - session->pool_count];
+        set_fill(session, set);
+        touch_results(session, set);
+    }
 }
 
 /* --- which sets there are --- */

@@ -17,7 +17,7 @@ struct set {
     const struct shape *shape;
     enum distribution distribution;
     uint64_t seed;
-    bool drawn, expected;
+    bool filled, drawn, expected; /* filled: drawn, and not yet made what the reference takes */
     bool unfit; /* the reference itself leaves the output's range on these inputs: not used */
     unsigned char *inputs[TENSORS_MAX];
     double *exact[TENSORS_MAX];
@@ -29,7 +29,9 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
 void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
 void set_redraw(struct set *set); /* new seed; buffers are kept */
 void set_free(struct set *set);
+void set_fill(struct session *session, struct set *set); /* needs no reference */
 void set_draw(struct session *session, struct set *set);
+void session_fill(struct session *session); /* sets, while the reference is not ready yet */
 int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 int session_make_cases(struct session *session, struct err *err) MUST_USE;

@@ -25,6 +25,7 @@ struct subject { /* embedded first by each kind */
     int pid;
     unsigned launches; /* that the last elapsed_ns is the median of; 0: it is one call's own */
     bool device_clock; /* elapsed_ns is a device's own time, which the wall clock bounds */
+    bool own_results;  /* it keeps what it computes: the region's outputs stay as they were */
     bool guards; /* keeps a call's guards: who runs into one dies, ERR_CHILD, with these filled: */
     bool hit;
     uint64_t hit_offset; /* of the byte, from the input region's start */

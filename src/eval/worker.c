@@ -80,6 +80,7 @@ static void clean_up(struct worker *worker)
     problem_free(worker->problem);
     memory_forget(worker);
     arena_free(worker->arena);
+    arena_free(worker->lane_arena);
     folder_close(worker);
 }
 

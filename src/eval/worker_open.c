@@ -7,6 +7,7 @@
 #include "eval/timeline.h"
 #include "eval/worker_private.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum { WAITING, WORKING, ENDED, STATES };
@@ -22,6 +23,14 @@ struct open {
     struct err err;
     struct buf answer; /* members of the record, written on the pool */
     struct json json;
+    struct probing { /* on a thread of its own, while the problem is opened */
+        pthread_t thread;
+        bool running;
+        struct arena *arena;
+        struct lane_facts lane;
+        int status;
+        struct err err;
+    } probing;
 };
 
 #define RATE(name)                                                                                 \
@@ -66,30 +75,60 @@ static void patch_device(struct worker *worker)
             json_value(&json, device->items[i]);
     }
     json_object_end(&json);
-    lane->device = arena_strdup(worker->arena, buf_text(&text));
+    lane->device = arena_strdup(worker->lane_arena, buf_text(&text));
     buf_free(&text);
 }
 
-static int probe(struct open *open)
+/* Reads what stays, and writes what is its own alone. */
+static void *run_probe(void *argument)
+{
+    struct open *open = (struct open *)argument;
+    struct probing *probing = &open->probing;
+    const struct worker *worker = open->request.worker;
+    const struct lane_facts *lane = &worker->lane;
+    uint64_t begun = timeline_begin();
+    probing->lane.gpu_index = worker->options->gpu_index;
+    probing->status = worker->options->backend->probe(
+        lane->cores, lane->core_count, value_bool(open->document, "roofline", false),
+        probing->arena, &probing->lane, &probing->err);
+    timeline_end("open.probe", begun);
+    return NULL;
+}
+
+/* Asking a GPU's driver takes as long as other things that are to be done and do not need it. */
+static void start_probe(struct open *open, bool beside)
 {
     struct worker *worker = open->request.worker;
-    struct lane_facts *lane = &worker->lane;
-    int cores[sizeof lane->cores / sizeof lane->cores[0]];
-    size_t core_count = lane->core_count;
-    memcpy(cores, lane->cores, sizeof cores);
+    struct probing *probing = &open->probing;
+    arena_free(worker->lane_arena);
+    probing->arena = worker->lane_arena = arena_new();
+    probing->running = beside && pthread_create(&probing->thread, NULL, run_probe, open) == 0;
+    if (!probing->running)
+        run_probe(open);
+}
+
+/* The lane is what the probe found: session.h's know_lane. */
+static int take_probe(void *context, struct err *err)
+{
+    struct open *open = (struct open *)context;
+    struct worker *worker = open->request.worker;
     const struct value *known = value_get(open->document, "ceilings");
-    if (worker->options->backend->probe(cores, core_count,
-                                        value_bool(open->document, "roofline", false),
-                                        worker->arena, lane, &open->err) != 0)
+    if (open->probing.running)
+        pthread_join(open->probing.thread, NULL);
+    open->probing.running = false;
+    if (open->probing.status != 0) {
+        *err = open->probing.err;
         return -1;
+    }
+    worker->lane = open->probing.lane;
     for (size_t i = 0; i < CEILINGS; i++)
-        if (!(*ceiling_of(lane, i) > 0.0))
-            *ceiling_of(lane, i) = value_real(known, ceilings[i].name, 0.0);
+        if (!(*ceiling_of(&worker->lane, i) > 0.0))
+            *ceiling_of(&worker->lane, i) = value_real(known, ceilings[i].name, 0.0);
     patch_device(worker);
     return 0;
 }
 
-static int open_problem(struct open *open, const char *path)
+static int open_problem(struct open *open, const char *path, bool beside)
 {
     struct worker *worker = open->request.worker;
     const struct value *document = open->document;
@@ -102,6 +141,8 @@ static int open_problem(struct open *open, const char *path)
         .call_timeout_ms = (uint64_t)value_int(document, "call_timeout_ms", 0),
         .time_budget_ms = (uint64_t)value_int(document, "time_budget_ms", 0),
         .memory_bytes = (uint64_t)value_int(document, "memory_bytes", 0),
+        .know_lane = beside ? take_probe : NULL,
+        .context = open,
     };
     uint64_t begun = timeline_begin();
     if (problem_load_with(path, options.python, &worker->problem, &open->err) != 0)
@@ -173,11 +214,14 @@ static void run_open(void *argument)
     worker->problem = NULL;
     worker->arena = arena_new();
     memory_forget(worker);
-    uint64_t begun = timeline_begin();
-    open->status = probe(open);
-    timeline_end("open.probe", begun);
+    bool beside = path != NULL && worker->options->backend->open_program != NULL;
+    start_probe(open, beside);
+    if (!beside)
+        open->status = take_probe(open, &open->err);
     if (open->status == 0 && path != NULL)
-        open->status = open_problem(open, path);
+        open->status = open_problem(open, path, beside);
+    if (open->probing.running) /* the problem was not opened so far */
+        pthread_join(open->probing.thread, NULL);
     if (open->status == 0)
         put_answer(open);
 }

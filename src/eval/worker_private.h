@@ -35,8 +35,9 @@ struct worker {
     struct slots sessions;
     struct slots cores; /* compilers and checks one each, timing all of them */
     struct slots ahead; /* evaluations between the start of their compiler and their measurement */
-    struct slots measure; /* 1: the session is one candidate's at a time */
-    struct arena *arena;  /* of what is open */
+    struct slots measure;     /* 1: the session is one candidate's at a time */
+    struct arena *arena;      /* of what is open */
+    struct arena *lane_arena; /* of the lane's texts */
     struct lane_facts lane;
     struct problem *problem;
     struct session *session; /* NULL: nothing is open */

@@ -69,6 +69,14 @@ static int open_plain(const struct lane_facts *lane, const struct region *region
     return err_set(err, ERR_UNSUPPORTED, "a CUDA source has a launch plan");
 }
 
+static void warm(const struct lane_facts *lane, const struct region *region)
+{
+    struct arena *arena = arena_new();
+    gpu_host_warm(lane, region);
+    cuda_build_warm(device_arch(arena, lane));
+    arena_free(arena);
+}
+
 /* ---- after the verdict ---- */
 
 static int sanitize(const struct lane_facts *lane, const struct region *region,
@@ -87,6 +95,7 @@ const struct backend backend_cuda = {
     .diagnostics = cuda_diagnostics,
     .open = open_plain,
     .open_program = open_program,
+    .warm = warm,
     .sanitize = sanitize,
     .profile = cuda_profile,
     .alignment = 256,

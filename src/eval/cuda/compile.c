@@ -179,6 +179,13 @@ static int read_baseline(const struct problem *problem, const struct baseline_sp
     return result;
 }
 
+void cuda_build_warm(const char *arch)
+{
+    struct cuda_compiler compiler;
+    if (find(&compiler, NULL) == 0)
+        (void)cuda_serve_start(&compiler, arch);
+}
+
 int cuda_build(struct arena *arena, const char *arch, const struct problem *problem,
                const struct candidate *candidate, const struct names *tune,
                const struct baseline_spec *baseline, enum build_flavour flavour, const char *folder,

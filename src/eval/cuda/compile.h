@@ -16,6 +16,9 @@ int cuda_build(struct arena *arena, const char *arch, const struct problem *prob
                const struct baseline_spec *baseline, enum build_flavour flavour, const char *folder,
                struct build *build, struct err *err) MUST_USE;
 
+/* Starts the compile server, where there can be one. */
+void cuda_build_warm(const char *arch);
+
 /* What the child wrote to stderr, as the candidate's author may see it: at most about 3 KB, source
  * lines from the candidate's own text alone. */
 void cuda_diagnostics(const struct candidate *candidate, const char *text, size_t length,

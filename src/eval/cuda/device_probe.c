@@ -8,6 +8,7 @@
 #include "eval/cuda/device.h"
 #include "eval/cuda/nvml.h"
 #include "eval/cuda/roofline.h"
+#include "eval/cuda/roofline_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,10 @@ enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16 };
 
 static const char *const rates[UNITS] = {"flops_per_s", "tf32_flops_per_s", "bf16_flops_per_s",
                                          "fp16_flops_per_s"};
+/* All of them, as worker_open.c knows them. */
+static const char *const ceilings[] = {
+    "copy_bytes_per_s", "read_bytes_per_s", "flops_per_s", "tf32_flops_per_s",
+    "bf16_flops_per_s", "fp16_flops_per_s", NULL};
 
 /* --- the child --- */
 
@@ -152,7 +157,8 @@ static int ask(int gpu_index, bool roofline, struct buf *answer, struct err *err
     return status;
 }
 
-static void describe(const struct value *answer, struct arena *arena, struct lane_facts *lane)
+static void describe(const struct value *answer, const struct value *known, struct arena *arena,
+                     struct lane_facts *lane)
 {
     struct buf text;
     struct json json;
@@ -166,14 +172,15 @@ static void describe(const struct value *answer, struct arena *arena, struct lan
         json_value(&json, answer->items[i]);
     }
     json_put_int(&json, "cores_used", (int64_t)lane->core_count);
-    /* Filled in where they were measured before; worker_open.c knows these names. */
-    static const char *const memory[] = {"copy_bytes_per_s", "read_bytes_per_s"};
-    for (size_t i = 0; i < 2 + UNITS; i++) {
-        const char *name = i < 2 ? memory[i] : rates[i - 2];
-        if (value_get(answer, name) == NULL) {
-            json_key(&json, name);
+    for (size_t i = 0; ceilings[i] != NULL; i++) {
+        double rate = value_real(known, ceilings[i], 0.0);
+        if (value_get(answer, ceilings[i]) != NULL)
+            continue;
+        json_key(&json, ceilings[i]);
+        if (rate > 0.0)
+            json_real(&json, rate);
+        else
             json_null(&json);
-        }
     }
     json_object_end(&json);
     lane->device = arena_strdup(arena, buf_text(&text));
@@ -205,8 +212,8 @@ static void describe_versions(const struct value *answer, struct arena *arena,
     buf_free(&text);
 }
 
-static int take_facts(const struct value *answer, struct arena *arena, struct lane_facts *lane,
-                      struct err *err)
+static int take_facts(const struct value *answer, const struct value *known, struct arena *arena,
+                      struct lane_facts *lane, struct err *err)
 {
     const struct value *facts = value_get(answer, "facts");
     if (facts == NULL)
@@ -214,12 +221,10 @@ static int take_facts(const struct value *answer, struct arena *arena, struct la
     for (size_t i = 0; i < facts->count; i++)
         if (names_set(&lane->facts, facts->keys[i], facts->items[i]->integer, err) != 0)
             return -1;
-    lane->copy_bytes_per_s = value_real(answer, "copy_bytes_per_s", 0.0);
-    lane->read_bytes_per_s = value_real(answer, "read_bytes_per_s", 0.0);
-    double *into[UNITS] = {&lane->flops_per_s, &lane->tf32_flops_per_s, &lane->bf16_flops_per_s,
-                           &lane->fp16_flops_per_s};
-    for (int i = 0; i < UNITS; i++)
-        *into[i] = value_real(answer, rates[i], 0.0);
+    double *into[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s,
+                      &lane->tf32_flops_per_s, &lane->bf16_flops_per_s, &lane->fp16_flops_per_s};
+    for (size_t i = 0; ceilings[i] != NULL; i++)
+        *into[i] = value_real(answer, ceilings[i], value_real(known, ceilings[i], 0.0));
     char pci[64];
     snprintf(pci, sizeof pci, "%s", value_text(answer, "pci", ""));
     for (char *at = pci; *at != '\0'; at++)
@@ -228,26 +233,53 @@ static int take_facts(const struct value *answer, struct arena *arena, struct la
     return 0;
 }
 
+static int ask_value(int gpu_index, bool roofline, struct arena *arena, struct value **answer,
+                     struct err *err)
+{
+    struct buf text;
+    buf_init(&text, ANSWER_MOST);
+    int status = ask(gpu_index, roofline, &text, err);
+    if (status == 0 &&
+        value_parse_json(arena, "probe", buf_text(&text), text.length, answer, err) != 0)
+        status = err_set(err, ERR_ENVIRONMENT, "the probe of GPU %d died", gpu_index);
+    buf_free(&text);
+    return status;
+}
+
+/* Ceilings come from memory where this GPU's are there. */
+static int ask_all(const struct lane_facts *lane, bool roofline, bool anew, struct arena *arena,
+                   struct value **answer, const struct value **known, struct err *err)
+{
+    *known = NULL;
+    if (!anew && ask_value(lane->gpu_index, false, arena, answer, err) != 0)
+        return -1;
+    if (!roofline || (!anew && (*known = roofline_recall(arena, *answer)) != NULL))
+        return 0;
+    if (!anew && value_get(*answer, "facts") == NULL)
+        return 0; /* no such GPU */
+    if (ask_value(lane->gpu_index, true, arena, answer, err) != 0)
+        return -1;
+    if (value_real(*answer, ceilings[0], 0.0) > 0.0)
+        roofline_remember(*answer, ceilings);
+    return 0;
+}
+
 int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                struct lane_facts *lane, struct err *err)
 {
-    struct buf text;
     struct value *answer;
+    const struct value *known;
+    bool anew = lane->measure_anew && roofline;
     *lane =
         (struct lane_facts){.gpu = true, .gpu_index = lane->gpu_index, .core_count = core_count};
     if (core_count == 0 || core_count > sizeof lane->cores / sizeof lane->cores[0])
         return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", core_count);
     for (size_t i = 0; i < core_count; i++)
         lane->cores[i] = cores[i];
-    buf_init(&text, ANSWER_MOST);
-    int status = ask(lane->gpu_index, roofline, &text, err);
-    if (status == 0 &&
-        value_parse_json(arena, "probe", buf_text(&text), text.length, &answer, err) != 0)
-        status = err_set(err, ERR_ENVIRONMENT, "the probe of GPU %d died", lane->gpu_index);
-    buf_free(&text);
-    if (status != 0 || take_facts(answer, arena, lane, err) != 0)
+    if (ask_all(lane, roofline, anew, arena, &answer, &known, err) != 0 ||
+        take_facts(answer, known, arena, lane, err) != 0)
         return -1;
-    describe(answer, arena, lane);
+    describe(answer, known, arena, lane);
     describe_versions(answer, arena, lane);
     return 0;
 }

@@ -230,6 +230,11 @@ static void ensure_spare(const struct lane_facts *lane, const struct region *reg
         spares[place] = NULL; /* the next open says why */
 }
 
+void gpu_host_warm(const struct lane_facts *lane, const struct region *region)
+{
+    ensure_spare(lane, region);
+}
+
 void gpu_host_give_back(struct gpu_host *host)
 {
     for (int i = 0; i < SPARES && host != NULL && !host->reaped && !host->spoilt; i++)

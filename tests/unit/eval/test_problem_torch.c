@@ -47,9 +47,11 @@ static int open_reference(struct fixture *fixture)
                     &fixture->err) != 0)
         return -1;
     call_make(&fixture->layout, 0, 5000, &fixture->call);
-    return reference_open_torch(fixture->problem, &fixture->lane, &fixture->region, "cpu",
-                                fixture->folder.path, fixture->arena, &fixture->reference,
-                                &fixture->err);
+    if (reference_open_torch(fixture->problem, &fixture->lane, &fixture->region, "cpu",
+                             fixture->folder.path, fixture->arena, &fixture->reference,
+                             &fixture->err) != 0)
+        return -1;
+    return reference_ready(fixture->reference, &fixture->err);
 }
 
 static void end(struct fixture *fixture)

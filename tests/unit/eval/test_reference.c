@@ -38,7 +38,8 @@ static int begin(struct fixture *fixture, const char *source)
         region_open(fixture->layout.inputs_bytes + 4096, fixture->layout.outputs_bytes,
                     &fixture->region, &fixture->err) != 0 ||
         reference_open(fixture->problem, &fixture->lane, &fixture->region, NULL, fixture->arena,
-                       &python, &fixture->reference, &fixture->err) != 0)
+                       &python, &fixture->reference, &fixture->err) != 0 ||
+        reference_ready(fixture->reference, &fixture->err) != 0)
         return -1;
     assert_int_equal(python[0], '/');
     call_make(&fixture->layout, 4096, 5000, &fixture->call);

@@ -16,6 +16,7 @@
 #include "eval/cuda/host.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,6 +316,8 @@ static void test_probe(void **unused)
     int64_t number;
     struct err err = {0};
     (void)unused;
+    setenv("XDG_CACHE_HOME", "", 1);
+    setenv("HOME", "", 1); /* nothing is remembered */
     assert_int_equal(cuda_probe(cores, 1, true, arena, &lane, &err), 0);
     assert_true(lane.gpu);
     assert_true(expr_lookup_names(&lane.facts, "sm_count", &number) && number == 132);
@@ -333,6 +336,44 @@ static void test_probe(void **unused)
     assert_int_equal(cuda_probe(cores, 1, false, arena, &lane, &err), -1);
     assert_int_equal(err.code, ERR_ENVIRONMENT);
     unsetenv("FAKE_CUDA_NONE");
+    arena_free(arena);
+}
+
+/* Measured once for a GPU and its driver; anew where somebody is about to be accused. */
+static void test_ceilings_are_remembered(void **unused)
+{
+    const int cores[] = {0};
+    char folder[] = "/tmp/twagent-cuda-XXXXXX";
+    struct arena *arena = arena_new();
+    struct err err = {0};
+    struct lane_facts first = {0}, second = {0}, anew = {.measure_anew = true}, none = {0};
+    (void)unused;
+    assert_non_null(mkdtemp(folder));
+    setenv("XDG_CACHE_HOME", folder, 1);
+    assert_int_equal(cuda_probe(cores, 1, true, arena, &first, &err), 0);
+    assert_int_equal(cuda_probe(cores, 1, true, arena, &second, &err), 0);
+    assert_true(first.copy_bytes_per_s > 0.0);
+    assert_true(fabs(first.copy_bytes_per_s / second.copy_bytes_per_s - 1.0) < 1e-9);
+    assert_true(strstr(second.device, "\"copy_bytes_per_s\":null") == NULL);
+    assert_int_equal(cuda_probe(cores, 1, false, arena, &none, &err), 0);
+    assert_true(none.copy_bytes_per_s == 0.0); /* who did not ask is told nothing */
+    /* What lies there is read, and not when it is to be measured anew. */
+    char *path = file_join(folder, "twagent/ceilings");
+    DIR *entries = opendir(path);
+    struct dirent *entry = readdir(entries);
+    while (entry->d_name[0] == '.')
+        entry = readdir(entries);
+    char *file = file_join(path, entry->d_name);
+    static const char other[] = "{\"copy_bytes_per_s\": 5.0}";
+    assert_int_equal(file_write(file, other, strlen(other), &err), 0);
+    assert_int_equal(cuda_probe(cores, 1, true, arena, &second, &err), 0);
+    assert_true(second.copy_bytes_per_s == 5.0);
+    assert_int_equal(cuda_probe(cores, 1, true, arena, &anew, &err), 0);
+    assert_true(anew.copy_bytes_per_s > 5.0);
+    closedir(entries);
+    mem_free(file);
+    mem_free(path);
+    assert_int_equal(file_remove_tree(folder, &err), 0);
     arena_free(arena);
 }
 
@@ -359,6 +400,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_wall_clock_bounds),
         cmocka_unit_test(test_many_faults_leak_nothing),
         cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_ceilings_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
