@@ -44,7 +44,7 @@ SHAPES = {
     "matmul_batched": [{"BATCH": 64, "M": 512, "N": 512, "K": 512}],
     "gemv": [{"M": 16384, "N": 16384}],
     "conv2d": [
-        {"N": 256, "C": 3, "H": 224, "W": 224, "K": 96, "R": 11, "S": 11, "PAD": 0, "STRIDE": 4},
+        {"N": 256, "C": 3, "H": 224, "W": 224, "K": 96, "R": 11, "S": 11, "PAD": 2, "STRIDE": 4},
         {"N": 32, "C": 64, "H": 56, "W": 56, "K": 64, "R": 3, "S": 3, "PAD": 1, "STRIDE": 1},
     ],
     "softmax": [{"M": 4096, "N": 16384}],
@@ -139,7 +139,7 @@ class Config(ctypes.Structure):
     ]
 
 
-CLUSTER, MAX_DYNAMIC_SHARED = 4, 8
+COOPERATIVE, CLUSTER, MAX_DYNAMIC_SHARED = 2, 4, 8
 
 
 class Driver:
@@ -179,9 +179,11 @@ class Driver:
                       0, swizzle, promotion, 0)
         return memory, at
 
-    def prepare(self, start, cubin, names, pointers, tensors):
+    def prepare(self, start, cubin, names, pointers, tensors, sizes):
         """A function that launches the start's whole list."""
-        steps, maps = [], {}
+        steps, maps, fills = [], {}, []
+        for name, byte in (start.plan.get("memset") or {}).items():
+            fills.append((ctypes.c_ulonglong(pointers[name]), byte, sizes[name]))
         for name, tma in (start.plan.get("tma") or {}).items():
             maps[name] = self.tensor_map(tma, tensors[tma["tensor"]], pointers[tma["tensor"]], names)
         for launch in start.plan["launch"]:
@@ -189,15 +191,19 @@ class Driver:
             shared = number(launch.get("shared", 0), names)
             if shared > 48 << 10:
                 self.call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, shared)
-            config, attribute = Config(), Attribute()
+            config, attributes = Config(), (Attribute * 2)()
             config.grid = (ctypes.c_uint * 3)(*extents(launch["grid"], names))
             config.block = (ctypes.c_uint * 3)(*extents(launch["block"], names))
             config.shared = shared
             if "cluster" in launch:
-                attribute.id = CLUSTER
+                attributes[config.count].id = CLUSTER
                 for axis, extent in enumerate(extents(launch["cluster"], names)):
-                    attribute.value[axis] = extent
-                config.attributes, config.count = ctypes.pointer(attribute), 1
+                    attributes[config.count].value[axis] = extent
+                config.count += 1
+            if launch.get("cooperative"):
+                attributes[config.count].id, attributes[config.count].value[0] = COOPERATIVE, 1
+                config.count += 1
+            config.attributes = attributes
             values = [
                 ctypes.c_void_p(pointers[name]) if name in pointers else ctypes.c_longlong(names.get(name, 0))
                 for name in launch["args"]
@@ -205,9 +211,11 @@ class Driver:
             array = (ctypes.c_void_p * len(values))(
                 *[maps[name][1] if name in maps else ctypes.addressof(value) for name, value in zip(launch["args"], values)]
             )
-            steps.append((config, function, array, values, (attribute, maps)))
+            steps.append((config, function, array, values, (attributes, maps)))
 
         def run():
+            for pointer, byte, size in fills:
+                self.call("cuMemsetD8Async", pointer, ctypes.c_ubyte(byte), ctypes.c_size_t(size), None)
             for config, function, array, _, _ in steps:
                 self.call("cuLaunchKernelEx", ctypes.byref(config), function, array, None)
 
@@ -263,6 +271,12 @@ class Bench:
             return t["A"].t().contiguous()
         return f.scaled_dot_product_attention(t["Q"][None], t["K"][None], t["V"][None])[0]
 
+    def copy_rate(self):
+        """Terabytes a second, read and written, of a copy of 256 MiB."""
+        source = self.torch.empty(1 << 26, dtype=self.torch.float32, device="cuda").normal_()
+        target = self.torch.empty_like(source)
+        return 2 * 4 * source.numel() / self.time(lambda: target.copy_(source)) / 1e9
+
     def time(self, run, most=15):
         torch = self.torch
         run()
@@ -306,14 +320,15 @@ class Case:
 
     def measure(self, start, point, cubin, timed):
         bench, names = self.bench, {**self.bench.facts, **self.dims, **point}
-        wholes, pointers = dict(self.wholes), {}
+        wholes, pointers, sizes = dict(self.wholes), {}, {}
         for name, tensor in (start.plan.get("workspace") or {}).items():
             wholes[name], _ = bench.buffer([number(extent, names) for extent in tensor["shape"]])
         for name, whole in wholes.items():
             pointers[name] = whole.data_ptr() + whole.element_size() * GUARD
+            sizes[name] = whole.element_size() * (whole.numel() - 2 * GUARD)
         for tensor in self.outputs.values():
             tensor.fill_(float("nan"))
-        run = bench.driver.prepare(start, cubin, names, pointers, {**self.inputs, **self.outputs})
+        run = bench.driver.prepare(start, cubin, names, pointers, {**self.inputs, **self.outputs}, sizes)
         run()
         bench.torch.cuda.synchronize()
         (output,) = self.outputs.values()
@@ -397,6 +412,7 @@ def main():
         return 0
     bench, rows, wrong = Bench(Driver()), [], 0
     print(bench.torch.cuda.get_device_name(0), "PyTorch", bench.torch.__version__, bench.facts)
+    print(f"a copy moves {bench.copy_rate():.3f} TB/s")
     for problem, starts in by_problem.items():
         run_problem(bench, problem, starts, cubins, rows)
     print("\nchecks (every point at every check shape):")
