@@ -9,6 +9,21 @@ apt_missing() {
     done < <(grep -v '^#' "$root/packaging/apt-packages")
 }
 
+# apt_print GROUP...: the same for a person; that nothing is missing is said on stderr, so that stdout
+# holds packages alone.
+apt_print() {
+    local missing
+    if ! command -v dpkg-query >/dev/null; then
+        echo "${0##*/}: no dpkg here: what follows is all that is needed, by Debian's names" >&2
+    fi
+    missing=$(apt_missing "$@")
+    if [ -n "$missing" ]; then
+        echo "$missing"
+    else
+        echo "${0##*/}: nothing is missing" >&2
+    fi
+}
+
 # apt_install GROUP...: installs what is missing, with sudo where this is not root.
 apt_install() {
     local missing=() sudo=()

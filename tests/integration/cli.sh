@@ -3,6 +3,7 @@
 set -u
 twagent=$1
 work=$(mktemp -d)
+script_at=$(realpath "${BASH_SOURCE[0]}") # before any cd
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config
 failed=0 passed=0
@@ -132,5 +133,17 @@ printf 'def reference(A, X, B)\n    return A\n' >"$work/axpy/ref_impl.py"
 expect 2 "SyntaxError: expected ':' (ref_impl.py:1)" problem check "$work/axpy"
 printf '/*---\ntune: {BM: [1, 2\n---*/\nvoid kernel(void) {}\n' >"$work/bad.c"
 expect 1 'bad.c:' eval matmul "$work/bad.c"
+
+# --- the scripts say something also where nothing is missing
+root=${script_at%/tests/*}
+for script in quickstart check; do
+    said=$("$root/$script" --print 2>&1)
+    if [ $? -eq 0 ] && [ -n "$said" ]; then
+        passed=$((passed + 1))
+    else
+        echo "$script --print is silent or fails"
+        failed=$((failed + 1))
+    fi
+done
 echo "cli: $passed passed, $failed failed"
 [ $failed -eq 0 ]
