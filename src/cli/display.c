@@ -202,6 +202,8 @@ static void tell(struct display *display, const struct search_progress *p)
     bool news_best = p->best && *p->best && strcmp(p->best, display->best) != 0;
     bool news_round = p->round != display->round && !display->terminal;
     bool news_phase = p->phase && strcmp(p->phase, display->phase) != 0 && !display->terminal;
+    bool searching =
+        !p->phase || (strcmp(p->phase, "closing") != 0 && strcmp(p->phase, "done") != 0);
     if (!news_best && !news_round && !news_phase)
         return;
     erase(display);
@@ -212,10 +214,10 @@ static void tell(struct display *display, const struct search_progress *p)
         fprintf(display->out, "%6s  round %lld of %lld; %lld evaluated so far\n", elapsed,
                 (long long)p->round, (long long)p->rounds, (long long)p->evaluated);
     if (news_best)
-        fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)\n", elapsed,
+        fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)%s\n", elapsed,
                 display->color ? "\033[1m" : "", p->best, display->color ? "\033[0m" : "",
                 words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
-                p->best_speedup_low);
+                p->best_speedup_low, searching ? "" : ", final measurement");
     snprintf(display->best, sizeof display->best, "%s", p->best ? p->best : "");
     snprintf(display->phase, sizeof display->phase, "%s", p->phase ? p->phase : "");
     display->round = p->round;

@@ -7,21 +7,29 @@
 #include <string.h>
 
 static const char *const EXIT_CODES =
-    "exit codes: 0 a verified win (eval: a kernel), 1 none, "
-    "2 usage, 3 environment,\n"
+    "exit codes: 0 a verified win (eval: a kernel), 1 none, 2 usage, 3 environment,\n"
     "            4 stopped by a budget or a person without one, or answers are awaited\n";
+
+enum { ARGUMENTS_WIDTH = 15 }; /* so that 80 columns hold a command's line */
 
 void help_program(FILE *out)
 {
     fprintf(out, "twagent: a slow, obviously right definition in; the fastest kernel it can find, "
                  "proved, out\n\n"
                  "usage: twagent COMMAND [OPTIONS] [ARGUMENTS]\n\n");
-    for (size_t i = 0; i < command_count; i++)
-        fprintf(out, "  %-9s %-32s %s\n", commands[i].name, commands[i].arguments,
-                commands[i].summary);
+    for (size_t i = 0; i < command_count; i++) {
+        const struct command *c = &commands[i];
+        if (strlen(c->arguments) <= ARGUMENTS_WIDTH)
+            fprintf(out, "  %-8s %-*s %s\n", c->name, ARGUMENTS_WIDTH, c->arguments, c->summary);
+        else
+            fprintf(out, "  %-8s %s\n  %-8s %-*s %s\n", c->name, c->arguments, "", ARGUMENTS_WIDTH,
+                    "", c->summary);
+    }
     fprintf(out,
             "\n  twagent COMMAND --help   its options\n"
-            "  twagent --version | --man | --completion\n\n%s",
+            "  twagent --version | --man | --completion\n\n"
+            "Kernels run on this machine's cores, or with --backend cuda on its NVIDIA GPUs\n"
+            "(--devices 0,1 or all): run, eval, problem check and doctor take both.\n\n%s",
             EXIT_CODES);
 }
 

@@ -111,7 +111,10 @@ static void print_problem(const struct settings *settings, const char *name, siz
         print_list_item(&text, index);
         buf_free(&text);
     } else {
-        printf("%-16s %s\n", name, problem->description ? problem->description : "");
+        const char *text = problem->description ? problem->description : "";
+        const char *stop = strstr(text, ". "); /* a list has room for the first sentence */
+        size_t length = stop ? (size_t)(stop - text) : strcspn(text, "\n");
+        printf("%-16s %.*s\n", name, (int)length, text);
     }
     problem_free(problem);
 }

@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "report/words.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,11 +69,10 @@ static const char *outcome_words(struct arena *arena, const struct run_record *r
 {
     if (!*run->best)
         return "no kernel was found";
-    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), %s", run->speedup, run->baseline,
+    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s", run->speedup, run->baseline,
                         run->speedup_low, run->speedup_high,
-                        run->win        ? "verified: faster"
-                        : run->verified ? "verified: no difference shown, or slower"
-                                        : "not verified");
+                        run->verified ? "verified: " : "not verified",
+                        run->verified ? words_win(run->win, run->speedup_high) : "");
 }
 
 static const char *dims_words(struct arena *arena, const struct run_record *run, struct report *out)
@@ -87,7 +87,11 @@ static const char *dims_words(struct arena *arena, const struct run_record *run,
         buf_addf(&text, "%s%s %lld", i ? ", " : "", problem->shapes[0].name[i],
                  (long long)problem->shapes[0].number[i]);
     const char *words = arena_strdup(arena, buf_text(&text));
-    out->description = arena_strdup(arena, problem->description ? problem->description : "");
+    const char *description = problem->description ? problem->description : "";
+    size_t length = strlen(description);
+    while (length > 0 && description[length - 1] == '\n') /* YAML's own, of a folded text */
+        length--;
+    out->description = arena_strndup(arena, description, length);
     buf_free(&text);
     problem_free(problem);
     return words;
@@ -163,6 +167,13 @@ static void print_text(const struct run_record *run, const struct report *report
                 fprintf(out, "  kernel     %s  %s  %s\n", run->best, words_time(run->time_ns, time),
                         report->candidates[i].source);
     print_baselines(report, out);
+    double spread = value_real(report->evaluation, "spread", 0);
+    if (run->verified && !run->win && run->speedup_low > 1)
+        fprintf(
+            out,
+            "  noise      the kernel against itself strays by %.1f %% here, so that a win needs an "
+            "interval above %.3fx\n",
+            100 * spread, 1 + fmax(0.01, 3 * spread));
     const struct value *checks = value_get(report->evaluation, "checks");
     if (checks)
         fprintf(out, "  checked    %lld of %lld checks passed%s\n",

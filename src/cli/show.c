@@ -153,12 +153,10 @@ static void print_run(struct store *store, struct arena *arena, const struct run
                pauses[i].reason);
     print_options(arena, run);
     if (*run->best)
-        printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f)%s\n", run->best,
+        printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f), %s%s\n", run->best,
                words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
-               run->speedup_high,
-               run->win        ? ", verified: faster"
-               : run->verified ? ", verified: no difference shown, or slower"
-                               : ", not verified");
+               run->speedup_high, run->verified ? "verified: " : "not verified",
+               run->verified ? words_win(run->win, run->speedup_high) : "");
     if (!running && run_can_go_on(run))
         printf("  go on      %s\n", run_words_resume(arena, run));
 }

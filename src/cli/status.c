@@ -85,12 +85,10 @@ static void put_work(const struct status *status, struct buf *out)
              (long long)run->evaluated, words_number(run->kept, "kernel", number),
              (long long)run->rejected, (long long)run->failed, 100 * run->lane_busy);
     if (*run->best)
-        buf_addf(out, "  best       %s  %s  %.3fx %s (95 %%: %.3f to %.3f)%s\n", run->best,
+        buf_addf(out, "  best       %s  %s  %.3fx %s (95 %%: %.3f to %.3f)%s%s\n", run->best,
                  words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
-                 run->speedup_high,
-                 run->win        ? ", verified: faster"
-                 : run->verified ? ", verified: no difference shown, or slower"
-                                 : "");
+                 run->speedup_high, run->verified ? ", verified: " : "",
+                 run->verified ? words_win(run->win, run->speedup_high) : "");
 }
 
 static void put_asking(struct arena *arena, const struct status *status, struct buf *out)

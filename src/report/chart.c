@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { WIDTH = 860, HEIGHT = 260, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 34 };
+enum { WIDTH = 860, HEIGHT = 260, LEFT = 62, RIGHT = 12, TOP = 12, BOTTOM = 34 };
 
 struct scale {
     double low, high; /* log2 of the speed-up */

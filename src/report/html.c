@@ -136,9 +136,10 @@ static void baselines(const struct report *report, struct buf *out)
         buf_add_text(out, "</td>");
         interval_cells(value_get(all->items[i], "ns"), "", out);
         interval_cells(value_get(all->items[i], "speedup"), "x", out);
-        buf_addf(out, "<td>%s</td></tr>\n",
-                 value_bool(all->items[i], "win", false) ? "<span class=\"win\">faster</span>"
-                                                         : "no difference shown, or slower");
+        bool win = value_bool(all->items[i], "win", false);
+        double high = value_real(value_get(all->items[i], "speedup"), "high", 0);
+        buf_addf(out, "<td><span class=\"%s\">%s</span></td></tr>\n", win ? "win" : "soft",
+                 words_win(win, high));
     }
     buf_add_text(out, "</table>\n");
 }

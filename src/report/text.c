@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "report/words.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +27,19 @@ static void text_baselines(const struct report *report, struct buf *out)
     char time[32];
     if (!all || all->count == 0)
         return;
-    buf_addf(out, "\n%s\n", report->final ? "final measurement" : "measured by the search");
+    double spread = value_real(report->evaluation, "spread", 0);
+    buf_addf(out, "\n%s; a win is an interval above %.3fx, the A/A spread being %.2f %%\n",
+             report->final ? "final measurement" : "measured by the search",
+             1 + fmax(0.01, 3 * spread), 100 * spread);
     buf_addf(out, "against          its time     speed-up   95 %% interval\n");
     for (size_t i = 0; i < all->count; i++) {
         const struct value *ns = value_get(all->items[i], "ns");
         const struct value *speedup = value_get(all->items[i], "speedup");
-        buf_addf(out, "  %-14s %-12s %7.3fx   %.3f to %.3f%s\n", all->keys[i],
-                 words_time(value_real(ns, "median", 0), time), value_real(speedup, "median", 0),
-                 value_real(speedup, "low", 0), value_real(speedup, "high", 0),
-                 value_bool(all->items[i], "win", false) ? "   faster" : "");
+        buf_addf(
+            out, "  %-14s %-12s %7.3fx   %.3f to %.3f   %s\n", all->keys[i],
+            words_time(value_real(ns, "median", 0), time), value_real(speedup, "median", 0),
+            value_real(speedup, "low", 0), value_real(speedup, "high", 0),
+            words_win(value_bool(all->items[i], "win", false), value_real(speedup, "high", 0)));
     }
 }
 
@@ -56,7 +61,7 @@ static void text_best(const struct report *report, struct buf *out)
         order[i] = &report->candidates[i];
     qsort(order, report->count, sizeof *order, by_speedup);
     buf_addf(out, "\nbest of %zu evaluated, as the search measured them%s\n", report->count,
-             report->final ? " (the first line is the final one)" : "");
+             report->final ? " (the headline is the final measurement)" : "");
     for (size_t i = 0; i < report->count && i < SHOWN && order[i]->time_ns > 0; i++)
         buf_addf(out, "%s %-9s %-11s %.3fx (%.3f to %.3f)  %s\n", order[i]->champion ? "*" : " ",
                  order[i]->id, words_time(order[i]->time_ns, time), order[i]->speedup,
