@@ -33,12 +33,17 @@ static int read_args(struct candidate_reading *reading, const struct value *list
                                MOST);
     for (size_t i = 0; i < list->count; i++) {
         const char *name = list->items[i]->text;
+        if (list->items[i]->kind == VALUE_INT) { /* its text is taken apart by the plan */
+            launch->args[launch->arg_count++] = name;
+            continue;
+        }
         if (name == NULL || (!candidate_is_dim(reading->problem, name) &&
                              !candidate_is_tensor(reading->problem, name) &&
                              !candidate_is_workspace(reading->candidate, name) &&
                              !candidate_is_map(reading->candidate, name)))
             return document_refuse(document, list->items[i]->line,
-                                   "expected a tensor, a workspace or a dim, not \"%.80s\"",
+                                   "expected a tensor, a workspace, a dim or a number, not "
+                                   "\"%.80s\"",
                                    name != NULL ? name : "a list or a map");
         launch->args[launch->arg_count++] = name;
     }

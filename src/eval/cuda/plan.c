@@ -3,6 +3,9 @@
 
 #include "eval/cuda/driver_api.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK_MOST = 1024, CLUSTER_MOST = 16, GRID_YZ_MOST = 65535, BOX_MOST = 256 };
@@ -96,6 +99,14 @@ static int make_arg(struct making *making, const char *entry, const char *name,
     if (index >= 0)
         return 0;
     *arg = (struct plan_arg){.kind = PLAN_NUMBER};
+    if (!isalpha((unsigned char)*name)) {
+        char *end;
+        errno = 0;
+        arg->number = strtoll(name, &end, strchr(name, 'x') != NULL ? 16 : 10);
+        return *end == '\0' && errno == 0
+                   ? 0
+                   : err_set(making->err, ERR_LIMIT, "%s: %s is no number", entry, name);
+    }
     if (!expr_lookup_names(&making->scope, name, &arg->number))
         return err_set(making->err, ERR_LIMIT, "%s: nothing is called %s", entry, name);
     return 0;

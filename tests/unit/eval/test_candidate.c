@@ -247,7 +247,7 @@ static const struct wrong wrongs[] = {
     {"a.c", FRONT("launch:\n- {entry: x, grid: \"1,,2\"}"), "a.c:4: column 1: expected"},
     {"a.c", FRONT("launch:\n- {entry: x, grid: []}"), "one to three expressions for grid"},
     {"a.c", FRONT("launch:\n- {entry: x, grid: \"ceil_div(M, 2\"}"), "a.c:4: column"},
-    {"a.c", FRONT("launch:\n- {entry: x, args: [D]}"), "expected a tensor, a workspace or a dim"},
+    {"a.c", FRONT("launch:\n- {entry: x, args: [D]}"), "expected a tensor, a workspace, a dim or a number"},
     {"a.c", FRONT("compile: {compiler: icc}"), "expected compiler: gcc or clang"},
     {"a.c", FRONT("compile:\n  flags:\n    - -O2\n    - -I/etc"),
      "a.c:6: expected a flag of the list"},

@@ -50,7 +50,7 @@ static void test_numbers(void **unused)
         make("tune: {T: [16, 8]}\nworkspace: {W: {shape: [M, T], dtype: float32}}\n"
              "memset: {W: 255, C: 0}\nlaunch:\n"
              "  - {entry: mm, grid: \"ceil_div(N, T), ceil_div(M, T)\", block: \"T, T\","
-             " shared: 8*T*T, cluster: 2, args: [A, W, C, M, K]}\n"
+             " shared: 8*T*T, cluster: 2, args: [A, W, C, M, K, 4096, -3, 0x10]}\n"
              "  - {entry: end, grid: 2*sm_count, block: 32, cooperative: true}\n",
              32, &plan, &err),
         0);
@@ -68,6 +68,10 @@ static void test_numbers(void **unused)
     assert_int_equal(first->args[2].index, 2);
     assert_int_equal(first->args[3].kind, PLAN_NUMBER);
     assert_int_equal(first->args[4].number, 32);
+    assert_int_equal(first->args[5].kind, PLAN_NUMBER);
+    assert_int_equal(first->args[5].number, 4096);
+    assert_int_equal(first->args[6].number, -3);
+    assert_int_equal(first->args[7].number, 16);
     assert_int_equal(plan.launches[1].grid[0], 264);
     assert_true(plan.launches[1].cooperative);
     assert_int_equal(plan.memsets[0].bytes, 100 * 16 * 4);
