@@ -60,6 +60,11 @@ struct backend {
     int (*sanitize)(const struct lane_facts *lane, const struct region *region,
                     const char *artifact, const struct call *call, struct buf *report,
                     struct err *err);
+    /* The same for launch plans; sanitize_end() has the last word: ERR_CHILD as above. */
+    int (*sanitize_program)(const struct lane_facts *lane, const struct region *region,
+                            const char *artifact, const struct program *program,
+                            const struct call *call, struct buf *report, struct err *err);
+    int (*sanitize_end)(struct buf *report, struct err *err);
     /* Metrics as members of an open JSON object: remarks, instruction mix, counters, roofline. */
     int (*profile)(const struct lane_facts *lane, const struct problem *problem,
                    const struct names *dims, const char *artifact, const char *remarks_log,

@@ -221,6 +221,33 @@ int session_time(struct session *session, struct err *err)
 
 /* --- the sanitized build and the profile --- */
 
+static int run_sanitizer(struct bench *bench, const struct call *call, struct buf *report,
+                         struct err *err)
+{
+    const struct session *session = bench->session;
+    const struct measure_request *request = bench->request;
+    const struct program program = {session->problem, request->candidate, request->tune};
+    if (session->backend->sanitize_program != NULL)
+        return session->backend->sanitize_program(session->lane, bench->region, request->sanitized,
+                                                  &program, call, report, err);
+    return session->backend->sanitize(session->lane, bench->region, request->sanitized, call,
+                                      report, err);
+}
+
+/* What its failure means. 1: it cannot be had, and asked once is enough. */
+static int take_finding(struct bench *bench, const struct buf *report, struct err *err)
+{
+    if (err->code == ERR_CHILD || err->code == ERR_TIMEOUT) {
+        bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, err->message),
+                     arena_strdup(bench->arena, buf_text(report)));
+        return 0;
+    }
+    if (err->code != ERR_UNSUPPORTED)
+        return -1;
+    bench_note(bench, "sanitizer: %s", err->message);
+    return 1;
+}
+
 static int sanitize_one(struct bench *bench, struct set *set, struct buf *report, struct err *err)
 {
     struct session *session = bench->session;
@@ -233,21 +260,13 @@ static int sanitize_one(struct bench *bench, struct set *set, struct buf *report
         return bench_failed(bench, err);
     call_place(bench, set, &arrangement);
     bench->evaluation->checks_total++;
-    if (session->backend->sanitize(session->lane, bench->region, bench->request->sanitized,
-                                   &arrangement.call, report, err) == 0) {
+    if (run_sanitizer(bench, &arrangement.call, report, err) == 0) {
         bench->evaluation->checks_passed++;
         return 0;
     }
-    if (err->code == ERR_CHILD || err->code == ERR_TIMEOUT) {
-        bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, err->message),
-                     arena_strdup(bench->arena, buf_text(report)));
-        return 0;
-    }
-    if (err->code != ERR_UNSUPPORTED)
-        return -1;
-    bench->evaluation->checks_total--;
-    bench_note(bench, "sanitizer: %s", err->message);
-    return 1; /* asked once is enough */
+    int status = take_finding(bench, report, err);
+    bench->evaluation->checks_total -= status > 0;
+    return status;
 }
 
 static int sanitize(struct bench *bench, struct err *err)
@@ -268,6 +287,12 @@ static int sanitize(struct bench *bench, struct err *err)
         last = set->shape;
         done++;
         status = sanitize_one(bench, set, &report, err);
+    }
+    struct err last_word = {0};
+    if (session->backend->sanitize_end != NULL &&
+        session->backend->sanitize_end(&report, &last_word) != 0 && status == 0 && !bench->ended) {
+        *err = last_word;
+        status = take_finding(bench, &report, err);
     }
     buf_free(&report);
     bench->evaluation->stage_ms[STAGE_SANITIZE] = (double)(clock_now_ns() - started) / 1e6;

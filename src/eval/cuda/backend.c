@@ -5,6 +5,7 @@
 #include "eval/cuda/device.h"
 #include "eval/cuda/host.h"
 #include "eval/cuda/profile.h"
+#include "eval/cuda/sanitizer.h"
 
 #include <string.h>
 
@@ -77,16 +78,6 @@ static void warm(const struct lane_facts *lane, const struct region *region)
     arena_free(arena);
 }
 
-/* ---- after the verdict ---- */
-
-static int sanitize(const struct lane_facts *lane, const struct region *region,
-                    const char *artifact, const struct call *call_, struct buf *report,
-                    struct err *err)
-{
-    (void)lane, (void)region, (void)artifact, (void)call_, (void)report;
-    return err_set(err, ERR_UNSUPPORTED, "compute-sanitizer is not part of this yet");
-}
-
 const struct backend backend_cuda = {
     .name = "cuda",
     .languages = languages,
@@ -96,7 +87,8 @@ const struct backend backend_cuda = {
     .open = open_plain,
     .open_program = open_program,
     .warm = warm,
-    .sanitize = sanitize,
+    .sanitize_program = cuda_sanitize,
+    .sanitize_end = cuda_sanitize_end,
     .profile = cuda_profile,
     .alignment = 256,
     .reference = &backend_cpu,

@@ -120,11 +120,10 @@ static int open_ranges(int device, struct counters *counters, struct err *err)
         return fail(counters, "profiler", result, err);
     if (supported.all != CUPTI_SUPPORTED)
         return err_set(err, ERR_UNSUPPORTED, "this device or its virtual machine has none");
-    uint8_t *availability = find_availability(counters);
+    const uint8_t *availability = find_availability(counters); /* stays: the host looks at it */
     result = open_host(counters, chip.name, availability, &counters->host);
     if (result == 0)
         choose_names(counters, chip.name, availability);
-    free(availability);
     if (result != 0 || counters->count == 0)
         return fail(counters, chip.name, result, err);
     return make_config(counters, err);

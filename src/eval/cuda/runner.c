@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/profile_runner.h"
+#include "eval/cuda/sanitizer_runner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,8 @@ static void map_memory(struct gpu_runner *runner)
         (control->supervised == 0 && getppid() != control->parent))
         _exit(RUNNER_EXIT);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    close_range(WIRE_FIRST_OTHER, ~0u, 0);
+    if (control->supervised == 0) /* its supervisor has some of its own in here */
+        close_range(WIRE_FIRST_OTHER, ~0u, 0);
     runner->report = map(WIRE_REPORT, sizeof *runner->report, PROT_READ | PROT_WRITE);
     runner->inputs = map(WIRE_INPUTS, control->inputs_bytes, PROT_READ);
     runner->outputs = map(WIRE_OUTPUTS, control->outputs_bytes, PROT_READ | PROT_WRITE);
@@ -164,6 +166,8 @@ int cuda_runner_main(int argc, char **argv)
     if (argc >= 1 && strcmp(argv[0], "probe") == 0)
         return device_probe_main(argc - 1, argv + 1);
     map_memory(&runner);
+    if (runner.control->supervised != 0)
+        return sanitizer_runner(&runner);
     make_ready(&runner);
     say_done();
     for (;;) {

@@ -16,6 +16,7 @@
 
 #include "eval/cuda/plan.h"
 #include "eval/cuda/profile_wire.h"
+#include "eval/cuda/sanitizer_wire.h"
 
 enum {
     WIRE_CONTROL = 3,
@@ -28,7 +29,7 @@ enum {
 };
 
 enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400, REPEATS_MAX = 16 };
-enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE };
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_SANITIZE, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
@@ -48,6 +49,7 @@ struct gpu_control {
     char artifact[WIRE_PATH_MAX];
     struct call call;
     struct plan plan;
+    struct wire_sanitize sanitize; /* with WIRE_SANITIZE */
 };
 
 enum report_status {

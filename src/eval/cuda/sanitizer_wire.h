@@ -1,0 +1,12 @@
+/* eval/cuda/sanitizer_wire: what a supervised runner is told of a call; part of its control page.
+ */
+#ifndef EVAL_CUDA_SANITIZER_WIRE_H
+#define EVAL_CUDA_SANITIZER_WIRE_H
+
+#include "eval/layout.h"
+
+struct wire_sanitize {
+    uint64_t bytes[CALL_POINTERS_MAX]; /* of each tensor of the call, without red zones */
+};
+
+#endif

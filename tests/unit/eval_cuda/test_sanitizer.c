@@ -1,0 +1,263 @@
+/* What compute-sanitizer says, and what is made of it: its reports as they were seen, and the whole
+ * way with a stand-in (tests/fakes/fake_sanitizer.c) around runners on a driver without a GPU. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/cuda/cuda.h"
+#include "eval/cuda/host.h"
+#include "eval/cuda/sanitizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FAKES TEST_BINARY_DIR "/tests/fakes/"
+
+/* ---- reports ---- */
+
+#define RACE                                                                                       \
+    "========= COMPUTE-SANITIZER\n"                                                                \
+    "========= Error: Race reported between Write access at race(float *)+0xb0 in san.cu:4\n"      \
+    "=========     and Read access at race(float *)+0xc0 in san.cu:4 [256 hazards]\n"              \
+    "========= \n"                                                                                 \
+    "done: no error\n"                                                                             \
+    "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"
+#define UNINITIALIZED                                                                              \
+    "========= Uninitialized __global__ memory read of size 4 bytes\n"                             \
+    "=========     at uninit(const float *, float *)+0x60 in /tmp/x/san.cu:5\n"                    \
+    "=========     by thread (1,0,0) in block (0,0,0)\n"                                           \
+    "=========     Address 0x7f9b06800004\n"                                                       \
+    "=========     Saved host backtrace up to driver entry point at kernel launch time\n"          \
+    "=========         Host Frame: main [0x8e4d] in san\n"                                         \
+    "========= \n"
+
+static const struct {
+    enum sanitizer_tool tool;
+    const char *text, *says; /* words of the report; NULL: nothing is reported */
+    int errors, warnings;
+    bool ended, broken;
+} rows[] = {
+    {TOOL_MEMCHECK, "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", NULL, 0, 0,
+     true, false},
+    {TOOL_RACECHECK, RACE,
+     "racecheck: Error: Race reported between Write access at race(float *)+0xb0 in san.cu:4, and "
+     "Read",
+     1, 0, true, false},
+    {TOOL_RACECHECK, "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n",
+     NULL, 0, 0, true, false},
+    {TOOL_RACECHECK, "========= RACECHECK SUMMARY: 3 hazards displayed (0 errors, 3 warnings)\n",
+     NULL, 0, 3, true, false},
+    {TOOL_INITCHECK, UNINITIALIZED UNINITIALIZED "========= ERROR SUMMARY: 64 errors\n",
+     "initcheck: Uninitialized __global__ memory read of size 4 bytes, at uninit(const float *, "
+     "float *)+0x60 in san.cu:5, by thread (1,0,0) in block (0,0,0)",
+     64, 0, true, false},
+    {TOOL_INITCHECK, UNINITIALIZED, "Uninitialized", 1, 0, false, false}, /* not at its end yet */
+    {TOOL_MEMCHECK,
+     "========= Program hit CUDA_ERROR_NOT_FOUND (error 500) due to \"named symbol not found\" on "
+     "CUDA API call to cuGetProcAddress_v2.\n========= \n========= ERROR SUMMARY: 0 errors\n",
+     NULL, 0, 0, true, false},
+    {TOOL_MEMCHECK,
+     "========= Error: Target application terminated before first instrumented API call\n", NULL, 0,
+     0, false, true},
+    {TOOL_MEMCHECK, "========= Internal Sanitizer Error: The device is out of memory\n", NULL, 0, 0,
+     false, true},
+    {TOOL_MEMCHECK, "a candidate prints: ========= ERROR SUMMARY: 0 errors\n", NULL, 0, 0, false,
+     false},
+    {TOOL_MEMCHECK, "", NULL, 0, 0, false, false},
+    {TOOL_MEMCHECK, "=========", NULL, 0, 0, false, false},
+    {TOOL_MEMCHECK, "========= ERROR SUMMARY: 99999999999999999999 errors\n", NULL, 0, 0, true,
+     false},
+};
+
+static void test_reports(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sanitizer_words words;
+        struct buf report;
+        buf_init(&report, 1 << 16);
+        sanitizer_read(rows[i].tool, rows[i].text, strlen(rows[i].text), 4, &words, &report);
+        if (words.errors != rows[i].errors || words.warnings != rows[i].warnings ||
+            words.ended != rows[i].ended || words.broken != rows[i].broken ||
+            (rows[i].says == NULL ? report.length > 0
+                                  : strstr(buf_text(&report), rows[i].says) == NULL))
+            fail_msg("row %zu: %d errors, %d warnings, ended %d, broken %d\n%s", i, words.errors,
+                     words.warnings, words.ended, words.broken, buf_text(&report));
+        buf_free(&report);
+    }
+}
+
+static void test_no_more_than_asked(void **unused)
+{
+    struct sanitizer_words words;
+    struct buf report;
+    (void)unused;
+    buf_init(&report, 1 << 16);
+    const char text[] = UNINITIALIZED UNINITIALIZED UNINITIALIZED;
+    sanitizer_read(TOOL_INITCHECK, text, strlen(text), 2, &words, &report);
+    assert_int_equal(words.errors, 3);
+    size_t lines = 0;
+    for (const char *at = buf_text(&report); *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, 2);
+    buf_free(&report);
+}
+
+/* ---- the whole way ---- */
+
+static const char spec[] = "name: fake\ndims: {N: 1000}\n"
+                           "inputs: {X: {shape: [N], dtype: float32}}\n"
+                           "outputs: {Y: {shape: [N], dtype: float32}}\n"
+                           "reference: ref.py\ncheck: [{N: 1}]\n";
+
+struct scene {
+    char folder[64];
+    struct arena *arena;
+    struct problem *problem;
+    struct candidate *candidate;
+    struct lane_facts lane;
+    struct layout layout;
+    struct region region;
+    struct call call;
+    struct names tune;
+    const char *artifact;
+    struct buf report;
+    struct err err;
+};
+
+static const char *write_text(struct scene *scene, const char *name, const char *text)
+{
+    const char *path = arena_printf(scene->arena, "%s/%s", scene->folder, name);
+    assert_int_equal(file_write(path, text, strlen(text), &scene->err), 0);
+    return path;
+}
+
+static void begin(struct scene *scene, const char *entry, const char *says)
+{
+    char text[400];
+    memset(scene, 0, sizeof *scene);
+    setenv("FAKE_SANITIZER", says, 1);
+    strcpy(scene->folder, "/tmp/twagent-sanitizer-XXXXXX");
+    assert_non_null(mkdtemp(scene->folder));
+    scene->arena = arena_new();
+    buf_init(&scene->report, 1 << 16);
+    write_text(scene, "spec.yaml", spec);
+    write_text(scene, "ref.py", "def reference(X):\n    return X\n");
+    scene->artifact = write_text(scene, "kernel.cubin", "a cubin");
+    assert_int_equal(problem_load(scene->folder, &scene->problem, &scene->err), 0);
+    int length = snprintf(text, sizeof text,
+                          "/*---\nlaunch:\n  - {entry: %s, grid: \"ceil_div(N, 128)\", block: 128, "
+                          "args: [X, Y, N]}\n---*/\n",
+                          entry);
+    assert_int_equal(candidate_parse(scene->problem, "k.cu", text, (size_t)length,
+                                     &scene->candidate, &scene->err),
+                     0);
+    scene->lane = (struct lane_facts){.gpu = true, .core_count = 1};
+    assert_int_equal(names_set(&scene->lane.facts, "shared_bytes_optin", 232448, NULL), 0);
+    layout_align(256);
+    assert_int_equal(layout_make(scene->problem, &scene->problem->shapes[0], NULL, NULL, 256,
+                                 &scene->layout, &scene->err),
+                     0);
+    assert_int_equal(region_open(2 * scene->layout.inputs_bytes, scene->layout.outputs_bytes,
+                                 &scene->region, &scene->err),
+                     0);
+    call_make(&scene->layout, scene->layout.inputs_bytes, 2000, &scene->call);
+}
+
+static void end(struct scene *scene)
+{
+    struct err err;
+    gpu_host_discard();
+    region_close(&scene->region);
+    candidate_free(scene->candidate);
+    problem_free(scene->problem);
+    buf_free(&scene->report);
+    assert_int_equal(file_remove_tree(scene->folder, &err), 0);
+    arena_free(scene->arena);
+}
+
+/* Three calls, as of three shapes, then the last word. */
+static int sanitize(struct scene *scene)
+{
+    const struct program program = {scene->problem, scene->candidate, &scene->tune};
+    for (int i = 0; i < 3; i++)
+        if (backend_cuda.sanitize_program(&scene->lane, &scene->region, scene->artifact, &program,
+                                          &scene->call, &scene->report, &scene->err) != 0) {
+            struct err ignored;
+            assert_int_equal(backend_cuda.sanitize_end(&scene->report, &ignored), 0);
+            return -1;
+        }
+    return backend_cuda.sanitize_end(&scene->report, &scene->err);
+}
+
+static const struct {
+    const char *entry, *says;
+    enum err_code code; /* ERR_NONE: it passes */
+    const char *message, *report;
+} ways[] = {
+    {"fake_relu", "", ERR_NONE, "", ""},
+    {"fake_relu", "racecheck:race", ERR_CHILD, "compute-sanitizer (racecheck) found a defect",
+     "candidate.cu:9"},
+    {"fake_relu", "memcheck:read,initcheck:read", ERR_CHILD, "(memcheck, initcheck)",
+     "out of bounds"},
+    {"fake_relu", "synccheck:barrier", ERR_CHILD, "(synccheck)", "Divergent"},
+    {"fake_relu", "initcheck:broken", ERR_UNSUPPORTED, "does not run here", ""},
+    {"fake_relu", "synccheck:silent", ERR_UNSUPPORTED, "did not come to an end", ""},
+    {"fake_trap", "", ERR_CHILD, "under compute-sanitizer (memcheck): fake_trap", ""},
+    {"fake_trap", "memcheck:read", ERR_CHILD, "(memcheck) found a defect", "candidate.cu:5"},
+    {"fake_die", "", ERR_CHILD, "under compute-sanitizer", ""},
+};
+
+static void test_ways(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct scene scene;
+        begin(&scene, ways[i].entry, ways[i].says);
+        int status = sanitize(&scene);
+        if ((status == 0) != (ways[i].code == ERR_NONE) ||
+            (status != 0 && (scene.err.code != ways[i].code ||
+                             strstr(scene.err.message, ways[i].message) == NULL)) ||
+            strstr(buf_text(&scene.report), ways[i].report) == NULL)
+            fail_msg("way %zu: %d %s\n%s", i, status, scene.err.message, buf_text(&scene.report));
+        end(&scene);
+    }
+}
+
+static void test_not_installed(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    setenv("TWAGENT_COMPUTE_SANITIZER", "", 1);
+    begin(&scene, "fake_relu", "");
+    assert_int_equal(sanitize(&scene), -1);
+    assert_int_equal(scene.err.code, ERR_UNSUPPORTED);
+    assert_non_null(strstr(scene.err.message, "not installed"));
+    end(&scene);
+    setenv("TWAGENT_COMPUTE_SANITIZER", FAKES "fake_sanitizer", 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 3 && strcmp(argv[1], "runner") == 0)
+        return cuda_runner_main(argc - 3, argv + 3);
+    char *self = file_self_path();
+    setenv("TWAGENT_SELF", self, 1);
+    setenv("TWAGENT_CUDA_DRIVER", FAKES "libfake_cuda.so", 1);
+    setenv("TWAGENT_COMPUTE_SANITIZER", FAKES "fake_sanitizer", 1);
+    mem_free(self);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_no_more_than_asked),
+        cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_not_installed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
