@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Twenty candidates through one worker, all in flight at once: seconds a candidate.
 
-batch.py TWAGENT PROBLEM KERNEL.cu [COUNT [EFFORT]]"""
+batch.py TWAGENT PROBLEM KERNEL.cu [COUNT [EFFORT]]
+
+EFFORT full: no candidate is dropped. search: the best known time is the baseline's, as in a search
+that has reached it, so that a candidate far behind it is dropped after few samples, and says so."""
 import json
 import pathlib
 import subprocess
@@ -26,17 +29,36 @@ def results():
             yield answer
 
 
+def evaluate(i, wanted, best_ns=0.0):
+    send({"op": "evaluate", "id": str(i), "name": kernel.name, "effort": wanted, "best_ns": best_ns,
+          "source": kernel.read_text() + f"// {i}\n"})
+
+
+def show(i, seconds, e):
+    stages = {k: round(v) for k, v in e["stage_ms"].items() if v}
+    time_ns = (e.get("time_ns") or {}).get("median") or 0
+    print(f"  {i}: {seconds:.2f} s, {e['verdict']} {e['reason']}; {time_ns / 1e6:.3f} ms, "
+          f"{e['timed_samples']} launches timed, {e['checks']['passed']} of {e['checks']['total']} "
+          f"checks, ms {stages}")
+
+
 begun = time.time()
-send({"op": "open", "id": "o", "problem": str(pathlib.Path(problem).resolve())})
+send({"op": "open", "id": "o", "problem": str(pathlib.Path(problem).resolve()), "roofline": True})
 answers = results()
 opened = next(answers)
 if opened["event"] != "result":
     sys.exit(f"open: {opened['message']}")
-ready = time.time()
+ready = last = time.time()
+best_ns = 0.0
+if effort == "search":
+    evaluate("first", "full")
+    first = next(answers)["evaluation"]
+    best_ns = first["baseline_ns"]["median"]
+    last = time.time()
+    show("first", last - ready, first)
 for i in range(count):
-    send({"op": "evaluate", "id": str(i), "name": kernel.name, "effort": effort,
-          "source": kernel.read_text() + f"// {i}\n"})
-last, spent = ready, []
+    evaluate(i, effort, best_ns)
+start, spent, dropped = last, [], 0
 for i in range(count):
     answer = next(answers)
     now = time.time()
@@ -45,13 +67,11 @@ for i in range(count):
     e = answer.get("evaluation")
     if e is None:
         sys.exit(answer.get("message"))
+    dropped += e["dropped"]
     if i in (0, 1, count - 1):
-        stages = {k: round(v) for k, v in e["stage_ms"].items() if v}
-        time_ns = (e.get("time_ns") or {}).get("median") or 0
-        print(f"  {i}: {e['verdict']} {e['reason']} {time_ns / 1e6:.3f} ms, "
-              f"{e.get('timed_samples')} samples, {e.get('checks_passed')} checks, ms {stages}")
+        show(i, spent[-1], e)
 worker.stdin.close()
 worker.wait(60)
-print(f"batch: {count} of {kernel.name} ({effort}): open {ready - begun:.2f} s, then "
-      f"{(last - ready) / count:.2f} s a candidate (first {spent[0]:.2f}, median "
-      f"{sorted(spent)[count // 2]:.2f})")
+print(f"batch: {count} of {kernel.name} ({effort}, {dropped} dropped as far behind): open "
+      f"{ready - begun:.2f} s, then {(last - start) / count:.2f} s a candidate (first {spent[0]:.2f}, "
+      f"median {sorted(spent)[count // 2]:.2f}, most {max(spent):.2f})")

@@ -35,8 +35,12 @@ struct eval {
     struct lane_request open, evaluate;
     struct sweep *sweep; /* NULL: one evaluation */
     enum stage shown;
+    bool reported;
+    int code;
     struct err err;
 };
+
+static int eval_report(const struct eval *eval);
 
 static enum effort effort_of(const char *text)
 {
@@ -82,6 +86,8 @@ static enum task_result eval_open(struct eval *eval)
                                        .call_timeout_ms = (uint64_t)eval->settings->call_timeout_ms,
                                        .time_budget_ms = (uint64_t)eval->settings->time_budget_ms,
                                        .roofline = known.length == 0,
+                                       .ahead_name = eval->name,
+                                       .ahead = eval->tune ? NULL : buf_text(&eval->source),
                                        .ceilings = known.length ? buf_text(&known) : NULL};
         int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
         buf_free(&known);
@@ -135,6 +141,8 @@ static enum task_result eval_step(struct task *task)
         if (!eval->evaluate.done)
             return TASK_WAIT;
         eval->err = eval->evaluate.err;
+        eval->code = eval_report(eval); /* before what takes its time to end */
+        eval->reported = true;
         task_move(task, CLOSING);
         return TASK_AGAIN;
     default:
@@ -216,6 +224,7 @@ static int eval_report(const struct eval *eval)
         print_evaluation(evaluation, stdout);
     if (!eval->settings->json)
         print_cachegrind(evaluation->metrics);
+    fflush(stdout);
     if (evaluation->ours)
         return EXIT_ENVIRONMENT;
     return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
@@ -252,7 +261,7 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
         struct loop *loop = loop_new();
         task_start(loop, &eval.task, &eval_type, NULL, "eval");
         loop_run(loop);
-        code = eval_report(&eval);
+        code = eval.reported ? eval.code : eval_report(&eval);
         if (eval.lane)
             lane_free(eval.lane);
         arena_free(eval.open.arena);

@@ -21,8 +21,10 @@ struct lane_spec {
     const char *problem;                      /* path; NULL: none is opened (probe only) */
     const char *python, *baseline;            /* or NULL */
     uint64_t call_timeout_ms, time_budget_ms; /* 0: defaults */
-    bool roofline;        /* measure the ceilings at open (else `ceilings` or unknown) */
-    const char *ceilings; /* JSON from an earlier run's record, cached; or NULL */
+    bool roofline;                  /* measure the ceilings at open (else `ceilings` or unknown) */
+    const char *ceilings;           /* JSON from an earlier run's record, cached; or NULL */
+    const char *ahead_name, *ahead; /* a source that will be asked for first, built while the
+                                       problem is opened; or NULL */
 };
 
 enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };

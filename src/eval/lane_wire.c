@@ -26,6 +26,13 @@ static void put_open(struct json *json, const struct lane_spec *spec, bool roofl
         json_key(json, "ceilings");
         json_raw(json, ceilings);
     }
+    if (spec->ahead != NULL) {
+        json_key(json, "ahead");
+        json_object(json);
+        json_put_text(json, "name", spec->ahead_name);
+        json_put_text(json, "source", spec->ahead);
+        json_object_end(json);
+    }
 }
 
 static void put_evaluate(struct json *json, const struct lane_request *request)

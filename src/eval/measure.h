@@ -2,11 +2,10 @@
 #ifndef EVAL_MEASURE_H
 #define EVAL_MEASURE_H
 
-#include "eval/session.h"
+#include "eval/session_sets.h"
 
 enum { SLOTS = 2, SPOTS = 256, PAIRS_MOST = 80, GUARD_BYTES = 4096 };
-struct set;
-struct shape;
+
 struct arrangement { /* where one call's tensors lie */
     struct layout layout;
     size_t slot_offset;
@@ -37,17 +36,18 @@ struct bench {
     unsigned life, twin_life; /* counts runners; which of them the twin belongs to */
     uint64_t seen;            /* bit set: sets of the pool that this life has met */
     unsigned warm;            /* bit set: slots whose pages this life has touched */
+    unsigned launches_most;   /* of the next timed calls; layout.h */
     bool ended, timed;        /* it has its verdict; measure_time() has come to its end */
     size_t slot, shift;       /* where the last call found its inputs */
     bool slot_forced;         /* the next call must use slot_wanted */
-    enum guard guarded;       /* of the next call's inputs */
     size_t slot_wanted, spot_count;
-    uint32_t launches_most; /* of the next timed calls; layout.h */
+    enum guard guarded;     /* of the next call's inputs */
     unsigned char *outputs; /* of the last call */
     size_t outputs_end;     /* past the last output's red zone */
     struct spot spots[SPOTS];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct buf notes;                 /* lines for metrics.notes */
+    struct device_state watched; /* over the candidate's timed calls; event_ns, wall_ns: sums */
 };
 
 /* --- measure_call.c --- */

@@ -1,6 +1,7 @@
 /* eval/measure_time: taking samples. Nothing is timed that is not checked, and no life of a runner
  * meets a set twice; docs/evaluation.md explains the order. */
 #include "eval/measure_timing.h"
+#include "eval/measure_watch.h"
 
 #include "base/clock.h"
 
@@ -73,6 +74,7 @@ static int call_b(struct timing *timing, const struct set *set,
     if (status != 0)
         return bench_failed(bench, err);
     bench_saw(bench, set);
+    bench_watch(bench, &bench->subject->state);
     timing->launches += bench->subject->launches;
     *ns = (double)outcome.elapsed_ns;
     *disturbed = outcome.disturbed;

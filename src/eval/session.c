@@ -111,6 +111,8 @@ static int open_parts(struct session *session, struct err *err)
     /* What does not need the reference is done while it starts. */
     if (session->backend->warm != NULL)
         session->backend->warm(session->lane, &session->region);
+    if (session->options.meanwhile != NULL)
+        session->options.meanwhile(session->options.context);
     session_fill(session);
     if (reference_ready(session->reference, err) != 0)
         return -1;

@@ -24,6 +24,7 @@ struct session_options {
     /* Called when the reference has been started: then the lane's facts must be there, which were
      * asked for at the same time. NULL: they are. */
     int (*know_lane)(void *context, struct err *err);
+    void (*meanwhile)(void *context); /* next, where the reference may still be starting; or NULL */
     void *context;
 };
 

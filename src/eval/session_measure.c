@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "eval/measure_watch.h"
 #include "eval/measure_guard.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"
@@ -402,6 +403,7 @@ static void finish_metrics(struct bench *bench)
         profile(bench, &json);
     if (!bench->ended && bench->request->portable != NULL)
         count_caches(bench, &json);
+    bench_put_watched(bench, &json);
     put_notes(bench, &json);
     json_object_end(&json);
     if (text.dropped == 0)

@@ -10,6 +10,13 @@
 
 struct subject;
 
+/* How a device was doing beside the timed calls: least and most of what was read. */
+struct device_state {
+    unsigned looks, sm_mhz[2], memory_mhz[2], celsius[2];
+    uint64_t limits;          /* NVML's reasons for lower clocks, all that were seen */
+    double event_ns, wall_ns; /* one launch by the device's events, and by the clock around it */
+};
+
 struct subject_ops {
     /* ERR_CHILD: died (message "killed by SIGSEGV"); ERR_TIMEOUT; ERR_PROTOCOL. */
     int (*call)(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
@@ -25,7 +32,8 @@ struct subject { /* embedded first by each kind */
     int pid;
     unsigned launches; /* that the last elapsed_ns is the median of; 0: it is one call's own */
     bool device_clock; /* elapsed_ns is a device's own time, which the wall clock bounds */
-    bool own_results;  /* it keeps what it computes: the region's outputs stay as they were */
+    struct device_state state; /* at the last call; looks 0: not known */
+    bool own_results; /* it keeps what it computes: the region's outputs stay as they were */
     bool guards; /* keeps a call's guards: who runs into one dies, ERR_CHILD, with these filled: */
     bool hit;
     uint64_t hit_offset; /* of the byte, from the input region's start */

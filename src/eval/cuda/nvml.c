@@ -41,6 +41,35 @@ static bool look_up(void *library, struct nvml *nvml)
     return true;
 }
 
+static struct nvml watching;
+static nvml_device watched; /* NULL: none */
+
+bool nvml_watch(const char *pci)
+{
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library != NULL && look_up(library, &watching) && watching.init() == 0 &&
+        watching.by_pci(pci, &watched) != 0)
+        watched = NULL;
+    return watched != NULL;
+}
+
+void nvml_look(struct device_state *state)
+{
+    unsigned sm = 0, memory = 0, celsius = 0;
+    unsigned long long reasons = 0;
+    *state = (struct device_state){0};
+    if (watched == NULL || watching.clock(watched, CLOCK_SM, &sm) != 0 ||
+        watching.clock(watched, CLOCK_MEMORY, &memory) != 0)
+        return;
+    (void)watching.temperature(watched, 0, &celsius);
+    (void)watching.throttle(watched, &reasons);
+    *state = (struct device_state){.looks = 1,
+                                   .sm_mhz = {sm, sm},
+                                   .memory_mhz = {memory, memory},
+                                   .celsius = {celsius, celsius},
+                                   .limits = reasons};
+}
+
 static void put_device(const struct nvml *nvml, nvml_device device, struct json *json)
 {
     unsigned number;

@@ -4,8 +4,13 @@
 #define EVAL_CUDA_NVML_H
 
 #include "base/json.h"
+#include "eval/subject.h"
 
 /* Members of an open JSON object; none where there is no library or no such device. */
 void nvml_put(const char *pci, struct json *json);
+
+/* For a process that looks often: the library stays open. False where there is none. */
+bool nvml_watch(const char *pci);
+void nvml_look(struct device_state *state); /* state->looks is 1, or 0 where nothing is known */
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/nvml.h"
 #include "eval/cuda/profile_runner.h"
 #include "eval/cuda/sanitizer_runner.h"
 
@@ -122,6 +123,7 @@ static void make_ready(struct gpu_runner *runner)
                      &runner->service, &err) != 0)
         give_up("%s", err.message);
     register_regions(runner);
+    (void)nvml_watch(runner->device.pci);
 }
 
 static void report_text(struct gpu_runner *runner, enum report_status status, const char *text)

@@ -6,6 +6,7 @@
  *   overwritten -> L2 swept -> event, graph, event -> hashes -> outputs down, of one repeat
  */
 #include "base/clock.h"
+#include "eval/cuda/nvml.h"
 #include "eval/cuda/runner.h"
 
 #include <stdio.h>
@@ -121,11 +122,12 @@ static int empty_caches(struct calling *calling)
     return broken(calling, "emptying caches", result);
 }
 
-static int launch(struct calling *calling, double *event_ns)
+static int launch(struct calling *calling, double *event_ns, double *wall_ns)
 {
     struct gpu_runner *runner = calling->runner;
     const struct driver *driver = &runner->driver;
     float milliseconds = 0.0f;
+    uint64_t begun = clock_now_ns();
     if (broken(calling, "event", driver->event_record(runner->begin, runner->stream)) != 0)
         return -1;
     int status = calling->call->timed ? graph_launch(&calling->graph, &calling->fault)
@@ -135,6 +137,7 @@ static int launch(struct calling *calling, double *event_ns)
     if (broken(calling, "event", driver->event_record(runner->end, runner->stream)) != 0 ||
         wait(calling) != 0)
         return -1;
+    *wall_ns = (double)(clock_now_ns() - begun);
     cu_result result = driver->event_elapsed(&milliseconds, runner->begin, runner->end);
     *event_ns = (double)milliseconds * 1e6;
     return broken(calling, "event", result);
@@ -170,8 +173,10 @@ static int repeat(struct calling *calling, uint32_t index)
     if ((!calling->hashed && hash_inputs(calling) != 0) || empty_caches(calling) != 0)
         return -1;
     part_end(calling, PART_EMPTY);
-    if (launch(calling, &report->event_ns[index]) != 0)
+    if (launch(calling, &report->event_ns[index], &report->wall_ns[index]) != 0)
         return -1;
+    if (call->timed && index + 1 == repeats(control))
+        nvml_look(&report->state);
     part_end(calling, PART_LAUNCH);
     if (hash_inputs(calling) != 0)
         return -1;
@@ -201,6 +206,7 @@ void runner_call(struct gpu_runner *runner)
             call.offsets[i];
     memset(report, 0, offsetof(struct gpu_report, pinned));
     memset(report->part_ns, 0, sizeof report->part_ns);
+    report->state = (struct device_state){0};
     calling.part_ns = clock_now_ns();
     int status = 0;
     for (uint32_t i = 0; status == 0 && i < repeats(control); i++) {

@@ -16,6 +16,7 @@
 
 #include "eval/cuda/plan.h"
 #include "eval/cuda/profile_wire.h"
+#include "eval/subject.h"
 #include "eval/cuda/sanitizer_wire.h"
 
 enum {
@@ -68,6 +69,8 @@ struct gpu_report {
     uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
     double event_ns[REPEATS_MAX];
     uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
+    double wall_ns[REPEATS_MAX];  /* by the runner's clock, from before to after the events */
+    struct device_state state;    /* after the last launch of a timed call */
     uint64_t part_ns[RUN_PARTS];  /* sums over the launches; where control->timeline */
     struct wire_profile profile; /* the answer to WIRE_PROFILE */
 };
