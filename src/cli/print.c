@@ -20,10 +20,11 @@ static void print_roofline(const struct value *roof, FILE *out)
 {
     if (!roof)
         return;
-    fprintf(out, "  %-10s %s bound, at %.1f %% of that roof: %.1f GB/s, %.1f GFLOP/s\n", "roofline",
-            value_text(roof, "limit", "not known what"),
-            100 * value_real(roof, "share_of_limit", 0), value_real(roof, "gbytes_per_s", 0),
-            value_real(roof, "gflops_per_s", 0));
+    double share = value_real(roof, "share_of_limit", 0);
+    fprintf(out, "  %-10s %s bound, at %.1f %% of that roof: %.1f GB/s, %.1f GFLOP/s%s\n",
+            "roofline", value_text(roof, "limit", "not known what"), 100 * share,
+            value_real(roof, "gbytes_per_s", 0), value_real(roof, "gflops_per_s", 0),
+            share > 1.1 ? " (the roof was measured while the machine was busy)" : "");
 }
 
 static void print_hot_loop(const struct value *loop, FILE *out)
@@ -75,8 +76,12 @@ static void print_metrics(const char *text, FILE *out)
     arena_free(arena);
 }
 
-static void print_details(const char *details, FILE *out)
+/* What the first line has said already is not said again. */
+static void print_details(const char *details, const char *reason, FILE *out)
 {
+    size_t said = strcspn(details ? details : "", "\n");
+    if (said > 0 && strncmp(details, reason, said) == 0)
+        details += said + (details[said] == '\n');
     while (details && *details) {
         const char *end = strchrnul(details, '\n');
         fprintf(out, "    %.*s\n", (int)(end - details), details);
@@ -93,7 +98,7 @@ void print_evaluation(const struct evaluation *evaluation, FILE *out)
         fprintf(out, ": %s", evaluation->reason);
     fputc('\n', out);
     if (evaluation->verdict != VERDICT_KERNEL)
-        print_details(evaluation->details, out);
+        print_details(evaluation->details, evaluation->reason, out);
     print_interval_time("time", &evaluation->time_ns, out);
     print_interval_time("hot", &evaluation->hot_ns, out);
     if (evaluation->baseline_ns.samples) {

@@ -66,8 +66,6 @@ static int read_tune(struct evaluate *evaluate, struct err *err)
     return 0;
 }
 
-/* A backend with launch plans takes no other language; what the CPU's compilers make of another
- * they say themselves. */
 static int check_language(const struct evaluate *evaluate, struct err *err)
 {
     const struct backend *backend = evaluate->request.worker->options->backend;
@@ -75,10 +73,9 @@ static int check_language(const struct evaluate *evaluate, struct err *err)
     for (size_t i = 0; backend->languages[i] != NULL; i++)
         if (strcmp(backend->languages[i], language) == 0)
             return 0;
-    if (backend->open_program == NULL)
-        return 0;
-    return err_set(err, ERR_USAGE, "a source in %s does not run on the backend %s", language,
-                   backend->name);
+    bool cuda = strcmp(language, "cuda") == 0;
+    return err_set(err, ERR_USAGE, "a source in %s does not run on the backend %s%s", language,
+                   backend->name, cuda ? ": give --backend cuda" : "");
 }
 
 static enum effort read_effort(const char *text)
