@@ -248,6 +248,7 @@ class Described:
         self.bind_parameters()
         self.check_deterministic()
         self.choose_ranges()
+        self.bind_returns()
 
     def bind_arguments(self):
         names = argument_names(self.model, len(self.arguments))
@@ -427,6 +428,31 @@ class Described:
                 )
         if not is_finite(self.results):
             self.notes.append("its outputs on get_inputs' values are not all finite")
+
+    # --- for who calls a kernel in the module's place ---
+
+    def bind_returns(self):
+        """In which form forward returns its outputs, and whether its mode changes them."""
+        arguments = [a.clone() if isinstance(a, torch.Tensor) else a for a in self.small]
+        with torch.no_grad():
+            returned = copy.deepcopy(self.model)(*arguments)
+        if isinstance(returned, torch.Tensor):
+            kind, items = "tensor", [(None, returned)]
+        elif isinstance(returned, dict):
+            kind, items = "dict", list(returned.items())
+        else:
+            kind = "tuple" if isinstance(returned, tuple) else "list"
+            items = [(None, item) for item in returned]
+        form = [{"key": k, "torch": None if v is None else dtype_of(v)} for k, v in items]
+        self.binding["returns"] = {"kind": kind, "items": form}
+        self.binding["training"] = self.model.training
+        other = copy.deepcopy(self.model).train(not self.model.training)
+        try:
+            changed = run(other, [a.clone() if isinstance(a, torch.Tensor) else a for a in self.small])
+            same = all(torch.equal(a, b) for (_, a), (_, b) in zip(self.results, changed))
+        except Exception:
+            same = False
+        self.binding["mode_matters"] = not same
 
     # --- what is drawn ---
 

@@ -32,6 +32,11 @@ int expr_eval(const struct expr *expr, expr_lookup *lookup, void *context, int64
 void expr_names(const struct expr *expr, void (*visit)(void *context, const char *name),
                 void *context);
 
+/* The same as Python reads it, in the arena. Where Python has other operators the text calls
+ * functions that its reader has to have: div(a, b) and rem(a, b), which round toward zero,
+ * ceil_div(a, b), round_up(a, b), next_pow2(a). No overflow is seen there. */
+const char *expr_to_python(struct arena *arena, const struct expr *expr);
+
 /* Names with numbers, the commonest context: expr_lookup_names takes a struct names *. */
 struct names {
     size_t count;

@@ -39,6 +39,7 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
 int command_problem(const struct settings *settings, const char *const *arguments, size_t count);
 int command_list(const struct settings *settings, const char *const *arguments, size_t count);
 int command_show(const struct settings *settings, const char *const *arguments, size_t count);
+int command_emit(const struct settings *settings, const char *const *arguments, size_t count);
 int command_best(const struct settings *settings, const char *const *arguments, size_t count);
 int command_doctor(const struct settings *settings, const char *const *arguments, size_t count);
 int command_config(const struct settings *settings, const char *const *arguments, size_t count);

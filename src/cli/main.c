@@ -38,6 +38,14 @@ const struct command commands[] = {
     {"show", COMMAND_SHOW, "ID", "show a run, an idea or a candidate", NULL, 1, 1, command_show},
     {"best", COMMAND_BEST, "PROBLEM", "show or write the best kernel found so far", NULL, 1, 1,
      command_best},
+    {"emit", COMMAND_EMIT, "ID DIR", "write a kernel as a folder that works without twagent",
+     "ID is a candidate (r3-c17), a run (its best) or a problem (the best of it); DIR is made. A "
+     "CUDA "
+     "kernel becomes a Python package for PyTorch, with ModelNew in place of the file's Model; a "
+     "CPU "
+     "kernel a folder of C with a Makefile, and a numpy module. Each has a test against the "
+     "definition.",
+     2, 2, command_emit},
     {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|update [ARGUMENTS]",
      "the manuals and headers that prompts quote",
      "add PATH... takes in Markdown, HTML, reStructuredText, plain text, C, C++ and CUDA sources, "

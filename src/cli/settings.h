@@ -25,7 +25,8 @@ enum command_bit { /* which commands take an option */
                    COMMAND_STATUS = 4096,
                    COMMAND_DOCS = 8192,
                    COMMAND_LESSONS = 16384,
-                   COMMAND_ALL = 32767
+                   COMMAND_EMIT = 32768,
+                   COMMAND_ALL = 65535
 };
 
 struct settings {
@@ -53,14 +54,13 @@ struct settings {
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
     int64_t call_timeout_ms, time_budget_ms, sweep, first_byte_ms, silence_ms, answer_ms;
     bool profile, sanitize, cachegrind;
-    const char *output; /* best, show, lessons */
-    bool source;
+    const char *output, *to;                     /* best, show, lessons; emit */
+    bool source, adversarial, measure;           /* show, best; doctor */
     const char *tag, *exclude, *embedding_model; /* docs */
     bool builtin, wins;                          /* wins: of lessons */
     int64_t limit, tokens;
     const char *family; /* lessons */
     int64_t last;
-    bool adversarial, measure; /* doctor */
     /* how each was set, in the table's order; filled by settings_load() */
     const enum option_origin *origins;
     const char *file; /* the configuration that was read, or NULL */

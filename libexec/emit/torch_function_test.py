@@ -1,0 +1,67 @@
+"""python3 test.py: run() on a CUDA device against the numpy function of reference.py, in float64, at
+the shape that the kernel was timed at or --dims NAME=NUMBER,...: relative L2 error."""
+
+import importlib
+import importlib.util
+import os
+import sys
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+package = importlib.import_module(os.path.basename(HERE))
+shapes = package.run.shapes
+
+
+def definition():
+    path = os.path.join(HERE, "reference.py")
+    if not os.path.exists(path):
+        return None
+    spec = importlib.util.spec_from_file_location("reference", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, shapes.plan["reference"])
+
+
+def main():
+    if not torch.cuda.is_available():
+        print("skipped: no CUDA device")
+        return 77
+    function = definition()
+    if function is None:
+        print("skipped: its definition is no Python function")
+        return 77
+    import inspect
+
+    given = dict(pair.split("=") for word in sys.argv[1:] if "=" in word for pair in word.split(","))
+    scope = {dim["name"]: int(given.get(dim["name"], dim["default"])) for dim in shapes.plan["dims"]}
+    for dim in shapes.plan["dims"]:
+        if dim["value"] is not None:
+            scope[dim["name"]] = shapes.number(dim["value"], scope)
+    torch.manual_seed(7)
+    inputs = []
+    for tensor in shapes.plan["inputs"]:
+        low, high = tensor.get("range") or (-1, 1)
+        dtype = getattr(torch, tensor["dtype"])
+        values = torch.rand(shapes.extents(tensor, scope), dtype=torch.float64) * (high - low) + low
+        inputs.append(values.round().to(dtype) if not dtype.is_floating_point else values.to(dtype))
+    free = {d["name"]: scope[d["name"]] for d in shapes.plan["dims"] if d["value"] is None}
+    ours = package.run(*[t.cuda() for t in inputs], **free)
+    ours = ours if isinstance(ours, tuple) else (ours,)
+    names = list(inspect.signature(function).parameters)[len(inputs) :]
+    arrays = [t.double().numpy() if t.is_floating_point() else t.numpy() for t in inputs]
+    exact = function(*arrays, *[scope[name] for name in names])
+    exact = exact if isinstance(exact, tuple) else (exact,)
+    worst = 0.0
+    for a, e in zip(ours, exact):
+        e = torch.as_tensor(e).double()
+        worst = max(worst, float((a.cpu().double() - e).norm() / max(float(e.norm()), 1e-300)))
+    bound = 64 * max(torch.finfo(t.dtype).eps if t.is_floating_point() else 0.0 for t in ours)
+    fine = worst <= bound
+    print("%s relative L2 error %.2e, at most %.2e, at %s" % ("ok    " if fine else "FAILED", worst, bound, scope))
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+/* twagent emit ID DIR: a kernel of the store as a folder that works without twagent. */
+#include "cli/emit.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/history.h"
+#include "eval/problem_torch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { RECORD_MOST = 64 << 20 };
+
+static bool is(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+
+/* ---- which kernel ---- */
+
+/* "r3-c17", "r3-c17-final", "r3" (its best one), or a problem's name (the best one of it). */
+static int find(struct store *store, struct arena *arena, const char *id,
+                struct candidate_record *candidate, struct run_record *run, struct err *err)
+{
+    struct run_record *runs = NULL;
+    size_t count = 0;
+    if (strstr(id, "-c")) {
+        const char *final = strstr(id, "-final");
+        const char *own = final ? arena_strndup(arena, id, (size_t)(final - id)) : id;
+        return history_candidate(store, arena, own, candidate, err) ||
+                       history_run(store, arena, candidate->run, run, err)
+                   ? -1
+                   : 0;
+    }
+    if (history_run(store, arena, id, run, err)) {
+        if (err->code != ERR_NOT_FOUND || history_runs(store, arena, &runs, &count, err))
+            return -1;
+        const struct run_record *best = history_best(runs, count, id);
+        if (!best)
+            return err_set(err, ERR_NOT_FOUND,
+                           "no candidate, no run and no problem with a kernel "
+                           "is called \"%s\"",
+                           id);
+        *run = *best;
+    }
+    if (!run->best || !*run->best)
+        return err_set(err, ERR_NOT_FOUND, "%s has found no kernel", run->id);
+    return history_candidate(store, arena, run->best, candidate, err);
+}
+
+static int read_tune(struct emission *e, const char *text, struct err *err)
+{
+    struct value *root;
+    if (!text || value_parse_json(e->arena, "tune", text, strlen(text), &root, err))
+        return -1;
+    tune_at(e->candidate, 0, &e->tune);
+    for (size_t i = 0; i < root->count; i++)
+        if (names_set(&e->tune, root->keys[i], root->items[i]->integer, err))
+            return -1;
+    return 0;
+}
+
+static const char *arch_of(struct emission *e)
+{
+    const struct value *device = value_get(e->evaluation, "device");
+    int64_t capability = value_int(value_get(device, "facts"), "compute_capability", 90);
+    return arena_printf(e->arena, "sm_%" PRId64 "%s", capability, capability >= 90 ? "a" : "");
+}
+
+/* Everything but the folder. */
+static int open_emission(struct emission *e, struct store *store, const char *id, struct err *err)
+{
+    struct candidate_record record = {0};
+    struct run_record run = {0};
+    const struct settings *settings = e->settings;
+    if (find(store, e->arena, id, &record, &run, err))
+        return -1;
+    const char *source = history_source(store, e->arena, &record);
+    if (!source)
+        return err_set(err, ERR_NOT_FOUND, "the source of %s is not in the store", record.id);
+    const char *path =
+        settings->problem ? command_path(e->arena, settings->problem) : run.problem_file;
+    if (problem_load_with(path, settings->python, &e->problem, err))
+        return err_wrap(err, "the problem of %s (--problem names another place)", run.id);
+    if (candidate_parse(e->problem, record.name, source, strlen(source), &e->candidate, err) ||
+        !e->candidate || read_tune(e, record.tune, err))
+        return -1;
+    struct evaluation last = {.time_ns = {.median = record.time_ns},
+                              .speedup = {record.speedup, record.speedup_low, record.speedup_high}};
+    e->id = record.id;
+    e->evaluation = history_evaluation(store, e->arena, record.id);
+    if (e->evaluation && evaluation_from_value(e->arena, e->evaluation, &last, err))
+        return -1;
+    e->speedup = last.speedup;
+    e->time_ns = last.time_ns.median;
+    e->baseline = *run.baseline ? run.baseline : "its baseline";
+    e->arch = arch_of(e);
+    return is(record.state, "kept") ? 0
+                                    : err_set(err, ERR_USAGE, "%s is no kernel: %s %s", record.id,
+                                              record.state, record.reason);
+}
+
+/* ---- the folder ---- */
+
+static int make_folder(struct emission *e, const char *word, struct err *err)
+{
+    if (file_exists(word))
+        return err_set(err, ERR_USAGE, "%s: is there already; name a folder that is not", word);
+    if (file_make_dirs(word, err))
+        return -1;
+    (void)chmod(word, 0755);
+    e->folder = command_path(e->arena, arena_printf(e->arena, "%s/.", word));
+    return 0;
+}
+
+static int write_evidence(const struct emission *e, struct err *err)
+{
+    struct buf text;
+    struct json json;
+    if (!e->evaluation)
+        return 0;
+    buf_init(&text, RECORD_MOST);
+    json_init(&json, &text);
+    json_value(&json, e->evaluation);
+    buf_add_char(&text, '\n');
+    int failed = emit_write(e, "evidence.json", &text, err);
+    buf_free(&text);
+    return failed;
+}
+
+static int write_all(struct emission *e, const char *form, const char *word, struct err *err)
+{
+    bool cuda = is(e->candidate->language, "cuda"), compiled = true;
+    const char *why = "";
+    if (cuda != is(form, "pytorch"))
+        return err_set(err, ERR_USAGE, "%s is a %s kernel: --to %s", e->id, cuda ? "CUDA" : "CPU",
+                       cuda ? "pytorch" : "numpy or c");
+    if (make_folder(e, word, err))
+        return -1;
+    if ((cuda ? emit_torch(e, &compiled, &why, err) : emit_cpu(e, is(form, "numpy"), err)) ||
+        write_evidence(e, err))
+        return -1;
+    printf("wrote %s: %s\n", word, emit_title(e));
+    if (!compiled)
+        printf("  no cubin: %s; it is compiled where it is first called\n", why);
+    printf("  test it: %s\n", is(form, "c") ? arena_printf(e->arena, "make -C %s test", word)
+                                            : arena_printf(e->arena, "python3 %s/test.py", word));
+    return 0;
+}
+
+int command_emit(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct emission emission = {.arena = arena_new(), .settings = settings};
+    struct store *store = NULL;
+    struct err err = {0};
+    (void)count;
+    int failed =
+        history_open(settings, &store, &err) || open_emission(&emission, store, arguments[0], &err);
+    store_close(store);
+    if (!failed && emission.candidate) {
+        const char *form = settings->to                               ? settings->to
+                           : is(emission.candidate->language, "cuda") ? "pytorch"
+                                                                      : "numpy";
+        failed = write_all(&emission, form, arguments[1], &err);
+    }
+    candidate_free(emission.candidate);
+    problem_free(emission.problem);
+    arena_free(emission.arena);
+    return failed ? command_fail(&err) : 0;
+}

@@ -1,0 +1,53 @@
+/* The files of an emitted folder. */
+#include "cli/emit.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <sys/stat.h>
+
+enum { FILE_MOST = 64 << 20 };
+
+int emit_write(const struct emission *emission, const char *name, const struct buf *text,
+               struct err *err)
+{
+    char *path = file_join(emission->folder, name);
+    int failed = text->dropped > 0 ? err_set(err, ERR_LIMIT, "%s: too long", path)
+                                   : file_write(path, text->data, text->length, err);
+    if (!failed) /* for whoever may read the folder, as a compiler would write it */
+        (void)chmod(path, 0644);
+    mem_free(path);
+    return failed;
+}
+
+int emit_copy_file(const struct emission *emission, const char *path, const char *name,
+                   struct err *err)
+{
+    struct buf text;
+    buf_init(&text, FILE_MOST);
+    int failed = file_read(path, &text, err);
+    if (!failed)
+        failed = emit_write(emission, name, &text, err);
+    buf_free(&text);
+    return failed;
+}
+
+int emit_copy(const struct emission *emission, const char *from, const char *name, struct err *err)
+{
+    char *path = file_data_path(arena_printf(emission->arena, "libexec/emit/%s", from));
+    if (!path)
+        return err_set(err, ERR_ENVIRONMENT, "libexec/emit/%s is not where the program expects it",
+                       from);
+    int failed = emit_copy_file(emission, path, name, err);
+    mem_free(path);
+    return failed;
+}
+
+const char *emit_title(const struct emission *e)
+{
+    const struct value *device = value_get(e->evaluation, "device");
+    const char *on = value_text(device, "gpu", value_text(device, "cpu", NULL));
+    return arena_printf(e->arena, "%s, %s: %.3fx %s (95 %%: %.3f to %.3f), %.1f us%s%s",
+                        e->problem->name, e->id, e->speedup.median, e->baseline, e->speedup.low,
+                        e->speedup.high, e->time_ns / 1e3, on ? " on " : "", on ? on : "");
+}

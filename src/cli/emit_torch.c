@@ -1,0 +1,182 @@
+/* A CUDA kernel as a Python package for PyTorch. */
+#include "cli/emit.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/cuda/compile.h"
+#include "eval/cuda/source.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SOURCE_MOST = 8 << 20, HEADER_MOST = 1 << 16 };
+
+/* ---- the source ---- */
+
+static bool every_header(void *context, const char *name)
+{
+    (void)context, (void)name;
+    return true; /* NVRTC says it where one is missing */
+}
+
+static int write_source(const struct emission *e, struct err *err)
+{
+    const struct candidate *candidate = e->candidate;
+    struct buf prefix, text;
+    buf_init(&prefix, HEADER_MOST);
+    buf_init(&text, SOURCE_MOST);
+    buf_addf(&text, "// %s\n", emit_title(e));
+    cuda_source_prefix(candidate->source, candidate->length, every_header, NULL, &prefix);
+    cuda_source_unit(candidate, &e->tune, "kernel.cu", buf_text(&prefix), &text);
+    int failed = emit_write(e, "kernel.cu", &text, err);
+    buf_free(&text);
+    buf_free(&prefix);
+    return failed;
+}
+
+/* What NVRTC lacks of C's headers. */
+static int write_headers(const struct emission *e, struct err *err)
+{
+    size_t count;
+    const char *const *names = cuda_source_header_names(&count);
+    const char *const *texts = cuda_source_header_texts();
+    char *folder = file_join(e->folder, "include");
+    int failed = file_make_dirs(folder, err);
+    (void)chmod(folder, 0755);
+    for (size_t i = 0; i < count && !failed; i++) {
+        struct buf text;
+        buf_init(&text, HEADER_MOST);
+        buf_add_text(&text, texts[i]);
+        failed = emit_write(e, arena_printf(e->arena, "include/%s", names[i]), &text, err);
+        buf_free(&text);
+    }
+    mem_free(folder);
+    return failed;
+}
+
+/* ---- the cubin ---- */
+
+static int run_compiler(const struct process_spec *spec, struct err *err)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status = 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, spec->folder);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+    int result =
+        posix_spawn(&pid, spec->argv[0], &actions, NULL, (char *const *)(uintptr_t)spec->argv,
+                    (char *const *)(uintptr_t)spec->env);
+    posix_spawn_file_actions_destroy(&actions);
+    if (result != 0)
+        return err_set_errno(err, ERR_ENVIRONMENT, result, "cannot start %s", spec->argv[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    return err_set(err, ERR_ENVIRONMENT, "it does not compile with the NVRTC that is found here");
+}
+
+int emit_cubin(const struct emission *e, struct err *err)
+{
+    struct build build;
+    struct err ignored;
+    char folder[] = "/tmp/twagent-emit-XXXXXX";
+    if (!mkdtemp(folder))
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make %s", folder);
+    int failed = cuda_build(e->arena, e->arch, e->problem, e->candidate, &e->tune, NULL, BUILD_FAST,
+                            folder, &build, err);
+    if (!failed)
+        failed = run_compiler(&build.spec, err);
+    if (!failed)
+        failed = emit_copy_file(e, build.artifact,
+                                arena_printf(e->arena, "kernel.%s.cubin", e->arch), err);
+    (void)(file_remove_tree(folder, &ignored) == 0);
+    return failed;
+}
+
+/* ---- the package ---- */
+
+static void put_call(const struct emission *e, const char *name, struct buf *text)
+{
+    const struct problem *problem = e->problem;
+    for (size_t i = 0; i < problem->output_count; i++)
+        buf_addf(text, "%s%s", i ? ", " : "", problem->outputs[i].name);
+    buf_addf(text, " = %s(", name);
+    for (size_t i = 0; i < problem->input_count; i++)
+        buf_addf(text, "%s%s", i ? ", " : "", problem->inputs[i].name);
+    buf_add_text(text, ")");
+}
+
+static int write_readme(const struct emission *e, struct err *err)
+{
+    bool module = e->problem->torch != NULL;
+    struct buf text;
+    buf_init(&text, HEADER_MOST);
+    buf_addf(&text, "# %s\n\n%s\n\n", e->problem->name, emit_title(e));
+    buf_add_text(&text,
+                 "Needs Python with torch on an NVIDIA GPU, and nothing else.\n\n```python\n");
+    if (module) {
+        buf_add_text(&text,
+                     "from FOLDER import ModelNew      # the folder's name; beside your file\n"
+                     "model = ModelNew(...).cuda()      # the original's arguments\n"
+                     "model.load_state_dict(original.state_dict())\n"
+                     "with torch.no_grad():\n    out = model(...)\n```\n\n");
+        buf_add_text(
+            &text,
+            "`ModelNew` has the parameters and buffers of `reference.Model`. Where the kernel "
+            "cannot\n"
+            "take a call (gradients wanted, another device, dtype or shape, other constants, the\n"
+            "other mode of a module whose outputs depend on it) the original's forward runs, with "
+            "one\n"
+            "warning that says why. Buffers that the original updates in training stay as they "
+            "are.\n"
+            "float32 means float32: tf32 is not used.\n\n");
+    } else {
+        buf_add_text(&text, "from FOLDER import run      # the folder's name; beside your file\n");
+        put_call(e, "run", &text);
+        buf_add_text(&text, "      # CUDA tensors in, new ones out; dims by name where shapes do "
+                            "not say them\n```\n\n");
+    }
+    buf_addf(
+        &text,
+        "It launches on the current stream and can be captured in a CUDA graph. "
+        "`kernel.%s.cubin` is\nfor that architecture; elsewhere `kernel.cu` is compiled at the "
+        "first call, with the NVRTC that\ntorch brings. `python3 test.py` checks it against "
+        "`reference.py`. `evidence.json` is how it was\nproved.\n",
+        e->arch);
+    int failed = emit_write(e, "README.md", &text, err);
+    buf_free(&text);
+    return failed;
+}
+
+static int copy_parts(const struct emission *e, struct err *err)
+{
+    bool module = e->problem->torch != NULL;
+    bool python = module || e->problem->reference_kind == REFERENCE_PYTHON;
+    const char *const parts[][2] = {
+        {"shapes.py", "shapes.py"},
+        {"torch_kernel.py", "kernel.py"},
+        {module ? "torch_module.py" : "torch_function.py", "__init__.py"},
+        {module ? "torch_test.py" : "torch_function_test.py", "test.py"}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (emit_copy(e, parts[i][0], parts[i][1], err))
+            return -1;
+    return python ? emit_copy_file(e, e->problem->reference_file, "reference.py", err) : 0;
+}
+
+int emit_torch(const struct emission *e, bool *compiled, const char **why, struct err *err)
+{
+    struct err none = {0};
+    if (write_source(e, err) || write_headers(e, err) || emit_plan(e, err) || copy_parts(e, err) ||
+        write_readme(e, err))
+        return -1;
+    *compiled = emit_cubin(e, &none) == 0;
+    *why = arena_strdup(e->arena, *compiled ? "" : none.message);
+    return 0;
+}

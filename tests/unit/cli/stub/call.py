@@ -1,0 +1,62 @@
+"""call.py FOLDER MODE: imports an emitted package with the torch beside this file, and calls it.
+"function": run(X) of the problem relu. "module": ModelNew of the problem in test_emit.c."""
+
+import importlib
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import torch  # noqa: E402
+
+folder = os.path.abspath(sys.argv[1])
+for name in os.listdir(folder):
+    if name.endswith(".py"):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            compile(file.read(), name, "exec")
+cubin = os.path.join(folder, "kernel.sm_90.cubin".replace("sm_90", "sm_90a"))
+if not os.path.exists(cubin):
+    with open(cubin, "w", encoding="utf-8") as file:
+        file.write("no NVRTC here, and the fake driver loads anything")
+sys.path.insert(0, os.path.dirname(folder))
+package = importlib.import_module(os.path.basename(folder))
+values = [(-1.5) ** (i % 7) for i in range(3 * 5)]
+expected = [max(value, 0.0) for value in values]
+
+
+def must_raise(kind, function, *arguments, **more):
+    try:
+        function(*arguments, **more)
+    except kind:
+        return
+    sys.exit("expected %s" % kind.__name__)
+
+
+if sys.argv[2] == "function":
+    x = torch.Tensor((3, 5), torch.float32, values)
+    y = package.run(x)
+    assert y.shape == (3, 5) and list(y.cells) == expected, list(y.cells)
+    launch = package.run.device(0).plans[(((3, 5),), ())][1][0]
+    assert list(launch.config.grid) == [1, 1, 1] and launch.config.block[0] == 256
+    large = package.run.prepare(package.run.device(0), ((4096, 4096),), {})[1][0]
+    assert list(large.config.grid) == [8 * 132, 1, 1], list(large.config.grid)
+    must_raise(TypeError, package.run, x, x)
+    must_raise(TypeError, package.run, torch.Tensor((3, 5), torch.int32))
+    must_raise(ValueError, package.run, x, M=4)
+    must_raise(ValueError, package.run, torch.Tensor((3,), torch.float32))
+else:
+    model = package.ModelNew()
+    x = torch.Tensor((15,), torch.float32, values)
+    out, none = model(x, 0.5)
+    assert none is None and out.shape == (15,) and list(out.cells) == expected, list(out.cells)
+    assert model.called == 0
+    import warnings
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert model(x, 0.25) == "original" and model(x, 0.25) == "original"
+        assert model(torch.Tensor((3, 4), torch.float32), 0.5) == "original"
+        model.training = False
+        assert model(x, 0.5) == "original"
+    words = [str(each.message) for each in said]
+    assert len(words) == 3, words
+    assert "constant argument" in words[0] and "shape" in words[1] and "training mode" in words[2], words

@@ -1,0 +1,139 @@
+/* Kernels as folders: a CUDA one as a package, imported by a Python whose torch is a stub, and
+ * called through a driver that has no GPU; its numbers are those that a runner is given. */
+#include "check.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "cli/emit.h"
+#include "eval/cpu/cpu.h"
+#include "eval/cuda/cuda.h"
+#include "eval/problem_torch.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STUB TEST_SOURCE_DIR "/tests/unit/cli/stub"
+
+static const char module[] =
+    "{\"spec\": \"{\\\"name\\\": \\\"relu_module\\\", \\\"dims\\\": {\\\"B\\\": 64}, "
+    "\\\"hidden\\\": {\\\"B\\\": [1, 64]}, \\\"inputs\\\": {\\\"x\\\": {\\\"shape\\\": "
+    "[\\\"B\\\"], \\\"dtype\\\": \\\"float32\\\"}}, \\\"outputs\\\": {\\\"out0\\\": "
+    "{\\\"shape\\\": [\\\"B\\\"], \\\"dtype\\\": \\\"float32\\\"}}, "
+    "\\\"reference\\\": \\\"relu_module.py\\\"}\", \"binding\": {\"arguments\": [{\"input\": "
+    "\"x\", \"torch\": \"float32\"}, {\"value\": 0.5}], \"parameters\": [], \"outputs\": "
+    "[\"out0\"], \"returns\": {\"kind\": \"tuple\", \"items\": [{\"key\": null, \"torch\": "
+    "\"float32\"}, {\"key\": null, \"torch\": null}]}, \"training\": true, \"mode_matters\": "
+    "true}, \"draws\": {}, \"initial\": [], \"notes\": []}";
+
+static const char module_source[] =
+    "/*---\ntune: {EVERY: [32]}\nmemset: {out0: 255}\nlaunch:\n  - {entry: fake_relu, grid: "
+    "\"ceil_div(B, 2), 1\", block: 32, args: [x, out0, B]}\n---*/\nextern \"C\" __global__ void "
+    "fake_relu(const float *x, float *out0, long long B)\n{\n    for (long long i = threadIdx.x; i "
+    "< B; i += EVERY)\n        out0[i] = fmaxf(x[i], 0.0f);\n}\n";
+
+struct kit {
+    struct settings settings;
+    struct emission emission;
+    char folder[64], package[96];
+};
+
+static void open_kit(struct kit *kit)
+{
+    *kit = (struct kit){.emission = {.arena = arena_new(),
+                                     .arch = "sm_90a",
+                                     .id = "r1-c1",
+                                     .baseline = "eager",
+                                     .speedup = {2.0, 1.9, 2.1},
+                                     .time_ns = 1000}};
+    kit->emission.settings = &kit->settings;
+    strcpy(kit->folder, "/tmp/twagent-test-XXXXXX");
+    assert_non_null(mkdtemp(kit->folder));
+    snprintf(kit->package, sizeof kit->package, "%s/package", kit->folder);
+    assert_int_equal(mkdir(kit->package, 0700), 0);
+    kit->emission.folder = kit->package;
+}
+
+static void take_candidate(struct kit *kit, const char *name, const char *text)
+{
+    struct err err;
+    struct emission *e = &kit->emission;
+    if (candidate_parse(e->problem, name, text, strlen(text), &e->candidate, &err) != 0)
+        fail_msg("%s", err.message);
+    tune_at(e->candidate, 0, &e->tune);
+}
+
+static void close_kit(struct kit *kit)
+{
+    struct err err;
+    candidate_free(kit->emission.candidate);
+    if (file_remove_tree(kit->folder, &err) != 0)
+        fail_msg("%s", err.message);
+    arena_free(kit->emission.arena);
+}
+
+static void emit_and_call(struct kit *kit, const char *mode)
+{
+    struct err err;
+    struct buf command;
+    bool compiled;
+    const char *why;
+    if (emit_torch(&kit->emission, &compiled, &why, &err) != 0)
+        fail_msg("%s", err.message);
+    print_message("%s\n", compiled ? "with a cubin" : why);
+    buf_init(&command, 4096);
+    buf_addf(&command,
+             "ln -sf " TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so %s/libcuda.so.1 && "
+             "LD_LIBRARY_PATH=%s PYTHONDONTWRITEBYTECODE=1 LD_PRELOAD= /usr/bin/python3 " STUB
+             "/call.py %s %s",
+             kit->folder, kit->folder, kit->package, mode);
+    int status = system(buf_text(&command));
+    buf_free(&command);
+    assert_int_equal(status, 0);
+}
+
+static void test_function(void **state)
+{
+    struct kit kit;
+    struct err err;
+    struct buf text;
+    (void)state;
+    open_kit(&kit);
+    if (problem_load(TEST_SOURCE_DIR "/problems/relu", &kit.emission.problem, &err) != 0)
+        fail_msg("%s", err.message);
+    buf_init(&text, 1 << 20);
+    if (file_read(TEST_SOURCE_DIR "/problems/relu/starts/cuda/linear.cu", &text, &err) != 0)
+        fail_msg("%s", err.message);
+    take_candidate(&kit, "linear.cu", buf_text(&text));
+    buf_free(&text);
+    emit_and_call(&kit, "function");
+    problem_free(kit.emission.problem);
+    close_kit(&kit);
+}
+
+static void test_module(void **state)
+{
+    struct kit kit;
+    struct err err;
+    (void)state;
+    open_kit(&kit);
+    struct problem *problem = ARENA_NEW(kit.emission.arena, struct problem);
+    problem->arena = kit.emission.arena;
+    if (problem_take_torch(problem, STUB "/relu_module.py", module, strlen(module), &err) != 0)
+        fail_msg("%s", err.message);
+    kit.emission.problem = problem;
+    take_candidate(&kit, "k.cu", module_source);
+    emit_and_call(&kit, "module");
+    close_kit(&kit);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "cuda-compile") == 0)
+        return cuda_compile_main(argc - 2, argv + 2);
+    if (argc >= 2 && strcmp(argv[1], "sandbox") == 0)
+        return sandbox_main(argc - 2, argv + 2);
+    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_function),
+                                       cmocka_unit_test(test_module)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
