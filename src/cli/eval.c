@@ -244,7 +244,7 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
         log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
     else
         display_tell_waits(stderr);
-    if (find_problem(arena, arguments[0], &eval.problem, &eval.err)) {
+    if (find_problem(arena, arguments[0], settings->backend, &eval.problem, &eval.err)) {
         code = command_fail(&eval.err);
     } else if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
         code = command_fail(&eval.err);

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/history.h"
+#include "eval/problem.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -61,16 +62,39 @@ static const char *near_words(struct arena *arena, const char *word, const char 
     return nearest ? arena_printf(arena, "; did you mean \"%s\"?", nearest) : "";
 }
 
-int find_problem(struct arena *arena, const char *word, const char **problem, struct err *err)
+/* What the spec has for the backend; a mistake in it is told by whoever opens the problem. */
+static const char *sized(struct arena *arena, const char *path, const char *size,
+                         const char *backend)
+{
+    struct problem *problem;
+    struct err ignored;
+    size_t length = strlen(path);
+    if (size)
+        return arena_printf(arena, "%s%s", path, size);
+    if (!backend || (length > 3 && strcmp(path + length - 3, ".py") == 0) ||
+        problem_load(path, &problem, &ignored))
+        return path;
+    if (problem_has_size(problem, backend))
+        path = arena_printf(arena, "%s@%s", path, backend);
+    problem_free(problem);
+    return path;
+}
+
+int find_problem(struct arena *arena, const char *word, const char *backend, const char **problem,
+                 struct err *err)
 {
     size_t count;
     char here[4096];
     const char *const *shipped = find_shipped(arena, &count);
-    *problem = command_path(arena, word);
+    const char *size = file_exists(word) ? NULL : problem_size_of(word);
+    if (size)
+        word = arena_strndup(arena, word, (size_t)(size - word));
+    const char *path = command_path(arena, word);
+    bool is_there = file_exists(path);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(word, shipped[i]) == 0)
-            return 0;
-    if (file_exists(*problem))
+        is_there = is_there || strcmp(word, shipped[i]) == 0;
+    *problem = is_there ? sized(arena, path, size, backend) : path;
+    if (is_there)
         return 0;
     if (!getcwd(here, sizeof here))
         strcpy(here, ".");

@@ -8,8 +8,9 @@
 #include "store/store.h"
 
 /* A folder, a spec.yaml, a FILE.py as an absolute path, since a worker stands elsewhere; a shipped
- * problem's name as it is. */
-int find_problem(struct arena *arena, const char *word, const char **problem,
+ * problem's name as it is. With the size that was named (eval/problem_size.h), or the one that the
+ * spec has for `backend` (may be NULL). */
+int find_problem(struct arena *arena, const char *word, const char *backend, const char **problem,
                  struct err *err) MUST_USE;
 /* The shipped problems' names, sorted, NULL at the end; NULL: they are not installed. */
 const char *const *find_shipped(struct arena *arena, size_t *count);

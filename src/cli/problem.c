@@ -197,7 +197,7 @@ static int problem_check(const struct settings *settings, const char *folder)
 {
     struct arena *arena = arena_new();
     struct check check = {.settings = settings};
-    if (find_problem(arena, folder, &check.problem, &check.err)) {
+    if (find_problem(arena, folder, settings->backend, &check.problem, &check.err)) {
         arena_free(arena);
         return command_fail(&check.err);
     }

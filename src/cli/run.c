@@ -236,7 +236,8 @@ int command_run(const struct settings *settings, const char *const *arguments, s
         return EXIT_USAGE;
     }
     struct arena *arena = arena_new();
-    if (find_problem(arena, problem, &options.problem, &err)) { /* a resume may stand elsewhere */
+    if (find_problem(arena, problem, settings->backend, &options.problem,
+                     &err)) { /* a resume may stand elsewhere */
         arena_free(arena);
         return command_fail(&err);
     }

@@ -20,7 +20,7 @@ enum {
 /* clang-format off */
 static const struct option options[] = {
     {"problem", 'p', OPTION_TEXT, AT(problem), NULL, 0, 0, NULL, NULL, "NAME",
-     "problem to work on, as the argument PROBLEM: a shipped name, a folder or a spec.yaml (emit: where it lies now)", COMMAND_RUN | COMMAND_EMIT},
+     "problem to work on, as the argument PROBLEM: a shipped name, a folder or a spec.yaml, with @SIZE behind it for another main shape (emit: where it lies now)", COMMAND_RUN | COMMAND_EMIT},
     {"branching", 'b', OPTION_INT, AT(branching), "8", 1, 4096, NULL, NULL, "N",
      "ideas asked for in each round", COMMAND_RUN},
     {"select", 's', OPTION_REAL, AT(select), "0.25", 0.0001, 1, NULL, NULL, "F",

@@ -122,7 +122,11 @@ int problem_load_with(const char *path, const char *python, struct problem **pro
                       struct err *err)
 {
     struct err mine; /* the readers build on the message, so that there must be one */
-    char *spec = find_spec(path, &mine);
+    const char *size = file_exists(path) ? NULL : problem_size_of(path);
+    char *plain = mem_strdup(path);
+    if (size != NULL)
+        plain[size - path] = '\0';
+    char *spec = find_spec(plain, &mine);
     int result = -1;
     if (spec != NULL) {
         struct arena *arena = arena_new();
@@ -130,12 +134,19 @@ int problem_load_with(const char *path, const char *python, struct problem **pro
         loaded->arena = arena;
         result =
             is_python(spec) ? load_torch(loaded, spec, python, &mine) : load(loaded, spec, &mine);
+        if (result == 0 && size != NULL)
+            result = is_python(spec) ? err_set(&mine, ERR_USAGE,
+                                               "%.300s:1: expected no size: a PyTorch file has the "
+                                               "one that its get_inputs gives",
+                                               spec)
+                                     : problem_resize(loaded, size + 1, &mine);
         if (result == 0)
             *problem = loaded;
         else
             arena_free(arena);
     }
     mem_free(spec);
+    mem_free(plain);
     if (result != 0 && err != NULL)
         *err = mine;
     return result;

@@ -7,9 +7,7 @@
 #include "base/err.h"
 #include "base/expr.h"
 #include "eval/dtype.h"
-
-#include <stdbool.h>
-#include <stddef.h>
+#include "eval/problem_size.h"
 
 enum { TENSORS_MAX = 16, RANK_MAX = 8, DIMS_MAX = 24, SHAPES_MAX = 32, BASELINES_MAX = 8 };
 
@@ -51,11 +49,12 @@ struct problem {
     double rtol, atol;
     const char *precision;    /* lowest precision that the spec allows: "float32", "tf32", ... */
     const struct expr *where; /* which dims are valid; NULL: all positive */
+    struct problem_sizes sizes;
     struct names shapes[SHAPES_MAX]; /* check shapes: all dims, derived ones too; [0] is `dims` */
 };
 
 /* `path`: a folder, a spec file, a shipped problem's name, or a Python file with a PyTorch Model
- * (problem_torch.h). Errors: ERR_USAGE "file:line: ..." */
+ * (problem_torch.h); a size behind an '@'. Errors: ERR_USAGE "file:line: ..." */
 int problem_load(const char *path, struct problem **problem, struct err *err) MUST_USE;
 void problem_free(struct problem *problem); /* NULL is fine */
 

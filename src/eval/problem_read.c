@@ -7,14 +7,14 @@
 #include <string.h>
 
 static const char *const long_keys[] = {
-    "name",      "family",    "description", "dims",  "inputs", "outputs",
-    "reference", "baselines", "baseline",    "flops", "bytes",  "tolerance",
-    "accuracy",  "precision", "check",       "where", "hidden", NULL};
+    "name",      "family",   "description", "dims",  "inputs",    "outputs",  "reference",
+    "baselines", "baseline", "flops",       "bytes", "tolerance", "accuracy", "precision",
+    "check",     "where",    "hidden",      "sizes", NULL};
 
 static const char *const short_keys[] = {
     "name",      "family",    "description", "shape_a", "shape_b", "dtype",     "outputs",
     "reference", "baselines", "baseline",    "flops",   "bytes",   "tolerance", "accuracy",
-    "precision", "check",     "where",       "hidden",  NULL};
+    "precision", "check",     "where",       "hidden",  "sizes",   NULL};
 
 static const char *const precisions[] = {"float64", "float32",  "tf32",
                                          "float16", "bfloat16", "int32"};

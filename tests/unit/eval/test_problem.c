@@ -270,6 +270,10 @@ static const struct wrong wrongs[] = {
     {WHOLE "check:\n  - {N: x}\n", "spec.yaml:7: expected a number for N"},
     {WHOLE "check:\n  - {N: 9000000000000}\n", "spec.yaml:7: expected N from 1 to 2^40"},
     {WHOLE "hidden: {N: [5, 2]}\n", "spec.yaml:6: expected N: [LOW, HIGH]"},
+    {WHOLE "sizes: [1]\n", "spec.yaml:6: expected sizes: {"},
+    {WHOLE "sizes: {big: {Q: 1}}\n", "spec.yaml:6: expected a dim, not \"Q\""},
+    {WHOLE "sizes: {big: {N: 0}}\n", "spec.yaml:6: expected N from 1"},
+    {WHOLE "sizes: {2: {N: 8}}\n", "spec.yaml:6: expected a size's name"},
     {WHOLE "hidden: {Q: [5, 2]}\n", "spec.yaml:6: expected a dim, not \"Q\""},
     {WHOLE "shape_c: [1]\n", "spec.yaml:6: expected one of the keys"},
     {"name: matmul\nshape_a: [4, 5]\nshape_b: [6, 7]\n", "spec.yaml:3: expected shape_b to begin"},
@@ -299,6 +303,42 @@ static void test_wrong_specs(void **state)
     problem_free(problem);
 }
 
+static void test_sizes(void **state)
+{
+    (void)state;
+    struct problem *p = NULL;
+    struct err err;
+    char path[4400], spec[4096];
+    snprintf(spec, sizeof spec, "%ssizes: {cuda: {H: 640, W: 100}, odd: {H: 33}}\n", conv_spec);
+    problem_free(load(spec));
+    snprintf(path, sizeof path, "%s@cuda", folder.path);
+    assert_int_equal(problem_load(path, &p, &err), 0);
+    assert_int_equal(number(&p->shapes[0], "H"), 640);
+    assert_int_equal(number(&p->shapes[0], "OW"), 50);
+    assert_int_equal(number(&p->shapes[1], "H"), 7); /* check shapes are what they were */
+    assert_true(problem_has_size(p, "odd") && !problem_has_size(p, "cpu"));
+    snprintf(path, sizeof path, "%s", p->file); /* finds the same again */
+    problem_free(p);
+    assert_int_equal(problem_load(path, &p, &err), 0);
+    assert_int_equal(number(&p->shapes[0], "H"), 640);
+    problem_free(p);
+    snprintf(path, sizeof path, "%s/spec.yaml@W=24,H=8", folder.path);
+    assert_int_equal(problem_load(path, &p, &err), 0);
+    assert_int_equal(number(&p->shapes[0], "OH"), 4);
+    assert_int_equal(number(&p->shapes[0], "W"), 24);
+    problem_free(p);
+    snprintf(path, sizeof path, "%s@dims", folder.path);
+    assert_int_equal(problem_load(path, &p, &err), 0);
+    assert_int_equal(number(&p->shapes[0], "H"), 32);
+    problem_free(p);
+    static const char *const wrong[] = {"big", "H=", "H=8,,", "H=8;W=8", "X=8", "OH=4", "H=-8", ""};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(path, sizeof path, "%s@%s", folder.path, wrong[i]);
+        assert_int_equal(problem_load(path, &p, &err), -1);
+    }
+    assert_null(problem_size_of("/a@b/spec.yaml"));
+}
+
 static void test_paths(void **state)
 {
     struct problem *problem = NULL;
@@ -323,10 +363,15 @@ static void test_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(test_long_form),        WITH_FOLDER(test_numbers),
-        WITH_FOLDER(test_hidden_shapes),    WITH_FOLDER(test_short_form),
-        WITH_FOLDER(test_other_references), WITH_FOLDER(test_starts),
-        WITH_FOLDER(test_wrong_specs),      WITH_FOLDER(test_paths),
+        WITH_FOLDER(test_long_form),
+        WITH_FOLDER(test_numbers),
+        WITH_FOLDER(test_hidden_shapes),
+        WITH_FOLDER(test_short_form),
+        WITH_FOLDER(test_other_references),
+        WITH_FOLDER(test_starts),
+        WITH_FOLDER(test_wrong_specs),
+        WITH_FOLDER(test_paths),
+        WITH_FOLDER(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
