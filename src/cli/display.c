@@ -115,9 +115,24 @@ static void draw_head(struct display *display, const struct search_progress *p)
     draw_line(display, line);
 }
 
+/* What there is none of is left out, so that 80 columns hold it. */
+static void put_counts(const struct search_progress *p, char line[512])
+{
+    char kept[48], rejected[40] = "", failed[40] = "";
+    if (p->rejected > 0)
+        snprintf(rejected, sizeof rejected, ", %lld rejected", (long long)p->rejected);
+    if (p->failed > 0)
+        snprintf(failed, sizeof failed, ", %lld failed", (long long)p->failed);
+    snprintf(line, 512,
+             "round %lld of %lld | %lld in flight | %lld evaluated: %s%s%s | lane busy %.0f %%",
+             (long long)p->round, (long long)p->rounds, (long long)p->in_flight,
+             (long long)p->evaluated, words_number(p->kept, "kernel", kept), rejected, failed,
+             100 * p->lane_busy);
+}
+
 static void draw(struct display *display, const struct search_progress *p)
 {
-    char line[512], time[32], spending[256], since[32], length[32], kept[48];
+    char line[512], time[32], spending[256], since[32], length[32];
     erase(display);
     draw_head(display, p);
     if (*display->paused) {
@@ -133,12 +148,7 @@ static void draw(struct display *display, const struct search_progress *p)
         if (display->color)
             fputs("\033[0m", display->out);
     }
-    snprintf(line, sizeof line,
-             "round %lld of %lld | %lld in flight | %lld evaluated: %s, %lld rejected, %lld failed "
-             "| lane busy %.0f %%",
-             (long long)p->round, (long long)p->rounds, (long long)p->in_flight,
-             (long long)p->evaluated, words_number(p->kept, "kernel", kept), (long long)p->rejected,
-             (long long)p->failed, 100 * p->lane_busy);
+    put_counts(p, line);
     draw_line(display, line);
     if (*display_spending(p, display->options, spending)) {
         snprintf(line, sizeof line, "spent %s", spending);
@@ -217,7 +227,7 @@ static void tell(struct display *display, const struct search_progress *p)
         fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)%s\n", elapsed,
                 display->color ? "\033[1m" : "", p->best, display->color ? "\033[0m" : "",
                 words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
-                p->best_speedup_low, searching ? "" : ", final measurement");
+                p->best_speedup_low, searching ? "" : ", final");
     snprintf(display->best, sizeof display->best, "%s", p->best ? p->best : "");
     snprintf(display->phase, sizeof display->phase, "%s", p->phase ? p->phase : "");
     display->round = p->round;

@@ -132,6 +132,16 @@ const struct value *history_evaluation(struct store *store, struct arena *arena,
     return failed ? NULL : value;
 }
 
+bool history_is_final(struct store *store, struct arena *arena, const char *id)
+{
+    struct buf text;
+    struct err ignored;
+    int failed =
+        get(store, STORE_EVALUATIONS, arena_printf(arena, "%s-final", id), &text, &ignored);
+    buf_free(&text);
+    return failed == 0;
+}
+
 const char *history_source(struct store *store, struct arena *arena,
                            const struct candidate_record *candidate)
 {

@@ -82,8 +82,12 @@ static int list_candidates(const struct settings *settings, struct store *store,
             buf_free(&text);
             continue;
         }
+        if (i == 0)
+            printf("%-9s %-9s %10s %9s  %s (as the search measured them)\n", "candidate", "state",
+                   "time", "speed-up", "source");
         printf("%-9s %-9s %10s %8.3fx  %s %s%s%s\n", c->id, c->state, words_time(c->time_ns, time),
-               c->speedup, c->name, c->tune, *c->reason ? "  " : "", c->reason);
+               c->speedup, c->name, run_words_tune(arena, c, ","), *c->reason ? "  " : "",
+               c->reason);
     }
     if (settings->json)
         printf("]\n");

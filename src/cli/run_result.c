@@ -14,21 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "packed.c MR=8 NR=2" */
-static const char *source_words(struct arena *arena, const struct candidate_record *record)
-{
-    struct value *tune;
-    struct buf text;
-    buf_init(&text, 4096);
-    buf_add_text(&text, record->name);
-    if (value_parse_json(arena, "tune", record->tune, strlen(record->tune), &tune, NULL) == 0)
-        for (size_t i = 0; i < tune->count; i++)
-            buf_addf(&text, " %s=%lld", tune->keys[i], (long long)tune->items[i]->integer);
-    const char *words = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return words;
-}
-
 static void fill_candidates(struct store *store, struct arena *arena, const struct run_record *run,
                             struct report *report)
 {
@@ -49,7 +34,7 @@ static void fill_candidates(struct store *store, struct arena *arena, const stru
             (struct report_candidate){.id = c->id,
                                       .parent = c->parent,
                                       .idea = idea.why ? idea.why : "",
-                                      .source = source_words(arena, c),
+                                      .source = run_words_source(arena, c),
                                       .verdict = c->verdict,
                                       .reason = c->reason,
                                       .time_ns = strcmp(c->verdict, "kernel") == 0 ? c->time_ns : 0,
@@ -110,7 +95,7 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
                               .started = arena_strdup(arena, started),
                               .outcome = outcome_words(arena, run),
                               .against = run->baseline,
-                              .final = run->verified,
+                              .final = *run->best && history_is_final(store, arena, run->best),
                               .command = run_options_line(arena, run),
                               .elapsed_ms = run->elapsed_ms,
                               .lane_busy = run->lane_busy,

@@ -230,6 +230,8 @@ const char *run_words_end(struct arena *arena, const struct run_record *run)
         return arena_printf(arena, "%s: %s", run->stopped, boxes);
     if (strcmp(run->stopped, "budget") == 0)
         return budget_words(arena, run);
+    if (strcmp(run->stopped, "interrupted") == 0)
+        return "interrupted by a person (Ctrl-C, twagent stop) or a signal";
     if (*run->stopped)
         return run->stopped;
     return run->round < value_int(parse(arena, run->options), "rounds", 0)
@@ -243,6 +245,24 @@ const char *run_words_resume(struct arena *arena, const struct run_record *run)
         return NULL;
     return arena_printf(arena, "twagent resume %s%s", run->id,
                         strncmp(run->stopped, "budget", 6) == 0 ? ", with a larger budget" : "");
+}
+
+const char *run_words_tune(struct arena *arena, const struct candidate_record *candidate,
+                           const char *between)
+{
+    const struct value *tune = parse(arena, candidate->tune);
+    struct buf text;
+    buf_init(&text, 1 << 14);
+    for (size_t i = 0; tune && tune->kind == VALUE_MAP && i < tune->count; i++)
+        buf_addf(&text, "%s%s=%lld", i ? between : "", tune->keys[i],
+                 (long long)tune->items[i]->integer);
+    return keep(arena, &text);
+}
+
+const char *run_words_source(struct arena *arena, const struct candidate_record *candidate)
+{
+    const char *tune = run_words_tune(arena, candidate, " ");
+    return arena_printf(arena, "%s%s%s", candidate->name, *tune ? " " : "", tune);
 }
 
 bool run_can_go_on(const struct run_record *run)

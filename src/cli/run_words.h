@@ -31,6 +31,11 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
 const char *run_words_end(struct arena *arena, const struct run_record *run);
 /* "twagent resume r3"; NULL where it came to its end by itself. */
 const char *run_words_resume(struct arena *arena, const struct run_record *run);
+/* "MR=8,NR=2", as --tune takes it, or with something else between; "" */
+const char *run_words_tune(struct arena *arena, const struct candidate_record *candidate,
+                           const char *between);
+/* "packed.c MR=8 NR=2" */
+const char *run_words_source(struct arena *arena, const struct candidate_record *candidate);
 /* True where something was cut short: by a budget, a person, a mailbox, a failure, a death. */
 bool run_can_go_on(const struct run_record *run);
 /* What pauses it now is a person, who has to say when it goes on; else it looks again by itself. */

@@ -57,6 +57,7 @@ static int print_record(const struct settings *settings, struct store *store, st
     const struct value *value = history_evaluation(store, arena, c->id);
     struct evaluation evaluation;
     struct idea_record idea = {.title = "", .why = "", .category = ""};
+    char time[32];
     struct err ignored;
     if (settings->json) {
         struct buf text;
@@ -74,11 +75,15 @@ static int print_record(const struct settings *settings, struct store *store, st
         buf_free(&text);
         return 0;
     }
-    printf("%s  %s  %s %s\n", c->id, c->state, c->name, c->tune);
+    printf("%s  %s  %s\n", c->id, c->state, run_words_source(arena, c));
     if (history_idea(store, arena, c->idea, &idea, &ignored) == 0)
         printf("  idea       %s (%s: %s)\n", idea.title, idea.category, idea.why);
     if (*c->parent)
         printf("  parent     %s\n", c->parent);
+    if (value && history_is_final(store, arena, c->id))
+        printf("  measured   again at the end: fresh processes, fresh seeds (in the search: %s, "
+               "%.3fx)\n",
+               words_time(c->time_ns, time), c->speedup);
     if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0)
         print_evaluation(&evaluation, stdout);
     else if (*c->reason)

@@ -87,7 +87,10 @@ static void put_work(const struct status *status, struct buf *out)
     if (*run->best)
         buf_addf(out, "  best       %s  %s  %.3fx %s (95 %%: %.3f to %.3f)%s%s\n", run->best,
                  words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
-                 run->speedup_high, run->verified ? ", verified: " : "",
+                 run->speedup_high,
+                 run->verified  ? ", verified: "
+                 : status->live ? ""
+                                : ", not verified",
                  run->verified ? words_win(run->win, run->speedup_high) : "");
 }
 
