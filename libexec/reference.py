@@ -97,6 +97,8 @@ class Reference:
                 os.sched_setaffinity(0, cores)
             except (OSError, AttributeError):
                 pass  # the sandbox may refuse it; then they are inherited from the worker
+        if len(sys.argv) > 1:  # byte code that the installed package came without
+            sys.pycache_prefix = sys.argv[1]
         import numpy
 
         np = numpy

@@ -70,6 +70,8 @@ def prepare_imports(request):
         waking = threading.Thread(target=wake_device)
         if (request.get("device") or "cpu") != "cpu":
             waking.start()
+        if len(sys.argv) > 1:  # byte code that the installed package came without
+            sys.pycache_prefix = sys.argv[1]
         gc.disable()  # a collection finds nothing in modules, and an import makes many of them
         import torch as imported
         import torch_problem

@@ -47,7 +47,7 @@ struct bench {
     struct spot spots[SPOTS];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct buf notes;                 /* lines for metrics.notes */
-    struct device_state watched; /* over the candidate's timed calls; event_ns, wall_ns: sums */
+    struct device_state watched;      /* over the candidate's timed calls; span_ns, wall_ns: sums */
 };
 
 /* --- measure_call.c --- */

@@ -12,7 +12,7 @@ void bench_watch(struct bench *bench, const struct device_state *state)
 {
     struct device_state *all = &bench->watched;
     bool first = all->looks == 0;
-    all->event_ns += state->event_ns;
+    all->span_ns += state->span_ns;
     all->wall_ns += state->wall_ns;
     if (state->looks == 0)
         return;
@@ -52,11 +52,11 @@ static void put_limits(struct json *json, uint64_t limits)
 void bench_put_watched(const struct bench *bench, struct json *json)
 {
     const struct device_state *all = &bench->watched;
-    if (!(all->event_ns > 0.0))
+    if (!(all->span_ns > 0.0))
         return;
     json_key(json, "device_state");
     json_object(json);
-    json_put_real(json, "events_of_wall_clock", all->event_ns / all->wall_ns);
+    json_put_real(json, "events_of_wall_clock", all->span_ns / all->wall_ns);
     json_put_int(json, "looks", all->looks);
     if (all->looks > 0) {
         put_range(json, "sm_clock_mhz", all->sm_mhz);

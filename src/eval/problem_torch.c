@@ -146,12 +146,14 @@ static int ask(const struct interpreter *python, const char *script, const char 
     char *libexec = mem_strdup(script), *folder = mem_strdup(path);
     *strrchr(libexec, '/') = '\0';
     *strrchr(folder, '/') = '\0';
-    const char *readable[] = {libexec, folder, python->prefix, python->base_prefix, "/dev/urandom"};
+    const char *readable[] = {libexec,        folder,          python->prefix, python->base_prefix,
+                              "/dev/urandom", python->bytecode};
+    bool bytecode = *python->bytecode != '\0' && file_is_dir(python->bytecode);
     static const char *const before[] = {"sandbox", "--profile", "reference"};
     argv[count++] = own;
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
         argv[count++] = before[i];
-    for (size_t i = 0; i < sizeof readable / sizeof readable[0]; i++) {
+    for (size_t i = 0; i < sizeof readable / sizeof readable[0] - (bytecode ? 0 : 1); i++) {
         argv[count++] = "--read";
         argv[count++] = readable[i];
     }
@@ -164,6 +166,8 @@ static int ask(const struct interpreter *python, const char *script, const char 
     argv[count++] = "-I";
     argv[count++] = "-B";
     argv[count++] = script;
+    if (bytecode)
+        argv[count++] = python->bytecode;
     argv[count] = NULL;
     static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
     struct child child = {0};
@@ -277,7 +281,8 @@ static bool recall(struct arena *arena, const char *memory, struct interpreter *
                                        .prefix = value_text(root, "prefix", ""),
                                        .base_prefix = value_text(root, "base_prefix", ""),
                                        .python = value_text(root, "python", ""),
-                                       .package = value_text(root, "torch", "")};
+                                       .package = value_text(root, "torch", ""),
+                                       .bytecode = value_text(root, "bytecode", "")};
         fine = told != NULL && access(python->path, X_OK) == 0;
         if (fine)
             buf_add_text(answer, told);
@@ -302,6 +307,7 @@ static void remember(const char *memory, const struct interpreter *python, const
     json_put_text(&json, "base_prefix", python->base_prefix);
     json_put_text(&json, "python", python->python);
     json_put_text(&json, "torch", python->package);
+    json_put_text(&json, "bytecode", python->bytecode);
     json_put_text(&json, "answer", answer);
     json_object_end(&json);
     if (text.dropped == 0 && file_make_dirs(folder, &ignored) == 0)

@@ -20,19 +20,44 @@ struct search {
     size_t count;
 };
 
-/* Five lines: something that says that the package came, the two prefixes, the two versions. */
+/* Quoted in a script; "" where there is no place for it. */
+static const char *bytecode_folder(struct arena *arena)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool own = cache != NULL && *cache == '/';
+    const char *root = own ? cache : home;
+    if (root == NULL || *root != '/' || strpbrk(root, "'\\\n\r") != NULL)
+        return "";
+    return arena_printf(arena, "%s/%s", root, own ? "twagent/python" : ".cache/twagent/python");
+}
+
+/* Six lines: something that says that the package came, the two prefixes, the two versions, and
+ * where its byte code lies if not beside it. Who has no such thing to say ends after five. */
+static const char *script_for(struct search *search)
+{
+    static const char text[] =
+        "import importlib.util, os, sys\n"
+        "spec = importlib.util.find_spec('%s')\n"
+        "own = '%s' if spec and spec.origin else ''\n"
+        "if own and os.path.isdir(os.path.join(os.path.dirname(spec.origin), '__pycache__')):\n"
+        "    own = ''\n"
+        "if own:\n"
+        "    sys.pycache_prefix, sys.dont_write_bytecode = own, False\n"
+        "import %s as found\n"
+        "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], found.__version__,\n"
+        "      own, sep='\\n', flush=True)\n";
+    return arena_printf(search->arena, text, search->package, bytecode_folder(search->arena),
+                        search->package);
+}
+
 static bool ask(struct search *search, const char *path, struct err *err)
 {
-    const char *script =
-        arena_printf(search->arena,
-                     "import %s as found, sys; print('found', sys.prefix, sys.base_prefix, "
-                     "sys.version.split()[0], found.__version__, sep='\\n', flush=True)",
-                     search->package);
     bool numpy = strcmp(search->package, "numpy") == 0;
     uint64_t timeout_ms = numpy ? PROBE_TIMEOUT_MS : PROBE_TORCH_MS; /* torch: a second, if warm */
-    const char *const argv[] = {path, "-I", "-B", "-c", script, NULL};
+    const char *const argv[] = {path, "-I", "-B", "-c", script_for(search), NULL};
     static const char *const env[] = {"LC_ALL=C.UTF-8", "OPENBLAS_NUM_THREADS=1", NULL};
     struct child child = {0};
+    struct err ignored = {0};
     const char *line;
     if (child_start(&child, argv, env, NULL, 0, err) != 0)
         return false;
@@ -45,6 +70,8 @@ static bool ask(struct search *search, const char *path, struct err *err)
         if (fine)
             *texts[i] = arena_strdup(search->arena, line);
     }
+    bool own = fine && child_line(&child, timeout_ms, &line, &ignored) == 0;
+    found->bytecode = own ? arena_strdup(search->arena, line) : "";
     child_stop(&child);
     found->path = path;
     return fine;

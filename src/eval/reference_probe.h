@@ -9,6 +9,10 @@
 struct interpreter {
     const char *path, *prefix, *base_prefix; /* absolute; in the arena */
     const char *python, *package;            /* versions */
+    /* A folder with the package's byte code, where what is installed came without it and would be
+     * compiled at each import; else "". Ours, in $XDG_CACHE_HOME or ~/.cache: a trusted process
+     * that imports the package and nothing else fills it. */
+    const char *bytecode;
 };
 
 /* `configured`, or else the first of $VIRTUAL_ENV, every python3 on PATH, and /usr/bin/python3 that

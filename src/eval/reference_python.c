@@ -98,13 +98,15 @@ static int start(struct python *python, struct err *err)
     char *folder = mem_strdup(python->problem->reference_file);
     *strrchr(folder, '/') = '\0';
     const char *readable[] = {libexec, folder, python->interpreter.prefix,
-                              python->interpreter.base_prefix};
+                              python->interpreter.base_prefix, python->interpreter.bytecode};
+    bool bytecode =
+        *python->interpreter.bytecode != '\0' && file_is_dir(python->interpreter.bytecode);
     argv[count++] = python->self;
     argv[count++] = "sandbox";
     argv[count++] = "--profile";
     bool gpu = python->device != NULL && strcmp(python->device, "cpu") != 0;
     argv[count++] = gpu ? "gpu" : "reference";
-    for (size_t i = 0; i < sizeof readable / sizeof readable[0]; i++) {
+    for (size_t i = 0; i < sizeof readable / sizeof readable[0] - (bytecode ? 0 : 1); i++) {
         argv[count++] = "--read";
         argv[count++] = readable[i];
     }
@@ -117,6 +119,8 @@ static int start(struct python *python, struct err *err)
     argv[count++] = "-I";
     argv[count++] = "-B"; /* writes no byte code */
     argv[count++] = python->script;
+    if (bytecode)
+        argv[count++] = python->interpreter.bytecode;
     argv[count] = NULL;
     const char *const env[] = {"LC_ALL=C.UTF-8", python->visible, "CUDA_DEVICE_ORDER=PCI_BUS_ID",
                                NULL};

@@ -104,6 +104,7 @@ static void make_ready(struct gpu_runner *runner)
     expect(runner, "context", driver->context_retain(&runner->context, runner->device.handle));
     expect(runner, "context", driver->context_use(runner->context));
     expect(runner, "stream", driver->stream_create(&runner->stream, 0));
+    expect(runner, "event", driver->event_create(&runner->first, 0));
     expect(runner, "event", driver->event_create(&runner->begin, 0));
     expect(runner, "event", driver->event_create(&runner->end, 0));
     runner->sweep_bytes = 2 * (size_t)runner->device.l2_bytes + (1 << 20);

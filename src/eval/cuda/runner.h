@@ -17,7 +17,7 @@ struct gpu_runner {
     struct device device;
     cu_context context;
     cu_stream stream;
-    cu_event begin, end;
+    cu_event first, begin, end; /* first: before memory is restored */
     struct service service;
     cu_pointer device_inputs, device_outputs; /* as large as the regions, same offsets */
     cu_pointer sweep;                         /* twice the L2, to empty it */

@@ -24,7 +24,8 @@ struct calling {
     struct fault fault;
     uint64_t inputs_hash;
     bool hashed;
-    uint64_t part_ns; /* when the present part began */
+    uint64_t first_ns; /* when the event `first` was recorded, on an idle stream */
+    uint64_t part_ns;  /* when the present part began */
 };
 
 /* What lies since the end of the part before. */
@@ -122,12 +123,21 @@ static int empty_caches(struct calling *calling)
     return broken(calling, "emptying caches", result);
 }
 
-static int launch(struct calling *calling, double *event_ns, double *wall_ns)
+static int begin_span(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
+    cu_result result = runner->driver.stream_wait(runner->stream);
+    calling->first_ns = clock_now_ns();
+    if (result == 0)
+        result = runner->driver.event_record(runner->first, runner->stream);
+    return broken(calling, "event", result);
+}
+
+static int launch(struct calling *calling, double *event_ns, double *span_ns, double *wall_ns)
 {
     struct gpu_runner *runner = calling->runner;
     const struct driver *driver = &runner->driver;
-    float milliseconds = 0.0f;
-    uint64_t begun = clock_now_ns();
+    float milliseconds = 0.0f, span = 0.0f;
     if (broken(calling, "event", driver->event_record(runner->begin, runner->stream)) != 0)
         return -1;
     int status = calling->call->timed ? graph_launch(&calling->graph, &calling->fault)
@@ -137,9 +147,12 @@ static int launch(struct calling *calling, double *event_ns, double *wall_ns)
     if (broken(calling, "event", driver->event_record(runner->end, runner->stream)) != 0 ||
         wait(calling) != 0)
         return -1;
-    *wall_ns = (double)(clock_now_ns() - begun);
+    *wall_ns = (double)(clock_now_ns() - calling->first_ns);
     cu_result result = driver->event_elapsed(&milliseconds, runner->begin, runner->end);
+    if (result == 0)
+        result = driver->event_elapsed(&span, runner->first, runner->end);
     *event_ns = (double)milliseconds * 1e6;
+    *span_ns = (double)span * 1e6;
     return broken(calling, "event", result);
 }
 
@@ -164,7 +177,7 @@ static int repeat(struct calling *calling, uint32_t index)
         (graph_capture(&calling->graph, &calling->fault) != 0 || decoy(calling) != 0))
         return -1;
     part_end(calling, PART_LOAD);
-    if (clear(calling) != 0)
+    if (begin_span(calling) != 0 || clear(calling) != 0)
         return -1;
     part_end(calling, PART_CLEAR);
     if (upload(calling) != 0)
@@ -173,7 +186,8 @@ static int repeat(struct calling *calling, uint32_t index)
     if ((!calling->hashed && hash_inputs(calling) != 0) || empty_caches(calling) != 0)
         return -1;
     part_end(calling, PART_EMPTY);
-    if (launch(calling, &report->event_ns[index], &report->wall_ns[index]) != 0)
+    if (launch(calling, &report->event_ns[index], &report->span_ns[index],
+               &report->wall_ns[index]) != 0)
         return -1;
     if (call->timed && index + 1 == repeats(control))
         nvml_look(&report->state);

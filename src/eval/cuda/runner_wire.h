@@ -16,8 +16,8 @@
 
 #include "eval/cuda/plan.h"
 #include "eval/cuda/profile_wire.h"
-#include "eval/subject.h"
 #include "eval/cuda/sanitizer_wire.h"
+#include "eval/subject.h"
 
 enum {
     WIRE_CONTROL = 3,
@@ -69,10 +69,11 @@ struct gpu_report {
     uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
     double event_ns[REPEATS_MAX];
     uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
-    double wall_ns[REPEATS_MAX];  /* by the runner's clock, from before to after the events */
+    /* From before memory is restored to the plan's end: by two events, and by the runner's clock. */
+    double span_ns[REPEATS_MAX], wall_ns[REPEATS_MAX];
     struct device_state state;    /* after the last launch of a timed call */
     uint64_t part_ns[RUN_PARTS];  /* sums over the launches; where control->timeline */
-    struct wire_profile profile; /* the answer to WIRE_PROFILE */
+    struct wire_profile profile;  /* the answer to WIRE_PROFILE */
 };
 
 #endif

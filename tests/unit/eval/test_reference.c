@@ -1,6 +1,7 @@
 /* The Python child: three precisions, what a user's function may be called and return, what is said
  * where it is wrong, and that its death costs one call. */
 #include "eval/reference.h"
+#include "eval/reference_probe.h"
 
 #include "fake_backend.h"
 
@@ -8,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -192,6 +194,44 @@ static void test_as_a_subject(void **state)
     end(&fixture);
 }
 
+/* A package that was installed without byte code gets some of ours, once; one that has its own, and
+ * a user without a folder for it, keep what they have. */
+static void test_byte_code(void **state)
+{
+    struct folder folder;
+    char path[300], python[80], cache[80], text[600];
+    struct arena *arena = arena_new();
+    struct interpreter found = {0};
+    struct err err = {0};
+    const char *kept = getenv("XDG_CACHE_HOME");
+    (void)state;
+    folder_make(&folder);
+    snprintf(path, sizeof path, "%s/site/plain", folder.path);
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    folder_put(&folder, "site/plain/__init__.py", "__version__ = '1.2'\n");
+    snprintf(text, sizeof text,
+             "#!/bin/sh\nshift\nPYTHONPATH=%s/site exec /usr/bin/python3 \"$@\"\n", folder.path);
+    folder_put(&folder, "python3", text);
+    snprintf(python, sizeof python, "%s/python3", folder.path);
+    assert_int_equal(chmod(python, 0755), 0);
+    snprintf(cache, sizeof cache, "%s/cache", folder.path);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    assert_int_equal(interpreter_find(python, "plain", arena, &found, &err), 0);
+    assert_string_equal(found.package, "1.2");
+    snprintf(path, sizeof path, "%s/twagent/python", cache);
+    assert_string_equal(found.bytecode, path);
+    snprintf(path, sizeof path, "%s/twagent/python%s/site/plain", cache, folder.path);
+    assert_true(file_is_dir(path));
+    snprintf(path, sizeof path, "%s/site/plain/__pycache__", folder.path);
+    assert_false(file_exists(path)); /* nothing is written where it was installed */
+    assert_int_equal(file_make_dirs(path, &err), 0);
+    assert_int_equal(interpreter_find(python, "plain", arena, &found, &err), 0);
+    assert_string_equal(found.bytecode, "");
+    setenv("XDG_CACHE_HOME", kept != NULL ? kept : "", 1);
+    arena_free(arena);
+    folder_remove(&folder);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -200,7 +240,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precisions),   cmocka_unit_test(test_forms),
         cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_its_death_costs_one_call),
-        cmocka_unit_test(test_as_a_subject),
+        cmocka_unit_test(test_as_a_subject), cmocka_unit_test(test_byte_code),
     };
     return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
 }

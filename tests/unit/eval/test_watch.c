@@ -30,16 +30,16 @@ static void test_ranges(void **state)
          .memory_mhz = {3201, 3201},
          .celsius = {40, 40},
          .limits = 1,
-         .event_ns = 90,
+         .span_ns = 90,
          .wall_ns = 100},
         {.looks = 1,
          .sm_mhz = {1755, 1755},
          .memory_mhz = {3201, 3201},
          .celsius = {44, 44},
          .limits = 1 << 2 | 1 << 6,
-         .event_ns = 100,
+         .span_ns = 100,
          .wall_ns = 100},
-        {.event_ns = 95, .wall_ns = 100}, /* nothing was known that time */
+        {.span_ns = 95, .wall_ns = 100}, /* nothing was known that time */
     };
     (void)state;
     char *text = watched(&bench);
