@@ -227,7 +227,7 @@ const char *run_words_end(struct arena *arena, const struct run_record *run)
 {
     const char *boxes = strstr(run->stopped, "awaited") ? mailboxes(arena, run) : NULL;
     if (boxes)
-        return arena_printf(arena, "%s: %s", run->stopped, boxes);
+        return arena_printf(arena, "%s: %s (the .md of each says how)", run->stopped, boxes);
     if (strcmp(run->stopped, "budget") == 0)
         return budget_words(arena, run);
     if (strcmp(run->stopped, "interrupted") == 0)

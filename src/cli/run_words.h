@@ -27,7 +27,7 @@ const char *run_words_models(struct arena *arena, const struct run_record *run);
 /* "$1.23 of $5.00, 1.20 M of 5 M tokens, 312 answers"; NULL: nothing was asked. */
 const char *run_words_spent(struct arena *arena, const struct run_record *run,
                             const struct spending *spending);
-/* "3 answers awaited: /home/me/box"; "all rounds done"; "budget"; ... */
+/* "3 answers awaited: /home/me/box (...)"; "all rounds done"; "budget"; ... */
 const char *run_words_end(struct arena *arena, const struct run_record *run);
 /* "twagent resume r3"; NULL where it came to its end by itself. */
 const char *run_words_resume(struct arena *arena, const struct run_record *run);

@@ -144,7 +144,7 @@ mkdir box
 "$twagent" run "$work/mm" --provider mailbox --model box --rounds 1 --branching 1 --implementations 1 --tuning 2 --seed 7 >box.out 2>box.err
 code=$?
 [ $code -eq 4 ]; say $? "a run that waits for a mailbox ends with 4, not $code: $(tail -n 4 box.err)"
-has box.out 'answers awaited' 'the summary counts the answers'
+has box.out 'awaited: ' 'the summary counts the answers'
 has box.out "$work/box" 'and says where'
 has box.out 'twagent resume r' 'and how to go on'
 

@@ -76,9 +76,11 @@ static void a_mailbox_says_where(void **state)
     struct run_record run = record_of("done", "3 answers awaited");
     (void)state;
     run.choice = "{\"model\":\"mailbox//home/me/box@2,openai/a\"}";
-    assert_string_equal(run_words_end(arena, &run), "3 answers awaited: /home/me/box");
+    assert_string_equal(run_words_end(arena, &run),
+                        "3 answers awaited: /home/me/box (the .md of each says how)");
     run.choice = "{\"provider\":\"mailbox\",\"idea_model\":\"/a\",\"code_model\":\"/b\"}";
-    assert_string_equal(run_words_end(arena, &run), "3 answers awaited: /a, /b");
+    assert_string_equal(run_words_end(arena, &run),
+                        "3 answers awaited: /a, /b (the .md of each says how)");
     assert_true(run_can_go_on(&run));
     arena_free(arena);
 }
