@@ -59,6 +59,12 @@ static const char *gate_reason(const struct search *search, char *text, size_t s
     return NULL;
 }
 
+static void awaited_words(const struct search *search, char *text, size_t size)
+{
+    long long count = (long long)completions_totals(search->completions).awaited;
+    snprintf(text, size, "%lld answer%s awaited", count, count == 1 ? "" : "s");
+}
+
 static const char *reason_now(const struct search *search, char *text, size_t size)
 {
     const char *full = search->writer ? store_writer_waits(search->writer) : NULL;
@@ -69,8 +75,7 @@ static const char *reason_now(const struct search *search, char *text, size_t si
     if (search->paused_by_person)
         return "paused by a person";
     if (search->mailbox_waits) {
-        snprintf(text, size, "%lld answers awaited",
-                 (long long)completions_totals(search->completions).awaited);
+        awaited_words(search, text, size);
         return text;
     }
     return gate_reason(search, text, size);
@@ -190,9 +195,11 @@ static void watch_mailbox(struct search *search)
         timer_start(search->task.loop, &search->mailbox, &search->task,
                     search->options.mailbox_ms > TICK_MS ? (uint64_t)search->options.mailbox_ms
                                                          : TICK_MS);
-    if (search->mailbox.fired && search->mailbox_waits)
-        search->awaited =
-            arena_printf(search->arena, "%lld answers awaited", (long long)totals.awaited);
+    if (search->mailbox.fired && search->mailbox_waits) {
+        char text[48];
+        awaited_words(search, text, sizeof text);
+        search->awaited = arena_strdup(search->arena, text);
+    }
     if (!search->mailbox_waits)
         search->mailbox.fired = false;
 }
