@@ -104,32 +104,48 @@ static bool is_tuning(const char *category)
     return category != NULL && strcmp(category, "tuning") == 0;
 }
 
+struct proposed { /* an idea of the list, and what of the history says the same */
+    struct words words;
+    const struct prompt_attempt *repeats;
+};
+
+/* One by one: the history may be of thousands, and the words of a title are a kilobyte. */
+static void look_back(const struct idea *ideas, struct proposed *proposed, size_t count,
+                      const struct prompt_attempt *tried)
+{
+    struct words words;
+    words_read(tried->title, &words);
+    /* A tuned point says little in words: it is no try of what changes more than a number. */
+    for (size_t i = 0; i < count; i++)
+        if (proposed[i].repeats == NULL &&
+            is_tuning(tried->category) == is_tuning(ideas[i].category) &&
+            likeness(&proposed[i].words, &words) >= NEAR)
+            proposed[i].repeats = tried;
+}
+
 size_t novelty_keep(struct idea *ideas, size_t count, const struct prompt_attempt *history,
                     size_t history_count, struct buf *dropped)
 {
-    struct words *tried = mem_array(history_count + count + 1, sizeof *tried);
+    struct proposed *proposed = mem_array(count + 1, sizeof *proposed);
     size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        words_read(ideas[i].title, &proposed[i].words);
     for (size_t i = 0; i < history_count; i++)
-        words_read(history[i].title, &tried[i]);
+        look_back(ideas, proposed, count, &history[i]);
     for (size_t i = 0; i < count; i++) {
-        const char *repeats = NULL, *id = "this list";
-        struct words *own = &tried[history_count + kept];
-        words_read(ideas[i].title, own);
-        /* A tuned point says little in words: it is no try of what changes more than a number. */
-        for (size_t j = 0; j < history_count && repeats == NULL; j++)
-            if (is_tuning(history[j].category) == is_tuning(ideas[i].category) &&
-                likeness(own, &tried[j]) >= NEAR) {
-                repeats = history[j].title;
-                id = history[j].id;
-            }
+        const struct prompt_attempt *tried = proposed[i].repeats;
+        const char *repeats = tried != NULL ? tried->title : NULL;
         for (size_t j = 0; j < kept && repeats == NULL; j++)
-            if (likeness(own, &tried[history_count + j]) >= NEAR)
+            if (likeness(&proposed[i].words, &proposed[j].words) >= NEAR)
                 repeats = ideas[j].title;
-        if (repeats != NULL)
-            buf_addf(dropped, "\"%s\" repeats \"%s\" (%s)\n", ideas[i].title, repeats, id);
-        else
-            ideas[kept++] = ideas[i];
+        if (repeats != NULL) {
+            buf_addf(dropped, "\"%s\" repeats \"%s\" (%s)\n", ideas[i].title, repeats,
+                     tried != NULL ? tried->id : "this list");
+            continue;
+        }
+        ideas[kept] = ideas[i];
+        proposed[kept++] = proposed[i];
     }
-    mem_free(tried);
+    mem_free(proposed);
     return kept;
 }

@@ -85,7 +85,11 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
 {
     struct attempt *attempt = attempt_new(search, number);
     struct writing *writing = MEM_NEW(struct writing);
-    writing->idea = *idea;
+    writing->idea = (struct idea){.title = arena_strdup(attempt->arena, idea->title),
+                                  .category = search_constant(idea->category),
+                                  .why = arena_strdup(attempt->arena, idea->why),
+                                  .parent = arena_strdup(attempt->arena, idea->parent),
+                                  .expected = idea->expected};
     writing->parent = parent;
     writing->sample = sample;
     buf_init(&writing->system, PROMPT_BYTES_MAX);
@@ -97,9 +101,9 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
     attempt->idea = (struct idea_record){.id = attempt->record.idea,
                                          .run = search->id,
                                          .parent = attempt->record.parent,
-                                         .title = idea->title,
-                                         .category = idea->category,
-                                         .why = idea->why,
+                                         .title = writing->idea.title,
+                                         .category = writing->idea.category,
+                                         .why = writing->idea.why,
                                          .expected = idea->expected,
                                          .round = search->record.round};
     search_lesson_parent(attempt, parent);

@@ -177,11 +177,12 @@ static enum task_result step_writing(struct attempt *attempt)
     }
     attempt->written = true;
     attempt_identify(attempt);
-    const struct known *twin = search_known(attempt->search, attempt->record.identity);
-    if (twin && twin->round != attempt->record.round) {
-        attempt->record.duplicate_of = twin->id;
-        attempt->record.reason =
-            arena_printf(attempt->arena, "the same source and numbers as %s", twin->id);
+    int64_t twin = search_known_before(attempt->search, attempt->record.identity);
+    if (twin > 0) {
+        attempt->record.duplicate_of =
+            arena_printf(attempt->arena, "%s-c%lld", attempt->search->id, (long long)twin);
+        attempt->record.reason = arena_printf(attempt->arena, "the same source and numbers as %s",
+                                              attempt->record.duplicate_of);
         attempt_finish(attempt, REJECTED);
         return TASK_WAIT;
     }
@@ -244,9 +245,9 @@ static enum task_result start_evaluating(struct attempt *attempt)
     if (attempt->task.state != COMPILING)
         task_move(&attempt->task, COMPILING);
     struct known *known = search_known(search, attempt->record.identity);
-    if (!known)
+    if (!known && search_known_before(search, attempt->record.identity) == 0)
         search_know(search, attempt);
-    else if (known->first && known->first != attempt && !ask_twin(attempt, known))
+    else if (known && known->first && known->first != attempt && !ask_twin(attempt, known))
         return TASK_WAIT;
     if (attempt->submitted)
         return TASK_AGAIN;

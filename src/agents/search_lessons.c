@@ -5,14 +5,19 @@
  * knows that and nothing else, whatever other runs and imports have left since. A lesson of its own
  * is written with the candidate's last move, and told to prompts once its candidate was taken.
  */
+#include "agents/ideas.h"
 #include "agents/search_private.h"
-
-#include "agents/diagnosis.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum {
+    TAUGHT_MAX = 1024, /* lessons of its own that a run remembers */
+    TAUGHT_FORGOTTEN = 256,
+    TAUGHT_TEXT = 200 /* bytes of each text; a prompt quotes less */
+};
 
 /* ---- the place ---- */
 
@@ -188,9 +193,7 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
 
 static const char *limiter_of(struct search *search, struct arena *arena, const char *metrics)
 {
-    if (!metrics || strlen(metrics) <= 2)
-        return "";
-    return diagnosis_of(arena, metrics, search->facts_text).limiter;
+    return search_diagnose(search, arena, metrics).limiter;
 }
 
 void search_lesson_parent(struct attempt *attempt, const struct attempt *parent)
@@ -270,6 +273,69 @@ void search_lesson_remove(struct attempt *attempt, struct store_batch *batch)
     store_batch_remove(batch, STORE_LESSONS, lesson_key(attempt->arena, &lesson));
 }
 
+/* ---- what this run's own prompts are told ---- */
+
+/* What a prompt says of a lesson, in one piece of memory, which is its id's. */
+static void keep(const struct search *search, const struct lesson *from, struct lesson *to)
+{
+    const char *texts[] = {from->id, from->title, from->limiter_before, from->limiter_after,
+                           from->reason};
+    const char **fields[] = {&to->id, &to->title, &to->limiter_before, &to->limiter_after,
+                             &to->reason};
+    size_t bytes = 0;
+    *to = *from;
+    to->place = search->place;
+    to->name = to->source = to->tune = to->baseline = "";
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        bytes += (texts[i] ? strnlen(texts[i], TAUGHT_TEXT) : 0) + 1;
+    char *at = mem_alloc(bytes);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        size_t length = texts[i] ? strnlen(texts[i], TAUGHT_TEXT) : 0;
+        memcpy(at, texts[i] ? texts[i] : "", length);
+        at[length] = '\0';
+        *fields[i] = at;
+        at += length + 1;
+    }
+}
+
+static void forget(struct lesson *lesson)
+{
+    mem_free((char *)(uintptr_t)lesson->id);
+}
+
+/* What is forgotten still counts, as what earlier runs taught does. */
+static void count_forgotten(struct search *search, const struct lesson *lesson)
+{
+    for (size_t k = 0; k < MEMORY_CATEGORIES && idea_categories[k]; k++) {
+        struct lesson_tally *tally = &search->memory.tallies[k];
+        if (strcmp(idea_categories[k], lesson->category) != 0)
+            continue;
+        bool win = lesson_is_win(lesson);
+        tally->tried++;
+        tally->won += win;
+        tally->best = win && lesson->change > tally->best ? lesson->change : tally->best;
+    }
+}
+
+/* The oldest that were no wins first; a function of what was taught alone. */
+void search_lessons_forget(struct search *search)
+{
+    size_t left = search->taught_count >= TAUGHT_MAX ? TAUGHT_FORGOTTEN : 0;
+    for (int wins = 0; wins < 2 && left > 0; wins++) {
+        size_t kept = 0;
+        for (size_t i = 0; i < search->taught_count; i++) {
+            if (left > 0 && (wins > 0 || !lesson_is_win(&search->taught[i]))) {
+                count_forgotten(search, &search->taught[i]);
+                forget(&search->taught[i]);
+                left--;
+                continue;
+            }
+            search->taught[kept++] = search->taught[i];
+        }
+        search->taught_count = kept;
+    }
+}
+
 /* Points stay out: prompts say them in the history, the proposer has heard of them. */
 void search_lesson_take(struct attempt *attempt)
 {
@@ -283,5 +349,16 @@ void search_lesson_take(struct attempt *attempt)
     }
     struct lesson lesson = lesson_of(attempt, attempt_is_kernel(attempt));
     lesson.ended_ms = 0;
-    lesson_copy(search->arena, &lesson, &search->taught[search->taught_count++]);
+    lesson.category = search_constant(lesson.category);
+    lesson.verdict = search_constant(lesson.verdict);
+    keep(search, &lesson, &search->taught[search->taught_count++]);
+}
+
+void search_lessons_close(struct search *search)
+{
+    for (size_t i = 0; i < search->taught_count; i++)
+        forget(&search->taught[i]);
+    mem_free(search->taught);
+    search->taught = NULL;
+    search->taught_count = search->taught_capacity = 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,9 +114,20 @@ static int begin(struct search *search, struct err *err)
     return 0;
 }
 
+/* A night is long: few heaps that threads share, and large pieces go back as soon as they are free,
+ * however large the ones before them were (glibc learns otherwise by itself). */
+static void settle_memory(void)
+{
+    enum { HEAPS = 2, LARGE = 256 << 10 };
+    (void)mallopt(M_ARENA_MAX, HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+    (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
+}
+
 int search_start(struct loop *loop, struct task *parent, struct store *store,
                  const struct search_options *options, struct search **out, struct err *err)
 {
+    settle_memory();
     struct search *search = MEM_NEW(struct search);
     search->options = *options;
     search->store = store;
@@ -166,9 +178,7 @@ void search_free(struct search *search)
         return;
     proposer_free(search->proposer); /* before the sources that it borrows from */
     search_model_close(search);
-    for (size_t i = 0; i < search->known_count; i++)
-        mem_free(search->known[i]->verdict);
-    mem_free(search->known);
+    search_history_free(search);
     mem_free(search->recalled);
     free_attempts(&search->ended);
     free_attempts(&search->kept);

@@ -123,12 +123,7 @@ void search_model_close(struct search *search)
     search_library_close(search);
     completions_free(search->completions);
     budget_free(search->budget);
-    mem_free(search->history);
-    mem_free(search->history_island);
-    mem_free(search->taught);
+    search_lessons_close(search);
     search->completions = NULL;
     search->budget = NULL;
-    search->history = NULL;
-    search->history_island = NULL;
-    search->taught = NULL;
 }

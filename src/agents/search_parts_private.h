@@ -4,6 +4,7 @@
 
 #include "agents/ask.h"
 #include "agents/budget.h"
+#include "agents/diagnosis.h"
 #include "agents/lesson_memory.h"
 #include "agents/prompt.h"
 #include "agents/proposer.h"
@@ -11,6 +12,7 @@
 #include "agents/retrieve.h"
 #include "agents/search.h"
 #include "agents/select.h"
+#include "base/hash.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "eval/candidate.h"
@@ -102,15 +104,19 @@ struct attempt {
     bool runs_off, ran_off; /* is among the finalists; has been measured again as one */
 };
 
-/* An identity that is or has been evaluated: nobody else with it is. Others of the same round wait
- * for the first one's verdict, which is theirs too. */
+/* An identity that is being evaluated, or was in this round: nobody else with it is. Others of the
+ * same round wait for the first one's verdict, which is theirs too. */
 struct known {
     char identity[33];
-    const char *id;
-    int64_t round;
-    const struct attempt *first; /* whose evaluation it is, while its round goes on */
-    char *verdict;      /* the evaluation as JSON, while its round goes on; NULL: not yet */
-    struct slots slots; /* one place: the first one's until it has its verdict */
+    int64_t number;              /* of the first candidate */
+    const struct attempt *first; /* whose evaluation it is */
+    char *verdict;               /* the evaluation as JSON; NULL: not yet */
+    struct slots slots;          /* one place: the first one's until it has its verdict */
+};
+
+struct settled { /* what is left of it when its round is over */
+    struct hash mark;
+    int64_t number;
 };
 
 /* Candidates of the built-in proposer, first to last: number k is proposed when exactly those

@@ -55,8 +55,10 @@ struct search {
     int barren_rounds;            /* in a row, whose requests all failed */
     const char *provider_stopped; /* why no more can be asked, or NULL */
     const char *awaited;          /* "3 answers awaited": the run stops for a mailbox */
-    struct known **known;
+    struct known **known;         /* of the round that goes on */
     size_t known_count, known_capacity;
+    struct settled *settled; /* of those before */
+    size_t settled_count, settled_capacity;
     /* lessons: search_lessons.c */
     struct lesson_place place;
     const char *facts_text;      /* JSON object, as in the run's context */
@@ -80,7 +82,7 @@ struct search {
     struct work space_work;
     struct buf space_why;
     bool space_short, held, paused_by_person, mailbox_waits;
-    uint64_t space_looked_ns, put_ns;
+    uint64_t space_looked_ns, put_ns, tidied_ns;
     int64_t mailbox_answers;
     struct store_write put, twins;
     struct pause pauses[PAUSES_MAX];
@@ -132,11 +134,21 @@ void search_take(struct search *search, struct attempt *attempt);    /* in the o
 struct attempt *search_ended(struct search *search, int64_t number); /* not yet taken; or NULL */
 void search_prune(struct search *search);    /* nobody may be writing: the pool is kept small */
 void search_take_all(struct search *search); /* the end of a round; ties are put right */
-struct known *search_known(struct search *search, const char *identity); /* NULL: nobody */
-void search_know(struct search *search, struct attempt *attempt);
 struct prompt_kernel search_kernel_words(const struct attempt *attempt); /* NULL is fine */
 /* The kept kernels as contenders, best first; mem_free() them. `island` < 0: of all. */
 struct contender *search_contenders(const struct search *search, int island, size_t *count);
+
+/* --- search_history.c: what is over --- */
+void search_remember(struct search *search, const struct attempt *attempt); /* for the prompts */
+void search_forget(struct search *search);     /* between rounds: what is too much of that */
+const char *search_constant(const char *text); /* a state, a verdict or a category as a constant */
+struct known *search_known(struct search *search, const char *identity); /* NULL: nobody */
+/* The candidate of an earlier round that was it; 0: nobody. */
+int64_t search_known_before(const struct search *search, const char *identity);
+void search_know(struct search *search, struct attempt *attempt);
+void search_know_all(struct search *search);                                /* the round is over */
+void search_know_one(struct search *search, const struct attempt *attempt); /* no rounds: taken */
+void search_history_free(struct search *search);
 
 /* --- search_candidate.c, search_attempt.c --- */
 extern const struct task_type attempt_type;
@@ -156,13 +168,18 @@ void search_lessons_open(struct search *search, struct store_batch *batch); /* o
 void search_lesson_parent(struct attempt *attempt, const struct attempt *parent); /* NULL: none */
 void search_lesson_put(struct attempt *attempt, bool kernel, struct store_batch *batch);
 void search_lesson_remove(struct attempt *attempt, struct store_batch *batch); /* it is a twin */
-void search_lesson_take(struct attempt *attempt); /* in the order of numbers */
+void search_lesson_take(struct attempt *attempt);  /* in the order of numbers */
+void search_lessons_forget(struct search *search); /* between rounds */
+void search_lessons_close(struct search *search);
 
 /* --- search_passages.c --- */
 void search_library_open(struct search *search); /* search->library.work until it is */
 void search_library_opened(struct search *search);
 void search_library_close(struct search *search);
 /* Starts looking for what a prompt quotes, a task under `owner`; false: it quotes nothing. */
+/* Of a profile, with nothing else of it left in the arena; "" where there is none. */
+struct diagnosis search_diagnose(const struct search *search, struct arena *arena,
+                                 const char *metrics);
 bool search_retrieve(struct search *search, struct retrieval *retrieval, struct task *owner,
                      const char *id, const struct search_about *about);
 struct prompt_context search_context_for(struct search *search, const struct retrieval *retrieval,

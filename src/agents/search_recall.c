@@ -159,7 +159,8 @@ static enum recall recall_ended(struct attempt *attempt, int *state)
     attempt->record = *was;
     attempt->record.idea = idea;
     attempt->record.parent = parent;
-    if (*was->identity && !*was->duplicate_of && !search_known(attempt->search, was->identity))
+    if (*was->identity && !*was->duplicate_of && !search_known(attempt->search, was->identity) &&
+        search_known_before(attempt->search, was->identity) == 0)
         search_know(attempt->search, attempt);
     bool evaluated = recall_evaluation(attempt);
     slots_release(&attempt->twin_slot);

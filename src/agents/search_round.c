@@ -46,6 +46,7 @@ struct model_round {
     struct search *search;
     struct wish wishes[ISLANDS_MAX];
     size_t wish_count;
+    struct arena *arena;    /* what its prompts are made of; gone with it */
     int64_t numbers, ideas; /* given out before this round */
     struct chain chain;
 };
@@ -115,7 +116,7 @@ static size_t wish_history(const struct search *search, const struct wish *wish,
 
 static struct search_about about_of(const struct model_round *round, const struct wish *wish)
 {
-    return (struct search_about){.arena = round->search->arena,
+    return (struct search_about){.arena = round->arena,
                                  .parent = wish->parent_count > 0 ? wish->parents[0] : NULL,
                                  .first_idea = round->ideas + wish->first_idea + 1,
                                  .ideas = wish->count};
@@ -230,7 +231,7 @@ static void take_ideas(struct model_round *round, struct wish *wish)
     bool cut = strcmp(wish->ask.completion.finish, "length") == 0;
     if (cut)
         wish->max_tokens = 2 * wish->ask.request.max_tokens;
-    int unread = ideas_parse(search->arena, wish->ask.completion.text, ideas, most, &count, &err);
+    int unread = ideas_parse(round->arena, wish->ask.completion.text, ideas, most, &count, &err);
     if (!unread)
         count = novelty_keep(ideas, count, search->history, search->history_shown, &repeats);
     if (repeats.length > 0)
@@ -329,7 +330,10 @@ static void round_start(struct search *search, int64_t number)
     char id[48];
     int64_t written = number > 0 ? search_round_size(search) : 0;
     int64_t tuning = o->tuning >= 0 ? o->tuning : search_round_size(search);
+    search_forget(search);
+    search_lessons_forget(search);
     round->search = search;
+    round->arena = arena_new();
     round->numbers = search->numbers;
     round->ideas = search->idea_numbers;
     search->round = round;
@@ -365,6 +369,7 @@ static void round_free(struct search *search)
         buf_free(&round->wishes[i].system);
         buf_free(&round->wishes[i].prompt);
     }
+    arena_free(round->arena);
     mem_free(round);
     search->round = NULL;
 }

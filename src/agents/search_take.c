@@ -63,35 +63,6 @@ void search_count(struct search *search, struct attempt *attempt)
 
 /* ---- taking ---- */
 
-/* For the prompts: what was tried, and what it brought. */
-static void remember(struct search *search, const struct attempt *attempt)
-{
-    struct arena *arena = search->arena;
-    const struct candidate_record *record = &attempt->record;
-    if (search->history_count == search->history_capacity) {
-        size_t capacity = search->history_capacity ? 2 * search->history_capacity : 64;
-        search->history_capacity = capacity;
-        search->history = mem_resize(search->history, capacity * sizeof *search->history);
-        search->history_island =
-            mem_resize(search->history_island, capacity * sizeof *search->history_island);
-    }
-    double over_parent = 0;
-    list_each (link, &search->kept) {
-        const struct attempt *parent = container_of(link, struct attempt, link);
-        if (strcmp(parent->record.id, record->parent) == 0 && record->time_ns > 0)
-            over_parent = parent->record.time_ns / record->time_ns;
-    }
-    search->history_island[search->history_count] = attempt->island;
-    search->history[search->history_count++] =
-        (struct prompt_attempt){.id = arena_strdup(arena, record->id),
-                                .title = arena_strdup(arena, attempt->idea.title),
-                                .category = arena_strdup(arena, attempt->idea.category),
-                                .state = arena_strdup(arena, record->state),
-                                .reason = arena_strdup(arena, record->reason),
-                                .speedup = record->speedup,
-                                .over_parent = over_parent};
-}
-
 /* A kernel that a model wrote becomes an arm: from now on the proposer tunes its numbers too. */
 static void teach(struct search *search, struct attempt *attempt)
 {
@@ -136,9 +107,11 @@ void search_take(struct search *search, struct attempt *attempt)
 {
     list_remove(&attempt->link);
     if (attempt->answered)
-        remember(search, attempt);
+        search_remember(search, attempt);
     teach(search, attempt);
     search_lesson_take(attempt);
+    if (!search_has_model(search))
+        search_know_one(search, attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
     if (attempt->answered && attempt_is_kernel(attempt) && !twin) {
         slim(attempt);
@@ -210,38 +183,7 @@ void search_take_all(struct search *search)
     drop_twins(search);
     while ((attempt = first_ended(search)))
         search_take(search, attempt);
-    for (size_t i = 0; i < search->known_count; i++) {
-        search->known[i]->first = NULL;
-        mem_free(search->known[i]->verdict);
-        search->known[i]->verdict = NULL;
-    }
-}
-
-/* ---- who has been evaluated ---- */
-
-struct known *search_known(struct search *search, const char *identity)
-{
-    for (size_t i = 0; i < search->known_count; i++)
-        if (strcmp(search->known[i]->identity, identity) == 0)
-            return search->known[i];
-    return NULL;
-}
-
-void search_know(struct search *search, struct attempt *attempt)
-{
-    if (search->known_count == search->known_capacity) {
-        search->known_capacity = search->known_capacity ? 2 * search->known_capacity : 64;
-        search->known = mem_resize(search->known, search->known_capacity * sizeof *search->known);
-    }
-    struct known *known = ARENA_NEW(search->arena, struct known);
-    search->known[search->known_count++] = known;
-    snprintf(known->identity, sizeof known->identity, "%s", attempt->record.identity);
-    known->id = arena_strdup(search->arena, attempt->record.id);
-    known->round = attempt->record.round;
-    known->first = attempt;
-    known->verdict = NULL;
-    slots_init(&known->slots, "verdict", 1);
-    slots_acquire(&known->slots, &attempt->twin_slot, &attempt->task, 1);
+    search_know_all(search);
 }
 
 /* ---- the pool ---- */

@@ -9,10 +9,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TICK_MS = 1000, PUT_EVERY_MS = 5000, SPACE_EVERY_MS = 10000, GATES_MAX = 16 };
+enum {
+    TICK_MS = 1000,
+    PUT_EVERY_MS = 5000,
+    SPACE_EVERY_MS = 10000,
+    TIDY_EVERY_MS = 60000,
+    GATES_MAX = 16
+};
 
 /* ---- room on the disk ---- */
 
@@ -204,6 +211,18 @@ static void watch_mailbox(struct search *search)
         search->mailbox.fired = false;
 }
 
+/* ---- memory ---- */
+
+/* What a round took and gave back lies in holes between what stays: the system gets it back once a
+ * minute, so that the program is as large as what it holds. Some hundred microseconds. */
+static void tidy_memory(struct search *search, uint64_t now)
+{
+    if (now - search->tidied_ns < TIDY_EVERY_MS * 1000000ULL)
+        return;
+    search->tidied_ns = now;
+    malloc_trim(0);
+}
+
 /* ---- the tick ---- */
 
 void search_watch(struct search *search)
@@ -213,6 +232,7 @@ void search_watch(struct search *search)
         return;
     search->tick.fired = false;
     timer_start(search->task.loop, &search->tick, &search->task, TICK_MS);
+    tidy_memory(search, now);
     watch_space(search);
     watch_mailbox(search);
     bool changed = watch_pauses(search);
