@@ -400,32 +400,23 @@ void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, 
     parallel_for((count + BLOCK - 1) / BLOCK, 1, count, fill_part, &fill);
 }
 
-/* Bits that make a NaN of any bits, and those that may be random, for each 32 of an element's. */
-static void nan_masks(enum dtype dtype, uint32_t *set, uint32_t *random)
+void draw_poison_bits(enum dtype dtype, struct poison_bits *bits)
 {
-    switch (dtype) {
-    case DTYPE_FLOAT32:
-        *set = 0x7fc00000u;
-        *random = 0x803fffffu;
-        return;
-    case DTYPE_FLOAT16:
-        *set = 0x7e007e00u;
-        *random = 0x81ff81ffu;
-        return;
-    case DTYPE_BFLOAT16:
-        *set = 0x7fc07fc0u;
-        *random = 0x803f803fu;
-        return;
-    default:
-        *set = 0;
-        *random = UINT32_MAX;
-        return;
-    }
+    static const struct poison_bits kinds[] = {
+        [DTYPE_FLOAT32] = {{0x7fc00000u, 0x7fc00000u}, {0x803fffffu, 0x803fffffu}},
+        [DTYPE_FLOAT16] = {{0x7e007e00u, 0x7e007e00u}, {0x81ff81ffu, 0x81ff81ffu}},
+        [DTYPE_BFLOAT16] = {{0x7fc07fc0u, 0x7fc07fc0u}, {0x803f803fu, 0x803f803fu}},
+        /* the upper half of each double, little-endian */
+        [DTYPE_FLOAT64] = {{0, 0x7ff80000u}, {UINT32_MAX, 0x8007ffffu}},
+        [DTYPE_INT32] = {{0, 0}, {UINT32_MAX, UINT32_MAX}},
+    };
+    assert((size_t)dtype < sizeof kinds / sizeof kinds[0] && kinds[dtype].random[1] != 0);
+    *bits = kinds[dtype];
 }
 
 struct poison {
     uint64_t seed;
-    enum dtype dtype;
+    struct poison_bits bits;
     size_t bytes;
     unsigned char *out;
 };
@@ -433,18 +424,17 @@ struct poison {
 static void poison_part(void *context, size_t part, size_t from, size_t to)
 {
     const struct poison *poison = (const struct poison *)context;
-    uint32_t words[BLOCK], set, random;
+    const struct poison_bits *bits = &poison->bits;
+    uint32_t words[BLOCK];
     (void)part;
-    nan_masks(poison->dtype, &set, &random);
     for (uint64_t block = from; block < to; block++) {
         size_t done = block * sizeof words;
         size_t left = poison->bytes - done;
         fill_words(poison->seed, block, 3, words);
-        for (int i = 0; i < BLOCK; i++)
-            words[i] = set | (words[i] & random);
-        if (poison->dtype == DTYPE_FLOAT64) /* the upper half of each double, little-endian */
-            for (int i = 1; i < BLOCK; i += 2)
-                words[i] = 0x7ff80000u | (words[i] & 0x8007ffffu);
+        for (int i = 0; i < BLOCK; i += 2) {
+            words[i] = bits->fixed[0] | (words[i] & bits->random[0]);
+            words[i + 1] = bits->fixed[1] | (words[i + 1] & bits->random[1]);
+        }
         memcpy(poison->out + done, words, left < sizeof words ? left : sizeof words);
     }
 }
@@ -452,6 +442,8 @@ static void poison_part(void *context, size_t part, size_t from, size_t to)
 void draw_poison(uint64_t seed, enum dtype dtype, size_t count, void *out)
 {
     enum { BYTES = BLOCK * sizeof(uint32_t) };
-    struct poison poison = {seed, dtype, count * dtype_bytes(dtype), (unsigned char *)out};
+    struct poison poison = {
+        .seed = seed, .bytes = count * dtype_bytes(dtype), .out = (unsigned char *)out};
+    draw_poison_bits(dtype, &poison.bits);
     parallel_for((poison.bytes + BYTES - 1) / BYTES, 1, poison.bytes / 4, poison_part, &poison);
 }

@@ -33,4 +33,11 @@ void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, 
  */
 void draw_poison(uint64_t seed, enum dtype dtype, size_t count, void *out);
 
+/* The same as bits, for whoever fills memory of its own: word i of 32 bits is fixed[i % 2], with
+ * random bits where random[i % 2] has ones. */
+struct poison_bits {
+    uint32_t fixed[2], random[2];
+};
+void draw_poison_bits(enum dtype dtype, struct poison_bits *bits);
+
 #endif

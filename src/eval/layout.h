@@ -5,6 +5,7 @@
 #define EVAL_LAYOUT_H
 
 #include "eval/candidate.h"
+#include "eval/draw.h"
 
 enum { REDZONE_BYTES = 4096, TENSOR_ALIGN = 64, CALL_POINTERS_MAX = 40 };
 
@@ -62,6 +63,13 @@ struct call {
     uint64_t inputs_from, inputs_bytes, outputs_bytes;
     bool cold, timed;
     uint32_t launches_most; /* in this one call, where it can have several; 0: as it likes */
+    /* 0, or: outputs and workspaces do not come with the region, but are filled with these bits;
+     * what lies between them still does. */
+    uint64_t poison_seed;
+    struct call_poison {
+        uint64_t bytes;
+        struct poison_bits bits;
+    } poison[CALL_POINTERS_MAX]; /* by the pointers' numbers */
     /* Pages of the input region that cannot be read during this call: [0] up to [1], offsets. */
     uint32_t guard_count;
     uint64_t guards[TENSORS_MAX + 1][2];

@@ -143,6 +143,41 @@ static void poison(struct bench *bench, const struct layout *layout)
                     layout->workspaces[i].elements, base + layout->workspaces[i].offset);
 }
 
+static enum dtype dtype_of(const struct bench *bench, size_t index)
+{
+    const struct problem *problem = bench->session->problem;
+    return index < problem->output_count
+               ? problem->outputs[index].dtype
+               : bench->request->candidate->workspaces[index - problem->output_count].dtype;
+}
+
+/* For a subject with memory of its own, which poisons that by itself at the rate of its memory: the
+ * red zones as ever. In our memory only as much as to see that results came back at all: a page at
+ * each end of every output, and the spots. */
+static void poison_there(struct bench *bench, const struct layout *layout, struct call *call)
+{
+    struct session *session = bench->session;
+    struct fence fence = {.base = bench->outputs, .pattern = bench->guard};
+    new_pattern(session, bench->guard);
+    visit_outputs(layout, fill_gap, &fence);
+    call->poison_seed = random_next(&session->random) | 1;
+    for (size_t i = 0; i < layout->output_count + layout->workspace_count; i++) {
+        const struct placed *placed = i < layout->output_count
+                                          ? &layout->outputs[i]
+                                          : &layout->workspaces[i - layout->output_count];
+        size_t page = placed->bytes < PAGE_BYTES ? placed->bytes : PAGE_BYTES;
+        struct call_poison *poison = &call->poison[layout->input_count + i];
+        poison->bytes = placed->bytes;
+        draw_poison_bits(dtype_of(bench, i), &poison->bits);
+        if (i >= layout->output_count)
+            continue;
+        memset(bench->outputs + placed->offset, 0xff, page);
+        memset(bench->outputs + placed->offset + placed->bytes - page, 0xff, page);
+    }
+    for (size_t i = 0; i < bench->spot_count; i++)
+        memset((void *)(uintptr_t)bench->spots[i].at, 0xff, bench->spots[i].bytes);
+}
+
 static void flush(const struct bench *bench, const struct arrangement *arrangement)
 {
     const struct session *session = bench->session;
@@ -227,9 +262,12 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     uint64_t begun = timeline_begin();
     bench->spot_count = 0;
     if (!subject->own_results) {
-        poison(bench, &own.layout);
-        timeline_end("call.poison", begun);
         choose_spots(bench, &own.layout);
+        if (subject->device_clock)
+            poison_there(bench, &own.layout, &own.call);
+        else
+            poison(bench, &own.layout);
+        timeline_end("call.poison", begun);
     }
     own.call.cold = cold;
     own.call.timed = bench->stage == STAGE_TIME;

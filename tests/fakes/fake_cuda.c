@@ -42,6 +42,13 @@ static void run_hash(arguments a)
     *(uint64_t *)(uintptr_t)a[2] += sum;
 }
 
+static void run_poison(arguments a)
+{
+    uint64_t *words = (uint64_t *)(uintptr_t)a[0];
+    for (uint64_t i = 0; i < a[1]; i++)
+        words[i] = a[3] | (((i + 1) * 0x9E3779B97F4A7C15u + a[2]) & a[4]);
+}
+
 static void nothing(arguments a)
 {
     (void)a;
@@ -116,13 +123,21 @@ static const struct kernel {
     const char *name;
     int count; /* of arguments, 8 bytes each */
     void (*run)(arguments a);
-} kernels[] = {{"hash", 3, run_hash},          {"scrub", 0, nothing},
-               {"read", 0, nothing},           {"work", 0, nothing},
-               {"fake_relu", 3, run_relu},     {"fake_half", 3, run_half},
-               {"fake_beyond", 3, run_beyond}, {"fake_input", 3, run_input},
-               {"fake_once", 3, run_once},     {"fake_illegal", 0, run_illegal},
-               {"fake_trap", 0, run_trap},     {"fake_hang", 0, run_hang},
-               {"fake_die", 0, run_die},       {"relu", 4, run_matrix}};
+} kernels[] = {{"hash", 3, run_hash},
+               {"poison", 5, run_poison},
+               {"scrub", 0, nothing},
+               {"read", 0, nothing},
+               {"work", 0, nothing},
+               {"fake_relu", 3, run_relu},
+               {"fake_half", 3, run_half},
+               {"fake_beyond", 3, run_beyond},
+               {"fake_input", 3, run_input},
+               {"fake_once", 3, run_once},
+               {"fake_illegal", 0, run_illegal},
+               {"fake_trap", 0, run_trap},
+               {"fake_hang", 0, run_hang},
+               {"fake_die", 0, run_die},
+               {"relu", 4, run_matrix}};
 
 /* ---- streams and graphs ---- */
 

@@ -62,6 +62,29 @@ static int clear(struct calling *calling)
     return broken(calling, "clearing", result);
 }
 
+/* Tensors by a kernel of ours, each with another seed, then what lies between them. */
+static cu_result poison(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
+    const struct driver *driver = &runner->driver;
+    const struct call *call = calling->call;
+    uint32_t count = call->input_count + call->output_count + call->workspace_count;
+    uint64_t from = 0;
+    cu_result result = 0;
+    for (uint32_t i = call->input_count; result == 0 && i < count; i++)
+        result =
+            service_poison(&runner->service, calling->pointers[i], &call->poison[i],
+                           call->poison_seed + i * UINT64_C(0x9e3779b97f4a7c15), runner->stream);
+    for (uint32_t i = call->input_count; result == 0 && i <= count; i++) {
+        uint64_t to = i < count ? call->offsets[i] : call->outputs_bytes;
+        if (to > from)
+            result = driver->upload(runner->device_outputs + from, runner->outputs + from,
+                                    to - from, runner->stream);
+        from = i < count ? call->offsets[i] + call->poison[i].bytes : to;
+    }
+    return result;
+}
+
 static int upload(struct calling *calling)
 {
     struct gpu_runner *runner = calling->runner;
@@ -70,7 +93,9 @@ static int upload(struct calling *calling)
     cu_result result =
         driver->upload(runner->device_inputs + call->inputs_from,
                        runner->inputs + call->inputs_from, call->inputs_bytes, runner->stream);
-    if (result == 0)
+    if (result == 0 && call->poison_seed != 0)
+        result = poison(calling);
+    else if (result == 0)
         result = driver->upload(runner->device_outputs, runner->outputs, call->outputs_bytes,
                                 runner->stream);
     return broken(calling, "upload", result);

@@ -40,6 +40,27 @@ static const char ptx[] =
     " mov.u32 %at, pool;\n add.u32 %at, %at, %i;\n st.volatile.shared.u32 [%at], %v;\n"
     " add.u32 %i, %i, %step;\n bra again;\n"
     "end:\n ret;\n"
+    "}\n"
+    ".visible .entry poison(.param .u64 to, .param .u64 words, .param .u64 seed,\n"
+    " .param .u64 fixed, .param .u64 random)\n"
+    "{\n"
+    " .reg .pred %p;\n .reg .b32 %r<4>;\n"
+    " .reg .b64 %a, %n, %seed, %f, %m, %i, %step, %x, %t;\n"
+    " ld.param.u64 %a, [to];\n ld.param.u64 %n, [words];\n ld.param.u64 %seed, [seed];\n"
+    " ld.param.u64 %f, [fixed];\n ld.param.u64 %m, [random];\n"
+    " mov.u32 %r0, %tid.x;\n mov.u32 %r1, %ntid.x;\n mov.u32 %r2, %ctaid.x;\n"
+    " mov.u32 %r3, %nctaid.x;\n"
+    " mul.wide.u32 %i, %r2, %r1;\n cvt.u64.u32 %t, %r0;\n add.u64 %i, %i, %t;\n"
+    " mul.wide.u32 %step, %r3, %r1;\n"
+    "more:\n"
+    " setp.ge.u64 %p, %i, %n;\n @%p bra full;\n"
+    " mul.lo.u64 %x, %i, 0x9E3779B97F4A7C15;\n add.u64 %x, %x, %seed;\n"
+    " shr.u64 %t, %x, 32;\n xor.b64 %x, %x, %t;\n mul.lo.u64 %x, %x, 0xD6E8FEB86659FD93;\n"
+    " shr.u64 %t, %x, 32;\n xor.b64 %x, %x, %t;\n"
+    " and.b64 %x, %x, %m;\n or.b64 %x, %x, %f;\n"
+    " shl.b64 %t, %i, 3;\n add.u64 %t, %a, %t;\n st.global.u64 [%t], %x;\n"
+    " add.u64 %i, %i, %step;\n bra more;\n"
+    "full:\n ret;\n"
     "}\n";
 
 int service_open(const struct driver *driver, int sm_count, int shared_bytes,
@@ -52,6 +73,8 @@ int service_open(const struct driver *driver, int sm_count, int shared_bytes,
         result = driver->module_function(&service->hash, service->module, "hash");
     if (result == 0)
         result = driver->module_function(&service->scrub, service->module, "scrub");
+    if (result == 0)
+        result = driver->module_function(&service->poison, service->module, "poison");
     if (result == 0)
         result = driver->function_set(service->scrub, CU_FUNCTION_MAX_DYNAMIC_SHARED, shared_bytes);
     if (result == 0)
@@ -77,6 +100,20 @@ cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, c
     if (result == 0)
         result = driver->download(hash, service->sum, sizeof *hash, stream);
     return result == 0 ? driver->stream_wait(stream) : result;
+}
+
+cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,
+                         uint64_t seed, cu_stream stream)
+{
+    const struct poison_bits *bits = &poison->bits;
+    uint64_t words = (poison->bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+    uint64_t fixed = bits->fixed[0] | (uint64_t)bits->fixed[1] << 32;
+    uint64_t noise = bits->random[0] | (uint64_t)bits->random[1] << 32;
+    void *arguments[] = {&to, &words, &seed, &fixed, &noise};
+    struct cu_launch_config config = {.grid = {(uint32_t)(service->sm_count * BLOCKS_PER_SM), 1, 1},
+                                      .block = {BLOCK, 1, 1},
+                                      .stream = stream};
+    return service->driver->launch(&config, service->poison, arguments, NULL);
 }
 
 /* Twice as many blocks as SMs: while one is there no second one of this size fits. */

@@ -4,11 +4,12 @@
 #define EVAL_CUDA_SERVICE_H
 
 #include "eval/cuda/driver.h"
+#include "eval/layout.h"
 
 struct service {
     const struct driver *driver;
     cu_module module;
-    cu_function hash, scrub;
+    cu_function hash, scrub, poison;
     cu_pointer sum; /* 8 bytes */
     int sm_count, shared_bytes;
 };
@@ -21,6 +22,10 @@ int service_open(const struct driver *driver, int sm_count, int shared_bytes,
  * `bytes` is a multiple of 8. Waits for it. Returns the driver's result. */
 cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, cu_stream stream,
                        uint64_t *hash);
+
+/* Fills with these bits and a hash of the seed and the place: up to 7 bytes more than `bytes`. */
+cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,
+                         uint64_t seed, cu_stream stream);
 
 /* Overwrites all shared memory of the device: what a block left there the next could read. */
 cu_result service_scrub(struct service *service, cu_stream stream);

@@ -185,6 +185,32 @@ static void test_brings_red_zones(void **unused)
     end(&scene);
 }
 
+/* Where poison does not come with the region it is the runner's own, and what lies between the
+ * tensors is the worker's all the same. */
+static void test_poisons_by_itself(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns, first, second;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_half"), 0);
+    scene.call.poison_seed = 77;
+    scene.call.poison[1].bytes = 4000;
+    draw_poison_bits(DTYPE_FLOAT32, &scene.call.poison[1].bits);
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    assert_true(output(&scene)[0] <= 3.0f);
+    for (int i = 500; i < 1000; i++)
+        assert_true(isnan(output(&scene)[i]));
+    memcpy(&first, output(&scene) + 998, sizeof first);
+    assert_int_equal(scene.region.outputs[scene.call.offsets[1] + 4000], 0x7f);
+    assert_int_equal(scene.region.outputs[scene.call.offsets[1] - 1], 0x7f);
+    scene.call.poison_seed = 78;
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    memcpy(&second, output(&scene) + 998, sizeof second);
+    assert_true(first != second);
+    end(&scene);
+}
+
 static void test_inputs_are_watched(void **unused)
 {
     struct scene scene;
@@ -393,6 +419,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_computes),
         cmocka_unit_test(test_forgets),
         cmocka_unit_test(test_brings_red_zones),
+        cmocka_unit_test(test_poisons_by_itself),
         cmocka_unit_test(test_inputs_are_watched),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_names_the_entry),
