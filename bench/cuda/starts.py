@@ -32,7 +32,10 @@ GUARD = 1024  # floats on both sides of each buffer that nobody may write
 MORE_POINTS = {
     "matmul/simt": 5,
     "matmul/tf32x3": 4,
+    "matmul_bf16/mma": 3,
     "matmul_bf16/wgmma": 2,
+    "matmul_fp16/mma": 3,
+    "matmul_tf32/mma": 3,
     "matmul_batched/simt": 3,
     "conv2d/implicit_gemm": 4,
     "attention/flash": 3,
@@ -41,6 +44,8 @@ MORE_POINTS = {
 SHAPES = {
     "matmul": [{"M": 4096, "N": 4096, "K": 4096}, {}],
     "matmul_bf16": [{"M": 4096, "N": 4096, "K": 4096}, {"M": 8192, "N": 8192, "K": 8192}],
+    "matmul_fp16": [{"M": 4096, "N": 4096, "K": 4096}],
+    "matmul_tf32": [{"M": 4096, "N": 4096, "K": 4096}],
     "matmul_batched": [{"BATCH": 64, "M": 512, "N": 512, "K": 512}],
     "gemv": [{"M": 16384, "N": 16384}],
     "conv2d": [
@@ -174,7 +179,8 @@ class Driver:
             box = [number(extent, names) for extent in tma["box"]][::-1]
             swizzle = {"none": 0, "32B": 1, "64B": 2, "128B": 3}[tma.get("swizzle", "none")]
             promotion = {"none": 0, "64B": 1, "128B": 2, "256B": 3}[tma.get("l2", "none")]
-            self.call("cuTensorMapEncodeTiled", ctypes.c_void_p(at), {2: 9, 4: 7}[size], rank, ctypes.c_void_p(pointer),
+            kind = 11 if tma.get("type") == "tf32" else {2: 9, 4: 7}[size]
+            self.call("cuTensorMapEncodeTiled", ctypes.c_void_p(at), kind, rank, ctypes.c_void_p(pointer),
                       wide(*list(tensor.shape)[::-1]), wide(*strides), narrow(*box), narrow(*[1] * rank),
                       0, swizzle, promotion, 0)
         return memory, at
@@ -252,6 +258,7 @@ class Bench:
         f, torch = self.torch.nn.functional, self.torch
         t = tensors
         if problem.startswith("matmul"):
+            torch.backends.cuda.matmul.allow_tf32 = problem == "matmul_tf32"
             return t["A"] @ t["B"]
         if problem == "gemv":
             return t["A"] @ t["x"]
@@ -333,7 +340,8 @@ class Case:
         bench.torch.cuda.synchronize()
         (output,) = self.outputs.values()
         error = float(((output.double() - self.want).norm() / self.want.norm().clamp(min=1e-30)).item())
-        fine = error < (3e-6 if output.element_size() == 4 else 3e-3) and all(bench.guarded(whole) for whole in wholes.values())
+        most = 1e-3 if self.spec.get("precision") == "tf32" else 3e-6 if output.element_size() == 4 else 3e-3
+        fine = error < most and all(bench.guarded(whole) for whole in wholes.values())
         return fine, error, bench.time(run) if timed and fine else None
 
 
