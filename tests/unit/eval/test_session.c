@@ -313,8 +313,12 @@ static void test_ends_that_are_no_answers(void **state)
 
 static void test_work_past_the_end(void **state)
 {
-    expect(*state, "spoils", VERDICT_REJECTED, "after the call had ended");
-    struct evaluation evaluation = measure(*state, "late", "late", EFFORT_FULL);
+    /* Where the machine is so busy that the thread comes before we look, the result is wrong. */
+    struct evaluation evaluation = measure(*state, "spoils", "spoils", EFFORT_FULL);
+    assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
+    assert_true(strstr(evaluation.reason, "after the call had ended") != NULL ||
+                strstr(evaluation.reason, "wrong result") != NULL);
+    evaluation = measure(*state, "late", "late", EFFORT_FULL);
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
 }
 

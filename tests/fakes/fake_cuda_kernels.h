@@ -1,0 +1,114 @@
+/* The kernels of fake_cuda.c, by the names of their entries. Included once, by it. */
+#ifndef TESTS_FAKE_CUDA_KERNELS_H
+#define TESTS_FAKE_CUDA_KERNELS_H
+
+static void run_hash(arguments a)
+{
+    const uint64_t *words = (const uint64_t *)(uintptr_t)a[0];
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < a[1]; i++) {
+        uint64_t w = words[i] ^ (i * 0x9E3779B97F4A7C15u + 1);
+        w = (w ^ w >> 33) * 0xFF51AFD7ED558CCDu;
+        sum += w ^ w >> 33;
+    }
+    *(uint64_t *)(uintptr_t)a[2] += sum;
+}
+
+static void run_poison(arguments a)
+{
+    uint64_t *words = (uint64_t *)(uintptr_t)a[0];
+    for (uint64_t i = 0; i < a[1]; i++)
+        words[i] = a[3] | (((i + 1) * 0x9E3779B97F4A7C15u + a[2]) & a[4]);
+}
+
+static void nothing(arguments a)
+{
+    (void)a;
+}
+
+static void run_relu(arguments a)
+{
+    const float *in = (const float *)(uintptr_t)a[0];
+    float *out = (float *)(uintptr_t)a[1];
+    for (uint64_t i = 0; i < a[2]; i++)
+        out[i] = in[i] > 0.0f ? in[i] : 0.0f;
+}
+
+/* The shipped problem's own entry: (X, Y, M, N). */
+static void run_matrix(arguments a)
+{
+    a[2] *= a[3];
+    run_relu(a);
+}
+
+static void run_half(arguments a)
+{
+    a[2] /= 2;
+    run_relu(a);
+}
+
+static void run_beyond(arguments a)
+{
+    run_relu(a);
+    ((float *)(uintptr_t)a[1])[a[2] + 3] = 1.0f;
+}
+
+static void run_input(arguments a)
+{
+    run_relu(a);
+    ((float *)(uintptr_t)a[0])[0] = 1.0f;
+}
+
+/* Right in the first launch since the module was loaded, and idle in those after it. */
+static void run_once(arguments a)
+{
+    if (state++ == 0)
+        run_relu(a);
+}
+
+static void run_illegal(arguments a)
+{
+    (void)a;
+    broken = ILLEGAL_ADDRESS;
+}
+
+static void run_trap(arguments a)
+{
+    (void)a;
+    broken = LAUNCH_FAILED;
+}
+
+static void run_hang(arguments a)
+{
+    (void)a;
+    for (;;)
+        pause();
+}
+
+static void run_die(arguments a)
+{
+    (void)a;
+    raise(SIGKILL);
+}
+
+static const struct kernel {
+    const char *name;
+    int count; /* of arguments, 8 bytes each */
+    void (*run)(arguments a);
+} kernels[] = {{"hash", 3, run_hash},
+               {"poison", 5, run_poison},
+               {"scrub", 0, nothing},
+               {"read", 0, nothing},
+               {"work", 0, nothing},
+               {"fake_relu", 3, run_relu},
+               {"fake_half", 3, run_half},
+               {"fake_beyond", 3, run_beyond},
+               {"fake_input", 3, run_input},
+               {"fake_once", 3, run_once},
+               {"fake_illegal", 0, run_illegal},
+               {"fake_trap", 0, run_trap},
+               {"fake_hang", 0, run_hang},
+               {"fake_die", 0, run_die},
+               {"relu", 4, run_matrix}};
+
+#endif
