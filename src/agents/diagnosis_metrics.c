@@ -14,7 +14,8 @@ enum unit {
     UNIT_GIGA_FLOPS,
     UNIT_GIGA_BYTES,
     UNIT_TIMES,
-    UNIT_MICROSECONDS
+    UNIT_MICROSECONDS,
+    UNIT_BYTES
 };
 
 static double number_at(const struct value *document, const char *path)
@@ -116,11 +117,90 @@ static double missed(const struct metrics *m)
     return remarks != NULL ? (double)remarks_missed(remarks) : NAN;
 }
 
+/* ---- of a GPU's longest kernel ---- */
+
+#define HOT(metrics, key) of(metrics, "hot_kernel." key)
+
+static double sectors(const struct metrics *m)
+{
+    double local = HOT(m, "local_sectors");
+    return HOT(m, "load_sectors") + HOT(m, "store_sectors") + local;
+}
+
+static double local_share(const struct metrics *m)
+{
+    return ratio(HOT(m, "local_sectors"), sectors(m));
+}
+
+static double load_share(const struct metrics *m)
+{
+    return ratio(HOT(m, "load_sectors"), sectors(m));
+}
+
+static double store_share(const struct metrics *m)
+{
+    return ratio(HOT(m, "store_sectors"), sectors(m));
+}
+
+static double launches(const struct metrics *m)
+{
+    const struct value *kernels = value_get(m->profile, "kernels");
+    return kernels != NULL && kernels->kind == VALUE_LIST ? (double)kernels->count : NAN;
+}
+
+/* Of a call's time what no kernel of its own accounts for. */
+static double between_share(const struct metrics *m)
+{
+    return 1 - ratio(of(m, "kernels_ns"), call_us(m) * 1e3);
+}
+
+static double shared_stalls(const struct metrics *m)
+{
+    return HOT(m, "stalls.short_scoreboard") + HOT(m, "stalls.mio_throttle");
+}
+
+static double sm_count(const struct metrics *m)
+{
+    return number_at(m->facts, "sm_count");
+}
+
+/* By how much a reason to wait is ahead of all others; not_selected is none. */
+static double lead(const struct metrics *m, const char *reason)
+{
+    const struct value *stalls = value_at(m->profile, "hot_kernel.stalls");
+    double own = NAN, most = 0;
+    for (size_t i = 0; stalls != NULL && stalls->kind == VALUE_MAP && i < stalls->count; i++) {
+        double share = stalls->items[i]->real;
+        if (strcmp(stalls->keys[i], reason) == 0)
+            own = share;
+        else if (strcmp(stalls->keys[i], "not_selected") != 0 && share > most)
+            most = share;
+    }
+    return own - most;
+}
+
+#define LEAD(name, reason)                                                                         \
+    static double lead_##name(const struct metrics *m)                                             \
+    {                                                                                              \
+        return lead(m, reason);                                                                    \
+    }
+LEAD(long, "long_scoreboard")
+LEAD(short, "short_scoreboard")
+LEAD(barrier, "barrier")
+LEAD(mio, "mio_throttle")
+LEAD(lg, "lg_throttle")
+LEAD(math, "math_pipe_throttle")
+LEAD(wait, "wait")
+LEAD(gmma, "gmma")
+LEAD(fetch, "no_instruction")
+
 /* Bytes that came through the last cache over bytes that must. */
 static double traffic(const struct metrics *m)
 {
     enum { LINE_BYTES = 64 };
-    return ratio(of(m, "counters.cache_misses") * LINE_BYTES, of(m, "roofline.bytes"));
+    double dram = of(m, "dram_bytes"); /* a GPU's own count */
+    double bytes = isnan(dram) ? of(m, "counters.cache_misses") * LINE_BYTES : dram;
+    return ratio(bytes, of(m, "roofline.bytes"));
 }
 
 static const struct metric {
@@ -161,6 +241,51 @@ static const struct metric {
     {"missed", UNIT_COUNT, NULL, missed},
     {"ipc", UNIT_TIMES, "counters.instructions_per_cycle", NULL},
     {"traffic", UNIT_TIMES, NULL, traffic},
+    /* a GPU's */
+    {"dram_bytes", UNIT_BYTES, "dram_bytes", NULL},
+    {"sm_count", UNIT_COUNT, NULL, sm_count},
+    {"launches", UNIT_COUNT, NULL, launches},
+    {"between_share", UNIT_SHARE, NULL, between_share},
+    {"blocks", UNIT_COUNT, "hot_kernel.blocks", NULL},
+    {"waves", UNIT_TIMES, "hot_kernel.waves", NULL},
+    {"registers", UNIT_COUNT, "hot_kernel.registers", NULL},
+    {"spill_bytes", UNIT_COUNT, "hot_kernel.spill_bytes", NULL},
+    {"gpu_busy", UNIT_SHARE, "hot_kernel.sm_busy_share", NULL},
+    {"issue", UNIT_SHARE, "hot_kernel.issue_share", NULL},
+    {"occupancy", UNIT_SHARE, "hot_kernel.occupancy", NULL},
+    {"occupancy_most", UNIT_SHARE, "hot_kernel.occupancy_most", NULL},
+    {"dram_share", UNIT_SHARE, "hot_kernel.dram_share", NULL},
+    {"l2_share", UNIT_SHARE, "hot_kernel.l2_share", NULL},
+    {"l1_share", UNIT_SHARE, "hot_kernel.l1_share", NULL},
+    {"sectors_per_load", UNIT_TIMES, "hot_kernel.sectors_per_load", NULL},
+    {"sectors_per_store", UNIT_TIMES, "hot_kernel.sectors_per_store", NULL},
+    {"load_share", UNIT_SHARE, NULL, load_share},
+    {"store_share", UNIT_SHARE, NULL, store_share},
+    {"local_share", UNIT_SHARE, NULL, local_share},
+    {"conflict_share", UNIT_SHARE, "hot_kernel.bank_conflict_share", NULL},
+    {"active_threads", UNIT_TIMES, "hot_kernel.threads_per_instruction", NULL},
+    {"pipe_fma", UNIT_SHARE, "hot_kernel.pipes.fma", NULL},
+    {"pipe_tensor", UNIT_SHARE, "hot_kernel.pipes.tensor", NULL},
+    {"pipe_xu", UNIT_SHARE, "hot_kernel.pipes.xu", NULL},
+    {"shared_stalls", UNIT_SHARE, NULL, shared_stalls},
+    {"stall_long", UNIT_SHARE, "hot_kernel.stalls.long_scoreboard", NULL},
+    {"stall_short", UNIT_SHARE, "hot_kernel.stalls.short_scoreboard", NULL},
+    {"stall_barrier", UNIT_SHARE, "hot_kernel.stalls.barrier", NULL},
+    {"stall_mio", UNIT_SHARE, "hot_kernel.stalls.mio_throttle", NULL},
+    {"stall_lg", UNIT_SHARE, "hot_kernel.stalls.lg_throttle", NULL},
+    {"stall_math", UNIT_SHARE, "hot_kernel.stalls.math_pipe_throttle", NULL},
+    {"stall_wait", UNIT_SHARE, "hot_kernel.stalls.wait", NULL},
+    {"stall_gmma", UNIT_SHARE, "hot_kernel.stalls.gmma", NULL},
+    {"stall_fetch", UNIT_SHARE, "hot_kernel.stalls.no_instruction", NULL},
+    {"lead_long", UNIT_SHARE, NULL, lead_long},
+    {"lead_short", UNIT_SHARE, NULL, lead_short},
+    {"lead_barrier", UNIT_SHARE, NULL, lead_barrier},
+    {"lead_mio", UNIT_SHARE, NULL, lead_mio},
+    {"lead_lg", UNIT_SHARE, NULL, lead_lg},
+    {"lead_math", UNIT_SHARE, NULL, lead_math},
+    {"lead_wait", UNIT_SHARE, NULL, lead_wait},
+    {"lead_gmma", UNIT_SHARE, NULL, lead_gmma},
+    {"lead_fetch", UNIT_SHARE, NULL, lead_fetch},
 };
 
 static const struct metric *find(const char *name, size_t length)
@@ -211,13 +336,19 @@ static void say_number(enum unit unit, double number, struct buf *out)
         buf_addf(out, "%.*f %%", number < 0.0095 ? 1 : 0, 100 * number);
         break;
     case UNIT_GIGA_FLOPS:
-        buf_addf(out, "%.4g Gflop/s", number);
+        buf_addf(out, number < 1e4 ? "%.4g Gflop/s" : "%.4g Tflop/s",
+                 number < 1e4 ? number : number / 1e3);
         break;
     case UNIT_GIGA_BYTES:
-        buf_addf(out, "%.3g GB/s", number);
+        buf_addf(out, number < 1e3 ? "%.3g GB/s" : "%.3g TB/s",
+                 number < 1e3 ? number : number / 1e3);
         break;
     case UNIT_TIMES:
         buf_addf(out, "%.2g", number);
+        break;
+    case UNIT_BYTES:
+        buf_addf(out, number < 1e6 ? "%.3g KB" : "%.4g MB",
+                 number < 1e6 ? number / 1e3 : number / 1e6);
         break;
     case UNIT_MICROSECONDS:
         buf_addf(out, "%.3g us", number);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "eval/cuda/sanitizer.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -144,10 +145,23 @@ static enum task_result case_submit(struct suite *suite)
     return TASK_WAIT;
 }
 
+/* Not asked for, or told only by a program that is not here. */
+static bool is_left_out(struct suite *suite)
+{
+    const struct value *item = suite_case(suite);
+    const char *file = value_text(item, "file", ""), *needs = value_text(item, "needs", "");
+    if (suite->only && !strstr(file, suite->only))
+        return true;
+    bool there = !*needs ||
+                 (strcmp(needs, "compute-sanitizer") == 0 && sanitizer_find(suite->arena) != NULL);
+    if (!there)
+        printf("skip %-34s %s is not installed\n", file, needs);
+    return !there;
+}
+
 static enum task_result suite_next(struct suite *suite)
 {
-    while (suite->at < suite->cases->count &&
-           (suite->only && !strstr(value_text(suite_case(suite), "file", ""), suite->only)))
+    while (suite->at < suite->cases->count && is_left_out(suite))
         suite->at++;
     if (suite->at == suite->cases->count) {
         if (suite->lane_count > 0)

@@ -55,9 +55,9 @@ struct occupancy occupancy_of(const struct names *facts, const struct occupancy_
     const struct {
         const char *name;
         int64_t blocks;
-    } limits[] = {{"registers", by_registers(ask->registers, warps, registers)},
+    } limits[] = {{"warps", warps_most / warps},
+                  {"registers", by_registers(ask->registers, warps, registers)},
                   {"shared memory", by_shared(ask->shared_bytes, capability, shared)},
-                  {"warps", warps_most / warps},
                   {"blocks", blocks_most(capability)}};
     struct occupancy found = {.blocks_per_sm = INT64_MAX, .limited_by = ""};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)

@@ -21,7 +21,7 @@ struct occupancy {
     double theoretical; /* share of the warps that a multiprocessor can hold */
     double waves;       /* of the grid over the whole device; below 1: not all of it has work */
     const char
-        *limited_by; /* "registers", "shared memory", "blocks", "warps"; the first that binds */
+        *limited_by; /* "warps" (of blocks this large), "registers", "shared memory", "blocks" */
 };
 
 /* `facts`: the lane's (sm_count, max_threads_per_sm, registers_per_sm, sm_shared_bytes,

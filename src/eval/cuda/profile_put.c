@@ -213,6 +213,12 @@ void profile_put(const struct profiled *profiled, struct json *json)
         json_put_real(json, "dram_bytes", dram);
 }
 
+/* What is not known is null, never 0. */
+static void put_positive(struct json *json, const char *key, double number)
+{
+    json_put_real(json, key, number > 0 ? number : NAN);
+}
+
 void profile_put_roofline(const struct lane_facts *lane, const struct problem *problem,
                           const struct names *dims, double time_ns, struct json *json)
 {
@@ -226,16 +232,16 @@ void profile_put_roofline(const struct lane_facts *lane, const struct problem *p
     double compute_s = rate > 0.0 ? flops / rate : 0.0;
     json_key(json, "roofline");
     json_object(json);
-    json_put_real(json, "flops", flops);
-    json_put_real(json, "bytes", bytes);
-    json_put_real(json, "gflops_per_s", flops / seconds / 1e9);
-    json_put_real(json, "gbytes_per_s", bytes / seconds / 1e9);
-    json_put_real(json, "share_of_memory_roof", memory_s / seconds);
-    json_put_real(json, "share_of_compute_roof", compute_s / seconds);
+    put_positive(json, "flops", flops);
+    put_positive(json, "bytes", bytes);
+    put_positive(json, "gflops_per_s", flops / seconds / 1e9);
+    put_positive(json, "gbytes_per_s", bytes / seconds / 1e9);
+    put_positive(json, "share_of_memory_roof", memory_s / seconds);
+    put_positive(json, "share_of_compute_roof", compute_s / seconds);
     json_put_text(json, "limit",
                   memory_s <= 0.0 && compute_s <= 0.0 ? NULL
                   : memory_s >= compute_s             ? "memory"
                                                       : "compute");
-    json_put_real(json, "share_of_limit", (memory_s > compute_s ? memory_s : compute_s) / seconds);
+    put_positive(json, "share_of_limit", (memory_s > compute_s ? memory_s : compute_s) / seconds);
     json_object_end(json);
 }
