@@ -54,6 +54,13 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     bool alias;   /* found in the store under another asker's name */
 };
 
+/* Do a prompt and its answer go into what models.yaml says of the model (`context`)? By a cautious
+ * guess of a token for every three bytes. Lowers max_tokens to what is left beside the prompt,
+ * half of the whole at least; ERR_USAGE names the setting where that is not there. Nothing that
+ * does not fit is sent: such an ask ends with FAULT_TOO_LONG. */
+int ask_fit(const struct model *model, struct completion_request *request,
+            struct err *err) MUST_USE;
+
 /* Starts it as a task under `parent`, which is woken at its end. `id`: "r3-c17", "r3-round2". */
 void ask_start(struct completions *completions, struct ask *ask, struct task *parent,
                const char *id);

@@ -183,6 +183,8 @@ static enum task_result step_looking_up(struct ask *ask)
     buf_reset(&ask->stored);
     if (ask->stored_err.code != ERR_NOT_FOUND)
         return ask_fail(ask, FAULT_FATAL, &ask->stored_err);
+    if (ask_fit(ask->model, &ask->request, &ask->stored_err) != 0)
+        return ask_fail(ask, FAULT_TOO_LONG, &ask->stored_err);
     bool mails = ask->gate == NULL && ask->replay == NULL;
     task_move(&ask->task, mails ? MAILING : ask->replay != NULL ? REPLAYING : WAITING);
     return TASK_AGAIN;
@@ -371,6 +373,7 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
     }
     if (ask->request.max_tokens == 0)
         ask->request.max_tokens = model->max_tokens;
+    (void)!ask_fit(model, &ask->request, &ask->stored_err); /* step_looking_up() says so */
     completion_key(model->codec != NULL ? model->codec->name : model->provider,
                    model->codec != NULL ? model->base_url : model->source, &ask->request,
                    ask->sample, ask->key);

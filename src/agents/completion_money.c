@@ -39,6 +39,28 @@ int64_t ask_max_tokens(const struct ask *ask)
     return left;
 }
 
+int ask_fit(const struct model *model, struct completion_request *request, struct err *err)
+{
+    enum { BYTES_A_TOKEN = 3 };
+    int64_t context = model->context_tokens;
+    int64_t answer = request->max_tokens > 0 ? request->max_tokens : model->max_tokens;
+    if (context <= 0 || model->codec == NULL || model->codec->wordless)
+        return 0;
+    int64_t prompt = prompt_bytes(request) / BYTES_A_TOKEN + 1, least = context / 2;
+    if (answer > 0 && answer < least)
+        least = answer;
+    if (prompt > context - least)
+        return err_set(err, ERR_USAGE,
+                       "a prompt of about %lld tokens, and at least %lld for its answer, do not go "
+                       "into the %lld that %s has by its entry's `context` (%s); where it has "
+                       "more, say so there",
+                       (long long)prompt, (long long)least, (long long)context, model->name,
+                       model->where != NULL ? model->where : "models.yaml");
+    if (answer > context - prompt)
+        request->max_tokens = context - prompt;
+    return 0;
+}
+
 static void wake_next(struct completions *completions)
 {
     if (list_empty(&completions->budget_queue))

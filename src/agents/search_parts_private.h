@@ -32,7 +32,8 @@ enum {
     POOL_MAX = 96, /* kept kernels that a run remembers; those beyond are on the disk */
     PAUSES_MAX = 100,
     FINAL_TRIES = 3,
-    WORKER_DEATHS_MAX = 2
+    WORKER_DEATHS_MAX = 2,
+    SHRINK_ALL = 12 /* steps after which nothing more can be left out of a prompt */
 };
 
 struct search;

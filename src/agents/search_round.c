@@ -122,19 +122,12 @@ static struct search_about about_of(const struct model_round *round, const struc
                                  .ideas = wish->count};
 }
 
-static void wish_ask(struct model_round *round, struct wish *wish, const char *complaint)
+static void wish_prompt(struct model_round *round, struct wish *wish, const char *complaint)
 {
     struct search *search = round->search;
     struct prompt_kernel kernels[PARENTS_MAX];
     struct prompt_attempt *history = mem_array(search->history_shown + 1, sizeof *history);
     size_t count = wish_history(search, wish, history);
-    const struct model *model = search_pick_model(
-        search, true, search->id, search->record.round * ISLANDS_MAX + wish->island);
-    wish->over = wish->failed = !model;
-    if (!model) {
-        mem_free(history);
-        return;
-    }
     for (size_t i = 0; i < wish->parent_count; i++)
         kernels[i] = search_kernel_words(wish->parents[i]);
     const struct search_about about = about_of(round, wish);
@@ -147,13 +140,37 @@ static void wish_ask(struct model_round *round, struct wish *wish, const char *c
     mem_free(history);
     if (complaint)
         buf_addf(&wish->prompt, "\nYour last answer could not be used: %s\n", complaint);
+}
+
+/* As short as the model's room asks for; see search_writing.c. */
+static struct completion_request wish_request(struct model_round *round, struct wish *wish,
+                                              const struct model *model, const char *complaint)
+{
+    struct completion_request request;
+    struct err ignored;
+    for (;; wish->shrink++) {
+        wish_prompt(round, wish, complaint);
+        request = (struct completion_request){.system = buf_text(&wish->system),
+                                              .prompt = buf_text(&wish->prompt),
+                                              .max_tokens = wish->max_tokens,
+                                              .json = true,
+                                              .schema = ideas_schema};
+        if (ask_fit(model, &request, &ignored) == 0 || wish->shrink >= SHRINK_ALL)
+            return request;
+    }
+}
+
+static void wish_ask(struct model_round *round, struct wish *wish, const char *complaint)
+{
+    struct search *search = round->search;
+    const struct model *model = search_pick_model(
+        search, true, search->id, search->record.round * ISLANDS_MAX + wish->island);
+    wish->over = wish->failed = !model;
+    if (!model)
+        return;
     ask_free(&wish->ask);
     wish->ask = (struct ask){.model = model,
-                             .request = {.system = buf_text(&wish->system),
-                                         .prompt = buf_text(&wish->prompt),
-                                         .max_tokens = wish->max_tokens,
-                                         .json = true,
-                                         .schema = ideas_schema},
+                             .request = wish_request(round, wish, model, complaint),
                              .purpose = "ideas",
                              .sample = search->record.round, /* each round gets its own answer */
                              .step = wish->step++};

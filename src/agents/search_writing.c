@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { SHRINK_MOST = 1 };
+enum { SHRINK_MOST = 1 }; /* after a provider's word; SHRINK_ALL by our own guess */
 
 static struct search_about about_of(struct attempt *attempt)
 {
@@ -36,6 +36,44 @@ static bool quoted(struct attempt *attempt)
     return writing->retrieved;
 }
 
+static void put_prompt(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    struct writing *writing = attempt->writing;
+    const struct search_about about = about_of(attempt);
+    struct prompt_context context = search_context_for(search, &writing->retrieval, &about);
+    buf_reset(&writing->system);
+    buf_reset(&writing->prompt);
+    prompt_system_for(search->prompts, writing->failure ? PROMPT_REPAIR : PROMPT_IMPLEMENT,
+                      &writing->system);
+    if (writing->failure) {
+        prompt_repair(search->prompts, &context, &writing->idea,
+                      writing->source ? writing->source : "", writing->failure,
+                      writing->diagnostics, writing->shrink, &writing->prompt);
+        return;
+    }
+    struct prompt_kernel parent = search_kernel_words(writing->parent);
+    prompt_implement(search->prompts, &context, &parent, &writing->idea, search->history,
+                     search->history_shown, writing->shrink, &writing->prompt);
+}
+
+/* What the model has no room for is left out, step by step; what is too long even then is refused
+ * by the engine, which says why. */
+static struct completion_request fitting_request(struct attempt *attempt, const struct model *model)
+{
+    struct writing *writing = attempt->writing;
+    struct completion_request request;
+    struct err ignored;
+    for (;; writing->shrink++) {
+        put_prompt(attempt);
+        request = (struct completion_request){.system = buf_text(&writing->system),
+                                              .prompt = buf_text(&writing->prompt),
+                                              .max_tokens = writing->max_tokens};
+        if (ask_fit(model, &request, &ignored) == 0 || writing->shrink >= SHRINK_ALL)
+            return request;
+    }
+}
+
 /* False where there is nobody who can be asked. */
 static bool writing_ask(struct attempt *attempt)
 {
@@ -47,27 +85,10 @@ static bool writing_ask(struct attempt *attempt)
         search_pick_model(search, false, attempt->record.id, attempt->record.number);
     if (!model)
         return false;
-    const struct search_about about = about_of(attempt);
-    struct prompt_context context = search_context_for(search, &writing->retrieval, &about);
-    buf_reset(&writing->system);
-    buf_reset(&writing->prompt);
-    prompt_system_for(search->prompts, writing->failure ? PROMPT_REPAIR : PROMPT_IMPLEMENT,
-                      &writing->system);
-    if (writing->failure) {
-        prompt_repair(search->prompts, &context, &writing->idea,
-                      writing->source ? writing->source : "", writing->failure,
-                      writing->diagnostics, writing->shrink, &writing->prompt);
-    } else {
-        struct prompt_kernel parent = search_kernel_words(writing->parent);
-        prompt_implement(search->prompts, &context, &parent, &writing->idea, search->history,
-                         search->history_shown, writing->shrink, &writing->prompt);
-    }
     ask_free(&writing->ask);
     writing->ask = (struct ask){
         .model = model,
-        .request = {.system = buf_text(&writing->system),
-                    .prompt = buf_text(&writing->prompt),
-                    .max_tokens = writing->max_tokens},
+        .request = fitting_request(attempt, model),
         .purpose = writing->failure ? "repair" : "implement",
         .sample = writing->sample,
         .step = writing->step++,

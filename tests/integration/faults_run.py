@@ -36,7 +36,7 @@ def words(body):
 class Run:
     """One run against one provider, and what came of it."""
 
-    def __init__(self, tools, work, kind, faults, options=(), key=KEY, provider_options=()):
+    def __init__(self, tools, work, kind, faults, options=(), key=KEY, provider_options=(), entry=""):
         twagent, provider, _ = tools
         shutil.rmtree(work + "/row", ignore_errors=True)
         os.makedirs(work + "/row/bodies")
@@ -50,8 +50,8 @@ class Run:
                             "no_proxy": "*"})
         url = "http://127.0.0.1:%d" % port
         with open(work + "/row/models.yaml", "w") as out:
-            out.write("models:\n  test:\n    provider: %s\n    url: %s\n    key: %s\n" %
-                      (kind, url + path, variable))
+            out.write("models:\n  test:\n    provider: %s\n    url: %s\n    key: %s\n%s" %
+                      (kind, url + path, variable, entry))
         done = subprocess.run([twagent, "run", work + "/mm", "--model", "test", "--models", work + "/row/models.yaml",
                                "--rounds", "1", "--branching", "1", "--implementations", "1", "--seed", "3", "--repairs", "1",
                                                              "--store", work + "/row/store", "--max-tokens", "2000", "--verbose", *options],
@@ -96,6 +96,32 @@ def complained(run):
         yield "no code block found" in words(run.bodies[2]), "the model is not told what was wrong"
 
 
+def texts(body):
+    """All that a model is told, in bytes."""
+    if isinstance(body, str):
+        return len(body.encode())
+    return sum(texts(item) for item in (body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()))
+
+
+def fits(run, context):
+    """What is sent goes in, by a token for three bytes; what had to give way were the quotations first."""
+    yield len(run.bodies) >= 2, "%d requests" % len(run.bodies)
+    for body in run.bodies:
+        yield texts(body) / 3 + room(body) <= context, "%d bytes and %d tokens sent" % (texts(body), room(body))
+        yield "a quotation" not in words(body), "passages are quoted"
+    yield any("multiply" in words(body) or "matmul" in words(body) for body in run.bodies), "the problem is not said"
+
+
+def goes_in(run):
+    yield len(run.bodies) >= 2 and "a quotation" in words(run.bodies[0]), "the test tests nothing"
+
+
+def refused(run):
+    yield not run.bodies and run.counts["chat"] == 0, "%d requests" % len(run.bodies)
+    yield "`context` (" in run.said and "models.yaml:" in run.said, "the setting is not named"
+    yield run.code in (0, 4), "exit code %d" % run.code
+
+
 def stopped(run, reason):
     yield len(run.bodies) == 1, "%d requests, not 1" % len(run.bodies)
     # 0: what the starts gave was a verified win; 4: it was none
@@ -118,6 +144,9 @@ def rows(work):
     yield "context length: shrunk once, then the request fails", dict(faults=("ok", context, context)), shrunk_once
     yield "413: shrunk once", dict(faults=("ok", "status code=413")), shrunk
     yield "no code block: feedback", dict(faults=("ok", say)), complained
+    yield "a model's context: what goes in is sent whole", dict(faults=(), entry="    context: 100000\n"), goes_in
+    yield "a model's context: passages give way first", dict(faults=(), entry="    context: 4000\n"), lambda run: fits(run, 4000)
+    yield "a model's context: what cannot go in is refused", dict(faults=(), entry="    context: 400\n", options=("--rounds", "4")), refused
     yield "402: the run says why it stops", dict(faults=("status code=402 times=0",)), \
         lambda run: stopped(run, "402")
     yield "a wrong key: before any work", dict(faults=(), key="sk-wrong-9876543210"), \
