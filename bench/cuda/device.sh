@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What is measured of the CUDA backend on a machine with a GPU, in one go:
-#   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch tests run
+#   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch faults
+#   tests run devices
 set -u
 twagent=$(realpath "$1")
 out=$(realpath "$2")
@@ -30,24 +31,31 @@ for part in $parts; do
         timed 90 "$twagent" doctor --backend cuda
         ;;
     eval)
-        stamp "eval, one process (the second time ceilings and Python are known)"
-        for reference in matmul4096 matmul4096/torch_matmul.py; do
-            for turn in 1 2; do
-                echo "-- $reference, $turn"
-                kernel=$naive
-                [ "$reference" = matmul4096 ] || kernel=${naive%.cu}_torch.cu
-                timed 60 "$twagent" eval bench/cuda/$reference $kernel --backend cuda
-            done
-        done
+        stamp "eval, one process, from its start to the verdict (the first time nothing is remembered)"
+        torch=bench/cuda/matmul4096/torch_matmul.py
+        timed 120 python3 bench/cuda/eval.py "$twagent" $torch "${naive%.cu}_torch.cu" 4 --no-profile
+        timed 60 python3 bench/cuda/eval.py "$twagent" bench/cuda/matmul4096 $naive 2 --no-profile
         ;;
     batch)
-        stamp batch
-        timed 90 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096 $naive 20 full
-        timed 60 python3 bench/cuda/batch.py "$twagent" bench/cuda/matmul4096/torch_matmul.py "${naive%.cu}_torch.cu" 20 full
+        stamp "batch, one worker"
+        torch=bench/cuda/matmul4096/torch_matmul.py
+        timed 90 python3 bench/cuda/batch.py "$twagent" $torch "${naive%.cu}_torch.cu" 20 search
+        timed 90 python3 bench/cuda/batch.py "$twagent" $torch "${naive%.cu}_torch.cu" 5 full
+        ;;
+    faults)
+        stamp "100 faulting candidates in a row"
+        timed 120 python3 tests/gpu/faults.py "$twagent" 100
         ;;
     tests)
         stamp tests
         timed 260 tests/gpu/run "$twagent"
+        ;;
+    devices)
+        stamp "run on one device, then on two: evaluations a minute"
+        for devices in 0 0,1; do
+            timed 60 "$twagent" run softmax --backend cuda --devices $devices --budget-time 25s --quiet
+            "$twagent" list --json 2>/dev/null | tail -c 600
+        done
         ;;
     run)
         stamp "run, built-in provider"
