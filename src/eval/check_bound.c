@@ -197,8 +197,11 @@ void bound_derive(const struct problem *problem, const struct tensor_spec *outpu
     double stored = dtype_epsilon(dtype), allowed = precision_epsilon(problem->precision);
     double computed = dtype == DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
     if (allowed > stored) { /* the next lower precision is what the spec allows */
-        lower = NULL;
-        stored = computed = allowed;
+        stored = allowed;
+        if (strcmp(problem->precision, "tf32") != 0) { /* whose sums are float32's */
+            lower = NULL;
+            computed = allowed;
+        }
     }
     bound->floor = flush_floor(dtype, reduction);
     bound->zero = sqrt(stored);

@@ -10,7 +10,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -101,6 +103,15 @@ static bool product_passes(const struct product *p, const float *got, const char
     return mismatch.passed;
 }
 
+static float cut_to_bits(float x, unsigned bits)
+{
+    uint32_t raw;
+    memcpy(&raw, &x, sizeof raw);
+    raw &= ~(UINT32_MAX >> (9 + bits));
+    memcpy(&x, &raw, sizeof raw);
+    return x;
+}
+
 static void every_order_passes(struct product *p, enum distribution distribution, uint64_t seed,
                                bool ones_b)
 {
@@ -174,6 +185,45 @@ static void test_lower_precision_matmul_fails(void **state)
                 assert_false(product_passes(&p, got, NULL));
                 product_free(&p);
             }
+}
+
+static void rounded_product(struct product *p, unsigned bits, bool cut, sum_order *order, float *to)
+{
+    for (size_t i = 0; i < p->m * p->k; i++)
+        p->lower_a[i] = cut ? cut_to_bits(p->a[i], bits) : round_to_bits(p->a[i], bits);
+    for (size_t i = 0; i < p->k * p->n; i++)
+        p->lower_b[i] = cut ? cut_to_bits(p->b[i], bits) : round_to_bits(p->b[i], bits);
+    multiply(p, p->lower_a, p->lower_b, order, to);
+}
+
+/* Where tf32 is allowed factors may be rounded or cut off to it; bfloat16 and zeros are refused. */
+static void test_tf32_allowed(void **state)
+{
+    static const enum distribution drawn[] = {DRAW_UNIFORM, DRAW_NORMAL, DRAW_HEAVY, DRAW_SPARSE};
+    const struct problem tf32_problem = {.precision = "tf32"};
+    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 2);
+    (void)state;
+    for (size_t d = 0; d < 4; d++)
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            struct product p = {.m = 16, .n = 16, .k = 512};
+            float lower[256], got[256];
+            product_make(&p, drawn[d], seed, sum_pairwise, false);
+            rounded_product(&p, 7, false, sum_pairwise, lower);
+            rounded_product(&p, 10, false, sum_pairwise, p.honest);
+            bound_derive(&tf32_problem, &output, 256, p.n,
+                         drawn[d] == DRAW_SPARSE ? p.k * p.k : p.k, p.exact, p.honest, lower,
+                         &p.bound);
+            rounded_product(&p, 10, false, sum_sequential, got);
+            assert_true(product_passes(&p, got, "rounded"));
+            rounded_product(&p, 10, true, sum_sequential, got);
+            assert_true(product_passes(&p, got, "cut off"));
+            rounded_product(&p, 7, false, sum_sequential, got);
+            assert_false(product_passes(&p, got, NULL));
+            for (size_t i = 0; i < 256; i++)
+                got[i] = 0;
+            assert_false(product_passes(&p, got, NULL));
+            product_free(&p);
+        }
 }
 
 static void test_subtle_wrongs_fail(void **state)
@@ -401,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_honest_matmuls_pass),
         cmocka_unit_test(test_honest_single_sums_pass),
         cmocka_unit_test(test_lower_precision_matmul_fails),
+        cmocka_unit_test(test_tf32_allowed),
         cmocka_unit_test(test_subtle_wrongs_fail),
         cmocka_unit_test(test_softmax_of_zeros_fails),
         cmocka_unit_test(test_layer_norm_copy_fails),
