@@ -36,6 +36,7 @@ struct entry { /* texts borrowed */
     int64_t micro_dollars, tokens; /* what counts against the caps */
     int64_t reserved_micro_dollars, reserved_tokens;
     int64_t prompt_tokens, completion_tokens; /* as the provider says; -1: it did not */
+    bool priced;                              /* else its dollars are not known, and 0 here */
 };
 
 /* ---- entries ---- */
@@ -54,6 +55,7 @@ static void put_entry(struct store_batch *batch, const char *key, const struct e
     json_put_int(&json, "reserved_tokens", entry->reserved_tokens);
     json_put_int(&json, "prompt_tokens", entry->prompt_tokens);
     json_put_int(&json, "completion_tokens", entry->completion_tokens);
+    json_put_bool(&json, "priced", entry->priced);
     json_put_text(&json, "model", entry->model);
     json_put_text(&json, "ask", entry->ask);
     json_put_text(&json, "completion", entry->completion);
@@ -100,7 +102,8 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
                               not_negative(value_int(root, "reserved_micro_dollars", 0)),
                           .reserved_tokens = not_negative(value_int(root, "reserved_tokens", 0)),
                           .prompt_tokens = value_int(root, "prompt_tokens", -1),
-                          .completion_tokens = value_int(root, "completion_tokens", -1)};
+                          .completion_tokens = value_int(root, "completion_tokens", -1),
+                          .priced = value_bool(root, "priced", true)};
     const char *dash = strrchr(key, '-');
     long long number = dash != NULL ? strtoll(dash + 1, NULL, 10) : 0;
     if (number > budget->last)
@@ -113,6 +116,7 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
         log_event(LOG_INFO, "budget.charged", entry.ask, "%s was reserved when the program ended",
                   key);
     }
+    totals->unpriced = totals->unpriced || !entry.priced;
     totals->micro_dollars += entry.micro_dollars;
     totals->tokens += entry.tokens;
     totals->settled += strcmp(entry.state, "settled") == 0;
@@ -214,7 +218,8 @@ static void put_spend(const struct spend *spend, const char *state, int64_t micr
         .reserved_micro_dollars = spend->micro_dollars,
         .reserved_tokens = spend->tokens,
         .prompt_tokens = completion != NULL ? completion->prompt_tokens : -1,
-        .completion_tokens = completion != NULL ? completion->completion_tokens : -1};
+        .completion_tokens = completion != NULL ? completion->completion_tokens : -1,
+        .priced = is_priced(spend->model)};
     put_entry(batch, spend->key, &entry);
 }
 

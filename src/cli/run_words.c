@@ -63,6 +63,9 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
             model->answers++, all->answers++;
             model->tokens += tokens, all->tokens += tokens;
             model->micro_dollars += micro, all->micro_dollars += micro;
+            /* Ledgers of earlier versions do not say: what cost nothing had no price, mostly. */
+            if (tokens > 0 && !value_bool(entry, "priced", micro > 0))
+                model->unpriced = all->unpriced = true;
         }
     }
     arena_free(arena);
@@ -178,8 +181,7 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
     char dollars[64], tokens[32], limit[32], answers[48];
     if (spending->requests == 0)
         return NULL;
-    bool unpriced = spending->micro_dollars == 0 && spending->tokens > 0 && cap == 0;
-    words_spent(spending->micro_dollars, cap, unpriced, dollars);
+    words_spent(spending->micro_dollars, cap, spending->unpriced && cap == 0, dollars);
     words_count(spending->tokens, tokens);
     return arena_printf(arena, "%s, %s%s%s tokens, %s", dollars, tokens, most > 0 ? " of " : "",
                         most > 0 ? words_count(most, limit) : "",

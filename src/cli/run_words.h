@@ -9,12 +9,14 @@
 struct model_spending {
     const char *model;
     int64_t answers, tokens, micro_dollars;
+    bool unpriced; /* no price was known when it was asked: the dollars are a lower end */
 };
 
 struct spending {     /* settled and charged, not what is reserved */
     int64_t requests; /* reservations ever made: what was sent */
     int64_t answers, tokens, micro_dollars;
     int64_t reserved_tokens, reserved_micro_dollars; /* on their way now */
+    bool unpriced;                                   /* of some model */
     const struct model_spending *models;
     size_t count;
 };

@@ -34,7 +34,7 @@ def row(name):
 class Scene:
     """A provider, a store with an index in it, and runs there."""
 
-    def __init__(self, tools, work, faults=(), embeds="{prompt: 1, completion: 0}", vectors=True, options=()):
+    def __init__(self, tools, work, faults=(), embeds="{prompt: 1, completion: 0}", vectors=True, writes="{prompt: 1, completion: 1}"):
         self.twagent, self.provider, _, self.dump_tool = tools
         self.work, self.runs = work, 0
         shutil.rmtree(work + "/row", ignore_errors=True)
@@ -45,7 +45,7 @@ class Scene:
         self.environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         self.environment.update({"OPENAI_API_KEY": "sk-test", "TWAGENT_SELF": work + "/self", "no_proxy": "*",
                                  "XDG_CONFIG_HOME": work + "/config"})
-        self.options, self.server = options, None
+        self.writes, self.server = writes, None
         self.serve(())  # the index is made while all is well
         self.put_models(embeds)
         code, said = self.call("docs", "add", work + "/row/notes", *(EMBED if vectors else ()))
@@ -65,12 +65,13 @@ class Scene:
         self.embeds = embeds
         url = "http://127.0.0.1:%d/v1" % self.port
         with open(self.work + "/row/models.yaml", "w") as out:
-            out.write("models:\n  test: {provider: openai, url: '%s', key: OPENAI_API_KEY, max_tokens: 500, prices: "
-                      "{prompt: 1, completion: 1}}\n  embed: {provider: openai, url: '%s', key: OPENAI_API_KEY%s}\n" %
-                      (url, url, ", prices: " + embeds if embeds else ""))
+            out.write("models:\n  test: {provider: openai, url: '%s', key: OPENAI_API_KEY, max_tokens: 500%s}\n"
+                      "  embed: {provider: openai, url: '%s', key: OPENAI_API_KEY%s}\n" %
+                      (url, ", prices: " + self.writes if self.writes else "", url, ", prices: " + embeds if embeds else ""))
 
     def command(self, *words):
-        return [self.twagent, *words, "--store", self.work + "/row/store", "--models", self.work + "/row/models.yaml"]
+        models = ("--models", self.work + "/row/models.yaml") if words[0] in ("run", "resume", "docs") else ()
+        return [self.twagent, *words, "--store", self.work + "/row/store", *models]
 
     def call(self, *words):
         done = subprocess.run(self.command(*words), env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=120,
@@ -79,7 +80,7 @@ class Scene:
 
     def words(self, *options):
         return ("run", self.work + "/mm", "--model", "test", "--rounds", ROUNDS, "--branching", "2", "--implementations", "2",
-                "--seed", "3", "--no-final", "--floor-share", "0", "--verbose", *self.options, *options)
+                "--seed", "3", "--no-final", "--floor-share", "0", "--verbose", *options)
 
     def run(self, *options):
         self.put_models(self.embeds)
@@ -227,6 +228,18 @@ def unpriced(tools, work):
     yield from ended(scene, "r2")
     yield scene.counts()["embeddings"] == before, "asked although it may cost what nobody knows"
     yield from said_once(scene, "has no prices")
+
+
+@row("what is said of money: nothing paid, not known, known in part")
+def money(tools, work):
+    for writes, embeds, words in (("{prompt: 0, completion: 0}", "{prompt: 0, completion: 0}", "spent      $0.00,"),
+                                  ("", "{prompt: 0, completion: 0}", "spent      not priced,"),
+                                  ("{prompt: 1000, completion: 1}", "", ": not all is priced,")):
+        scene = Scene(tools, work, embeds=embeds, writes=writes).run(*EMBED)
+        yield from ended(scene)
+        code, status = scene.call("status", "r1")
+        for text in (scene.said, status, scene.call("show", "r1")[1]):
+            yield words in text, "not \"%s\" but %s" % (words, [line for line in text.splitlines() if "spent" in line])
 
 
 FAULTS = {"500": "status code=500 times=0", "401": "status code=401 times=0", "404": "status code=404 times=0",

@@ -87,7 +87,7 @@ static void a_mailbox_says_where(void **state)
 
 static void spending_has_its_caps(void **state)
 {
-    const struct model_spending model = {"a", 312, 1200000, 1230000};
+    const struct model_spending model = {.model = "a", .answers = 312};
     struct spending spending = {.requests = 320,
                                 .answers = 312,
                                 .tokens = 1200000,
@@ -103,9 +103,15 @@ static void spending_has_its_caps(void **state)
     assert_string_equal(run_words_spent(arena, &run, &spending),
                         "$1.23 of $5.00, 1.2 M of 5 M tokens, 312 answers");
     run.options = "{}";
-    spending.micro_dollars = 0;
+    spending.micro_dollars = 0; /* a server of one's own */
+    assert_string_equal(run_words_spent(arena, &run, &spending),
+                        "$0.00, 1.2 M tokens, 312 answers");
+    spending.unpriced = true;
     assert_string_equal(run_words_spent(arena, &run, &spending),
                         "not priced, 1.2 M tokens, 312 answers");
+    spending.micro_dollars = 1230000;
+    assert_string_equal(run_words_spent(arena, &run, &spending),
+                        "at least $1.23: not all is priced, 1.2 M tokens, 312 answers");
     assert_null(run_words_spent(arena, &run, &(struct spending){0}));
     arena_free(arena);
 }
