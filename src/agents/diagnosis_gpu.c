@@ -198,7 +198,7 @@ static const struct diagnosis_rule rules[] = {
     {KIND_EVIDENCE,
      "",
      "",
-     {{"sectors_per_load", '>', 8.5}, {"sectors_per_load", '<', 17}},
+     {{"sectors_per_load", '>', 8.5}, {"sectors_per_load", '<', 17}, {"traffic", '>', 1.15}},
      "{sectors_per_load} sectors a request in global loads: right for 16-byte elements, "
      "uncoalesced for smaller ones"},
     {KIND_EVIDENCE,

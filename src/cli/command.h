@@ -36,6 +36,7 @@ int command_pause(const struct settings *settings, const char *const *arguments,
 int command_stop(const struct settings *settings, const char *const *arguments, size_t count);
 int command_status(const struct settings *settings, const char *const *arguments, size_t count);
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count);
+int command_profile(const struct settings *settings, const char *const *arguments, size_t count);
 int command_problem(const struct settings *settings, const char *const *arguments, size_t count);
 int command_list(const struct settings *settings, const char *const *arguments, size_t count);
 int command_show(const struct settings *settings, const char *const *arguments, size_t count);

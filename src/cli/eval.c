@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/display.h"
+#include "cli/eval.h"
 #include "cli/eval_sweep.h"
 #include "cli/find.h"
 #include "cli/history.h"
@@ -36,6 +37,7 @@ struct eval {
     struct sweep *sweep; /* NULL: one evaluation */
     enum stage shown;
     bool reported;
+    eval_printer *print; /* NULL: the usual one */
     int code;
     struct err err;
 };
@@ -220,6 +222,8 @@ static int eval_report(const struct eval *eval)
     const struct evaluation *evaluation = &eval->evaluate.evaluation;
     if (eval->settings->json)
         print_evaluation_json(evaluation, stdout);
+    else if (eval->print)
+        eval->print(evaluation, value_get(eval->open.answer, "facts"));
     else
         print_evaluation(evaluation, stdout);
     if (!eval->settings->json)
@@ -233,8 +237,13 @@ static int eval_report(const struct eval *eval)
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count)
 {
     (void)count;
+    return eval_run(settings, arguments, NULL);
+}
+
+int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print)
+{
     struct arena *arena = arena_new();
-    struct eval eval = {.settings = settings, .shown = STAGES};
+    struct eval eval = {.settings = settings, .shown = STAGES, .print = print};
     char *tune = NULL;
     int code;
     const char *slash = strrchr(arguments[1], '/');

@@ -28,6 +28,10 @@ const struct command commands[] = {
      "Without RUN, the one that goes on now, or the last one.", 0, 1, command_status},
     {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate", NULL, 2, 2,
      command_eval},
+    {"profile", COMMAND_PROFILE, "PROBLEM FILE", "say what holds a kernel back, with the numbers",
+     "On a GPU from hardware counters, where they may be read; docs/profile.md says what the "
+     "numbers are. A FILE.cu goes to the backend cuda unless --backend names one.",
+     2, 2, command_profile},
     {"problem", COMMAND_PROBLEM, "new|check DIR",
      "write a new problem's skeleton; say if one is fit",
      "A problem is a folder with spec.yaml, a shipped problem's name, or FILE.py with a PyTorch "

@@ -11,8 +11,8 @@
 enum {
     SEARCHING = COMMAND_RUN | COMMAND_RESUME,
     CONTROLLING = COMMAND_RESUME | COMMAND_PAUSE | COMMAND_STOP | COMMAND_STATUS,
-    MEASURING = COMMAND_RUN | COMMAND_EVAL | COMMAND_PROBLEM | COMMAND_DOCTOR,
-    STORED = COMMAND_RUN | COMMAND_EVAL | COMMAND_LIST | COMMAND_SHOW | COMMAND_BEST |
+    MEASURING = COMMAND_RUN | COMMAND_EVAL | COMMAND_PROBLEM | COMMAND_DOCTOR | COMMAND_PROFILE,
+    STORED = COMMAND_PROFILE | COMMAND_RUN | COMMAND_EVAL | COMMAND_LIST | COMMAND_SHOW | COMMAND_BEST |
              COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM | COMMAND_DOCS | COMMAND_LESSONS |
              COMMAND_EMIT | CONTROLLING,
 };
@@ -103,13 +103,13 @@ static const struct option options[] = {
     {"report", 0, OPTION_TEXT, AT(report), NULL, 0, 0, NULL, NULL, "DIR",
      "folder for the report and the best kernel (default: reports/RUN in the store's folder)", SEARCHING},
     {"tune", 0, OPTION_TEXT, AT(tune), NULL, 0, 0, NULL, NULL, "A=1,B=2",
-     "numbers for the candidate's tune parameters (default: each one's first)", COMMAND_EVAL},
+     "numbers for the candidate's tune parameters (default: each one's first)", COMMAND_EVAL | COMMAND_PROFILE},
     {"effort", 0, OPTION_CHOICE, AT(effort), "full", 0, 0, "search|full|final", NULL, "LEVEL",
      "how much is measured: as in a search, in full, or as a champion", COMMAND_EVAL},
     {"profile", 0, OPTION_BOOL, AT(profile), "true", 0, 0, NULL, NULL, NULL,
      "profile a candidate that is right", COMMAND_EVAL},
     {"sanitize", 0, OPTION_BOOL, AT(sanitize), "false", 0, 0, NULL, NULL, NULL,
-     "also run a build with address and undefined-behaviour sanitizers (always with --effort final)", COMMAND_EVAL},
+     "also run a build with address and undefined-behaviour sanitizers, on CUDA compute-sanitizer's four tools (always with --effort final)", COMMAND_EVAL},
     {"cachegrind", 0, OPTION_BOOL, AT(cachegrind), "false", 0, 0, NULL, NULL, NULL,
      "also count instructions, cache misses and branches with valgrind, on a small shape", COMMAND_EVAL},
     {"sweep", 0, OPTION_INT, AT(sweep), "-1", -1, 1000000, NULL, NULL, "N",
@@ -169,9 +169,9 @@ static const struct option options[] = {
     {"json", 0, OPTION_BOOL, AT(json), "false", 0, 0, NULL, NULL, NULL,
      "print JSON for programs in place of text for people", COMMAND_ALL},
     {"quiet", 'q', OPTION_BOOL, AT(quiet), "false", 0, 0, NULL, NULL, NULL,
-     "no progress, only the result", SEARCHING | COMMAND_EVAL},
+     "no progress, only the result", SEARCHING | COMMAND_EVAL | COMMAND_PROFILE},
     {"verbose", 'v', OPTION_BOOL, AT(verbose), "false", 0, 0, NULL, NULL, NULL,
-     "every event as a line", SEARCHING | COMMAND_EVAL},
+     "every event as a line", SEARCHING | COMMAND_EVAL | COMMAND_PROFILE},
 };
 /* clang-format on */
 

@@ -26,7 +26,8 @@ enum command_bit { /* which commands take an option */
                    COMMAND_DOCS = 8192,
                    COMMAND_LESSONS = 16384,
                    COMMAND_EMIT = 32768,
-                   COMMAND_ALL = 65535
+                   COMMAND_PROFILE = 65536,
+                   COMMAND_ALL = 131071
 };
 
 struct settings {
@@ -54,12 +55,11 @@ struct settings {
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
     int64_t call_timeout_ms, time_budget_ms, sweep, first_byte_ms, silence_ms, answer_ms;
     bool profile, sanitize, cachegrind;
-    const char *output, *to;                     /* best, show, lessons; emit */
-    bool source, adversarial, measure;           /* show, best; doctor */
-    const char *tag, *exclude, *embedding_model; /* docs */
-    bool builtin, wins;                          /* wins: of lessons */
+    const char *output, *to;                              /* best, show, lessons; emit */
+    bool source, adversarial, measure;                    /* show, best; doctor */
+    const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */
+    bool builtin, wins;                                   /* wins: of lessons */
     int64_t limit, tokens;
-    const char *family; /* lessons */
     int64_t last;
     /* how each was set, in the table's order; filled by settings_load() */
     const enum option_origin *origins;

@@ -24,7 +24,7 @@ expect 0 "usage: twagent COMMAND" --help
 expect 2 "usage: twagent COMMAND"
 expect 0 "twagent 0." --version
 expect 2 'did you mean "eval"' evil
-for command in run resume pause stop status eval problem list show best emit doctor config backup; do
+for command in run resume pause stop status eval profile problem list show best emit doctor config backup; do
     expect 0 "usage: twagent $command" $command --help
     expect 0 "usage: twagent $command" help $command
 done

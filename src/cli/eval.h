@@ -1,0 +1,16 @@
+/* cli/eval: one candidate through everything, once, for whoever prints what comes of it. Main
+ * thread. */
+#ifndef CLI_EVAL_H
+#define CLI_EVAL_H
+
+#include "base/value.h"
+#include "cli/settings.h"
+#include "eval/evaluation.h"
+
+/* Gets the verdict and the lane's facts (or NULL), for stdout; --json never asks it. */
+typedef void eval_printer(const struct evaluation *evaluation, const struct value *facts);
+
+/* As command_eval(), whose exit code it returns; `arguments`: PROBLEM, FILE. */
+int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print);
+
+#endif

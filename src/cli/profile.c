@@ -1,0 +1,44 @@
+/* twagent profile PROBLEM FILE: what holds a kernel back, as the next prompt would be told. */
+#include "cli/command.h"
+#include "cli/eval.h"
+#include "cli/print.h"
+#include "cli/profile_print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print(const struct evaluation *evaluation, const struct value *facts)
+{
+    if (evaluation->verdict != VERDICT_KERNEL) { /* nothing was profiled */
+        print_evaluation(evaluation, stdout);
+        return;
+    }
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 20);
+    json_init(&json, &text);
+    if (facts)
+        json_value(&json, facts);
+    profile_print(evaluation, buf_text(&text), stdout);
+    buf_free(&text);
+}
+
+static bool ends_in(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+int command_profile(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct settings chosen = *settings;
+    (void)count;
+    if (ends_in(arguments[1], ".cu") &&
+        !settings_given(settings, offsetof(struct settings, backend)))
+        chosen.backend = "cuda";
+    chosen.effort = "search"; /* all checks, and time enough for a place under the roofs */
+    chosen.profile = true;
+    chosen.sanitize = chosen.cachegrind = false;
+    chosen.sweep = -1;
+    return eval_run(&chosen, arguments, print);
+}
