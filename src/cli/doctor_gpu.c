@@ -1,14 +1,12 @@
 #include "cli/doctor_gpu.h"
 
 #include "base/value.h"
-#include "eval/cpu/toolchain.h"
 #include "eval/cuda/compile.h"
 #include "eval/cuda/device.h"
+#include "eval/cuda/sanitizer.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { GPUS_MOST = 16 };
 
@@ -42,23 +40,15 @@ static int print_gpus(struct arena *arena)
     return count;
 }
 
-/* NVIDIA's kernel module says who may read hardware counters. */
-static const char *counters_words(void)
+/* By trying it, since permission is the driver's to give, and a virtual machine's. */
+static void print_counters(struct arena *arena)
 {
-    char line[128];
-    int admin_only = -1;
-    FILE *file = fopen("/proc/driver/nvidia/params", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "RmProfilingAdminOnly: ", 22) == 0)
-            admin_only = (int)strtol(line + 22, NULL, 10);
-    if (file != NULL)
-        fclose(file);
-    if (admin_only < 0)
-        return "not known: the driver does not say who may read them";
-    if (admin_only == 0)
-        return "permitted";
-    return geteuid() == 0 ? "permitted, to root alone"
-                          : "not permitted: NVreg_RestrictProfilingToAdminUsers=0, or root";
+    const char *words = NULL;
+    struct err err = {0};
+    if (cuda_probe_counters(0, arena, &words, &err) == 0)
+        printf("  %-20s %s\n", "hardware counters", words);
+    else
+        printf("  %-20s none: %s\n", "hardware counters", err.message);
 }
 
 void doctor_gpu(void)
@@ -73,9 +63,11 @@ void doctor_gpu(void)
                compiler.library);
     else
         printf("  %-20s not found: %s\n", "NVRTC", err.message);
-    const char *sanitizer = tool_find("compute-sanitizer");
-    printf("  %-20s %s\n", "compute-sanitizer", sanitizer != NULL ? sanitizer : "not found");
+    const char *sanitizer = sanitizer_find(arena);
+    printf("  %-20s %s\n", "compute-sanitizer",
+           sanitizer != NULL ? sanitizer
+                             : "not found: finalists go without; the CUDA toolkit has it");
     if (count > 0)
-        printf("  %-20s %s\n", "hardware counters", counters_words());
+        print_counters(arena);
     arena_free(arena);
 }

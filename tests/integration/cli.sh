@@ -134,6 +134,33 @@ expect 2 "SyntaxError: expected ':' (ref_impl.py:1)" problem check "$work/axpy"
 printf '/*---\ntune: {BM: [1, 2\n---*/\nvoid kernel(void) {}\n' >"$work/bad.c"
 expect 1 'bad.c:' eval matmul "$work/bad.c"
 
+# --- completion: subcommands, values of a choice, problems
+complete_with() { # WORDS...: what bash would offer for the last one
+    bash -c '. <("$0" --completion); PATH=$(dirname "$0"):$PATH
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _twagent; echo "${COMPREPLY[*]}"' "$twagent" "$@"
+}
+offers() { # EXPECTED WORDS...
+    local expected=$1 got
+    shift
+    got=$(cd "$work" && complete_with "$@")
+    if [ "$got" = "$expected" ]; then
+        passed=$((passed + 1))
+    else
+        echo "completion of '$*': '$got', expected '$expected'"
+        failed=$((failed + 1))
+    fi
+}
+offers 'resume' twagent res
+offers 'new check' twagent problem ''
+offers 'search show stats' twagent docs s
+offers 'runs problems candidates' twagent list ''
+offers 'softmax' twagent run so
+offers 'axpy' twagent eval axp
+offers '--budget-time --budget-evaluations --budget-usd --budget-tokens' twagent run matmul --bud
+offers 'beam greedy islands' twagent run matmul --strategy ''
+offers 'cpu cuda' twagent eval matmul k.c --backend ''
+offers '' twagent run matmul --rounds ''
+
 # --- the scripts say something also where nothing is missing
 root=${script_at%/tests/*}
 for script in quickstart check; do

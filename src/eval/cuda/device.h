@@ -23,7 +23,12 @@ int device_open(const struct driver *driver, int index, struct device *device,
 int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                struct lane_facts *lane, struct err *err) MUST_USE;
 
-/* The asked process: one JSON object on stdout. Arguments: INDEX [roofline]. */
+/* Tries whether hardware counters can be read here, and says which (about a second); the error says
+ * why not. */
+int cuda_probe_counters(int gpu_index, struct arena *arena, const char **words,
+                        struct err *err) MUST_USE;
+
+/* The asked process: one JSON object on stdout. Arguments: INDEX [roofline|counters]. */
 int device_probe_main(int argc, char **argv);
 
 /* The running program: what answers to "runner" and "cuda-compile". Static. */

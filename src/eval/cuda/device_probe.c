@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "eval/cpu/host.h"
 #include "eval/cuda/compile.h"
+#include "eval/cuda/counters.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/nvml.h"
 #include "eval/cuda/roofline.h"
@@ -73,6 +74,26 @@ static int put_roofline(const struct driver *driver, const struct device *device
     return 0;
 }
 
+/* By trying: permission shows where a profiler is enabled, not before. */
+static int put_counters(const struct driver *driver, const struct device *device, struct json *json,
+                        struct err *err)
+{
+    static struct counters counters;
+    cu_context context;
+    uint32_t version = 0;
+    if (driver->context_retain(&context, device->handle) != 0 || driver->context_use(context) != 0)
+        return err_set(err, ERR_ENVIRONMENT, "%s: no context", device->name);
+    if (counters_open(device->handle, context, &counters, err) != 0 ||
+        counters_begin(&counters, err) != 0)
+        return -1;
+    counters_abandon(&counters);
+    (void)counters.cupti.version(&version);
+    json_put_int(json, "cupti", version);
+    json_put_int(json, "counters", (int64_t)counters.count);
+    json_put_int(json, "counter_passes", (int64_t)counters.passes);
+    return 0;
+}
+
 int device_probe_main(int argc, char **argv)
 {
     struct driver driver;
@@ -80,7 +101,7 @@ int device_probe_main(int argc, char **argv)
     struct err err = {0};
     struct buf text;
     struct json json;
-    bool roofline = argc >= 2 && strcmp(argv[1], "roofline") == 0;
+    const char *more = argc >= 2 ? argv[1] : "";
     buf_init(&text, ANSWER_MOST);
     json_init(&json, &text);
     json_object(&json);
@@ -91,7 +112,10 @@ int device_probe_main(int argc, char **argv)
     if (status == 0) {
         put_device(&device, &json);
         nvml_put(device.pci, &json);
-        status = roofline ? put_roofline(&driver, &device, &json, &err) : 0;
+        if (strcmp(more, "roofline") == 0)
+            status = put_roofline(&driver, &device, &json, &err);
+        else if (strcmp(more, "counters") == 0)
+            status = put_counters(&driver, &device, &json, &err);
     }
     if (status != 0)
         json_put_text(&json, "error", err.message);
@@ -122,15 +146,14 @@ static int read_all(int fd, struct buf *text, struct err *err)
     }
 }
 
-static int ask(int gpu_index, bool roofline, struct buf *answer, struct err *err)
+static int ask(int gpu_index, const char *more, struct buf *answer, struct err *err)
 {
     char index[16];
     int fds[2];
     pid_t pid;
     posix_spawn_file_actions_t actions;
     snprintf(index, sizeof index, "%d", gpu_index);
-    const char *const argv[] = {
-        cpu_self_path(), "runner", "cuda", "probe", index, roofline ? "roofline" : NULL, NULL};
+    const char *const argv[] = {cpu_self_path(), "runner", "cuda", "probe", index, more, NULL};
     if (pipe2(fds, O_CLOEXEC) != 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "pipe");
     /* As the runners count them. */
@@ -233,12 +256,12 @@ static int take_facts(const struct value *answer, const struct value *known, str
     return 0;
 }
 
-static int ask_value(int gpu_index, bool roofline, struct arena *arena, struct value **answer,
+static int ask_value(int gpu_index, const char *more, struct arena *arena, struct value **answer,
                      struct err *err)
 {
     struct buf text;
     buf_init(&text, ANSWER_MOST);
-    int status = ask(gpu_index, roofline, &text, err);
+    int status = ask(gpu_index, more, &text, err);
     if (status == 0 &&
         value_parse_json(arena, "probe", buf_text(&text), text.length, answer, err) != 0)
         status = err_set(err, ERR_ENVIRONMENT, "the probe of GPU %d died", gpu_index);
@@ -246,18 +269,32 @@ static int ask_value(int gpu_index, bool roofline, struct arena *arena, struct v
     return status;
 }
 
+int cuda_probe_counters(int gpu_index, struct arena *arena, const char **words, struct err *err)
+{
+    struct value *answer;
+    if (ask_value(gpu_index, "counters", arena, &answer, err) != 0)
+        return -1;
+    const char *error = value_text(answer, "error", NULL);
+    if (error != NULL)
+        return err_set(err, ERR_UNSUPPORTED, "%s", error);
+    *words = arena_printf(
+        arena, "%d counters in %d passes, by CUPTI %d", (int)value_int(answer, "counters", 0),
+        (int)value_int(answer, "counter_passes", 0), (int)value_int(answer, "cupti", 0));
+    return 0;
+}
+
 /* Ceilings come from memory where this GPU's are there. */
 static int ask_all(const struct lane_facts *lane, bool roofline, bool anew, struct arena *arena,
                    struct value **answer, const struct value **known, struct err *err)
 {
     *known = NULL;
-    if (!anew && ask_value(lane->gpu_index, false, arena, answer, err) != 0)
+    if (!anew && ask_value(lane->gpu_index, NULL, arena, answer, err) != 0)
         return -1;
     if (!roofline || (!anew && (*known = roofline_recall(arena, *answer)) != NULL))
         return 0;
     if (!anew && value_get(*answer, "facts") == NULL)
         return 0; /* no such GPU */
-    if (ask_value(lane->gpu_index, true, arena, answer, err) != 0)
+    if (ask_value(lane->gpu_index, "roofline", arena, answer, err) != 0)
         return -1;
     if (value_real(*answer, ceilings[0], 0.0) > 0.0)
         roofline_remember(*answer, ceilings);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/device.h"
 #include "eval/cuda/host.h"
 #include "eval/cuda/profile.h"
 
@@ -253,6 +254,22 @@ static void test_fault(void **unused)
     end(&scene);
 }
 
+/* What `twagent doctor` says of them. */
+static void test_probe(void **unused)
+{
+    const char *words = NULL;
+    struct arena *arena = arena_new();
+    struct err err = {0};
+    (void)unused;
+    assert_int_equal(cuda_probe_counters(0, arena, &words, &err), 0);
+    assert_non_null(strstr(words, "counters in 3 passes, by CUPTI 130000"));
+    setenv("FAKE_CUPTI_REFUSES", "35", 1);
+    assert_int_equal(cuda_probe_counters(0, arena, &words, &err), -1);
+    assert_non_null(strstr(err.message, "not permitted"));
+    unsetenv("FAKE_CUPTI_REFUSES");
+    arena_free(arena);
+}
+
 int main(int argc, char **argv)
 {
     if (argc >= 3 && strcmp(argv[1], "runner") == 0)
@@ -266,6 +283,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_counters),        cmocka_unit_test(test_several_launches),
         cmocka_unit_test(test_not_permitted),   cmocka_unit_test(test_no_library),
         cmocka_unit_test(test_missing_counter), cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
