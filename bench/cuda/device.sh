@@ -52,10 +52,7 @@ for part in $parts; do
         ;;
     devices)
         stamp "run on one device, then on two: evaluations a minute"
-        for devices in 0 0,1; do
-            timed 60 "$twagent" run softmax --backend cuda --devices $devices --budget-time 25s --quiet
-            "$twagent" list --json 2>/dev/null | tail -c 600
-        done
+        timed 120 python3 bench/cuda/devices.py "$twagent" softmax 25s 0 0,1
         ;;
     run)
         stamp "run, built-in provider"
