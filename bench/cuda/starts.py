@@ -39,6 +39,7 @@ MORE_POINTS = {
     "matmul_batched/simt": 3,
     "conv2d/implicit_gemm": 4,
     "attention/flash": 3,
+    "attention_fp16/mma": 3,
 }
 
 SHAPES = {
@@ -59,6 +60,7 @@ SHAPES = {
     "sum_rows": [{"M": 16384, "N": 16384}],
     "transpose": [{"M": 8192, "N": 8192}],
     "attention": [{"H": 64, "L": 2048, "D": 64}, {}],
+    "attention_fp16": [{"H": 64, "L": 2048, "D": 64}, {"H": 32, "L": 2048, "D": 128}],
 }
 
 
