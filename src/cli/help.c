@@ -88,30 +88,3 @@ void help_man(FILE *out)
                  "mailbox are awaited.\n");
     buf_free(&text);
 }
-
-void help_completion(FILE *out)
-{
-    struct buf text;
-    buf_init(&text, 1 << 20);
-    fprintf(out, "# bash completion for twagent\n_twagent()\n{\n"
-                 "    local word=${COMP_WORDS[COMP_CWORD]} words\n"
-                 "    case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; i < command_count; i++) {
-        buf_reset(&text);
-        options_completion(&settings_table, commands[i].bit, &text);
-        fprintf(out, "    %s) words=\"%s\" ;;\n", commands[i].name, buf_text(&text));
-    }
-    fprintf(out, "    *) words=\"");
-    for (size_t i = 0; i < command_count; i++)
-        fprintf(out, "%s ", commands[i].name);
-    fprintf(out, "--help --version --man --completion\" ;;\n    esac\n"
-                 "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words=\"");
-    for (size_t i = 0; i < command_count; i++)
-        fprintf(out, "%s ", commands[i].name);
-    fprintf(out, "--help --version\"\n    fi\n"
-                 "    case $word in\n"
-                 "    -*) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\") ;;\n"
-                 "    *) mapfile -t COMPREPLY < <(compgen -W \"$words\" -f -- \"$word\") ;;\n"
-                 "    esac\n}\ncomplete -F _twagent twagent\n");
-    buf_free(&text);
-}

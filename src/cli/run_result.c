@@ -119,11 +119,12 @@ static void print_baselines(const struct report *report, FILE *out)
     char time[32];
     for (size_t i = 0; all && i < all->count; i++) {
         const struct value *speedup = value_get(all->items[i], "speedup");
-        fprintf(out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s\n",
+        bool win = value_bool(all->items[i], "win", false);
+        fprintf(out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s%s\n",
                 i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
                 value_real(speedup, "low", 0), value_real(speedup, "high", 0),
                 words_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
-                value_bool(all->items[i], "win", false) ? "" : "  no win");
+                win ? "" : "  ", win ? "" : words_win(false, value_real(speedup, "high", 0)));
     }
 }
 
