@@ -33,7 +33,8 @@ static int list_runs(const struct settings *settings, struct store *store, struc
     else
         printf("%-6s %-16s %-16s %-8s %10s %9s  %-9s %s\n", "run", "started", "problem", "state",
                "best", "speed-up", "evaluated", "kernel");
-    for (size_t i = 0; i < count; i++) {
+    size_t most = settings->json || settings->last <= 0 ? count : (size_t)settings->last;
+    for (size_t i = count > most ? count - most : 0; i < count; i++) {
         const struct run_record *run = &runs[i];
         if (settings->json) {
             struct buf text;
@@ -57,6 +58,8 @@ static int list_runs(const struct settings *settings, struct store *store, struc
     }
     if (settings->json)
         printf("]\n");
+    else if (count > most)
+        printf("the last %zu of %zu; all: twagent list --last 0\n", most, count);
     return 0;
 }
 

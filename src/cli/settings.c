@@ -157,7 +157,7 @@ static const struct option options[] = {
     {"wins", 0, OPTION_BOOL, AT(wins), "false", 0, 0, NULL, NULL, NULL,
      "only lessons of what was faster than its parent beyond doubt", COMMAND_LESSONS},
     {"last", 0, OPTION_INT, AT(last), "40", 0, 0, NULL, NULL, "N",
-     "how many of them list shows; 0: all", COMMAND_LESSONS},
+     "how many list shows, of lessons or runs, the latest ones; 0: all", COMMAND_LESSONS | COMMAND_LIST},
     {"adversarial", 0, OPTION_BOOL, AT(adversarial), "false", 0, 0, NULL, NULL, NULL,
      "run the shipped attacks and honest controls on this machine, and say which verdicts held", COMMAND_DOCTOR},
     {"measure", 0, OPTION_BOOL, AT(measure), "true", 0, 0, NULL, NULL, NULL,
