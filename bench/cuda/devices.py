@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Evaluations a minute of one search on these GPUs, and then on those:
-devices.py TWAGENT PROBLEM SECONDS DEVICES..., as devices.py twagent softmax 25s 0 0,1
+devices.py TWAGENT PROBLEM SECONDS DEVICES..., as devices.py twagent softmax@dims 15s 0 0,1
 
 Counted from the first evaluation that is there to the last, so that opening and the final
 measurement, which are the same for any number of lanes, do not count."""
