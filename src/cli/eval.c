@@ -2,6 +2,7 @@
  *
  *   OPENING (worker started, problem opened) -> EVALUATING -> CLOSING
  */
+#include "cli/eval.h"
 #include "agents/search.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -9,7 +10,6 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/display.h"
-#include "cli/eval.h"
 #include "cli/eval_sweep.h"
 #include "cli/find.h"
 #include "cli/history.h"
@@ -220,10 +220,10 @@ static int eval_report(const struct eval *eval)
     if (eval->sweep)
         return sweep_kernels(eval->sweep) > 0 ? EXIT_WIN : EXIT_NONE;
     const struct evaluation *evaluation = &eval->evaluate.evaluation;
-    if (eval->settings->json)
+    if (eval->print)
+        eval->print(evaluation, value_get(eval->open.answer, "facts"), eval->settings->json);
+    else if (eval->settings->json)
         print_evaluation_json(evaluation, stdout);
-    else if (eval->print)
-        eval->print(evaluation, value_get(eval->open.answer, "facts"));
     else
         print_evaluation(evaluation, stdout);
     if (!eval->settings->json)

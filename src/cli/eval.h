@@ -7,8 +7,9 @@
 #include "cli/settings.h"
 #include "eval/evaluation.h"
 
-/* Gets the verdict and the lane's facts (or NULL), for stdout; --json never asks it. */
-typedef void eval_printer(const struct evaluation *evaluation, const struct value *facts);
+/* Gets the verdict and the lane's facts (or NULL), for stdout, as JSON or as text. */
+typedef void eval_printer(const struct evaluation *evaluation, const struct value *facts,
+                          bool json);
 
 /* As command_eval(), whose exit code it returns; `arguments`: PROBLEM, FILE. */
 int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print);

@@ -1,4 +1,5 @@
 /* twagent profile PROBLEM FILE: what holds a kernel back, as the next prompt would be told. */
+#include "agents/diagnosis.h"
 #include "cli/command.h"
 #include "cli/eval.h"
 #include "cli/print.h"
@@ -7,19 +8,44 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print(const struct evaluation *evaluation, const struct value *facts)
+static void print_json(const struct evaluation *evaluation, const char *facts)
 {
-    if (evaluation->verdict != VERDICT_KERNEL) { /* nothing was profiled */
-        print_evaluation(evaluation, stdout);
-        return;
-    }
+    struct arena *arena = arena_new();
+    struct diagnosis found = diagnosis_of(arena, evaluation->metrics, facts);
+    struct buf text;
+    struct json json;
+    buf_init(&text, 64 << 20);
+    json_init(&json, &text);
+    json_object(&json);
+    json_key(&json, "diagnosis");
+    json_object(&json);
+    json_put_text(&json, "limiter", found.limiter);
+    json_put_text(&json, "place", found.place);
+    json_put_text(&json, "evidence", found.evidence);
+    json_put_text(&json, "categories", found.categories);
+    json_object_end(&json);
+    json_key(&json, "evaluation");
+    evaluation_to_json(evaluation, &json);
+    json_object_end(&json);
+    printf("%s\n", buf_text(&text));
+    buf_free(&text);
+    arena_free(arena);
+}
+
+static void print(const struct evaluation *evaluation, const struct value *facts, bool as_json)
+{
     struct buf text;
     struct json json;
     buf_init(&text, 1 << 20);
     json_init(&json, &text);
     if (facts)
         json_value(&json, facts);
-    profile_print(evaluation, buf_text(&text), stdout);
+    if (as_json)
+        print_json(evaluation, buf_text(&text));
+    else if (evaluation->verdict == VERDICT_KERNEL)
+        profile_print(evaluation, buf_text(&text), stdout);
+    else /* nothing was profiled */
+        print_evaluation(evaluation, stdout);
     buf_free(&text);
 }
 

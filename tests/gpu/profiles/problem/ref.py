@@ -1,0 +1,2 @@
+def reference(X):
+    return X * 3 + 1
