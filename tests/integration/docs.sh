@@ -33,6 +33,7 @@ expect 2 'add, list, search' docs frobnicate
 expect 2 'docs add PATH' docs add
 expect 0 'no documents' docs list
 expect 3 'docs add PATH' docs search bank
+expect 3 'docs add --builtin' docs search bank
 expect 3 'nothing-here' docs add "$work/nothing-here"
 expect 0 '2 added' docs add "$work/docs" --tag own
 expect 0 'Guide > Banks' docs search how many banks

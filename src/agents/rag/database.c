@@ -146,10 +146,11 @@ int rag_open(const char *folder, bool create, struct rag **result, struct err *e
     if (create)
         failed = file_make_dirs(rag->folder, err);
     else if (!file_exists(data))
-        failed = err_set(err, ERR_NOT_FOUND,
-                         "there is no index of documents in %s yet: `twagent docs add PATH` makes "
-                         "one",
-                         folder);
+        failed = err_set(
+            err, ERR_NOT_FOUND,
+            "there is no index of documents in %s yet: `twagent docs add --builtin` makes one "
+            "of the guides that ship, `twagent docs add PATH...` one of your manuals",
+            folder);
     mem_free(data);
     if (failed || look_at_file(rag, err) != 0 || open_environment(rag, create, err) != 0) {
         rag_close(rag);
