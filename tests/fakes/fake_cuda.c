@@ -313,7 +313,7 @@ EXPORT cuEventRecord(struct timespec *event, void *stream)
     return broken;
 }
 
-/* $FAKE_CUDA_BOAST: a device whose clock runs away. */
+/* $FAKE_CUDA_BOAST: a device whose clock runs away; $FAKE_CUDA_DRIFT: one that runs too fast. */
 EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
                           const struct timespec *end);
 EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
@@ -323,6 +323,8 @@ EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
     *milliseconds = (float)(seconds * 1e3 + (double)(end->tv_nsec - start->tv_nsec) / 1e6);
     if (getenv("FAKE_CUDA_BOAST") != NULL)
         *milliseconds += 60000.0f;
+    if (getenv("FAKE_CUDA_DRIFT") != NULL)
+        *milliseconds *= 3.0f;
     return 0;
 }
 

@@ -305,6 +305,27 @@ static void test_wall_clock_bounds(void **unused)
     end(&scene);
 }
 
+/* Less than the whole call took, and more than passed around the events. */
+static void test_clocks_agree(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_relu"), 0);
+    assert_int_equal(call(&scene, &elapsed_ns), 0);
+    const struct device_state *state = &scene.subject->state;
+    assert_true(state->span_ns > 0.0 && state->span_ns <= 1.001 * state->wall_ns + 5000.0);
+    end(&scene);
+    setenv("FAKE_CUDA_DRIFT", "1", 1);
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_relu"), 0);
+    assert_int_equal(call(&scene, &elapsed_ns), -1);
+    assert_int_equal(scene.err.code, ERR_PROTOCOL);
+    unsetenv("FAKE_CUDA_DRIFT");
+    end(&scene);
+}
+
 static size_t open_descriptors(void)
 {
     size_t count = 0;
@@ -425,6 +446,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_names_the_entry),
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_wall_clock_bounds),
+        cmocka_unit_test(test_clocks_agree),
         cmocka_unit_test(test_many_faults_leak_nothing),
         cmocka_unit_test(test_probe),
         cmocka_unit_test(test_ceilings_are_remembered),
