@@ -26,19 +26,20 @@ struct field {
     }
 
 static const struct field run_fields[] = {
-    RUN(id, FIELD_TEXT),          RUN(problem, FIELD_TEXT),      RUN(problem_file, FIELD_TEXT),
-    RUN(backend, FIELD_TEXT),     RUN(provider, FIELD_TEXT),     RUN(model, FIELD_TEXT),
-    RUN(state, FIELD_TEXT),       RUN(stopped, FIELD_TEXT),      RUN(options, FIELD_JSON),
-    RUN(baseline, FIELD_TEXT),    RUN(best, FIELD_TEXT),         RUN(win, FIELD_BOOL),
-    RUN(verified, FIELD_BOOL),    RUN(number, FIELD_INT),        RUN(round, FIELD_INT),
-    RUN(evaluated, FIELD_INT),    RUN(kept, FIELD_INT),          RUN(rejected, FIELD_INT),
-    RUN(failed, FIELD_INT),       RUN(started_ms, FIELD_INT),    RUN(ended_ms, FIELD_INT),
-    RUN(elapsed_ms, FIELD_REAL),  RUN(lane_busy, FIELD_REAL),    RUN(speedup, FIELD_REAL),
-    RUN(choice, FIELD_JSON),      RUN(context, FIELD_JSON),      RUN(paused, FIELD_TEXT),
-    RUN(pauses, FIELD_JSON),      RUN(in_flight, FIELD_INT),     RUN(awaited, FIELD_INT),
-    RUN(requests, FIELD_INT),     RUN(tokens, FIELD_INT),        RUN(micro_dollars, FIELD_INT),
-    RUN(pid, FIELD_INT),          RUN(resumes, FIELD_INT),       RUN(left_ms, FIELD_REAL),
-    RUN(speedup_low, FIELD_REAL), RUN(speedup_high, FIELD_REAL), RUN(time_ns, FIELD_REAL),
+    RUN(id, FIELD_TEXT),           RUN(problem, FIELD_TEXT),     RUN(problem_file, FIELD_TEXT),
+    RUN(backend, FIELD_TEXT),      RUN(provider, FIELD_TEXT),    RUN(model, FIELD_TEXT),
+    RUN(state, FIELD_TEXT),        RUN(stopped, FIELD_TEXT),     RUN(options, FIELD_JSON),
+    RUN(baseline, FIELD_TEXT),     RUN(best, FIELD_TEXT),        RUN(win, FIELD_BOOL),
+    RUN(verified, FIELD_BOOL),     RUN(number, FIELD_INT),       RUN(round, FIELD_INT),
+    RUN(evaluated, FIELD_INT),     RUN(kept, FIELD_INT),         RUN(rejected, FIELD_INT),
+    RUN(failed, FIELD_INT),        RUN(started_ms, FIELD_INT),   RUN(ended_ms, FIELD_INT),
+    RUN(elapsed_ms, FIELD_REAL),   RUN(lane_busy, FIELD_REAL),   RUN(lane_waits, FIELD_REAL),
+    RUN(speedup, FIELD_REAL),      RUN(choice, FIELD_JSON),      RUN(context, FIELD_JSON),
+    RUN(paused, FIELD_TEXT),       RUN(pauses, FIELD_JSON),      RUN(in_flight, FIELD_INT),
+    RUN(awaited, FIELD_INT),       RUN(requests, FIELD_INT),     RUN(tokens, FIELD_INT),
+    RUN(micro_dollars, FIELD_INT), RUN(pid, FIELD_INT),          RUN(resumes, FIELD_INT),
+    RUN(left_ms, FIELD_REAL),      RUN(speedup_low, FIELD_REAL), RUN(speedup_high, FIELD_REAL),
+    RUN(time_ns, FIELD_REAL),
 };
 static const struct field idea_fields[] = {
     IDEA(id, FIELD_TEXT),       IDEA(run, FIELD_TEXT),      IDEA(parent, FIELD_TEXT),

@@ -79,6 +79,7 @@ void search_put_run(struct search *search, struct store_batch *batch)
     record->elapsed_ms = search_elapsed_ms(search);
     record->left_ms = search_left_ms(search);
     record->lane_busy = search_lanes_busy(search);
+    record->lane_waits = search_lanes_wait(search);
     record->best = search->best ? search->best->record.id : "";
     if (search->keeps_earlier)
         record->best = search->earlier.best;
@@ -205,6 +206,18 @@ static void stop_attempts(struct search *search, bool at_once)
     }
 }
 
+/* The time is up: what waits for another twagent's turn could wait for long. */
+static void stop_waiting(struct search *search)
+{
+    if (!search->deadline.fired)
+        return;
+    list_each_safe (link, &search->running) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        if (!attempt->abandoned && attempt->submitted && attempt->request.waits)
+            attempt_abandon(attempt);
+    }
+}
+
 static enum task_result step_searching(struct search *search)
 {
     if (search_stopping(search)) {
@@ -212,8 +225,10 @@ static enum task_result step_searching(struct search *search)
         stop_attempts(search, at_once);
         if (at_once)
             give_up_on_room(search);
-    } else if (!search_may_propose(search) && !search->reached)
+    } else if (!search_may_propose(search) && !search->reached) {
         search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
+        stop_waiting(search);
+    }
     search_watch(search);
     bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
     if (more || search->in_flight > 0)
@@ -236,6 +251,7 @@ static enum task_result step_verifying(struct search *search)
         if (search->final.active)
             lane_cancel(search->lanes[0].lane, &search->final);
     }
+    search_final_watch(search);
     if (!search_final_step(search))
         return TASK_WAIT;
     timer_stop(&search->patience);

@@ -31,6 +31,7 @@ struct search_progress { /* a snapshot for the display and for the exit code */
     bool win;                   /* and its interval says that it is faster */
     double elapsed_ms, left_ms; /* left by the budget or the rate so far; < 0: not known */
     double lane_busy;           /* share of wall time since the first evaluation */
+    double lane_waits;          /* of the same, what went by waiting for another twagent */
     const char *stopped;        /* NULL, "budget", "interrupted", "failed: ..." */
     const char *paused;         /* why the run waits, for people; NULL: it does not */
     struct budget_totals spent;

@@ -94,7 +94,7 @@ static bool run_off_step(struct search *search)
         run_off_begin(search);
     else if (search->finalist && search->final.done)
         run_off_take(search);
-    if (!search_stopping(search) && run_off_submit(search))
+    if (!search_stopping(search) && !search->out_of_time && run_off_submit(search))
         return false;
     search->run_off_over = true;
     return true;
@@ -150,6 +150,18 @@ static void final_record(struct search *search)
     store_write_take(search->writer, &search->write, &search->task, batch);
 }
 
+/* A part of the time is kept back for measuring, not for waiting until another twagent has timed.
+ */
+void search_final_watch(struct search *search)
+{
+    if (!search->final.active || !search->final.waits || !search_time_is_up(search))
+        return;
+    search->out_of_time = true;
+    log_event(LOG_WARN, "run.final", search->id,
+              "the time is up while another twagent times here: the champion stays unverified");
+    lane_cancel(search->lanes[0].lane, &search->final);
+}
+
 bool search_final_step(struct search *search)
 {
     if (search->write.active || search->final.active)
@@ -176,7 +188,8 @@ bool search_final_step(struct search *search)
         }
         search->finalist = NULL;
     }
-    if (search->has_champion || search_stopping(search) || search->final_try >= FINAL_TRIES)
+    if (search->has_champion || search_stopping(search) || search->out_of_time ||
+        search->final_try >= FINAL_TRIES)
         return true;
     struct attempt *next = contender(search, search->final_try++, false);
     if (!next)

@@ -298,6 +298,14 @@ double search_lanes_busy(const struct search *search)
     return search->lanes_open ? sum / (double)search->lanes_open : 0;
 }
 
+double search_lanes_wait(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        sum += lane_waits_ratio(search->lanes[i].lane);
+    return search->lanes_open ? sum / (double)search->lanes_open : 0;
+}
+
 void search_lanes_close(struct search *search)
 {
     for (size_t i = 0; i < search->lanes_open; i++)

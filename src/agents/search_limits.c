@@ -50,6 +50,12 @@ uint64_t search_deadline_ms(const struct search *search)
     return left - reserve > 1 ? (uint64_t)(left - reserve) : 1;
 }
 
+bool search_time_is_up(const struct search *search)
+{
+    const struct search_options *o = &search->options;
+    return o->budget_ms > 0 && search_elapsed_ms(search) > (double)o->budget_ms;
+}
+
 /* Evaluations that are asked of the lanes, and those that will be. */
 static int64_t promised(const struct search *search)
 {

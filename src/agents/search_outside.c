@@ -7,28 +7,29 @@ void search_progress(const struct search *search, struct search_progress *progre
 {
     const struct run_record *run = &search->record;
     double elapsed = run->ended_ms ? run->elapsed_ms : search_elapsed_ms(search);
-    *progress = (struct search_progress){.run = search->id,
-                                         .phase = search->phase,
-                                         .round = run->round,
-                                         .rounds = search->options.rounds,
-                                         .proposed = search->numbers,
-                                         .in_flight = (int64_t)search->in_flight,
-                                         .evaluated = run->evaluated,
-                                         .kept = run->kept,
-                                         .rejected = run->rejected,
-                                         .failed = run->failed,
-                                         .best = search->best ? search->best->record.id : "",
-                                         .best_speedup_low = run->speedup_low,
-                                         .best_speedup = run->speedup,
-                                         .best_time_ns = run->time_ns,
-                                         .baseline = run->baseline,
-                                         .verified = run->verified,
-                                         .win = run->win,
-                                         .elapsed_ms = elapsed,
-                                         .left_ms = search_left_ms(search),
-                                         .paused = search_paused(search),
-                                         .lane_busy = run->ended_ms ? run->lane_busy
-                                                                    : search_lanes_busy(search)};
+    *progress = (struct search_progress){
+        .run = search->id,
+        .phase = search->phase,
+        .round = run->round,
+        .rounds = search->options.rounds,
+        .proposed = search->numbers,
+        .in_flight = (int64_t)search->in_flight,
+        .evaluated = run->evaluated,
+        .kept = run->kept,
+        .rejected = run->rejected,
+        .failed = run->failed,
+        .best = search->best ? search->best->record.id : "",
+        .best_speedup_low = run->speedup_low,
+        .best_speedup = run->speedup,
+        .best_time_ns = run->time_ns,
+        .baseline = run->baseline,
+        .verified = run->verified,
+        .win = run->win,
+        .elapsed_ms = elapsed,
+        .left_ms = search_left_ms(search),
+        .paused = search_paused(search),
+        .lane_busy = run->ended_ms ? run->lane_busy : search_lanes_busy(search),
+        .lane_waits = run->ended_ms ? run->lane_waits : search_lanes_wait(search)};
     if (search->budget)
         progress->spent = budget_totals(search->budget);
     if (search->completions) {

@@ -93,6 +93,7 @@ struct search {
     struct attempt *best; /* in ended or kept */
     int final_try;
     bool run_off_begun, run_off_over;
+    bool out_of_time; /* amid it, while another twagent timed on the cores */
     struct attempt *finalist;
     struct evaluation champion; /* texts in final.arena */
     bool has_champion, keeps_earlier;
@@ -123,6 +124,7 @@ bool search_may_propose(struct search *search);     /* false: no more; says why 
 void search_round_taken(struct search *search, int64_t round);
 double search_left_ms(const struct search *search);       /* < 0: not known */
 uint64_t search_deadline_ms(const struct search *search); /* of this process; 0: none */
+bool search_time_is_up(const struct search *search); /* the whole of it, what was kept back too */
 
 /* --- search_chain.c --- */
 /* True while something of it is under way or not yet taken. */
@@ -226,6 +228,7 @@ int search_lanes_open(struct search *search);   /* starts the workers; search->e
 bool search_lanes_ready(struct search *search); /* drives them; false: wait (or search->err) */
 struct lane_place *search_lane_pick(struct search *search); /* the least busy */
 double search_lanes_busy(const struct search *search);
+double search_lanes_wait(const struct search *search);
 void search_lanes_close(struct search *search);
 void search_put_ceilings(struct search *search, struct store_batch *batch);
 
@@ -246,5 +249,6 @@ const char *search_paused(const struct search *search); /* NULL: it goes on */
 /* --- search_final.c --- */
 /* One step of the champion's last measurement; true when it has come to its end. */
 bool search_final_step(struct search *search);
+void search_final_watch(struct search *search); /* before it: is there still time to wait? */
 
 #endif

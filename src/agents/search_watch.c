@@ -221,6 +221,9 @@ static void tidy_memory(struct search *search, uint64_t now)
         return;
     search->tidied_ns = now;
     malloc_trim(0);
+    const struct mallinfo2 heap = mallinfo2();
+    log_event(LOG_DEBUG, "run.memory", search->id, "%.2f MB in use, %.2f MB in holes",
+              (double)(heap.uordblks + heap.hblkhd) / 1e6, (double)heap.fordblks / 1e6);
 }
 
 /* ---- the tick ---- */

@@ -118,16 +118,15 @@ static void draw_head(struct display *display, const struct search_progress *p)
 /* What there is none of is left out, so that 80 columns hold it. */
 static void put_counts(const struct search_progress *p, char line[512])
 {
-    char kept[48], rejected[40] = "", failed[40] = "";
+    char kept[48], rejected[40] = "", failed[40] = "", lane[80];
     if (p->rejected > 0)
         snprintf(rejected, sizeof rejected, ", %lld rejected", (long long)p->rejected);
     if (p->failed > 0)
         snprintf(failed, sizeof failed, ", %lld failed", (long long)p->failed);
-    snprintf(line, 512,
-             "round %lld of %lld | %lld in flight | %lld evaluated: %s%s%s | lane busy %.0f %%",
+    snprintf(line, 512, "round %lld of %lld | %lld in flight | %lld evaluated: %s%s%s | %s",
              (long long)p->round, (long long)p->rounds, (long long)p->in_flight,
              (long long)p->evaluated, words_number(p->kept, "kernel", kept), rejected, failed,
-             100 * p->lane_busy);
+             words_lane(p->lane_busy, p->lane_waits, lane));
 }
 
 static void draw(struct display *display, const struct search_progress *p)

@@ -35,14 +35,35 @@ static void busy_end(struct lane *lane)
         lane->busy_ns += clock_now_ns() - lane->busy_since_ns;
 }
 
-double lane_busy_ratio(const struct lane *lane)
+/* One of the evaluations waits for another twagent, or no longer. */
+static void note_waiting(struct lane *lane, const struct lane_request *request, bool waited)
 {
-    uint64_t now = clock_now_ns(), busy = lane->busy_ns;
+    if (request->op != LANE_EVALUATE || waited == request->waits)
+        return;
+    if (request->waits && lane->waiting++ == 0)
+        lane->waits_since_ns = clock_now_ns();
+    if (waited && --lane->waiting == 0)
+        lane->waits_ns += clock_now_ns() - lane->waits_since_ns;
+}
+
+static double share_of(const struct lane *lane, uint64_t ns, bool goes_on, uint64_t since_ns)
+{
+    uint64_t now = clock_now_ns();
     if (lane->first_ns == 0 || now == lane->first_ns)
         return 0.0;
-    if (lane->evaluating > 0)
-        busy += now - lane->busy_since_ns;
-    return (double)busy / (double)(now - lane->first_ns);
+    return (double)(ns + (goes_on ? now - since_ns : 0)) / (double)(now - lane->first_ns);
+}
+
+double lane_waits_ratio(const struct lane *lane)
+{
+    return share_of(lane, lane->waits_ns, lane->waiting > 0, lane->waits_since_ns);
+}
+
+double lane_busy_ratio(const struct lane *lane)
+{
+    double busy = share_of(lane, lane->busy_ns, lane->evaluating > 0, lane->busy_since_ns);
+    double waits = lane_waits_ratio(lane);
+    return busy > waits ? busy - waits : 0;
 }
 
 /* --- requests --- */
@@ -50,7 +71,10 @@ double lane_busy_ratio(const struct lane *lane)
 static void complete(struct lane *lane, struct submitted *submitted)
 {
     struct lane_request *request = submitted->request;
+    bool waited = request->waits;
     list_remove(&submitted->link);
+    request->waits = false;
+    note_waiting(lane, request, waited);
     if (request->op == LANE_EVALUATE)
         busy_end(lane);
     request->active = false;
@@ -112,6 +136,7 @@ void lane_submit(struct lane *lane, struct lane_request *request, struct task *o
     request->arena = NULL;
     request->answer = NULL;
     request->stage = STAGE_PARSE;
+    request->waits = false;
     request->owner = owner;
     submitted->request = request;
     submitted->wire_id = mem_strdup(wire_id);
@@ -174,7 +199,11 @@ static void take_record(struct lane *lane, const char *line)
     if (strcmp(value_text(record, "id", ""), "reopen") == 0)
         take_reopened(lane, record);
     struct submitted *submitted = find(lane, value_text(record, "id", ""));
-    if (submitted == NULL || !lane_decode(submitted->request, arena, record)) {
+    bool waited = submitted != NULL && submitted->request->waits;
+    bool ended = submitted != NULL && lane_decode(submitted->request, arena, record);
+    if (submitted != NULL && !ended)
+        note_waiting(lane, submitted->request, waited);
+    if (!ended) {
         arena_free(arena); /* a stage, or of a request that was cancelled */
         return;
     }

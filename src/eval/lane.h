@@ -47,6 +47,7 @@ struct lane_request {
     struct evaluation evaluation; /* LANE_EVALUATE */
     const struct value *answer;   /* the whole answer object, all ops */
     enum stage stage;             /* where it is now; the owner is woken at changes too */
+    bool waits;                   /* another twagent times on its cores or its GPU */
     unsigned deaths;              /* the owner's own count of ERR_CHILD; the lane leaves it alone */
     struct task *owner;
     struct link link;
@@ -56,7 +57,10 @@ int lane_open(struct loop *loop, const struct lane_spec *spec, struct lane **lan
               struct err *err) MUST_USE; /* starts the worker; the problem is opened by a request */
 void lane_submit(struct lane *lane, struct lane_request *request, struct task *owner);
 void lane_cancel(struct lane *lane, struct lane_request *request); /* done, ERR_CANCELLED */
-double lane_busy_ratio(const struct lane *lane); /* share of wall time since the first evaluation */
+/* Shares of the wall time since the first evaluation: something was evaluated; that one waited for
+ * another twagent, which is no part of the first. */
+double lane_busy_ratio(const struct lane *lane);
+double lane_waits_ratio(const struct lane *lane);
 void lane_close(struct lane *lane);              /* the worker is stopped within a second */
 bool lane_closed(const struct lane *lane);
 void lane_free(struct lane *lane); /* once closed */

@@ -29,8 +29,8 @@ struct lane {
     bool closing, input_closed;
     bool lost;             /* the worker did not open again what was open: nothing it says counts */
     struct timer patience; /* from the end of its input to TERM */
-    uint64_t first_ns, busy_since_ns, busy_ns;
-    unsigned evaluating;
+    uint64_t first_ns, busy_since_ns, busy_ns, waits_since_ns, waits_ns;
+    unsigned evaluating, waiting;
 };
 
 /* --- lane_wire.c: lines out, records in --- */

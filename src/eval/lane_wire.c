@@ -121,6 +121,7 @@ bool lane_decode(struct lane_request *request, struct arena *arena, const struct
     if (strcmp(event, "stage") == 0) {
         const char *waits = value_text(record, "waits", NULL);
         request->stage = stage_of(value_text(record, "stage", ""));
+        request->waits = waits != NULL; /* until the next record */
         if (waits != NULL)
             log_event(LOG_WARN, "lane.waits", request->id != NULL ? request->id : "", "%s", waits);
         task_wake(request->owner);

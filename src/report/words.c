@@ -105,3 +105,12 @@ const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]
         snprintf(text, 64, "%s", words_dollars(micro, spent));
     return text;
 }
+
+const char *words_lane(double busy, double waits, char text[80])
+{
+    int length = snprintf(text, 80, "lane busy %.0f %%", 100 * busy);
+    if (waits >= 0.005)
+        snprintf(text + length, (size_t)(80 - length), ", %.0f %% waiting for another twagent",
+                 100 * waits);
+    return text;
+}

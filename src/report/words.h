@@ -20,5 +20,7 @@ const char *words_date(uint64_t wall_ms, char text[32]);  /* local: "2026-11-21 
 const char *words_pause(uint64_t since_ms, uint64_t until_ms, char text[96]);
 /* "$1.23 of $5.00", or "not priced": what a run without prices says of dollars. cap 0: none */
 const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]);
+/* "lane busy 62 %"; where there was some: "lane busy 62 %, 30 % waiting for another twagent" */
+const char *words_lane(double busy, double waits, char text[80]);
 
 #endif

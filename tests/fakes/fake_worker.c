@@ -4,8 +4,9 @@
  * alone: the same search has the same tree, however often it is killed.
  *
  * --ms: how long an evaluation takes, by its hash. --final-ms: a champion's. --dies N: the process
- * dies in every Nth evaluation that it begins, which a lane must survive. --notes FILE: a line for
- * each evaluation that was begun, so that a test can count them. */
+ * dies in every Nth evaluation that it begins, which a lane must survive. --waits N: from the Nth
+ * evaluation on all wait for ever for another twagent's turn; -1: those do that are no search's.
+ * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
 #include <errno.h>
 #include <jansson.h>
 #include <poll.h>
@@ -18,13 +19,14 @@
 #include <unistd.h>
 
 enum { PENDING_MOST = 64, LINE_MOST = 16 << 20 };
+#define FOR_EVER_NS UINT64_C(1000000000000000)
 
 static const double baseline_ns = 1e7;
 
 static struct {
-    long low_ms, high_ms, final_ms, dies;
+    long low_ms, high_ms, final_ms, dies, waits;
     const char *notes;
-} options = {5, 25, 0, 0, NULL};
+} options = {5, 25, 0, 0, 0, NULL};
 
 struct pending { /* evaluations that were asked for; [0] is the one under way */
     json_t *request;
@@ -208,6 +210,14 @@ static void begin(struct pending *item)
     item->started_ns = now_ns();
     item->ends_ns = item->started_ns + (uint64_t)duration_ms(item) * 1000000u;
     begun++;
+    bool search = strcmp(text_of(item->request, "effort"), "search") == 0;
+    if ((options.waits > 0 && begun >= (unsigned long)options.waits) ||
+        (options.waits < 0 && !search)) {
+        item->stages_said = 3;
+        item->ends_ns = item->started_ns + FOR_EVER_NS;
+        say(json_pack("{s:O, s:s, s:s, s:s}", "id", json_object_get(item->request, "id"), "event",
+                      "stage", "stage", "time", "waits", "another twagent times on core 0"));
+    }
     if (options.notes != NULL) {
         FILE *notes = fopen(options.notes, "a");
         if (notes != NULL) {
@@ -346,6 +356,8 @@ static void read_options(int argc, char **argv)
             options.final_ms = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--dies") == 0) {
             options.dies = strtol(value, NULL, 10);
+        } else if (strcmp(argv[i], "--waits") == 0) {
+            options.waits = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--notes") == 0) {
             options.notes = value;
         }

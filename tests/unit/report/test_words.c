@@ -50,6 +50,10 @@ static void counts_and_dollars_are_short(void **state)
     assert_string_equal(words_dollars(1230000, text), "$1.23");
     assert_string_equal(words_spent(1230000, 5000000, false, spent), "$1.23 of $5.00");
     assert_string_equal(words_spent(1230000, 0, false, spent), "$1.23");
+    char lane[80];
+    assert_string_equal(words_lane(0.624, 0.004, lane), "lane busy 62 %");
+    assert_string_equal(words_lane(0.1, 0.3, lane),
+                        "lane busy 10 %, 30 % waiting for another twagent");
     assert_string_equal(words_spent(0, 0, true, spent), "not priced");
     assert_string_equal(words_spent(10000, 0, true, spent), "at least $0.01: not all is priced");
 }

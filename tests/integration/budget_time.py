@@ -1,0 +1,56 @@
+"""budget_time.py TWAGENT FAKE_WORKER: a budget of time holds while another twagent times on the cores, for ever: amid the
+search, amid the champion's last measurement; what went by waiting is no busy lane. Prints one line a row."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from kill_common import make_problem
+
+
+def run(twagent, worker, work, name, waits):
+    with open(work + "/self", "w") as out:
+        out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 2-10 --final-ms 20 --waits %d "$@"\nexec %s "$@"\n' %
+                  (worker, waits, twagent))
+    os.chmod(work + "/self", 0o755)
+    environment = dict(os.environ, TWAGENT_SELF=work + "/self", XDG_CONFIG_HOME=work + "/config")
+    store = "%s/%s" % (work, name)
+    done = subprocess.run([twagent, "run", work + "/mm", "--rounds", "3", "--branching", "2", "--seed", "2", "--floor-share", "0",
+                           "--budget-time", "4s", "--store", store, "--verbose"], env=environment, cwd=work, capture_output=True,
+                          text=True, timeout=80)  # nobody waits for ever
+    record = json.loads(subprocess.run([twagent, "show", "r1", "--json", "--store", store], env=environment, capture_output=True,
+                                       text=True, check=True).stdout)
+    return done.returncode, done.stdout + done.stderr, record.get("run", record)
+
+
+def main():
+    twagent, worker = (os.path.realpath(path) for path in sys.argv[1:3])
+    failed = 0
+
+    def check(truth, text):
+        nonlocal failed
+        failed += not truth
+        print("%s %s" % ("ok" if truth else "FAILED", text), flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="twagent-time-") as work:
+        make_problem(work + "/mm", os.path.dirname(os.path.abspath(__file__)) + "/../adversarial/cpu/problems/mm")
+        code, said, record = run(twagent, worker, work, "search", 4)
+        check(record["state"] == "done" and "budget" in record["stopped"], "the search ends by its budget: %s, %r" % (
+            record["state"], record["stopped"]))
+        check(record["evaluated"] == 3 and code in (0, 1, 4), "with what was measured: %d, exit %d" % (record["evaluated"], code))
+        check(not record["win"] and not record["verified"], "nothing is called a win that was not measured again")
+        check(record["lane_waits"] > record["lane_busy"], "waited %.2f of the time, busy %.2f" % (
+            record["lane_waits"], record["lane_busy"]))
+        check("waiting for another twagent" in said, "the summary says so: %s" % [
+            line for line in said.splitlines() if "lane busy" in line])
+        code, said, record = run(twagent, worker, work, "final", -1)
+        check(record["state"] == "done" and not record["verified"] and not record["win"], "the champion stays unverified")
+        check("the champion stays unverified" in said and code in (1, 4), "and that is said, exit %d" % code)
+        if failed:
+            print(said[-3000:])
+    print("budget_time: %d failed" % failed)
+    sys.exit(failed > 0)
+
+
+main()
