@@ -106,7 +106,7 @@ void print_evaluation(const struct evaluation *evaluation, FILE *out)
         fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%): %s\n",
                 "speed-up", evaluation->speedup.median, evaluation->baseline,
                 evaluation->speedup.low, evaluation->speedup.high, 100 * evaluation->spread,
-                words_win(evaluation->win, evaluation->speedup.high));
+                words_win(evaluation->win, evaluation->speedup.low, evaluation->speedup.high));
     }
     fprintf(out, "  %-10s %lld of %lld passed\n", "checks", (long long)evaluation->checks_passed,
             (long long)evaluation->checks_total);

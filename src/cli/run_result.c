@@ -54,10 +54,10 @@ static const char *outcome_words(struct arena *arena, const struct run_record *r
 {
     if (!*run->best)
         return "no kernel was found";
-    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s", run->speedup, run->baseline,
-                        run->speedup_low, run->speedup_high,
-                        run->verified ? "verified: " : "not verified",
-                        run->verified ? words_win(run->win, run->speedup_high) : "");
+    return arena_printf(
+        arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s", run->speedup, run->baseline,
+        run->speedup_low, run->speedup_high, run->verified ? "verified: " : "not verified",
+        run->verified ? words_win(run->win, run->speedup_low, run->speedup_high) : "");
 }
 
 static const char *dims_words(struct arena *arena, const struct run_record *run, struct report *out)
@@ -120,11 +120,14 @@ static void print_baselines(const struct report *report, FILE *out)
     for (size_t i = 0; all && i < all->count; i++) {
         const struct value *speedup = value_get(all->items[i], "speedup");
         bool win = value_bool(all->items[i], "win", false);
-        fprintf(out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s%s\n",
-                i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
-                value_real(speedup, "low", 0), value_real(speedup, "high", 0),
-                words_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
-                win ? "" : "  ", win ? "" : words_win(false, value_real(speedup, "high", 0)));
+        fprintf(
+            out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s%s\n",
+            i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
+            value_real(speedup, "low", 0), value_real(speedup, "high", 0),
+            words_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
+            win ? "" : "  ",
+            win ? ""
+                : words_win(false, value_real(speedup, "low", 0), value_real(speedup, "high", 0)));
     }
 }
 

@@ -161,7 +161,7 @@ static void print_run(struct store *store, struct arena *arena, const struct run
         printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f), %s%s\n", run->best,
                words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
                run->speedup_high, run->verified ? "verified: " : "not verified",
-               run->verified ? words_win(run->win, run->speedup_high) : "");
+               run->verified ? words_win(run->win, run->speedup_low, run->speedup_high) : "");
     if (!running && run_can_go_on(run))
         printf("  go on      %s\n", run_words_resume(arena, run));
 }

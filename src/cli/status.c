@@ -91,7 +91,7 @@ static void put_work(const struct status *status, struct buf *out)
                  run->verified  ? ", verified: "
                  : status->live ? ""
                                 : ", not verified",
-                 run->verified ? words_win(run->win, run->speedup_high) : "");
+                 run->verified ? words_win(run->win, run->speedup_low, run->speedup_high) : "");
 }
 
 static void put_asking(struct arena *arena, const struct status *status, struct buf *out)
