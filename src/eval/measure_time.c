@@ -10,7 +10,8 @@
 
 enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4, A_ENOUGH = 3 };
 static const double far_behind = 1.5;
-static const double search_burst_ns = 30e6; /* of launches in one call, when searching */
+static const double search_burst_ns = 30e6;  /* of launches in one call, when searching */
+static const double bus_bytes_per_ns = 50.0; /* at which inputs come back before each of them */
 
 void timing_limits(const struct bench *bench, struct limits *limits)
 {
@@ -30,6 +31,18 @@ void timing_limits(const struct bench *bench, struct limits *limits)
 
 /* --- one call of each --- */
 
+/* Until it is known to be worth more, one launch a call is enough. */
+static uint32_t launches_most(const struct timing *timing, const struct arrangement *arrangement)
+{
+    double each_ns = timing->bench->estimate_ns;
+    if (timing->limits.best_ns > 0.0 && timing->count < DROP_AFTER)
+        return 1;
+    if (timing->bench->request->effort != EFFORT_SEARCH || !(each_ns > 0.0))
+        return 0;
+    each_ns += (double)arrangement->call.inputs_bytes / bus_bytes_per_ns;
+    return each_ns < search_burst_ns ? (uint32_t)(search_burst_ns / each_ns) : 1;
+}
+
 static int call_a(struct timing *timing, const struct set *set,
                   const struct arrangement *arrangement, double *ns, bool *disturbed,
                   struct err *err)
@@ -37,7 +50,10 @@ static int call_a(struct timing *timing, const struct set *set,
     struct bench *bench = timing->bench;
     struct outcome outcome;
     struct subject *subject = timing->baseline != NULL ? timing->baseline->subject : bench->twin;
-    if (call_run(bench, subject, arrangement, true, &outcome, err) != 0) {
+    bench->launches_most = launches_most(timing, arrangement);
+    int status = call_run(bench, subject, arrangement, true, &outcome, err);
+    bench->launches_most = 0;
+    if (status != 0) {
         if (timing->baseline == NULL)
             return bench_failed(bench, err);
         baseline_close(bench->session, timing->baseline);
@@ -51,24 +67,13 @@ static int call_a(struct timing *timing, const struct set *set,
     return 0;
 }
 
-/* Until it is known to be worth more, one launch a call is enough. */
-static uint32_t launches_most(const struct timing *timing)
-{
-    double estimate_ns = timing->bench->estimate_ns;
-    if (timing->limits.best_ns > 0.0 && timing->count < DROP_AFTER)
-        return 1;
-    if (timing->bench->request->effort != EFFORT_SEARCH || !(estimate_ns > 0.0))
-        return 0;
-    return estimate_ns < search_burst_ns ? (uint32_t)(search_burst_ns / estimate_ns) : 1;
-}
-
 static int call_b(struct timing *timing, const struct set *set,
                   const struct arrangement *arrangement, double *ns, bool *disturbed,
                   struct err *err)
 {
     struct bench *bench = timing->bench;
     struct outcome outcome;
-    bench->launches_most = launches_most(timing);
+    bench->launches_most = launches_most(timing, arrangement);
     int status = call_run(bench, bench->subject, arrangement, true, &outcome, err);
     bench->launches_most = 0;
     if (status != 0)

@@ -122,12 +122,19 @@ static int start(struct python *python, struct err *err)
     if (bytecode)
         argv[count++] = python->interpreter.bytecode;
     argv[count] = NULL;
-    const char *const env[] = {"LC_ALL=C.UTF-8", python->visible, "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-                               NULL};
-    const char *const plain_env[] = {env[0], NULL};
+    static const char *const plain_env[] = {"LC_ALL=C.UTF-8", NULL};
+    /* Where kernels are measured against other kernels, on a GPU, the definition's own time is
+     * nobody's measure: what it lets go of large arrays is kept, since fresh pages cost more than
+     * the arithmetic. */
+    static const char *const keeping_env[] = {"LC_ALL=C.UTF-8", "MALLOC_MMAP_MAX_=0",
+                                              "MALLOC_TRIM_THRESHOLD_=17179869184", NULL};
+    const char *const gpu_env[] = {plain_env[0], python->visible, "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                                   NULL};
+    const char *const *env = python->visible != NULL ? gpu_env
+                             : python->lane->gpu     ? keeping_env
+                                                     : plain_env;
     int pass[] = {python->region->inputs_read_fd, python->results};
-    int status =
-        child_start(&python->child, argv, python->visible != NULL ? env : plain_env, pass, 2, err);
+    int status = child_start(&python->child, argv, env, pass, 2, err);
     mem_free(libexec);
     mem_free(folder);
     return status;

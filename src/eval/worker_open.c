@@ -104,6 +104,8 @@ static void start_probe(struct open *open, bool beside)
     struct probing *probing = &open->probing;
     arena_free(worker->lane_arena);
     probing->arena = worker->lane_arena = arena_new();
+    worker->lane.device = worker->lane.versions = worker->lane.lock_path = NULL; /* were there */
+    worker->lane.gpu = worker->options->backend->open_program != NULL;
     probing->running = beside && pthread_create(&probing->thread, NULL, run_probe, open) == 0;
     if (!probing->running)
         run_probe(open);
