@@ -74,16 +74,17 @@ static void put_state(struct arena *arena, const struct status *status, struct b
 static void put_work(const struct status *status, struct buf *out)
 {
     const struct run_record *run = &status->run;
-    char time[32], number[48];
+    char time[32], number[48], lane[80];
     buf_addf(out, "  round      %lld of %lld", (long long)run->round,
              (long long)value_int(status->options, "rounds", 0));
     if (status->live)
         buf_addf(out, "; %s on the way", words_number(run->in_flight, "candidate", number));
     if (status->live && run->awaited > 0)
         buf_addf(out, ", %s awaited", words_number(run->awaited, "answer", number));
-    buf_addf(out, "\n  evaluated  %lld: %s, %lld rejected, %lld failed; lane busy %.0f %%\n",
+    buf_addf(out, "\n  evaluated  %lld: %s, %lld rejected, %lld failed; %s\n",
              (long long)run->evaluated, words_number(run->kept, "kernel", number),
-             (long long)run->rejected, (long long)run->failed, 100 * run->lane_busy);
+             (long long)run->rejected, (long long)run->failed,
+             words_lane(run->lane_busy, run->lane_waits, lane));
     if (*run->best)
         buf_addf(out, "  best       %s  %s  %.3fx %s (95 %%: %.3f to %.3f)%s%s\n", run->best,
                  words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
