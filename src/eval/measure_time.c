@@ -121,7 +121,7 @@ static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
     struct bench *bench = timing->bench;
     struct session *session = bench->session;
     struct baseline *baseline = timing->baseline;
-    struct arrangement arrangement;
+    struct arrangement arrangement = {0};
     bool disturbed;
     if (baseline_ready(session, baseline, err) != 0)
         return -1;
@@ -171,7 +171,7 @@ static bool is_far_behind(struct timing *timing)
 static int take_pair(struct timing *timing, bool a_first, struct err *err)
 {
     struct bench *bench = timing->bench;
-    struct arrangement arrangement;
+    struct arrangement arrangement = {0};
     struct set *set;
     struct sample sample = {0};
     bool a_disturbed = false, b_disturbed = false;
@@ -245,7 +245,7 @@ static size_t shares(const struct timing *timing, double a_ns)
 static int run_shared(struct timing *timing, double a_ns, struct err *err)
 {
     struct bench *bench = timing->bench;
-    struct arrangement arrangement;
+    struct arrangement arrangement = {0};
     size_t most = shares(timing, a_ns);
     while (!bench->ended && timing->count < timing->limits.pairs_most) {
         for (size_t i = 0; i < CHUNK && !bench->ended && timing->count < PAIRS_MOST; i++)
