@@ -73,8 +73,11 @@ def answer(request):
             return dict(DESCRIPTION, spec=SPEC.replace("float32", "float8"))
         return DESCRIPTION
     if request["op"] == "open":
-        assert request["binding"] == {"marker": 17} and request["device"] == "cpu", request
-        return {"ok": True, "versions": {"python": "3", "torch": "0.0"}}
+        assert request["binding"] == {"marker": 17}, request
+        versions = {"python": "3", "torch": "0.0"}
+        if request["device"] != "cpu":
+            versions["visible"] = os.environ["CUDA_VISIBLE_DEVICES"]
+        return {"ok": True, "versions": versions}
     if request["op"] == "initial":
         for place in request["outputs"]:
             write(4, place["offset"], "f", INITIAL[place["name"]])

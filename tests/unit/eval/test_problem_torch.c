@@ -38,7 +38,7 @@ static int load(struct fixture *fixture, const char *first)
     return problem_load(fixture->file, &fixture->problem, &fixture->err);
 }
 
-static int open_reference(struct fixture *fixture)
+static int open_reference_on(struct fixture *fixture, const char *device)
 {
     fixture->lane.core_count = 1;
     if (layout_make(fixture->problem, &fixture->problem->shapes[0], NULL, NULL, 0, &fixture->layout,
@@ -47,11 +47,16 @@ static int open_reference(struct fixture *fixture)
                     &fixture->err) != 0)
         return -1;
     call_make(&fixture->layout, 0, 5000, &fixture->call);
-    if (reference_open_torch(fixture->problem, &fixture->lane, &fixture->region, "cpu",
+    if (reference_open_torch(fixture->problem, &fixture->lane, &fixture->region, device,
                              fixture->folder.path, fixture->arena, &fixture->reference,
                              &fixture->err) != 0)
         return -1;
     return reference_ready(fixture->reference, &fixture->err);
+}
+
+static int open_reference(struct fixture *fixture)
+{
+    return open_reference_on(fixture, "cpu");
 }
 
 static void end(struct fixture *fixture)
@@ -225,6 +230,33 @@ static void test_computing(void **state)
     end(&fixture);
 }
 
+/* A lane's definition sees the lane's GPU alone: of those that the user shows, where he does. */
+static void test_its_gpu(void **state)
+{
+    static const struct {
+        const char *shown, *seen;
+        int index;
+    } rows[] = {{NULL, "\"visible\":\"0\"", 0},
+                {NULL, "\"visible\":\"3\"", 3},
+                {"5,7", "\"visible\":\"7\"", 1},
+                {"GPU-ab,GPU-cd,2", "\"visible\":\"GPU-ab\"", 0}};
+    struct fixture fixture;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(load(&fixture, "# fine\n"), 0);
+        unsetenv("CUDA_VISIBLE_DEVICES");
+        if (rows[i].shown != NULL)
+            setenv("CUDA_VISIBLE_DEVICES", rows[i].shown, 1);
+        fixture.lane.gpu_index = rows[i].index;
+        if (open_reference_on(&fixture, "cuda") != 0)
+            fail_msg("%s", fixture.err.message);
+        assert_non_null(strstr(reference_versions(fixture.reference), rows[i].seen));
+        assert_true(reference_subject(fixture.reference)->device_clock);
+        end(&fixture);
+    }
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -234,7 +266,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_description),  cmocka_unit_test(test_memory),
         cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_computing),
+        cmocka_unit_test(test_computing),    cmocka_unit_test(test_its_gpu),
     };
     return cmocka_run_group_tests_name("problem_torch", tests, NULL, NULL);
 }
