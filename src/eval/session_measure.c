@@ -6,8 +6,8 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "eval/measure_watch.h"
 #include "eval/measure_guard.h"
+#include "eval/measure_watch.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"
 

@@ -69,11 +69,12 @@ struct gpu_report {
     uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
     double event_ns[REPEATS_MAX];
     uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
-    /* From before memory is restored to the plan's end: by two events, and by the runner's clock. */
+    /* From before memory is restored to the plan's end: by two events, and by the runner's clock.
+     */
     double span_ns[REPEATS_MAX], wall_ns[REPEATS_MAX];
-    struct device_state state;    /* after the last launch of a timed call */
-    uint64_t part_ns[RUN_PARTS];  /* sums over the launches; where control->timeline */
-    struct wire_profile profile;  /* the answer to WIRE_PROFILE */
+    struct device_state state;   /* after the last launch of a timed call */
+    uint64_t part_ns[RUN_PARTS]; /* sums over the launches; where control->timeline */
+    struct wire_profile profile; /* the answer to WIRE_PROFILE */
 };
 
 #endif
