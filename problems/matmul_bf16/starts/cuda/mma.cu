@@ -7,12 +7,12 @@ launch:
     args: [A, B, C, M, N, K]
 tune:
   BM: [128, 256, 64]
-  BN: [128, 256, 64]
+  BN: [256, 128, 64]
   BK: [32, 64]
   WM: [64, 32]
   WN: [64, 32]
-  STAGES: [4, 3, 2, 5]
-  BLOCKS: [2, 1, 3]
+  STAGES: [5, 4, 3, 2]
+  BLOCKS: [1, 2, 3]
   GROUP: [8, 1, 4, 16]
   where: >
     BM*BN >= 2*WM*WN && BM*BN <= 16*WM*WN

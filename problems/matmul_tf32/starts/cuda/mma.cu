@@ -14,6 +14,7 @@ tune:
   STAGES: [4, 3, 2, 5]
   BLOCKS: [2, 1, 3]
   GROUP: [8, 1, 4, 16]
+  ROUND: [1, 0]
   where: >
     BM*BN >= 2*WM*WN && BM*BN <= 16*WM*WN
     && 4*STAGES*(BM*(BK + 4) + BK*(BN + 8)) <= 227000
@@ -23,11 +24,12 @@ tune:
 /* C = A B by mma.sync in tf32, which every processor since Ampere has. A warp makes WM x WN numbers
  * of C in tiles of 16 x 8. Tiles of A and B travel by cp.async, STAGES deep with one barrier a
  * tile; fragments of the next eight numbers of the sum are read while these are multiplied, across
- * the barrier too, and rounded to tf32 (the units would cut them off). A's come by ldmatrix, B's as
- * 16 bytes of a row: which columns make a tile of eight is free, and a thread takes four
- * neighbours, one for each of four tiles; so its results are eight neighbours. Paddings keep both
- * free of conflicts. Matrices whose rows are not aligned to 16 bytes are copied number by number.
- * Blocks run in groups of GROUP rows of tiles, which keeps what they share in L2. */
+ * the barrier too. The units cut numbers off to tf32; with ROUND they are rounded before, at half
+ * the error and for two instructions each. A's fragments come by ldmatrix, B's as 16 bytes of a
+ * row: which columns make a tile of eight is free, and a thread takes four neighbours, one for each
+ * of four tiles; so its results are eight neighbours. Paddings keep both free of conflicts.
+ * Matrices whose rows are not aligned to 16 bytes are copied number by number. Blocks run in groups
+ * of GROUP rows of tiles, which keeps what they share in L2. */
 #define THREADS (32 * BM * BN / (WM * WN))
 #define PITCH_A (BK + 4)
 #define PITCH_B (BN + 8)
@@ -103,6 +105,8 @@ static __device__ __forceinline__ void load(struct fragments *f, unsigned a, con
 
 static __device__ __forceinline__ unsigned rounded(unsigned x)
 {
+    if (!ROUND)
+        return x;
     unsigned y;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(x)));
     return y;
