@@ -130,7 +130,7 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "divergence",
      "algorithm, compute",
-     {{"active_threads", '<', 22}, {"issue", '>', 0.3}},
+     {{"active_threads", '<', 22}, {"issue", '>', 0.5}},
      "{active_threads} of 32 threads are active in an instruction: branches or ragged edges"},
     {KIND_LIMIT,
      "low occupancy",

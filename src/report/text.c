@@ -78,6 +78,25 @@ static void text_pauses(const struct report *report, struct buf *out)
                  report->pauses[i].reason);
 }
 
+/* What the numbers of a GPU's profile are from, and what was not done to the kernel. */
+static void text_metrics(const struct report *report, struct buf *out)
+{
+    const struct value *metrics = value_get(report->evaluation, "metrics");
+    const struct value *profile = value_get(metrics, "profile");
+    const struct value *notes = value_get(metrics, "notes");
+    const char *source = value_text(profile, "source", "");
+    if (strcmp(source, "counters") == 0)
+        buf_addf(out, "profile   hardware counters, %lld passes\n",
+                 (long long)value_int(profile, "passes", 0));
+    else if (*source)
+        buf_addf(out, "profile   %s, no hardware counters: %s\n",
+                 strcmp(source, "records") == 0 ? "CUPTI's records" : "resources alone",
+                 value_text(profile, "why", "not known why"));
+    for (size_t i = 0; notes && notes->kind == VALUE_LIST && i < notes->count; i++)
+        if (notes->items[i]->kind == VALUE_TEXT)
+            buf_addf(out, "%s%s\n", i ? "          " : "note      ", notes->items[i]->text);
+}
+
 void report_text(const struct report *report, struct buf *out)
 {
     const struct value *time = value_get(report->evaluation, "time_ns");
@@ -104,6 +123,7 @@ void report_text(const struct report *report, struct buf *out)
     if (checks)
         buf_addf(out, "checks    %lld of %lld passed\n", (long long)value_int(checks, "passed", 0),
                  (long long)value_int(checks, "total", 0));
+    text_metrics(report, out);
     text_baselines(report, out);
     text_best(report, out);
 }
