@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 #include "loop/task.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,14 +68,33 @@ static const struct {
      "}\n"},
 };
 
-static const char *last_part(const char *path)
+/* The problem is called as its folder, so that not every folder will do. */
+static const char *name_of(struct arena *arena, const char *folder, struct err *err)
 {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    size_t end = strlen(folder);
+    while (end > 1 && folder[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && folder[start - 1] != '/')
+        start--;
+    const char *name = arena_strndup(arena, folder + start, end - start);
+    bool fit = *name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    for (const char *at = name; *at; at++)
+        fit = fit && (isalnum((unsigned char)*at) || strchr("_-.", *at));
+    if (fit)
+        return name;
+    (void)err_set(err, ERR_USAGE,
+                  "expected a folder named with letters, digits, \"_\", \"-\", \".\", not \"%s\": "
+                  "the problem is called as its folder",
+                  folder);
+    return NULL;
 }
 
-static int problem_new(const char *folder, struct err *err)
+static int problem_new(struct arena *arena, const char *folder, struct err *err)
 {
+    const char *name = name_of(arena, folder, err);
+    if (name == NULL)
+        return -1;
     if (file_exists(folder))
         return err_set(err, ERR_USAGE, "%s: is there already; name a folder that is not", folder);
     for (size_t i = 0; i < sizeof skeleton / sizeof skeleton[0]; i++) {
@@ -85,8 +105,8 @@ static int problem_new(const char *folder, struct err *err)
         *slash = '/';
         struct buf text;
         buf_init(&text, 1 << 16);
-        if (i == 0) /* the problem is called as its folder */
-            buf_addf(&text, "name: %s\n", last_part(folder));
+        if (i == 0)
+            buf_addf(&text, "name: %s\n", name);
         buf_add_text(&text, skeleton[i].text);
         failed = failed || file_write(path, buf_text(&text), text.length, err);
         buf_free(&text);
@@ -225,9 +245,14 @@ int command_problem(const struct settings *settings, const char *const *argument
         fprintf(stderr, "twagent: problem: expected new or check, not \"%s\"\n", arguments[0]);
         return EXIT_USAGE;
     }
-    if (problem_new(arguments[1], &err))
+    struct arena *arena = arena_new();
+    int failed = problem_new(arena, arguments[1], &err);
+    arena_free(arena);
+    if (failed)
         return command_fail(&err);
-    printf("wrote %s; next: twagent problem check %s, then twagent run %s\n", arguments[1],
-           arguments[1], arguments[1]);
+    printf(
+        "wrote %s: spec.yaml, ref_impl.py (the definition), baselines/naive.c, starts/cpu/rows.c\n"
+        "next: twagent problem check %s, then twagent run %s\n",
+        arguments[1], arguments[1], arguments[1]);
     return 0;
 }
