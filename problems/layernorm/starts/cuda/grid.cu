@@ -11,18 +11,18 @@ workspace:
 memset: {parts: 255}
 tune:
   EACH: [2, 1, 4]
-  HELD: [16, 12, 20, 8, 0]
-  EARLY: [4, 2, 0]
-  RING: [224, 192]
+  HELD: [16, 14, 20, 12, 8]
+  EARLY: [3, 4, 2, 6, 0]
+  RING: [224, 192, 160]
   where: >
     sm_count <= 160 && HELD % EACH == 0 && EARLY * EACH <= HELD &&
-    8 * HELD + 4 * EACH * EARLY + 20 * EACH <= 204
+    8 * HELD + 4 * EACH * EARLY + 20 * EACH <= 196
 ---*/
-/* Few very long rows: all multiprocessors together hold a row, each the same columns of every one,
+/* Few very long rows: all multiprocessors together hold a row, each the same slices of every one,
  * so that half of gamma and beta is read once (HELD vectors of four a thread stay in registers) and
  * the rest comes from L2. One thread copies X in slices into a ring in shared memory. A second
  * warpgroup takes the means and squares of what arrives (joined by Chan's formula, which does not
- * cancel) and tells those of its columns to all blocks: one word of 64 bits in `parts`, told once
+ * cancel) and tells those of its slices to all blocks: one word of 64 bits in `parts`, told once
  * not all of its bits are set. A warp hears them all. Two warpgroups write the row before; they
  * have taken its first EARLY slices into registers before they know its mean, so that there is room
  * for the rest of the next row. Rows that do not fit the ring, or are not aligned to 16 bytes, are
@@ -46,10 +46,11 @@ struct shared {
     struct moments part[2][THREADS / 32]; /* rows take turns */
 };
 
-/* A block's columns: `quads` vectors from `begin` on, of N numbers in rows of `each` a block. */
+/* A block's slices of a row of N numbers: the first vector, the way from one to the next, how many;
+ * `quads` vectors has the row. */
 struct share {
-    long long begin, each, N;
-    int quads, slices;
+    long long N;
+    int quads, first, stride, slices;
     unsigned never; /* 0, which the compiler does not know */
 };
 
@@ -130,6 +131,32 @@ static __device__ __forceinline__ void advance(struct place *place, int slots)
 
 /* --- what blocks tell each other --- */
 
+/* How many blocks have a part of it; how many numbers the first `more` have, and those after them;
+ * what one of them lacks, since its last slice is not full; all numbers. */
+struct row {
+    int blocks, more, last;
+    float big, small, lacks, all;
+};
+
+static __device__ __forceinline__ struct row row_of(long long N)
+{
+    const long long slices = (N + 4 * SLICE - 1) / (4 * SLICE);
+    const int each = (int)(slices / gridDim.x), more = (int)(slices % gridDim.x);
+    return {(int)min(slices, (long long)gridDim.x),
+            more,
+            (int)((slices - 1) % gridDim.x),
+            (each + 1) * 4.0f * SLICE,
+            each * 4.0f * SLICE,
+            (float)(slices * 4 * SLICE - N),
+            (float)N};
+}
+
+/* Of block i. */
+static __device__ __forceinline__ float count_of(struct row r, int i)
+{
+    return (i < r.more ? r.big : r.small) - (i == r.last ? r.lacks : 0.0f);
+}
+
 /* Of one row, by one thread. */
 static __device__ __forceinline__ void tell(struct moments own, unsigned long long *told)
 {
@@ -141,35 +168,33 @@ static __device__ __forceinline__ void tell(struct moments own, unsigned long lo
 }
 
 /* A row's mean and 1 / deviation from what all blocks tell, by one warp. */
-static __device__ __forceinline__ float2 hear(const unsigned long long *told, const struct share *s)
+static __device__ __forceinline__ float2 hear(const unsigned long long *told, struct row r)
 {
-    const int lane = threadIdx.x % 32, blocks = (int)((s->N + s->each - 1) / s->each);
+    const int lane = threadIdx.x % 32;
     unsigned long long words[BLOCKS / 32];
-    const float each = (float)s->each, last = (float)(s->N - (blocks - 1) * s->each);
     struct moments all = {0, 0, 0};
     bool waiting;
     do {
         waiting = false;
 #pragma unroll
         for (int i = 0; i < BLOCKS / 32; i++)
-            if (lane + 32 * i < blocks)
+            if (lane + 32 * i < r.blocks)
                 asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];"
                              : "=l"(words[i])
                              : "l"(told + lane + 32 * i)
                              : "memory");
 #pragma unroll
         for (int i = 0; i < BLOCKS / 32; i++)
-            waiting = waiting || (lane + 32 * i < blocks && words[i] == ~0ull);
+            waiting = waiting || (lane + 32 * i < r.blocks && words[i] == ~0ull);
     } while (waiting);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < BLOCKS / 32; i++)
-        if (lane + 32 * i < blocks)
-            all = join(all, {lane + 32 * i < blocks - 1 ? each : last,
-                             __uint_as_float((unsigned)words[i]),
+        if (lane + 32 * i < r.blocks)
+            all = join(all, {count_of(r, lane + 32 * i), __uint_as_float((unsigned)words[i]),
                              __uint_as_float((unsigned)(words[i] >> 32))});
     all = join_warp(all);
-    return {all.mean, 1.0f / sqrtf(all.squares / (float)s->N + 1e-5f)};
+    return {all.mean, 1.0f / sqrtf(all.squares / r.all + 1e-5f)};
 }
 
 /* From the moments of each of `threads` to the block's, in the first warp of them. */
@@ -228,21 +253,20 @@ static __device__ void copy(const float *X, const struct share *s, float4 *ring,
 {
     struct place place = {0, 1};
     unsigned long long policy;
+    const float4 *row = (const float4 *)X + s->first;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    for (long long m = 0; m < M; m++)
+    for (long long m = 0; m < M; m++, row += s->quads)
         for (int k = 0; k < s->slices; k++) {
-            const float4 *from = (const float4 *)(X + m * s->N + s->begin) + k * SLICE;
-            const int quads = min(SLICE, s->quads - k * SLICE);
+            const unsigned full = address(&shared->full[place.slot]),
+                           bytes = 16 * min(SLICE, s->quads - s->first - k * s->stride);
             wait_for(&shared->empty[place.slot], place.parity);
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                             address(&shared->full[place.slot])),
-                         "r"(16 * quads)
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full),
+                         "r"(bytes)
                          : "memory");
             asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
                          ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
                              address(ring + place.slot * SLICE)),
-                         "l"(from), "r"(16 * quads), "r"(address(&shared->full[place.slot])),
-                         "l"(policy)
+                         "l"(row + k * s->stride), "r"(bytes), "r"(full), "l"(policy)
                          : "memory");
             advance(&place, SLOTS);
         }
@@ -259,7 +283,8 @@ static __device__ void take(unsigned long long *parts, const struct share *s, co
             wait_for(&shared->full[place.slot], place.parity);
 #pragma unroll 1
             for (int i = thread; i < SLICE; i += TAKEN * TAKERS)
-                all = gather(ring + place.slot * SLICE + i, k * SLICE + i, s->quads, all);
+                all = gather(ring + place.slot * SLICE + i, s->first + k * s->stride + i, s->quads,
+                             all);
             give_back(&shared->empty[place.slot], __float_as_uint(all.squares), s->never);
             advance(&place, SLOTS);
         }
@@ -275,8 +300,10 @@ static __device__ void agree(const unsigned long long *parts, const struct share
                              struct shared *shared, long long M)
 {
     struct place row = {0, 0};
+    const struct row r = row_of(s->N);
     for (long long m = 0; m < M; m++) {
-        const float2 found = hear(parts + m * BLOCKS, s);
+        const float2 found = hear(parts, r);
+        parts += BLOCKS;
         if (threadIdx.x % 32 == 0) {
             shared->row[row.slot] = found;
             arrive(&shared->known[row.slot]);
@@ -312,7 +339,7 @@ static __device__ __forceinline__ void fetch(struct writer *w, float4 *v)
 static __device__ __forceinline__ void put(struct writer *w, int k, float2 row, const float4 *v,
                                            const float4 *g, const float4 *b, float4 *y)
 {
-    const int at = k * SLICE + w->thread;
+    const int at = w->s->first + k * w->s->stride + w->thread;
 #pragma unroll
     for (int e = 0; e < EACH; e++)
         if (at + e * THREADS < w->s->quads)
@@ -323,7 +350,7 @@ static __device__ __forceinline__ void put(struct writer *w, int k, float2 row, 
 static __device__ __forceinline__ void load(const float *from, const struct share *s, int thread,
                                             int k, float4 *v)
 {
-    const int at = k * SLICE + thread;
+    const int at = s->first + k * s->stride + thread;
     unsigned long long policy;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
 #pragma unroll
@@ -331,7 +358,7 @@ static __device__ __forceinline__ void load(const float *from, const struct shar
         if (at + e * THREADS < s->quads)
             asm("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
                 : "=f"(v[e].x), "=f"(v[e].y), "=f"(v[e].z), "=f"(v[e].w)
-                : "l"((const float4 *)(from + s->begin) + at + e * THREADS), "l"(policy));
+                : "l"((const float4 *)from + at + e * THREADS), "l"(policy));
 }
 
 /* What is not on the multiprocessor: slice k is taken, and the next such slice asked for. */
@@ -366,7 +393,7 @@ static __device__ __forceinline__ void write(const float *gamma, const float *be
                 fetch(&w, early + k * EACH);
         wait_for(&shared->known[place.slot], place.parity);
         const float2 row = shared->row[place.slot];
-        float4 *y = (float4 *)(Y + m * s->N + s->begin);
+        float4 *y = (float4 *)Y + m * s->quads;
         advance(&place, KNOWN);
 #pragma unroll
         for (int k = 0; k < AWAY; k++)
@@ -387,26 +414,27 @@ static __device__ __forceinline__ void write(const float *gamma, const float *be
 /* --- all other rows --- */
 
 static __device__ void twice(const float *X, const float *gamma, const float *beta, float *Y,
-                             unsigned long long *parts, long long M, const struct share *s,
+                             unsigned long long *parts, long long M, long long N,
                              struct shared *shared, int thread)
 {
-    const long long end = min(s->begin + s->each, s->N);
+    const long long first = blockIdx.x * 4ll * SLICE, stride = gridDim.x * 4ll * SLICE;
     for (long long m = 0; m < M; m++) {
-        const float *x = X + m * s->N;
+        const float *x = X + m * N;
         struct moments all = {0, 0, 0};
-        for (long long n = s->begin + thread; n < end; n += 8 * THREADS) {
-            float v[8];
+        for (long long from = first; from < N; from += stride) {
+            float v[4 * EACH];
             struct moments run = {0, 0, 0};
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                v[i] = n + i * THREADS < end ? x[n + i * THREADS] : 0.0f;
+            for (int i = 0; i < 4 * EACH; i++) {
+                const long long n = from + thread + i * THREADS;
+                v[i] = n < N ? x[n] : 0.0f;
                 run.mean += v[i];
-                run.count += n + i * THREADS < end ? 1.0f : 0.0f;
+                run.count += n < N ? 1.0f : 0.0f;
             }
-            run.mean = __fdividef(run.mean, run.count);
+            run.mean = run.count > 0 ? __fdividef(run.mean, run.count) : 0.0f;
 #pragma unroll
-            for (int i = 0; i < 8; i++)
-                if (n + i * THREADS < end)
+            for (int i = 0; i < 4 * EACH; i++)
+                if (from + thread + i * THREADS < N)
                     run.squares += (v[i] - run.mean) * (v[i] - run.mean);
             all = join(all, run);
         }
@@ -414,14 +442,15 @@ static __device__ void twice(const float *X, const float *gamma, const float *be
         if (thread == 0)
             tell(all, parts + m * BLOCKS);
         if (thread < 32) { /* the lanes' sums differ in their last bits: one of them tells */
-            const float2 found = hear(parts + m * BLOCKS, s);
+            const float2 found = hear(parts + m * BLOCKS, row_of(N));
             if (thread == 0)
                 shared->row[0] = found;
         }
         asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
         const float2 row = shared->row[0];
-        for (long long n = s->begin + thread; n < end; n += THREADS)
-            Y[m * s->N + n] = fmaf((x[n] - row.x) * row.y, gamma[n], beta[n]);
+        for (long long from = first; from < N; from += stride)
+            for (long long n = from + thread; n < min(N, from + 4 * SLICE); n += THREADS)
+                Y[m * N + n] = fmaf((x[n] - row.x) * row.y, gamma[n], beta[n]);
     }
 }
 
@@ -432,14 +461,16 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 {
     extern __shared__ __align__(128) float4 ring[];
     struct shared *shared = (struct shared *)(ring + SLOTS * SLICE);
-    const long long each = ((N + gridDim.x - 1) / gridDim.x + 31) / 32 * 32,
-                    begin = blockIdx.x * each;
-    const long long quads = min(each, N - begin) / 4, slices = (quads + SLICE - 1) / SLICE;
-    const struct share s = {begin,      each,        N,
-                            (int)quads, (int)slices, (unsigned)((unsigned long long)N >> 62)};
-    const bool fits = N % 4 == 0 && (each / 4 + SLICE - 1) / SLICE <= SLOTS;
-    if (begin >= N)
+    const long long slices = (N + 4 * SLICE - 1) / (4 * SLICE);
+    const bool fits = N % 4 == 0 && slices <= (long long)SLOTS * gridDim.x;
+    if (blockIdx.x >= slices)
         return;
+    const struct share s = {N,
+                            (int)(N / 4),
+                            (int)(blockIdx.x * SLICE),
+                            (int)(gridDim.x * SLICE),
+                            (int)((slices - blockIdx.x + gridDim.x - 1) / gridDim.x),
+                            (unsigned)((unsigned long long)N >> 62)};
     if (threadIdx.x == 0) {
         for (int i = 0; i < SLOTS; i++) {
             barrier_init(&shared->full[i], 1);
@@ -465,6 +496,6 @@ extern "C" __global__ void __launch_bounds__(512, 1)
         if (fits)
             write(gamma, beta, Y, M, &s, ring, shared, threadIdx.x - 256);
         else
-            twice(X, gamma, beta, Y, parts, M, &s, shared, threadIdx.x - 256);
+            twice(X, gamma, beta, Y, parts, M, N, shared, threadIdx.x - 256);
     }
 }
