@@ -85,6 +85,7 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
 {
     struct attempt *attempt = attempt_new(search, number);
     struct writing *writing = MEM_NEW(struct writing);
+    writing->scratch = arena_new();
     writing->idea = (struct idea){.title = arena_strdup(attempt->arena, idea->title),
                                   .category = search_constant(idea->category),
                                   .why = arena_strdup(attempt->arena, idea->why),
@@ -95,6 +96,7 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
     buf_init(&writing->system, PROMPT_BYTES_MAX);
     buf_init(&writing->prompt, PROMPT_BYTES_MAX);
     attempt->writing = writing;
+    attempt->wrote = true;
     attempt->island = island;
     attempt->record.idea = arena_strdup(attempt->arena, idea_id);
     attempt->record.parent = parent ? arena_strdup(attempt->arena, parent->record.id) : "";
@@ -137,7 +139,7 @@ void attempt_free(struct attempt *attempt)
 {
     list_remove(&attempt->link);
     arena_free(attempt->request.arena);
-    if (attempt->writing && attempt->arm)
+    if (attempt->wrote && attempt->arm)
         candidate_free(attempt->arm->candidate); /* its own source, not a start's */
     writing_free(attempt->writing);
     arena_free(attempt->arena);

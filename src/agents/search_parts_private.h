@@ -57,6 +57,7 @@ struct arm {
 
 /* What a model was asked for, for a candidate that it writes. */
 struct writing {
+    struct arena *scratch; /* what its prompts are made of */
     struct idea idea;
     const struct attempt *parent; /* the kernel that it starts from; in search->kept */
     struct ask ask;
@@ -92,7 +93,8 @@ struct attempt {
     int island;
     struct names tune;
     struct before before;
-    struct writing *writing; /* NULL: of the built-in proposer */
+    struct writing *writing; /* NULL: of the built-in proposer, or taken */
+    bool wrote;              /* a model did: the source is its own, not a start's */
     struct slot slot, twin_slot;
     struct lane_place *place; /* the lane that it is in */
     bool in_lane, written;    /* waits for or has a place in the lanes; its source is there */

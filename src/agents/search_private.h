@@ -206,8 +206,7 @@ enum writing_result writing_step(struct attempt *attempt);
 bool writing_repair(struct attempt *attempt, const char *failure, const char *diagnostics);
 struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length,
                         struct err *err);   /* NULL: it cannot be read */
-void writing_rest(struct writing *writing); /* gives back what only an asker needs */
-void writing_free(struct writing *writing);
+void writing_free(struct writing *writing); /* NULL is fine */
 
 /* --- search_round.c: rounds of ideas from a model --- */
 bool search_rounds_step(struct search *search); /* starts what is due; false when all is over */

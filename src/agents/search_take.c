@@ -80,14 +80,20 @@ static void teach(struct search *search, struct attempt *attempt)
         proposer_withdraw(search->proposer, (size_t)arm->number, &attempt->tune);
 }
 
-/* A night has thousands of them: of an evaluation that is on the disk the profile alone stays. */
+/* A night has thousands of them: of an evaluation that is on the disk the profile alone stays, of a
+ * writing the source, and what was read in that only where the proposer has it. */
 static void slim(struct attempt *attempt)
 {
     const char *metrics = attempt->request.evaluation.metrics;
     attempt->metrics = arena_strdup(attempt->arena, metrics ? metrics : "");
     arena_free(attempt->request.arena);
     attempt->request = (struct lane_request){0};
-    writing_rest(attempt->writing);
+    writing_free(attempt->writing);
+    attempt->writing = NULL;
+    if (!attempt->wrote || attempt->arm->number >= 0)
+        return;
+    candidate_free(attempt->arm->candidate);
+    attempt->arm->candidate = NULL;
 }
 
 void search_prune(struct search *search)
@@ -96,7 +102,7 @@ void search_prune(struct search *search)
     struct contender *all = search_contenders(search, -1, &count);
     for (size_t i = POOL_MAX; i < count; i++) {
         struct attempt *attempt = all[i].item;
-        bool is_arm = attempt->writing && attempt->arm->number >= 0; /* the proposer has it */
+        bool is_arm = attempt->wrote && attempt->arm->number >= 0; /* the proposer has it */
         if (!is_arm && attempt != search->best)
             attempt_free(attempt);
     }

@@ -15,7 +15,7 @@ enum { SHRINK_MOST = 1 }; /* after a provider's word; SHRINK_ALL by our own gues
 
 static struct search_about about_of(struct attempt *attempt)
 {
-    return (struct search_about){.arena = attempt->arena,
+    return (struct search_about){.arena = attempt->writing->scratch,
                                  .parent = attempt->writing->parent,
                                  .writing = attempt->writing,
                                  .repairs = attempt->record.repairs};
@@ -106,7 +106,7 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *di
         return false;
     attempt->record.repairs++;
     writing->failure = failure;
-    writing->diagnostics = arena_strdup(attempt->arena, diagnostics);
+    writing->diagnostics = arena_strdup(writing->scratch, diagnostics);
     writing->asked = writing->retrieved = false;
     return true;
 }
@@ -197,7 +197,7 @@ enum writing_result writing_step(struct attempt *attempt)
     return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
 }
 
-void writing_rest(struct writing *writing)
+void writing_free(struct writing *writing)
 {
     if (!writing)
         return;
@@ -205,10 +205,6 @@ void writing_rest(struct writing *writing)
     retrieval_free(&writing->retrieval);
     buf_free(&writing->system);
     buf_free(&writing->prompt);
-}
-
-void writing_free(struct writing *writing)
-{
-    writing_rest(writing);
+    arena_free(writing->scratch);
     mem_free(writing);
 }
