@@ -190,7 +190,8 @@ class Launch:
             elif name in names["maps"]:
                 self.arguments.append((MAP, names["maps"][name]))
             else:
-                self.arguments.append((NUMBER, ctypes.c_longlong(scope[name])))
+                number = scope[name] if name in scope else int(name, 16 if "x" in name else 10)
+                self.arguments.append((NUMBER, ctypes.c_longlong(number)))
 
     def __call__(self, driver, pointers, maps, stream):
         count = len(self.arguments)
