@@ -90,9 +90,16 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
     if (size)
         word = arena_strndup(arena, word, (size_t)(size - word));
     const char *path = command_path(arena, word);
-    bool is_there = file_exists(path);
+    bool is_there = file_exists(path), ships = false;
     for (size_t i = 0; i < count; i++)
-        is_there = is_there || strcmp(word, shipped[i]) == 0;
+        ships = ships || strcmp(word, shipped[i]) == 0;
+    if (is_there && !ships && file_is_dir(path) &&
+        !file_exists(arena_printf(arena, "%s/spec.yaml", path)))
+        return err_set(err, ERR_USAGE,
+                       "no problem in %s: the folder has no spec.yaml (twagent problem new DIR "
+                       "writes one)",
+                       path);
+    is_there = is_there || ships;
     *problem = is_there ? sized(arena, path, size, backend) : path;
     if (is_there)
         return 0;

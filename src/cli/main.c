@@ -119,6 +119,16 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
+/* "" is a variable that a script forgot to set; nothing is called that, and nothing begins with it.
+ */
+static bool has_empty(const char *const *positionals, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (*positionals[i] == '\0')
+            return true;
+    return false;
+}
+
 static int command_start(const struct command *command, int argc, char **argv)
 {
     struct settings settings;
@@ -133,6 +143,10 @@ static int command_start(const struct command *command, int argc, char **argv)
         code = 0;
     } else if (settings_load(arena, takes, argc, argv, &settings, positionals, 64, &count, &err)) {
         code = command_fail(&err);
+    } else if (has_empty(positionals, count)) {
+        fprintf(stderr, "twagent: %s: an argument is empty: expected %s\n", command->name,
+                command->arguments);
+        code = EXIT_USAGE;
     } else if (count < command->least || count > command->most) {
         fprintf(stderr, "twagent: usage: twagent %s [OPTIONS] %s (twagent %s --help)\n",
                 command->name, command->arguments, command->name);

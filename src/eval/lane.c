@@ -261,8 +261,15 @@ static void worker_ended(struct lane *lane)
     size_t from = length;
     while (from > 0 && words[from - 1] != '\n')
         from--;
-    err_set(&err, ERR_CHILD, "the worker ended (%s)%s%.*s", buf_text(&how),
-            length > from ? ": " : "", (int)(length - from), words + from);
+    /* It refuses what it was told at its start: a person's mistake, in its own words. */
+    static const char prefix[] = "twagent worker: ";
+    size_t skip = sizeof prefix - 1;
+    if (strcmp(buf_text(&how), "exited 2") == 0 && length - from > skip &&
+        strncmp(words + from, prefix, skip) == 0)
+        err_set(&err, ERR_USAGE, "%.*s", (int)(length - from - skip), words + from + skip);
+    else
+        err_set(&err, ERR_CHILD, "the worker ended (%s)%s%.*s", buf_text(&how),
+                length > from ? ": " : "", (int)(length - from), words + from);
     if (!lane->closing)
         log_event(LOG_WARN, "lane.worker", "", "%s", err.message);
     fail_all(lane, &err);

@@ -122,7 +122,7 @@ rm "$work/config/twagent/config.yaml"
 
 expect 0 'wrote' problem new "$work/axpy"
 expect 2 'is there already' problem new "$work/axpy"
-expect 2 'expected a folder named with letters' problem new ""
+expect 2 'an argument is empty' problem new ""
 expect 2 'expected a folder named with letters' problem new "$work/bad name"
 expect 0 'wrote' problem new "$work/deep/er/"
 sed -i 's/^dims:.*/dims: {M: 1024, N: "M +"}/' "$work/axpy/spec.yaml"
@@ -136,6 +136,17 @@ printf 'def reference(A, X, B)\n    return A\n' >"$work/axpy/ref_impl.py"
 expect 2 "SyntaxError: expected ':' (ref_impl.py:1)" problem check "$work/axpy"
 printf '/*---\ntune: {BM: [1, 2\n---*/\nvoid kernel(void) {}\n' >"$work/bad.c"
 expect 1 'bad.c:' eval matmul "$work/bad.c"
+
+# --- a variable that a script forgot to set, a folder without a problem, cores that are not there
+expect 2 'an argument is empty' docs remove ""
+expect 2 'an argument is empty' show ""
+expect 2 'an argument is empty' run ""
+mkdir -p "$work/empty"
+cd "$work/empty" || exit 1
+expect 2 'has no spec.yaml (twagent problem new' run .
+expect 2 'has no spec.yaml' eval "$work/empty" "$work/bad.c"
+cd "$work" || exit 1
+expect 2 '--cores: core 4095 is not ours' eval matmul "$work/bad.c" --cores 4095
 
 # --- completion: subcommands, values of a choice, problems
 complete_with() { # WORDS...: what bash would offer for the last one
