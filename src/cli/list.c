@@ -48,13 +48,15 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         const char *mark = run->win ? " win" : run->verified ? " no win" : "";
         bool live = strcmp(run->state, "running") == 0, died = live && owner != run->pid;
         bool waits = died || (live ? *run->paused != '\0' : run_can_go_on(run));
-        printf("%-6s %-16s %-16s %-8s %10s %8.3fx  %-9lld %s%s%s%s\n", run->id, started,
-               run->problem,
+        char speedup[32] = "-";
+        if (run->speedup > 0)
+            snprintf(speedup, sizeof speedup, "%.3fx", run->speedup);
+        printf("%-6s %-16s %-16s %-8s %10s %9s  %-9lld %s%s%s%s\n", run->id, started, run->problem,
                died                   ? "died"
                : live && *run->paused ? "paused"
                                       : run->state,
-               words_time(run->time_ns, time), run->speedup, (long long)run->evaluated, run->best,
-               mark, waits ? "  twagent resume " : "", waits ? run->id : "");
+               words_time(run->time_ns, time), speedup, (long long)run->evaluated, run->best, mark,
+               waits ? "  twagent resume " : "", waits ? run->id : "");
     }
     if (settings->json)
         printf("]\n");
@@ -88,9 +90,11 @@ static int list_candidates(const struct settings *settings, struct store *store,
         if (i == 0)
             printf("%-9s %-9s %10s %9s  %s (as the search measured them)\n", "candidate", "state",
                    "time", "speed-up", "source");
-        printf("%-9s %-9s %10s %8.3fx  %s %s%s%s\n", c->id, c->state, words_time(c->time_ns, time),
-               c->speedup, c->name, run_words_tune(arena, c, ","), *c->reason ? "  " : "",
-               c->reason);
+        char speedup[32] = "-";
+        if (c->speedup > 0)
+            snprintf(speedup, sizeof speedup, "%.3fx", c->speedup);
+        printf("%-9s %-9s %10s %9s  %s %s%s%s\n", c->id, c->state, words_time(c->time_ns, time),
+               speedup, c->name, run_words_tune(arena, c, ","), *c->reason ? "  " : "", c->reason);
     }
     if (settings->json)
         printf("]\n");

@@ -245,5 +245,7 @@ void run_result_hint(const struct search *search, FILE *out)
 {
     struct search_progress progress;
     search_progress(search, &progress);
+    if (progress.evaluated == 0)
+        return;
     fprintf(out, "what was found is kept; go on with: twagent resume %s\n", progress.run);
 }
