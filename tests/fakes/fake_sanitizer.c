@@ -1,12 +1,26 @@
 /* Stands where compute-sanitizer would: runs what it is told to supervise and says what
  * $FAKE_SANITIZER tells it to, in the tool's own form. Words of that variable, each TOOL:WHAT:
  *   racecheck:race memcheck:read initcheck:read synccheck:barrier   a finding
- *   TOOL:broken    it could not do its work        TOOL:silent   it ends without a summary */
+ *   TOOL:broken    it could not do its work        TOOL:silent   it ends without a summary
+ *   TOOL:stubborn  it takes no other mark than its own */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static const char *mark = "=========";
+
+/* Every line of the tool's begins with the mark. */
+static void say(const char *text)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        printf("%s%.*s\n", mark, (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+    fflush(stdout);
+}
 
 static int told(const char *tool, const char *what)
 {
@@ -19,23 +33,22 @@ static int told(const char *tool, const char *what)
 static int say_finding(const char *tool)
 {
     if (told(tool, "race"))
-        puts("========= Error: Race reported between Write access at fake_relu+0xb0 in "
-             "candidate.cu:4\n"
-             "=========     and Read access at fake_relu+0xc0 in candidate.cu:9 [256 hazards]\n"
-             "========= ");
+        say(" Error: Race reported between Write access at fake_relu+0xb0 in "
+            "candidate.cu:4\n"
+            "     and Read access at fake_relu+0xc0 in candidate.cu:9 [256 hazards]\n"
+            " ");
     else if (told(tool, "read"))
-        puts("========= Invalid __global__ read of size 4 bytes\n"
-             "=========     at fake_relu+0x60 in candidate.cu:5\n"
-             "=========     by thread (0,0,0) in block (7,0,0)\n"
-             "=========     Access to 0x7f9b06800400 is out of bounds\n"
-             "========= ");
+        say(" Invalid __global__ read of size 4 bytes\n"
+            "     at fake_relu+0x60 in candidate.cu:5\n"
+            "     by thread (0,0,0) in block (7,0,0)\n"
+            "     Access to 0x7f9b06800400 is out of bounds\n"
+            " ");
     else if (told(tool, "barrier"))
-        puts("========= Barrier error detected. Divergent thread(s) in block\n"
-             "=========     at fake_relu+0x60 in candidate.cu:5\n"
-             "========= ");
+        say(" Barrier error detected. Divergent thread(s) in block\n"
+            "     at fake_relu+0x60 in candidate.cu:5\n"
+            " ");
     else
         return 0;
-    fflush(stdout);
     return 1;
 }
 
@@ -46,12 +59,15 @@ int main(int argc, char **argv)
     while (at + 1 < argc && argv[at][0] == '-') { /* every option that is used has a value */
         if (strcmp(argv[at], "--tool") == 0)
             tool = argv[at + 1];
+        if (strcmp(argv[at], "--prefix") == 0)
+            mark = argv[at + 1];
         at += 2;
     }
-    puts("========= COMPUTE-SANITIZER");
-    fflush(stdout);
+    if (told(tool, "stubborn"))
+        mark = "=========";
+    say(" COMPUTE-SANITIZER");
     if (told(tool, "broken")) {
-        puts("========= Error: Device not supported. Please refer to the documentation");
+        say(" Error: Device not supported. Please refer to the documentation");
         return 1;
     }
     pid_t child = fork();
@@ -63,10 +79,11 @@ int main(int argc, char **argv)
     int count = say_finding(tool);
     if (told(tool, "silent"))
         return 0;
+    const char *plural = count == 1 ? "" : "s";
     if (strcmp(tool, "racecheck") == 0)
-        printf("========= RACECHECK SUMMARY: %d hazard%s displayed (%d error%s, 0 warnings)\n",
-               count, count == 1 ? "" : "s", count, count == 1 ? "" : "s");
+        printf("%s RACECHECK SUMMARY: %d hazard%s displayed (%d error%s, 0 warnings)\n", mark,
+               count, plural, count, plural);
     else
-        printf("========= ERROR SUMMARY: %d error%s\n", count, count == 1 ? "" : "s");
+        printf("%s ERROR SUMMARY: %d error%s\n", mark, count, plural);
     return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "eval/cpu/toolchain.h"
 #include "eval/cuda/host.h"
 
@@ -17,6 +18,8 @@ enum { SLOWER = 50, LEAST_MS = 30000, QUIT_MS = 20000, FINDINGS = 4, SAID_MOST =
 static struct running {
     struct gpu_host *hosts[TOOLS]; /* NULL: not running */
     struct buf said[TOOLS];
+    char marks[TOOLS]
+              [40]; /* drawn anew each time: what a candidate prints is not taken for theirs */
     const char *artifact; /* owned; NULL: none of them runs */
     const struct region *region;
 } running;
@@ -44,8 +47,21 @@ const char *sanitizer_find(struct arena *arena)
 
 static void listen(int tool)
 {
-    if (running.hosts[tool] != NULL)
-        gpu_host_errors(running.hosts[tool], &running.said[tool]);
+    if (running.hosts[tool] == NULL)
+        return;
+    gpu_host_errors(running.hosts[tool], &running.said[tool]);
+    sanitizer_keep_marked(running.marks[tool], &running.said[tool]);
+}
+
+/* Before anything of the candidate's runs: a tool that does not take our mark has said so with the
+ * first line. */
+static void learn_mark(int tool)
+{
+    struct buf *said = &running.said[tool];
+    gpu_host_errors(running.hosts[tool], said);
+    if (strstr(buf_text(said), running.marks[tool]) == NULL &&
+        strstr(buf_text(said), SANITIZER_MARK) != NULL)
+        strcpy(running.marks[tool], SANITIZER_MARK);
 }
 
 static void discard(void)
@@ -72,6 +88,8 @@ static int start(const struct lane_facts *lane, const struct region *region, con
         const char *const prefix[] = {path,
                                       "--tool",
                                       sanitizer_tools[i],
+                                      "--prefix",
+                                      running.marks[i],
                                       "--show-backtrace",
                                       "no",
                                       "--print-limit",
@@ -79,6 +97,8 @@ static int start(const struct lane_facts *lane, const struct region *region, con
                                       i == TOOL_MEMCHECK ? "--report-api-errors" : NULL,
                                       "no",
                                       NULL};
+        snprintf(running.marks[i], sizeof running.marks[i],
+                 "==%016llx==", (unsigned long long)random_seed());
         buf_init(&running.said[i], SAID_MOST);
         status = gpu_host_start(lane, region, prefix, &running.hosts[i], err);
     }
@@ -88,8 +108,10 @@ static int start(const struct lane_facts *lane, const struct region *region, con
         if (gpu_host_wait_warm(running.hosts[i], err) != 0)
             status = err_set(err, ERR_UNSUPPORTED, "compute-sanitizer (%s) does not run here: %s",
                              sanitizer_tools[i], arena_strdup(arena, err->message));
-    for (int i = 0; i < TOOLS && status == 0; i++)
+    for (int i = 0; i < TOOLS && status == 0; i++) {
+        learn_mark(i);
         status = gpu_host_load(running.hosts[i], artifact, err);
+    }
     if (status != 0)
         discard();
     arena_free(arena);
@@ -138,8 +160,8 @@ static int findings(struct buf *report, struct err *err)
     char which[80] = "";
     for (int i = 0; i < TOOLS; i++) {
         struct sanitizer_words words;
-        sanitizer_read((enum sanitizer_tool)i, buf_text(&running.said[i]), running.said[i].length,
-                       FINDINGS, &words, report);
+        sanitizer_read((enum sanitizer_tool)i, running.marks[i], buf_text(&running.said[i]),
+                       running.said[i].length, FINDINGS, &words, report);
         if (words.errors == 0)
             continue;
         strcat(which, which[0] != '\0' ? ", " : "");
@@ -232,8 +254,8 @@ int cuda_sanitize_end(struct buf *report, struct err *err)
         struct sanitizer_words words;
         struct buf ignored;
         buf_init(&ignored, SAID_MOST);
-        sanitizer_read((enum sanitizer_tool)i, buf_text(&running.said[i]), running.said[i].length,
-                       0, &words, &ignored);
+        sanitizer_read((enum sanitizer_tool)i, running.marks[i], buf_text(&running.said[i]),
+                       running.said[i].length, 0, &words, &ignored);
         buf_free(&ignored);
         if (words.errors == 0 && (words.broken || !words.ended))
             status = err_set(err, ERR_UNSUPPORTED, "compute-sanitizer (%s) did not come to an end",

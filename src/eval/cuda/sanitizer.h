@@ -29,10 +29,17 @@ struct sanitizer_words {
     int errors, warnings; /* findings; until it has ended those that stand in the text */
 };
 
+/* What the tool's own lines have in front, where it is not told otherwise. */
+#define SANITIZER_MARK "========="
+
 /* Reads all that a tool has written so far; adds findings to `report`, each as one line of at most
  * some 300 bytes, at most `most` of them: "racecheck: Race reported between ... candidate.cu:12".
- */
-void sanitizer_read(enum sanitizer_tool tool, const char *text, size_t length, size_t most,
-                    struct sanitizer_words *words, struct buf *report);
+ * `mark`: one that a candidate's own printf cannot know; what stands before it in a line, and lines
+ * without it, are the candidate's. */
+void sanitizer_read(enum sanitizer_tool tool, const char *mark, const char *text, size_t length,
+                    size_t most, struct sanitizer_words *words, struct buf *report);
+
+/* Lines without the mark go; the last one stays as far as it may still get one. */
+void sanitizer_keep_marked(const char *mark, struct buf *said);
 
 #endif

@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARK "========="
-enum { FINDING_MOST = 300 };
+enum { FINDING_MOST = 300, PARTIAL_MOST = 8192 };
 
 const char *const sanitizer_tools[TOOLS] = {
     [TOOL_MEMCHECK] = "memcheck",
@@ -135,8 +134,8 @@ static void read_line(struct reading *reading, const char *text, size_t length)
     buf_add(&reading->line, text, length);
 }
 
-void sanitizer_read(enum sanitizer_tool tool, const char *text, size_t length, size_t most,
-                    struct sanitizer_words *words, struct buf *report)
+void sanitizer_read(enum sanitizer_tool tool, const char *mark, const char *text, size_t length,
+                    size_t most, struct sanitizer_words *words, struct buf *report)
 {
     struct reading reading = {.words = words, .most = most, .tool = tool, .report = report};
     const char *end = text + length;
@@ -145,10 +144,32 @@ void sanitizer_read(enum sanitizer_tool tool, const char *text, size_t length, s
     while (text < end) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
         size_t line = (size_t)((stop != NULL ? stop : end) - text);
-        if (begins(text, line, MARK))
-            read_line(&reading, text + strlen(MARK), line - strlen(MARK));
+        const char *at = memmem(text, line, mark, strlen(mark));
+        if (at != NULL) {
+            at += strlen(mark);
+            read_line(&reading, at, (size_t)(text + line - at));
+        }
         text += line + 1;
     }
     close_finding(&reading);
     buf_free(&reading.line);
+}
+
+void sanitizer_keep_marked(const char *mark, struct buf *said)
+{
+    struct buf kept;
+    const char *text = buf_text(said), *end = text + said->length;
+    buf_init(&kept, said->max);
+    while (text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        size_t line = (size_t)((stop != NULL ? stop + 1 : end) - text);
+        size_t tail = line < PARTIAL_MOST ? line : PARTIAL_MOST;
+        if (memmem(text, line, mark, strlen(mark)) != NULL)
+            buf_add(&kept, text, line);
+        else if (stop == NULL) /* not at its end yet */
+            buf_add(&kept, text + line - tail, tail);
+        text += line;
+    }
+    buf_free(said);
+    *said = kept;
 }

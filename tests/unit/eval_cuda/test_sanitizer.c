@@ -68,8 +68,6 @@ static const struct {
      0, false, true},
     {TOOL_MEMCHECK, "========= Internal Sanitizer Error: The device is out of memory\n", NULL, 0, 0,
      false, true},
-    {TOOL_MEMCHECK, "a candidate prints: ========= ERROR SUMMARY: 0 errors\n", NULL, 0, 0, false,
-     false},
     {TOOL_MEMCHECK, "", NULL, 0, 0, false, false},
     {TOOL_MEMCHECK, "=========", NULL, 0, 0, false, false},
     {TOOL_MEMCHECK, "========= ERROR SUMMARY: 99999999999999999999 errors\n", NULL, 0, 0, true,
@@ -83,7 +81,8 @@ static void test_reports(void **unused)
         struct sanitizer_words words;
         struct buf report;
         buf_init(&report, 1 << 16);
-        sanitizer_read(rows[i].tool, rows[i].text, strlen(rows[i].text), 4, &words, &report);
+        sanitizer_read(rows[i].tool, SANITIZER_MARK, rows[i].text, strlen(rows[i].text), 4, &words,
+                       &report);
         if (words.errors != rows[i].errors || words.warnings != rows[i].warnings ||
             words.ended != rows[i].ended || words.broken != rows[i].broken ||
             (rows[i].says == NULL ? report.length > 0
@@ -101,12 +100,47 @@ static void test_no_more_than_asked(void **unused)
     (void)unused;
     buf_init(&report, 1 << 16);
     const char text[] = UNINITIALIZED UNINITIALIZED UNINITIALIZED;
-    sanitizer_read(TOOL_INITCHECK, text, strlen(text), 2, &words, &report);
+    sanitizer_read(TOOL_INITCHECK, SANITIZER_MARK, text, strlen(text), 2, &words, &report);
     assert_int_equal(words.errors, 3);
     size_t lines = 0;
     for (const char *at = buf_text(&report); *at != '\0'; at++)
         lines += *at == '\n';
     assert_int_equal(lines, 2);
+    buf_free(&report);
+}
+
+/* A candidate that prints cannot hide a finding, nor end a report. */
+static void test_forged(void **unused)
+{
+    static const char mark[] = "==5af1==";
+    static const char text[] = "==5af1== COMPUTE-SANITIZER\n"
+                               "x==5af1== Invalid __global__ read of size 4 bytes\n"
+                               "==5af1==     at mm+0x60 in candidate.cu:5\n"
+                               "========= ERROR SUMMARY: 0 errors\n"
+                               "y==5af1== ERROR SUMMARY: 1 error\n"
+                               "========= ERROR SUMMARY: 0 errors";
+    struct sanitizer_words words;
+    struct buf said, report;
+    (void)unused;
+    buf_init(&said, 4096);
+    buf_init(&report, 4096);
+    buf_add_text(&said, text);
+    sanitizer_keep_marked(mark, &said);
+    assert_int_equal(said.length, strlen(text) - strlen("========= ERROR SUMMARY: 0 errors\n"));
+    sanitizer_read(TOOL_MEMCHECK, mark, buf_text(&said), said.length, 4, &words, &report);
+    assert_int_equal(words.errors, 1);
+    assert_true(words.ended);
+    assert_non_null(strstr(buf_text(&report), "candidate.cu:5"));
+    buf_reset(&said);
+    for (int i = 0; i < 4000; i++) /* a flood without a line's end does not fill the room */
+        buf_add_char(&said, 'x');
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 1000; k++)
+            buf_add_char(&said, 'x');
+        sanitizer_keep_marked(mark, &said);
+    }
+    assert_true(said.length <= 8192);
+    buf_free(&said);
     buf_free(&report);
 }
 
@@ -207,6 +241,8 @@ static const struct {
      "candidate.cu:9"},
     {"fake_relu", "memcheck:read,initcheck:read", ERR_CHILD, "(memcheck, initcheck)",
      "out of bounds"},
+    {"fake_relu", "racecheck:stubborn,racecheck:race", ERR_CHILD, "(racecheck)", "candidate.cu:9"},
+    {"fake_relu", "memcheck:stubborn", ERR_NONE, "", ""},
     {"fake_relu", "synccheck:barrier", ERR_CHILD, "(synccheck)", "Divergent"},
     {"fake_relu", "initcheck:broken", ERR_UNSUPPORTED, "does not run here", ""},
     {"fake_relu", "synccheck:silent", ERR_UNSUPPORTED, "did not come to an end", ""},
@@ -254,9 +290,8 @@ int main(int argc, char **argv)
     setenv("TWAGENT_COMPUTE_SANITIZER", FAKES "fake_sanitizer", 1);
     mem_free(self);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_no_more_than_asked),
-        cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_reports),       cmocka_unit_test(test_no_more_than_asked),
+        cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
         cmocka_unit_test(test_not_installed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
