@@ -27,8 +27,9 @@ static const struct {
     {90, 32, 100 << 10, 128, 264, 2, 0.125, 1.0, "shared memory"},
     {90, 32, 227 << 10, 1024, 132, 1, 0.5, 1.0, "shared memory"},
     {90, 64, 0, 1024, 132, 1, 0.5, 1.0, "registers"},
-    {90, 65, 0, 1024, 132, 0, 0.0, 0.0, "registers"}, /* does not fit at all */
-    {90, 0, 0, 1024, 132, 2, 1.0, 0.5, "warps"},      /* registers not known */
+    {90, 32, 16384, 32, 132, 13, 0.203125, 0.076923, "shared memory"}, /* 1 KB is the system's */
+    {90, 65, 0, 1024, 132, 0, 0.0, 0.0, "registers"},                  /* does not fit at all */
+    {90, 0, 0, 1024, 132, 2, 1.0, 0.5, "warps"},                       /* registers not known */
     {90, 255, 0, 33, 132, 4, 0.125, 0.25, "registers"},
     {86, 32, 0, 256, 84, 6, 1.0, 0.16667, "warps"},
     {86, 32, 0, 64, 84, 16, 0.66667, 0.0625, "blocks"},
