@@ -39,6 +39,25 @@ int reference_compute(struct reference *reference, const struct layout *layout,
     return reference->ops->compute(reference, layout, call, precision, out, err);
 }
 
+struct reference *reference_again(struct reference *reference, const struct region *region)
+{
+    struct err ignored;
+    return reference->ops->again != NULL ? reference->ops->again(reference, region, &ignored)
+                                         : NULL;
+}
+
+int reference_send(struct reference *reference, const struct layout *layout,
+                   const struct call *call, enum reference_precision precision, struct err *err)
+{
+    return reference->ops->send(reference, layout, call, precision, err);
+}
+
+int reference_take(struct reference *reference, const struct layout *layout, void **out,
+                   struct err *err)
+{
+    return reference->ops->take(reference, layout, out, err);
+}
+
 struct subject *reference_baseline(struct reference *reference, const char *name)
 {
     return reference->ops->baseline != NULL ? reference->ops->baseline(reference, name) : NULL;

@@ -46,6 +46,15 @@ int reference_compute(struct reference *reference, const struct layout *layout,
                       const struct call *call, enum reference_precision precision, void **out,
                       struct err *err) MUST_USE;
 
+/* Another process of the same definition, with inputs in a region of its own; NULL: this kind has
+ * no other. Of such, and of the first, send() and take() are the two halves of compute(). */
+struct reference *reference_again(struct reference *reference, const struct region *region);
+int reference_send(struct reference *reference, const struct layout *layout,
+                   const struct call *call, enum reference_precision precision,
+                   struct err *err) MUST_USE;
+int reference_take(struct reference *reference, const struct layout *layout, void **out,
+                   struct err *err) MUST_USE;
+
 /* The same child as a subject to be timed, in the spec's precision; owned by `reference`. */
 struct subject *reference_subject(struct reference *reference);
 

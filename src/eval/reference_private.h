@@ -14,6 +14,13 @@ struct reference_ops {
     /* Both NULL where it is ready once it is open. */
     bool (*pending)(const struct reference *reference);
     int (*ready)(struct reference *reference, struct err *err);
+    /* All NULL where one process is all there can be. */
+    struct reference *(*again)(struct reference *reference, const struct region *region,
+                               struct err *err);
+    int (*send)(struct reference *reference, const struct layout *layout, const struct call *call,
+                enum reference_precision precision, struct err *err);
+    int (*take)(struct reference *reference, const struct layout *layout, void **out,
+                struct err *err);
     /* NULL where there is no other baseline, and where inputs stay as they are drawn */
     struct subject *(*baseline)(struct reference *reference, const char *name);
     int (*compute_baseline)(struct reference *reference, const char *name,

@@ -21,58 +21,6 @@
 
 enum { REQUEST_MOST = 1 << 16, ARGUMENTS_MOST = 64, START_TIMEOUT_MS = 30000 };
 
-/* --- asking --- */
-
-static int send_request(struct python *python, struct err *err)
-{
-    const char *line;
-    buf_add_char(&python->request, '\n');
-    if (child_send(&python->child, buf_text(&python->request), python->request.length, err) == 0)
-        return 0;
-    if (child_line(&python->child, 1000, &line, err) != 0) /* says better how it ended */
-        return -1;
-    child_stop(&python->child);
-    return err_set(err, ERR_CHILD, "the reference does not take requests any more");
-}
-
-/* The message of {"error": ...} is the user's. */
-static int read_answer(struct python *python, uint64_t timeout_ms, struct arena *arena,
-                       const struct value **answer, struct err *err)
-{
-    const char *line;
-    struct value *root;
-    if (child_line(&python->child, timeout_ms, &line, err) != 0)
-        return -1;
-    if (value_parse_json(arena, "reference", line, strlen(line), &root, err) != 0) {
-        child_stop(&python->child);
-        return err_set(err, ERR_PROTOCOL, "the reference answered with something else than JSON");
-    }
-    const char *message = value_text(root, "error", NULL);
-    if (message != NULL)
-        return err_set(err, ERR_USAGE, "reference: %s", message);
-    *answer = root;
-    return 0;
-}
-
-int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
-               const struct value **answer, struct err *err)
-{
-    uint64_t begun = timeline_begin();
-    int status = send_request(python, err);
-    if (status == 0)
-        status = read_answer(python, timeout_ms, arena, answer, err);
-    timeline_end("python.ask", begun);
-    return status;
-}
-
-void python_begin(struct python *python, struct json *json, const char *op)
-{
-    buf_reset(&python->request);
-    json_init(json, &python->request);
-    json_object(json);
-    json_put_text(json, "op", op);
-}
-
 static void put_tensors(struct json *json, const char *key, const struct tensor_spec *tensors,
                         size_t count)
 {
@@ -158,14 +106,14 @@ static int ask_to_open(struct python *python, struct err *err)
     if (python->open_more != NULL)
         python->open_more(python, &json);
     json_object_end(&json);
-    return send_request(python, err);
+    return python_tell(python, err);
 }
 
 static int hear_of_open(struct python *python, struct err *err)
 {
     struct arena *arena = arena_new();
     const struct value *answer = NULL;
-    int status = read_answer(python, python->start_timeout_ms, arena, &answer, err);
+    int status = python_hear(python, python->start_timeout_ms, arena, &answer, err);
     timeline_end("python.open", python->opening_ns);
     if (status == 0 && python->reference.versions == NULL) {
         struct buf text;
@@ -288,48 +236,81 @@ int python_make_room(struct python *python, size_t bytes, struct err *err)
     return 0;
 }
 
-int python_compute(struct python *python, const struct layout *layout, const struct call *call,
-                   enum reference_precision precision, const char *baseline, void **out,
-                   struct err *err)
+static size_t result_bytes(const struct python *python, const struct layout *layout, size_t output)
+{
+    size_t each =
+        python->sent_exact ? sizeof(double) : dtype_bytes(python->problem->outputs[output].dtype);
+    return layout->outputs[output].elements * each;
+}
+
+int python_send(struct python *python, const struct layout *layout, const struct call *call,
+                enum reference_precision precision, const char *baseline, struct err *err)
 {
     const struct problem *problem = python->problem;
-    bool exact = precision == PRECISION_EXACT;
-    size_t offsets[TENSORS_MAX], bytes[TENSORS_MAX], end = 0;
+    size_t end = 0;
     struct json json;
     if (python_ensure(python, err) != 0)
         return -1;
+    python->sent_exact = precision == PRECISION_EXACT;
     python_begin(python, &json, "compute");
-    json_put_text(&json, "precision", exact ? "exact" : "spec");
+    json_put_text(&json, "precision", python->sent_exact ? "exact" : "spec");
     json_put_text(&json, "baseline", baseline);
     put_call(python, &json, layout, call, reference_bits(problem, precision));
     json_key(&json, "outputs");
     json_array(&json);
     for (size_t i = 0; i < problem->output_count; i++) {
-        const struct placed *placed = &layout->outputs[i];
-        bytes[i] =
-            placed->elements * (exact ? sizeof(double) : dtype_bytes(problem->outputs[i].dtype));
-        offsets[i] = end;
-        end += (bytes[i] + 63) / 64 * 64;
         json_object(&json);
-        json_put_int(&json, "offset", (int64_t)offsets[i]);
+        json_put_int(&json, "offset", (int64_t)end);
+        end += (result_bytes(python, layout, i) + 63) / 64 * 64;
         json_key(&json, "shape");
         json_array(&json);
         for (size_t axis = 0; axis < problem->outputs[i].rank; axis++)
-            json_int(&json, placed->extents[axis]);
+            json_int(&json, layout->outputs[i].extents[axis]);
         json_array_end(&json);
         json_object_end(&json);
     }
     json_array_end(&json);
     json_object_end(&json);
+    return python_make_room(python, end, err) != 0 ? -1 : python_tell(python, err);
+}
+
+int python_take(struct python *python, const struct layout *layout, void **out, struct err *err)
+{
     struct arena *arena = arena_new();
     const struct value *answer;
-    int status = python_make_room(python, end, err);
-    if (status == 0)
-        status = python_ask(python, REFERENCE_TIMEOUT_MS, arena, &answer, err);
+    size_t offset = 0;
+    int status = python_hear(python, REFERENCE_TIMEOUT_MS, arena, &answer, err);
     arena_free(arena);
-    for (size_t i = 0; status == 0 && i < problem->output_count; i++)
-        parallel_copy(out[i], python->mapped + offsets[i], bytes[i]);
+    for (size_t i = 0; status == 0 && i < python->problem->output_count; i++) {
+        size_t bytes = result_bytes(python, layout, i);
+        parallel_copy(out[i], python->mapped + offset, bytes);
+        offset += (bytes + 63) / 64 * 64;
+    }
     return status;
+}
+
+int python_compute(struct python *python, const struct layout *layout, const struct call *call,
+                   enum reference_precision precision, const char *baseline, void **out,
+                   struct err *err)
+{
+    uint64_t begun = timeline_begin();
+    int status = python_send(python, layout, call, precision, baseline, err);
+    if (status == 0)
+        status = python_take(python, layout, out, err);
+    timeline_end("python.compute", begun);
+    return status;
+}
+
+static int send(struct reference *reference, const struct layout *layout, const struct call *call,
+                enum reference_precision precision, struct err *err)
+{
+    return python_send(python_of(reference), layout, call, precision, NULL, err);
+}
+
+static int take(struct reference *reference, const struct layout *layout, void **out,
+                struct err *err)
+{
+    return python_take(python_of(reference), layout, out, err);
 }
 
 static int compute(struct reference *reference, const struct layout *layout,
@@ -474,6 +455,21 @@ static int find_numpy(const char *path, struct arena *arena, struct interpreter 
     return status;
 }
 
+static const char script[] = "libexec/reference.py";
+
+static struct reference *again(struct reference *reference, const struct region *region,
+                               struct err *err)
+{
+    const struct python *first = python_of(reference);
+    struct python *python =
+        python_new(first->problem, first->lane, region, first->arena, reference->ops, script);
+    python->interpreter = first->interpreter;
+    if (python_usable(python, script, err) == 0 && python_start(python, err) == 0)
+        return &python->reference;
+    python_close(&python->reference);
+    return NULL;
+}
+
 int reference_open(const struct problem *problem, const struct lane_facts *lane,
                    const struct region *region, const char *python_path, struct arena *arena,
                    const char **python_found, struct reference **reference, struct err *err)
@@ -481,8 +477,10 @@ int reference_open(const struct problem *problem, const struct lane_facts *lane,
     static const struct reference_ops ops = {.compute = compute,
                                              .close = python_close,
                                              .pending = python_pending,
-                                             .ready = python_ready};
-    static const char script[] = "libexec/reference.py";
+                                             .ready = python_ready,
+                                             .again = again,
+                                             .send = send,
+                                             .take = take};
     struct python *python = python_new(problem, lane, region, arena, &ops, script);
     if (python_usable(python, script, err) == 0 &&
         find_numpy(python_path, arena, &python->interpreter, err) == 0 &&

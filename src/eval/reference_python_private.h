@@ -27,7 +27,7 @@ struct python {
     const char *extra[40]; /* arguments of the sandbox besides; in the arena */
     size_t extra_count;
     uint64_t start_timeout_ms; /* opening, and getting ready for a timed call */
-    bool opening;              /* asked to open, and not heard yet */
+    bool opening, sent_exact;  /* asked to open, and not heard yet; what was asked for last */
     uint64_t opening_ns;
     /* Once after each start, when it has opened; NULL: nothing more to do */
     int (*opened)(struct python *python, struct err *err);
@@ -63,9 +63,16 @@ int python_ready(struct reference *reference, struct err *err) MUST_USE;
 /* A request is begun, its members are added, the object is ended, and it is asked; the answer is in
  * `arena`. The message of {"error": ...} is the user's. */
 void python_begin(struct python *python, struct json *json, const char *op);
+int python_tell(struct python *python, struct err *err) MUST_USE;
+int python_hear(struct python *python, uint64_t timeout_ms, struct arena *arena,
+                const struct value **answer, struct err *err) MUST_USE;
 int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
                const struct value **answer, struct err *err) MUST_USE;
 int python_make_room(struct python *python, size_t bytes, struct err *err) MUST_USE;
+int python_send(struct python *python, const struct layout *layout, const struct call *call,
+                enum reference_precision precision, const char *baseline, struct err *err) MUST_USE;
+int python_take(struct python *python, const struct layout *layout, void **out,
+                struct err *err) MUST_USE;
 int python_compute(struct python *python, const struct layout *layout, const struct call *call,
                    enum reference_precision precision, const char *baseline, void **out,
                    struct err *err) MUST_USE;

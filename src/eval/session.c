@@ -2,6 +2,7 @@
  */
 #include "base/mem.h"
 #include "eval/session_build.h"
+#include "eval/session_helpers.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"
 
@@ -160,6 +161,7 @@ void session_close(struct session *session)
         return;
     for (size_t i = 0; i < session->baseline_count; i++)
         baseline_free(session, &session->baselines[i]);
+    helpers_close(session);
     reference_close(session->reference);
     for (size_t i = 0; i < session->pool_count; i++)
         set_free(&session->pool[i]);

@@ -1,4 +1,5 @@
 /* eval/session_expect: what a set's outputs are, and how far from that is still right. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"
@@ -11,24 +12,18 @@
  * the bound's factor, and deriving it anew would cost more than all the rest of a set. */
 static const size_t large_elements = (size_t)1 << 18;
 
-struct results {
-    void *honest[TENSORS_MAX], *lower[TENSORS_MAX];
-    bool has_lower;
-};
-
 static bool is_large(const struct session *session, const struct set *set)
 {
     return set->shape == &session->shapes[0] && set->shape->elements >= large_elements &&
            set->distribution < DRAW_RANDOM_COUNT;
 }
 
-static bool bounds_known(const struct session *session, const struct set *set)
+bool set_bounds_known(const struct session *session, const struct set *set)
 {
     return is_large(session, set) && (session->known_bounds >> set->distribution & 1) != 0;
 }
 
-/* Kept between sets: the kernel would clear fresh pages for every one of them. */
-static void *scratch(struct session *session, size_t index, size_t bytes)
+void *session_scratch(struct session *session, size_t index, size_t bytes)
 {
     if (session->scratch_bytes[index] < bytes) {
         mem_free(session->scratch[index]);
@@ -44,7 +39,7 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     const struct layout *layout = &set->shape->layout;
     const struct problem *problem = session->problem;
     void *exact[TENSORS_MAX];
-    uint64_t begun = timeline_begin();
+    uint64_t begun = timeline_begin(), started = clock_now_ns();
     call_make(layout, 0, 0, call);
     for (size_t i = 0; i < problem->input_count; i++)
         parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
@@ -57,6 +52,8 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     }
     int status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
     timeline_end("set.exact", begun);
+    if (set->shape == &session->shapes[0])
+        session->exact_ns = (double)(clock_now_ns() - started);
     return status;
 }
 
@@ -67,8 +64,8 @@ static int compute_others(struct session *session, const struct set *set, const 
     const struct problem *problem = session->problem;
     bool floating = false;
     for (size_t i = 0; i < problem->output_count; i++) {
-        results->honest[i] = scratch(session, 2 * i, layout->outputs[i].bytes);
-        results->lower[i] = scratch(session, 2 * i + 1, layout->outputs[i].bytes);
+        results->honest[i] = session_scratch(session, 2 * i, layout->outputs[i].bytes);
+        results->lower[i] = session_scratch(session, 2 * i + 1, layout->outputs[i].bytes);
         floating = floating || dtype_is_float(problem->outputs[i].dtype);
     }
     if (reference_compute(session->reference, layout, call, PRECISION_SPEC, results->honest, err) !=
@@ -142,8 +139,9 @@ static size_t reduction_of(const struct set *set)
     return squares ? reduction * reduction : reduction;
 }
 
-static void derive(struct session *session, struct set *set, const struct results *results)
+void set_derive(struct session *session, struct set *set, const struct results *results)
 {
+    set->expected = true;
     const struct problem *problem = session->problem;
     for (size_t i = 0; i < problem->output_count; i++) {
         const struct tensor_spec *output = &problem->outputs[i];
@@ -162,6 +160,12 @@ static void derive(struct session *session, struct set *set, const struct result
     memcpy(session->bounds[set->distribution], set->bounds, sizeof set->bounds);
 }
 
+void set_known(const struct session *session, struct set *set)
+{
+    memcpy(set->bounds, session->bounds[set->distribution], sizeof set->bounds);
+    set->expected = true;
+}
+
 int set_expect(struct session *session, struct set *set, struct err *err)
 {
     struct results results = {0};
@@ -172,15 +176,15 @@ int set_expect(struct session *session, struct set *set, struct err *err)
         set_draw(session, set);
     set->unfit = false;
     int status = compute_exact(session, set, &call, err);
-    if (status == 0 && bounds_known(session, set)) {
-        memcpy(set->bounds, session->bounds[set->distribution], sizeof set->bounds);
+    if (status == 0 && set_bounds_known(session, set)) {
+        set_known(session, set);
     } else if (status == 0) {
         uint64_t begun = timeline_begin();
         status = compute_others(session, set, &call, &results, err);
         timeline_end("set.others", begun);
         begun = timeline_begin();
         if (status == 0)
-            derive(session, set, &results);
+            set_derive(session, set, &results);
         timeline_end("set.derive", begun);
     }
     set->expected = status == 0;

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "eval/measure_guard.h"
 #include "eval/measure_watch.h"
-#include "eval/session_private.h"
+#include "eval/session_helpers.h"
 #include "eval/timeline.h"
 
 #include <sched.h>
@@ -167,6 +167,8 @@ int session_check(struct session *session, const struct measure_request *request
     int status = session_refresh(session, request->effort == EFFORT_FINAL, err);
     if (status == 0)
         status = choose_region(bench, err);
+    if (status == 0 && !bench->ended)
+        session_expect_pool(session);
     uint64_t begun = timeline_begin();
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);

@@ -60,7 +60,9 @@ struct session {
     double bandwidth, flops_per_s; /* measured ceilings, the best seen; 0: not known */
     double bytes_floor_ns, flops_floor_ns;
     atomic_bool cancelled;
-    struct bench *bench; /* the candidate between session_check() and session_finish() */
+    struct helpers *helpers; /* session_helpers.c; NULL until they are worth their memory */
+    double exact_ns;         /* that the last exact results of the main shape took */
+    struct bench *bench;     /* the candidate between session_check() and session_finish() */
 };
 
 void session_ceilings(struct session *session); /* from the lane's rates; measure_floor.c */

@@ -32,6 +32,16 @@ void set_free(struct set *set);
 void set_fill(struct session *session, struct set *set); /* needs no reference */
 void set_draw(struct session *session, struct set *set);
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
+/* The parts of set_expect(), for who has the results already (session_expect.c) */
+struct results {
+    void *honest[TENSORS_MAX], *lower[TENSORS_MAX];
+    bool has_lower;
+};
+void set_derive(struct session *session, struct set *set, const struct results *results);
+bool set_bounds_known(const struct session *session, const struct set *set);
+void set_known(const struct session *session, struct set *set); /* where they are */
+/* Kept between sets: the kernel would clear fresh pages for every one of them. */
+void *session_scratch(struct session *session, size_t index, size_t bytes);
 int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 int session_make_cases(struct session *session, struct err *err) MUST_USE;

@@ -1,6 +1,6 @@
 /* What a session keeps between candidates and what it does not, seen from inside: sets and their
  * seeds, the spots of a call, regions, cancelling between steps. */
-#include "eval/session_private.h"
+#include "eval/session_helpers.h"
 
 #include "fake_backend.h"
 
@@ -178,6 +178,53 @@ static void test_regions_grow_and_stop_growing(void **state)
     assert_int_equal(err.code, ERR_LIMIT);
 }
 
+static int never(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                 const struct program *program, struct subject **subject, struct err *err)
+{
+    (void)lane, (void)region, (void)artifact, (void)program, (void)subject;
+    return err_set(err, ERR_UNSUPPORTED, "not asked for here");
+}
+
+/* What helpers compute is what the one process computes. */
+static void test_helpers(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct session *session = f->session;
+    struct backend device = fake_backend;
+    const struct backend *own = session->backend;
+    device.open_program = never;
+    session->backend = &device;
+    for (size_t i = 0; i < session->pool_count; i++)
+        set_redraw(&session->pool[i]);
+    session->exact_ns = 1.0;
+    session_expect_pool(session); /* a fast definition needs none */
+    assert_null(session->helpers);
+    assert_false(session->pool[0].expected);
+    session->exact_ns = 9e9;
+    session_expect_pool(session); /* nor is there any room on one core */
+    assert_false(session->pool[0].expected);
+    helpers_close(session);
+    size_t cores = f->lane.core_count;
+    f->lane.core_count = 8;
+    session_expect_pool(session);
+    f->lane.core_count = cores;
+    size_t elements = session->shapes[0].layout.outputs[0].elements;
+    for (size_t i = 0; i < session->pool_count; i++) {
+        struct set *set = &session->pool[i];
+        assert_true(set->expected);
+        struct bound bound = set->bounds[0];
+        double *exact = (double *)mem_alloc(elements * sizeof *exact);
+        memcpy(exact, set->exact[0], elements * sizeof *exact);
+        set->expected = false;
+        assert_int_equal(set_expect(session, set, &f->err), 0);
+        assert_memory_equal(exact, set->exact[0], elements * sizeof *exact);
+        assert_true(bound.element == set->bounds[0].element && bound.norm == set->bounds[0].norm);
+        mem_free(exact);
+    }
+    session->backend = own;
+    measure(f, EFFORT_FULL);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -189,6 +236,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_spots),
         cmocka_unit_test(test_cancelling_between_steps),
         cmocka_unit_test(test_regions_grow_and_stop_growing),
+        cmocka_unit_test(test_helpers),
     };
     return cmocka_run_group_tests_name("session_sets", tests, set_up, tear_down);
 }

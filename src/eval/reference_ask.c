@@ -1,0 +1,54 @@
+/* eval/reference_ask: a line to the Python child, and a line from it. */
+#include "eval/reference_python_private.h"
+#include "eval/timeline.h"
+
+#include <string.h>
+
+int python_tell(struct python *python, struct err *err)
+{
+    const char *line;
+    buf_add_char(&python->request, '\n');
+    if (child_send(&python->child, buf_text(&python->request), python->request.length, err) == 0)
+        return 0;
+    if (child_line(&python->child, 1000, &line, err) != 0) /* says better how it ended */
+        return -1;
+    child_stop(&python->child);
+    return err_set(err, ERR_CHILD, "the reference does not take requests any more");
+}
+
+int python_hear(struct python *python, uint64_t timeout_ms, struct arena *arena,
+                const struct value **answer, struct err *err)
+{
+    const char *line;
+    struct value *root;
+    if (child_line(&python->child, timeout_ms, &line, err) != 0)
+        return -1;
+    if (value_parse_json(arena, "reference", line, strlen(line), &root, err) != 0) {
+        child_stop(&python->child);
+        return err_set(err, ERR_PROTOCOL, "the reference answered with something else than JSON");
+    }
+    const char *message = value_text(root, "error", NULL);
+    if (message != NULL)
+        return err_set(err, ERR_USAGE, "reference: %s", message);
+    *answer = root;
+    return 0;
+}
+
+int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
+               const struct value **answer, struct err *err)
+{
+    uint64_t begun = timeline_begin();
+    int status = python_tell(python, err);
+    if (status == 0)
+        status = python_hear(python, timeout_ms, arena, answer, err);
+    timeline_end("python.ask", begun);
+    return status;
+}
+
+void python_begin(struct python *python, struct json *json, const char *op)
+{
+    buf_reset(&python->request);
+    json_init(json, &python->request);
+    json_object(json);
+    json_put_text(json, "op", op);
+}
