@@ -14,6 +14,7 @@ import re
 import types
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 SEED = 20210
 TENSORS_MOST = 16
@@ -150,10 +151,55 @@ def given_arguments(module):
     return list(arguments)
 
 
+class FewRows(TorchDispatchMode):
+    """New tensors of `whole` rows that are large get ROWS of them: enough to tell what they are."""
+
+    ROWS, LARGE = 6, 1 << 20
+    SIZE_AT = {"rand": 0, "randn": 0, "zeros": 0, "ones": 0, "empty": 0, "full": 0}
+
+    def __init__(self, whole):
+        super().__init__()
+        self.whole = whole
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        name = str(function)  # "aten.rand.default"
+        place = self.SIZE_AT.get(name.split(".")[1])
+        if name.startswith("aten.randint."):
+            place = 1 if name == "aten.randint.default" else 2
+        size = list(arguments[place]) if place is not None and len(arguments) > place else []
+        if size and size[0] == self.whole and math.prod(size) > self.LARGE:
+            size[0] = self.ROWS
+            arguments = (*arguments[:place], size, *arguments[place + 1 :])
+        return function(*arguments, **(keywords or {}))
+
+
+def few_rows(module):
+    """(arguments, shapes that they have in the file): of large inputs only some rows; or None where
+    they are small, or made in another way."""
+    try:
+        with torch.device("meta"):
+            meta = given_arguments(module)
+        tensors = [a for a in meta if isinstance(a, torch.Tensor)]
+        if sum(a.numel() for a in tensors) <= 1 << 24 or tensors[0].shape[0] <= FewRows.ROWS:
+            return None
+        with FewRows(tensors[0].shape[0]):
+            few = given_arguments(module)
+    except Refused:
+        raise
+    except Exception:
+        return None
+    for small, whole in zip(few, meta):
+        if isinstance(small, torch.Tensor) != isinstance(whole, torch.Tensor):
+            return None
+        if isinstance(small, torch.Tensor) and (
+            small.dim() != whole.dim() or small.shape[1:] != whole.shape[1:] or small.dtype != whole.dtype
+        ):
+            return None
+    return few, [tuple(a.shape) if isinstance(a, torch.Tensor) else None for a in meta]
+
+
 def check_size(module):
-    """Before the values are made: their sizes alone. An evaluator holds float64 copies, and several
-    sets of inputs."""
-    copies = 3 * 8 + 5 * 4
+    """Before the values are made: their sizes alone."""
     try:
         with torch.device("meta"):
             arguments = given_arguments(module)
@@ -163,10 +209,10 @@ def check_size(module):
         return  # it makes them in a way that has no shapes without values
     elements = sum(a.numel() for a in arguments if isinstance(a, torch.Tensor))
     there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if elements * copies > 0.8 * there:
+    if elements * 16 > 0.8 * there:
         raise TooLarge(
-            "checking it takes about %.0f GiB of memory, this machine has %.0f"
-            % (elements * copies / 2**30, there / 2**30)
+            "its inputs alone are %.0f GiB, this machine has %.0f"
+            % (elements * 4 / 2**30, there / 2**30)
         )
 
 
@@ -234,10 +280,32 @@ class Described:
     def __init__(self, path, device):
         self.path, self.notes, self.names = path, [], Names()
         module = load(path)
-        check_size(module)
+        few = few_rows(module)
+        if few is None:
+            check_size(module)
         self.model = build(module, device)
-        self.arguments = given_arguments(module)
         self.device = device
+        self.few = few is not None
+        self.arguments = few[0] if few else given_arguments(module)
+        self.shapes = few[1] if few else [getattr(a, "shape", None) for a in self.arguments]
+        try:
+            self.describe(module)
+        except (Refused, MemoryError):
+            raise
+        except Exception:
+            if not self.few:
+                raise
+            self.describe_whole(module)
+
+    def describe_whole(self, module):
+        """Some rows were not enough."""
+        check_size(module)
+        self.few, self.notes, self.names = False, [], Names()
+        self.arguments = given_arguments(module)
+        self.shapes = [getattr(a, "shape", None) for a in self.arguments]
+        self.describe(module)
+
+    def describe(self, module):
         self.inputs = []  # {"index", "name", "tensor"}
         self.binding = {"arguments": [], "parameters": [], "outputs": []}
         doc = (inspect.getdoc(module.Model) or "") if module.Model.__doc__ else ""
@@ -257,7 +325,8 @@ class Described:
                 check_tensor("input %s" % name, value)
                 own = self.names.take(name)
                 self.arguments[index] = value = value.detach().to(self.device)
-                self.inputs.append({"index": index, "name": own, "tensor": value})
+                shape = tuple(self.shapes[index])
+                self.inputs.append({"index": index, "name": own, "tensor": value, "shape": shape})
                 self.binding["arguments"].append({"input": own, "torch": dtype_of(value)})
                 if dtype_of(value) in ("int64", "bool"):
                     self.notes.append("%s is %s in the file, int32 here" % (own, dtype_of(value)))
@@ -306,10 +375,10 @@ class Described:
     def probe_batch(self):
         """Does the module take another first dimension? Two small ones tell how outputs follow."""
         self.open_meta()
-        first = self.inputs[0]["tensor"]
-        whole = first.shape[0] if first.dim() > 0 else 0
+        first = self.inputs[0]["shape"]
+        whole = first[0] if first else 0
         sizes = [size for size in (2, 3, 5) if size < whole][:2]
-        same = [i["index"] for i in self.inputs if i["tensor"].shape[:1] == first.shape[:1]]
+        same = [i["index"] for i in self.inputs if i["shape"][:1] == first[:1]]
         groups = [same] if len(same) == 1 else [same, [self.inputs[0]["index"]]]
         for group in groups if len(sizes) == 2 else []:
             if any(self.is_matrix(index) for index in group):
@@ -324,6 +393,8 @@ class Described:
                 continue
             self.take_batch(group, whole, sizes, low, high)
             return
+        if self.few:
+            raise ValueError("the first dimension cannot vary")  # for describe_whole()
         self.small = self.arguments
         self.notes.append("only this shape is checked: the first dimension cannot vary")
         results = self.try_run(self.arguments)
@@ -410,7 +481,8 @@ class Described:
             if structure == "whole" or (role == "buffer" and structure in ("upper", "lower")):
                 entry["structure"] = "given"  # a mask or a table: part of the definition
             self.binding["parameters"].append(entry)
-            self.inputs.append({"index": None, "name": own, "tensor": tensor.detach()})
+            place = {"index": None, "name": own, "tensor": tensor.detach(), "shape": tuple(tensor.shape)}
+            self.inputs.append(place)
         if unused:
             self.notes.append("without effect on the outputs: %s" % ", ".join(unused)[:200])
         if len(self.inputs) > TENSORS_MOST:
@@ -548,7 +620,7 @@ class Described:
             return None
 
     def shape_of(self, place):
-        shape = [str(extent) for extent in place["tensor"].shape]
+        shape = [str(extent) for extent in place["shape"]]
         if self.batch is not None and place["index"] in self.batch[2]:
             shape[0] = self.batch[0]
         return shape
@@ -566,7 +638,7 @@ class Described:
             if least > 1:
                 spec["where"] = "%s >= %d" % (dim, least)
             spec["hidden"] = {dim: [least, whole]}
-            elements = sum(i["tensor"].numel() for i in self.inputs)
+            elements = sum(math.prod(i["shape"]) for i in self.inputs)
             sizes = [least, 3 if least < 3 else 5] + ([whole // 2] if elements <= 1 << 24 else [])
             spec["check"] = [{dim: b} for b in sorted(set(sizes)) if least <= b < whole]
         spec["inputs"] = {}

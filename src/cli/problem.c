@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/display.h"
 #include "cli/find.h"
+#include "cli/problem_folder.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -215,6 +216,8 @@ static int check_report(const struct check *check)
 
 static int problem_check(const struct settings *settings, const char *folder)
 {
+    if (problem_folder_is(folder))
+        return problem_folder_check(settings, folder);
     struct arena *arena = arena_new();
     struct check check = {.settings = settings};
     if (find_problem(arena, folder, settings->backend, &check.problem, &check.err)) {

@@ -59,7 +59,7 @@ struct settings {
     bool source, adversarial, measure;                    /* show, best; doctor */
     const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */
     bool builtin, wins;                                   /* wins: of lessons */
-    int64_t limit, tokens;
+    int64_t limit, tokens, jobs, elements, each_ms;       /* the last three: problem */
     int64_t last;
     /* how each was set, in the table's order; filled by settings_load() */
     const enum option_origin *origins;

@@ -330,7 +330,8 @@ static int check_baselines(struct fitness *fitness, struct err *err)
     return 0;
 }
 
-int session_check_problem(struct session *session, struct json *json, bool *fit, struct err *err)
+int session_check_problem(struct session *session, bool bare, struct json *json, bool *fit,
+                          struct err *err)
 {
     struct fitness fitness = {.session = session, .json = json, .fit = true};
     json_key(json, "findings");
@@ -347,7 +348,7 @@ int session_check_problem(struct session *session, struct json *json, bool *fit,
             status = check_lower(&fitness, err);
         if (status == 0)
             status = check_floor(&fitness, err);
-        if (status == 0)
+        if (status == 0 && !bare)
             status = check_baselines(&fitness, err);
     }
     json_array_end(json);

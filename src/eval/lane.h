@@ -38,7 +38,7 @@ struct lane_request {
     size_t source_length;
     const char *tune; /* JSON object of numbers, or NULL: every parameter's first */
     enum effort effort;
-    bool profile, sanitize, cachegrind;
+    bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
     double best_ns;
     /* the answer */
     bool active, done;
@@ -61,7 +61,7 @@ void lane_cancel(struct lane *lane, struct lane_request *request); /* done, ERR_
  * another twagent, which is no part of the first. */
 double lane_busy_ratio(const struct lane *lane);
 double lane_waits_ratio(const struct lane *lane);
-void lane_close(struct lane *lane);              /* the worker is stopped within a second */
+void lane_close(struct lane *lane); /* the worker is stopped within a second */
 bool lane_closed(const struct lane *lane);
 void lane_free(struct lane *lane); /* once closed */
 

@@ -77,6 +77,8 @@ char *lane_encode(const struct lane *lane, const struct lane_request *request, c
     struct json json;
     struct buf line;
     begin(&json, &line, ops[request->op], wire_id);
+    if (request->op == LANE_CHECK_PROBLEM && request->bare)
+        json_put_bool(&json, "bare", true);
     if (request->op == LANE_OPEN)
         put_open(&json, &lane->spec, lane->spec.roofline, lane->spec.ceilings);
     else if (request->op == LANE_EVALUATE)

@@ -135,11 +135,7 @@ int problem_load_with(const char *path, const char *python, struct problem **pro
         result =
             is_python(spec) ? load_torch(loaded, spec, python, &mine) : load(loaded, spec, &mine);
         if (result == 0 && size != NULL)
-            result = is_python(spec) ? err_set(&mine, ERR_USAGE,
-                                               "%.300s:1: expected no size: a PyTorch file has the "
-                                               "one that its get_inputs gives",
-                                               spec)
-                                     : problem_resize(loaded, size + 1, &mine);
+            result = problem_resize(loaded, size + 1, &mine);
         if (result == 0)
             *problem = loaded;
         else

@@ -72,8 +72,9 @@ void evaluation_begin(struct evaluation *evaluation, const struct candidate *can
 const char *session_versions(const struct session *session); /* JSON object: the lane's, Python's */
 
 /* Is the problem fit? Loads, deterministic, floor sane, refuses the null solutions of
- * docs/evaluation.md. Findings as members of an open JSON object; *fit says the verdict. */
-int session_check_problem(struct session *session, struct json *json, bool *fit,
+ * docs/evaluation.md; `bare`: without the named baselines. Findings as members of an open JSON
+ * object; *fit says the verdict. */
+int session_check_problem(struct session *session, bool bare, struct json *json, bool *fit,
                           struct err *err) MUST_USE;
 
 #endif

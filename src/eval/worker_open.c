@@ -265,8 +265,10 @@ static void run_check(void *argument)
     struct open *open = (struct open *)argument;
     struct session *session = open->request.worker->session;
     bool fit;
-    open->status = session == NULL ? err_set(&open->err, ERR_USAGE, "no problem is open")
-                                   : session_check_problem(session, &open->json, &fit, &open->err);
+    open->status = session == NULL
+                       ? err_set(&open->err, ERR_USAGE, "no problem is open")
+                       : session_check_problem(session, value_bool(open->document, "bare", false),
+                                               &open->json, &fit, &open->err);
 }
 
 /* --- on the loop --- */
@@ -317,7 +319,8 @@ static enum task_result step(struct task *task)
     if (!slot_hold(&open->session_slot, &worker->sessions, task, READERS_MOST) ||
         !slot_hold(&open->core_slot, &worker->cores, task, worker->cores.capacity))
         return TASK_WAIT;
-    bool measures = open->check || value_bool(open->document, "roofline", false);
+    bool bare = open->check && value_bool(open->document, "bare", false);
+    bool measures = (open->check && !bare) || value_bool(open->document, "roofline", false);
     if (measures && !turn_take(worker, &open->turn, task, open->request.id))
         return TASK_WAIT;
     task_move(task, WORKING);
