@@ -225,7 +225,7 @@ static int eval_report(const struct eval *eval)
     else if (eval->settings->json)
         print_evaluation_json(evaluation, stdout);
     else
-        print_evaluation(evaluation, stdout);
+        print_evaluation_of(evaluation, eval->name, stdout);
     if (!eval->settings->json)
         print_cachegrind(evaluation->metrics);
     fflush(stdout);

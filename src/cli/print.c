@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "report/words.h"
 
+#include <stddef.h>
 #include <string.h>
 
 static void print_interval_time(const char *label, const struct interval *interval, FILE *out)
@@ -76,20 +77,38 @@ static void print_metrics(const char *text, FILE *out)
     arena_free(arena);
 }
 
+/* Length of "candidate.c" before a line's number: what compilers know a source as. 0: no such. */
+static size_t compiled_as(const char *line)
+{
+    static const char stem[] = "candidate.";
+    size_t length = sizeof stem - 1;
+    if (strncmp(line, stem, length) != 0)
+        return 0;
+    length += strspn(line + length, "cu");
+    return line[length] == ':' || line[length] == '(' ? length : 0;
+}
+
 /* What the first line has said already is not said again. */
-static void print_details(const char *details, const char *reason, FILE *out)
+static void print_details(const char *details, const char *reason, const char *name, FILE *out)
 {
     size_t said = strcspn(details ? details : "", "\n");
     if (said > 0 && strncmp(details, reason, said) == 0)
         details += said + (details[said] == '\n');
     while (details && *details) {
         const char *end = strchrnul(details, '\n');
-        fprintf(out, "    %.*s\n", (int)(end - details), details);
+        size_t own = name ? compiled_as(details) : 0;
+        fprintf(out, "    %s%.*s\n", own ? name : "", (int)(end - details - (ptrdiff_t)own),
+                details + own);
         details = *end ? end + 1 : end;
     }
 }
 
 void print_evaluation(const struct evaluation *evaluation, FILE *out)
+{
+    print_evaluation_of(evaluation, NULL, out);
+}
+
+void print_evaluation_of(const struct evaluation *evaluation, const char *name, FILE *out)
 {
     fprintf(out, "%s", verdict_name(evaluation->verdict));
     if (evaluation->verdict != VERDICT_KERNEL)
@@ -98,7 +117,7 @@ void print_evaluation(const struct evaluation *evaluation, FILE *out)
         fprintf(out, ": %s", evaluation->reason);
     fputc('\n', out);
     if (evaluation->verdict != VERDICT_KERNEL)
-        print_details(evaluation->details, evaluation->reason, out);
+        print_details(evaluation->details, evaluation->reason, name, out);
     print_interval_time("time", &evaluation->time_ns, out);
     print_interval_time("hot", &evaluation->hot_ns, out);
     if (evaluation->baseline_ns.samples) {

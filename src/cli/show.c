@@ -85,7 +85,7 @@ static int print_record(const struct settings *settings, struct store *store, st
                "%.3fx)\n",
                words_time(c->time_ns, time), c->speedup);
     if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0)
-        print_evaluation(&evaluation, stdout);
+        print_evaluation_of(&evaluation, c->name, stdout);
     else if (*c->reason)
         printf("  %s: %s\n", c->verdict, c->reason);
     printf("  source     twagent show %s --source\n", c->id);
