@@ -58,6 +58,10 @@ for part in $parts; do
         stamp "run, built-in provider"
         timed 120 "$twagent" run matmul --backend cuda --budget-time 60s --quiet
         ;;
+    table)
+        stamp "five searches beside PyTorch"
+        timed 420 bench/cuda/table/run "$twagent" "$out" --time 40s
+        ;;
     esac
 done
 stamp end
