@@ -20,6 +20,9 @@ struct scene {
     unsigned char *bad; /* [count] */
     size_t *samples;    /* indices of bad elements, spread evenly */
     size_t sample_count;
+    size_t scaled_at; /* the group whose rms this is: samples of one long row come together */
+    double scale;
+    bool has_scale;
 };
 
 static double got_at(const struct scene *scene, size_t index)
@@ -31,8 +34,11 @@ static void judge_at(struct scene *scene, size_t index, struct judge *judge)
 {
     bool scaled = !scene->bound->fixed && !scene->bound->exact_equality;
     size_t first = index / scene->groups.group * scene->groups.group;
-    judge_init(scene->bound, scene->output->dtype, scaled ? groups_rms(&scene->groups, first) : 0.0,
-               judge);
+    if (!scene->has_scale || scene->scaled_at != first)
+        scene->scale = scaled ? groups_rms(&scene->groups, first) : 0.0;
+    scene->has_scale = true;
+    scene->scaled_at = first;
+    judge_init(scene->bound, scene->output->dtype, scene->scale, judge);
 }
 
 static void find_bad(struct scene *scene)
