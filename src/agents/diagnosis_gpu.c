@@ -201,6 +201,12 @@ static const struct diagnosis_rule rules[] = {
      {{"sectors_per_load", '>', 8.5}, {"sectors_per_load", '<', 17}, {"traffic", '>', 1.15}},
      "{sectors_per_load} sectors a request in global loads: right for 16-byte elements, "
      "uncoalesced for smaller ones"},
+    {KIND_EVIDENCE, /* another clock than the one that timed it: CUPTI's */
+     "",
+     "",
+     {{"between_share", '<', -0.3}, {"call_us", '>', 20}},
+     "the kernels took longer when they were counted than the timed call says ({call_us}): look "
+     "into it"},
     {KIND_EVIDENCE,
      "",
      "",

@@ -69,6 +69,8 @@ static const struct {
     {"many launches", "launch-bound", "between them",
      "{" MEMORY(0.1, 1000) COUNTERS "\"kernels\": [{\"entry\": \"a\"}, {\"entry\": \"b\"}], "
                                     "\"kernels_ns\": 60000, " HOT("\"waves\": 3") "}"},
+    {"two clocks that disagree", "latency", "took longer when they were counted",
+     "{" MEMORY(0.1, 1000) COUNTERS "\"kernels_ns\": 200000, " HOT("\"waves\": 3") "}"},
     {"a tail", "tail effect", "2.1 waves: the multiprocessors are busy 71 %",
      "{" COMPUTE(0.5, 20000) COUNTERS HOT("\"waves\": 2.06, \"sm_busy_share\": 0.71") "}"},
     {"two passes", "cache misses", "2.1 times what the problem needs",
