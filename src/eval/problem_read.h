@@ -24,7 +24,7 @@ int problem_read_tensors(struct reading *reading, const char *key, bool inputs) 
 /* reference, baselines, baseline. */
 int problem_read_code(struct reading *reading) MUST_USE;
 
-/* check, hidden, where: what depends on all the dims and tensors. */
+/* check, hidden, where, sizes: what depends on all the dims and tensors. */
 int problem_read_shapes(struct reading *reading) MUST_USE;
 
 #endif
