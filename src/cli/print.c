@@ -91,10 +91,12 @@ static size_t compiled_as(const char *line)
 /* What the first line has said already is not said again. */
 static void print_details(const char *details, const char *reason, const char *name, FILE *out)
 {
-    size_t said = strcspn(details ? details : "", "\n");
+    if (!details)
+        return;
+    size_t said = strcspn(details, "\n");
     if (said > 0 && strncmp(details, reason, said) == 0)
         details += said + (details[said] == '\n');
-    while (details && *details) {
+    while (*details) {
         const char *end = strchrnul(details, '\n');
         size_t own = name ? compiled_as(details) : 0;
         fprintf(out, "    %s%.*s\n", own ? name : "", (int)(end - details - (ptrdiff_t)own),
