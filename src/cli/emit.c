@@ -89,7 +89,9 @@ static int open_emission(struct emission *e, struct store *store, const char *id
         !e->candidate || read_tune(e, record.tune, err))
         return -1;
     struct evaluation last = {.time_ns = {.median = record.time_ns},
-                              .speedup = {record.speedup, record.speedup_low, record.speedup_high}};
+                              .speedup = {.median = record.speedup,
+                                          .low = record.speedup_low,
+                                          .high = record.speedup_high}};
     e->id = record.id;
     e->evaluation = history_evaluation(store, e->arena, record.id);
     if (e->evaluation && evaluation_from_value(e->arena, e->evaluation, &last, err))
