@@ -82,7 +82,7 @@ static void emit_and_call(struct kit *kit, const char *mode)
     print_message("%s\n", compiled ? "with a cubin" : why);
     buf_init(&command, 4096);
     buf_addf(&command,
-             "ln -sf " TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so %s/libcuda.so.1 && "
+             "ln -sf " TEST_BINARY_DIR "/tests/fakes/libfake_cuda_plain.so %s/libcuda.so.1 && "
              "LD_LIBRARY_PATH=%s PYTHONDONTWRITEBYTECODE=1 LD_PRELOAD= /usr/bin/python3 " STUB
              "/call.py %s %s",
              kit->folder, kit->folder, kit->package, mode);
