@@ -34,7 +34,7 @@ static const uint32_t moves[STATES] = {1u << DESCRIBING, 1u << OPENING | 1u << E
 enum kind { KIND_FIT, KIND_REFUSED, KIND_NOT_RUN, KIND_ERROR, KINDS };
 static const char *const kind_names[KINDS] = {"fit", "refused", "not run", "error"};
 
-enum { FILES_MOST = 4096, CORES_MOST = 256, TEXT_MOST = 1 << 22 };
+enum { FILES_MOST = 4096, CORES_MOST = 256, TEXT_MOST = 1 << 22, OUTPUTS_LEAST = 256 };
 
 struct folder {
     const struct settings *settings;
@@ -66,32 +66,47 @@ struct file {
 
 /* ---- describing: on the pool ---- */
 
-static int64_t largest(const struct problem *problem, const struct names *dims)
+/* Elements of the largest tensor, and of the smallest output. */
+static void measure(const struct problem *problem, const struct names *dims, int64_t *largest,
+                    int64_t *least_output)
 {
-    int64_t most = 0, extents[RANK_MAX];
+    int64_t extents[RANK_MAX];
     size_t elements;
     struct err ignored;
+    *largest = 0;
+    *least_output = INT64_MAX;
     for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
-        const struct tensor_spec *tensor = i < problem->input_count
-                                               ? &problem->inputs[i]
-                                               : &problem->outputs[i - problem->input_count];
-        if (tensor_extents(tensor, dims, extents, &elements, &ignored) == 0 &&
-            (int64_t)elements > most)
-            most = (int64_t)elements;
+        bool input = i < problem->input_count;
+        const struct tensor_spec *tensor =
+            input ? &problem->inputs[i] : &problem->outputs[i - problem->input_count];
+        if (tensor_extents(tensor, dims, extents, &elements, &ignored) != 0)
+            continue;
+        if ((int64_t)elements > *largest)
+            *largest = (int64_t)elements;
+        if (!input && (int64_t)elements < *least_output)
+            *least_output = (int64_t)elements;
     }
-    return most;
 }
 
-/* The first dimension halved until no tensor is larger than --elements, as far as it may be. */
+/* The first dimension halved until no tensor is larger than --elements, as far as it may be and
+ * enough outputs are left for a tolerance to tell anything. */
 static void choose_size(struct file *file, const struct problem *problem)
 {
     int64_t most = file->folder->settings->elements;
     struct names dims = problem->shapes[0];
     if (!problem->torch || problem->dim_count != 1 || most <= 0)
         return;
-    int64_t number = dims.number[0], least = problem->dims[0].hidden_low;
-    while (largest(problem, &dims) > most && number / 2 >= 4 * least)
-        dims.number[0] = number = number / 2;
+    int64_t number = dims.number[0], least = problem->dims[0].hidden_low, largest, outputs;
+    measure(problem, &dims, &largest, &outputs);
+    while (largest > most && number / 2 >= 4 * least) {
+        int64_t before = outputs;
+        dims.number[0] = number / 2;
+        measure(problem, &dims, &largest, &outputs);
+        if (outputs < OUTPUTS_LEAST && outputs < before)
+            break;
+        number /= 2;
+    }
+    dims.number[0] = number;
     if (number == problem->shapes[0].number[0])
         return;
     file->size = arena_printf(file->arena, "%s=%" PRId64, dims.name[0], number);
