@@ -120,9 +120,11 @@ static int show(struct request *request, struct err *err)
 static int stats(struct request *request, struct err *err)
 {
     struct rag_stats numbers;
-    if (rag_stats(request->rag, &numbers, err) != 0)
+    const char *name, *url;
+    if (rag_stats(request->rag, &numbers, err) != 0 ||
+        rag_embedded_by(request->rag, request->arena, &name, &url, err) != 0)
         return -1;
-    docs_print_stats(request->settings, &numbers);
+    docs_print_stats(request->settings, &numbers, name);
     return 0;
 }
 

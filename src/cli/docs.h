@@ -11,7 +11,8 @@ void docs_print_passages(const struct settings *settings, const struct rag_passa
                          size_t count, bool whole);
 void docs_print_documents(const struct settings *settings, const struct rag_document *items,
                           size_t count);
-void docs_print_stats(const struct settings *settings, const struct rag_stats *stats);
+void docs_print_stats(const struct settings *settings, const struct rag_stats *stats,
+                      const char *embedded_by);
 
 /* Whom --embedding-model names; texts in the arena. ERR_USAGE, ERR_ENVIRONMENT (no key). */
 int docs_embedder(const struct settings *settings, struct arena *arena, struct embedder *embedder,

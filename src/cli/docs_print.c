@@ -1,5 +1,6 @@
 #include "cli/docs.h"
 
+#include "base/buf.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -168,7 +169,24 @@ void docs_print_documents(const struct settings *settings, const struct rag_docu
         printf("no documents; add some with: twagent docs add PATH\n");
 }
 
-void docs_print_stats(const struct settings *settings, const struct rag_stats *stats)
+static void print_embedded_by(const struct settings *settings, const char *model)
+{
+    struct buf text;
+    struct json json;
+    if (!settings->json) {
+        if (*model)
+            printf("%-21s %11s\n", "vectors by", model);
+        return;
+    }
+    buf_init(&text, 4096);
+    json_init(&json, &text);
+    json_text(&json, model);
+    printf(", \"embedding_model\": %s}\n", buf_text(&text));
+    buf_free(&text);
+}
+
+void docs_print_stats(const struct settings *settings, const struct rag_stats *stats,
+                      const char *embedded_by)
 {
     const struct {
         const char *key, *words;
@@ -180,14 +198,14 @@ void docs_print_stats(const struct settings *settings, const struct rag_stats *s
                 {"text_bytes", "bytes of passages", stats->text_bytes},
                 {"terms", "terms", stats->terms},
                 {"posting_bytes", "bytes of postings", stats->posting_bytes},
-                {"file_bytes", "bytes on disk", stats->file_bytes}};
+                {"file_bytes", "bytes on disk", stats->file_bytes},
+                {"vectors", "passages with vectors", stats->vectors}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (settings->json)
             printf("%s\"%s\": %llu", i ? ", " : "{", rows[i].key,
                    (unsigned long long)rows[i].number);
         else
-            printf("%-20s %12llu\n", rows[i].words, (unsigned long long)rows[i].number);
+            printf("%-21s %11llu\n", rows[i].words, (unsigned long long)rows[i].number);
     }
-    if (settings->json)
-        printf("}\n");
+    print_embedded_by(settings, embedded_by);
 }

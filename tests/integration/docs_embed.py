@@ -90,6 +90,7 @@ def main():
     model = ["--embedding-model", "small"]
 
     expect(0, "2 added", "add", docs)
+    expect(0, '"vectors": 0, "embedding_model": ""}', "stats", "--json")
     expect(0, "nothing found", "search", "velocity")
     expect(3, "has no vectors of the model small", "search", "velocity", *model)
     for mode, said in (("refused", "look at the key"), ("garbage", "no JSON"), ("short", "1 good vectors of 2"),
@@ -100,7 +101,10 @@ def main():
     expect(3, "401", "update", *model)
     assert "secret" not in run("update", *model)[1]
     state["mode"] = "busy"
+    expect(0, '"embedding_model": "small"', "stats", "--json")  # nothing answered yet
     expect(0, "2 passages embedded by small", "update", *model)
+    expect(0, '"vectors": 2, "embedding_model": "small"}', "stats", "--json")
+    expect(0, "vectors by                  small", "stats")
     assert state["auth"] == "Bearer sk-secret-12345", state["auth"]
     expect(0, "0 passages embedded", "update", *model)
     expect(0, "Motion > Pace", "search", "velocity", *model, "--limit", "1")

@@ -58,7 +58,7 @@ int rag_document_passages(struct rag *rag, const char *source, struct arena *are
                           struct rag_passage **items, size_t *count, struct err *err) MUST_USE;
 
 struct rag_stats {
-    size_t roots, documents, passages, terms;
+    size_t roots, documents, passages, terms, vectors; /* vectors: of passages, embed.h */
     uint64_t document_bytes, text_bytes, posting_bytes, file_bytes;
 };
 int rag_stats(struct rag *rag, struct rag_stats *stats, struct err *err) MUST_USE;

@@ -137,6 +137,9 @@ static int read_stats(struct rag *rag, MDB_txn *txn, struct rag_stats *stats, st
     if (entries(rag, txn, TABLE_TERMS, &table, err) != 0)
         return -1;
     stats->terms = table.ms_entries;
+    if (entries(rag, txn, TABLE_VECTORS, &table, err) != 0)
+        return -1;
+    stats->vectors = table.ms_entries;
     if (sum_values(rag, txn, TABLE_PASSAGES, &stats->text_bytes, err) != 0 ||
         sum_values(rag, txn, TABLE_TERMS, &stats->posting_bytes, err) != 0)
         return -1;
