@@ -43,7 +43,7 @@ static void open_kit(struct kit *kit)
                                      .arch = "sm_90a",
                                      .id = "r1-c1",
                                      .baseline = "eager",
-                                     .speedup = {2.0, 1.9, 2.1},
+                                     .speedup = {2.0, 1.9, 2.1, 20},
                                      .time_ns = 1000}};
     kit->emission.settings = &kit->settings;
     strcpy(kit->folder, "/tmp/twagent-test-XXXXXX");
