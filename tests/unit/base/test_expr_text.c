@@ -43,7 +43,7 @@ static void test_same(void **state)
                            "for text, number in [");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const struct expr *expr;
-        int64_t number;
+        int64_t number = 0;
         if (expr_parse(arena, texts[i], &expr, &err) != 0 ||
             expr_eval(expr, expr_lookup_names, &names, &number, &err) != 0)
             fail_msg("%s: %s", texts[i], err.message);
