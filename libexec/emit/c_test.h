@@ -25,7 +25,8 @@ static void draw(const struct tensor *tensor, void *memory, size_t count)
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        double number = tensor->low + (tensor->high - tensor->low) * ((double)(state >> 11) * 0x1p-53);
+        double number =
+            tensor->low + (tensor->high - tensor->low) * ((double)(state >> 11) * 0x1p-53);
         if (strcmp(tensor->type, "float64") == 0)
             ((double *)memory)[i] = number;
         else if (strcmp(tensor->type, "int32") == 0)
@@ -35,7 +36,8 @@ static void draw(const struct tensor *tensor, void *memory, size_t count)
     }
 }
 
-static double error(const struct tensor *tensor, const void *got, const void *expected, size_t count)
+static double error(const struct tensor *tensor, const void *got, const void *expected,
+                    size_t count)
 {
     double difference = 0.0, size = 0.0;
     for (size_t i = 0; i < count; i++) {
