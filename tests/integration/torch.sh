@@ -70,9 +70,9 @@ after=$(ls "$work" | grep -v -e '^out$' -e '^json$' -e '\.c$' -e '^cache$' -e '^
 write several 'self.register_buffer("table", torch.arange(6)); self.bn = nn.BatchNorm1d(6)' \
     'return {"picked": self.bn(x) + self.table, "best": x.argmax(1)}' 'torch.randn(16, 6)'
 "$twagent" problem check "$work/several.py" >"$work/out" 2>&1; say $? "a module with buffers and two outputs is fit: $(cat "$work/out")"
+grep -q 'best is int64 in the file' "$work/out"; say $? "int64 is said"
 "$twagent" eval "$work/linear.py@B=5" "$work/linear.c" --json >"$work/json" 2>"$work/out"; say $? "at another first dimension: $(cat "$work/out")"
 "$twagent" eval "$work/linear.py@C=5" "$work/linear.c" >"$work/out" 2>&1; grep -q 'expected a size of linear' "$work/out"; say $? "a dim it has not: $(cat "$work/out")"
-grep -q 'best is int64 in the file' "$work/out"; say $? "int64 is said"
 
 refuse() { # FILE TEXT
     "$twagent" problem check "$work/$1.py" >"$work/out" 2>&1
