@@ -184,7 +184,7 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
     suggest_points(search);
     if (search->memory.lessons > 0)
         log_event(LOG_INFO, "run.lessons", search->id,
-                  "%lld lessons of this family: %zu ideas and %zu points of starts are known",
+                  "lessons of this family: %lld; ideas known: %zu, points of starts: %zu",
                   (long long)search->memory.lessons, search->memory.idea_count,
                   search->memory.point_count);
 }
