@@ -148,7 +148,7 @@ static int write_all(struct emission *e, const char *form, const char *word, str
     printf("wrote %s: %s\n", word, emit_title(e));
     if (!compiled)
         printf("  no cubin: %s; it is compiled where it is first called\n", why);
-    printf("  test it: %s\n", is(form, "c") ? arena_printf(e->arena, "make -C %s test", word)
+    printf("  test it: %s\n", is(form, "c") ? arena_printf(e->arena, "sh %s/build.sh test", word)
                                             : arena_printf(e->arena, "python3 %s/test.py", word));
     return 0;
 }

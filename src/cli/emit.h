@@ -26,7 +26,7 @@ struct emission { /* one kernel on its way out; borrowed by every part */
     const char *arch;               /* of CUDA: the device that it was measured on, "sm_90a" */
 };
 
-/* kernel.c and kernel.h, a Makefile, a test against the problem's plain C where it has one; with
+/* kernel.c and kernel.h, build.sh, a test against the problem's plain C where it has one; with
  * `numpy` kernel.py and test.py besides. Of a CPU kernel. */
 int emit_cpu(const struct emission *emission, bool numpy, struct err *err) MUST_USE;
 

@@ -66,7 +66,7 @@ static int write_source(const struct emission *e, struct err *err)
     return failed;
 }
 
-/* ---- the Makefile ---- */
+/* ---- how it is built ---- */
 
 /* A definition in plain C that needs no library: what the kernel is tested against; NULL: none. */
 static const char *plain_definition(const struct problem *problem)
@@ -82,34 +82,48 @@ static const char *plain_definition(const struct problem *problem)
     return NULL;
 }
 
-static int write_makefile(const struct emission *e, bool tested, bool numpy, struct err *err)
+/* A word of a shell's command line, quoted. */
+static void add_quoted(struct buf *text, const char *word)
+{
+    buf_add_text(text, " '");
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_add_text(text, "'\\''");
+        else
+            buf_add_char(text, *word);
+    buf_add_char(text, '\'');
+}
+
+/* A shell's script, since every machine with a compiler has one, and not every one has make. */
+static int write_build(const struct emission *e, bool tested, bool numpy, struct err *err)
 {
     bool clang = e->candidate->compiler && strcmp(e->candidate->compiler, "clang") == 0;
     const char *variable = is_cxx(e) ? "CXX" : "CC", *name = file_name(e);
     struct buf text;
     buf_init(&text, TEXT_MOST);
-    buf_addf(&text, "# One command: make. %s\n", emit_title(e));
-    if (numpy)
-        buf_add_text(&text, "PYTHON = python3\n");
-    buf_addf(&text, "%s = %s\nFLAGS = -O3 -march=native -fopenmp -fPIC -std=%s", variable,
-             is_cxx(e) ? (clang ? "clang++" : "g++") : (clang ? "clang" : "gcc"),
-             is_cxx(e) ? "gnu++20" : "gnu17");
+    buf_addf(
+        &text,
+        "#!/bin/sh\n# sh build.sh: builds libkernel.so; sh build.sh test: and tests it.\n# %s\n"
+        "set -e\ncd \"$(dirname \"$0\")\"\n"
+        "${%s:-%s} -O3 -march=native -fopenmp -fPIC -std=%s",
+        emit_title(e), variable,
+        is_cxx(e) ? (clang ? "clang++" : "g++") : (clang ? "clang" : "gcc"),
+        is_cxx(e) ? "gnu++20" : "gnu17");
     for (size_t i = 0; i < e->candidate->flag_count; i++)
-        buf_addf(&text, " %s", e->candidate->flags[i]);
-    buf_addf(&text, "\n\nlibkernel.so: %s kernel.h\n\t$(%s) $(FLAGS) -shared -o $@ %s -lm\n", name,
-             variable, name);
+        add_quoted(&text, e->candidate->flags[i]);
+    buf_addf(&text, " -shared -o libkernel.so %s -lm\n[ \"${1-}\" = test ] || exit 0\n", name);
     if (tested)
         buf_addf(&text,
-                 "\ntest_kernel: test.c reference.c kernel.h libkernel.so\n"
-                 "\t%s -O2 -std=gnu17 -Dkernel=reference_kernel -include stddef.h -include "
-                 "stdint.h -c -o reference.o reference.c\n"
-                 "\t%s -O2 -std=gnu17 -o $@ test.c reference.o ./libkernel.so -lm\n",
+                 "%s -O2 -std=gnu17 -Dkernel=reference_kernel -include stddef.h -include stdint.h "
+                 "-c -o reference.o reference.c\n"
+                 "%s -O2 -std=gnu17 -o test_kernel test.c reference.o ./libkernel.so -lm\n"
+                 "./test_kernel\n",
                  clang ? "clang" : "gcc", clang ? "clang" : "gcc");
-    buf_addf(&text, "\n.PHONY: test\ntest: %s\n%s%s", tested ? "test_kernel" : "libkernel.so",
-             tested ? "\t./test_kernel\n" : "", numpy ? "\t$(PYTHON) test.py\n" : "");
+    if (numpy)
+        buf_add_text(&text, "\"${PYTHON:-python3}\" test.py\n");
     if (!tested && !numpy)
-        buf_add_text(&text, "\t@echo 'skipped: no definition in C to test it against'\n");
-    int failed = emit_write(e, "Makefile", &text, err);
+        buf_add_text(&text, "echo 'skipped: no definition in C to test it against'\n");
+    int failed = emit_write(e, "build.sh", &text, err);
     buf_free(&text);
     return failed;
 }
@@ -223,16 +237,19 @@ static int write_readme(const struct emission *e, bool numpy, struct err *err)
 {
     struct buf text;
     buf_init(&text, TEXT_MOST);
-    buf_addf(
-        &text,
-        "# %s\n\n%s\n\n`make` builds `libkernel.so` from `%s` for the machine that it runs on; "
-        "`kernel.h` declares\nits one function. `make test` checks it. `evidence.json` is how "
-        "it was proved.\n",
-        e->problem->name, emit_title(e), file_name(e));
+    buf_addf(&text,
+             "# %s\n\n%s\n\n`sh build.sh` builds `libkernel.so` from `%s` for the machine that it "
+             "runs on; "
+             "`kernel.h` declares\nits one function. `sh build.sh test` checks it. `evidence.json` "
+             "is how "
+             "it was proved.\n",
+             e->problem->name, emit_title(e), file_name(e));
     if (numpy)
-        buf_add_text(&text, "\n```python\nfrom kernel import kernel   # this folder on sys.path; "
-                            "needs numpy and make\n```\n\nArrays in, new arrays out; dims that no "
-                            "shape says are given by name.\n");
+        buf_add_text(
+            &text,
+            "\n```python\nfrom kernel import kernel   # this folder on sys.path; "
+            "needs numpy and a C compiler once\n```\n\nArrays in, new arrays out; dims that no "
+            "shape says are given by name.\n");
     int failed = emit_write(e, "README.md", &text, err);
     buf_free(&text);
     return failed;
@@ -252,7 +269,7 @@ static int write_numpy(const struct emission *e, struct err *err)
 int emit_cpu(const struct emission *e, bool numpy, struct err *err)
 {
     bool tested = plain_definition(e->problem) && can_compare(e);
-    if (write_header(e, err) || write_source(e, err) || write_makefile(e, tested, numpy, err) ||
+    if (write_header(e, err) || write_source(e, err) || write_build(e, tested, numpy, err) ||
         (tested && write_test(e, err)) || write_readme(e, numpy, err))
         return -1;
     return numpy ? write_numpy(e, err) : 0;

@@ -48,7 +48,7 @@ const struct command commands[] = {
      "CUDA "
      "kernel becomes a Python package for PyTorch, with ModelNew in place of the file's Model; a "
      "CPU "
-     "kernel a folder of C with a Makefile, and a numpy module. Each has a test against the "
+     "kernel a folder of C with its build.sh, and a numpy module. Each has a test against the "
      "definition.",
      2, 2, command_emit},
     {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|update [ARGUMENTS]",
