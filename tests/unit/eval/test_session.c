@@ -313,11 +313,14 @@ static void test_ends_that_are_no_answers(void **state)
 
 static void test_work_past_the_end(void **state)
 {
-    /* Where the machine is so busy that the thread comes before we look, the result is wrong. */
+    /* On a busy machine the thread may come before we look, which makes the result wrong, or in a
+     * later call, where something else lies at its address. */
     struct evaluation evaluation = measure(*state, "spoils", "spoils", EFFORT_FULL);
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
-    assert_true(strstr(evaluation.reason, "after the call had ended") != NULL ||
-                strstr(evaluation.reason, "wrong result") != NULL);
+    if (strstr(evaluation.reason, "after the call had ended") == NULL &&
+        strstr(evaluation.reason, "wrong result") == NULL &&
+        strstr(evaluation.reason, "out of bounds, next to") == NULL)
+        fail_msg("rejected, but: %s", evaluation.reason);
     evaluation = measure(*state, "late", "late", EFFORT_FULL);
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
 }
