@@ -6,6 +6,7 @@ import statistics
 import sys
 
 folder, load = sys.argv[1], sys.argv[2]
+TURNS = 9
 
 
 def read(name):
@@ -47,7 +48,7 @@ for path in sorted(glob.glob(os.path.join(folder, "run.*.json"))):
         first = False
 
 print("\n| aim | figure |\n| --- | --- |")
-matmul = read("run.matmul.json")
+matmul = read("run.matmul.json") if os.path.exists(os.path.join(folder, "run.matmul.json")) else {"champion": None, "run": None}
 if matmul["champion"]:
     for name in "openblas", "openblas-avx512":
         against = matmul["champion"]["baselines"].get(name)
@@ -58,22 +59,26 @@ if matmul["champion"]:
 
 def turns(problem):
     """For each turn: the copy's bytes a second (before and after it, their mean) and what the kernel moved of its least."""
-    copies = [read(f"copy.{problem}.{i}.json")["device"]["copy_bytes_per_s"] for i in range(6)]
+    copies = [read(f"copy.{problem}.{i}.json")["device"]["copy_bytes_per_s"] for i in range(TURNS + 1)]
     least = read(f"run.{problem}.json")["champion"]["metrics"]["roofline"]["bytes"]
-    for i in range(1, 6):
+    for i in range(1, TURNS + 1):
         again = read(f"again.{problem}.{i}.json")
         if again["verdict"] == "kernel":
             yield (copies[i - 1] + copies[i]) / 2, least / again["time_ns"]["median"] * 1e9
 
 
 for problem in "softmax", "layernorm", "relu", "transpose":
-    if read(f"run.{problem}.json")["champion"]:
+    if os.path.exists(os.path.join(folder, f"again.{problem}.1.json")) and read(f"run.{problem}.json")["champion"]:
         measured = list(turns(problem))
         shares = [rate / copy for copy, rate in measured]
         print(f"| {problem} 4096x4096: at least 80 % of the measured copy bandwidth | "
               f"{statistics.median(rate for _, rate in measured) / 1e9:.1f} GB/s, "
               f"{100 * statistics.median(shares):.0f} % of {statistics.median(copy for copy, _ in measured) / 1e9:.1f} "
               f"({', '.join(f'{100 * share:.0f}' for share in shares)}) |")
+        pairs = read(f"pairs.{problem}.json")
+        print(f"| the same in turns with a copy between the same pages | {pairs['kernel_bytes_per_s'] / 1e9:.1f} GB/s, "
+              f"{100 * pairs['ratio']:.0f} % of {pairs['copy_bytes_per_s'] / 1e9:.1f} "
+              f"(quartiles {100 * pairs['low']:.0f} to {100 * pairs['high']:.0f}) |")
 evals = [read(os.path.basename(p)) for p in sorted(glob.glob(os.path.join(folder, "eval.*.json")))]
 totals = [sum(e["stage_ms"].values()) for e in evals]
 if totals:
