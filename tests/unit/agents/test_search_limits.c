@@ -1,0 +1,95 @@
+/* What ends a search early: a target, a share of the floor, no win for some rounds. */
+#include "agents/search_private.h"
+
+#include "check.h"
+
+#include "base/mem.h"
+
+/* A search that has taken one round with one kernel. */
+struct taken {
+    struct search *search;
+    struct attempt *attempt;
+};
+
+static struct taken take(struct search_options options, double floor_ns, double time_ns,
+                         double speedup_low)
+{
+    struct taken taken = {.search = mem_alloc(sizeof *taken.search),
+                          .attempt = mem_alloc(sizeof *taken.attempt)};
+    struct search *search = taken.search;
+    search->arena = arena_new();
+    search->options = options;
+    search->floor_ns = floor_ns;
+    strcpy(search->id, "r1");
+    list_init(&search->kept);
+    taken.attempt->search = search;
+    taken.attempt->record.duplicate_of = "";
+    taken.attempt->record.time_ns = time_ns;
+    taken.attempt->record.speedup_low = speedup_low;
+    list_append(&search->kept, &taken.attempt->link);
+    search_round_taken(search, 1);
+    return taken;
+}
+
+static void drop(struct taken *taken)
+{
+    arena_free(taken->search->arena);
+    mem_free(taken->search);
+    mem_free(taken->attempt);
+}
+
+static void expect(struct search_options options, double floor_ns, double time_ns,
+                   const char *words)
+{
+    struct taken taken = take(options, floor_ns, time_ns, 1.5);
+    if (words == NULL)
+        assert_null(taken.search->reached);
+    else if (taken.search->reached == NULL || strstr(taken.search->reached, words) == NULL)
+        fail_msg("expected '%s', got '%s'", words,
+                 taken.search->reached ? taken.search->reached : "nothing");
+    drop(&taken);
+}
+
+static void test_floor(void **state)
+{
+    const struct search_options share = {.floor_share = 0.95}, none = {.floor_share = 0};
+    (void)state;
+    expect(share, 960, 1000, "floor reached: 96 %");
+    expect(share, 940, 1000, NULL);
+    expect(share, 1090, 1000, "floor reached: 109 %");
+    expect(share, 1340, 1000, NULL); /* so far below it is the floor that is wrong */
+    expect(share, 0, 1000, NULL);    /* a problem that says neither bytes nor flops */
+    expect(none, 1000, 1000, NULL);
+}
+
+static void test_target(void **state)
+{
+    (void)state;
+    expect((struct search_options){.target = 1.4}, 0, 1000, "target reached: at least 1.4x");
+    expect((struct search_options){.target = 1.6}, 0, 1000, NULL);
+}
+
+static void test_patience(void **state)
+{
+    struct taken taken = take((struct search_options){.patience = 2}, 0, 1000, 1.5);
+    (void)state;
+    search_round_taken(taken.search, 2);
+    assert_null(taken.search->reached);
+    taken.attempt->record.speedup_low = 1.6; /* a win: it counts from here */
+    search_round_taken(taken.search, 3);
+    search_round_taken(taken.search, 4);
+    assert_null(taken.search->reached);
+    search_round_taken(taken.search, 5);
+    assert_non_null(strstr(taken.search->reached, "nothing better for 2 rounds"));
+    drop(&taken);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_target),
+        cmocka_unit_test(test_patience),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
