@@ -1,121 +1,44 @@
 /* A profile through the runner's protocol, with a driver and a CUPTI that have no GPU
  * (tests/fakes/fake_cuda.c, fake_cupti.c); this program answers to "runner cuda" itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "scene.h"
 
-#include <cmocka.h>
-
-#include "base/file.h"
-#include "base/mem.h"
 #include "base/value.h"
-#include "eval/cuda/cuda.h"
 #include "eval/cuda/device.h"
-#include "eval/cuda/host.h"
 #include "eval/cuda/profile.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#define FAKES TEST_BINARY_DIR "/tests/fakes/"
-
-static const char spec[] = "name: fake\ndims: {N: 1000}\n"
-                           "inputs: {X: {shape: [N], dtype: float32}}\n"
-                           "outputs: {Y: {shape: [N], dtype: float32}}\n"
-                           "flops: N\nbytes: 8 * N\n"
-                           "reference: ref.py\ncheck: [{N: 1}]\n";
-
-struct scene {
-    char folder[64];
-    struct arena *arena;
-    struct problem *problem;
-    struct candidate *candidate;
-    struct lane_facts lane;
-    struct layout layout;
-    struct region region;
-    struct call call;
-    struct subject *subject;
-    struct names tune;
-    const char *artifact;
-    const struct value *metrics; /* of the last profile */
-    struct err err;
-};
-
-static const char *write_text(struct scene *scene, const char *name, const char *text)
-{
-    const char *path = arena_printf(scene->arena, "%s/%s", scene->folder, name);
-    assert_int_equal(file_write(path, text, strlen(text), &scene->err), 0);
-    return path;
-}
-
-static void open_plan(struct scene *scene, const char *launches)
-{
-    char text[1000];
-    int length = snprintf(text, sizeof text, "/*---\nlaunch:\n%s---*/\n", launches);
-    assert_int_equal(candidate_parse(scene->problem, "k.cu", text, (size_t)length,
-                                     &scene->candidate, &scene->err),
-                     0);
-    const struct program program = {scene->problem, scene->candidate, &scene->tune};
-    assert_int_equal(backend_cuda.open_program(&scene->lane, &scene->region, scene->artifact,
-                                               &program, &scene->subject, &scene->err),
-                     0);
-}
+static const struct value *metrics; /* of the last profile */
 
 static void begin(struct scene *scene, const char *launches)
 {
     static const struct {
         const char *name;
         int64_t number;
-    } facts[] = {{"sm_count", 132},           {"max_threads_per_sm", 2048},
-                 {"registers_per_sm", 65536}, {"sm_shared_bytes", 233472},
-                 {"compute_capability", 90},  {"shared_bytes_optin", 232448}};
-    memset(scene, 0, sizeof *scene);
-    strcpy(scene->folder, "/tmp/twagent-profile-XXXXXX");
-    assert_non_null(mkdtemp(scene->folder));
-    scene->arena = arena_new();
-    write_text(scene, "spec.yaml", spec);
-    write_text(scene, "ref.py", "def reference(X):\n    return X\n");
-    scene->artifact = write_text(scene, "kernel.cubin", "a cubin");
-    if (problem_load(scene->folder, &scene->problem, &scene->err) != 0)
-        fail_msg("%s", scene->err.message);
-    scene->lane = (struct lane_facts){.gpu = true, .core_count = 1};
+    } facts[] = {{"sm_count", 132},
+                 {"max_threads_per_sm", 2048},
+                 {"registers_per_sm", 65536},
+                 {"sm_shared_bytes", 233472},
+                 {"compute_capability", 90}};
+    scene_begin(scene);
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         assert_int_equal(names_set(&scene->lane.facts, facts[i].name, facts[i].number, NULL), 0);
     scene->lane.copy_bytes_per_s = 4e12;
-    layout_align(256);
-    assert_int_equal(layout_make(scene->problem, &scene->problem->shapes[0], NULL, NULL, 256,
-                                 &scene->layout, &scene->err),
-                     0);
-    assert_int_equal(region_open(2 * scene->layout.inputs_bytes, scene->layout.outputs_bytes,
-                                 &scene->region, &scene->err),
-                     0);
-    call_make(&scene->layout, scene->layout.inputs_bytes, 2000, &scene->call);
     scene->call.cold = scene->call.timed = true;
-    open_plan(scene, launches);
+    assert_int_equal(scene_open(scene, launches), 0);
 }
 
 static void end(struct scene *scene)
 {
-    struct err err;
-    scene->subject->ops->close(scene->subject);
-    candidate_free(scene->candidate);
-    gpu_host_discard();
     profile_discard();
-    region_close(&scene->region);
-    problem_free(scene->problem);
-    assert_int_equal(file_remove_tree(scene->folder, &err), 0);
-    arena_free(scene->arena);
+    scene_end(scene);
 }
 
 static void profile(struct scene *scene)
 {
     struct buf text;
     struct json json;
-    struct value *metrics;
+    struct value *read;
     buf_init(&text, 1 << 18);
     json_init(&json, &text);
     json_object(&json);
@@ -124,22 +47,22 @@ static void profile(struct scene *scene)
                                           &scene->call, &json, &scene->err),
                      0);
     json_object_end(&json);
-    assert_int_equal(value_parse_json(scene->arena, "metrics", buf_text(&text), text.length,
-                                      &metrics, &scene->err),
-                     0);
-    scene->metrics = metrics;
+    assert_int_equal(
+        value_parse_json(scene->arena, "metrics", buf_text(&text), text.length, &read, &scene->err),
+        0);
+    metrics = read;
     buf_free(&text);
 }
 
-static double at(const struct scene *scene, const char *path)
+static double at(const char *path)
 {
-    const struct value *value = value_at(scene->metrics, path);
+    const struct value *value = value_at(metrics, path);
     return value != NULL ? value->real : NAN;
 }
 
-static const char *word(const struct scene *scene, const char *map, const char *key)
+static const char *word(const char *map, const char *key)
 {
-    return value_text(value_get(scene->metrics, map), key, "");
+    return value_text(value_get(metrics, map), key, "");
 }
 
 #define RELU "  - {entry: fake_relu, grid: \"ceil_div(N, 128)\", block: 128, args: [X, Y, N]}\n"
@@ -150,22 +73,22 @@ static void test_counters(void **unused)
     (void)unused;
     begin(&scene, RELU);
     profile(&scene);
-    assert_string_equal(word(&scene, "profile", "source"), "counters");
-    assert_string_equal(word(&scene, "profile", "why"), "");
-    assert_true(at(&scene, "profile.passes") == 3.0);
-    assert_true(isfinite(at(&scene, "profile.open_ms")));
-    assert_string_equal(word(&scene, "hot_kernel", "entry"), "fake_relu");
-    assert_true(at(&scene, "hot_kernel.time_ns") == 1000.0);
-    assert_true(at(&scene, "hot_kernel.time_share") == 1.0);
-    assert_true(at(&scene, "hot_kernel.dram_share") == 0.01 * (1000.0 + COUNTER_DRAM_PCT));
-    assert_true(at(&scene, "hot_kernel.blocks") == 8.0);
-    assert_true(at(&scene, "hot_kernel.blocks_per_sm") == 16.0);
-    assert_true(isfinite(at(&scene, "hot_kernel.stalls.barrier")));
-    assert_true(at(&scene, "dram_bytes") == 2000.0 + COUNTER_DRAM_READ + COUNTER_DRAM_WRITE);
-    assert_true(at(&scene, "roofline.bytes") == 8000.0);
+    assert_string_equal(word("profile", "source"), "counters");
+    assert_string_equal(word("profile", "why"), "");
+    assert_true(at("profile.passes") == 3.0);
+    assert_true(isfinite(at("profile.open_ms")));
+    assert_string_equal(word("hot_kernel", "entry"), "fake_relu");
+    assert_true(at("hot_kernel.time_ns") == 1000.0);
+    assert_true(at("hot_kernel.time_share") == 1.0);
+    assert_true(at("hot_kernel.dram_share") == 0.01 * (1000.0 + COUNTER_DRAM_PCT));
+    assert_true(at("hot_kernel.blocks") == 8.0);
+    assert_true(at("hot_kernel.blocks_per_sm") == 16.0);
+    assert_true(isfinite(at("hot_kernel.stalls.barrier")));
+    assert_true(at("dram_bytes") == 2000.0 + COUNTER_DRAM_READ + COUNTER_DRAM_WRITE);
+    assert_true(at("roofline.bytes") == 8000.0);
     profile(&scene); /* the runner is kept: CUPTI is open already */
-    assert_true(isnan(at(&scene, "profile.open_ms")));
-    assert_string_equal(word(&scene, "profile", "source"), "counters");
+    assert_true(isnan(at("profile.open_ms")));
+    assert_string_equal(word("profile", "source"), "counters");
     end(&scene);
 }
 
@@ -178,13 +101,13 @@ static void test_several_launches(void **unused)
     setenv("FAKE_CUPTI_KERNELS", "3", 1);
     begin(&scene, RELU "  - {entry: fake_half, grid: 1, block: 64, args: [X, Y, N]}\n");
     profile(&scene);
-    const struct value *kernels = value_get(scene.metrics, "kernels");
+    const struct value *kernels = value_get(metrics, "kernels");
     assert_int_equal(kernels->count, 2);
     assert_true(value_real(kernels->items[0], "time_ns", 0) == 2000.0);
     assert_true(value_real(kernels->items[1], "time_ns", 0) == 3000.0);
-    assert_true(at(&scene, "hot_kernel.time_share") == 0.5);
-    assert_string_equal(word(&scene, "hot_kernel", "entry"), "fake_half");
-    assert_true(at(&scene, "kernels_ns") == 6000.0);
+    assert_true(at("hot_kernel.time_share") == 0.5);
+    assert_string_equal(word("hot_kernel", "entry"), "fake_half");
+    assert_true(at("kernels_ns") == 6000.0);
     end(&scene);
     unsetenv("FAKE_CUPTI_KERNELS");
 }
@@ -197,12 +120,12 @@ static void test_not_permitted(void **unused)
     begin(&scene, RELU);
     for (int i = 0; i < 2; i++) {
         profile(&scene);
-        assert_string_equal(word(&scene, "profile", "source"), "records");
-        assert_non_null(strstr(word(&scene, "profile", "why"), "not permitted"));
-        assert_true(at(&scene, "hot_kernel.time_ns") == 5000.0);
-        assert_true(at(&scene, "kernels_ns") == 5000.0);
-        assert_true(isnan(at(&scene, "hot_kernel.dram_share")));
-        assert_true(isnan(at(&scene, "dram_bytes")));
+        assert_string_equal(word("profile", "source"), "records");
+        assert_non_null(strstr(word("profile", "why"), "not permitted"));
+        assert_true(at("hot_kernel.time_ns") == 5000.0);
+        assert_true(at("kernels_ns") == 5000.0);
+        assert_true(isnan(at("hot_kernel.dram_share")));
+        assert_true(isnan(at("dram_bytes")));
     }
     end(&scene);
     unsetenv("FAKE_CUPTI_REFUSES");
@@ -215,10 +138,10 @@ static void test_no_library(void **unused)
     setenv("TWAGENT_CUPTI", "/nowhere/libcupti.so", 1);
     begin(&scene, RELU);
     profile(&scene);
-    assert_string_equal(word(&scene, "profile", "source"), "resources");
-    assert_non_null(strstr(word(&scene, "profile", "why"), "no libcupti"));
-    assert_true(at(&scene, "hot_kernel.occupancy_most") == 1.0);
-    assert_true(isnan(at(&scene, "hot_kernel.time_ns")));
+    assert_string_equal(word("profile", "source"), "resources");
+    assert_non_null(strstr(word("profile", "why"), "no libcupti"));
+    assert_true(at("hot_kernel.occupancy_most") == 1.0);
+    assert_true(isnan(at("hot_kernel.time_ns")));
     end(&scene);
     setenv("TWAGENT_CUPTI", FAKES "libfake_cupti.so", 1);
 }
@@ -230,10 +153,10 @@ static void test_missing_counter(void **unused)
     setenv("FAKE_CUPTI_LACKS", "dram__bytes_read.sum", 1);
     begin(&scene, RELU);
     profile(&scene);
-    assert_string_equal(word(&scene, "profile", "source"), "counters");
-    assert_true(isnan(at(&scene, "hot_kernel.dram_read_bytes")));
-    assert_true(isfinite(at(&scene, "hot_kernel.dram_write_bytes")));
-    assert_true(isnan(at(&scene, "dram_bytes")));
+    assert_string_equal(word("profile", "source"), "counters");
+    assert_true(isnan(at("hot_kernel.dram_read_bytes")));
+    assert_true(isfinite(at("hot_kernel.dram_write_bytes")));
+    assert_true(isnan(at("dram_bytes")));
     end(&scene);
     unsetenv("FAKE_CUPTI_LACKS");
 }
@@ -245,12 +168,12 @@ static void test_fault(void **unused)
     (void)unused;
     begin(&scene, "  - {entry: fake_trap, grid: 1, block: 1}\n");
     profile(&scene);
-    assert_string_equal(word(&scene, "profile", "source"), "resources");
-    assert_non_null(strstr(word(&scene, "profile", "why"), "fake_trap"));
+    assert_string_equal(word("profile", "source"), "resources");
+    assert_non_null(strstr(word("profile", "why"), "fake_trap"));
     end(&scene);
     begin(&scene, RELU);
     profile(&scene);
-    assert_string_equal(word(&scene, "profile", "source"), "counters");
+    assert_string_equal(word("profile", "source"), "counters");
     end(&scene);
 }
 
@@ -272,13 +195,10 @@ static void test_probe(void **unused)
 
 int main(int argc, char **argv)
 {
-    if (argc >= 3 && strcmp(argv[1], "runner") == 0)
-        return cuda_runner_main(argc - 3, argv + 3);
-    char *self = file_self_path();
-    setenv("TWAGENT_SELF", self, 1);
-    setenv("TWAGENT_CUDA_DRIVER", FAKES "libfake_cuda.so", 1);
+    int code;
+    if (scene_internal(argc, argv, &code))
+        return code;
     setenv("TWAGENT_CUPTI", FAKES "libfake_cupti.so", 1);
-    mem_free(self);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counters),        cmocka_unit_test(test_several_launches),
         cmocka_unit_test(test_not_permitted),   cmocka_unit_test(test_no_library),

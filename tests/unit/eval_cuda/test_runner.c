@@ -1,118 +1,26 @@
 /* The runner's protocol, with a driver that has no GPU (tests/fakes/fake_cuda.c): this program
  * answers to "runner cuda" itself, as twagent does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "scene.h"
 
-#include <cmocka.h>
-
-#include "base/file.h"
-#include "base/mem.h"
 #include "base/value.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cuda/cuda.h"
 #include "eval/cuda/device.h"
-#include "eval/cuda/host.h"
 
 #include <dirent.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static const char spec[] = "name: fake\ndims: {N: 1000}\n"
-                           "inputs: {X: {shape: [N], dtype: float32}}\n"
-                           "outputs: {Y: {shape: [N], dtype: float32}}\n"
-                           "reference: ref.py\ncheck: [{N: 1}]\n";
-
-struct scene {
-    char folder[64];
-    struct arena *arena;
-    struct problem *problem;
-    struct candidate *candidate;
-    struct lane_facts lane;
-    struct layout layout;
-    struct region region;
-    struct call call;
-    struct subject *subject;
-    struct names tune;
-    const char *artifact;
-    struct err err;
-};
-
-static const char *write_text(struct scene *scene, const char *name, const char *text)
-{
-    const char *path = arena_printf(scene->arena, "%s/%s", scene->folder, name);
-    assert_int_equal(file_write(path, text, strlen(text), &scene->err), 0);
-    return path;
-}
 
 static void begin(struct scene *scene)
 {
-    memset(scene, 0, sizeof *scene);
-    strcpy(scene->folder, "/tmp/twagent-cuda-XXXXXX");
-    assert_non_null(mkdtemp(scene->folder));
-    scene->arena = arena_new();
-    write_text(scene, "spec.yaml", spec);
-    write_text(scene, "ref.py", "def reference(X):\n    return X\n");
-    scene->artifact = write_text(scene, "kernel.cubin", "a cubin");
-    assert_int_equal(problem_load(scene->folder, &scene->problem, &scene->err), 0);
-    scene->lane = (struct lane_facts){.gpu = true, .core_count = 1};
-    assert_int_equal(names_set(&scene->lane.facts, "shared_bytes_optin", 232448, NULL), 0);
-    layout_align(256);
-    assert_int_equal(layout_make(scene->problem, &scene->problem->shapes[0], NULL, NULL, 256,
-                                 &scene->layout, &scene->err),
-                     0);
-    assert_int_equal(region_open(2 * scene->layout.inputs_bytes, scene->layout.outputs_bytes,
-                                 &scene->region, &scene->err),
-                     0);
-    call_make(&scene->layout, scene->layout.inputs_bytes, 2000, &scene->call);
+    scene_begin(scene);
     scene->call.cold = true;
     float *x = (float *)(void *)(scene->region.inputs + scene->call.offsets[0]);
     for (int i = 0; i < 1000; i++)
         x[i] = (float)(i % 7) - 3.0f;
 }
 
-static void end(struct scene *scene)
-{
-    struct err err;
-    if (scene->subject != NULL)
-        scene->subject->ops->close(scene->subject);
-    candidate_free(scene->candidate);
-    gpu_host_discard();
-    region_close(&scene->region);
-    problem_free(scene->problem);
-    assert_int_equal(file_remove_tree(scene->folder, &err), 0);
-    arena_free(scene->arena);
-}
-
-static int open_plan(struct scene *scene, const char *launches)
-{
-    struct buf text;
-    buf_init(&text, 4096);
-    buf_addf(&text, "/*---\nlaunch:\n%s---*/\n", launches);
-    candidate_free(scene->candidate);
-    scene->candidate = NULL;
-    if (scene->subject != NULL)
-        scene->subject->ops->close(scene->subject);
-    scene->subject = NULL;
-    int status = candidate_parse(scene->problem, "k.cu", buf_text(&text), text.length,
-                                 &scene->candidate, &scene->err);
-    buf_free(&text);
-    assert_int_equal(status, 0);
-    const struct program program = {scene->problem, scene->candidate, &scene->tune};
-    return backend_cuda.open_program(&scene->lane, &scene->region, scene->artifact, &program,
-                                     &scene->subject, &scene->err);
-}
-
 static int open_entry(struct scene *scene, const char *entry)
 {
-    char text[200];
-    snprintf(text, sizeof text,
-             "  - {entry: %s, grid: \"ceil_div(N, 128)\", block: 128, args: [X, Y, N]}\n", entry);
-    return open_plan(scene, text);
+    return scene_open(scene, scene_launch(scene, entry));
 }
 
 static int call(struct scene *scene, uint64_t *elapsed_ns)
@@ -150,7 +58,7 @@ static void test_computes(void **unused)
     assert_true(is_right(&scene));
     assert_true(scene.subject->launches > 1); /* short kernels are launched several times a call */
     assert_true(scene.subject->renew(scene.subject));
-    end(&scene);
+    scene_end(&scene);
 }
 
 /* What a launch leaves behind is gone before the next, in one call and from call to call. */
@@ -165,7 +73,7 @@ static void test_forgets(void **unused)
         assert_int_equal(call(&scene, &elapsed_ns), 0);
         assert_true(is_right(&scene));
     }
-    end(&scene);
+    scene_end(&scene);
 }
 
 /* Bytes beside the tensors come back as the kernel left them: the worker sees what was hit. */
@@ -182,7 +90,7 @@ static void test_brings_red_zones(void **unused)
     assert_int_equal(call(&scene, &elapsed_ns), 0);
     assert_false(is_right(&scene));
     assert_int_equal(scene.region.outputs[scene.call.offsets[1] + 3999], 0x7f);
-    end(&scene);
+    scene_end(&scene);
 }
 
 /* Where poison does not come with the region it is the runner's own, and what lies between the
@@ -208,7 +116,7 @@ static void test_poisons_by_itself(void **unused)
     assert_int_equal(call(&scene, &elapsed_ns), 0);
     memcpy(&second, output(&scene) + 998, sizeof second);
     assert_true(first != second);
-    end(&scene);
+    scene_end(&scene);
 }
 
 static void test_inputs_are_watched(void **unused)
@@ -221,7 +129,7 @@ static void test_inputs_are_watched(void **unused)
     assert_int_equal(call(&scene, &elapsed_ns), -1);
     assert_int_equal(scene.err.code, ERR_LIMIT);
     assert_string_equal(scene.err.message, "wrote to an input");
-    end(&scene);
+    scene_end(&scene);
 }
 
 static void test_faults(void **unused)
@@ -254,7 +162,7 @@ static void test_faults(void **unused)
             assert_int_equal(call(&scene, &elapsed_ns), 0);
             assert_true(is_right(&scene));
         }
-    end(&scene);
+    scene_end(&scene);
 }
 
 /* Of several entries the one that fails is named. */
@@ -264,13 +172,13 @@ static void test_names_the_entry(void **unused)
     uint64_t elapsed_ns;
     (void)unused;
     begin(&scene);
-    assert_int_equal(open_plan(&scene,
-                               "  - {entry: fake_relu, grid: 1, block: 1, args: [X, Y, N]}\n"
-                               "  - {entry: fake_trap, grid: 1, block: 1}\n"),
+    assert_int_equal(scene_open(&scene,
+                                "  - {entry: fake_relu, grid: 1, block: 1, args: [X, Y, N]}\n"
+                                "  - {entry: fake_trap, grid: 1, block: 1}\n"),
                      0);
     assert_int_equal(call(&scene, &elapsed_ns), -1);
     assert_int_equal(strncmp(scene.err.message, "fake_trap: ", 11), 0);
-    end(&scene);
+    scene_end(&scene);
 }
 
 static void test_refuses(void **unused)
@@ -279,15 +187,15 @@ static void test_refuses(void **unused)
     uint64_t elapsed_ns;
     (void)unused;
     begin(&scene);
-    assert_int_equal(open_plan(&scene, "  - {entry: fake_relu, grid: 1, block: 2048}\n"), 0);
+    assert_int_equal(scene_open(&scene, "  - {entry: fake_relu, grid: 1, block: 2048}\n"), 0);
     assert_int_equal(call(&scene, &elapsed_ns), -1);
     assert_int_equal(scene.err.code, ERR_LIMIT);
     assert_non_null(strstr(scene.err.message, "fake_relu: block is 2048"));
-    scene.artifact = write_text(&scene, "bad.cubin", "garbage");
+    scene.artifact = scene_write(&scene, "bad.cubin", "garbage");
     assert_int_equal(open_entry(&scene, "fake_relu"), -1);
     assert_int_equal(scene.err.code, ERR_CHILD);
     assert_non_null(strstr(scene.err.message, "cannot be loaded"));
-    end(&scene);
+    scene_end(&scene);
 }
 
 /* A device's time that the worker's own clock has no room for is not believed. */
@@ -302,7 +210,7 @@ static void test_wall_clock_bounds(void **unused)
     assert_int_equal(call(&scene, &elapsed_ns), -1);
     assert_int_equal(scene.err.code, ERR_PROTOCOL);
     unsetenv("FAKE_CUDA_BOAST");
-    end(&scene);
+    scene_end(&scene);
 }
 
 /* Less than the whole call took, and more than passed around the events. */
@@ -316,14 +224,14 @@ static void test_clocks_agree(void **unused)
     assert_int_equal(call(&scene, &elapsed_ns), 0);
     const struct device_state *state = &scene.subject->state;
     assert_true(state->span_ns > 0.0 && state->span_ns <= 1.001 * state->wall_ns + 5000.0);
-    end(&scene);
+    scene_end(&scene);
     setenv("FAKE_CUDA_DRIFT", "1", 1);
     begin(&scene);
     assert_int_equal(open_entry(&scene, "fake_relu"), 0);
     assert_int_equal(call(&scene, &elapsed_ns), -1);
     assert_int_equal(scene.err.code, ERR_PROTOCOL);
     unsetenv("FAKE_CUDA_DRIFT");
-    end(&scene);
+    scene_end(&scene);
 }
 
 static size_t open_descriptors(void)
@@ -351,7 +259,7 @@ static void test_many_faults_leak_nothing(void **unused)
             before = open_descriptors();
     }
     assert_int_equal(open_descriptors(), before);
-    end(&scene);
+    scene_end(&scene);
 }
 
 static void test_probe(void **unused)
@@ -426,16 +334,13 @@ static void test_ceilings_are_remembered(void **unused)
 
 int main(int argc, char **argv)
 {
-    if (argc >= 3 && strcmp(argv[1], "runner") == 0)
-        return cuda_runner_main(argc - 3, argv + 3);
     if (argc >= 2 && strcmp(argv[1], "sandbox") == 0)
         return sandbox_main(argc - 2, argv + 2);
     if (argc >= 2 && strcmp(argv[1], "cuda-compile") == 0)
         return cuda_compile_main(argc - 2, argv + 2);
-    char *self = file_self_path();
-    setenv("TWAGENT_SELF", self, 1);
-    setenv("TWAGENT_CUDA_DRIVER", TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so", 1);
-    mem_free(self);
+    int code;
+    if (scene_internal(argc, argv, &code))
+        return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_computes),
         cmocka_unit_test(test_forgets),

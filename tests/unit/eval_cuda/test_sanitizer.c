@@ -1,24 +1,8 @@
 /* What compute-sanitizer says, and what is made of it: its reports as they were seen, and the whole
  * way with a stand-in (tests/fakes/fake_sanitizer.c) around runners on a driver without a GPU. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "scene.h"
 
-#include <cmocka.h>
-
-#include "base/file.h"
-#include "base/mem.h"
-#include "eval/cuda/cuda.h"
-#include "eval/cuda/host.h"
 #include "eval/cuda/sanitizer.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define FAKES TEST_BINARY_DIR "/tests/fakes/"
 
 /* ---- reports ---- */
 
@@ -146,89 +130,33 @@ static void test_forged(void **unused)
 
 /* ---- the whole way ---- */
 
-static const char spec[] = "name: fake\ndims: {N: 1000}\n"
-                           "inputs: {X: {shape: [N], dtype: float32}}\n"
-                           "outputs: {Y: {shape: [N], dtype: float32}}\n"
-                           "reference: ref.py\ncheck: [{N: 1}]\n";
+static struct buf said_of_all;
 
-struct scene {
-    char folder[64];
-    struct arena *arena;
-    struct problem *problem;
-    struct candidate *candidate;
-    struct lane_facts lane;
-    struct layout layout;
-    struct region region;
-    struct call call;
-    struct names tune;
-    const char *artifact;
-    struct buf report;
-    struct err err;
-};
-
-static const char *write_text(struct scene *scene, const char *name, const char *text)
+static void begin(struct scene *scene, const char *says)
 {
-    const char *path = arena_printf(scene->arena, "%s/%s", scene->folder, name);
-    assert_int_equal(file_write(path, text, strlen(text), &scene->err), 0);
-    return path;
-}
-
-static void begin(struct scene *scene, const char *entry, const char *says)
-{
-    char text[400];
-    memset(scene, 0, sizeof *scene);
     setenv("FAKE_SANITIZER", says, 1);
-    strcpy(scene->folder, "/tmp/twagent-sanitizer-XXXXXX");
-    assert_non_null(mkdtemp(scene->folder));
-    scene->arena = arena_new();
-    buf_init(&scene->report, 1 << 16);
-    write_text(scene, "spec.yaml", spec);
-    write_text(scene, "ref.py", "def reference(X):\n    return X\n");
-    scene->artifact = write_text(scene, "kernel.cubin", "a cubin");
-    assert_int_equal(problem_load(scene->folder, &scene->problem, &scene->err), 0);
-    int length = snprintf(text, sizeof text,
-                          "/*---\nlaunch:\n  - {entry: %s, grid: \"ceil_div(N, 128)\", block: 128, "
-                          "args: [X, Y, N]}\n---*/\n",
-                          entry);
-    assert_int_equal(candidate_parse(scene->problem, "k.cu", text, (size_t)length,
-                                     &scene->candidate, &scene->err),
-                     0);
-    scene->lane = (struct lane_facts){.gpu = true, .core_count = 1};
-    assert_int_equal(names_set(&scene->lane.facts, "shared_bytes_optin", 232448, NULL), 0);
-    layout_align(256);
-    assert_int_equal(layout_make(scene->problem, &scene->problem->shapes[0], NULL, NULL, 256,
-                                 &scene->layout, &scene->err),
-                     0);
-    assert_int_equal(region_open(2 * scene->layout.inputs_bytes, scene->layout.outputs_bytes,
-                                 &scene->region, &scene->err),
-                     0);
-    call_make(&scene->layout, scene->layout.inputs_bytes, 2000, &scene->call);
+    buf_init(&said_of_all, 1 << 16);
+    scene_begin(scene);
 }
 
 static void end(struct scene *scene)
 {
-    struct err err;
-    gpu_host_discard();
-    region_close(&scene->region);
-    candidate_free(scene->candidate);
-    problem_free(scene->problem);
-    buf_free(&scene->report);
-    assert_int_equal(file_remove_tree(scene->folder, &err), 0);
-    arena_free(scene->arena);
+    scene_end(scene);
+    buf_free(&said_of_all);
 }
 
 /* Three calls, as of three shapes, then the last word. */
-static int sanitize(struct scene *scene)
+static int sanitize(struct scene *scene, const char *entry)
 {
-    const struct program program = {scene->problem, scene->candidate, &scene->tune};
+    const struct program program = scene_program(scene, scene_launch(scene, entry));
     for (int i = 0; i < 3; i++)
         if (backend_cuda.sanitize_program(&scene->lane, &scene->region, scene->artifact, &program,
-                                          &scene->call, &scene->report, &scene->err) != 0) {
+                                          &scene->call, &said_of_all, &scene->err) != 0) {
             struct err ignored;
-            assert_int_equal(backend_cuda.sanitize_end(&scene->report, &ignored), 0);
+            assert_int_equal(backend_cuda.sanitize_end(&said_of_all, &ignored), 0);
             return -1;
         }
-    return backend_cuda.sanitize_end(&scene->report, &scene->err);
+    return backend_cuda.sanitize_end(&said_of_all, &scene->err);
 }
 
 static const struct {
@@ -256,13 +184,13 @@ static void test_ways(void **unused)
     (void)unused;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         struct scene scene;
-        begin(&scene, ways[i].entry, ways[i].says);
-        int status = sanitize(&scene);
+        begin(&scene, ways[i].says);
+        int status = sanitize(&scene, ways[i].entry);
         if ((status == 0) != (ways[i].code == ERR_NONE) ||
             (status != 0 && (scene.err.code != ways[i].code ||
                              strstr(scene.err.message, ways[i].message) == NULL)) ||
-            strstr(buf_text(&scene.report), ways[i].report) == NULL)
-            fail_msg("way %zu: %d %s\n%s", i, status, scene.err.message, buf_text(&scene.report));
+            strstr(buf_text(&said_of_all), ways[i].report) == NULL)
+            fail_msg("way %zu: %d %s\n%s", i, status, scene.err.message, buf_text(&said_of_all));
         end(&scene);
     }
 }
@@ -272,8 +200,8 @@ static void test_not_installed(void **unused)
     struct scene scene;
     (void)unused;
     setenv("TWAGENT_COMPUTE_SANITIZER", "", 1);
-    begin(&scene, "fake_relu", "");
-    assert_int_equal(sanitize(&scene), -1);
+    begin(&scene, "");
+    assert_int_equal(sanitize(&scene, "fake_relu"), -1);
     assert_int_equal(scene.err.code, ERR_UNSUPPORTED);
     assert_non_null(strstr(scene.err.message, "not installed"));
     end(&scene);
@@ -282,13 +210,10 @@ static void test_not_installed(void **unused)
 
 int main(int argc, char **argv)
 {
-    if (argc >= 3 && strcmp(argv[1], "runner") == 0)
-        return cuda_runner_main(argc - 3, argv + 3);
-    char *self = file_self_path();
-    setenv("TWAGENT_SELF", self, 1);
-    setenv("TWAGENT_CUDA_DRIVER", FAKES "libfake_cuda.so", 1);
+    int code;
+    if (scene_internal(argc, argv, &code))
+        return code;
     setenv("TWAGENT_COMPUTE_SANITIZER", FAKES "fake_sanitizer", 1);
-    mem_free(self);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reports),       cmocka_unit_test(test_no_more_than_asked),
         cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
