@@ -68,7 +68,10 @@ static void print_metrics(const char *text, FILE *out)
     struct value *metrics = NULL;
     if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *notes = value_get(metrics, "notes");
+        char clocks[WORDS_CLOCKS];
         print_roofline(value_get(metrics, "roofline"), out);
+        if (*words_clocks(value_get(metrics, "profile"), clocks))
+            fprintf(out, "  %-10s %s\n", "clocks", clocks);
         print_hot_loop(value_get(metrics, "hot_loop"), out);
         print_remarks(value_get(metrics, "remarks"), out);
         for (size_t i = 0; notes && i < notes->count; i++)

@@ -85,6 +85,15 @@ static void print_diagnosis(const struct evaluation *evaluation, const char *fac
     arena_free(arena);
 }
 
+static void print_clocks(const struct value *profile, FILE *out)
+{
+    char clocks[WORDS_CLOCKS];
+    if (*words_clocks(profile, clocks) == '\0')
+        return;
+    fprintf(out, "  %-10s ", "clocks");
+    print_wrapped(clocks, strlen(clocks), out);
+}
+
 static void print_source(const struct value *profile, FILE *out)
 {
     const char *source = value_text(profile, "source", "");
@@ -225,8 +234,10 @@ void profile_print(const struct evaluation *evaluation, const char *facts, FILE 
         fprintf(out, ", %.3fx %s", evaluation->speedup.median, evaluation->baseline);
     fputc('\n', out);
     print_diagnosis(evaluation, facts, kernels != NULL, out);
-    if (kernels)
+    if (kernels) {
         print_source(value_get(metrics, "profile"), out);
+        print_clocks(value_get(metrics, "profile"), out);
+    }
     if (!isnan(number(metrics, "dram_bytes")) && number(metrics, "roofline.bytes") > 0)
         fprintf(out, "  %-10s %.4g MB moved, %.4g MB needed: %.2fx\n", "DRAM",
                 number(metrics, "dram_bytes") / 1e6, number(metrics, "roofline.bytes") / 1e6,

@@ -302,7 +302,8 @@ static int sanitize(struct bench *bench, struct err *err)
     return status < 0 ? -1 : 0;
 }
 
-/* What a profile says is advice: an error in it costs no verdict. */
+/* What a profile says is advice, and an error in it costs no verdict: but for times that turn out
+ * there to be none. */
 static void profile(struct bench *bench, struct json *json)
 {
     struct session *session = bench->session;
@@ -322,7 +323,11 @@ static void profile(struct bench *bench, struct json *json)
     if (session->backend->profile(session->lane, session->problem, &set->shape->dims,
                                   bench->request->artifact, bench->request->remarks_log,
                                   bench->evaluation->time_ns.median, bench->subject,
-                                  &arrangement.call, json, &err) != 0)
+                                  &arrangement.call, json, &err) == 0)
+        err.code = ERR_NONE;
+    if (err.code == ERR_PROTOCOL)
+        bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, err.message), "");
+    else if (err.code != ERR_NONE)
         bench_note(bench, "profile: %s", err.message);
     bench->evaluation->stage = STAGE_PROFILE;
     bench->evaluation->stage_ms[STAGE_PROFILE] = (double)(clock_now_ns() - started) / 1e6;

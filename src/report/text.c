@@ -92,6 +92,9 @@ static void text_metrics(const struct report *report, struct buf *out)
         buf_addf(out, "profile   %s, no hardware counters: %s\n",
                  strcmp(source, "records") == 0 ? "CUPTI's records" : "resources alone",
                  value_text(profile, "why", "not known why"));
+    char clocks[WORDS_CLOCKS];
+    if (*words_clocks(profile, clocks))
+        buf_addf(out, "clocks    %s\n", clocks);
     for (size_t i = 0; notes && notes->kind == VALUE_LIST && i < notes->count; i++)
         if (notes->items[i]->kind == VALUE_TEXT)
             buf_addf(out, "%s%s\n", i ? "          " : "note      ", notes->items[i]->text);

@@ -1,5 +1,7 @@
 #include "report/words.h"
 
+#include "base/value.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -114,5 +116,24 @@ const char *words_lane(double busy, double waits, char text[80])
     if (waits >= 0.005)
         snprintf(text + length, (size_t)(80 - length), ", %.0f %% waiting for another twagent",
                  100 * waits);
+    return text;
+}
+
+const char *words_clocks(const struct value *profile, char text[WORDS_CLOCKS])
+{
+    char event[32], span[32];
+    const struct value *records = value_get(profile, "records");
+    const char *why = value_text(records, "why", "");
+    bool said = strcmp(why, value_text(profile, "why", "")) == 0; /* with the profile's source */
+    text[0] = '\0';
+    if (records == NULL || records->kind != VALUE_MAP)
+        return text;
+    if (value_int(records, "launches", 0) > 0)
+        snprintf(text, WORDS_CLOCKS, "events %s, CUPTI's records %s",
+                 words_time(value_real(records, "event_ns", 0), event),
+                 words_time(value_real(records, "span_ns", 0), span));
+    else
+        snprintf(text, WORDS_CLOCKS, "events were checked with the wall clock alone%s%.240s",
+                 said ? "" : ": ", said ? "" : why);
     return text;
 }

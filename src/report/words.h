@@ -23,4 +23,10 @@ const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]
 /* "lane busy 62 %"; where there was some: "lane busy 62 %, 30 % waiting for another twagent" */
 const char *words_lane(double busy, double waits, char text[80]);
 
+/* Which clocks a GPU's times were compared with, from metrics.profile (NULL is fine): "events
+ * 1.234 ms, CUPTI's records 1.230 ms" of the same launches. "": it does not say. */
+enum { WORDS_CLOCKS = 320 };
+struct value;
+const char *words_clocks(const struct value *profile, char text[WORDS_CLOCKS]);
+
 #endif

@@ -313,7 +313,8 @@ EXPORT cuEventRecord(struct timespec *event, void *stream)
     return broken;
 }
 
-/* $FAKE_CUDA_BOAST: a device whose clock runs away; $FAKE_CUDA_DRIFT: one that runs too fast. */
+/* $FAKE_CUDA_BOAST: a device whose clock runs away; $FAKE_CUDA_DRIFT: one that runs too fast;
+ * $FAKE_CUDA_EVENT_NS: what lies between any two events. */
 EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
                           const struct timespec *end);
 EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
@@ -325,6 +326,8 @@ EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
         *milliseconds += 60000.0f;
     if (getenv("FAKE_CUDA_DRIFT") != NULL)
         *milliseconds *= 3.0f;
+    if (getenv("FAKE_CUDA_EVENT_NS") != NULL)
+        *milliseconds = (float)(strtod(getenv("FAKE_CUDA_EVENT_NS"), NULL) / 1e6);
     return 0;
 }
 

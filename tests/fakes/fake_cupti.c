@@ -1,29 +1,37 @@
 /* A libcupti.so that counts nothing: it answers as a device with three passes would, one range for
  * each kernel that $FAKE_CUPTI_KERNELS says a plan has, values by the place of the kernel and of
  * the name. $FAKE_CUPTI_REFUSES: CUPTI's own number for what enabling the profiler is answered
- * with; $FAKE_CUPTI_LACKS: a counter that the chip does not have. Calls out of order fail. */
+ * with; $FAKE_CUPTI_LACKS: a counter that the chip does not have; $FAKE_CUPTI_KERNEL_NS: what a
+ * plan's first kernel takes by its record, each next one 1000 more (5000); $FAKE_CUPTI_MEMSETS: how
+ * many memsets of 3000 go before. Calls out of order fail. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PASSES = 3, NAMES = 256, INVALID = 1, NOT_ENABLED = 2, BUFFER_LEAST = 256, KIND = 10 };
+enum { PASSES = 3, NAMES = 256, INVALID = 1, NOT_ENABLED = 2, BUFFER_LEAST = 256 };
+enum { KERNEL = 10, MEMSET = 2, MEMSET_NS = 3000, GAP_NS = 100 };
 
 struct head {
     size_t size;
     void *private_data;
 };
 
-static bool enabled, configured, started, recording;
+static bool enabled, configured, started, recording, recording_memsets;
 static int passes_done;
 static void (*ask)(uint8_t **buffer, size_t *bytes, size_t *records);
 static void (*take)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 
+static size_t setting(const char *name, size_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? (size_t)strtoul(text, NULL, 10) : otherwise;
+}
+
 static size_t kernels(void)
 {
-    const char *text = getenv("FAKE_CUPTI_KERNELS");
-    return text != NULL ? (size_t)strtoul(text, NULL, 10) : 1;
+    return setting("FAKE_CUPTI_KERNELS", 1);
 }
 
 #define EXPORT __attribute__((visibility("default"))) int
@@ -268,7 +276,8 @@ EXPORT cuptiRangeProfilerGetCounterDataInfo(struct info *info)
     return 0;
 }
 
-/* ---- records of activity: the first kernel took 5000 ns, the next 6000, ... ---- */
+/* ---- records of activity, one after the other with a gap between them: every flush brings those
+ * of one launch of the plan, those that were forgotten among them ---- */
 
 struct record {
     uint32_t kind, rest[3];
@@ -285,25 +294,36 @@ EXPORT cuptiActivityRegisterCallbacks(void (*asked)(uint8_t **, size_t *, size_t
     return 0;
 }
 
+static int record_kind(int kind, bool on)
+{
+    if (kind == KERNEL)
+        recording = on;
+    else if (kind == MEMSET)
+        recording_memsets = on;
+    else
+        return INVALID;
+    return 0;
+}
+
 EXPORT cuptiActivityEnable(int kind);
 EXPORT cuptiActivityEnable(int kind)
 {
-    recording = kind == KIND;
-    return recording ? 0 : INVALID;
+    return record_kind(kind, true);
 }
 
 EXPORT cuptiActivityDisable(int kind);
 EXPORT cuptiActivityDisable(int kind)
 {
-    recording = false;
-    return kind == KIND ? 0 : INVALID;
+    return record_kind(kind, false);
 }
 
 EXPORT cuptiActivityFlushAll(uint32_t flag);
 EXPORT cuptiActivityFlushAll(uint32_t flag)
 {
     uint8_t *buffer = NULL;
-    size_t bytes = 0, records = 0, count = kernels();
+    size_t memsets = recording_memsets ? setting("FAKE_CUPTI_MEMSETS", 0) : 0;
+    size_t bytes = 0, records = 0, count = memsets + kernels();
+    uint64_t now_ns = 100;
     (void)flag;
     if (!recording)
         return INVALID;
@@ -311,8 +331,11 @@ EXPORT cuptiActivityFlushAll(uint32_t flag)
     if (bytes < BUFFER_LEAST || count * sizeof(struct record) > bytes)
         return INVALID;
     for (size_t i = 0; i < count; i++) {
+        uint64_t took_ns =
+            i < memsets ? MEMSET_NS : setting("FAKE_CUPTI_KERNEL_NS", 5000) + 1000 * (i - memsets);
         const struct record record = {
-            .kind = KIND, .start_ns = 100, .end_ns = 100 + 5000 + 1000 * i};
+            .kind = i < memsets ? MEMSET : KERNEL, .start_ns = now_ns, .end_ns = now_ns + took_ns};
+        now_ns = record.end_ns + GAP_NS;
         memcpy(buffer + i * sizeof record, &record, sizeof record);
     }
     take(NULL, 0, buffer, bytes, count * sizeof(struct record));

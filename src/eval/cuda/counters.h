@@ -44,4 +44,17 @@ int counters_record_begin(struct counters *counters, struct err *err) MUST_USE;
 int counters_record_end(struct counters *counters, double *times_ns, size_t most, size_t *kernels,
                         struct err *err) MUST_USE;
 
+struct counters_span { /* what ran between start and stop, by records of kernels and memsets */
+    uint32_t kernels, memsets, untimed; /* untimed: of these, without times */
+    double span_ns, busy_ns;            /* first start to last end; sum of the durations */
+};
+
+/* begin -> (start -> launches -> stop) ... -> end. A graph's nodes have records of their own only
+ * where it is instantiated after begin. Before start and stop the stream was waited for. */
+int counters_span_begin(struct counters *counters, struct err *err) MUST_USE;
+int counters_span_start(struct counters *counters, struct err *err) MUST_USE;
+int counters_span_stop(struct counters *counters, struct counters_span *span,
+                       struct err *err) MUST_USE;
+void counters_span_end(struct counters *counters);
+
 #endif

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum { CUPTI_AUTO_RANGE = 1, CUPTI_USER_REPLAY = 3, CUPTI_RANGE_PROFILER = 0 };
-enum { CUPTI_SUPPORTED = 3, CUPTI_KIND_CONCURRENT_KERNEL = 10 };
+enum { CUPTI_SUPPORTED = 3, CUPTI_KIND_MEMSET = 2, CUPTI_KIND_CONCURRENT_KERNEL = 10 };
 enum { CUPTI_NOT_PERMITTED = 35, CUPTI_NOT_PERMITTED_VIRTUAL = 40 };
 
 #define CUPTI_HEAD                                                                                 \
@@ -36,12 +36,10 @@ struct cupti_availability {
     uint8_t *image;
 };
 
-/* What all versions of a kernel's record begin with. */
-struct cupti_kernel_record {
-    uint32_t kind;
-    uint8_t cache, shared_config;
-    uint16_t registers;
-    uint32_t partitioned_requested, partitioned_executed;
+/* What all versions of a kernel's record (CUpti_ActivityKernel5 to 10) and of a memset's
+ * (CUpti_ActivityMemset to 4) begin with. Both times 0: they could not be collected. */
+struct cupti_record {
+    uint32_t kind, other[3];
     uint64_t start_ns, end_ns;
 };
 

@@ -11,6 +11,7 @@ static void without(struct wire_profile *profile, const struct err *err)
     memset(profile, 0, sizeof *profile);
     profile->source = PROFILE_RESOURCES;
     snprintf(profile->why, sizeof profile->why, "%.*s", (int)sizeof profile->why - 1, err->message);
+    memcpy(profile->records.why, profile->why, sizeof profile->why);
 }
 
 static void put_resources(const struct cuda_report *report, struct json *json)
@@ -40,9 +41,9 @@ int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
     struct cuda_report *report = arena_array(arena, 1, sizeof *report);
     struct wire_profile *profile = arena_array(arena, 1, sizeof *profile);
     struct plan *plan = arena_array(arena, 1, sizeof *plan);
-    const struct gpu_host *host = (const struct gpu_host *)subject;
-    struct err why = {0};
-    (void)err; /* what one part cannot find out is no reason to lose the others */
+    struct gpu_host *host = (struct gpu_host *)subject;
+    struct err why = {0}; /* what one part cannot find out is no reason to lose the others */
+    int status = 0;
     bool known = remarks_log != NULL && cuda_report_read(arena, remarks_log, report, &why) == 0;
     if (known)
         put_resources(report, json);
@@ -50,6 +51,7 @@ int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
     if (plan_make(&host->program, &lane->facts, call, plan, &why) == 0) {
         if (profile_collect(lane, host, artifact, call, time_ns, profile, &why) != 0)
             without(profile, &why);
+        status = clocks_check(host, call, time_ns, &profile->records, err);
         const struct profiled profiled = {.facts = &lane->facts,
                                           .plan = plan,
                                           .report = known ? report : NULL,
@@ -57,5 +59,5 @@ int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
         profile_put(&profiled, json);
     }
     arena_free(arena);
-    return 0;
+    return status;
 }

@@ -10,7 +10,8 @@
 #include "eval/cuda/profile_wire.h"
 
 /* eval/backend.h's profile: `subject` is a gpu_host, from which plan and regions are taken; it is
- * not called. Never fails: what cannot be known is null, and "profile.why" says why. */
+ * called only where two clocks disagree. What cannot be known is null, and "profile.why" says why.
+ * ERR_PROTOCOL, with all of the members written: clocks_check(). */
 int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
                  const struct names *dims, const char *artifact, const char *remarks_log,
                  double time_ns, struct subject *subject, const struct call *call,
@@ -22,7 +23,28 @@ struct gpu_host;
 int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
                     const char *artifact, const struct call *call, double time_ns,
                     struct wire_profile *profile, struct err *err) MUST_USE;
+/* The same plan, by two clocks once more; right after profile_collect(). */
+int profile_record_again(const struct call *call, double time_ns, struct wire_records *records,
+                         struct err *err) MUST_USE;
 void profile_discard(void); /* ends it, where there is one */
+
+/* ---- what two clocks say of the same launches, and of the timed ones (profile_clocks.c) ---- */
+
+enum clocks {
+    CLOCKS_AGREE,        /* or there are no records */
+    CLOCKS_EVENTS_SHORT, /* events tell of less than the kernels between them took */
+    CLOCKS_TIMED_SHORT   /* the runner that is timed is much faster than this one */
+};
+struct clocks_told { /* medians over the launches */
+    double event_ns, span_ns, busy_ns;
+};
+enum clocks clocks_compare(const struct wire_records *records, double timed_ns);
+struct clocks_told clocks_told(const struct wire_records *records); /* launches > 0 */
+
+/* Compares, and where they disagree times and records once more on the same bytes: `host` is
+ * called. ERR_PROTOCOL with the numbers where that is no better; records are the last ones. */
+int clocks_check(struct gpu_host *host, const struct call *call, double time_ns,
+                 struct wire_records *records, struct err *err) MUST_USE;
 
 /* ---- numbers (profile_put.c); pure ---- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PASSES_ABOUT = 24, BASE_MS = 20000 };
+enum { PASSES_ABOUT = 40, BASE_MS = 20000 };
 
 static struct gpu_host *kept; /* measuring thread alone */
 
@@ -44,20 +44,23 @@ static int ready(const struct lane_facts *lane, const struct region *region, str
     return gpu_host_wait_warm(kept, err);
 }
 
-static int ask(const struct call *call, double time_ns, struct wire_profile *profile,
-               struct err *err)
+static int ask(uint32_t command, const struct call *call, double time_ns,
+               struct wire_profile *profile, struct err *err)
 {
     char reason[WIRE_REASON_MAX];
     struct gpu_control *control = kept->control;
     if (plan_make(&kept->program, kept->facts, call, &control->plan, err) != 0)
         return -1;
-    control->command = WIRE_PROFILE;
+    control->command = command;
     control->call = *call;
     if (gpu_host_go(kept, err) != 0 ||
         gpu_host_await(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
         return -1;
     *profile = kept->report->profile;
     profile->why[sizeof profile->why - 1] = '\0';
+    profile->records.why[sizeof profile->records.why - 1] = '\0';
+    if (profile->records.launches > RECORDED_MOST)
+        profile->records.launches = 0;
     if (kept->report->status == REPORT_FINE)
         return 0;
     memcpy(reason, kept->report->reason, sizeof reason);
@@ -77,8 +80,21 @@ int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
         status = gpu_host_load(kept, artifact, err);
     }
     if (status == 0)
-        status = ask(call, time_ns, profile, err);
+        status = ask(WIRE_PROFILE, call, time_ns, profile, err);
     if (status != 0)
         profile_discard(); /* what a fault leaves is of no use */
+    return status;
+}
+
+int profile_record_again(const struct call *call, double time_ns, struct wire_records *records,
+                         struct err *err)
+{
+    struct wire_profile profile = {0};
+    if (kept == NULL)
+        return err_set(err, ERR_CHILD, "the runner that profiles has ended");
+    int status = ask(WIRE_RECORDS, call, time_ns, &profile, err);
+    *records = profile.records;
+    if (status != 0)
+        profile_discard();
     return status;
 }

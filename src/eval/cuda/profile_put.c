@@ -157,6 +157,24 @@ static void put_kernel(const struct profiled *profiled, const struct plan_launch
 
 /* ---- the whole ---- */
 
+static void put_records(const struct wire_records *records, struct json *json)
+{
+    json_key(json, "records");
+    json_object(json);
+    json_put_int(json, "launches", records->launches);
+    if (records->launches > 0) {
+        struct clocks_told told = clocks_told(records);
+        json_put_real(json, "event_ns", told.event_ns);
+        json_put_real(json, "span_ns", told.span_ns);
+        json_put_real(json, "kernels_ns", told.busy_ns);
+        json_put_int(json, "kernels", records->kernels);
+        json_put_int(json, "memsets", records->memsets);
+    } else {
+        json_put_text(json, "why", records->why);
+    }
+    json_object_end(json);
+}
+
 static void put_source(const struct wire_profile *profile, struct json *json)
 {
     static const char *const names[] = {"resources", "records", "counters"};
@@ -170,6 +188,7 @@ static void put_source(const struct wire_profile *profile, struct json *json)
     json_put_real(json, "ms", profile->spent_ms);
     if (profile->open_ms > 0)
         json_put_real(json, "open_ms", profile->open_ms);
+    put_records(&profile->records, json);
     json_object_end(json);
 }
 

@@ -1,25 +1,16 @@
 /* A profile inside the runner that is kept for it: the plan launched once for each pass, every time
  * by a freshly loaded module on emptied caches, as a timed call is. CUPTI is opened by the first
  * profile and by no other runner. What cannot be counted is recorded, or said to be unknown: that
- * is no failure. */
+ * is no failure. Then, whatever could be counted, launches by two clocks (profile_records.c). */
 #include "eval/cuda/profile_runner.h"
 
 #include "base/clock.h"
-#include "eval/cuda/counters.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { PASSES_MOST = 64 };
-
-struct profiling {
-    struct gpu_runner *runner;
-    struct wire_profile *told;
-    const struct call *call;
-    cu_pointer pointers[CALL_POINTERS_MAX];
-    struct fault fault;
-};
 
 static struct counters counters; /* opened once in the life of the process */
 static enum profile_source best; /* that is still worth trying */
@@ -47,7 +38,7 @@ static void open_once(struct profiling *profiling)
     profiling->told->open_ms = (double)(clock_now_ns() - started) / 1e6;
 }
 
-static int broken(struct profiling *profiling, cu_result result)
+int profiling_broken(struct profiling *profiling, cu_result result)
 {
     if (result == 0)
         return 0;
@@ -57,7 +48,18 @@ static int broken(struct profiling *profiling, cu_result result)
     return -1;
 }
 
-static int upload(struct profiling *profiling)
+int profiling_clear(struct profiling *profiling)
+{
+    struct gpu_runner *runner = profiling->runner;
+    const struct driver *driver = &runner->driver;
+    cu_result result =
+        driver->fill(runner->device_outputs, 0, profiling->call->outputs_bytes, runner->stream);
+    if (result == 0)
+        result = driver->stream_wait(runner->stream);
+    return profiling_broken(profiling, result);
+}
+
+int profiling_upload(struct profiling *profiling)
 {
     struct gpu_runner *runner = profiling->runner;
     const struct driver *driver = &runner->driver;
@@ -65,15 +67,11 @@ static int upload(struct profiling *profiling)
     cu_result result =
         driver->upload(runner->device_inputs + call->inputs_from,
                        runner->inputs + call->inputs_from, call->inputs_bytes, runner->stream);
-    if (result == 0)
-        result = driver->fill(runner->device_outputs, 0, call->outputs_bytes, runner->stream);
-    if (result == 0)
-        result = driver->stream_wait(runner->stream);
-    return broken(profiling, result);
+    return profiling_broken(profiling, result) != 0 ? -1 : profiling_clear(profiling);
 }
 
 /* Nothing in the caches, as before a timed launch. */
-static int empty_caches(struct profiling *profiling)
+int profiling_empty_caches(struct profiling *profiling)
 {
     struct gpu_runner *runner = profiling->runner;
     const struct driver *driver = &runner->driver;
@@ -82,7 +80,7 @@ static int empty_caches(struct profiling *profiling)
         result = driver->fill(runner->sweep, 0x5a, runner->sweep_bytes, runner->stream);
     if (result == 0)
         result = driver->stream_wait(runner->stream);
-    return broken(profiling, result);
+    return profiling_broken(profiling, result);
 }
 
 /* The plan once; `counted`: as one pass. -1 with profiling->fault; 1 with *err: CUPTI's doing. */
@@ -93,7 +91,7 @@ static int pass(struct profiling *profiling, bool counted, bool *all, struct err
     int status = graph_open(&runner->driver, runner->image, &runner->control->plan,
                             profiling->pointers, runner->stream, &graph, &profiling->fault);
     if (status == 0)
-        status = empty_caches(profiling);
+        status = profiling_empty_caches(profiling);
     if (status == 0 && counted && counters_start(&counters, err) != 0)
         status = 1;
     if (status == 0)
@@ -162,6 +160,15 @@ static int collect(struct profiling *profiling)
     return 0;
 }
 
+static int record_launches(struct profiling *profiling)
+{
+    struct wire_records *records = &profiling->told->records;
+    if (counters.cupti.library != NULL && counters.cupti.record_next != NULL)
+        return profile_record_launches(profiling, &counters);
+    memcpy(records->why, why_not, sizeof records->why);
+    return 0;
+}
+
 void profile_run(struct gpu_runner *runner)
 {
     struct gpu_report *report = runner->report;
@@ -176,9 +183,13 @@ void profile_run(struct gpu_runner *runner)
         profiling.pointers[i] =
             (i < call.input_count ? runner->device_inputs : runner->device_outputs) +
             call.offsets[i];
-    int status = best == PROFILE_RESOURCES ? 0 : upload(&profiling);
-    if (status == 0)
+    int status = 0;
+    if (runner->control->command == WIRE_PROFILE && best != PROFILE_RESOURCES)
+        status = profiling_upload(&profiling);
+    if (status == 0 && runner->control->command == WIRE_PROFILE)
         status = collect(&profiling);
+    if (status == 0)
+        status = record_launches(&profiling);
     report->profile.source = best;
     memcpy(report->profile.why, why_not, sizeof why_not);
     report->profile.spent_ms = (double)(clock_now_ns() - started) / 1e6;

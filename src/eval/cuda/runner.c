@@ -177,7 +177,7 @@ int cuda_runner_main(int argc, char **argv)
         wait_go();
         if (runner.control->command == WIRE_LOAD)
             load(&runner);
-        else if (runner.control->command == WIRE_PROFILE)
+        else if (runner.control->command == WIRE_PROFILE || runner.control->command == WIRE_RECORDS)
             profile_run(&runner);
         else
             runner_call(&runner);

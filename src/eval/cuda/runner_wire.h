@@ -30,7 +30,7 @@ enum {
 };
 
 enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400, REPEATS_MAX = 16 };
-enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_SANITIZE, WIRE_QUIT };
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SANITIZE, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
@@ -74,7 +74,7 @@ struct gpu_report {
     double span_ns[REPEATS_MAX], wall_ns[REPEATS_MAX];
     struct device_state state;   /* after the last launch of a timed call */
     uint64_t part_ns[RUN_PARTS]; /* sums over the launches; where control->timeline */
-    struct wire_profile profile; /* the answer to WIRE_PROFILE */
+    struct wire_profile profile; /* the answer to WIRE_PROFILE; to WIRE_RECORDS: .records */
 };
 
 #endif

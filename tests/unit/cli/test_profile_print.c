@@ -79,6 +79,10 @@ static void test_less(void **unused)
         {"{\"profile\": {\"source\": \"resources\", \"why\": \"no libcupti\"}, \"kernels\": [], "
          "\"hot_kernel\": {}}",
          "no hardware counters: no libcupti"},
+        {"{\"profile\": {\"source\": \"counters\", \"records\": {\"launches\": 5, \"event_ns\": "
+         "7000, "
+         "\"span_ns\": 5000}}, \"kernels\": [], \"hot_kernel\": {}}",
+         "\n  clocks     events 7.000 us, CUPTI's records 5.000 us\n"},
         {"{\"kernels\": 3, \"hot_kernel\": 4, \"profile\": 5, \"notes\": {}}", "limiter"},
         {"{\"kernels\": [1, {\"issue_share\": 0.5, \"pipes\": [], \"stalls\": 3, \"mix\": 1}], "
          "\"hot_kernel\": {}}",

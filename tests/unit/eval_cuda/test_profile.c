@@ -9,6 +9,7 @@
 #include <math.h>
 
 static const struct value *metrics; /* of the last profile */
+static const char *timed_event_ns = "100";
 
 static void begin(struct scene *scene, const char *launches)
 {
@@ -25,7 +26,9 @@ static void begin(struct scene *scene, const char *launches)
         assert_int_equal(names_set(&scene->lane.facts, facts[i].name, facts[i].number, NULL), 0);
     scene->lane.copy_bytes_per_s = 4e12;
     scene->call.cold = scene->call.timed = true;
+    setenv("FAKE_CUDA_EVENT_NS", timed_event_ns, 1); /* of the runner that is timed ... */
     assert_int_equal(scene_open(scene, launches), 0);
+    setenv("FAKE_CUDA_EVENT_NS", "7000", 1); /* ... and of the one that profiles */
 }
 
 static void end(struct scene *scene)
@@ -34,7 +37,7 @@ static void end(struct scene *scene)
     scene_end(scene);
 }
 
-static void profile(struct scene *scene)
+static int profile_status(struct scene *scene)
 {
     struct buf text;
     struct json json;
@@ -42,16 +45,21 @@ static void profile(struct scene *scene)
     buf_init(&text, 1 << 18);
     json_init(&json, &text);
     json_object(&json);
-    assert_int_equal(backend_cuda.profile(&scene->lane, scene->problem, &scene->layout.dims,
-                                          scene->artifact, NULL, 2000.0, scene->subject,
-                                          &scene->call, &json, &scene->err),
-                     0);
+    int status =
+        backend_cuda.profile(&scene->lane, scene->problem, &scene->layout.dims, scene->artifact,
+                             NULL, 2000.0, scene->subject, &scene->call, &json, &scene->err);
     json_object_end(&json);
     assert_int_equal(
         value_parse_json(scene->arena, "metrics", buf_text(&text), text.length, &read, &scene->err),
         0);
     metrics = read;
     buf_free(&text);
+    return status;
+}
+
+static void profile(struct scene *scene)
+{
+    assert_int_equal(profile_status(scene), 0);
 }
 
 static double at(const char *path)
@@ -63,6 +71,11 @@ static double at(const char *path)
 static const char *word(const char *map, const char *key)
 {
     return value_text(value_get(metrics, map), key, "");
+}
+
+static const char *records_why(void)
+{
+    return value_text(value_at(metrics, "profile.records"), "why", "");
 }
 
 #define RELU "  - {entry: fake_relu, grid: \"ceil_div(N, 128)\", block: 128, args: [X, Y, N]}\n"
@@ -142,6 +155,9 @@ static void test_no_library(void **unused)
     assert_non_null(strstr(word("profile", "why"), "no libcupti"));
     assert_true(at("hot_kernel.occupancy_most") == 1.0);
     assert_true(isnan(at("hot_kernel.time_ns")));
+    assert_true(at("profile.records.launches") == 0.0);
+    assert_true(isnan(at("profile.records.event_ns")));
+    assert_non_null(strstr(records_why(), "no libcupti"));
     end(&scene);
     setenv("TWAGENT_CUPTI", FAKES "libfake_cupti.so", 1);
 }
@@ -177,6 +193,146 @@ static void test_fault(void **unused)
     end(&scene);
 }
 
+/* ---- two clocks ---- */
+
+/* Counters and records of the same profile, and of the next one; records without counters too. */
+static void test_records(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    for (int refused = 0; refused < 2; refused++) {
+        if (refused)
+            setenv("FAKE_CUPTI_REFUSES", "35", 1);
+        begin(&scene, RELU);
+        for (int i = 0; i < 2; i++) {
+            profile(&scene);
+            assert_string_equal(word("profile", "source"), refused ? "records" : "counters");
+            assert_true(at("profile.records.launches") == RECORDED_MOST);
+            assert_true(fabs(at("profile.records.event_ns") - 7000.0) < 1.0);
+            assert_true(at("profile.records.span_ns") == 5000.0);
+            assert_true(at("profile.records.kernels_ns") == 5000.0);
+            assert_true(at("profile.records.kernels") == 1.0);
+        }
+        end(&scene);
+    }
+    unsetenv("FAKE_CUPTI_REFUSES");
+}
+
+static void test_records_of_several(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    setenv("FAKE_CUPTI_MEMSETS", "1", 1);
+    begin(&scene, RELU "memset: {Y: 0}\n");
+    profile(&scene);
+    assert_true(at("profile.records.memsets") == 1.0);
+    assert_true(at("profile.records.span_ns") == 3000.0 + 100.0 + 5000.0);
+    assert_true(at("profile.records.kernels_ns") == 8000.0);
+    end(&scene);
+    begin(&scene, RELU); /* what is not the plan's is no evidence */
+    profile(&scene);
+    assert_true(at("profile.records.launches") == 0.0);
+    assert_non_null(strstr(records_why(), "not the plan's: 1 kernels and 1 memsets"));
+    end(&scene);
+    unsetenv("FAKE_CUPTI_MEMSETS");
+    begin(&scene, RELU "  - {entry: fake_half, grid: 1, block: 64, args: [X, Y, N]}\n");
+    profile(&scene);
+    assert_non_null(strstr(records_why(), "not the plan's: 1 kernels")); /* one is missing */
+    end(&scene);
+}
+
+/* Events that end before what lies between them: by records of the very same launches. */
+static void test_events_are_short(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    setenv("FAKE_CUPTI_KERNEL_NS", "20000", 1);
+    begin(&scene, RELU);
+    assert_int_equal(profile_status(&scene), -1);
+    assert_int_equal(scene.err.code, ERR_PROTOCOL);
+    assert_non_null(strstr(scene.err.message, "events tell of 0.0070 ms, while CUPTI's records of "
+                                              "the same launches tell of 0.0200 ms"));
+    assert_true(at("profile.records.span_ns") == 20000.0); /* the metrics are there */
+    assert_string_equal(word("hot_kernel", "entry"), "fake_relu");
+    end(&scene);
+    unsetenv("FAKE_CUPTI_KERNEL_NS");
+}
+
+/* 2 us where it is timed, and again; 20 us where it is recorded, and again. */
+static void test_fast_where_timed(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    setenv("FAKE_CUPTI_KERNEL_NS", "20000", 1);
+    begin(&scene, RELU);
+    setenv("FAKE_CUDA_EVENT_NS", "21000", 1);
+    assert_int_equal(profile_status(&scene), -1);
+    assert_int_equal(scene.err.code, ERR_PROTOCOL);
+    assert_non_null(strstr(scene.err.message, "fast only where it is timed: 0.0020 ms, while its "
+                                              "kernels take 0.0200 ms"));
+    end(&scene);
+    unsetenv("FAKE_CUPTI_KERNEL_NS");
+}
+
+/* Timed again on the same bytes it is as slow: inputs, or a moment, were others. */
+static void test_second_look(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    setenv("FAKE_CUPTI_KERNEL_NS", "8000", 1);
+    timed_event_ns = "3500";
+    begin(&scene, RELU);
+    setenv("FAKE_CUDA_EVENT_NS", "9000", 1);
+    profile(&scene);
+    assert_true(at("profile.records.span_ns") == 8000.0);
+    end(&scene);
+    timed_event_ns = "100"; /* and where it is not, the same is none */
+    begin(&scene, RELU);
+    setenv("FAKE_CUDA_EVENT_NS", "9000", 1);
+    assert_int_equal(profile_status(&scene), -1);
+    end(&scene);
+    unsetenv("FAKE_CUPTI_KERNEL_NS");
+}
+
+static void test_compare(void **unused)
+{
+    static const struct {
+        double event_us[RECORDED_MOST], span_us[RECORDED_MOST], busy_us, timed_us;
+        uint32_t kernels;
+        enum clocks found;
+    } rows[] = {
+        {{40, 40, 40, 40, 40}, {39, 39, 39, 39, 39}, 39, 39, 1, CLOCKS_AGREE},
+        /* events may be short by 2 us and 2 %, and in two launches of five by anything */
+        {{40, 40, 40, 40, 40}, {42.7, 42.7, 42.7, 42.7, 42.7}, 42, 39, 1, CLOCKS_AGREE},
+        {{40, 40, 40, 40, 40}, {43, 43, 43, 43, 43}, 43, 39, 1, CLOCKS_EVENTS_SHORT},
+        {{10, 10, 40, 40, 40}, {41, 41, 41, 41, 41}, 41, 39, 1, CLOCKS_AGREE},
+        {{10, 10, 10, 40, 40}, {41, 41, 41, 41, 41}, 41, 39, 1, CLOCKS_EVENTS_SHORT},
+        {{3, 3, 3, 3, 3}, {4.9, 4.9, 4.9, 4.9, 4.9}, 4.9, 3, 1, CLOCKS_AGREE},
+        /* clocks of a machine that is far slower with CUPTI: between kernels, not in them */
+        {{90, 90, 90, 90, 90}, {80, 80, 80, 80, 80}, 39, 39, 1, CLOCKS_AGREE},
+        /* a slow profiler is no one's doing, as long as it is by less than a third */
+        {{60, 60, 60, 60, 60}, {52, 52, 52, 52, 52}, 52, 39.1, 1, CLOCKS_AGREE},
+        {{60, 60, 60, 60, 60}, {53, 53, 53, 53, 53}, 53, 39.1, 1, CLOCKS_TIMED_SHORT},
+        /* of short kernels each may be told 5 us too long */
+        {{60, 60, 60, 60, 60}, {50, 50, 50, 50, 50}, 40, 15, 8, CLOCKS_AGREE},
+        {{60, 60, 60, 60, 60}, {50, 50, 50, 50, 50}, 40, 15, 4, CLOCKS_TIMED_SHORT},
+        {{60, 60, 60, 60, 60}, {50, 50, 50, 50, 50}, 40, 0, 1, CLOCKS_AGREE}, /* not timed */
+    };
+    struct wire_records none = {.launches = 0};
+    (void)unused;
+    assert_int_equal(clocks_compare(&none, 1.0), CLOCKS_AGREE);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wire_records records = {.launches = RECORDED_MOST, .kernels = rows[i].kernels};
+        for (int k = 0; k < RECORDED_MOST; k++) {
+            records.event_ns[k] = 1e3 * rows[i].event_us[k];
+            records.span_ns[k] = 1e3 * rows[i].span_us[k];
+            records.busy_ns[k] = 1e3 * rows[i].busy_us;
+        }
+        if (clocks_compare(&records, 1e3 * rows[i].timed_us) != rows[i].found)
+            fail_msg("row %zu", i);
+    }
+}
+
 /* What `twagent doctor` says of them. */
 static void test_probe(void **unused)
 {
@@ -200,9 +356,18 @@ int main(int argc, char **argv)
         return code;
     setenv("TWAGENT_CUPTI", FAKES "libfake_cupti.so", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters),        cmocka_unit_test(test_several_launches),
-        cmocka_unit_test(test_not_permitted),   cmocka_unit_test(test_no_library),
-        cmocka_unit_test(test_missing_counter), cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_several_launches),
+        cmocka_unit_test(test_not_permitted),
+        cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_missing_counter),
+        cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_records_of_several),
+        cmocka_unit_test(test_events_are_short),
+        cmocka_unit_test(test_fast_where_timed),
+        cmocka_unit_test(test_second_look),
+        cmocka_unit_test(test_compare),
         cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,15 @@ static void says_where_numbers_are_from(void **state)
          "\nprofile   CUPTI's records, no hardware counters: not permitted\n"},
         {"{\"profile\": {\"source\": \"resources\", \"why\": \"no libcupti\"}}",
          "\nprofile   resources alone, no hardware counters: no libcupti\n"},
+        {"{\"profile\": {\"source\": \"counters\", \"passes\": 9, \"records\": {\"launches\": 5, "
+         "\"event_ns\": 1234000, \"span_ns\": 1230000}}}",
+         "9 passes\nclocks    events 1.234 ms, CUPTI's records 1.230 ms\n"},
+        {"{\"profile\": {\"source\": \"resources\", \"why\": \"no libcupti\", \"records\": "
+         "{\"launches\": 0, \"why\": \"no libcupti\"}}}",
+         "no libcupti\nclocks    events were checked with the wall clock alone\n"},
+        {"{\"profile\": {\"source\": \"counters\", \"passes\": 9, \"records\": {\"launches\": 0, "
+         "\"why\": \"not the plan's\"}}}",
+         "\nclocks    events were checked with the wall clock alone: not the plan's\n"},
         {"{\"notes\": [\"sanitizer: compute-sanitizer is not installed\", 7, \"another\"]}",
          "\nnote      sanitizer: compute-sanitizer is not installed\n          another\n"},
     };
