@@ -65,7 +65,7 @@ struct backend {
                             const char *artifact, const struct program *program,
                             const struct call *call, struct buf *report, struct err *err);
     int (*sanitize_end)(struct buf *report, struct err *err);
-    /* Metrics, members of an open JSON object. ERR_PROTOCOL: what was timed is no time: rejected. */
+    /* Metrics, members of an open JSON object. ERR_PROTOCOL: what was timed is none: rejected. */
     int (*profile)(const struct lane_facts *lane, const struct problem *problem,
                    const struct names *dims, const char *artifact, const char *remarks_log,
                    double time_ns, struct subject *subject, const struct call *call,
