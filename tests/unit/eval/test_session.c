@@ -181,6 +181,8 @@ static void past_workspace(const struct fake_call *f)
 
 static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"unclean", fake_product},
+                                            {"distrusted", fake_product},
+                                            {"not_profiled", fake_product},
                                             {"zeros", zeros},
                                             {"nothing", nothing},
                                             {"last_element_missing", last_element_missing},
@@ -288,6 +290,20 @@ static void test_an_honest_kernel(void **state)
     assert_string_equal(evaluation.baseline, "product");
     assert_non_null(strstr(evaluation.metrics, "profiled_ns"));
     assert_non_null(strstr(evaluation.versions, "numpy"));
+}
+
+/* A profile that fails costs nothing; one that shows that the time is none costs all. */
+static void test_another_clock(void **state)
+{
+    struct evaluation evaluation = measure(*state, "product", "distrusted", EFFORT_SEARCH);
+    assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
+    assert_int_equal(evaluation.stage, STAGE_PROFILE);
+    assert_string_equal(evaluation.reason, "another clock says otherwise");
+    assert_false(evaluation.win);
+    assert_non_null(strstr(evaluation.metrics, "profiled_ns"));
+    evaluation = measure(*state, "product", "not_profiled", EFFORT_SEARCH);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_non_null(strstr(evaluation.metrics, "profile: cannot be profiled"));
 }
 
 static void test_wrong_results(void **state)
@@ -403,6 +419,7 @@ int main(int argc, char **argv)
         return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_honest_kernel),
+        cmocka_unit_test(test_another_clock),
         cmocka_unit_test(test_wrong_results),
         cmocka_unit_test(test_writes_where_it_must_not),
         cmocka_unit_test(test_ends_that_are_no_answers),
