@@ -179,6 +179,21 @@ static void past_workspace(const struct fake_call *f)
     fake_product(f);
 }
 
+/* The fake's own, and of two kernels an error of a kind. */
+static int profile(const struct lane_facts *lane, const struct problem *problem,
+                   const struct names *dims, const char *artifact, const char *remarks_log,
+                   double time_ns, struct subject *subject, const struct call *call,
+                   struct json *json, struct err *err)
+{
+    if (strcmp(artifact, "distrusted") == 0)
+        err_set(err, ERR_PROTOCOL, "another clock says otherwise");
+    else if (strcmp(artifact, "not_profiled") == 0)
+        err_set(err, ERR_CHILD, "cannot be profiled");
+    int status =
+        fake_profile(lane, problem, dims, artifact, remarks_log, time_ns, subject, call, json, err);
+    return err->code != ERR_NONE ? -1 : status;
+}
+
 static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"unclean", fake_product},
                                             {"distrusted", fake_product},
@@ -206,6 +221,7 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
 static int set_up(void **state)
 {
     static struct fixture fixture;
+    static struct backend backend;
     struct err err = {0};
     struct session_options options = {.folder = fixture.builds.path,
                                       .baseline = "product",
@@ -214,6 +230,8 @@ static int set_up(void **state)
                                       .memory_bytes = 1 << 20};
     int core = 0;
     fixture = (struct fixture){0};
+    backend = fake_backend;
+    backend.profile = profile;
     fake_kernels = kernels;
     fake_ceiling = 0.0;
     fake_problem(&fixture.folder, matmul, "");
@@ -221,8 +239,8 @@ static int set_up(void **state)
     fixture.arena = arena_new();
     if (problem_load(fixture.folder.path, &fixture.problem, &err) != 0 ||
         fake_probe(&core, 1, false, fixture.arena, &fixture.lane, &err) != 0 ||
-        session_open(fixture.problem, &fake_backend, &fixture.lane, &options, &fixture.session,
-                     &err) != 0) {
+        session_open(fixture.problem, &backend, &fixture.lane, &options, &fixture.session, &err) !=
+            0) {
         fprintf(stderr, "%s\n", err.message);
         return -1;
     }

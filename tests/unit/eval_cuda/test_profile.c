@@ -309,7 +309,7 @@ static void test_compare(void **unused)
         {{10, 10, 10, 40, 40}, {41, 41, 41, 41, 41}, 41, 39, 1, CLOCKS_EVENTS_SHORT},
         {{3, 3, 3, 3, 3}, {4.9, 4.9, 4.9, 4.9, 4.9}, 4.9, 3, 1, CLOCKS_AGREE},
         /* clocks of a machine that is far slower with CUPTI: between kernels, not in them */
-        {{90, 90, 90, 90, 90}, {80, 80, 80, 80, 80}, 39, 39, 1, CLOCKS_AGREE},
+        {{90, 90, 90, 90, 90}, {80, 80, 80, 80, 80}, 39, 33, 1, CLOCKS_AGREE},
         /* a slow profiler is no one's doing, as long as it is by less than a third */
         {{60, 60, 60, 60, 60}, {52, 52, 52, 52, 52}, 52, 39.1, 1, CLOCKS_AGREE},
         {{60, 60, 60, 60, 60}, {53, 53, 53, 53, 53}, 53, 39.1, 1, CLOCKS_TIMED_SHORT},
