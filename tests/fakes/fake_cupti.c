@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { PASSES = 3, NAMES = 256, INVALID = 1, NOT_ENABLED = 2, BUFFER_LEAST = 256 };
-enum { KERNEL = 10, MEMSET = 2, MEMSET_NS = 3000, GAP_NS = 100 };
+enum { KERNEL = 10, MEMSET = 2, MEMSET_NS = 3000, GAP_NS = 100, SWEEP_NS = 90000 };
 
 struct head {
     size_t size;
@@ -277,11 +277,11 @@ EXPORT cuptiRangeProfilerGetCounterDataInfo(struct info *info)
 }
 
 /* ---- records of activity, one after the other with a gap between them: every flush brings those
- * of one launch of the plan, those that were forgotten among them ---- */
+ * of one launch of the plan after a sweep of the caches, which is no node of a graph ---- */
 
-struct record {
+struct record { /* as a memset's goes on; a kernel's has something else there */
     uint32_t kind, rest[3];
-    uint64_t start_ns, end_ns;
+    uint64_t start_ns, end_ns, more[4], graph_node;
 };
 
 EXPORT cuptiActivityRegisterCallbacks(void (*asked)(uint8_t **, size_t *, size_t *),
@@ -322,7 +322,8 @@ EXPORT cuptiActivityFlushAll(uint32_t flag)
 {
     uint8_t *buffer = NULL;
     size_t memsets = recording_memsets ? setting("FAKE_CUPTI_MEMSETS", 0) : 0;
-    size_t bytes = 0, records = 0, count = memsets + kernels();
+    size_t sweeps = recording_memsets ? 1 : 0;
+    size_t bytes = 0, records = 0, count = sweeps + memsets + kernels();
     uint64_t now_ns = 100;
     (void)flag;
     if (!recording)
@@ -331,10 +332,15 @@ EXPORT cuptiActivityFlushAll(uint32_t flag)
     if (bytes < BUFFER_LEAST || count * sizeof(struct record) > bytes)
         return INVALID;
     for (size_t i = 0; i < count; i++) {
-        uint64_t took_ns =
-            i < memsets ? MEMSET_NS : setting("FAKE_CUPTI_KERNEL_NS", 5000) + 1000 * (i - memsets);
-        const struct record record = {
-            .kind = i < memsets ? MEMSET : KERNEL, .start_ns = now_ns, .end_ns = now_ns + took_ns};
+        bool kernel = i >= sweeps + memsets, sweep = i < sweeps;
+        size_t base_ns = setting("FAKE_CUPTI_KERNEL_NS", 5000);
+        uint64_t took_ns = kernel  ? base_ns + 1000 * (i - sweeps - memsets)
+                           : sweep ? SWEEP_NS
+                                   : MEMSET_NS;
+        const struct record record = {.kind = kernel ? KERNEL : MEMSET,
+                                      .start_ns = now_ns,
+                                      .end_ns = now_ns + took_ns,
+                                      .graph_node = sweep ? 0 : i};
         now_ns = record.end_ns + GAP_NS;
         memcpy(buffer + i * sizeof record, &record, sizeof record);
     }

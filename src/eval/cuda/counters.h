@@ -44,7 +44,7 @@ int counters_record_begin(struct counters *counters, struct err *err) MUST_USE;
 int counters_record_end(struct counters *counters, double *times_ns, size_t most, size_t *kernels,
                         struct err *err) MUST_USE;
 
-struct counters_span { /* what ran between start and stop, by records of kernels and memsets */
+struct counters_span { /* kernels between start and stop, and memsets that a graph launched */
     uint32_t kernels, memsets, untimed; /* untimed: of these, without times */
     double span_ns, busy_ns;            /* first start to last end; sum of the durations */
 };

@@ -26,8 +26,9 @@ static void add(const struct cupti_record *record)
 {
     struct counters_span *span = &taken.span;
     bool kernel = record->kind == CUPTI_KIND_CONCURRENT_KERNEL;
-    if (!kernel && record->kind != CUPTI_KIND_MEMSET)
-        return;
+    if (!kernel && (record->kind != CUPTI_KIND_MEMSET ||
+                    ((const struct cupti_memset_record *)record)->graph_node == 0))
+        return; /* a memset that was no graph's has emptied the caches */
     if (kernel)
         span->kernels++;
     else

@@ -37,10 +37,15 @@ struct cupti_availability {
 };
 
 /* What all versions of a kernel's record (CUpti_ActivityKernel5 to 10) and of a memset's
- * (CUpti_ActivityMemset to 4) begin with. Both times 0: they could not be collected. */
+ * (CUpti_ActivityMemset2 to 4) begin with. Both times 0: they could not be collected. */
 struct cupti_record {
     uint32_t kind, other[3];
     uint64_t start_ns, end_ns;
+};
+struct cupti_memset_record {
+    struct cupti_record record;
+    uint64_t other[4];
+    uint64_t graph_node; /* 0: not launched by a graph */
 };
 
 /* The size to put into a structure: up to the end of its last member, without what pads it. */

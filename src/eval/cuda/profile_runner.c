@@ -71,7 +71,7 @@ int profiling_upload(struct profiling *profiling)
 }
 
 /* Nothing in the caches, as before a timed launch. */
-int profiling_empty_caches(struct profiling *profiling)
+static int empty_caches(struct profiling *profiling)
 {
     struct gpu_runner *runner = profiling->runner;
     const struct driver *driver = &runner->driver;
@@ -91,7 +91,7 @@ static int pass(struct profiling *profiling, bool counted, bool *all, struct err
     int status = graph_open(&runner->driver, runner->image, &runner->control->plan,
                             profiling->pointers, runner->stream, &graph, &profiling->fault);
     if (status == 0)
-        status = profiling_empty_caches(profiling);
+        status = empty_caches(profiling);
     if (status == 0 && counted && counters_start(&counters, err) != 0)
         status = 1;
     if (status == 0)

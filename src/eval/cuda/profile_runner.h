@@ -22,7 +22,6 @@ struct profiling {
 
 int profiling_upload(struct profiling *profiling) MUST_USE; /* inputs; then as clear */
 int profiling_clear(struct profiling *profiling) MUST_USE;  /* outputs and workspaces: zeros */
-int profiling_empty_caches(struct profiling *profiling) MUST_USE;
 int profiling_broken(struct profiling *profiling, cu_result result) MUST_USE; /* 0 of 0 */
 
 /* told->records. -1 with profiling->fault; what is CUPTI's doing is told->records.why. */
