@@ -240,9 +240,21 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
     return eval_run(settings, arguments, NULL);
 }
 
-int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print)
+/* What runs it: a FILE.cu is CUDA's, whatever a configuration says of others. */
+static struct settings settings_for(const struct settings *settings, const char *file)
+{
+    struct settings chosen = *settings;
+    const char *dot = strrchr(file, '.');
+    if (dot && strcmp(dot, ".cu") == 0 &&
+        !settings_given(settings, offsetof(struct settings, backend)))
+        chosen.backend = "cuda";
+    return chosen;
+}
+
+int eval_run(const struct settings *given, const char *const *arguments, eval_printer *print)
 {
     struct arena *arena = arena_new();
+    const struct settings chosen = settings_for(given, arguments[1]), *settings = &chosen;
     struct eval eval = {.settings = settings, .shown = STAGES, .print = print};
     char *tune = NULL;
     int code;

@@ -11,7 +11,8 @@
 typedef void eval_printer(const struct evaluation *evaluation, const struct value *facts,
                           bool json);
 
-/* As command_eval(), whose exit code it returns; `arguments`: PROBLEM, FILE. */
+/* As command_eval(), whose exit code it returns; `arguments`: PROBLEM, FILE. A FILE.cu goes to the
+ * backend cuda unless the command line names one. */
 int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print);
 
 #endif

@@ -26,8 +26,8 @@ const struct command commands[] = {
      "As Ctrl-C in its own terminal. Without RUN, the one that goes on now.", 0, 1, command_stop},
     {"status", COMMAND_STATUS, "[RUN]", "where a run stands, from another terminal",
      "Without RUN, the one that goes on now, or the last one.", 0, 1, command_status},
-    {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate", NULL, 2, 2,
-     command_eval},
+    {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate",
+     "A FILE.cu goes to the backend cuda unless --backend names one.", 2, 2, command_eval},
     {"profile", COMMAND_PROFILE, "PROBLEM FILE", "say what holds a kernel back, with the numbers",
      "On a GPU from hardware counters, where they may be read; docs/profile.md says what the "
      "numbers are. A FILE.cu goes to the backend cuda unless --backend names one.",

@@ -49,19 +49,10 @@ static void print(const struct evaluation *evaluation, const struct value *facts
     buf_free(&text);
 }
 
-static bool ends_in(const char *text, const char *suffix)
-{
-    size_t length = strlen(text), tail = strlen(suffix);
-    return length >= tail && strcmp(text + length - tail, suffix) == 0;
-}
-
 int command_profile(const struct settings *settings, const char *const *arguments, size_t count)
 {
     struct settings chosen = *settings;
     (void)count;
-    if (ends_in(arguments[1], ".cu") &&
-        !settings_given(settings, offsetof(struct settings, backend)))
-        chosen.backend = "cuda";
     chosen.effort = "search"; /* all checks, and time enough for a place under the roofs */
     chosen.profile = true;
     chosen.sanitize = chosen.cachegrind = false;
