@@ -1,7 +1,8 @@
 /* A libcuda.so.1 that has no GPU: device memory is the process's own, a stream does everything at
  * once, and a kernel is a function of this file with the name of the entry. Enough of a driver for
  * a runner to be driven through its protocol on any machine, its failures included. A failed
- * launch poisons everything after it, as a context does. */
+ * launch poisons everything after it, as a context does; $FAKE_CUDA_GRAPHS_FAIL: so does a graph's
+ * launch. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -276,6 +277,8 @@ EXPORT cuGraphLaunch(const struct graph *exec, void *stream);
 EXPORT cuGraphLaunch(const struct graph *exec, void *stream)
 {
     (void)stream;
+    if (getenv("FAKE_CUDA_GRAPHS_FAIL") != NULL)
+        broken = LAUNCH_FAILED;
     for (int i = 0; i < exec->count; i++)
         run(&exec->ops[i]);
     return 0;

@@ -81,7 +81,7 @@ int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
     }
     if (status == 0)
         status = ask(WIRE_PROFILE, call, time_ns, profile, err);
-    if (status != 0)
+    if (status != 0 || profile->records.fault != 0)
         profile_discard(); /* what a fault leaves is of no use */
     return status;
 }
@@ -94,7 +94,7 @@ int profile_record_again(const struct call *call, double time_ns, struct wire_re
         return err_set(err, ERR_CHILD, "the runner that profiles has ended");
     int status = ask(WIRE_RECORDS, call, time_ns, &profile, err);
     *records = profile.records;
-    if (status != 0)
+    if (status != 0 || records->fault != 0)
         profile_discard();
     return status;
 }

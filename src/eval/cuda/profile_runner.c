@@ -160,13 +160,19 @@ static int collect(struct profiling *profiling)
     return 0;
 }
 
-static int record_launches(struct profiling *profiling)
+/* What was counted before stays, whatever becomes of these launches. */
+static void record_launches(struct profiling *profiling)
 {
     struct wire_records *records = &profiling->told->records;
-    if (counters.cupti.library != NULL && counters.cupti.record_next != NULL)
-        return profile_record_launches(profiling, &counters);
-    memcpy(records->why, why_not, sizeof records->why);
-    return 0;
+    if (counters.cupti.library == NULL || counters.cupti.record_next == NULL) {
+        memcpy(records->why, why_not, sizeof records->why);
+        return;
+    }
+    if (profile_record_launches(profiling, &counters) == 0)
+        return;
+    records->fault = 1;
+    snprintf(records->why, sizeof records->why, "%.*s", (int)sizeof records->why - 1,
+             profiling->fault.reason);
 }
 
 void profile_run(struct gpu_runner *runner)
@@ -189,7 +195,7 @@ void profile_run(struct gpu_runner *runner)
     if (status == 0 && runner->control->command == WIRE_PROFILE)
         status = collect(&profiling);
     if (status == 0)
-        status = record_launches(&profiling);
+        record_launches(&profiling);
     report->profile.source = best;
     memcpy(report->profile.why, why_not, sizeof why_not);
     report->profile.spent_ms = (double)(clock_now_ns() - started) / 1e6;

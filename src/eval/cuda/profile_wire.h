@@ -20,6 +20,7 @@ enum { RECORDED_MOST = 5 };
 
 struct wire_records {
     uint32_t launches;          /* 0: none, and why */
+    uint32_t fault;             /* a launch failed: the runner is of no more use */
     uint32_t kernels, memsets;  /* of the last launch */
     char why[PROFILE_WHY_MOST]; /* there are none */
     double event_ns[RECORDED_MOST], span_ns[RECORDED_MOST], busy_ns[RECORDED_MOST];

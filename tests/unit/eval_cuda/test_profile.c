@@ -294,6 +294,24 @@ static void test_second_look(void **unused)
     unsetenv("FAKE_CUPTI_KERNEL_NS");
 }
 
+/* A fault in these launches costs no more than what they would have said. */
+static void test_recorded_fault(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    begin(&scene, RELU);
+    setenv("FAKE_CUDA_GRAPHS_FAIL", "1", 1);
+    profile(&scene);
+    unsetenv("FAKE_CUDA_GRAPHS_FAIL");
+    assert_string_equal(word("profile", "source"), "counters");
+    assert_true(at("hot_kernel.time_ns") == 1000.0);
+    assert_true(at("profile.records.launches") == 0.0);
+    assert_non_null(strstr(records_why(), "fake_relu: unspecified launch failure"));
+    profile(&scene); /* by a runner of its own */
+    assert_true(at("profile.records.launches") == RECORDED_MOST);
+    end(&scene);
+}
+
 static void test_compare(void **unused)
 {
     static const struct {
@@ -356,19 +374,13 @@ int main(int argc, char **argv)
         return code;
     setenv("TWAGENT_CUPTI", FAKES "libfake_cupti.so", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_several_launches),
-        cmocka_unit_test(test_not_permitted),
-        cmocka_unit_test(test_no_library),
-        cmocka_unit_test(test_missing_counter),
-        cmocka_unit_test(test_fault),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_records_of_several),
-        cmocka_unit_test(test_events_are_short),
-        cmocka_unit_test(test_fast_where_timed),
-        cmocka_unit_test(test_second_look),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_counters),         cmocka_unit_test(test_several_launches),
+        cmocka_unit_test(test_not_permitted),    cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_missing_counter),  cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_records),          cmocka_unit_test(test_records_of_several),
+        cmocka_unit_test(test_events_are_short), cmocka_unit_test(test_fast_where_timed),
+        cmocka_unit_test(test_second_look),      cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_recorded_fault),   cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
