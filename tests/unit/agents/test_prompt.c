@@ -1,10 +1,9 @@
 /* Prompts, byte for byte: a change of one is a visible change of a file in golden/. And what they
  * leave out when they must be shorter. */
-#include "check.h"
+#include "golden.h"
 
 #include "agents/extract.h"
 #include "agents/prompt.h"
-#include "base/file.h"
 #include "base/value.h"
 
 static struct fixture {
@@ -111,29 +110,6 @@ static void repair_prompt(const struct prompt_context *context, unsigned shrink,
 }
 
 /* ---- byte for byte ---- */
-
-static void must_equal_file(const char *name, struct buf *text)
-{
-    struct buf golden;
-    struct err err;
-    char path[512], ours[512];
-    snprintf(path, sizeof path, TEST_SOURCE_DIR "/tests/unit/agents/golden/%s.txt", name);
-    snprintf(ours, sizeof ours, TEST_BINARY_DIR "/golden-%s.txt", name);
-    buf_init(&golden, PROMPT_BYTES_MAX);
-    bool same = file_read(path, &golden, &err) == 0 && golden.length == text->length &&
-                memcmp(buf_text(&golden), buf_text(text), golden.length) == 0;
-    if (!same) {
-        FILE *file = fopen(ours, "w");
-        assert_non_null(file);
-        fputs(buf_text(text), file);
-        fclose(file);
-        fail_msg("%s changed: diff -u %s %s, and copy it over if it was meant to", name, path,
-                 ours);
-    }
-    assert_int_equal(text->dropped, 0);
-    buf_free(&golden);
-    buf_free(text);
-}
 
 static void test_golden(void **state)
 {

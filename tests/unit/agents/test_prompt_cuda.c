@@ -1,11 +1,10 @@
 /* What a model is told where the backend is CUDA, byte for byte (golden/cuda-*.txt): the form of a
  * candidate, a GPU's facts, a PyTorch module as the problem. And which code is taken of its answer.
  */
-#include "check.h"
+#include "golden.h"
 
 #include "agents/extract.h"
 #include "agents/prompt.h"
-#include "base/file.h"
 #include "eval/problem_torch.h"
 
 static const char description[] =
@@ -71,26 +70,6 @@ static int tear_down(void **state)
     (void)state;
     arena_free(the.arena);
     return 0;
-}
-
-static void must_equal_file(const char *name, struct buf *text)
-{
-    struct buf golden;
-    struct err err;
-    char path[512], ours[512];
-    snprintf(path, sizeof path, TEST_SOURCE_DIR "/tests/unit/agents/golden/%s.txt", name);
-    snprintf(ours, sizeof ours, TEST_BINARY_DIR "/golden-%s.txt", name);
-    buf_init(&golden, PROMPT_BYTES_MAX);
-    bool same = file_read(path, &golden, &err) == 0 &&
-                strcmp(buf_text(&golden), buf_text(text)) == 0 && text->dropped == 0;
-    if (!same) {
-        if (file_write(ours, buf_text(text), text->length, &err) != 0)
-            fail_msg("%s", err.message);
-        fail_msg("%s changed: diff -u %s %s, and copy it over if it was meant to", name, path,
-                 ours);
-    }
-    buf_free(&golden);
-    buf_free(text);
 }
 
 static void test_golden(void **state)
