@@ -1,6 +1,7 @@
 """What plan.json says of a kernel: its tensors, its dims, and how shapes follow from them. The
 standard library alone. Expressions are integers, written so that Python reads them."""
 
+import importlib.util
 import json
 import os
 
@@ -87,3 +88,13 @@ class Shapes:
     def valid_tune(self, scope):
         where = self.plan["tune_where"]
         return where is None or bool(self.number(where, scope))
+
+    def definition(self):
+        """The function of reference.py; None where the definition is no Python function."""
+        path = os.path.join(HERE, "reference.py")
+        if not os.path.exists(path):
+            return None
+        spec = importlib.util.spec_from_file_location("reference", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return getattr(module, self.plan["reference"])

@@ -2,7 +2,6 @@
 the shape that the kernel was timed at or --dims NAME=NUMBER,...: relative L2 error."""
 
 import importlib
-import importlib.util
 import os
 import sys
 
@@ -14,21 +13,11 @@ package = importlib.import_module(os.path.basename(HERE))
 shapes = package.run.shapes
 
 
-def definition():
-    path = os.path.join(HERE, "reference.py")
-    if not os.path.exists(path):
-        return None
-    spec = importlib.util.spec_from_file_location("reference", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, shapes.plan["reference"])
-
-
 def main():
     if not torch.cuda.is_available():
         print("skipped: no CUDA device")
         return 77
-    function = definition()
+    function = shapes.definition()
     if function is None:
         print("skipped: its definition is no Python function")
         return 77
