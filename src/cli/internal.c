@@ -2,12 +2,12 @@
 
 #include "cli/backends.h"
 #include "cli/command.h"
+#include "cli/devices.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/cuda.h"
 #include "eval/worker.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* twagent worker [--backend NAME] [--cores LIST] [--folder DIR] [--device N] */
@@ -23,7 +23,11 @@ static int worker(int argc, char **argv)
         else if (strcmp(argv[i], "--folder") == 0)
             options.folder = argv[i + 1];
         else if (strcmp(argv[i], "--device") == 0)
-            options.gpu_index = (int)strtol(argv[i + 1], NULL, 10);
+            options.gpu_index = devices_first(argv[i + 1]);
+    }
+    if (options.gpu_index < 0) {
+        fprintf(stderr, "twagent worker: --device: expected the number of a GPU\n");
+        return EXIT_USAGE;
     }
     options.backend = backends_find(backend);
     if (!options.backend) {

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/devices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,8 @@ int settings_load(struct arena *arena, uint32_t command, int argc, char **argv,
         return -1;
     if (options_environment(&settings_table, settings, origins, arena, err))
         return -1;
-    return options_command_line(&settings_table, settings, origins, arena, command, argc, argv,
-                                positionals, most, count, err);
+    if (options_command_line(&settings_table, settings, origins, arena, command, argc, argv,
+                             positionals, most, count, err))
+        return -1;
+    return devices_check(settings->devices, err);
 }

@@ -30,5 +30,18 @@ expect 3 'no NVIDIA driver' eval softmax "$kernel"
 expect 3 'no NVIDIA driver' profile softmax "$kernel"
 expect 1 'give --backend cuda' eval softmax "$kernel" --backend cpu
 
+# --- which GPUs
+for devices in x 0-1 -1 '' 0, ,0 0,x 99999 '0, 1' all,0; do
+    expect 2 "--devices \"$devices\": expected the numbers of GPUs" doctor --backend cuda --devices "$devices"
+done
+for devices in 0,0 1,0,01; do
+    expect 2 "--devices $devices: expected each GPU once" run softmax --backend cuda --devices $devices
+done
+mkdir -p "$work/config/twagent"
+echo 'devices: 0-1' >"$work/config/twagent/config.yaml"
+expect 2 '--devices "0-1": expected' doctor --backend cuda
+rm "$work/config/twagent/config.yaml"
+expect 2 'expected the number of a GPU' worker --backend cuda --device first
+
 echo "cuda: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -1,0 +1,16 @@
+/* cli/devices: what --devices says. Main thread. */
+#ifndef CLI_DEVICES_H
+#define CLI_DEVICES_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+/* "0", "0,2" or "all"; NULL is fine. ERR_USAGE on anything else, and where one is named twice: two
+ * workers would time on it in turns, and each would wait for the other. */
+int devices_check(const char *text, struct err *err) MUST_USE;
+
+/* The first one, as a worker is told: 0 for "all"; -1 where devices_check() refuses it. */
+int devices_first(const char *text);
+
+#endif
