@@ -30,6 +30,12 @@ expect 3 'no NVIDIA driver' eval softmax "$kernel"
 expect 3 'no NVIDIA driver' profile softmax "$kernel"
 expect 1 'give --backend cuda' eval softmax "$kernel" --backend cpu
 
+# --- what a worker is started with: what docs/architecture.md says of the compile server
+printf '#!/bin/sh\nenv >"%s"\nexec "%s" "$@"\n' "$work/environment" "$twagent" >"$work/self"
+chmod +x "$work/self"
+TWAGENT_SELF=$work/self TWAGENT_CUDA_SERVER=0 expect 3 'no NVIDIA driver' doctor --backend cuda
+grep -qx 'TWAGENT_CUDA_SERVER=0' "$work/environment" || { echo 'a worker is not told TWAGENT_CUDA_SERVER'; failed=$((failed + 1)); }
+
 # --- which GPUs
 for devices in x 0-1 -1 '' 0, ,0 0,x 99999 '0, 1' all,0; do
     expect 2 "--devices \"$devices\": expected the numbers of GPUs" doctor --backend cuda --devices "$devices"
