@@ -168,6 +168,7 @@ int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err)
         return -1;
     if (gpu_host_await(host, LOAD_MS, err) != 0)
         return err_wrap(err, "while it was loaded");
+    host->spoilt = host->spoilt || host->report->keeps != 0;
     return judge(host, err);
 }
 
@@ -228,7 +229,7 @@ static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed
         return err_set(err, ERR_PROTOCOL, "the device tells of %.3f ms in a call that took %.3f ms",
                        sum / 1e6, (double)wall_ns / 1e6);
     }
-    host->spoilt = host->spoilt || report.local_memory != 0;
+    host->spoilt = host->spoilt || report.keeps != 0;
     if (report.inputs_wrong != 0)
         return err_set(err, ERR_LIMIT, "wrote to an input");
     if (told_wrong(host, &report, err))
@@ -241,7 +242,8 @@ static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed
     return 0;
 }
 
-/* What one launch leaves in local memory the next could find: then each is a call of its own. */
+/* What one launch leaves in local memory, or behind a variable, the next could find: then each is a
+ * call of its own. */
 static uint32_t choose_repeats(const struct gpu_host *host, const struct call *call)
 {
     if (!call->timed || !call->cold || host->spoilt || !(host->last_ns > 0.0))

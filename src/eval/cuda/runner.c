@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "eval/cuda/cubin.h"
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/nvml.h"
 #include "eval/cuda/profile_runner.h"
@@ -134,6 +135,28 @@ static void report_text(struct gpu_runner *runner, enum report_status status, co
              (int)sizeof runner->report->reason - 1, text);
 }
 
+/* What a kernel takes from the device's heap stays until the context ends, and nobody can clear it:
+ * a launch would find what another one left. A workspace is cleared. */
+static bool may_load(struct gpu_runner *runner, size_t bytes)
+{
+    struct cubin cubin;
+    char reason[WIRE_REASON_MAX];
+    runner->report->keeps = 0;
+    if (cubin_read(runner->image, bytes, &cubin) != 0) {
+        report_text(runner, REPORT_REFUSED, "the cubin cannot be loaded: it is none");
+        return false;
+    }
+    runner->variables = cubin.variables;
+    runner->report->keeps = cubin.variables;
+    if (cubin.heap == NULL)
+        return true;
+    snprintf(reason, sizeof reason,
+             "%s() in device code: the heap would keep state between launches; use a workspace",
+             cubin.heap);
+    report_text(runner, REPORT_REFUSED, reason);
+    return false;
+}
+
 static void load(struct gpu_runner *runner)
 {
     struct buf image;
@@ -150,7 +173,10 @@ static void load(struct gpu_runner *runner)
     if (runner->image == NULL)
         give_up("out of memory");
     memcpy(runner->image, buf_text(&image), image.length + 1);
+    bool usable = may_load(runner, image.length);
     buf_free(&image);
+    if (!usable)
+        return;
     cu_module module;
     cu_result result = runner->driver.module_load(&module, runner->image);
     if (result == 0)

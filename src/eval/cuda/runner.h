@@ -22,7 +22,8 @@ struct gpu_runner {
     cu_pointer device_inputs, device_outputs; /* as large as the regions, same offsets */
     cu_pointer sweep;                         /* twice the L2, to empty it */
     size_t sweep_bytes;
-    void *image; /* the cubin */
+    void *image;    /* the cubin */
+    bool variables; /* it has some of its own */
     double last_ns;
 };
 

@@ -65,7 +65,7 @@ struct gpu_report {
     char reason[WIRE_REASON_MAX];
     uint32_t repeats;      /* that were done */
     uint32_t inputs_wrong; /* an input was written to */
-    uint32_t local_memory; /* an entry has some: what one launch left there another may find */
+    uint32_t keeps;        /* local memory, or variables: what one launch left another may find */
     uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
     double event_ns[REPEATS_MAX];
     uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */

@@ -16,6 +16,7 @@
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/host.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,35 @@ static inline const char *scene_write(struct scene *scene, const char *name, con
     return path;
 }
 
+/* The least that is a cubin: an ELF file with a section of this name and 16 bytes, and a symbol of
+ * this name that is defined elsewhere; "": it has none that matters. */
+static inline const char *scene_cubin(struct scene *scene, const char *section, const char *symbol)
+{
+    enum { TEXTS = 64 };
+    const char *path = arena_printf(scene->arena, "%s/%s%s.cubin", scene->folder, section, symbol);
+    struct {
+        Elf64_Ehdr header;
+        Elf64_Shdr sections[4];
+        Elf64_Sym symbols[2];
+        char texts[TEXTS];
+    } file = {.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                         .e_shoff = sizeof(Elf64_Ehdr),
+                         .e_shnum = 4,
+                         .e_shstrndx = 1},
+              .symbols = {{0}, {.st_name = 32, .st_shndx = SHN_UNDEF}}};
+    file.sections[1] = (Elf64_Shdr){
+        .sh_type = SHT_STRTAB, .sh_offset = (size_t)(file.texts - (char *)&file), .sh_size = TEXTS};
+    file.sections[2] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+                                    .sh_link = 1,
+                                    .sh_offset = (size_t)((char *)file.symbols - (char *)&file),
+                                    .sh_size = sizeof file.symbols};
+    file.sections[3] = (Elf64_Shdr){.sh_type = SHT_NOBITS, .sh_name = 1, .sh_size = 16};
+    snprintf(file.texts + 1, 31, "%s", section);
+    snprintf(file.texts + 32, 32, "%s", symbol);
+    assert_int_equal(file_write(path, (const char *)&file, sizeof file, &scene->err), 0);
+    return path;
+}
+
 static inline void scene_begin(struct scene *scene)
 {
     static const char spec[] = "name: fake\ndims: {N: 1000}\n"
@@ -58,7 +88,7 @@ static inline void scene_begin(struct scene *scene)
     scene->arena = arena_new();
     scene_write(scene, "spec.yaml", spec);
     scene_write(scene, "ref.py", "def reference(X):\n    return X\n");
-    scene->artifact = scene_write(scene, "kernel.cubin", "a cubin");
+    scene->artifact = scene_cubin(scene, "", "");
     if (problem_load(scene->folder, &scene->problem, &scene->err) != 0)
         fail_msg("%s", scene->err.message);
     scene->lane = (struct lane_facts){.gpu = true, .core_count = 1};

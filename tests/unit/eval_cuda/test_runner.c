@@ -76,6 +76,43 @@ static void test_forgets(void **unused)
     scene_end(&scene);
 }
 
+/* The heap outlives the launch, and so could what lies behind a variable: the one is refused, with
+ * the other every life is a process and every call one launch, with none before it. */
+static void test_what_would_be_kept(void **unused)
+{
+    static const char *const heap[] = {"malloc", "free"};
+    static const char *const variables[] = {".nv.global", ".nv.global.init", ".nv.constant3"};
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    for (size_t i = 0; i < sizeof heap / sizeof heap[0]; i++) {
+        scene.artifact = scene_cubin(&scene, "", heap[i]);
+        assert_int_equal(open_entry(&scene, "fake_relu"), -1);
+        assert_int_equal(scene.err.code, ERR_CHILD);
+        assert_int_equal(strncmp(scene.err.message, heap[i], strlen(heap[i])), 0);
+        assert_non_null(strstr(scene.err.message, "use a workspace"));
+    }
+    scene.call.timed = true;
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        scene.artifact = scene_cubin(&scene, variables[i], "");
+        assert_int_equal(open_entry(&scene, "fake_once"), 0);
+        assert_false(scene.subject->renew(scene.subject));
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(call(&scene, &elapsed_ns), 0);
+            assert_true(is_right(&scene));
+            assert_int_equal(scene.subject->launches, 1);
+        }
+    }
+    scene.artifact = scene_cubin(&scene, ".text", "vprintf");
+    assert_int_equal(open_entry(&scene, "fake_relu"), 0);
+    assert_true(scene.subject->renew(scene.subject));
+    scene.artifact = scene_write(&scene, "text.cubin", "// .version 8.0: PTX");
+    assert_int_equal(open_entry(&scene, "fake_relu"), -1);
+    assert_non_null(strstr(scene.err.message, "cannot be loaded"));
+    scene_end(&scene);
+}
+
 /* Bytes beside the tensors come back as the kernel left them: the worker sees what was hit. */
 static void test_brings_red_zones(void **unused)
 {
@@ -344,6 +381,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_computes),
         cmocka_unit_test(test_forgets),
+        cmocka_unit_test(test_what_would_be_kept),
         cmocka_unit_test(test_brings_red_zones),
         cmocka_unit_test(test_poisons_by_itself),
         cmocka_unit_test(test_inputs_are_watched),

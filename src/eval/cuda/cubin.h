@@ -1,0 +1,20 @@
+/* eval/cuda/cubin: what of a cubin's contents would live longer than one launch, read from its ELF
+ * tables by the process that is about to load it. Nothing in the file is believed further than its
+ * length. Any thread. */
+#ifndef EVAL_CUDA_CUBIN_H
+#define EVAL_CUDA_CUBIN_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cubin {
+    bool variables;   /* __device__, __managed__, __constant__, or text to print */
+    const char *heap; /* the symbol by which it uses the device's heap, static text; NULL: none */
+};
+
+/* -1: no ELF file of 64 bits, or one whose tables lie outside it. */
+int cubin_read(const void *image, size_t bytes, struct cubin *cubin) MUST_USE;
+
+#endif

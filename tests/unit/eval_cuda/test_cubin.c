@@ -1,0 +1,121 @@
+/* What a cubin would keep between launches, as NVRTC writes it; and files that are none. */
+#include "kit.h"
+
+#include "base/mem.h"
+#include "eval/cuda/cubin.h"
+
+static const char *const front =
+    "/*---\nlaunch:\n  - {entry: k, grid: 1, block: 32, args: [X, Y]}\n---*/\n";
+
+static void read_artifact(struct kit *kit, struct buf *image)
+{
+    buf_init(image, 1 << 22);
+    if (file_read(kit->build.artifact, image, &kit->err) != 0)
+        fail_msg("%s", kit->err.message);
+}
+
+static void test_compiled(void **unused)
+{
+    static const struct {
+        const char *source, *heap;
+        bool variables;
+    } rows[] = {
+        {"extern \"C\" __global__ void k(float *x, float *y) { *y = *x; }", NULL, false},
+        {"extern \"C\" __global__ void k(float *x, float *y) { __shared__ float s[32];"
+         " s[threadIdx.x] = *x; __syncthreads(); *y = s[31 - threadIdx.x]; }",
+         NULL, false},
+        {"extern \"C\" __global__ void k(float *x, float **y) { *y = (float *)malloc(64); }",
+         "malloc", false},
+        {"extern \"C\" __global__ void k(float *x, float **y) { *y = new float[16]; }", "malloc",
+         false},
+        {"extern \"C\" __global__ void k(float *x, float *y) { free(y); }", "free", false},
+        {"__device__ float v[4];\n"
+         "extern \"C\" __global__ void k(float *x, float *y) { *y = v[0]++; }",
+         NULL, true},
+        {"extern \"C\" __global__ void k(float *x, float *y) { static __device__ int n = 3;"
+         " *y = n++; }",
+         NULL, true},
+        {"__constant__ float c[4] = {1, 2};\n"
+         "extern \"C\" __global__ void k(float *x, float *y) { *y = c[threadIdx.x & 3]; }",
+         NULL, true},
+        {"__managed__ int m;\n"
+         "extern \"C\" __global__ void k(float *x, float *y) { *y = m++; }",
+         NULL, true},
+    };
+    (void)unused;
+    kit_need_nvrtc();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct kit kit;
+        struct buf image;
+        struct cubin cubin;
+        kit_open(&kit, NULL);
+        const char *text = arena_printf(kit.arena, "%s%s\n", front, rows[i].source);
+        if (kit_compile(&kit, text) != 0)
+            fail_msg("%s: %s", rows[i].source, buf_text(&kit.said));
+        read_artifact(&kit, &image);
+        assert_int_equal(cubin_read(buf_text(&image), image.length, &cubin), 0);
+        if (cubin.variables != rows[i].variables || (cubin.heap == NULL) != (rows[i].heap == NULL))
+            fail_msg("%s: %s, %d", rows[i].source, cubin.heap != NULL ? cubin.heap : "no heap",
+                     cubin.variables);
+        buf_free(&image);
+        kit_close(&kit);
+    }
+}
+
+/* Whatever is wrong with a file, it is read no further than it goes (a sanitizer would see it). */
+static void test_broken(void **unused)
+{
+    static const char source[] = "__device__ int v;\n"
+                                 "extern \"C\" __global__ void k(int *x, int **y)"
+                                 " { v++; *y = (int *)malloc(4); }\n";
+    struct kit kit;
+    struct buf image;
+    struct cubin cubin;
+    uint64_t random = 88172645463325252u;
+    int well = 0;
+    (void)unused;
+    assert_int_equal(cubin_read("", 0, &cubin), -1);
+    assert_int_equal(cubin_read("// PTX", 6, &cubin), -1);
+    kit_need_nvrtc();
+    kit_open(&kit, NULL);
+    const char *text = arena_printf(kit.arena, "%s%s", front, source);
+    assert_int_equal(kit_compile(&kit, text), 0);
+    read_artifact(&kit, &image);
+    for (size_t length = 0; length < image.length; length += length < 80 ? 1 : 13) {
+        char *part = mem_alloc(length + 1);
+        memcpy(part, buf_text(&image), length);
+        well += cubin_read(part, length, &cubin) == 0;
+        mem_free(part);
+    }
+    char *other = mem_alloc(image.length);
+    for (int round = 0; round < 20000; round++) {
+        memcpy(other, buf_text(&image), image.length);
+        for (int k = 0; k < 3; k++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            size_t tables = image.length > 2000 ? image.length - 2000 : 0;
+            size_t at = (random & 1) != 0
+                            ? (size_t)(random >> 8) % 64
+                            : tables + (size_t)(random >> 8) % (image.length - tables);
+            other[at] = (char)(random >> 40);
+        }
+        well += cubin_read(other, image.length, &cubin) == 0;
+    }
+    assert_in_range(well, 1, 20000);
+    mem_free(other);
+    buf_free(&image);
+    kit_close(&kit);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (kit_internal(argc, argv, &code))
+        return code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compiled),
+        cmocka_unit_test(test_broken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
