@@ -91,20 +91,16 @@ static void print_object(const char *title, const struct value *object)
 }
 
 /* A line for each thing that is missing, with what it costs. Returns how many forbid the work. */
-static int print_findings(const struct doctor *doctor, const char *folder)
+static int print_findings(const struct doctor *doctor, const struct doctor_gpu *cuda,
+                          const char *folder)
 {
     const struct value *device = value_get(doctor->open.answer, "device");
     const struct value *versions = value_get(doctor->open.answer, "versions");
     int fatal = 0;
     printf("findings\n");
     bool gpu = strcmp(doctor->settings->backend, "cuda") == 0;
-    if (gpu && !value_get(versions, "nvrtc")) {
-        printf("  MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install "
-               "nvidia-cuda-nvrtc\n");
-        fatal++;
-    }
-    if (gpu) {
-        /* compilers of C are for the CPU's candidates */
+    if (gpu) { /* compilers of C are for the CPU's candidates */
+        fatal += doctor_gpu_missing(cuda);
     } else if (!value_get(versions, "gcc") && !value_get(versions, "clang")) {
         printf("  MISSING  a C compiler: apt-get install gcc g++\n");
         fatal++;
@@ -135,10 +131,25 @@ static int print_findings(const struct doctor *doctor, const char *folder)
     return fatal;
 }
 
+/* No lane could be opened: what a GPU's lane is made of, and what of it is missing. */
+static void print_without_lane(const struct settings *settings)
+{
+    if (settings->json || strcmp(settings->backend, "cuda") != 0)
+        return;
+    struct doctor_gpu found = doctor_gpu();
+    if (found.gpus == 0 || !found.nvrtc) {
+        printf("findings\n");
+        (void)doctor_gpu_missing(&found);
+    }
+    fflush(stdout); /* before what stderr says */
+}
+
 static int doctor_report(const struct doctor *doctor)
 {
-    if (doctor->err.code)
+    if (doctor->err.code) {
+        print_without_lane(doctor->settings);
         return command_fail(&doctor->err);
+    }
     if (doctor->settings->json) {
         struct buf text;
         struct json json;
@@ -153,9 +164,9 @@ static int doctor_report(const struct doctor *doctor)
         doctor->settings->store ? mem_strdup(doctor->settings->store) : store_default_folder();
     print_object("machine", value_get(doctor->open.answer, "device"));
     print_object("versions", value_get(doctor->open.answer, "versions"));
-    doctor_gpu();
+    struct doctor_gpu cuda = doctor_gpu();
     printf("store\n  %-20s %s\n", "folder", folder);
-    int fatal = print_findings(doctor, folder);
+    int fatal = print_findings(doctor, &cuda, folder);
     mem_free(folder);
     return fatal ? EXIT_ENVIRONMENT : 0;
 }

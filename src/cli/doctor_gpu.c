@@ -3,6 +3,7 @@
 #include "base/value.h"
 #include "eval/cuda/compile.h"
 #include "eval/cuda/device.h"
+#include "eval/cuda/library_find.h"
 #include "eval/cuda/sanitizer.h"
 
 #include <stdio.h>
@@ -51,14 +52,26 @@ static void print_counters(struct arena *arena)
         printf("  %-20s none: %s\n", "hardware counters", err.message);
 }
 
-void doctor_gpu(void)
+/* Where there is no GPU to try it on. */
+static void print_cupti(struct arena *arena)
+{
+    const char *library = cuda_library_find(arena, "TWAGENT_CUPTI", "libcupti");
+    if (library != NULL)
+        printf("  %-20s not tried, since there is no GPU; libcupti: %s\n", "hardware counters",
+               library);
+    else
+        printf("  %-20s none: no libcupti found; the CUDA toolkit has it\n", "hardware counters");
+}
+
+struct doctor_gpu doctor_gpu(void)
 {
     struct arena *arena = arena_new();
     struct cuda_compiler compiler;
     struct err err = {0};
     printf("cuda\n");
-    int count = print_gpus(arena);
-    if (cuda_compiler_find(arena, &compiler, &err) == 0)
+    struct doctor_gpu found = {.gpus = print_gpus(arena)};
+    found.nvrtc = cuda_compiler_find(arena, &compiler, &err) == 0;
+    if (found.nvrtc)
         printf("  %-20s %d.%d, %s\n", "NVRTC", compiler.version_major, compiler.version_minor,
                compiler.library);
     else
@@ -67,7 +80,22 @@ void doctor_gpu(void)
     printf("  %-20s %s\n", "compute-sanitizer",
            sanitizer != NULL ? sanitizer
                              : "not found: finalists go without; the CUDA toolkit has it");
-    if (count > 0)
+    if (found.gpus > 0)
         print_counters(arena);
+    else
+        print_cupti(arena);
     arena_free(arena);
+    return found;
+}
+
+int doctor_gpu_missing(const struct doctor_gpu *found)
+{
+    if (found->gpus == 0)
+        printf("  MISSING  a GPU with its driver, to run candidates: on Debian apt-get install "
+               "nvidia-driver;\n           in a container the host's own, as by docker run --gpus "
+               "all\n");
+    if (!found->nvrtc)
+        printf("  MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install "
+               "nvidia-cuda-nvrtc nvidia-cuda-runtime\n");
+    return (found->gpus == 0) + !found->nvrtc;
 }

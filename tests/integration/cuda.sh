@@ -2,7 +2,7 @@
 # What the backend cuda says on machines that lack its driver, its GPUs or its compiler; the driver,
 # where there is one, is the one that tests bring.
 set -u
-twagent=$1
+twagent=$1 fake=$2
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 kernel=$root/problems/softmax/starts/cuda/warp.cu
 work=$(mktemp -d)
@@ -31,10 +31,21 @@ expect 3 'no NVIDIA driver' profile softmax "$kernel"
 expect 1 'give --backend cuda' eval softmax "$kernel" --backend cpu
 
 # --- what a worker is started with: what docs/architecture.md says of the compile server
-printf '#!/bin/sh\nenv >"%s"\nexec "%s" "$@"\n' "$work/environment" "$twagent" >"$work/self"
+printf '#!/bin/sh\n[ "$1" != worker ] || env >"%s"\nexec "%s" "$@"\n' "$work/environment" "$twagent" >"$work/self"
 chmod +x "$work/self"
 TWAGENT_SELF=$work/self TWAGENT_CUDA_SERVER=0 expect 3 'no NVIDIA driver' doctor --backend cuda
 grep -qx 'TWAGENT_CUDA_SERVER=0' "$work/environment" || { echo 'a worker is not told TWAGENT_CUDA_SERVER'; failed=$((failed + 1)); }
+
+# --- the doctor: all that is found, then what is missing, then the failure
+expect 3 'GPU                  none: no NVIDIA driver' doctor --backend cuda
+for text in 'NVRTC                ' 'compute-sanitizer    ' 'hardware counters    ' 'MISSING  a GPU with its driver' \
+    'twagent: no NVIDIA driver'; do
+    expect 3 "$text" doctor --backend cuda
+done
+TWAGENT_NVRTC=$work/none expect 3 'MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install' doctor --backend cuda
+TWAGENT_CUDA_DRIVER=$fake TWAGENT_NVRTC=$work/none expect 3 'MISSING  NVRTC' doctor --backend cuda --no-measure
+TWAGENT_CUDA_DRIVER=$fake expect 3 'GPU 0                Fake GPU' doctor --backend cuda --devices 1
+expect 0 'GPU                  none: no NVIDIA driver' doctor --no-measure
 
 # --- which GPUs
 for devices in x 0-1 -1 '' 0, ,0 0,x 99999 '0, 1' all,0; do
