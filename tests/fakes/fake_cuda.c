@@ -29,6 +29,14 @@ static int state;       /* of __device__ variables: cleared by loading a module 
 static int64_t live;    /* bytes of device memory */
 static int64_t modules; /* loaded now */
 
+/* What is mapped for each allocation: up to the next 2 MiB. */
+enum { MAPPED = 2 << 20, BLOCKS = 16 };
+static struct block {
+    unsigned char *memory;
+    size_t bytes;
+} blocks[BLOCKS];
+static int block_count;
+
 #include "fake_cuda_kernels.h"
 
 /* ---- streams and graphs ---- */
@@ -165,9 +173,13 @@ EXPORT cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 EXPORT cuMemAlloc_v2(uint64_t *pointer, size_t bytes);
 EXPORT cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
 {
-    void *memory = aligned_alloc(4096, (bytes + 8191) / 4096 * 4096);
+    size_t mapped = (bytes + MAPPED - 1) / MAPPED * MAPPED;
+    void *memory = aligned_alloc(4096, mapped + 4096);
     if (memory == NULL)
         return OUT_OF_MEMORY;
+    memset(memory, 0, mapped);
+    if (block_count < BLOCKS)
+        blocks[block_count++] = (struct block){(unsigned char *)memory, mapped};
     live += (int64_t)bytes;
     *pointer = (uint64_t)(uintptr_t)memory;
     return 0;

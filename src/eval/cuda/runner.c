@@ -108,12 +108,14 @@ static void make_ready(struct gpu_runner *runner)
     expect(runner, "event", driver->event_create(&runner->first, 0));
     expect(runner, "event", driver->event_create(&runner->begin, 0));
     expect(runner, "event", driver->event_create(&runner->end, 0));
-    runner->sweep_bytes = 2 * (size_t)runner->device.l2_bytes + (1 << 20);
+    runner->inputs_bytes = cu_mapped(control->inputs_bytes);
+    runner->outputs_bytes = cu_mapped(control->outputs_bytes);
+    runner->sweep_bytes = cu_mapped(2 * (size_t)runner->device.l2_bytes + (1 << 20));
     const struct {
         cu_pointer *pointer;
         size_t bytes;
-    } buffers[] = {{&runner->device_inputs, control->inputs_bytes},
-                   {&runner->device_outputs, control->outputs_bytes},
+    } buffers[] = {{&runner->device_inputs, runner->inputs_bytes},
+                   {&runner->device_outputs, runner->outputs_bytes},
                    {&runner->sweep, runner->sweep_bytes}};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         cu_result result = driver->allocate(buffers[i].pointer, buffers[i].bytes);

@@ -19,11 +19,11 @@ struct gpu_runner {
     cu_stream stream;
     cu_event first, begin, end; /* first: before memory is restored */
     struct service service;
-    cu_pointer device_inputs, device_outputs; /* as large as the regions, same offsets */
-    cu_pointer sweep;                         /* twice the L2, to empty it */
-    size_t sweep_bytes;
-    void *image;    /* the cubin */
-    bool variables; /* it has some of its own */
+    cu_pointer device_inputs, device_outputs;        /* the regions' copies, same offsets */
+    cu_pointer sweep;                                /* twice the L2, to empty it */
+    size_t inputs_bytes, outputs_bytes, sweep_bytes; /* of the three: all that is mapped */
+    void *image;                                     /* the cubin */
+    bool variables;                                  /* it has some of its own */
     double last_ns;
 };
 

@@ -50,15 +50,18 @@ static int broken(struct calling *calling, const char *what, cu_result result)
     return -1;
 }
 
+/* All that is mapped for us, whoever wrote to it; the sweep itself does so where there is one. */
 static int clear(struct calling *calling)
 {
     struct gpu_runner *runner = calling->runner;
     const struct driver *driver = &runner->driver;
-    cu_result result =
-        driver->fill(runner->device_inputs, 0, runner->control->inputs_bytes, runner->stream);
+    cu_result result = driver->fill(runner->device_inputs, 0, runner->inputs_bytes, runner->stream);
     if (result == 0)
-        result =
-            driver->fill(runner->device_outputs, 0, runner->control->outputs_bytes, runner->stream);
+        result = driver->fill(runner->device_outputs, 0, runner->outputs_bytes, runner->stream);
+    if (result == 0)
+        result = service_clear(&runner->service, runner->stream);
+    if (result == 0 && !calling->call->cold)
+        result = driver->fill(runner->sweep, 0, runner->sweep_bytes, runner->stream);
     return broken(calling, "clearing", result);
 }
 

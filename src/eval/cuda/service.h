@@ -10,7 +10,7 @@ struct service {
     const struct driver *driver;
     cu_module module;
     cu_function hash, scrub, poison;
-    cu_pointer sum; /* 8 bytes */
+    cu_pointer sum; /* 8 bytes, in a mapped part of its own */
     int sm_count, shared_bytes;
 };
 
@@ -26,6 +26,9 @@ cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, c
 /* Fills with these bits and a hash of the seed and the place: up to 7 bytes more than `bytes`. */
 cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,
                          uint64_t seed, cu_stream stream);
+
+/* Clears what service_hash() uses, and all that is mapped with it. */
+cu_result service_clear(struct service *service, cu_stream stream);
 
 /* Overwrites all shared memory of the device: what a block left there the next could read. */
 cu_result service_scrub(struct service *service, cu_stream stream);

@@ -113,6 +113,23 @@ static void test_what_would_be_kept(void **unused)
     scene_end(&scene);
 }
 
+/* What the driver maps beyond what was asked for is cleared as the rest is, warm caches or cold. */
+static void test_clears_all_that_is_mapped(void **unused)
+{
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    assert_int_equal(open_entry(&scene, "fake_behind"), 0);
+    for (int i = 0; i < 8; i++) {
+        scene.call.cold = i / 2 % 2 == 0;
+        scene.call.timed = i >= 4;
+        assert_int_equal(call(&scene, &elapsed_ns), 0);
+        assert_true(is_right(&scene));
+    }
+    scene_end(&scene);
+}
+
 /* Bytes beside the tensors come back as the kernel left them: the worker sees what was hit. */
 static void test_brings_red_zones(void **unused)
 {
@@ -382,6 +399,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_computes),
         cmocka_unit_test(test_forgets),
         cmocka_unit_test(test_what_would_be_kept),
+        cmocka_unit_test(test_clears_all_that_is_mapped),
         cmocka_unit_test(test_brings_red_zones),
         cmocka_unit_test(test_poisons_by_itself),
         cmocka_unit_test(test_inputs_are_watched),
