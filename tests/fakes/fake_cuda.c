@@ -392,6 +392,16 @@ EXPORT cuFuncSetAttribute(const struct kernel *function, int attribute, int valu
     return value > 232448 ? INVALID_VALUE : 0;
 }
 
+EXPORT cuFuncGetParamInfo(const struct kernel *function, size_t index, size_t *offset,
+                          size_t *bytes);
+EXPORT cuFuncGetParamInfo(const struct kernel *function, size_t index, size_t *offset,
+                          size_t *bytes)
+{
+    *offset = 8 * index;
+    *bytes = index == 0 && function->run == run_wide ? 16 : 8;
+    return index < (size_t)function->count ? 0 : INVALID_VALUE;
+}
+
 EXPORT cuLaunchKernelEx(const struct launch *config, const struct kernel *function, void **given,
                         void **extra);
 EXPORT cuLaunchKernelEx(const struct launch *config, const struct kernel *function, void **given,

@@ -80,6 +80,12 @@ static void run_behind(arguments a)
         run_relu(a);
 }
 
+/* Its first argument has 16 bytes. */
+static void run_wide(arguments a)
+{
+    run_relu(a);
+}
+
 static void run_illegal(arguments a)
 {
     (void)a;
@@ -115,6 +121,6 @@ static const struct kernel {
     {"fake_half", 3, run_half}, {"fake_beyond", 3, run_beyond}, {"fake_input", 3, run_input},
     {"fake_once", 3, run_once}, {"fake_behind", 3, run_behind}, {"fake_illegal", 0, run_illegal},
     {"fake_trap", 0, run_trap}, {"fake_hang", 0, run_hang},     {"fake_die", 0, run_die},
-    {"relu", 4, run_matrix}};
+    {"fake_wide", 3, run_wide}, {"relu", 4, run_matrix}};
 
 #endif

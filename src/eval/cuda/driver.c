@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const optional[] = {"cuTensorMapEncodeTiled", "cuCtxResetPersistingL2Cache"};
+static const char *const optional[] = {"cuTensorMapEncodeTiled", "cuCtxResetPersistingL2Cache",
+                                       "cuFuncGetParamInfo"};
 
 static bool may_lack(const char *symbol)
 {

@@ -46,6 +46,7 @@
     X(module_function, cuModuleGetFunction, (cu_function *function, cu_module module, const char *name)) \
     X(function_get, cuFuncGetAttribute, (int *value, int attribute, cu_function function)) \
     X(function_set, cuFuncSetAttribute, (cu_function function, int attribute, int value)) \
+    X(parameter, cuFuncGetParamInfo, (cu_function function, size_t index, size_t *offset, size_t *bytes)) \
     X(launch, cuLaunchKernelEx, (const struct cu_launch_config *config, cu_function function, void **arguments, void **extra)) \
     X(tensor_map, cuTensorMapEncodeTiled, (struct cu_tensor_map *map, int type, uint32_t rank, void *address, const uint64_t *extents, const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int promotion, int fill)) \
     X(error_name, cuGetErrorName, (cu_result result, const char **name)) \
@@ -59,8 +60,8 @@ struct driver {
 #undef DRIVER_MEMBER
 };
 
-/* $TWAGENT_CUDA_DRIVER, or libcuda.so.1 as the loader finds it. tensor_map may be missing (drivers
- * before 12.0). ERR_ENVIRONMENT, in words that say what to install. */
+/* $TWAGENT_CUDA_DRIVER, or libcuda.so.1 as the loader finds it. tensor_map and parameter may be
+ * missing (drivers before 12.0 and 12.4). ERR_ENVIRONMENT, in words that say what to install. */
 int driver_open(struct driver *driver, struct err *err) MUST_USE;
 
 /* "CUDA_ERROR_ILLEGAL_ADDRESS"; static text of the driver's. */

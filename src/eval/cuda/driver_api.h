@@ -20,13 +20,6 @@ typedef struct cu_graph_exec_ *cu_graph_exec;
 
 enum { CU_OUT_OF_MEMORY = 2, CU_NOT_FOUND = 500 };
 
-/* Memory is mapped in parts of this size: what was not asked for can be written to all the same. */
-enum { CU_MAPPED_BYTES = 2 << 20 };
-static inline size_t cu_mapped(size_t bytes)
-{
-    return (bytes + CU_MAPPED_BYTES - 1) / CU_MAPPED_BYTES * CU_MAPPED_BYTES;
-}
-
 enum { /* attributes of a device */
        CU_WARP_SIZE = 10,
        CU_CLOCK_KHZ = 13,

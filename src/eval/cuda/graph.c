@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PORTABLE_CLUSTER = 8, ENTRIES_TEXT = 200 };
+enum { PORTABLE_CLUSTER = 8, ENTRIES_TEXT = 200, PARAMETERS_MOST = 1024 };
 
 static int refuse(struct fault *fault, enum report_status status, const char *format, ...)
     PRINTF_LIKE(3, 4);
@@ -62,6 +62,35 @@ int graph_fault(const struct graph *graph, cu_result result, const char *entry, 
 
 /* --- loading --- */
 
+/* An argument is copied with the size of the function's parameter: one that is missing, or larger
+ * than what is given, would be read from whatever lies there. A number's lower bytes are the
+ * number.
+ */
+static int check_parameters(const struct driver *driver, const struct plan_launch *launch,
+                            cu_function function, struct fault *fault)
+{
+    static const char *const kinds[] = {
+        [PLAN_POINTER] = "a tensor", [PLAN_NUMBER] = "a number", [PLAN_MAP] = "a tensor map"};
+    size_t count = 0, offset = 0, bytes[PARAMETERS_MOST];
+    if (driver->parameter == NULL)
+        return 0;
+    while (count < PARAMETERS_MOST &&
+           driver->parameter(function, count, &offset, &bytes[count]) == 0)
+        count++;
+    if (count != launch->arg_count)
+        return refuse(fault, REPORT_REFUSED, "%s: args has %u names, but the function takes %zu",
+                      launch->entry, launch->arg_count, count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t kind = launch->args[i].kind;
+        size_t given = kind == PLAN_MAP ? sizeof(struct cu_tensor_map) : sizeof(int64_t);
+        if (bytes[i] != given && (kind != PLAN_NUMBER || bytes[i] > given))
+            return refuse(fault, REPORT_REFUSED,
+                          "%s: argument %zu of args is %s of %zu bytes, the function's has %zu",
+                          launch->entry, i + 1, kinds[kind], given, bytes[i]);
+    }
+    return 0;
+}
+
 static int prepare(struct graph *graph, uint32_t index, struct fault *fault)
 {
     const struct driver *driver = graph->driver;
@@ -73,6 +102,8 @@ static int prepare(struct graph *graph, uint32_t index, struct fault *fault)
     if (result == CU_NOT_FOUND)
         return refuse(fault, REPORT_REFUSED, "the source has no extern \"C\" __global__ %s",
                       launch->entry);
+    if (result == 0 && check_parameters(driver, launch, *function, fault) != 0)
+        return -1;
     if (result == 0 &&
         driver->function_get(&threads, CU_FUNCTION_THREADS_PER_BLOCK, *function) == 0 &&
         threads > 0 && block > (uint32_t)threads)
@@ -159,6 +190,7 @@ static cu_result enqueue_memsets(struct graph *graph)
 static cu_result enqueue(struct graph *graph, uint32_t index)
 {
     const struct plan_launch *launch = &graph->plan->launches[index];
+    static const struct cu_tensor_map zeros;
     void *arguments[PLAN_ARGS_MAX];
     cu_pointer pointers[PLAN_ARGS_MAX];
     struct cu_launch_attribute attributes[CU_LAUNCH_ATTRIBUTES];
@@ -167,6 +199,8 @@ static cu_result enqueue(struct graph *graph, uint32_t index)
     memset(attributes, 0, sizeof attributes);
     memcpy(config.grid, launch->grid, sizeof config.grid);
     memcpy(config.block, launch->block, sizeof config.block);
+    for (uint32_t i = launch->arg_count; i < PLAN_ARGS_MAX; i++) /* where nobody could count them */
+        arguments[i] = (void *)(uintptr_t)&zeros;
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         const struct plan_arg *arg = &launch->args[i];
         pointers[i] = arg->kind == PLAN_POINTER ? graph->pointers[arg->index] : 0;

@@ -108,9 +108,9 @@ static void make_ready(struct gpu_runner *runner)
     expect(runner, "event", driver->event_create(&runner->first, 0));
     expect(runner, "event", driver->event_create(&runner->begin, 0));
     expect(runner, "event", driver->event_create(&runner->end, 0));
-    runner->inputs_bytes = cu_mapped(control->inputs_bytes);
-    runner->outputs_bytes = cu_mapped(control->outputs_bytes);
-    runner->sweep_bytes = cu_mapped(2 * (size_t)runner->device.l2_bytes + (1 << 20));
+    runner->inputs_bytes = service_mapped(control->inputs_bytes);
+    runner->outputs_bytes = service_mapped(control->outputs_bytes);
+    runner->sweep_bytes = service_mapped(2 * (size_t)runner->device.l2_bytes + (1 << 20));
     const struct {
         cu_pointer *pointer;
         size_t bytes;

@@ -78,7 +78,7 @@ int service_open(const struct driver *driver, int sm_count, int shared_bytes,
     if (result == 0)
         result = driver->function_set(service->scrub, CU_FUNCTION_MAX_DYNAMIC_SHARED, shared_bytes);
     if (result == 0)
-        result = driver->allocate(&service->sum, CU_MAPPED_BYTES);
+        result = driver->allocate(&service->sum, SERVICE_MAPPED_BYTES);
     if (result == 0)
         return 0;
     return err_set(err, ERR_ENVIRONMENT, "the driver does not take our own kernels: %s",
@@ -104,7 +104,7 @@ cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, c
 
 cu_result service_clear(struct service *service, cu_stream stream)
 {
-    return service->driver->fill(service->sum, 0, CU_MAPPED_BYTES, stream);
+    return service->driver->fill(service->sum, 0, SERVICE_MAPPED_BYTES, stream);
 }
 
 cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,

@@ -6,6 +6,13 @@
 #include "eval/cuda/driver.h"
 #include "eval/layout.h"
 
+/* Memory is mapped in parts of this size: what was not asked for can be written to all the same. */
+enum { SERVICE_MAPPED_BYTES = 2 << 20 };
+static inline size_t service_mapped(size_t bytes)
+{
+    return (bytes + SERVICE_MAPPED_BYTES - 1) / SERVICE_MAPPED_BYTES * SERVICE_MAPPED_BYTES;
+}
+
 struct service {
     const struct driver *driver;
     cu_module module;

@@ -23,6 +23,13 @@ static int open_entry(struct scene *scene, const char *entry)
     return scene_open(scene, scene_launch(scene, entry));
 }
 
+/* One that takes no arguments. */
+static int open_bare(struct scene *scene, const char *entry)
+{
+    return scene_open(scene,
+                      arena_printf(scene->arena, "  - {entry: %s, grid: 1, block: 1}\n", entry));
+}
+
 static int call(struct scene *scene, uint64_t *elapsed_ns)
 {
     memset(scene->region.outputs, 0x7f, scene->region.outputs_bytes);
@@ -207,7 +214,7 @@ static void test_faults(void **unused)
         for (int timed = 0; timed < 2; timed++) {
             scene.call.timed = timed;
             scene.call.timeout_ms = rows[i].code == ERR_TIMEOUT ? 100 : 2000;
-            assert_int_equal(open_entry(&scene, rows[i].entry), 0);
+            assert_int_equal(open_bare(&scene, rows[i].entry), 0);
             assert_int_equal(call(&scene, &elapsed_ns), -1);
             assert_int_equal(scene.err.code, rows[i].code);
             assert_non_null(strstr(scene.err.message, rows[i].says));
@@ -232,6 +239,38 @@ static void test_names_the_entry(void **unused)
                      0);
     assert_int_equal(call(&scene, &elapsed_ns), -1);
     assert_int_equal(strncmp(scene.err.message, "fake_trap: ", 11), 0);
+    scene_end(&scene);
+}
+
+/* What the driver would copy from beyond the arguments that there are. */
+static void test_arguments_are_counted(void **unused)
+{
+    static const struct {
+        const char *launch, *says;
+    } rows[] = {
+        {"entry: fake_relu, args: [X, Y]", "fake_relu: args has 2 names, but the function takes 3"},
+        {"entry: fake_relu", "fake_relu: args has 0 names, but the function takes 3"},
+        {"entry: fake_relu, args: [X, Y, N, N]",
+         "fake_relu: args has 4 names, but the function takes 3"},
+        {"entry: fake_wide, args: [X, Y, N]",
+         "fake_wide: argument 1 of args is a tensor of 8 bytes, the function's has 16"},
+        {"entry: fake_wide, args: [N, X, Y]",
+         "fake_wide: argument 1 of args is a number of 8 bytes, the function's has 16"},
+    };
+    struct scene scene;
+    uint64_t elapsed_ns;
+    (void)unused;
+    begin(&scene);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int timed = 0; timed < 2; timed++) {
+            scene.call.timed = timed;
+            const char *launches =
+                arena_printf(scene.arena, "  - {%s, grid: 1, block: 1}\n", rows[i].launch);
+            assert_int_equal(scene_open(&scene, launches), 0);
+            assert_int_equal(call(&scene, &elapsed_ns), -1);
+            assert_int_equal(scene.err.code, ERR_CHILD);
+            assert_string_equal(scene.err.message, rows[i].says);
+        }
     scene_end(&scene);
 }
 
@@ -307,7 +346,7 @@ static void test_many_faults_leak_nothing(void **unused)
     (void)unused;
     begin(&scene);
     for (int i = 0; i < 24; i++) {
-        assert_int_equal(open_entry(&scene, i % 2 ? "fake_illegal" : "fake_die"), 0);
+        assert_int_equal(open_bare(&scene, i % 2 ? "fake_illegal" : "fake_die"), 0);
         assert_int_equal(call(&scene, &elapsed_ns), -1);
         if (i == 3)
             before = open_descriptors();
@@ -405,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_inputs_are_watched),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_names_the_entry),
+        cmocka_unit_test(test_arguments_are_counted),
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_wall_clock_bounds),
         cmocka_unit_test(test_clocks_agree),
