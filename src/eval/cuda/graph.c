@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PORTABLE_CLUSTER = 8, ENTRIES_TEXT = 200, PARAMETERS_MOST = 1024 };
+enum { PORTABLE_CLUSTER = 8, PARAMETERS_MOST = 1024 };
 
 static int refuse(struct fault *fault, enum report_status status, const char *format, ...)
     PRINTF_LIKE(3, 4);
@@ -40,20 +40,11 @@ static const struct {
     {912, "a cluster of a size that the device cannot schedule"},
 };
 
-static void entries(const struct plan *plan, char text[ENTRIES_TEXT])
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (uint32_t i = 0; i < plan->launch_count && at < ENTRIES_TEXT; i++)
-        at += (size_t)snprintf(text + at, ENTRIES_TEXT - at, "%s%s", i > 0 ? " or " : "",
-                               plan->launches[i].entry);
-}
-
 int graph_fault(const struct graph *graph, cu_result result, const char *entry, struct fault *fault)
 {
-    char any[ENTRIES_TEXT];
+    char any[PLAN_ENTRIES_TEXT];
     const char *name = driver_error(graph->driver, result), *words = "failed";
-    entries(graph->plan, any);
+    plan_entries(graph->plan, any);
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
         if (meanings[i].result == result)
             words = meanings[i].words;
@@ -187,6 +178,12 @@ static cu_result enqueue_memsets(struct graph *graph)
     return result;
 }
 
+static void mark(struct graph *graph, uint32_t running)
+{
+    if (graph->running != NULL)
+        *graph->running = running;
+}
+
 static cu_result enqueue(struct graph *graph, uint32_t index)
 {
     const struct plan_launch *launch = &graph->plan->launches[index];
@@ -217,6 +214,7 @@ static cu_result enqueue(struct graph *graph, uint32_t index)
         memcpy(attributes[config.attribute_count++].value.cluster, launch->cluster,
                sizeof launch->cluster);
     }
+    mark(graph, index + 1);
     return graph->driver->launch(&config, graph->functions[index], arguments, NULL);
 }
 
@@ -232,6 +230,7 @@ int graph_capture(struct graph *graph, struct fault *fault)
         entry = graph->plan->launches[i].entry;
         result = enqueue(graph, i);
     }
+    mark(graph, RUNNING_NONE);
     cu_result ended = driver->capture_end(graph->stream, &captured);
     if (result == 0) {
         entry = ended != 0 ? NULL : entry;
@@ -248,6 +247,7 @@ int graph_capture(struct graph *graph, struct fault *fault)
 
 int graph_launch(struct graph *graph, struct fault *fault)
 {
+    mark(graph, RUNNING_ANY);
     cu_result result = graph->driver->graph_launch(graph->exec, graph->stream);
     return result == 0 ? 0 : graph_fault(graph, result, NULL, fault);
 }
@@ -262,5 +262,6 @@ int graph_step(struct graph *graph, struct fault *fault)
         if (result != 0)
             return graph_fault(graph, result, graph->plan->launches[i].entry, fault);
     }
+    mark(graph, RUNNING_NONE);
     return result == 0 ? 0 : graph_fault(graph, result, "memset", fault);
 }

@@ -21,6 +21,7 @@ struct graph {
     struct cu_tensor_map maps[TENSOR_MAPS_MAX];
     cu_graph_exec exec;
     bool local_memory;
+    volatile uint32_t *running; /* NULL, or where it is told what runs: RUNNING_... */
 };
 
 /* Loads `image` (a cubin) anew: its __device__ variables are as the source says. All but `graph`

@@ -260,6 +260,30 @@ static uint64_t around_ms(const struct call *call)
     return 500 + (call->inputs_bytes + 2 * call->outputs_bytes) / 500000;
 }
 
+/* The entry that ran when the runner hung or died; of a graph, all that it may have been; "": none
+ * of the plan's. */
+static void name_running(const struct gpu_host *host, char text[PLAN_ENTRIES_TEXT])
+{
+    const struct plan *plan = &host->control->plan;
+    uint32_t running = host->report->running;
+    text[0] = '\0';
+    if (running == RUNNING_ANY)
+        plan_entries(plan, text);
+    else if (running > RUNNING_NONE && running <= plan->launch_count)
+        snprintf(text, PLAN_ENTRIES_TEXT, "%s", plan->launches[running - 1].entry);
+}
+
+static int no_answer(struct gpu_host *host, uint64_t timeout_ms, struct err *err)
+{
+    char entry[PLAN_ENTRIES_TEXT];
+    name_running(host, entry);
+    if (err->code == ERR_TIMEOUT)
+        return err_set(err, ERR_TIMEOUT, "%s did not end within %.3g s",
+                       entry[0] != '\0' ? entry : "the call, none of whose kernels ran,",
+                       (double)timeout_ms / 1e3);
+    return entry[0] != '\0' ? err_wrap(err, "%s", entry) : -1;
+}
+
 int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elapsed_ns,
                   struct err *err)
 {
@@ -277,12 +301,8 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
     uint64_t start = clock_now_ns();
     if (gpu_host_go(host, err) != 0)
         return -1;
-    if (gpu_host_await(host, timeout_ms, err) != 0) {
-        if (err->code == ERR_TIMEOUT)
-            return err_set(err, ERR_TIMEOUT, "%s did not end within %.3g s",
-                           control->plan.launches[0].entry, (double)call->timeout_ms / 1e3);
-        return -1;
-    }
+    if (gpu_host_await(host, timeout_ms, err) != 0)
+        return no_answer(host, call->timeout_ms, err);
     uint64_t wall_ns = clock_now_ns() - start;
     tell_parts(host->report, start);
     if (judge(host, err) != 0)

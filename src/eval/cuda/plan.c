@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -289,6 +290,33 @@ static int make_memset(struct making *making, const struct memset_spec *memset_s
                                  .byte = memset_spec->byte,
                                  .bytes = elements * dtype_bytes(spec->dtype)};
     return 0;
+}
+
+/* One whose name an earlier launch has is none. */
+static bool is_new(const struct plan *plan, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (strcmp(plan->launches[i].entry, plan->launches[index].entry) == 0)
+            return false;
+    return true;
+}
+
+void plan_entries(const struct plan *plan, char text[PLAN_ENTRIES_TEXT])
+{
+    size_t at = 0;
+    uint32_t left = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < plan->launch_count; i++)
+        left += is_new(plan, i);
+    for (uint32_t i = 0; i < plan->launch_count && at < PLAN_ENTRIES_TEXT; i++)
+        if (is_new(plan, i)) {
+            left--;
+            at +=
+                (size_t)snprintf(text + at, PLAN_ENTRIES_TEXT - at, "%s%s", plan->launches[i].entry,
+                                 left > 1    ? ", "
+                                 : left == 1 ? " or "
+                                             : "");
+        }
 }
 
 int plan_make(const struct program *program, const struct names *facts, const struct call *call,

@@ -48,4 +48,11 @@ struct plan {
 int plan_make(const struct program *program, const struct names *facts, const struct call *call,
               struct plan *plan, struct err *err) MUST_USE;
 
+/* What of it runs: nothing, the launch of this number less one, or any (it is a graph). */
+enum { RUNNING_NONE = 0, RUNNING_ANY = 0xffff };
+
+enum { PLAN_ENTRIES_TEXT = 200 };
+/* "a, b or c": each of the plan's entries once, as many as fit. */
+void plan_entries(const struct plan *plan, char text[PLAN_ENTRIES_TEXT]);
+
 #endif

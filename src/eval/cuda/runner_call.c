@@ -125,8 +125,10 @@ static int wait(struct calling *calling)
 {
     struct gpu_runner *runner = calling->runner;
     cu_result result = runner->driver.stream_wait(runner->stream);
-    if (result == 0)
+    if (result == 0) {
+        runner->report->running = RUNNING_NONE;
         return 0;
+    }
     return graph_fault(&calling->graph, result, NULL, &calling->fault);
 }
 
@@ -200,6 +202,7 @@ static int repeat(struct calling *calling, uint32_t index)
     if (graph_open(&runner->driver, runner->image, &control->plan, calling->pointers,
                    runner->stream, &calling->graph, &calling->fault) != 0)
         return -1;
+    calling->graph.running = &report->running;
     report->keeps = runner->variables || calling->graph.local_memory;
     part_end(calling, PART_LOAD);
     if (call->timed &&

@@ -66,11 +66,11 @@ struct gpu_report {
     uint32_t repeats;      /* that were done */
     uint32_t inputs_wrong; /* an input was written to */
     uint32_t keeps;        /* local memory, or variables: what one launch left another may find */
+    uint32_t running;      /* of the plan, for whoever finds the runner dead or hanging */
     uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
     double event_ns[REPEATS_MAX];
     uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
-    /* From before memory is restored to the plan's end: by two events, and by the runner's clock.
-     */
+    /* From before memory is restored to the plan's end, by two events and by the clock. */
     double span_ns[REPEATS_MAX], wall_ns[REPEATS_MAX];
     struct device_state state;   /* after the last launch of a timed call */
     uint64_t part_ns[RUN_PARTS]; /* sums over the launches; where control->timeline */

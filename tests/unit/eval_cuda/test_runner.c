@@ -203,7 +203,7 @@ static void test_faults(void **unused)
         {"fake_illegal", ERR_CHILD, "fake_illegal: illegal memory access"},
         {"fake_trap", ERR_CHILD, "fake_trap: unspecified launch failure"},
         {"fake_hang", ERR_TIMEOUT, "fake_hang did not end within 0.1 s"},
-        {"fake_die", ERR_CHILD, "killed by SIGKILL"},
+        {"fake_die", ERR_CHILD, "fake_die: killed by SIGKILL"},
         {"fake_missing", ERR_CHILD, "no extern \"C\" __global__ fake_missing"},
     };
     struct scene scene;
@@ -226,19 +226,34 @@ static void test_faults(void **unused)
     scene_end(&scene);
 }
 
-/* Of several entries the one that fails is named. */
+/* Of several entries the one that fails is named; in a graph all that it may have been. */
 static void test_names_the_entry(void **unused)
 {
     struct scene scene;
     uint64_t elapsed_ns;
     (void)unused;
+    static const struct {
+        const char *entry, *says, *says_of_graph;
+    } rows[] = {
+        {"fake_trap", "fake_trap: unspecified", "fake_relu or fake_trap: unspecified"},
+        {"fake_hang", "fake_hang did not end", "fake_relu or fake_hang did not end"},
+        {"fake_die", "fake_die: killed by SIG", "fake_relu or fake_die: killed by SIG"},
+    };
     begin(&scene);
-    assert_int_equal(scene_open(&scene,
-                                "  - {entry: fake_relu, grid: 1, block: 1, args: [X, Y, N]}\n"
-                                "  - {entry: fake_trap, grid: 1, block: 1}\n"),
-                     0);
-    assert_int_equal(call(&scene, &elapsed_ns), -1);
-    assert_int_equal(strncmp(scene.err.message, "fake_trap: ", 11), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int timed = 0; timed < 2; timed++) {
+            const char *relu = "{entry: fake_relu, grid: 1, block: 1, args: [X, Y, N]}";
+            const char *launches =
+                arena_printf(scene.arena, "  - %s\n  - %s\n  - {entry: %s, grid: 1, block: 1}\n",
+                             relu, relu, rows[i].entry);
+            const char *says = timed ? rows[i].says_of_graph : rows[i].says;
+            scene.call.timed = timed;
+            scene.call.timeout_ms = 100;
+            assert_int_equal(scene_open(&scene, launches), 0);
+            assert_int_equal(call(&scene, &elapsed_ns), -1);
+            if (strncmp(scene.err.message, says, strlen(says)) != 0)
+                fail_msg("%s", scene.err.message);
+        }
     scene_end(&scene);
 }
 
