@@ -1,98 +1,46 @@
-/* Every CUDA start that ships: it parses, its launch plan can be computed for every check shape on
- * a Hopper, within what CUDA allows, at its first valid point; and, where NVRTC is installed, that
- * point compiles for sm_90a; what spills registers is said. */
+/* Every CUDA start that ships: it parses, and the worker makes its launch plan, tensor maps and
+ * arguments included, with the facts that the probe has (of a Hopper), for the shapes of the spec
+ * and some hidden ones, at its first valid point, and for the main shape at every one; and, where
+ * NVRTC is installed, that point compiles for sm_90a; what spills registers is said. */
 #include "kit.h"
+
+#include "base/mem.h"
+#include "eval/cuda/device.h"
+#include "eval/cuda/plan.h"
 
 #include <dirent.h>
 
-enum { THREADS_MAX = 1024, SHARED_MAX = 232448, CLUSTER_MAX = 8, GRID_YZ_MAX = 65535 };
+enum { HIDDEN_SHAPES = 4, POINTS_MOST = 4096 };
+static const int64_t hopper_l2_bytes = 52428800;
 
-static struct names hopper(void)
+static struct names facts; /* whose names live in */
+static struct arena *probed;
+
+/* As a lane has them: by the probe itself, of the fake driver, which is a Hopper but for its L2. */
+static int ask_probe(void **unused)
 {
-    static const struct {
-        const char *name;
-        int64_t number;
-    } facts[] = {{"sm_count", 132},
-                 {"warp_size", 32},
-                 {"l2_bytes", 52428800},
-                 {"shared_bytes_optin", SHARED_MAX},
-                 {"shared_bytes_per_sm", 233472},
-                 {"max_threads_per_sm", 2048},
-                 {"max_threads_per_block", THREADS_MAX},
-                 {"registers_per_sm", 65536}};
-    struct names names = {0};
-    struct err err;
-    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
-        if (names_set(&names, facts[i].name, facts[i].number, &err) != 0)
-            fail_msg("%s", err.message);
-    return names;
+    const int cores[] = {0};
+    struct lane_facts lane = {0};
+    struct err err = {0};
+    int64_t number;
+    (void)unused;
+    probed = arena_new();
+    if (cuda_probe(cores, 1, false, probed, &lane, &err) != 0)
+        fail_msg("%s", err.message);
+    facts = lane.facts;
+    assert_true(expr_lookup_names(&facts, "l2_bytes", &number));
+    return names_set(&facts, "l2_bytes", hopper_l2_bytes, &err);
 }
 
-static void add_all(struct names *to, const struct names *from)
+static int forget(void **unused)
 {
-    struct err err;
-    for (size_t i = 0; i < from->count; i++)
-        if (names_set(to, from->name[i], from->number[i], &err) != 0)
-            fail_msg("%s", err.message);
+    (void)unused;
+    arena_free(probed);
+    return 0;
 }
 
-static int64_t number(const char *path, const struct expr *expr, struct names *names)
+static void parse(struct kit *kit, const char *path)
 {
-    int64_t result;
-    struct err err;
-    if (expr_eval(expr, expr_lookup_names, names, &result, &err) != 0)
-        fail_msg("%s: %s", path, err.message);
-    return result;
-}
-
-static int64_t extent(const char *path, const struct expr *const exprs[3], struct names *names,
-                      int64_t most)
-{
-    int64_t product = 1;
-    for (size_t i = 0; i < 3 && exprs[i] != NULL; i++) {
-        int64_t one = number(path, exprs[i], names);
-        if (one < 1 || one > most)
-            fail_msg("%s: an extent of %lld", path, (long long)one);
-        product *= one;
-    }
-    return product;
-}
-
-static void check_launch(const char *path, const struct launch *launch, struct names *names)
-{
-    assert_non_null(launch->entry);
-    if (launch->grid[0] == NULL || launch->block[0] == NULL)
-        fail_msg("%s: a launch without grid or block", path);
-    int64_t blocks = extent(path, launch->grid, names, INT32_MAX);
-    for (size_t i = 1; i < 3 && launch->grid[i] != NULL; i++)
-        assert_true(number(path, launch->grid[i], names) <= GRID_YZ_MAX);
-    int64_t threads = extent(path, launch->block, names, THREADS_MAX);
-    if (threads > THREADS_MAX)
-        fail_msg("%s: blocks of %lld threads", path, (long long)threads);
-    if (launch->cluster[0] != NULL) {
-        int64_t cluster = extent(path, launch->cluster, names, CLUSTER_MAX);
-        assert_true(cluster <= CLUSTER_MAX && blocks % cluster == 0);
-    }
-    int64_t shared = launch->shared_bytes != NULL ? number(path, launch->shared_bytes, names) : 0;
-    if (shared < 0 || shared > SHARED_MAX)
-        fail_msg("%s: %lld bytes of shared memory", path, (long long)shared);
-}
-
-/* The first point of the tune space that is valid for the main shape. */
-static void first_point(struct kit *kit, const char *path, const struct names *facts)
-{
-    bool valid = false;
-    for (uint64_t i = 0; !valid && i < tune_points(kit->candidate) && i < 4096; i++) {
-        tune_at(kit->candidate, i, &kit->tune);
-        valid = tune_valid(kit->candidate, &kit->problem->shapes[0], facts, &kit->tune);
-    }
-    if (!valid)
-        fail_msg("%s: no valid point", path);
-}
-
-static void check_plan(struct kit *kit, const char *path)
-{
-    struct names facts = hopper();
     struct buf text;
     buf_init(&text, 1 << 20);
     if (file_read(path, &text, &kit->err) != 0)
@@ -104,15 +52,47 @@ static void check_plan(struct kit *kit, const char *path)
         fail_msg("%s", kit->err.message);
     buf_free(&text);
     assert_string_equal(kit->candidate->language, "cuda");
-    if (kit->candidate->launch_count == 0)
-        fail_msg("%s: no launch", path);
-    first_point(kit, path, &facts);
-    for (size_t s = 0; s < kit->problem->shape_count; s++) {
-        struct names names = kit->problem->shapes[s];
-        add_all(&names, &kit->tune);
-        add_all(&names, &facts);
-        for (size_t i = 0; i < kit->candidate->launch_count; i++)
-            check_launch(path, &kit->candidate->launches[i], &names);
+}
+
+static void check_shape(struct kit *kit, const char *path, const struct names *dims)
+{
+    static struct plan plan;
+    struct layout layout;
+    struct call call;
+    const struct program program = {kit->problem, kit->candidate, &kit->tune};
+    if (layout_make(kit->problem, dims, kit->candidate, &kit->tune, 0, &layout, &kit->err) != 0)
+        fail_msg("%s: %s", path, kit->err.message);
+    call_make(&layout, 0, 1000, &call);
+    if (plan_make(&program, &facts, &call, &plan, &kit->err) != 0)
+        fail_msg("%s: %s", path, kit->err.message);
+    for (size_t i = 0; i < plan.launch_count; i++)
+        assert_true(plan.launches[i].arg_count > 0);
+}
+
+static void check_plan(struct kit *kit, const char *path)
+{
+    const struct problem *problem = kit->problem;
+    struct names tune = {0};
+    size_t valid = 0;
+    parse(kit, path);
+    for (uint64_t i = 0; i < tune_points(kit->candidate) && i < POINTS_MOST; i++) {
+        tune_at(kit->candidate, i, &kit->tune);
+        if (!tune_valid(kit->candidate, &problem->shapes[0], &facts, &kit->tune))
+            continue;
+        if (valid++ == 0)
+            tune = kit->tune;
+        check_shape(kit, path, &problem->shapes[0]);
+    }
+    if (valid == 0)
+        fail_msg("%s: no valid point", path);
+    kit->tune = tune;
+    for (size_t i = 0; i < problem->shape_count; i++)
+        check_shape(kit, path, &problem->shapes[i]);
+    for (uint64_t seed = 0; seed < HIDDEN_SHAPES; seed++) {
+        struct names dims;
+        if (problem_draw_dims(problem, seed, &dims, &kit->err) != 0)
+            fail_msg("%s: %s", path, kit->err.message);
+        check_shape(kit, path, &dims);
     }
 }
 
@@ -179,10 +159,16 @@ int main(int argc, char **argv)
     int code;
     if (kit_internal(argc, argv, &code))
         return code;
+    if (argc >= 3 && strcmp(argv[1], "runner") == 0)
+        return cuda_runner_main(argc - 3, argv + 3);
+    char *self = file_self_path();
+    setenv("TWAGENT_SELF", self, 1);
+    mem_free(self);
+    setenv("TWAGENT_CUDA_DRIVER", TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so", 1);
     setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans),
         cmocka_unit_test(test_compile),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, ask_probe, forget);
 }
