@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/display.h"
+#include "cli/eval_compile.h"
 #include "cli/eval_sweep.h"
 #include "cli/find.h"
 #include "cli/history.h"
@@ -234,6 +235,23 @@ static int eval_report(const struct eval *eval)
     return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
 }
 
+/* No lane could be opened: a machine without a GPU can still compile for one. */
+static int without_lane(const struct eval *eval)
+{
+    struct err missing = {0};
+    if (eval->sweep || eval->err.code != ERR_ENVIRONMENT ||
+        strcmp(eval->settings->backend, "cuda") != 0 || !eval_compile_only(&missing))
+        return eval_report(eval);
+    const struct eval_compile asked = {.settings = eval->settings,
+                                       .problem = eval->problem,
+                                       .name = eval->name,
+                                       .source = buf_text(&eval->source),
+                                       .length = eval->source.length,
+                                       .tune = eval->tune,
+                                       .print = eval->print};
+    return eval_compile(&asked, &missing);
+}
+
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count)
 {
     (void)count;
@@ -282,7 +300,7 @@ int eval_run(const struct settings *given, const char *const *arguments, eval_pr
         struct loop *loop = loop_new();
         task_start(loop, &eval.task, &eval_type, NULL, "eval");
         loop_run(loop);
-        code = eval.reported ? eval.code : eval_report(&eval);
+        code = eval.reported ? eval.code : without_lane(&eval);
         if (eval.lane)
             lane_free(eval.lane);
         arena_free(eval.open.arena);

@@ -27,7 +27,12 @@ const struct command commands[] = {
     {"status", COMMAND_STATUS, "[RUN]", "where a run stands, from another terminal",
      "Without RUN, the one that goes on now, or the last one.", 0, 1, command_status},
     {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate",
-     "A FILE.cu goes to the backend cuda unless --backend names one.", 2, 2, command_eval},
+     "A FILE.cu goes to the backend cuda unless --backend names one. Where there is no GPU it is "
+     "read, "
+     "compiled for sm_90a where NVRTC is found, and its launch plan computed as for an H100; then "
+     "the "
+     "exit code is 3, and what a verdict lacks is said.",
+     2, 2, command_eval},
     {"profile", COMMAND_PROFILE, "PROBLEM FILE", "say what holds a kernel back, with the numbers",
      "On a GPU from hardware counters, where they may be read; docs/profile.md says what the "
      "numbers are. A FILE.cu goes to the backend cuda unless --backend names one.",

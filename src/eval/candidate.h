@@ -39,8 +39,7 @@ struct memset_spec { /* a tensor's bytes before the first launch; part of what i
 
 struct candidate {
     struct arena *arena;
-    const char
-        *source; /* whole text as given, front matter included; length bytes, no NUL, no 0xFF */
+    const char *source; /* as given, front matter included; `length` bytes, no NUL, no 0xFF */
     size_t length;
     struct hash hash;     /* of the text */
     const char *language; /* "c", "c++", "cuda", ... from the file name or front matter */
@@ -62,14 +61,18 @@ int candidate_parse(const struct problem *problem, const char *name, const char 
                     size_t length, struct candidate **candidate, struct err *err) MUST_USE;
 void candidate_free(struct candidate *candidate); /* NULL is fine */
 
-/* The tune space as a mixed-radix number line: index 0 is every parameter's first value.
- * A candidate without parameters has one point. */
+/* The tune space as a number line: 0 is every parameter's first value; 1 point without any. */
 uint64_t tune_points(const struct candidate *candidate);
 void tune_at(const struct candidate *candidate, uint64_t index, struct names *tune);
 uint64_t tune_index(const struct candidate *candidate, const struct names *tune);
 /* False where `where` refuses the point for these dims and facts, or cannot be computed. */
 bool tune_valid(const struct candidate *candidate, const struct names *dims,
                 const struct names *facts, const struct names *tune);
+/* The point that an object of numbers says (NULL: none); what it leaves out is first. ERR_USAGE. */
+struct value;
+int tune_given(const struct candidate *candidate, const struct value *given,
+               const struct names *dims, const struct names *facts, struct names *tune,
+               struct err *err) MUST_USE;
 
 /* Identity of what is compiled and run: source text and tune numbers. */
 struct hash candidate_identity(const struct candidate *candidate, const struct names *tune);

@@ -11,6 +11,7 @@ struct building {
     struct task task;
     const struct process_spec *spec;
     struct process *process;
+    struct buf *errors; /* or NULL */
     struct err *err;
     int status;
 };
@@ -26,6 +27,8 @@ static int verdict(struct building *building)
     buf_init(&how, 80);
     process_describe(building->process, &how);
     const char *text = process_errors(building->process, &length, &dropped);
+    if (building->errors != NULL)
+        buf_add(building->errors, text, length);
     err_set(building->err, ERR_CHILD, "%s %s: %.*s", building->spec->argv[0], buf_text(&how),
             length < 300 ? (int)length : 300, text);
     buf_free(&how);
@@ -51,11 +54,16 @@ static enum task_result step(struct task *task)
 
 int build_run(const struct process_spec *spec, struct err *err)
 {
+    return build_run_heard(spec, NULL, err);
+}
+
+int build_run_heard(const struct process_spec *spec, struct buf *errors, struct err *err)
+{
     static const char *const states[STATES] = {"running"};
     static const uint32_t moves[STATES] = {0};
     static const struct task_type type = {
         .name = "build", .states = states, .moves = moves, .state_count = STATES, .step = step};
-    struct building building = {.spec = spec, .err = err};
+    struct building building = {.spec = spec, .errors = errors, .err = err};
     struct loop *loop = loop_new();
     task_start(loop, &building.task, &type, NULL, "baseline");
     loop_run(loop);

@@ -1,5 +1,5 @@
 /* eval/session_build: trusted sources (baselines, C references) built on the measuring thread.
- * Inside src/eval/session*.c and reference*.c. Blocking. */
+ * Inside src/eval/session*.c and reference*.c; build_run() is also for commands. Blocking. */
 #ifndef EVAL_SESSION_BUILD_H
 #define EVAL_SESSION_BUILD_H
 
@@ -7,6 +7,8 @@
 
 /* Runs a compiler's command to its end on a loop of its own; ERR_CHILD with its first lines. */
 int build_run(const struct process_spec *spec, struct err *err) MUST_USE;
+/* The same; what it wrote to stderr goes to `errors` where it fails. */
+int build_run_heard(const struct process_spec *spec, struct buf *errors, struct err *err) MUST_USE;
 
 /* Builds `baseline` in a new folder `parent/name`; *artifact is in `arena`. */
 int build_baseline(const struct backend *backend, const struct lane_facts *lane,

@@ -1,6 +1,8 @@
 /* The tune space as a mixed-radix number line: the last parameter turns fastest. */
 #include "eval/candidate.h"
 
+#include "base/value.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -71,6 +73,27 @@ bool tune_valid(const struct candidate *candidate, const struct names *dims,
     if (candidate->where == NULL)
         return true;
     return expr_eval(candidate->where, look_up, &scope, &truth, NULL) == 0 && truth != 0;
+}
+
+/* Every number that is given must be a parameter of the candidate. */
+int tune_given(const struct candidate *candidate, const struct value *given,
+               const struct names *dims, const struct names *facts, struct names *tune,
+               struct err *err)
+{
+    tune_at(candidate, 0, tune);
+    for (size_t i = 0; given != NULL && i < given->count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < candidate->tune_count; k++)
+            known = known || strcmp(candidate->tune[k].name, given->keys[i]) == 0;
+        if (!known || given->items[i]->kind != VALUE_INT)
+            return err_set(err, ERR_USAGE, "tune: %s is %s", given->keys[i],
+                           known ? "not a whole number" : "no parameter of this candidate");
+        if (names_set(tune, given->keys[i], given->items[i]->integer, err) != 0)
+            return -1;
+    }
+    if (!tune_valid(candidate, dims, facts, tune))
+        return err_set(err, ERR_USAGE, "tune: the candidate's `where` refuses this point");
+    return 0;
 }
 
 /* The numbers in the candidate's own order, so that the order of `tune` says nothing. */

@@ -43,29 +43,6 @@ static void empty_evaluation(struct evaluate *evaluate)
     };
 }
 
-/* Every number that is given must be a parameter of the candidate; one that is not given keeps its
- * first value. */
-static int read_tune(struct evaluate *evaluate, struct err *err)
-{
-    const struct value *given = value_get(evaluate->document, "tune");
-    const struct candidate *candidate = evaluate->candidate;
-    tune_at(candidate, 0, &evaluate->tune);
-    for (size_t i = 0; given != NULL && i < given->count; i++) {
-        bool known = false;
-        for (size_t k = 0; k < candidate->tune_count; k++)
-            known = known || strcmp(candidate->tune[k].name, given->keys[i]) == 0;
-        if (!known || given->items[i]->kind != VALUE_INT)
-            return err_set(err, ERR_USAGE, "tune: %s is %s", given->keys[i],
-                           known ? "not a whole number" : "no parameter of this candidate");
-        if (names_set(&evaluate->tune, given->keys[i], given->items[i]->integer, err) != 0)
-            return -1;
-    }
-    const struct worker *worker = evaluate->request.worker;
-    if (!tune_valid(candidate, &worker->problem->shapes[0], &worker->lane.facts, &evaluate->tune))
-        return err_set(err, ERR_USAGE, "tune: the candidate's `where` refuses this point");
-    return 0;
-}
-
 static int check_language(const struct evaluate *evaluate, struct err *err)
 {
     const struct backend *backend = evaluate->request.worker->options->backend;
@@ -96,7 +73,9 @@ int evaluate_read(struct evaluate *evaluate)
         return refuse(evaluate, STAGE_PARSE, "no source in the request", "");
     if (candidate_parse(worker->problem, value_text(document, "name", "candidate.c"), source->text,
                         source->length, &evaluate->candidate, &err) != 0 ||
-        check_language(evaluate, &err) != 0 || read_tune(evaluate, &err) != 0)
+        check_language(evaluate, &err) != 0 ||
+        tune_given(evaluate->candidate, value_get(document, "tune"), &worker->problem->shapes[0],
+                   &worker->lane.facts, &evaluate->tune, &err) != 0)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->identity = candidate_identity(evaluate->candidate, &evaluate->tune);
     evaluate->profile = value_bool(document, "profile", false);

@@ -30,6 +30,34 @@ expect 3 'no NVIDIA driver' eval softmax "$kernel"
 expect 3 'no NVIDIA driver' profile softmax "$kernel"
 expect 1 'give --backend cuda' eval softmax "$kernel" --backend cpu
 
+# --- no GPU: what can be said all the same, and never a verdict for a kernel
+relu=$root/problems/relu/starts/cuda/linear.cu
+expect 3 'no verdict: nothing was run' eval softmax "$kernel"
+expect 3 'grid 1056 x 1 x 1, block 512 x 1 x 1' eval relu "$relu" --tune BLOCK=512
+expect 3 'no verdict without a GPU: no NVIDIA driver' eval relu "$relu"
+expect 3 '{"verdict":null,"missing":["no NVIDIA driver' eval relu "$relu" --json
+TWAGENT_NVRTC=$work/none expect 3 'compiled   no: no NVRTC found' eval relu "$relu"
+TWAGENT_NVRTC=$work/none expect 3 '"compiled":null' eval relu "$relu" --json
+sed 's/ block: BLOCK/ blok: BLOCK/' "$relu" >"$work/front.cu"
+expect 1 'failed at parse: front.cu:5: expected the key "block"' eval relu "$work/front.cu"
+expect 1 '"verdict":"failed","stage":"parse"' eval relu "$work/front.cu" --json
+sed 's/ block: BLOCK/ block: 8 * BLOCK/' "$relu" >"$work/plan.cu"
+expect 1 'rejected at check: relu: block is 2048, expected 1 to 1024' eval relu "$work/plan.cu"
+expect 1 'X is no parameter of this candidate' eval relu "$relu" --tune X=1
+TWAGENT_CUDA_DRIVER=$fake expect 3 'twagent: no GPU 1 here' eval relu "$relu" --devices 1 # there is one, so no guess
+if "$twagent" doctor --no-measure | grep -q '^  NVRTC  *[0-9]'; then
+    expect 3 'compiled   by NVRTC' eval relu "$relu"
+    expect 3 'entry      relu: ' eval relu "$relu"
+    expect 3 ' registers, no spills, 0 bytes of static shared memory' eval relu "$relu"
+    expect 3 '"arch":"sm_90a"' eval relu "$relu" --json
+    expect 3 '"entry":"relu","registers":' profile relu "$relu" --json
+    sed 's/v.x = v.x </v.x = w.x </' "$relu" >"$work/source.cu"
+    expect 1 'failed at compile: does not compile for sm_90a' eval relu "$work/source.cu"
+    expect 1 'source.cu(18): error: identifier "w" is undefined' eval relu "$work/source.cu"
+    sed 's/entry: relu/entry: rely/' "$relu" >"$work/entry.cu"
+    expect 1 'the launch names rely, which is no extern "C" __global__' eval relu "$work/entry.cu"
+fi
+
 # --- what a worker is started with: what docs/architecture.md says of the compile server
 printf '#!/bin/sh\n[ "$1" != worker ] || env >"%s"\nexec "%s" "$@"\n' "$work/environment" "$twagent" >"$work/self"
 chmod +x "$work/self"

@@ -1,6 +1,8 @@
 /* The tune space as a number line, its `where`, and what makes two builds the same. */
 #include "parse.h"
 
+#include "base/value.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -95,9 +97,41 @@ static void test_identity(void **state)
 
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+static int given(const struct candidate *candidate, const char *json, struct names *tune,
+                 struct err *err)
+{
+    struct arena *arena = arena_new();
+    struct names dims = {0}, facts = {0};
+    struct value *value;
+    assert_int_equal(names_set(&dims, "M", 64, err), 0);
+    assert_int_equal(names_set(&facts, "l1_bytes", 32768, err), 0);
+    assert_int_equal(value_parse_json(arena, "tune", json, strlen(json), &value, err), 0);
+    int result = tune_given(candidate, value, &dims, &facts, tune, err);
+    arena_free(arena);
+    return result;
+}
+
+/* What a person or a proposer names: the rest keeps its first value. */
+static void test_given(void **state)
+{
+    const struct candidate *candidate = ((struct fixture *)*state)->candidate;
+    struct names tune;
+    struct err err;
+    assert_int_equal(given(candidate, "{\"TN\": 2, \"U\": 7}", &tune, &err), 0);
+    assert_int_equal(tune.number[0], 4);
+    assert_int_equal(tune.number[1], 2);
+    assert_int_equal(tune.number[2], 7);
+    assert_int_equal(given(candidate, "{\"X\": 2}", &tune, &err), -1);
+    assert_string_equal(err.message, "tune: X is no parameter of this candidate");
+    assert_int_equal(given(candidate, "{\"TN\": 1.5}", &tune, &err), -1);
+    assert_string_equal(err.message, "tune: TN is not a whole number");
+    assert_int_equal(given(candidate, "{\"TN\": 17}", &tune, &err), -1);
+    assert_int_equal(err.code, ERR_USAGE);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_FIXTURE(test_number_line), WITH_FIXTURE(test_where),
-                                       WITH_FIXTURE(test_identity)};
+    const struct CMUnitTest tests[] = {WITH_FIXTURE(test_number_line), WITH_FIXTURE(test_given),
+                                       WITH_FIXTURE(test_where), WITH_FIXTURE(test_identity)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
