@@ -28,7 +28,10 @@ int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena 
 int cuda_probe_counters(int gpu_index, struct arena *arena, const char **words,
                         struct err *err) MUST_USE;
 
-/* The asked process: one JSON object on stdout. Arguments: INDEX [roofline|counters]. */
+/* How many GPUs the driver shows, as CUDA_VISIBLE_DEVICES has it. ERR_ENVIRONMENT: none. */
+int cuda_count(struct arena *arena, int *count, struct err *err) MUST_USE;
+
+/* The asked process: one JSON object on stdout. Arguments: INDEX [roofline|counters|count]. */
 int device_probe_main(int argc, char **argv);
 
 /* The running program: what answers to "runner" and "cuda-compile". Static. */

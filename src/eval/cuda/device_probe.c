@@ -101,6 +101,7 @@ int device_probe_main(int argc, char **argv)
     struct err err = {0};
     struct buf text;
     struct json json;
+    int count = 0;
     const char *more = argc >= 2 ? argv[1] : "";
     buf_init(&text, ANSWER_MOST);
     json_init(&json, &text);
@@ -116,6 +117,8 @@ int device_probe_main(int argc, char **argv)
             status = put_roofline(&driver, &device, &json, &err);
         else if (strcmp(more, "counters") == 0)
             status = put_counters(&driver, &device, &json, &err);
+        else if (strcmp(more, "count") == 0 && driver.device_count(&count) == 0)
+            json_put_int(&json, "count", count);
     }
     if (status != 0)
         json_put_text(&json, "error", err.message);
@@ -281,6 +284,17 @@ int cuda_probe_counters(int gpu_index, struct arena *arena, const char **words, 
         arena, "%d counters in %d passes, by CUPTI %d", (int)value_int(answer, "counters", 0),
         (int)value_int(answer, "counter_passes", 0), (int)value_int(answer, "cupti", 0));
     return 0;
+}
+
+int cuda_count(struct arena *arena, int *count, struct err *err)
+{
+    struct value *answer;
+    if (ask_value(0, "count", arena, &answer, err) != 0)
+        return -1;
+    *count = (int)value_int(answer, "count", 0);
+    return *count > 0
+               ? 0
+               : err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no GPU here"));
 }
 
 /* Ceilings come from memory where this GPU's are there. */
