@@ -93,10 +93,23 @@ EXPORT cuDriverGetVersion(int *version)
     return 0;
 }
 
+/* The entry of CUDA_VISIBLE_DEVICES for a device; "" where it is not set, NULL behind the last. */
+static const char *visible(int device)
+{
+    const char *entry = getenv("CUDA_VISIBLE_DEVICES");
+    if (entry == NULL)
+        return device == 0 ? "" : NULL;
+    for (; entry != NULL && device > 0; device--)
+        entry = strchr(entry, ',') != NULL ? strchr(entry, ',') + 1 : NULL;
+    return entry != NULL && *entry != '\0' ? entry : NULL;
+}
+
 EXPORT cuDeviceGetCount(int *count);
 EXPORT cuDeviceGetCount(int *count)
 {
-    *count = 1;
+    *count = 0;
+    while (visible(*count) != NULL)
+        ++*count;
     return 0;
 }
 
@@ -110,8 +123,10 @@ EXPORT cuDeviceGet(int *device, int ordinal)
 EXPORT cuDeviceGetName(char *name, int length, int device);
 EXPORT cuDeviceGetName(char *name, int length, int device)
 {
-    (void)device;
-    snprintf(name, (size_t)length, "Fake GPU");
+    const char *entry = visible(device);
+    bool other = entry != NULL && strncmp(entry, "GPU-", 4) == 0; /* of another kind */
+    snprintf(name, (size_t)length, "Fake GPU%s%.*s", other ? " " : "",
+             other ? (int)strcspn(entry + 4, ",") : 0, other ? entry + 4 : "");
     return 0;
 }
 
@@ -141,8 +156,7 @@ EXPORT cuDeviceTotalMem_v2(size_t *bytes, int device)
 EXPORT cuDeviceGetPCIBusId(char *text, int length, int device);
 EXPORT cuDeviceGetPCIBusId(char *text, int length, int device)
 {
-    (void)device;
-    snprintf(text, (size_t)length, "FFFF:00:00.0");
+    snprintf(text, (size_t)length, "FFFF:%02x:00.0", (unsigned)device);
     return 0;
 }
 
