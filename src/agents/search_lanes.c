@@ -1,5 +1,5 @@
 /* agents/search_lanes: the workers of a run. The first one is opened alone, since it measures the
- * machine's ceilings where they are not known yet; the others are told them.
+ * machine's ceilings where they are not known yet; the others are told them. So GPUs must be alike.
  */
 #include "agents/search_private.h"
 
@@ -142,29 +142,14 @@ static int share_cores(struct search *search)
     return 0;
 }
 
-/* How many GPUs the kernel's driver shows. */
-static size_t count_gpus(void)
-{
-    glob_t found;
-    size_t count = 0;
-    if (glob("/proc/driver/nvidia/gpus/*", 0, NULL, &found) == 0) {
-        count = found.gl_pathc;
-        globfree(&found);
-    }
-    return count;
-}
-
 /* A lane on each GPU that is named; without any, as many lanes as were asked for. */
 static int share_devices(struct search *search)
 {
     const struct search_options *o = &search->options;
     size_t lanes = o->lanes > 0 ? (size_t)o->lanes : 1, count = 0;
-    bool all = o->devices && strcmp(o->devices, "all") == 0;
-    char *rest = arena_strdup(search->arena, o->devices && !all ? o->devices : ""), *word;
+    char *rest = arena_strdup(search->arena, o->devices ? o->devices : ""), *word;
     const char *devices[LANES_MAX];
-    for (size_t i = 0; all && i < count_gpus() && count < LANES_MAX; i++)
-        devices[count++] = arena_printf(search->arena, "%zu", i);
-    while (!all && (word = strsep(&rest, ",")) && count < LANES_MAX)
+    while ((word = strsep(&rest, ",")) && count < LANES_MAX)
         if (*word)
             devices[count++] = word;
     search->lane_count = count > lanes ? count : lanes;
@@ -261,6 +246,28 @@ static bool still_opens(struct search *search, struct lane_place *place)
     return place->open.active;
 }
 
+static const char *gpu_of(const struct lane_place *place)
+{
+    return value_text(value_get(place->open.answer, "device"), "gpu", "");
+}
+
+/* The first lane's ceilings are every lane's, and a time on one is compared with a time on another:
+ * both are nonsense where a GPU is of another kind. */
+static void refuse_unlike(struct search *search)
+{
+    const struct lane_place *first = &search->lanes[0];
+    for (size_t i = 1; i < search->lanes_open && !search_stopping(search); i++) {
+        const struct lane_place *place = &search->lanes[i];
+        if (strcmp(gpu_of(first), gpu_of(place)) != 0)
+            (void)!err_set(
+                &search->err, ERR_USAGE,
+                "GPU %s is \"%s\", GPU %s \"%s\": times on unlike GPUs cannot be compared; "
+                "--devices names those of one kind",
+                first->device ? first->device : "0", gpu_of(first),
+                place->device ? place->device : "0", gpu_of(place));
+    }
+}
+
 bool search_lanes_ready(struct search *search)
 {
     for (size_t i = 0; i < search->lanes_open; i++)
@@ -269,6 +276,7 @@ bool search_lanes_ready(struct search *search)
     for (size_t i = 0; i < search->lanes_open; i++)
         if (search->lanes[i].open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
             search->err = search->lanes[i].open.err;
+    refuse_unlike(search);
     if (search_stopping(search) || search->lanes_open == search->lane_count)
         return true;
     char *ceilings = ceilings_text(search);

@@ -1,5 +1,7 @@
 #include "cli/devices.h"
 
+#include "eval/cuda/device.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -47,4 +49,25 @@ int devices_first(const char *text)
     if (devices_check(text, &ignored))
         return -1;
     return text && *text != 'a' ? index_at(text) : 0;
+}
+
+int devices_resolve(struct arena *arena, const char *backend, const char *launcher,
+                    const char **devices, struct err *err)
+{
+    int count = 0;
+    if (!backend || strcmp(backend, "cuda") != 0)
+        *devices = NULL;
+    if (!*devices || strcmp(*devices, "all") != 0)
+        return 0;
+    if (launcher)
+        return err_set(err, ERR_USAGE,
+                       "--devices all counts the GPUs of this machine, and --launcher %s leads to "
+                       "another: name them, as in --devices 0,1",
+                       launcher);
+    if (cuda_count(arena, &count, err))
+        return err_wrap(err, "--devices all");
+    *devices = "0";
+    for (int i = 1; i < count; i++)
+        *devices = arena_printf(arena, "%s,%d", *devices, i);
+    return 0;
 }

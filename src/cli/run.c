@@ -10,6 +10,7 @@
 #include "base/log_file.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/devices.h"
 #include "cli/display.h"
 #include "cli/find.h"
 #include "cli/run_result.h"
@@ -219,8 +220,13 @@ int run_search(const struct settings *settings, const struct search_options *opt
     run.options.embedding_models = &chosen->embedding;
     run.options.embedding_note = chosen->embedding_note;
     run.options.choice = chosen->text;
-    int code = store_open(folder, true, false, &run.store, &run.err) ? command_fail(&run.err)
-                                                                     : run_loop(&run);
+    struct arena *arena = arena_new();
+    int code = devices_resolve(arena, run.options.backend, run.options.launcher,
+                               &run.options.devices, &run.err) ||
+                       store_open(folder, true, false, &run.store, &run.err)
+                   ? command_fail(&run.err)
+                   : run_loop(&run);
+    arena_free(arena);
     store_close(run.store);
     return code;
 }

@@ -120,7 +120,7 @@ static const struct option options[] = {
     {"backend", 0, OPTION_CHOICE, AT(backend), "cpu", 0, 0, "cpu|cuda", NULL, "NAME",
      "where candidates run", MEASURING},
     {"devices", 0, OPTION_TEXT, AT(devices), NULL, 0, 0, NULL, NULL, "LIST",
-     "GPUs for the backend cuda, as nvidia-smi numbers them: 0,2 or all; a run has a lane on each, other commands use the first (default: 0)", MEASURING},
+     "GPUs for the backend cuda, as nvidia-smi numbers them (or CUDA_VISIBLE_DEVICES, where it is set): 0,2 or all; a run has a lane on each, all of one kind, other commands use the first (default: 0)", MEASURING},
     {"cores", 0, OPTION_TEXT, AT(cores), NULL, 0, 0, NULL, NULL, "LIST",
      "CPUs of the lane, as in 0-3,8 (default: all that are allowed)", MEASURING},
     {"first-byte-limit", 0, OPTION_DURATION, AT(first_byte_ms), "10m", 1000, 0, NULL, NULL, "TIME",

@@ -88,5 +88,32 @@ expect 2 '--devices "0-1": expected' doctor --backend cuda
 rm "$work/config/twagent/config.yaml"
 expect 2 'expected the number of a GPU' worker --backend cuda --device first
 
+# --- several GPUs: all are those that the driver shows, and of one kind
+printf '#!/bin/sh\n[ "$1" != worker ] || echo "$@" >>"%s"\nexec "%s" "$@"\n' "$work/workers" "$twagent" >"$work/self"
+run_on() { # CODE TEXT VISIBLE ARGUMENTS...: a search of two evaluations there
+    local code=$1 text=$2 visible=$3
+    shift 3
+    rm -f "$work/workers"
+    CUDA_VISIBLE_DEVICES=$visible TWAGENT_CUDA_DRIVER=$fake TWAGENT_SELF=$work/self \
+        expect "$code" "$text" run relu@M=8,N=8 --backend cuda --no-final --quiet --budget-evaluations 2 "$@"
+}
+lanes() { # EXPECTED
+    local got
+    got=$(grep -o 'device [0-9]*' "$work/workers" | sort -u | tr '\n' ' ')
+    [ "$got" = "$1" ] && passed=$((passed + 1)) || { echo "lanes: '$got', expected '$1'"; failed=$((failed + 1)); }
+}
+run_on 4 '2 evaluated' 0 --devices all
+lanes 'device 0 '
+if [ "$(nproc)" -ge 2 ]; then
+    run_on 4 '2 evaluated' 0,1 --devices all
+    lanes 'device 0 device 1 '
+    run_on 2 'GPU 0 is "Fake GPU", GPU 1 "Fake GPU b": times on unlike GPUs cannot be compared' 0,GPU-b --devices all
+    run_on 2 'GPU 1 is "Fake GPU b", GPU 0 "Fake GPU"' 0,GPU-b --devices 1,0
+fi
+run_on 4 '2 evaluated' 0,GPU-b --devices 1
+run_on 3 'no GPU 1 here: the driver shows 1' 0 --devices 1
+run_on 3 '--devices all: no GPU 0 here' '' --devices all
+run_on 2 '--devices all counts the GPUs of this machine' 0 --devices all --launcher 'ssh node7'
+
 echo "cuda: $passed passed, $failed failed"
 [ $failed -eq 0 ]
