@@ -24,9 +24,9 @@ struct search_options {                    /* borrowed for the search's life */
     const struct models *embedding_models; /* one, for what prompts quote; NULL, none: by words */
     const char *embedding_note;            /* why the one that the index names is not asked */
     const char *python, *baseline, *cores; /* or NULL */
-    const char *devices;  /* GPUs: "0,2", or NULL: the first; a lane on each */
-    const char *launcher; /* words before the worker's command, or NULL */
-    const char *ca_file;  /* or NULL */
+    const char *devices;                   /* GPUs: "0,2", or NULL: the first; a lane on each */
+    const char *launcher;                  /* words before the worker's command, or NULL */
+    const char *ca_file;                   /* or NULL */
     int64_t branching, rounds, implementations, repairs, beam; /* beam 0: by `select` */
     enum strategy strategy;
     int64_t islands, migration; /* how many; rounds between visits */
