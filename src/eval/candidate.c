@@ -160,6 +160,10 @@ static int parse(struct candidate_reading *reading, const char *text, size_t len
         return document_refuse(document, 1,
                                "expected a name that ends with .c, .cc, .cpp, .cu, .py or .wgsl, "
                                "or the key \"language\"");
+    if (strcmp(candidate->language, "cuda") == 0 && candidate->launch_count == 0)
+        return document_refuse(document, begin != NULL ? line_of(candidate->source, begin) : 1,
+                               "expected launch: in the front matter, a list of {entry, grid, "
+                               "block, args}");
     return 0;
 }
 

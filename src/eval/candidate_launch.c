@@ -65,6 +65,12 @@ static int read_extent(struct candidate_reading *reading, const struct value *ma
     return 0;
 }
 
+static bool is_cuda(const struct candidate_reading *reading)
+{
+    const char *language = reading->candidate->language;
+    return language != NULL && strcmp(language, "cuda") == 0;
+}
+
 static int read_launch(struct candidate_reading *reading, const struct value *map,
                        struct launch *launch)
 {
@@ -80,6 +86,11 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
         document_check_name(document, entry->line, "an entry's name", entry->text) != 0)
         return -1;
     launch->entry = entry->text;
+    const char *needed[] = {"grid", "block"};
+    for (size_t i = 0; is_cuda(reading) && i < 2; i++)
+        if (value_get(map, needed[i]) == NULL)
+            return document_refuse(document, map->line, "expected %s: in the launch of %s",
+                                   needed[i], launch->entry);
     if (read_extent(reading, map, "grid", launch->grid) != 0 ||
         read_extent(reading, map, "block", launch->block) != 0 ||
         read_extent(reading, map, "cluster", launch->cluster) != 0)
@@ -87,6 +98,9 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
     const struct value *shared = value_get(map, "shared");
     if (shared != NULL && document_expr(document, shared, &launch->shared_bytes, NULL) != 0)
         return -1;
+    const struct value *cooperative = value_get(map, "cooperative");
+    if (cooperative != NULL && cooperative->kind != VALUE_BOOL)
+        return document_refuse(document, cooperative->line, "expected cooperative: true, or false");
     launch->cooperative = value_bool(map, "cooperative", false);
     const struct value *args = value_get(map, "args");
     return args != NULL ? read_args(reading, args, launch) : 0;
@@ -100,11 +114,11 @@ int candidate_read_launches(struct candidate_reading *reading, const struct valu
                                "expected launch: a list of 1 to %d maps with entry, grid, block, "
                                "args",
                                LAUNCHES_MAX);
-    reading->facts = true;
+    candidate_facts(reading, true);
     int result = 0;
     for (size_t i = 0; result == 0 && i < list->count; i++, candidate->launch_count++)
         result = read_launch(reading, list->items[i], &candidate->launches[i]);
-    reading->facts = false;
+    candidate_facts(reading, false);
     return result;
 }
 
@@ -148,6 +162,23 @@ static int read_map_exprs(const struct document *document, const struct value *m
     return 0;
 }
 
+static const struct tensor_spec *spec_of(const struct candidate_reading *reading, const char *name)
+{
+    const struct problem *problem = reading->problem;
+    const struct candidate *candidate = reading->candidate;
+    const struct {
+        const struct tensor_spec *specs;
+        size_t count;
+    } kinds[] = {{problem->inputs, problem->input_count},
+                 {problem->outputs, problem->output_count},
+                 {candidate->workspaces, candidate->workspace_count}};
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; name != NULL && i < kinds[k].count; i++)
+            if (strcmp(kinds[k].specs[i].name, name) == 0)
+                return &kinds[k].specs[i];
+    return NULL;
+}
+
 static int read_map(struct candidate_reading *reading, const struct value *value,
                     struct tensor_map *map)
 {
@@ -158,21 +189,29 @@ static int read_map(struct candidate_reading *reading, const struct value *value
     if (value_check_keys(value, document->name, keys, document->err) != 0)
         return -1;
     map->tensor = value_text(value, "tensor", NULL);
-    if (map->tensor == NULL || (!candidate_is_tensor(reading->problem, map->tensor) &&
-                                !candidate_is_workspace(reading->candidate, map->tensor)))
+    const struct tensor_spec *spec = spec_of(reading, map->tensor);
+    if (spec == NULL)
         return document_refuse(document, value->line,
                                "expected tensor: the name of a tensor or a workspace");
     if (value_get(value, "box") == NULL)
         return document_refuse(document, value->line, "expected box: the extents of one tile");
-    const char *type = value_text(value, "type", "");
-    if (*type != '\0' && strcmp(type, "tf32") != 0)
-        return document_refuse(document, value->line, "expected type: tf32, or none");
-    map->tf32 = *type != '\0';
+    const struct value *type = value_get(value, "type");
+    if (type != NULL && (type->kind != VALUE_TEXT || strcmp(type->text, "tf32") != 0))
+        return document_refuse(document, type->line, "expected type: tf32, or none");
+    if (type != NULL && spec->dtype != DTYPE_FLOAT32)
+        return document_refuse(document, type->line,
+                               "expected type: tf32 for float32 alone, and %s is %s", map->tensor,
+                               dtype_name(spec->dtype));
+    map->tf32 = type != NULL;
     if (read_map_exprs(document, value, "box", map, map->box) != 0 ||
         read_map_exprs(document, value, "shape", map, map->shape) != 0 ||
         read_map_exprs(document, value, "strides", map, map->strides) != 0 ||
         read_bytes(document, value, "swizzle", swizzles, &map->swizzle_bytes) != 0)
         return -1;
+    if (map->shape[0] == NULL && map->rank != spec->rank)
+        return document_refuse(document, value_get(value, "box")->line,
+                               "expected as many numbers in box as %s has axes: %zu", map->tensor,
+                               spec->rank);
     return read_bytes(document, value, "l2", promotions, &map->l2_bytes);
 }
 
@@ -185,7 +224,7 @@ int candidate_read_maps(struct candidate_reading *reading, const struct value *m
         return document_refuse(document, map->line,
                                "expected tma: {NAME: {tensor, box, ...}}, at most %d of them",
                                TENSOR_MAPS_MAX);
-    reading->facts = true;
+    candidate_facts(reading, true);
     for (size_t i = 0; result == 0 && i < map->count; i++) {
         struct tensor_map *into = &candidate->maps[candidate->map_count];
         result =
@@ -195,7 +234,7 @@ int candidate_read_maps(struct candidate_reading *reading, const struct value *m
         into->name = map->keys[i];
         candidate->map_count++;
     }
-    reading->facts = false;
+    candidate_facts(reading, false);
     return result;
 }
 

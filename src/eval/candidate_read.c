@@ -1,7 +1,6 @@
 /* The keys of front matter: tune first, since launch and workspace may use its parameters. */
 #include "eval/candidate_read.h"
 
-#include <ctype.h>
 #include <string.h>
 
 /* A tune space is searched, never listed; but its index must stay an index. */
@@ -42,19 +41,43 @@ bool candidate_is_workspace(const struct candidate *candidate, const char *name)
     return false;
 }
 
-/* Which device facts there are is the lane's to say; that they are in lower case is the rule which
- * lets a misspelt dim or parameter be seen here. */
+/* What a probe has, by the kind of its device: whether a lane knows it is the lane's to say, that
+ * no lane ever does can be said with its line. */
+#define FACTS_OF_GPUS                                                                              \
+    "compute_capability sm_count warp_size l2_bytes shared_bytes_optin sm_shared_bytes "           \
+    "max_threads_per_sm registers_per_sm"
+#define FACTS_OF_CPUS "cores vector_bytes l1_bytes l2_bytes l3_bytes page_bytes"
+
+static bool is_on_cpu(const char *language)
+{
+    return language != NULL && (strcmp(language, "c") == 0 || strcmp(language, "c++") == 0);
+}
+
+static bool is_fact(const char *language, const char *name)
+{
+    const char *at = is_on_cpu(language) ? " " FACTS_OF_CPUS " " : " " FACTS_OF_GPUS " ";
+    size_t length = strlen(name);
+    while ((at = strstr(at + 1, name)) != NULL)
+        if (at[-1] == ' ' && at[length] == ' ')
+            return true;
+    return false;
+}
+
+void candidate_facts(struct candidate_reading *reading, bool facts)
+{
+    reading->facts = facts;
+    reading->document.known_as = !facts ? "a dim or a tune parameter"
+                                 : is_on_cpu(reading->candidate->language)
+                                     ? "a dim, a tune parameter or a fact (" FACTS_OF_CPUS ")"
+                                     : "a dim, a tune parameter or a fact (" FACTS_OF_GPUS ")";
+}
+
 static bool is_known(void *context, const char *name)
 {
     const struct candidate_reading *reading = (const struct candidate_reading *)context;
     if (candidate_is_dim(reading->problem, name) || is_parameter(reading->candidate, name))
         return true;
-    if (!reading->facts)
-        return false;
-    for (const char *at = name; *at != '\0'; at++)
-        if (isupper((unsigned char)*at))
-            return false;
-    return true;
+    return reading->facts && is_fact(reading->candidate->language, name);
 }
 
 int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,
@@ -123,9 +146,9 @@ static int read_tune(struct candidate_reading *reading, const struct value *map)
         candidate->tune_count++;
     }
     const struct value *where = value_get(map, "where");
-    reading->facts = true;
+    candidate_facts(reading, true);
     int result = where != NULL ? document_expr(document, where, &candidate->where, NULL) : 0;
-    reading->facts = false;
+    candidate_facts(reading, false);
     return result;
 }
 
@@ -171,8 +194,10 @@ int candidate_read(struct candidate_reading *reading, const struct value *root)
     const struct value *tma = value_get(root, "tma"), *memset_map = value_get(root, "memset");
     document->known = is_known;
     document->context = reading;
-    document->known_as = "a dim or a tune parameter";
+    candidate_facts(reading, false);
     if (value_check_keys(root, document->name, keys, document->err) != 0)
+        return -1;
+    if (language != NULL && read_language(reading, language) != 0)
         return -1;
     if (tune != NULL && read_tune(reading, tune) != 0)
         return -1;
@@ -184,7 +209,5 @@ int candidate_read(struct candidate_reading *reading, const struct value *root)
         return -1;
     if (launch != NULL && candidate_read_launches(reading, launch) != 0)
         return -1;
-    if (build != NULL && candidate_read_compile(reading, build) != 0)
-        return -1;
-    return language != NULL ? read_language(reading, language) : 0;
+    return build != NULL ? candidate_read_compile(reading, build) : 0;
 }

@@ -15,6 +15,9 @@ struct candidate_reading {
 /* All keys of the front matter's map. */
 int candidate_read(struct candidate_reading *reading, const struct value *root) MUST_USE;
 
+/* Whether expressions may use facts of the device from here on, and how names are then called. */
+void candidate_facts(struct candidate_reading *reading, bool facts);
+
 /* What a name stands for, and that one is still free. */
 bool candidate_is_dim(const struct problem *problem, const char *name);
 bool candidate_is_tensor(const struct problem *problem, const char *name);

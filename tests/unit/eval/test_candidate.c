@@ -52,7 +52,7 @@ static const char gemm[] = "\n"
                            "  BN: [64, 128, 16]\n"
                            "  BK: 8\n"
                            "  SPLITK: [1, -2]\n"
-                           "  where: BM*BK + BK*BN <= l1_bytes\n"
+                           "  where: BM*BK + BK*BN <= shared_bytes_optin\n"
                            "compile: {flags: [-use_fast_math, -maxrregcount=64]}\n"
                            "---*/\n"
                            "void kernel(void);\n";
@@ -235,7 +235,8 @@ static const struct wrong wrongs[] = {
     {"a.c", FRONT("tune: {for: [1]}"), "reserved word \"for\""},
     {"a.c", FRONT("tune: {kernel: [1]}"), "reserved word"},
     {"a.c", FRONT("tune: {TA: [1], where: TA < BB}"),
-     "expected a dim or a tune parameter, not \"BB\""},
+     "a.c:3: expected a dim, a tune parameter or a fact (cores vector_bytes l1_bytes"},
+    {"a.c", FRONT("tune: {TA: [1], where: TA < sm_count}"), "page_bytes), not \"sm_count\""},
     {"a.c", FRONT("tune: {A1: [1]\n,A1: [2]}"), "a.c:4: expected each key once"},
     {"a.c", FRONT("workspace: {w: {shape: [cores], dtype: float32}}"), "not \"cores\""},
     {"a.c", FRONT("workspace: {A: {shape: [M], dtype: float32}}"), "not taken, not \"A\""},
@@ -255,6 +256,23 @@ static const struct wrong wrongs[] = {
     {"a.c", FRONT("compile: {flags: -march=native}"), "the lane itself builds with"},
     {"a.c", FRONT("compile: {linker: x}"), "expected one of the keys compiler, flags"},
     {"a.c", FRONT("language: rust"), "expected language"},
+    {"a.cu", "int x;\n", "a.cu:1: expected launch: in the front matter"},
+    {"a.cu", FRONT("tune: {TA: [1]}"), "a.cu:2: expected launch: in the front matter"},
+    {"a.cu", FRONT("launch:\n- {entry: x, block: 1}"), "a.cu:4: expected grid: in the launch of x"},
+    {"a.cu", FRONT("launch:\n- {entry: x, grid: 1}"), "a.cu:4: expected block: in the launch of x"},
+    {"a.cu", FRONT("launch:\n- {entry: x, grid: l1_bytes, block: 1}"),
+     "a.cu:4: expected a dim, a tune parameter or a fact (compute_capability sm_count"},
+    {"a.cu", FRONT("launch:\n- {entry: x, grid: bytes, block: 1}"), "not \"bytes\""},
+    {"a.cu", FRONT("launch:\n- {entry: x, grid: 1, block: 1,\n   cooperative: sure}"),
+     "a.cu:5: expected cooperative: true, or false"},
+    {"a.cu", FRONT("tma: {t: {tensor: A, box: [8]}}"),
+     "a.cu:3: expected as many numbers in box as A has axes: 2"},
+    {"a.cu", FRONT("tma: {t: {tensor: A, box: [8, 8], type: 32}}"),
+     "a.cu:3: expected type: tf32, or none"},
+    {"a.cu",
+     FRONT("workspace: {w: {shape: [M], dtype: float16}}\n"
+           "tma: {t: {tensor: w, box: [8], type: tf32}}"),
+     "a.cu:4: expected type: tf32 for float32 alone, and w is float16"},
 };
 
 static void test_wrongs(void **state)

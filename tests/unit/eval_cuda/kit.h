@@ -115,13 +115,15 @@ static inline int kit_run(struct kit *kit)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Without a plan it is no candidate: then it is read as C, where there is none. */
 static inline void kit_parse(struct kit *kit, const char *text)
 {
     candidate_free(kit->candidate);
     kit->candidate = NULL;
-    if (candidate_parse(kit->problem, "candidate.cu", text, strlen(text), &kit->candidate,
-                        &kit->err) != 0)
+    const char *name = strstr(text, "launch:") != NULL ? "candidate.cu" : "candidate.c";
+    if (candidate_parse(kit->problem, name, text, strlen(text), &kit->candidate, &kit->err) != 0)
         fail_msg("%s", kit->err.message);
+    kit->candidate->language = "cuda";
     kit->tune = (struct names){0};
     tune_at(kit->candidate, 0, &kit->tune);
 }

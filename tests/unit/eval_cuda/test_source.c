@@ -89,7 +89,8 @@ static void test_flags(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         assert_false(candidate_cuda_flag_allowed(refused[i]));
     kit_open(&kit, NULL);
-    kit_parse(&kit, "/*---\ncompile: {flags: [-use_fast_math, -maxrregcount=128]}\n---*/\nint x;");
+    kit_parse(&kit, "/*---\ncompile: {flags: [-use_fast_math, -maxrregcount=128]}\n"
+                    "launch: [{entry: k, grid: 1, block: 1}]\n---*/\nint x;");
     assert_int_equal(kit.candidate->flag_count, 2);
     const char *text = "/*---\ncompile: {flags: -ffast-math}\n---*/\nint x;";
     assert_int_equal(candidate_parse(kit.problem, "k.cu", text, strlen(text), &candidate, &err),

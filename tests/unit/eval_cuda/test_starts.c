@@ -135,6 +135,20 @@ static size_t each_start(void (*check)(struct kit *kit, const char *path))
     return seen;
 }
 
+/* What the probe has an expression may use: the parser's list of facts is the same. */
+static void test_facts(void **state)
+{
+    struct kit kit;
+    (void)state;
+    kit_open(&kit, NULL);
+    assert_true(facts.count > 0);
+    for (size_t i = 0; i < facts.count; i++)
+        kit_parse(&kit, arena_printf(kit.arena,
+                                     "/*---\nlaunch: [{entry: k, grid: %s, block: 1}]\n---*/\n",
+                                     facts.name[i]));
+    kit_close(&kit);
+}
+
 static void test_plans(void **state)
 {
     (void)state;
@@ -167,6 +181,7 @@ int main(int argc, char **argv)
     setenv("TWAGENT_CUDA_DRIVER", TEST_BINARY_DIR "/tests/fakes/libfake_cuda.so", 1);
     setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_facts),
         cmocka_unit_test(test_plans),
         cmocka_unit_test(test_compile),
     };
