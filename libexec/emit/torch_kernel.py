@@ -31,6 +31,10 @@ class KernelError(RuntimeError):
     pass
 
 
+class UnfitError(KernelError):
+    """Before anything was launched: it is not for this device, or not at these dims."""
+
+
 class LaunchValue(ctypes.Union):
     _fields_ = [
         ("bytes", ctypes.c_char * 64),
@@ -177,7 +181,8 @@ class Launch:
         if launch["cluster"]:
             attributes.append(LaunchAttribute(id=CLUSTER))
             attributes[-1].value.cluster[:] = triple(launch["cluster"])
-            if attributes[-1].value.cluster[0] > 8:
+            x, y, z = attributes[-1].value.cluster[:]
+            if x * y * z > 8:
                 driver("cuFuncSetAttribute", function, NON_PORTABLE_CLUSTER, 1)
         self.attributes = (LaunchAttribute * max(1, len(attributes)))(*attributes)
         config.attributes, config.attribute_count = self.attributes, len(attributes)
@@ -232,7 +237,12 @@ class Kernel:
             with self.lock:
                 if index not in self.devices:
                     self.driver = self.driver or Driver()
-                    self.devices[index] = Device(self.driver, self.shapes, index)
+                    try:
+                        self.devices[index] = Device(self.driver, self.shapes, index)
+                    except KernelError as fault:  # kept: compiling again would end as it did
+                        self.devices[index] = fault
+        if isinstance(self.devices[index], KernelError):
+            raise self.devices[index]
         return self.devices[index]
 
     def prepare(self, device, shapes_of, given):
@@ -300,8 +310,11 @@ class Kernel:
             tensors = [t.detach().contiguous() for t in tensors]
             tensors = [t.clone() if t.data_ptr() % ALIGNMENT else t for t in tensors]
             stream = torch.cuda.current_stream()
-            device = self.device(stream.device.index)
-            scope, launches, rest = self.prepare(device, tuple(t.shape for t in tensors), dims)
+            try:
+                device = self.device(stream.device.index)
+                scope, launches, rest = self.prepare(device, tuple(t.shape for t in tensors), dims)
+            except KernelError as fault:
+                raise UnfitError(str(fault)) from fault
             made = [torch.empty(shape, dtype=dtype, device=where) for shape, dtype in rest]
             pointers = [t.data_ptr() for t in tensors + made]
             self.launch(scope, launches, pointers, tensors + made, stream.cuda_stream)

@@ -6,7 +6,7 @@ import warnings
 import torch
 
 from . import reference
-from .kernel import Kernel, KernelError  # noqa: F401
+from .kernel import Kernel, KernelError, UnfitError  # noqa: F401
 
 kernel = Kernel()
 BINDING = kernel.shapes.plan["binding"]
@@ -54,7 +54,7 @@ class ModelNew(reference.Model):
         if reason is None:
             try:
                 outputs = kernel(*self.tensors(arguments))
-            except (ValueError, TypeError) as fault:  # another shape than the kernel is for
+            except (ValueError, TypeError, UnfitError) as fault:  # not for this shape, or device
                 reason = str(fault)
         if reason is not None:
             told(reason)

@@ -26,7 +26,8 @@ static const char module[] =
     "true}, \"draws\": {}, \"initial\": [], \"notes\": []}";
 
 static const char module_source[] =
-    "/*---\ntune: {EVERY: [32]}\nmemset: {out0: 255}\nlaunch:\n  - {entry: fake_relu, grid: "
+    "/*---\ntune: {EVERY: [32], where: EVERY <= sm_count}\nmemset: {out0: 255}\nlaunch:\n  - "
+    "{entry: fake_relu, grid: "
     "\"ceil_div(B, 2), 1\", block: 32, args: [x, out0, B]}\n---*/\nextern \"C\" __global__ void "
     "fake_relu(const float *x, float *out0, long long B)\n{\n    for (long long i = threadIdx.x; i "
     "< B; i += EVERY)\n        out0[i] = fmaxf(x[i], 0.0f);\n}\n";

@@ -55,8 +55,25 @@ else:
         warnings.simplefilter("always")
         assert model(x, 0.25) == "original" and model(x, 0.25) == "original"
         assert model(torch.Tensor((3, 4), torch.float32), 0.5) == "original"
+        package.kernel.devices[0].facts["sm_count"] = 16
+        assert model(torch.Tensor((16,), torch.float32), 0.5) == "original"
+        found = package.kernel.devices[0]
+        package.kernel.devices[0] = package.KernelError("does not compile for sm_120a")
+        assert model(x, 0.5) == "original"
+        package.kernel.devices[0] = found
         model.training = False
         assert model(x, 0.5) == "original"
     words = [str(each.message) for each in said]
-    assert len(words) == 3, words
-    assert "constant argument" in words[0] and "shape" in words[1] and "training mode" in words[2], words
+    wanted = ["constant argument", "shape", "tune numbers are not for this device", "sm_120a", "training mode"]
+    assert len(words) == len(wanted), words
+    assert all(want in word for want, word in zip(wanted, words)), words
+
+    def set_with(cluster):
+        set_to, launcher = [], importlib.import_module(os.path.basename(folder) + ".kernel")
+        plan = {"grid": ["8", "8", "8"], "block": ["32"], "shared": "", "cooperative": False}
+        plan.update(cluster=cluster, args=[])
+        launcher.Launch(lambda *call: set_to.append(call[2:]), None, plan, package.kernel.shapes, {}, {})
+        return set_to
+
+    assert set_with(["8"]) == [] and set_with(["2", "4"]) == [] and set_with(["16"]) == [(14, 1)]
+    assert set_with(["4", "4"]) == [(14, 1)] and set_with(["2", "2", "4"]) == [(14, 1)]
