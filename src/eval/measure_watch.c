@@ -1,5 +1,6 @@
 /* eval/measure_watch: how the device was doing while the candidate was timed: clocks, temperature,
- * what held clocks down, and whether its events agree with the clock around them. */
+ * what held clocks down, who else computed on it, and whether its events agree with the clock
+ * around them. */
 #include "eval/measure_watch.h"
 
 static void widen(unsigned range[2], const unsigned seen[2], bool first)
@@ -19,6 +20,9 @@ void bench_watch(struct bench *bench, const struct device_state *state)
     widen(all->sm_mhz, state->sm_mhz, first);
     widen(all->memory_mhz, state->memory_mhz, first);
     widen(all->celsius, state->celsius, first);
+    if (state->other_looks > 0)
+        widen(all->others, state->others, all->other_looks == 0);
+    all->other_looks += state->other_looks;
     all->limits |= state->limits;
     all->looks += state->looks;
 }
@@ -63,6 +67,12 @@ void bench_put_watched(const struct bench *bench, struct json *json)
         put_range(json, "memory_clock_mhz", all->memory_mhz);
         put_range(json, "temperature_celsius", all->celsius);
         put_limits(json, all->limits);
+    }
+    if (all->other_looks > 0)
+        put_range(json, "other_processes", all->others);
+    else if (all->looks > 0) {
+        json_key(json, "other_processes");
+        json_null(json);
     }
     json_object_end(json);
 }

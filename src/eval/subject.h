@@ -13,8 +13,9 @@ struct subject;
 /* How a device was doing beside the timed calls: least and most of what was read. */
 struct device_state {
     unsigned looks, sm_mhz[2], memory_mhz[2], celsius[2];
-    uint64_t limits;         /* NVML's reasons for lower clocks, all that were seen */
-    double span_ns, wall_ns; /* the same stretch by the device's events and by the clock */
+    unsigned other_looks, others[2]; /* processes that compute there and are not our worker's */
+    uint64_t limits;                 /* NVML's reasons for lower clocks, all that were seen */
+    double span_ns, wall_ns;         /* the same stretch by the device's events and by the clock */
 };
 
 struct subject_ops {

@@ -1,8 +1,18 @@
 #include "eval/cuda/nvml.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef struct nvml_device_ *nvml_device;
+
+struct nvml_process {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+};
 
 struct nvml { /* by their symbols: nvml.h of the toolkit has the contracts */
     int (*init)(void);
@@ -14,9 +24,10 @@ struct nvml { /* by their symbols: nvml.h of the toolkit has the contracts */
     int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
     int (*power)(nvml_device device, unsigned *milliwatts);
     int (*throttle)(nvml_device device, unsigned long long *reasons);
+    int (*processes)(nvml_device device, unsigned *count, struct nvml_process *list); /* or NULL */
 };
 
-enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
+enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, PROCESSES_MOST = 64, ANCESTORS_MOST = 64 };
 
 static bool look_up(void *library, struct nvml *nvml)
 {
@@ -38,6 +49,7 @@ static bool look_up(void *library, struct nvml *nvml)
             return false;
         *(void **)wanted[i].function = symbol;
     }
+    *(void **)&nvml->processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
     return true;
 }
 
@@ -51,6 +63,50 @@ bool nvml_watch(const char *pci)
         watching.by_pci(pci, &watched) != 0)
         watched = NULL;
     return watched != NULL;
+}
+
+/* 0: no such process that we can see. */
+static long parent_of(long pid)
+{
+    char path[40], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    const char *name_end = strrchr(text, ')'); /* "PID (name) STATE PARENT ..." */
+    return name_end != NULL && strlen(name_end) > 4 ? strtol(name_end + 4, NULL, 10) : 0;
+}
+
+/* A child of the worker that started this runner is ours: another runner, PyTorch's. */
+static bool is_ours(long pid)
+{
+    long worker = getppid();
+    for (int i = 0; i < ANCESTORS_MOST && pid > 1; i++, pid = parent_of(pid))
+        if (pid == worker)
+            return true;
+    return false;
+}
+
+/* Numbers of processes can be another container's, and then say nothing: where we stand in the list
+ * ourselves they are of our own. */
+static void count_others(struct device_state *state)
+{
+    struct nvml_process list[PROCESSES_MOST];
+    unsigned count = PROCESSES_MOST, others = 0;
+    bool mine = false;
+    if (watching.processes == NULL || watching.processes(watched, &count, list) != 0)
+        return;
+    for (unsigned i = 0; i < count && i < PROCESSES_MOST; i++) {
+        mine = mine || list[i].pid == (unsigned)getpid();
+        others += !is_ours((long)list[i].pid);
+    }
+    if (!mine)
+        return;
+    state->other_looks = 1;
+    state->others[0] = state->others[1] = others;
 }
 
 void nvml_look(struct device_state *state)
@@ -68,6 +124,7 @@ void nvml_look(struct device_state *state)
                                    .memory_mhz = {memory, memory},
                                    .celsius = {celsius, celsius},
                                    .limits = reasons};
+    count_others(state);
 }
 
 static void put_device(const struct nvml *nvml, nvml_device device, struct json *json)
