@@ -14,6 +14,7 @@ import re
 import types
 
 import torch
+import torch_sums
 from torch.utils._python_dispatch import TorchDispatchMode
 
 SEED = 20210
@@ -619,6 +620,14 @@ class Described:
         except Exception:
             return None
 
+    def longest_sum(self):
+        """Where it is not what the operations' number tells; None where it follows the batch."""
+        if self.meta is None:
+            return None
+        shapes = [self.arguments] if self.batch is None else [self.sliced(self.batch[2], b) for b in (2, 3)]
+        lengths = {torch_sums.longest(lambda: self.run_meta(arguments)) for arguments in shapes}
+        return lengths.pop() if len(lengths) == 1 else None
+
     def shape_of(self, place):
         shape = [str(extent) for extent in place["shape"]]
         if self.batch is not None and place["index"] in self.batch[2]:
@@ -653,6 +662,9 @@ class Described:
         flops = self.flops()
         if flops:
             spec["flops"] = flops
+            longest = self.longest_sum()
+            if longest:
+                spec["reduction"] = longest
         return json.dumps(spec)
 
 

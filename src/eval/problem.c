@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,6 +281,16 @@ int problem_work(const struct problem *problem, const struct names *dims, double
     if (add_bytes(problem->inputs, problem->input_count, dims, bytes, err) != 0)
         return -1;
     return add_bytes(problem->outputs, problem->output_count, dims, bytes, err);
+}
+
+double problem_reduction(const struct problem *problem, const struct names *dims)
+{
+    struct err ignored;
+    int64_t number = 0;
+    bool known =
+        problem->reduction != NULL && expr_eval(problem->reduction, expr_lookup_names,
+                                                (void *)(uintptr_t)dims, &number, &ignored) == 0;
+    return known && number > 0 ? (double)number : INFINITY;
 }
 
 static int compare_texts(const void *left, const void *right)

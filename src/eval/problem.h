@@ -43,9 +43,9 @@ struct problem {
     const struct problem_torch *torch; /* of REFERENCE_TORCH: problem_torch.h; else NULL */
     const char *reference_file, *reference_function;
     struct baseline_spec baselines[BASELINES_MAX];
-    const char *baseline;             /* default for speed-ups: "reference" or a name above */
-    const struct expr *flops, *bytes; /* NULL: not known; inputs once + outputs once */
-    bool normwise, tolerance_fixed;   /* else the tolerance is derived: docs/evaluation.md */
+    const char *baseline; /* default for speed-ups: "reference" or a name above */
+    const struct expr *flops, *bytes, *reduction; /* NULL: unknown, tensors once, estimated */
+    bool normwise, tolerance_fixed; /* else the tolerance is derived: docs/evaluation.md */
     double rtol, atol;
     const char *precision;    /* lowest precision that the spec allows: "float32", "tf32", ... */
     const struct expr *where; /* which dims are valid; NULL: all positive */
@@ -66,6 +66,7 @@ int tensor_extents(const struct tensor_spec *tensor, const struct names *dims,
                    int64_t extents[RANK_MAX], size_t *elements, struct err *err) MUST_USE;
 int problem_work(const struct problem *problem, const struct names *dims, double *flops,
                  double *bytes, struct err *err) MUST_USE; /* the floor's ingredients */
+double problem_reduction(const struct problem *problem, const struct names *dims); /* or INFINITY */
 
 /* A hidden shape: valid, mostly multiples of nothing, affordable to the reference. */
 int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,

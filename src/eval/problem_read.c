@@ -7,14 +7,14 @@
 #include <string.h>
 
 static const char *const long_keys[] = {
-    "name",      "family",   "description", "dims",  "inputs",    "outputs",  "reference",
-    "baselines", "baseline", "flops",       "bytes", "tolerance", "accuracy", "precision",
-    "check",     "where",    "hidden",      "sizes", NULL};
+    "name",      "family",   "description", "dims",   "inputs",    "outputs",  "reference",
+    "baselines", "baseline", "flops",       "bytes",  "tolerance", "accuracy", "precision",
+    "reduction", "check",    "where",       "hidden", "sizes",     NULL};
 
 static const char *const short_keys[] = {
     "name",      "family",    "description", "shape_a", "shape_b", "dtype",     "outputs",
     "reference", "baselines", "baseline",    "flops",   "bytes",   "tolerance", "accuracy",
-    "precision", "check",     "where",       "hidden",  "sizes",   NULL};
+    "precision", "reduction", "check",       "where",   "hidden",  "sizes",     NULL};
 
 static const char *const precisions[] = {"float64", "float32",  "tf32",
                                          "float16", "bfloat16", "int32"};
@@ -132,6 +132,10 @@ static int read_work(struct reading *reading)
 {
     const struct value *flops = value_get(reading->root, "flops");
     const struct value *bytes = value_get(reading->root, "bytes");
+    const struct value *reduction = value_get(reading->root, "reduction");
+    if (reduction != NULL &&
+        document_expr(&reading->document, reduction, &reading->problem->reduction, NULL))
+        return -1;
     if (flops != NULL && document_expr(&reading->document, flops, &reading->problem->flops, NULL))
         return -1;
     if (bytes != NULL && document_expr(&reading->document, bytes, &reading->problem->bytes, NULL))

@@ -250,20 +250,21 @@ static int hash_file(const char *path, struct hash *hash, struct err *err)
 static int make_key(const char *path, const char *script, const char *python, char key[33],
                     struct err *err)
 {
-    char *other = mem_strdup(script);
-    *strrchr(other, '/') = '\0';
-    char *describer = file_join(other, "torch_problem.py");
+    static const char *const describers[] = {"torch_problem.py", "torch_sums.py"};
+    char *libexec = mem_strdup(script);
+    *strrchr(libexec, '/') = '\0';
     struct hash hash = hash_text(path);
     hash = hash_combine(hash, hash_text(python));
     hash = hash_combine(hash, hash_text(getenv("VIRTUAL_ENV")));
     hash = hash_combine(hash, hash_text(getenv("PATH")));
-    int status = 0;
-    if (hash_file(path, &hash, err) != 0 || hash_file(script, &hash, err) != 0 ||
-        hash_file(describer, &hash, err) != 0)
-        status = -1;
+    int status = hash_file(path, &hash, err) != 0 || hash_file(script, &hash, err) != 0 ? -1 : 0;
+    for (size_t i = 0; status == 0 && i < sizeof describers / sizeof describers[0]; i++) {
+        char *describer = file_join(libexec, describers[i]);
+        status = hash_file(describer, &hash, err);
+        mem_free(describer);
+    }
     hash_format(hash, key);
-    mem_free(describer);
-    mem_free(other);
+    mem_free(libexec);
     return status;
 }
 

@@ -10,7 +10,8 @@
 enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, REDRAWS_MOST = 4 };
 
 /* Longest sum behind one element, from what is known: two operations a term, the inputs' share of
- * an output element, and the last axis where the operation keeps its shape (a row-wise one). */
+ * an output element, and the last axis where the operation keeps its shape (a row-wise one). No
+ * more than the spec says. */
 static size_t estimate_reduction(const struct problem *problem, const struct shape *shape)
 {
     double flops, bytes, inputs = 0.0;
@@ -24,6 +25,7 @@ static size_t estimate_reduction(const struct problem *problem, const struct sha
     size_t rank = problem->outputs[0].rank;
     if (rank > 0 && inputs >= outputs)
         reduction = fmax(reduction, (double)output->extents[rank - 1]);
+    reduction = fmin(reduction, problem_reduction(problem, &shape->dims));
     return (size_t)reduction;
 }
 

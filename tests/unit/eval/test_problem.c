@@ -26,6 +26,7 @@ static const char conv_spec[] = "name: conv\n"
                                 "  fast: {file: naive.c, libraries: openblas, env: {A: 1, B: x}}}\n"
                                 "baseline: naive\n"
                                 "flops: 2*OH*OW*R*R\n"
+                                "reduction: R*R\n"
                                 "accuracy: normwise\n"
                                 "precision: tf32\n"
                                 "where: PAD < R && H + 2*PAD >= R\n"
@@ -115,6 +116,7 @@ static void test_numbers(void **state)
     assert_int_equal(elements, 2 * 10);
     assert_int_equal(problem_work(p, &dims, &flops, &bytes, &err), 0);
     assert_true(flops == 2.0 * 2 * 10 * 9 && bytes == 4.0 * (3 * 20 + 9 + 20));
+    assert_true(problem_reduction(p, &dims) == 9.0);
     assert_int_equal(problem_dims(p, &dims, &given, &err), 0); /* all of them again */
     assert_int_equal(names_set(&dims, "OH", 99, &err), 0);
     assert_int_equal(problem_dims(p, &dims, &given, &err), -1);
@@ -259,6 +261,7 @@ static const struct wrong wrongs[] = {
     {WHOLE "baseline: fast\n", "spec.yaml:6: expected baseline"},
     {WHOLE "flops: 2*Q\n", "spec.yaml:6: expected a dim, not \"Q\""},
     {WHOLE "flops: N / (N - 8)\n", "spec.yaml:6: flops: "},
+    {WHOLE "reduction: 2*Q\n", "spec.yaml:6: expected a dim, not \"Q\""},
     {WHOLE "tolerance: {rtol: -1}\n", "spec.yaml:6: expected a number that is not negative"},
     {WHOLE "tolerance: loose\n", "expected tolerance: auto"},
     {WHOLE "accuracy: great\n", "expected accuracy"},

@@ -76,6 +76,25 @@ static size_t same_seeds(const struct session *session, const uint64_t *seeds)
     return same;
 }
 
+/* What the operations' number tells, and no more than the spec says. */
+static void test_reduction(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct shape shape = {0};
+    struct problem *problem = f->problem;
+    const struct names *dims = &problem->shapes[0];
+    assert_int_equal(shape_make(f->session, dims, &shape, &f->err), 0);
+    size_t told = shape.reduction;
+    assert_true(told > 2);
+    assert_int_equal(expr_parse(problem->arena, "2", &problem->reduction, &f->err), 0);
+    assert_int_equal(shape_make(f->session, dims, &shape, &f->err), 0);
+    assert_int_equal(shape.reduction, 2);
+    assert_int_equal(expr_parse(problem->arena, "1000000", &problem->reduction, &f->err), 0);
+    assert_int_equal(shape_make(f->session, dims, &shape, &f->err), 0);
+    assert_int_equal(shape.reduction, told);
+    problem->reduction = NULL;
+}
+
 static void test_sets_are_drawn_anew(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
@@ -231,6 +250,7 @@ int main(int argc, char **argv)
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reduction),
         cmocka_unit_test(test_sets_are_drawn_anew),
         cmocka_unit_test(test_what_the_battery_holds),
         cmocka_unit_test(test_spots),
