@@ -34,7 +34,14 @@ static const uint32_t moves[STATES] = {1u << DESCRIBING, 1u << OPENING | 1u << E
 enum kind { KIND_FIT, KIND_REFUSED, KIND_NOT_RUN, KIND_ERROR, KINDS };
 static const char *const kind_names[KINDS] = {"fit", "refused", "not run", "error"};
 
-enum { FILES_MOST = 4096, CORES_MOST = 256, TEXT_MOST = 1 << 22, OUTPUTS_LEAST = 256 };
+enum {
+    FILES_MOST = 4096,
+    CORES_MOST = 256,
+    TEXT_MOST = 1 << 22,
+    OUTPUTS_LEAST = 256,
+    ROWS_LEAST = 4,
+    VERY_LARGE = 64 /* times --elements: then two rows are enough, and check shapes have three */
+};
 
 struct folder {
     const struct settings *settings;
@@ -66,50 +73,56 @@ struct file {
 
 /* ---- describing: on the pool ---- */
 
-/* Elements of the largest tensor, and of the smallest output. */
-static void measure(const struct problem *problem, const struct names *dims, int64_t *largest,
+/* Elements of the largest tensor of those that the first dimension sizes, and of the smallest
+ * output. */
+static void measure(const struct problem *problem, int64_t number, int64_t *largest,
                     int64_t *least_output)
 {
     int64_t extents[RANK_MAX];
-    size_t elements;
+    struct names dims = problem->shapes[0], half = dims;
     struct err ignored;
+    dims.number[0] = number;
+    half.number[0] = number / 2;
     *largest = 0;
     *least_output = INT64_MAX;
     for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
         bool input = i < problem->input_count;
+        size_t elements, halved;
         const struct tensor_spec *tensor =
             input ? &problem->inputs[i] : &problem->outputs[i - problem->input_count];
-        if (tensor_extents(tensor, dims, extents, &elements, &ignored) != 0)
+        if (tensor_extents(tensor, &dims, extents, &elements, &ignored) != 0 ||
+            tensor_extents(tensor, &half, extents, &halved, &ignored) != 0)
             continue;
-        if ((int64_t)elements > *largest)
+        if (halved != elements && (int64_t)elements > *largest)
             *largest = (int64_t)elements;
         if (!input && (int64_t)elements < *least_output)
             *least_output = (int64_t)elements;
     }
 }
 
-/* The first dimension halved until no tensor is larger than --elements, as far as it may be and
- * enough outputs are left for a tolerance to tell anything. */
+/* The first dimension halved until no tensor of its size is larger than --elements, as far as it
+ * may be and enough outputs are left for a tolerance to tell anything. Nothing else of the file is
+ * changed: with another constant of its own it would be another module. */
 static void choose_size(struct file *file, const struct problem *problem)
 {
-    int64_t most = file->folder->settings->elements;
-    struct names dims = problem->shapes[0];
+    int64_t most = file->folder->settings->elements, whole = problem->shapes[0].number[0];
     if (!problem->torch || problem->dim_count != 1 || most <= 0)
         return;
-    int64_t number = dims.number[0], least = problem->dims[0].hidden_low, largest, outputs;
-    measure(problem, &dims, &largest, &outputs);
-    while (largest > most && number / 2 >= 4 * least) {
-        int64_t before = outputs;
-        dims.number[0] = number / 2;
-        measure(problem, &dims, &largest, &outputs);
-        if (outputs < OUTPUTS_LEAST && outputs < before)
+    int64_t number = whole, least = problem->dims[0].hidden_low, largest, outputs, fewer;
+    measure(problem, number, &largest, &outputs);
+    while (largest > most) {
+        bool very = largest / VERY_LARGE > most;
+        if (number / 2 < least * (very ? ROWS_LEAST / 2 : ROWS_LEAST))
+            break;
+        measure(problem, number / 2, &largest, &fewer);
+        if (fewer < OUTPUTS_LEAST && fewer < outputs)
             break;
         number /= 2;
+        outputs = fewer;
     }
-    dims.number[0] = number;
-    if (number == problem->shapes[0].number[0])
+    if (number == whole)
         return;
-    file->size = arena_printf(file->arena, "%s=%" PRId64, dims.name[0], number);
+    file->size = arena_printf(file->arena, "%s=%" PRId64, problem->shapes[0].name[0], number);
     file->sized = arena_printf(file->arena, "%s@%s", file->path, file->size);
 }
 

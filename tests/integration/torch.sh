@@ -74,6 +74,83 @@ grep -q 'best is int64 in the file' "$work/out"; say $? "int64 is said"
 "$twagent" eval "$work/linear.py@B=5" "$work/linear.c" --json >"$work/json" 2>"$work/out"; say $? "at another first dimension: $(cat "$work/out")"
 "$twagent" eval "$work/linear.py@C=5" "$work/linear.c" >"$work/out" 2>&1; grep -q 'expected a size of linear' "$work/out"; say $? "a dim it has not: $(cat "$work/out")"
 
+# --elements: the first dimension is made smaller and nothing else, whatever else has its number; what
+# follows from a constant of the file (groups of channels) stays as it is.
+mkdir "$work/folder"
+sized() { # FILE WHAT: lines of a module with `n` rows; its verdict in $work/out
+    cat >"$work/folder/$1.py"
+    "$twagent" problem check "$work/folder" --elements 2048 >"$work/out" 2>&1; say $? "$1 is fit at a smaller size: $(cat "$work/out")"
+    grep -q "fit .* $1.py @B=$2\$" "$work/out"; say $? "$1: at B=$2: $(cat "$work/out")"
+    rm "$work/folder/$1.py"
+}
+sized groups 32 <<'PY'
+import torch
+
+n, channels, groups = 256, 64, 32
+
+
+class Model(torch.nn.Module):
+    def __init__(self, channels, groups):
+        super().__init__()
+        self.fc = torch.nn.Linear(channels, channels)
+        self.norm = torch.nn.GroupNorm(groups, channels)
+
+    def forward(self, x):
+        return self.norm(self.fc(x))
+
+
+def get_inputs():
+    return [torch.rand(n, channels)]
+
+
+def get_init_inputs():
+    return [channels, groups]
+PY
+sized signs 8 <<'PY'
+import torch
+
+n = 256
+
+
+class Model(torch.nn.Module):
+    def forward(self, predictions, targets):
+        return torch.clamp(1 - predictions * targets, min=0)
+
+
+def get_inputs():
+    return [torch.rand(n, n), torch.randint(0, 2, (n,)).float() * 2 - 1]
+PY
+
+# Two sums with a step between them that is not linear: not one sum of the product of their lengths,
+# or no tolerance could tell float32 from what has fewer bits.
+cat >"$work/sums.py" <<'PY'
+import math, sys
+
+sys.path.insert(0, sys.argv[1])
+import torch, torch_sums
+
+x, w, v = torch.rand(6, 100), torch.rand(100, 80), torch.rand(80, 4)
+both = math.ceil((math.sqrt(100) + math.sqrt(80)) ** 2)
+for call, terms in (
+    (lambda: x @ w, None),  # one sum: the operations' number tells
+    (lambda: (x @ w).sum(1), None),  # linear: one sum of 8000
+    (lambda: torch.relu(x @ w).sum(1), both),
+    (lambda: torch.relu(x @ w) @ v, both),
+    (lambda: torch.relu((x @ w) @ v), 8000),
+    (lambda: torch.relu(x @ w), 100),
+    (lambda: (x @ w).amax(1), 100),
+    (lambda: torch.softmax(x @ w, 1), both),
+    (lambda: torch.relu(x @ w) + x[:, :80], 100),
+    (lambda: torch.relu(torch.sort(x @ w)[0]), None),  # of which nothing is known
+):
+    with torch.no_grad():
+        told = torch_sums.longest(lambda: [("out", call())])
+    assert told == terms, (told, terms)
+PY
+"$found" -I "$work/sums.py" "$(dirname "$0")/../../libexec" >"$work/out" 2>&1; say $? "how long the sums are: $(cat "$work/out")"
+write pooled 'self.conv = nn.Conv2d(4, 4, 3)' 'return torch.nn.functional.gelu(self.conv(x)).mean((2, 3))' 'torch.rand(32, 4, 48, 48)'
+"$twagent" problem check "$work/pooled.py" >"$work/out" 2>&1; say $? "a pooled convolution is fit: $(cat "$work/out")"
+
 refuse() { # FILE TEXT
     "$twagent" problem check "$work/$1.py" >"$work/out" 2>&1
     [ $? -ne 0 ] && grep -q "$2" "$work/out"; say $? "$1 is refused with \"$2\": $(cat "$work/out")"
