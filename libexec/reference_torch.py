@@ -97,10 +97,14 @@ def round_bits(tensor, bits):
     if drop <= 0:
         return tensor
     raw = tensor.contiguous().view(whole)
-    rounded = raw + ((raw >> drop) & 1)
+    rounded = raw >> drop
+    rounded &= 1
+    rounded += raw
     rounded += (1 << (drop - 1)) - 1
     rounded &= -(1 << drop)
     result = rounded.view(tensor.dtype)
+    if bool(torch.isfinite(result.sum(dtype=torch.float64))):
+        return result  # nothing left the range
     return torch.where(torch.isfinite(result) | ~torch.isfinite(tensor), result, tensor)
 
 
@@ -165,8 +169,8 @@ class Reference:
         given = {entry["path"]: entry["input"] for entry in self.binding["parameters"]}
         with torch.no_grad():
             for path, tensor in places.items():
-                if path in given:
-                    tensor.copy_(self.input(request, given[path], exact))
+                if path in given:  # which widens as well
+                    tensor.copy_(self.input(request, given[path], False))
                 else:
                     tensor.copy_(self.initial[path])
 
