@@ -5,6 +5,7 @@
 #include "kit.h"
 
 #include "base/mem.h"
+#include "eval/cuda/cubin.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/plan.h"
 
@@ -96,6 +97,20 @@ static void check_plan(struct kit *kit, const char *path)
     }
 }
 
+/* With variables it would be measured without a launch before the one that counts. */
+static void check_cubin(struct kit *kit, const char *path)
+{
+    struct buf image;
+    struct cubin cubin;
+    buf_init(&image, 1 << 24);
+    if (file_read(kit->build.artifact, &image, &kit->err) != 0)
+        fail_msg("%s", kit->err.message);
+    if (cubin_read(buf_text(&image), image.length, &cubin) != 0 || cubin.heap != NULL ||
+        cubin.variables)
+        fail_msg("%s: has variables, or uses the heap", path);
+    buf_free(&image);
+}
+
 static void compile(struct kit *kit, const char *path)
 {
     if (kit_build(kit, "sm_90a", BUILD_FAST) != 0)
@@ -104,6 +119,7 @@ static void compile(struct kit *kit, const char *path)
         if (kit->report.entries[i].spill_store_bytes > 0)
             print_message("%s: %s spills %lld bytes\n", path, kit->report.entries[i].entry,
                           (long long)kit->report.entries[i].spill_store_bytes);
+    check_cubin(kit, path);
 }
 
 static size_t each_start(void (*check)(struct kit *kit, const char *path))
