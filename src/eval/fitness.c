@@ -1,6 +1,5 @@
 /* eval/fitness: is a problem fit to be optimized? Its reference must run, repeat itself and pass
  * its own tolerance; its tolerance must refuse what is not a solution; its floor must be sane. */
-#include "base/mem.h"
 #include "eval/problem_torch.h"
 #include "eval/reference_private.h"
 #include "eval/session_private.h"
@@ -65,12 +64,8 @@ static int check_reference(struct fitness *fitness, struct err *err)
     return 0;
 }
 
-static void free_results(const struct problem *problem, void **results)
-{
-    for (size_t i = 0; i < problem->output_count; i++)
-        mem_free(results[i]);
-}
-
+/* `results` are the session's scratch: fresh pages for each call would cost more than what comes to
+ * lie there. */
 static int compute(struct session *session, const struct set *set,
                    enum reference_precision precision, void **results, struct err *err)
 {
@@ -78,10 +73,10 @@ static int compute(struct session *session, const struct set *set,
     struct call call;
     call_make(layout, 0, 0, &call);
     for (size_t i = 0; i < session->problem->input_count; i++)
-        memcpy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
-               layout->inputs[i].bytes);
+        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
     for (size_t i = 0; i < session->problem->output_count; i++)
-        results[i] = mem_alloc(layout->outputs[i].bytes);
+        results[i] = session_scratch(session, i, layout->outputs[i].bytes);
     return reference_compute(session->reference, layout, &call, precision, results, err);
 }
 
@@ -112,7 +107,6 @@ static int check_honest(struct fitness *fitness, struct err *err)
             counted++;
             failed += !passes(session, set, again);
         }
-        free_results(session->problem, again);
         if (status != 0)
             return -1;
     }
@@ -126,8 +120,12 @@ static int check_honest(struct fitness *fitness, struct err *err)
 
 static void fill(enum dtype dtype, size_t count, double number, void *out)
 {
-    for (size_t i = 0; i < count; i++)
-        dtype_store(dtype, out, i, number);
+    size_t filled = dtype_bytes(dtype), bytes = count * filled;
+    if (count > 0)
+        dtype_store(dtype, out, 0, number);
+    for (; filled < bytes; filled *= 2)
+        memcpy((unsigned char *)out + filled, out,
+               filled < bytes - filled ? filled : bytes - filled);
 }
 
 struct attempt { /* one output of one set, and where the null solution puts its answer */
@@ -184,8 +182,8 @@ static bool stale_output(struct attempt *attempt)
     const struct session *session = attempt->session;
     const struct set *other =
         &session->pool[(size_t)(attempt->set - session->pool + 1) % FITNESS_SETS];
-    for (size_t i = 0; i < attempt->count; i++)
-        dtype_store(attempt->tensor->dtype, attempt->out, i, other->exact[attempt->output][i]);
+    dtype_from_double(attempt->tensor->dtype, other->exact[attempt->output], attempt->count,
+                      attempt->out);
     return true;
 }
 
@@ -216,7 +214,7 @@ static void check_null(struct fitness *fitness, size_t which)
                                       .output = output,
                                       .tensor = &problem->outputs[output],
                                       .count = placed->elements,
-                                      .out = mem_alloc(placed->bytes)};
+                                      .out = session_scratch(session, output, placed->bytes)};
             struct mismatch mismatch;
             if (null_solutions[which].make(&attempt)) {
                 check_output(attempt.tensor, placed->extents, placed->elements,
@@ -224,7 +222,6 @@ static void check_null(struct fitness *fitness, size_t which)
                 tried++;
                 refused += !mismatch.passed;
             }
-            mem_free(attempt.out);
         }
         if (tried > 0)
             finding(fitness, null_solutions[which].name, refused * 2 >= tried,
@@ -249,7 +246,6 @@ static int check_lower(struct fitness *fitness, struct err *err)
         void *lower[TENSORS_MAX];
         int status = compute(session, &session->pool[i], PRECISION_LOWER, lower, err);
         refused += status == 0 && !passes(session, &session->pool[i], lower);
-        free_results(problem, lower);
         if (status != 0 && err->code == ERR_UNSUPPORTED) {
             finding(fitness, "lower precision", true, "not tried: %s", err->message);
             return 0;
