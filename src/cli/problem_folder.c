@@ -211,7 +211,8 @@ static void judge(struct file *file)
         file->kind = value_bool(answer, "fit", false) ? KIND_FIT : KIND_REFUSED;
         file->why = reasons(file, value_get(answer, "findings"));
     }
-    if (file->kind == KIND_REFUSED && strstr(file->why, "out of memory"))
+    bool memory = strstr(file->why, "out of memory") || strstr(file->why, "allocate memory");
+    if (file->kind == KIND_REFUSED && memory) /* as PyTorch says it of a GPU, and of a CPU */
         file->kind = KIND_NOT_RUN;
 }
 
