@@ -38,7 +38,7 @@ enum {
     FILES_MOST = 4096,
     CORES_MOST = 256,
     TEXT_MOST = 1 << 22,
-    OUTPUTS_LEAST = 256,
+    OUTPUTS_LEAST = 64, /* a scale needs 16 (check_scale.h), and more of them say no more */
     ROWS_LEAST = 4,
     VERY_LARGE = 64 /* times --elements: then two rows are enough, and check shapes have three */
 };
@@ -211,8 +211,10 @@ static void judge(struct file *file)
         file->kind = value_bool(answer, "fit", false) ? KIND_FIT : KIND_REFUSED;
         file->why = reasons(file, value_get(answer, "findings"));
     }
+    /* As PyTorch says it of a GPU, and of a CPU; and who is killed without a signal of its own. */
+    bool killed = strstr(file->why, "was killed") && !strstr(file->why, "was killed by SIG");
     bool memory = strstr(file->why, "out of memory") || strstr(file->why, "allocate memory");
-    if (file->kind == KIND_REFUSED && memory) /* as PyTorch says it of a GPU, and of a CPU */
+    if (file->kind == KIND_REFUSED && (memory || killed))
         file->kind = KIND_NOT_RUN;
 }
 
