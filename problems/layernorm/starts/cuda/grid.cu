@@ -11,22 +11,24 @@ workspace:
 memset: {parts: 255}
 tune:
   EACH: [2, 1, 4]
-  HELD: [16, 14, 20, 12, 8]
-  EARLY: [3, 4, 2, 6, 0]
+  HELD: [16, 18, 14, 20, 12]
+  EARLY: [5, 6, 4, 3, 2]
+  WINDOW: [5, 4, 6, 8, 3]
   RING: [224, 192, 160]
   where: >
-    sm_count <= 160 && HELD % EACH == 0 && EARLY * EACH <= HELD &&
-    8 * HELD + 4 * EACH * EARLY + 20 * EACH <= 196
+    sm_count <= 160 && HELD % EACH == 0 && EARLY * EACH <= HELD && WINDOW * EACH <= 16 &&
+    8 * HELD + 4 * EACH * EARLY + 12 * EACH <= 200
 ---*/
 /* Few very long rows: all multiprocessors together hold a row, each the same slices of every one,
  * so that half of gamma and beta is read once (HELD vectors of four a thread stay in registers) and
- * the rest comes from L2. One thread copies X in slices into a ring in shared memory. A second
- * warpgroup takes the means and squares of what arrives (joined by Chan's formula, which does not
- * cancel) and tells those of its slices to all blocks: one word of 64 bits in `parts`, told once
- * not all of its bits are set. A warp hears them all. Two warpgroups write the row before; they
- * have taken its first EARLY slices into registers before they know its mean, so that there is room
- * for the rest of the next row. Rows that do not fit the ring, or are not aligned to 16 bytes, are
- * read twice. */
+ * the rest comes from L2. One thread copies X in slices into a ring in shared memory, WINDOW at a
+ * time: of more, those of the next row would be before another block's last of this one, for which
+ * all wait. A second warpgroup takes the means and squares of what arrives (joined by Chan's
+ * formula, which does not cancel) and tells those of its slices to all blocks: one word of 64 bits
+ * in `parts`, told once not all of its bits are set. A warp hears them all. Two warpgroups write
+ * the row before; they have taken its first EARLY slices into registers before they know its mean,
+ * so that there is room for the rest of the next row. Rows that do not fit the ring, are too short
+ * or not aligned to 16 bytes are read twice. */
 #define THREADS 256 /* that write; half as many take moments */
 #define TAKERS  128
 #define TAKEN   (EACH == 1 ? 2 : 4) /* vectors at a time and thread */
@@ -41,18 +43,56 @@ struct moments {
 };
 
 struct shared {
-    unsigned long long full[SLOTS], empty[SLOTS], known[KNOWN];
+    unsigned long long full[SLOTS], empty[SLOTS], known[KNOWN], told[KNOWN];
     float2 row[KNOWN]; /* mean and 1 / deviation of row m at m % KNOWN, once that is known */
     struct moments part[2][THREADS / 32]; /* rows take turns */
 };
 
-/* A block's slices of a row of N numbers: the first vector, the way from one to the next, how many;
- * `quads` vectors has the row. */
+/* How a row of N numbers is dealt out: a slice to each block, `whole` times, and then `tail`
+ * numbers of the `rest`. */
+struct row {
+    long long N, rest;
+    int whole, tail;
+};
+
+/* A block's slices of rows that fit the ring, in vectors; `quads` has the row. */
 struct share {
     long long N;
-    int quads, first, stride, slices;
+    int quads, first, stride, whole, last, tail, slices;
     unsigned never; /* 0, which the compiler does not know */
 };
+
+static __device__ __forceinline__ struct row row_of(long long N)
+{
+    const long long all = gridDim.x * 4ll * SLICE, whole = N / all, rest = N - whole * all;
+    return {N, rest, (int)whole, (int)((rest + 32 * gridDim.x - 1) / (32 * gridDim.x) * 32)};
+}
+
+/* Numbers of block i. */
+static __device__ __forceinline__ long long count_of(struct row r, int i)
+{
+    return r.whole * 4ll * SLICE + max(0ll, min((long long)r.tail, r.rest - (long long)i * r.tail));
+}
+
+/* Where a slice begins, and how many vectors it has. */
+struct slice {
+    int begin, length;
+};
+
+static __device__ __forceinline__ struct slice whole_slice(const struct share *s, int k)
+{
+    return {s->first + k * s->stride, SLICE};
+}
+
+static __device__ __forceinline__ struct slice any_slice(const struct share *s, int k)
+{
+    return k < s->whole ? whole_slice(s, k) : slice{s->last, s->tail};
+}
+
+static __device__ __forceinline__ bool has(struct slice slice, int thread, int e)
+{
+    return slice.length == SLICE || thread + e * THREADS < slice.length;
+}
 
 static __device__ __forceinline__ struct moments join(struct moments a, struct moments b)
 {
@@ -131,32 +171,6 @@ static __device__ __forceinline__ void advance(struct place *place, int slots)
 
 /* --- what blocks tell each other --- */
 
-/* How many blocks have a part of it; how many numbers the first `more` have, and those after them;
- * what one of them lacks, since its last slice is not full; all numbers. */
-struct row {
-    int blocks, more, last;
-    float big, small, lacks, all;
-};
-
-static __device__ __forceinline__ struct row row_of(long long N)
-{
-    const long long slices = (N + 4 * SLICE - 1) / (4 * SLICE);
-    const int each = (int)(slices / gridDim.x), more = (int)(slices % gridDim.x);
-    return {(int)min(slices, (long long)gridDim.x),
-            more,
-            (int)((slices - 1) % gridDim.x),
-            (each + 1) * 4.0f * SLICE,
-            each * 4.0f * SLICE,
-            (float)(slices * 4 * SLICE - N),
-            (float)N};
-}
-
-/* Of block i. */
-static __device__ __forceinline__ float count_of(struct row r, int i)
-{
-    return (i < r.more ? r.big : r.small) - (i == r.last ? r.lacks : 0.0f);
-}
-
 /* Of one row, by one thread. */
 static __device__ __forceinline__ void tell(struct moments own, unsigned long long *told)
 {
@@ -171,6 +185,7 @@ static __device__ __forceinline__ void tell(struct moments own, unsigned long lo
 static __device__ __forceinline__ float2 hear(const unsigned long long *told, struct row r)
 {
     const int lane = threadIdx.x % 32;
+    const int blocks = r.whole > 0 ? gridDim.x : (int)((r.rest + r.tail - 1) / r.tail);
     unsigned long long words[BLOCKS / 32];
     struct moments all = {0, 0, 0};
     bool waiting;
@@ -178,23 +193,23 @@ static __device__ __forceinline__ float2 hear(const unsigned long long *told, st
         waiting = false;
 #pragma unroll
         for (int i = 0; i < BLOCKS / 32; i++)
-            if (lane + 32 * i < r.blocks)
+            if (lane + 32 * i < blocks)
                 asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];"
                              : "=l"(words[i])
                              : "l"(told + lane + 32 * i)
                              : "memory");
 #pragma unroll
         for (int i = 0; i < BLOCKS / 32; i++)
-            waiting = waiting || (lane + 32 * i < r.blocks && words[i] == ~0ull);
+            waiting = waiting || (lane + 32 * i < blocks && words[i] == ~0ull);
     } while (waiting);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < BLOCKS / 32; i++)
-        if (lane + 32 * i < r.blocks)
-            all = join(all, {count_of(r, lane + 32 * i), __uint_as_float((unsigned)words[i]),
+        if (lane + 32 * i < blocks)
+            all = join(all, {(float)count_of(r, lane + 32 * i), __uint_as_float((unsigned)words[i]),
                              __uint_as_float((unsigned)(words[i] >> 32))});
     all = join_warp(all);
-    return {all.mean, 1.0f / sqrtf(all.squares / r.all + 1e-5f)};
+    return {all.mean, 1.0f / sqrtf(all.squares / (float)r.N + 1e-5f)};
 }
 
 /* From the moments of each of `threads` to the block's, in the first warp of them. */
@@ -214,7 +229,7 @@ static __device__ __forceinline__ struct moments joined(struct moments own, int 
 /* --- numbers --- */
 
 /* TAKEN of a thread's vectors of a slice; of those from `quads` on nothing is taken. */
-static __device__ __forceinline__ struct moments gather(const float4 *slice, int at, int quads,
+static __device__ __forceinline__ struct moments gather(const float4 *slice, int at, int length,
                                                         struct moments all)
 {
     float4 v[TAKEN];
@@ -222,7 +237,7 @@ static __device__ __forceinline__ struct moments gather(const float4 *slice, int
 #pragma unroll
     for (int e = 0; e < TAKEN; e++) {
         v[e] = slice[e * TAKERS];
-        if (at + e * TAKERS < quads) {
+        if (at + e * TAKERS < length) {
             run.mean += (v[e].x + v[e].y) + (v[e].z + v[e].w);
             run.count += 4;
         }
@@ -232,7 +247,7 @@ static __device__ __forceinline__ struct moments gather(const float4 *slice, int
     for (int e = 0; e < TAKEN; e++) {
         const float a = v[e].x - run.mean, b = v[e].y - run.mean, c = v[e].z - run.mean,
                     d = v[e].w - run.mean;
-        if (at + e * TAKERS < quads)
+        if (at + e * TAKERS < length)
             run.squares += (a * a + b * b) + (c * c + d * d);
     }
     return join(all, run);
@@ -251,14 +266,19 @@ static __device__ __forceinline__ float4 normalized(float4 v, float2 row, float4
 static __device__ void copy(const float *X, const struct share *s, float4 *ring,
                             struct shared *shared, long long M)
 {
-    struct place place = {0, 1};
+    struct place place = {0, 1}, old = {0, 0};
+    long long issued = 0;
     unsigned long long policy;
-    const float4 *row = (const float4 *)X + s->first;
+    const float4 *row = (const float4 *)X;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     for (long long m = 0; m < M; m++, row += s->quads)
         for (int k = 0; k < s->slices; k++) {
             const unsigned full = address(&shared->full[place.slot]),
-                           bytes = 16 * min(SLICE, s->quads - s->first - k * s->stride);
+                           bytes = 16 * any_slice(s, k).length;
+            if (issued++ >= WINDOW) {
+                wait_for(&shared->full[old.slot], old.parity);
+                advance(&old, SLOTS);
+            }
             wait_for(&shared->empty[place.slot], place.parity);
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full),
                          "r"(bytes)
@@ -266,7 +286,7 @@ static __device__ void copy(const float *X, const struct share *s, float4 *ring,
             asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
                          ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
                              address(ring + place.slot * SLICE)),
-                         "l"(row + k * s->stride), "r"(bytes), "r"(full), "l"(policy)
+                         "l"(row + any_slice(s, k).begin), "r"(bytes), "r"(full), "l"(policy)
                          : "memory");
             advance(&place, SLOTS);
         }
@@ -277,31 +297,50 @@ static __device__ void take(unsigned long long *parts, const struct share *s, co
                             struct shared *shared, long long M, int thread)
 {
     struct place place = {0, 0};
+    int row = 0;
     for (long long m = 0; m < M; m++) {
         struct moments all = {0, 0, 0};
         for (int k = 0; k < s->slices; k++) {
             wait_for(&shared->full[place.slot], place.parity);
 #pragma unroll 1
             for (int i = thread; i < SLICE; i += TAKEN * TAKERS)
-                all = gather(ring + place.slot * SLICE + i, s->first + k * s->stride + i, s->quads,
-                             all);
+                all = gather(ring + place.slot * SLICE + i, i, any_slice(s, k).length, all);
             give_back(&shared->empty[place.slot], __float_as_uint(all.squares), s->never);
             advance(&place, SLOTS);
         }
         all = joined(all, thread, TAKERS, shared, m);
-        if (thread == 0)
+        if (thread == 0) {
             tell(all, parts + m * BLOCKS);
+            arrive(&shared->told[row]);
+        }
+        row = row + 1 == KNOWN ? 0 : row + 1;
+    }
+}
+
+static __device__ __forceinline__ void ask(const float *from, const struct share *s)
+{
+    for (int k = AWAY; k < s->slices; k++) {
+        const struct slice slice = any_slice(s, k);
+        asm volatile(
+            "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"((const float4 *)from + slice.begin),
+            "r"(16 * slice.length)
+            : "memory");
     }
 }
 
 /* One warp of the first warpgroup. A place in `row` is free again: for KNOWN rows more to have come
  * the slots of all of its own and EARLY slices after those were given back. */
-static __device__ void agree(const unsigned long long *parts, const struct share *s,
-                             struct shared *shared, long long M)
+static __device__ void agree(const float *gamma, const float *beta, const unsigned long long *parts,
+                             const struct share *s, struct shared *shared, long long M)
 {
     struct place row = {0, 0};
     const struct row r = row_of(s->N);
     for (long long m = 0; m < M; m++) {
+        wait_for(&shared->told[row.slot], row.parity);
+        if (m == 0 && threadIdx.x % 32 == 0) {
+            ask(gamma, s);
+            ask(beta, s);
+        }
         const float2 found = hear(parts, r);
         parts += BLOCKS;
         if (threadIdx.x % 32 == 0) {
@@ -336,39 +375,31 @@ static __device__ __forceinline__ void fetch(struct writer *w, float4 *v)
 }
 
 /* Slice k of a row. */
-static __device__ __forceinline__ void put(struct writer *w, int k, float2 row, const float4 *v,
-                                           const float4 *g, const float4 *b, float4 *y)
+static __device__ __forceinline__ void put(struct writer *w, struct slice slice, float2 row,
+                                           const float4 *v, const float4 *g, const float4 *b,
+                                           float4 *y)
 {
-    const int at = w->s->first + k * w->s->stride + w->thread;
+    y += slice.begin + w->thread;
 #pragma unroll
     for (int e = 0; e < EACH; e++)
-        if (at + e * THREADS < w->s->quads)
-            __stcs(y + at + e * THREADS, normalized(v[e], row, g[e], b[e]));
+        if (has(slice, w->thread, e))
+            __stcs(y + e * THREADS, normalized(v[e], row, g[e], b[e]));
 }
 
 /* EACH vectors of gamma or beta, which L2 is asked to keep. */
-static __device__ __forceinline__ void load(const float *from, const struct share *s, int thread,
-                                            int k, float4 *v)
+static __device__ __forceinline__ void load(const float *from, struct slice slice, int thread,
+                                            float4 *v)
 {
-    const int at = s->first + k * s->stride + thread;
+    const float4 *at = (const float4 *)from + slice.begin + thread;
     unsigned long long policy;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
 #pragma unroll
     for (int e = 0; e < EACH; e++)
-        if (at + e * THREADS < s->quads)
-            asm("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+        if (has(slice, thread, e))
+            asm volatile(
+                "ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
                 : "=f"(v[e].x), "=f"(v[e].y), "=f"(v[e].z), "=f"(v[e].w)
-                : "l"((const float4 *)from + at + e * THREADS), "l"(policy));
-}
-
-/* What is not on the multiprocessor: slice k is taken, and the next such slice asked for. */
-static __device__ __forceinline__ void turn(const float *from, const struct share *s, int thread,
-                                            int k, float4 *next, float4 *v)
-{
-#pragma unroll
-    for (int e = 0; e < EACH; e++)
-        v[e] = next[e];
-    load(from, s, thread, k + 1 < s->slices ? k + 1 : AWAY, next);
+                : "l"(at + e * THREADS), "l"(policy));
 }
 
 static __device__ __forceinline__ void write(const float *gamma, const float *beta, float *Y,
@@ -378,63 +409,72 @@ static __device__ __forceinline__ void write(const float *gamma, const float *be
     struct writer w = {s, ring, shared, {0, 0}, thread};
     struct place place = {0, 0};
     float4 g[HELD + 1], b[HELD + 1], early[EARLY * EACH + 1], v[EACH];
-    float4 next_g[EACH], next_b[EACH], g1[EACH], b1[EACH];
+    float4 next_g[EACH], next_b[EACH];
 #pragma unroll
     for (int k = 0; k < AWAY; k++) {
-        load(gamma, s, thread, k, g + k * EACH);
-        load(beta, s, thread, k, b + k * EACH);
+        load(gamma, whole_slice(s, k), thread, g + k * EACH);
+        load(beta, whole_slice(s, k), thread, b + k * EACH);
     }
-    load(gamma, s, thread, AWAY, next_g);
-    load(beta, s, thread, AWAY, next_b);
+    load(gamma, any_slice(s, AWAY), thread, next_g);
+    load(beta, any_slice(s, AWAY), thread, next_b);
     for (long long m = 0; m < M; m++) {
 #pragma unroll
         for (int k = 0; k < EARLY; k++)
-            if (k < s->slices)
-                fetch(&w, early + k * EACH);
+            fetch(&w, early + k * EACH);
         wait_for(&shared->known[place.slot], place.parity);
         const float2 row = shared->row[place.slot];
         float4 *y = (float4 *)Y + m * s->quads;
         advance(&place, KNOWN);
 #pragma unroll
-        for (int k = 0; k < AWAY; k++)
-            if (k < s->slices) {
-                if (k >= EARLY)
-                    fetch(&w, v);
-                put(&w, k, row, k < EARLY ? early + k * EACH : v, g + k * EACH, b + k * EACH, y);
-            }
+        for (int k = 0; k < AWAY; k++) {
+            if (k >= EARLY)
+                fetch(&w, v);
+            put(&w, whole_slice(s, k), row, k < EARLY ? early + k * EACH : v, g + k * EACH,
+                b + k * EACH, y);
+        }
         for (int k = AWAY; k < s->slices; k++) {
-            turn(gamma, s, thread, k, next_g, g1);
-            turn(beta, s, thread, k, next_b, b1);
             fetch(&w, v);
-            put(&w, k, row, v, g1, b1, y);
+            put(&w, any_slice(s, k), row, v, next_g, next_b, y);
+            const struct slice next = any_slice(s, k + 1 < s->slices ? k + 1 : AWAY);
+            load(gamma, next, thread, next_g);
+            load(beta, next, thread, next_b);
         }
     }
 }
 
 /* --- all other rows --- */
 
+static __device__ __forceinline__ long long from_of(struct row r, int k)
+{
+    return k < r.whole
+               ? (k * (long long)gridDim.x + blockIdx.x) * 4 * SLICE
+               : r.whole * (long long)gridDim.x * 4 * SLICE + (long long)blockIdx.x * r.tail;
+}
+
 static __device__ void twice(const float *X, const float *gamma, const float *beta, float *Y,
                              unsigned long long *parts, long long M, long long N,
                              struct shared *shared, int thread)
 {
-    const long long first = blockIdx.x * 4ll * SLICE, stride = gridDim.x * 4ll * SLICE;
+    const struct row r = row_of(N);
     for (long long m = 0; m < M; m++) {
         const float *x = X + m * N;
         struct moments all = {0, 0, 0};
-        for (long long from = first; from < N; from += stride) {
+        for (int k = 0; k <= r.whole; k++) {
+            const long long from = from_of(r, k),
+                            end = min(N, from + (k < r.whole ? 4 * SLICE : r.tail));
             float v[4 * EACH];
             struct moments run = {0, 0, 0};
 #pragma unroll
             for (int i = 0; i < 4 * EACH; i++) {
                 const long long n = from + thread + i * THREADS;
-                v[i] = n < N ? x[n] : 0.0f;
+                v[i] = n < end ? x[n] : 0.0f;
                 run.mean += v[i];
-                run.count += n < N ? 1.0f : 0.0f;
+                run.count += n < end ? 1.0f : 0.0f;
             }
             run.mean = run.count > 0 ? __fdividef(run.mean, run.count) : 0.0f;
 #pragma unroll
             for (int i = 0; i < 4 * EACH; i++)
-                if (from + thread + i * THREADS < N)
+                if (from + thread + i * THREADS < end)
                     run.squares += (v[i] - run.mean) * (v[i] - run.mean);
             all = join(all, run);
         }
@@ -442,14 +482,15 @@ static __device__ void twice(const float *X, const float *gamma, const float *be
         if (thread == 0)
             tell(all, parts + m * BLOCKS);
         if (thread < 32) { /* the lanes' sums differ in their last bits: one of them tells */
-            const float2 found = hear(parts + m * BLOCKS, row_of(N));
+            const float2 found = hear(parts + m * BLOCKS, r);
             if (thread == 0)
                 shared->row[0] = found;
         }
         asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
         const float2 row = shared->row[0];
-        for (long long from = first; from < N; from += stride)
-            for (long long n = from + thread; n < min(N, from + 4 * SLICE); n += THREADS)
+        for (int k = 0; k <= r.whole; k++)
+            for (long long from = from_of(r, k), n = from + thread;
+                 n < min(N, from + (k < r.whole ? 4 * SLICE : r.tail)); n += THREADS)
                 Y[m * N + n] = fmaf((x[n] - row.x) * row.y, gamma[n], beta[n]);
     }
 }
@@ -461,15 +502,20 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 {
     extern __shared__ __align__(128) float4 ring[];
     struct shared *shared = (struct shared *)(ring + SLOTS * SLICE);
-    const long long slices = (N + 4 * SLICE - 1) / (4 * SLICE);
-    const bool fits = N % 4 == 0 && slices <= (long long)SLOTS * gridDim.x;
-    if (blockIdx.x >= slices)
+    const struct row r = row_of(N);
+    const long long own = count_of(r, blockIdx.x);
+    const bool fits = N % 4 == 0 && r.whole >= AWAY && r.whole < SLOTS;
+    if (own == 0)
         return;
+    const int tail = (int)(own / 4) - r.whole * SLICE;
     const struct share s = {N,
                             (int)(N / 4),
                             (int)(blockIdx.x * SLICE),
                             (int)(gridDim.x * SLICE),
-                            (int)((slices - blockIdx.x + gridDim.x - 1) / gridDim.x),
+                            r.whole,
+                            (int)(r.whole * gridDim.x * SLICE + blockIdx.x * (r.tail / 4)),
+                            tail,
+                            r.whole + (tail > 0),
                             (unsigned)((unsigned long long)N >> 62)};
     if (threadIdx.x == 0) {
         for (int i = 0; i < SLOTS; i++) {
@@ -477,7 +523,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
             barrier_init(&shared->empty[i], (THREADS + TAKERS) / 32);
         }
         for (int i = 0; i < KNOWN; i++)
-            barrier_init(&shared->known[i], 1);
+            barrier_init(&shared->known[i], 1), barrier_init(&shared->told[i], 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
@@ -486,7 +532,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
         if (fits && threadIdx.x == 0)
             copy(X, &s, ring, shared, M);
         else if (fits && threadIdx.x / 32 == 1)
-            agree(parts, &s, shared, M);
+            agree(gamma, beta, parts, &s, shared, M);
     } else if (threadIdx.x / 128 == 1) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
         if (fits)
