@@ -312,11 +312,12 @@ def explain(fault):
         return str(fault)
     import traceback
 
-    own = (__file__, getattr(problem, "__file__", ""))
+    own = os.path.dirname(os.path.abspath(__file__))
     where = ""
     for frame in traceback.extract_tb(fault.__traceback__):
         installed = "site-packages" in frame.filename or "dist-packages" in frame.filename
-        if frame.filename not in own and not installed and not frame.filename.startswith(sys.base_prefix):
+        ours = os.path.dirname(frame.filename) == own or frame.filename.startswith(sys.base_prefix)
+        if not ours and not installed:
             where = " (%s:%d)" % (os.path.basename(frame.filename), frame.lineno)
     if isinstance(fault, SyntaxError):
         where = " (%s:%s)" % (os.path.basename(fault.filename or "?"), fault.lineno)

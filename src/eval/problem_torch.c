@@ -250,7 +250,7 @@ static int hash_file(const char *path, struct hash *hash, struct err *err)
 static int make_key(const char *path, const char *script, const char *python, char key[33],
                     struct err *err)
 {
-    static const char *const describers[] = {"torch_problem.py", "torch_sums.py"};
+    static const char *const describers[] = {"torch_problem.py", "torch_rows.py", "torch_sums.py"};
     char *libexec = mem_strdup(script);
     *strrchr(libexec, '/') = '\0';
     struct hash hash = hash_text(path);

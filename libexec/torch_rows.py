@@ -1,0 +1,96 @@
+"""The arguments that a file's get_inputs gives; of large ones only some rows.
+
+Used by torch_problem.py: gigabytes need not be made to tell what they are, and what does not fit
+this machine's memory is refused before anything is made.
+"""
+
+import math
+import os
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+SEED = 20210
+
+
+class Refused(Exception):
+    """The user's file is at fault, or cannot be a problem; the message is for people."""
+
+
+class TooLarge(Refused):
+    """It is this machine that cannot."""
+
+
+def given_arguments(module):
+    torch.manual_seed(SEED + 1)
+    arguments = module.get_inputs()
+    if isinstance(arguments, torch.Tensor):
+        arguments = [arguments]
+    if not isinstance(arguments, (tuple, list)):
+        raise Refused("get_inputs returned a %s, expected a list" % type(arguments).__name__)
+    return list(arguments)
+
+
+class FewRows(TorchDispatchMode):
+    """New tensors of `whole` rows that are large get ROWS of them: enough to tell what they are."""
+
+    ROWS, LARGE = 6, 1 << 20
+    SIZE_AT = {"rand": 0, "randn": 0, "zeros": 0, "ones": 0, "empty": 0, "full": 0}
+
+    def __init__(self, whole):
+        super().__init__()
+        self.whole = whole
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        name = str(function)  # "aten.rand.default"
+        place = self.SIZE_AT.get(name.split(".")[1])
+        if name.startswith("aten.randint."):
+            place = 1 if name == "aten.randint.default" else 2
+        size = list(arguments[place]) if place is not None and len(arguments) > place else []
+        if size and size[0] == self.whole and math.prod(size) > self.LARGE:
+            size[0] = self.ROWS
+            arguments = (*arguments[:place], size, *arguments[place + 1 :])
+        return function(*arguments, **(keywords or {}))
+
+
+def few_rows(module):
+    """(arguments, shapes that they have in the file): of large inputs only some rows; or None where
+    they are small, or made in another way."""
+    try:
+        with torch.device("meta"):
+            meta = given_arguments(module)
+        tensors = [a for a in meta if isinstance(a, torch.Tensor)]
+        if sum(a.numel() for a in tensors) <= 1 << 24 or tensors[0].shape[0] <= FewRows.ROWS:
+            return None
+        with FewRows(tensors[0].shape[0]):
+            few = given_arguments(module)
+    except Refused:
+        raise
+    except Exception:
+        return None
+    for small, whole in zip(few, meta):
+        if isinstance(small, torch.Tensor) != isinstance(whole, torch.Tensor):
+            return None
+        if isinstance(small, torch.Tensor) and (
+            small.dim() != whole.dim() or small.shape[1:] != whole.shape[1:] or small.dtype != whole.dtype
+        ):
+            return None
+    return few, [tuple(a.shape) if isinstance(a, torch.Tensor) else None for a in meta]
+
+
+def check_size(module):
+    """Before the values are made: their sizes alone."""
+    try:
+        with torch.device("meta"):
+            arguments = given_arguments(module)
+    except TooLarge:
+        raise
+    except Exception:
+        return  # it makes them in a way that has no shapes without values
+    elements = sum(a.numel() for a in arguments if isinstance(a, torch.Tensor))
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if elements * 16 > 0.8 * there:
+        raise TooLarge(
+            "its inputs alone are %.0f GiB, this machine has %.0f"
+            % (elements * 4 / 2**30, there / 2**30)
+        )
