@@ -1,6 +1,7 @@
 /* eval/problem_torch: a Python file with `Model`, `get_inputs` and `get_init_inputs`, as
  * KernelBench has them, as a problem. A sandboxed child with the user's PyTorch describes it
- * (libexec/torch_problem.py and its siblings); the description is remembered in $XDG_CACHE_HOME/twagent or
+ * (libexec/torch_problem.py and its siblings); the description is remembered in
+ * $XDG_CACHE_HOME/twagent or
  * ~/.cache/twagent by what it followed from. Nothing is written beside the file. Blocks. */
 #ifndef EVAL_PROBLEM_TORCH_H
 #define EVAL_PROBLEM_TORCH_H
