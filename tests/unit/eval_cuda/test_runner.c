@@ -84,7 +84,8 @@ static void test_forgets(void **unused)
 }
 
 /* The heap outlives the launch, and so could what lies behind a variable: the one is refused, with
- * the other every life is a process and every call one launch, with none before it. */
+ * the other every life is a process and every call one launch: where it is timed none goes before
+ * it, where it is checked one does, which what is right only once does not survive. */
 static void test_what_would_be_kept(void **unused)
 {
     static const char *const heap[] = {"malloc", "free"};
@@ -110,6 +111,10 @@ static void test_what_would_be_kept(void **unused)
             assert_true(is_right(&scene));
             assert_int_equal(scene.subject->launches, 1);
         }
+        scene.call.timed = false;
+        assert_int_equal(call(&scene, &elapsed_ns), 0);
+        assert_false(is_right(&scene));
+        scene.call.timed = true;
     }
     scene.artifact = scene_cubin(&scene, ".text", "vprintf");
     assert_int_equal(open_entry(&scene, "fake_relu"), 0);

@@ -5,13 +5,13 @@ launch:
     block: 16, 16
     args: [A, B, C, M, N, K]
 workspace:
-  a: {shape: [4, 1048576], dtype: float32}
-  b: {shape: [4, 1048576], dtype: float32}
-  c: {shape: [4, 1048576], dtype: float32}
-  d: {shape: [4, 1048576], dtype: float32}
+  a: {shape: [64, 1048576], dtype: float32}
+  b: {shape: [64, 1048576], dtype: float32}
+  c: {shape: [64, 1048576], dtype: float32}
+  d: {shape: [64, 1048576], dtype: float32}
 memset: {a: 1, b: 2, c: 3, d: 4}
 ---*/
-/* tiles, and 64 MiB of memsets before them, for a clock that knows kernels alone */
+/* tiles, and a gigabyte of memsets before them, for a clock that knows kernels alone */
 extern "C" __global__ void mm(const float *A, const float *B, float *C, long long M, long long N,
                               long long K)
 {
