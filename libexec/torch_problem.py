@@ -564,6 +564,7 @@ class Described:
                 spec["where"] = "%s >= %d" % (dim, least)
             spec["hidden"] = {dim: [least, whole]}
             elements = sum(math.prod(i["shape"]) for i in self.inputs)
+            elements += sum(t.numel() for _, t in self.results) // least * whole
             sizes = [least, 3 if least < 3 else 5] + ([whole // 2] if elements <= 1 << 24 else [])
             spec["check"] = [{dim: b} for b in sorted(set(sizes)) if least <= b < whole]
         spec["inputs"] = {}
