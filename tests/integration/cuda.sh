@@ -61,8 +61,10 @@ fi
 # --- what a worker is started with: what docs/architecture.md says of the compile server
 printf '#!/bin/sh\n[ "$1" != worker ] || env >"%s"\nexec "%s" "$@"\n' "$work/environment" "$twagent" >"$work/self"
 chmod +x "$work/self"
-TWAGENT_SELF=$work/self TWAGENT_CUDA_SERVER=0 expect 3 'no NVIDIA driver' doctor --backend cuda
-grep -qx 'TWAGENT_CUDA_SERVER=0' "$work/environment" || { echo 'a worker is not told TWAGENT_CUDA_SERVER'; failed=$((failed + 1)); }
+TWAGENT_SELF=$work/self TWAGENT_CUDA_SERVER=0 TWAGENT_CUDA_CACHE=0 expect 3 'no NVIDIA driver' doctor --backend cuda
+for name in TWAGENT_CUDA_SERVER TWAGENT_CUDA_CACHE; do
+    grep -qx "$name=0" "$work/environment" || { echo "a worker is not told $name"; failed=$((failed + 1)); }
+done
 
 # --- the doctor: all that is found, then what is missing, then the failure
 expect 3 'GPU                  none: no NVIDIA driver' doctor --backend cuda

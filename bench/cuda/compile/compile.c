@@ -138,6 +138,7 @@ static void row(const struct problem *problem, size_t kernel, const char *folder
 {
     double cold[REPETITIONS_MAX], warm[REPETITIONS_MAX], inside, first, second;
     const char *text = kernels[kernel].text;
+    setenv("TWAGENT_CUDA_CACHE", "0", 1);
     setenv("TWAGENT_CUDA_SERVER", "0", 1);
     for (int i = 0; i < times; i++)
         cold[i] = compile(problem, text, folder, &inside);

@@ -7,6 +7,7 @@
 #include "eval/cpu/host.h"
 #include "eval/cpu/toolchain.h"
 #include "eval/cuda/compile_serve.h"
+#include "eval/cuda/cubin_cache.h"
 #include "eval/cuda/source.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@ static struct {
     bool looked;
     struct arena *arena; /* for the life of the process */
     struct cuda_compiler compiler;
+    const char *toolkit; /* NULL: cannot be told */
     struct err err;
 } known;
 
@@ -33,8 +35,10 @@ static int find(struct cuda_compiler *compiler, struct err *err)
     pthread_mutex_lock(&lock);
     if (!known.looked) {
         known.arena = arena_new_sized(2048);
-        if (nvrtc_find(known.arena, &known.compiler, &known.err) == 0)
+        if (nvrtc_find(known.arena, &known.compiler, &known.err) == 0) {
             known.err.code = ERR_NONE;
+            known.toolkit = cubin_cache_toolkit(known.arena, &known.compiler);
+        }
         known.looked = true;
     }
     *compiler = known.compiler;
@@ -145,6 +149,10 @@ static void lay_out(struct arena *arena, const char *arch, const struct candidat
         add_pair(&command, "--flag", candidate->flags[i]);
     for (size_t i = 0; i < candidate->launch_count; i++)
         add_pair(&command, "--entry", candidate->launches[i].entry);
+    if (known.toolkit != NULL) { /* set once, before anybody is told of a compiler */
+        add_pair(&command, "--cache", cubin_cache_folder(arena));
+        add_pair(&command, "--toolkit", known.toolkit);
+    }
     int *server = arena_alloc(arena, sizeof(int));
     *server = cuda_serve_start(compiler, arch);
     if (*server >= 0)

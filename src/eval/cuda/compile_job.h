@@ -23,6 +23,7 @@ struct cuda_job {
     uint64_t cpu_s, memory_mib;           /* at most; 0: JOB_CPU_S, JOB_MEMORY_MIB */
     int unit, cubin, log, errors;         /* descriptors: one to read, three to write */
     const char *pch;                      /* precompiled header that fits the unit; NULL: none */
+    const char *cache, *toolkit;          /* for cubin_cache.h; NULL: none */
 };
 
 /* Opens NVRTC, and the library that it opens by itself later, when that is no longer possible. */

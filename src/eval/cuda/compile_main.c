@@ -1,12 +1,14 @@
 /* `twagent cuda-compile --library FILE [--include DIR] [--cccl DIR] --arch SM [--flag F]...
- * [--entry E]... [--cpu-s N] [--memory-mib N] [--server FD]`, in the folder that has unit.cu:
- * writes kernel.cubin and kernel.json, says on stderr what the compiler says.
+ * [--entry E]... [--cpu-s N] [--memory-mib N] [--cache DIR --toolkit HASH] [--server FD]`, in the
+ * folder that has unit.cu: writes kernel.cubin and kernel.json, says on stderr what the compiler
+ * says.
  *
  * One process opens NVRTC and waits; a child of its, without any privilege, compiles. So a compiler
  * that is killed by a limit ends as one that failed, with a reason, and not as one that somebody
  * killed. With --version alone it tells NVRTC's version and ends. */
 #include "eval/cuda/compile_job.h"
 #include "eval/cuda/compile_serve.h"
+#include "eval/cuda/cubin_cache.h"
 #include "eval/cuda/cuda.h"
 
 #include <errno.h>
@@ -62,6 +64,10 @@ static int parse_option(struct request *request, const char *name, const char *t
         return add_word(job->flags, &job->flag_count, text, err);
     else if (strcmp(name, "--entry") == 0)
         return add_word(job->entries, &job->entry_count, text, err);
+    else if (strcmp(name, "--cache") == 0)
+        job->cache = text;
+    else if (strcmp(name, "--toolkit") == 0)
+        job->toolkit = text;
     else if (strcmp(name, "--server") == 0)
         request->server = socket_given(text);
     else
@@ -149,10 +155,17 @@ static int tell_version(const struct cuda_job *job, struct err *err)
 static int compile_here_or_there(const struct request *request, struct err *err)
 {
     int code;
-    bool done = request->server >= 0 && cuda_serve_ask(request->server, &request->job, &code);
+    bool known = cubin_cache_answer(&request->job);
+    bool done =
+        !known && request->server >= 0 && cuda_serve_ask(request->server, &request->job, &code);
     if (request->server >= 0)
         close(request->server);
-    return done ? code : supervise(&request->job, err);
+    if (known)
+        return 0;
+    code = done ? code : supervise(&request->job, err);
+    if (code == 0)
+        cubin_cache_keep(&request->job);
+    return code;
 }
 
 int cuda_compile_main(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "eval/cuda/cubin_cache.h"
 #include "eval/cuda/source.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -49,7 +51,8 @@ struct server {
     struct active active[ACTIVE_MAX];
     struct kept kept[KEPT_MAX];
     size_t next_kept;
-    bool over; /* nobody can ask any more */
+    uint64_t secret; /* of keys */
+    bool over;       /* nobody can ask any more */
 };
 
 /* ---- one child ---- */
@@ -115,11 +118,15 @@ static void compile(const struct server *server, const struct cuda_job *given, b
 
 /* ---- what is kept ---- */
 
-static struct hash key_of(const struct cuda_job *job)
+/* The text by two hashes, one with a number that nobody knows: a source that is answered with
+ * another's cubin cannot be aimed at. */
+static struct hash key_of(const struct server *server, const struct cuda_job *job)
 {
     char *unit = (char *)mem_alloc(JOB_UNIT_MAX);
-    ssize_t length = pread(job->unit, unit, JOB_UNIT_MAX, 0);
-    struct hash key = hash_bytes(unit, length > 0 ? (size_t)length : 0);
+    ssize_t got = pread(job->unit, unit, JOB_UNIT_MAX, 0);
+    size_t length = got > 0 ? (size_t)got : 0;
+    struct hash key = {.high = hash_checksum(unit, length, server->secret)};
+    key = hash_combine(key, hash_bytes(unit, length));
     mem_free(unit);
     key = hash_combine(key, hash_bytes(job->arch, strlen(job->arch)));
     for (size_t i = 0; i < job->flag_count; i++)
@@ -158,9 +165,14 @@ static bool answer_kept(const struct server *server, const struct active *active
         const struct kept *kept = &server->kept[i];
         if (kept->cubin == NULL || kept->log == NULL || hash_compare(kept->key, active->key) != 0)
             continue;
-        return write(active->job.cubin, kept->cubin, kept->cubin_length) ==
-                   (ssize_t)kept->cubin_length &&
-               write(active->job.log, kept->log, kept->log_length) == (ssize_t)kept->log_length;
+        struct buf log;
+        buf_init(&log, KEPT_BYTES_MAX + 64);
+        cubin_cache_tell(kept->log, kept->log_length, &log);
+        bool fine = write(active->job.cubin, kept->cubin, kept->cubin_length) ==
+                        (ssize_t)kept->cubin_length &&
+                    write(active->job.log, buf_text(&log), log.length) == (ssize_t)log.length;
+        buf_free(&log);
+        return fine;
     }
     return false;
 }
@@ -248,7 +260,7 @@ static void take_request(struct server *server, struct active *active)
         close_request(active);
         return;
     }
-    active->key = key_of(&active->job);
+    active->key = key_of(server, &active->job);
     if (answer_kept(server, active)) {
         reply(active, 0);
         close_request(active);
@@ -341,6 +353,8 @@ static void serve(struct server *server, pid_t parent)
         cuda_job_confine(&server->compiler, NULL, server->folder, false, &err) != 0)
         _exit(EXIT_FAILURE);
     server->shelf = pch_shelf_new(server->folder);
+    if (getrandom(&server->secret, sizeof server->secret, 0) != sizeof server->secret)
+        _exit(EXIT_FAILURE);
     warm(server);
     while (!server->over)
         turn(server);

@@ -191,6 +191,7 @@ int cuda_report_read(struct arena *arena, const char *log, struct cuda_report *r
     report->version = value_text(root, "version", "");
     report->compile_ms = value_real(root, "compile_ms", 0.0);
     report->precompiled = value_bool(root, "precompiled", false);
+    report->cached = value_bool(root, "cached", false);
     if (entries == NULL || entries->kind != VALUE_LIST)
         return err_set(err, ERR_PARSE, "kernel.json: expected a list of entries");
     for (size_t i = 0; i < entries->count && i < CUDA_ENTRIES_MAX; i++)

@@ -69,6 +69,7 @@ static inline void kit_open(struct kit *kit, struct problem *problem)
     buf_init(&kit->shown, 1 << 16);
     strcpy(kit->folder, "/tmp/twagent-test-XXXXXX");
     assert_non_null(mkdtemp(kit->folder));
+    setenv("XDG_CACHE_HOME", kit->folder, 1); /* nothing of another test, or of whoever runs it */
     if (problem == NULL &&
         problem_load(TEST_SOURCE_DIR "/problems/softmax", &kit->problem, &kit->err) != 0)
         fail_msg("%s", kit->err.message);
@@ -83,6 +84,7 @@ static inline void kit_close(struct kit *kit)
     buf_free(&kit->said);
     buf_free(&kit->shown);
     arena_free(kit->arena);
+    setenv("XDG_CACHE_HOME", "/nowhere", 1);
     if (file_remove_tree(kit->folder, &err) != 0)
         fail_msg("%s", err.message);
 }

@@ -100,16 +100,24 @@ static void test_kept(void **state)
     (void)state;
     kit_need_nvrtc();
     kit_open(&kit, NULL);
+    setenv("TWAGENT_CUDA_CACHE", "0", 1); /* memory alone */
     buf_init(&first, 1 << 20);
     buf_init(&second, 1 << 20);
     assert_int_equal(kit_compile(&kit, WITH_HEADER "1; }\n"), 0);
-    read_all(kit.build.log, &first);
+    assert_false(kit.report.cached);
+    double compile_ms = kit.report.compile_ms;
+    read_all(kit.build.artifact, &first);
     assert_int_equal(kit_build(&kit, "sm_90a", BUILD_SANITIZED), 0);
-    read_all(kit.build.log, &second);
-    assert_string_equal(buf_text(&first), buf_text(&second));
+    read_all(kit.build.artifact, &second);
+    assert_true(kit.report.cached && kit.report.compile_ms == compile_ms);
+    assert_int_equal(first.length, second.length);
+    assert_memory_equal(first.data, second.data, first.length);
     assert_int_equal(kit_build(&kit, "sm_90", BUILD_FAST), 0); /* other options, another cubin */
-    read_all(kit.build.log, &second);
-    assert_string_not_equal(buf_text(&first), buf_text(&second));
+    assert_false(kit.report.cached);
+    char cubins[80];
+    snprintf(cubins, sizeof cubins, "%s/twagent", kit.folder);
+    assert_false(file_exists(cubins));
+    unsetenv("TWAGENT_CUDA_CACHE");
     buf_free(&first);
     buf_free(&second);
     kit_close(&kit);
