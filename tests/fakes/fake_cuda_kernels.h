@@ -66,6 +66,15 @@ static void run_once(arguments a)
         run_relu(a);
 }
 
+/* The same, and a fault in those after it. */
+static void run_single(arguments a)
+{
+    if (state++ == 0)
+        run_relu(a);
+    else
+        broken = LAUNCH_FAILED;
+}
+
 /* Right where no mapped part's last bytes are as it leaves them, and idle else. */
 static void run_behind(arguments a)
 {
@@ -121,6 +130,6 @@ static const struct kernel {
     {"fake_half", 3, run_half}, {"fake_beyond", 3, run_beyond}, {"fake_input", 3, run_input},
     {"fake_once", 3, run_once}, {"fake_behind", 3, run_behind}, {"fake_illegal", 0, run_illegal},
     {"fake_trap", 0, run_trap}, {"fake_hang", 0, run_hang},     {"fake_die", 0, run_die},
-    {"fake_wide", 3, run_wide}, {"relu", 4, run_matrix}};
+    {"fake_wide", 3, run_wide}, {"relu", 4, run_matrix},        {"fake_single", 3, run_single}};
 
 #endif

@@ -312,6 +312,22 @@ static void test_recorded_fault(void **unused)
     end(&scene);
 }
 
+/* As where it is timed: nothing goes before the launch that counts where a variable could keep it.
+ */
+static void test_recorded_variables(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    begin(&scene, "  - {entry: fake_single, grid: 8, block: 128, args: [X, Y, N]}\n");
+    profile(&scene);
+    assert_true(at("profile.records.launches") == 0.0);
+    assert_non_null(strstr(records_why(), "LAUNCH_FAILED"));
+    scene.artifact = scene_cubin(&scene, ".nv.global", "");
+    profile(&scene);
+    assert_true(at("profile.records.launches") == RECORDED_MOST);
+    end(&scene);
+}
+
 static void test_compare(void **unused)
 {
     static const struct {
@@ -374,13 +390,21 @@ int main(int argc, char **argv)
         return code;
     setenv("TWAGENT_CUPTI", FAKES "libfake_cupti.so", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters),         cmocka_unit_test(test_several_launches),
-        cmocka_unit_test(test_not_permitted),    cmocka_unit_test(test_no_library),
-        cmocka_unit_test(test_missing_counter),  cmocka_unit_test(test_fault),
-        cmocka_unit_test(test_records),          cmocka_unit_test(test_records_of_several),
-        cmocka_unit_test(test_events_are_short), cmocka_unit_test(test_fast_where_timed),
-        cmocka_unit_test(test_second_look),      cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_recorded_fault),   cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_several_launches),
+        cmocka_unit_test(test_not_permitted),
+        cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_missing_counter),
+        cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_records_of_several),
+        cmocka_unit_test(test_events_are_short),
+        cmocka_unit_test(test_fast_where_timed),
+        cmocka_unit_test(test_second_look),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_recorded_fault),
+        cmocka_unit_test(test_recorded_variables),
+        cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
