@@ -7,6 +7,7 @@
 #include "cli/print.h"
 #include "eval/candidate.h"
 #include "eval/cuda/compile.h"
+#include "eval/cuda/cubin.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/occupancy.h"
 #include "eval/cuda/plan.h"
@@ -33,7 +34,7 @@ static const struct {
                {"max_threads_per_sm", 2048},
                {"registers_per_sm", 65536}};
 
-enum { DIAGNOSTICS_MOST = 1 << 14, RECORD_MOST = 1 << 20 };
+enum { DIAGNOSTICS_MOST = 1 << 14, RECORD_MOST = 1 << 20, CUBIN_MOST = 64 << 20 };
 
 struct trial {
     const struct eval_compile *asked;
@@ -85,6 +86,21 @@ static int read_candidate(struct trial *trial, struct err *err)
                       &trial->tune, err);
 }
 
+/* As the process that would launch it looks at it. */
+static int check_cubin(struct trial *trial, const char *path, struct err *err)
+{
+    struct buf image;
+    struct cubin cubin;
+    buf_init(&image, CUBIN_MOST);
+    int failed = file_read(path, &image, err);
+    if (!failed && cubin_loadable(buf_text(&image), image.length, &cubin, err)) {
+        trial->evaluation.verdict = VERDICT_REJECTED;
+        failed = refuse(trial, STAGE_CHECK, err->message, "");
+    }
+    buf_free(&image);
+    return failed;
+}
+
 /* A machine without NVRTC says so in no_compiler, and goes on. */
 static int compile_in(struct trial *trial, const char *folder, struct buf *errors, struct err *err)
 {
@@ -98,7 +114,9 @@ static int compile_in(struct trial *trial, const char *folder, struct buf *error
     }
     if (build_run_heard(&build.spec, errors, err))
         return -1;
-    return cuda_report_read(trial->arena, build.log, &trial->report, err);
+    if (cuda_report_read(trial->arena, build.log, &trial->report, err))
+        return -1;
+    return check_cubin(trial, build.artifact, err);
 }
 
 static int compile(struct trial *trial, struct err *err)
@@ -216,8 +234,9 @@ static void print_words(struct trial *trial)
     if (trial->no_compiler)
         printf("  %-10s no: %s\n", "compiled", trial->no_compiler);
     else
-        printf("  %-10s by %s for %s, in %.0f ms (the target where no GPU says its own)\n",
-               "compiled", trial->report.version, trial->arch, trial->report.compile_ms);
+        printf("  %-10s by %s for %s, in %.0f ms%s (the target where no GPU says its own)\n",
+               "compiled", trial->report.version, trial->arch, trial->report.compile_ms,
+               trial->report.cached ? ", before this" : "");
     for (size_t i = 0; i < trial->report.entry_count; i++)
         print_entry(&trial->report.entries[i]);
     printf("  %-10s can be launched at the %zu shapes of the problem, if the GPU is as an %s\n",

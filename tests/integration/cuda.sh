@@ -47,7 +47,12 @@ expect 1 'X is no parameter of this candidate' eval relu "$relu" --tune X=1
 TWAGENT_CUDA_DRIVER=$fake expect 3 'twagent: no GPU 1 here' eval relu "$relu" --devices 1 # there is one, so no guess
 if "$twagent" doctor --no-measure | grep -q '^  NVRTC  *[0-9]'; then
     expect 3 'compiled   by NVRTC' eval relu "$relu"
+    expect 3 'before this (the target' eval relu "$relu" # from the folder of cubins
+    expect 3 '"cached":true' eval relu "$relu" --json
     expect 3 'entry      relu: ' eval relu "$relu"
+    sed '/extern "C"/,/{/s/{/{ if (threadIdx.x > 1000) free(malloc(64));/' "$relu" >"$work/heap.cu"
+    expect 1 'rejected at check: malloc() in device code: the heap would keep state' eval relu "$work/heap.cu"
+    expect 1 '"verdict":"rejected","stage":"check"' eval relu "$work/heap.cu" --json
     expect 3 ' registers, no spills, 0 bytes of static shared memory' eval relu "$relu"
     expect 3 '"arch":"sm_90a"' eval relu "$relu" --json
     expect 3 '"entry":"relu","registers":' profile relu "$relu" --json

@@ -88,3 +88,17 @@ int cubin_read(const void *image, size_t bytes, struct cubin *cubin)
     }
     return 0;
 }
+
+/* What a kernel takes from the device's heap stays until the context ends, and nobody can clear it:
+ * a launch would find what another one left. A workspace is cleared. */
+int cubin_loadable(const void *image, size_t bytes, struct cubin *cubin, struct err *err)
+{
+    if (cubin_read(image, bytes, cubin) != 0)
+        return err_set(err, ERR_UNSUPPORTED, "the cubin cannot be loaded: it is none");
+    if (cubin->heap == NULL)
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "%s() in device code: the heap would keep state between launches; use a "
+                   "workspace",
+                   cubin->heap);
+}

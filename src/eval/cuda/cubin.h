@@ -17,4 +17,8 @@ struct cubin {
 /* -1: no ELF file of 64 bits, or one whose tables lie outside it. */
 int cubin_read(const void *image, size_t bytes, struct cubin *cubin) MUST_USE;
 
+/* The same for who would load it. ERR_UNSUPPORTED: what it is, or uses, is refused; the message is
+ * the candidate's verdict. */
+int cubin_loadable(const void *image, size_t bytes, struct cubin *cubin, struct err *err) MUST_USE;
+
 #endif

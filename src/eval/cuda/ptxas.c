@@ -147,6 +147,8 @@ void ptxas_put(const struct cuda_report *report, struct json *json)
     json_put_text(json, "version", report->version);
     json_put_real(json, "compile_ms", report->compile_ms);
     json_put_bool(json, "precompiled", report->precompiled);
+    if (report->cached)
+        json_put_bool(json, "cached", true);
     json_key(json, "entries");
     json_array(json);
     for (size_t i = 0; i < report->entry_count; i++) {

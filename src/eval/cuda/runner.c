@@ -137,26 +137,16 @@ static void report_text(struct gpu_runner *runner, enum report_status status, co
              (int)sizeof runner->report->reason - 1, text);
 }
 
-/* What a kernel takes from the device's heap stays until the context ends, and nobody can clear it:
- * a launch would find what another one left. A workspace is cleared. */
 static bool may_load(struct gpu_runner *runner, size_t bytes)
 {
     struct cubin cubin;
-    char reason[WIRE_REASON_MAX];
-    runner->report->keeps = 0;
-    if (cubin_read(runner->image, bytes, &cubin) != 0) {
-        report_text(runner, REPORT_REFUSED, "the cubin cannot be loaded: it is none");
-        return false;
-    }
+    struct err err = {0};
+    bool usable = cubin_loadable(runner->image, bytes, &cubin, &err) == 0;
     runner->variables = cubin.variables;
     runner->report->keeps = cubin.variables;
-    if (cubin.heap == NULL)
-        return true;
-    snprintf(reason, sizeof reason,
-             "%s() in device code: the heap would keep state between launches; use a workspace",
-             cubin.heap);
-    report_text(runner, REPORT_REFUSED, reason);
-    return false;
+    if (!usable)
+        report_text(runner, REPORT_REFUSED, err.message);
+    return usable;
 }
 
 static void load(struct gpu_runner *runner)
