@@ -202,7 +202,9 @@ static void judge(struct file *file)
         file->why = arena_printf(file->arena, "longer than %.0f s here",
                                  (double)file->folder->settings->each_ms / 1e3);
     } else if (file->err.code) {
-        bool machine = file->err.code == ERR_LIMIT || strstr(file->err.message, "memory");
+        /* nobody else sends a worker this signal than a system without memory */
+        bool machine = file->err.code == ERR_LIMIT || strstr(file->err.message, "memory") ||
+                       strstr(file->err.message, "killed by SIGKILL");
         file->kind = machine                       ? KIND_NOT_RUN
                      : file->err.code == ERR_USAGE ? KIND_REFUSED
                                                    : KIND_ERROR;

@@ -41,6 +41,17 @@ rm -r 3_loose 4_broken 5_misspelt
 "$twagent" problem check "$work/all" >"$work/out" 2>&1; say $? "all fit: $(cat "$work/out")"
 "$twagent" problem check "$work/all" --each 1ms >"$work/out" 2>&1
 grep -q 'not run  2_second: longer than' "$work/out"; say $? "a limit ends one file: $(cat "$work/out")"
+# a system without memory kills the worker: which says nothing of the file
+mkdir "$work/slow" && cp -r 2_second "$work/slow/" && sed -i 's/return A \* X + B/import time; time.sleep(60); return A * X + B/' "$work/slow/2_second/ref_impl.py"
+"$twagent" problem check "$work/slow" >"$work/out" 2>&1 &
+checking=$!
+for _ in $(seq 200); do
+    worker=$(pgrep -P "$checking" | head -n 1)
+    [ -n "$worker" ] && pgrep -P "$worker" >/dev/null && break
+    sleep 0.1
+done
+kill -9 "${worker:-0}"; wait "$checking"
+grep -q '^1 problems: 0 fit, 0 refused, 1 not run, 0 errors$' "$work/out"; say $? "a killed worker: $(cat "$work/out")"
 mkdir "$work/empty"
 "$twagent" problem check "$work/empty" >"$work/out" 2>&1; say "$([ $? = 2 ] && grep -q 'no problem in it' "$work/out"; echo $?)" "an empty folder: $(cat "$work/out")"
 echo "folder: $passed passed, $failed failed"
