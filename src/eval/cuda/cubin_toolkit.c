@@ -99,8 +99,10 @@ const char *cubin_cache_toolkit(struct arena *arena, const struct cuda_compiler 
     struct hash hash = {0};
     char text[33];
     pthread_mutex_lock(&lock);
-    /* Headers of ours and the way from a log to kernel.json are the program's. */
-    bool fine = add_file(cpu_self_path(), &hash) && add_library(arena, compiler->library, &hash) &&
+    /* Headers of ours and the way from a log to kernel.json are the program's; who compiles may be
+     * another one than this ($TWAGENT_SELF). */
+    bool fine = add_file("/proc/self/exe", &hash) && add_file(cpu_self_path(), &hash) &&
+                add_library(arena, compiler->library, &hash) &&
                 (includes == NULL || add_tree(includes, &hash)) &&
                 (cccl == NULL || within(cccl, includes) || add_tree(cccl, &hash));
     pthread_mutex_unlock(&lock);

@@ -2,6 +2,7 @@
 #include "kit.h"
 
 #include "base/mem.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cuda/cubin_cache.h"
 
 #include <dirent.h>
@@ -380,6 +381,40 @@ static void test_together(void **state)
     close_fixture(&fixture);
 }
 
+/* In the place of a compiler that a source has taken over: what of the cache it can get at. */
+static int attack(const struct cuda_job *job, const char *path)
+{
+    struct err err;
+    char other[440];
+    snprintf(other, sizeof other, "%.*s/other", (int)(strrchr(path, '/') - path), path);
+    if (cuda_job_confine(job, NULL, NULL, true, &err) != 0)
+        return 99;
+    return (open(path, O_WRONLY) >= 0) + 2 * (open(path, O_RDONLY) >= 0) +
+           4 * (open(other, O_WRONLY | O_CREAT, 0600) >= 0) + 8 * (truncate(path, 0) == 0) +
+           16 * (rename(path, other) == 0) + 32 * (unlink(path) == 0) +
+           64 * (symlink("/", other) == 0);
+}
+
+static void test_confined(void **state)
+{
+    struct fixture fixture;
+    char path[400];
+    int status;
+    (void)state;
+    if (sandbox_landlock_abi() == 0)
+        skip();
+    open_fixture(&fixture);
+    keep(&fixture, "one");
+    only_file(&fixture, path);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(attack(&fixture.job, path));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(answers(&fixture, "one"));
+    close_fixture(&fixture);
+}
+
 static void test_tell(void **state)
 {
     static const struct {
@@ -400,78 +435,14 @@ static void test_tell(void **state)
     buf_free(&out);
 }
 
-/* ---- as a worker compiles ---- */
-
-static const char source[] = "/*---\ntune: {V: [1, 2]}\n---*/\n"
-                             "extern \"C\" __global__ void k(float *x) { x[0] = V; }\n";
-
-/* With a server and without; two workers have it in common. */
-static void test_compile(void **state)
+int main(void)
 {
-    struct kit kit;
-    struct buf first, second;
-    (void)state;
-    kit_need_nvrtc();
-    kit_open(&kit, NULL);
-    buf_init(&first, 1 << 20);
-    buf_init(&second, 1 << 20);
-    setenv("TWAGENT_CUDA_SERVER", "0", 1);
-    assert_int_equal(kit_compile(&kit, source), 0);
-    assert_false(kit.report.cached);
-    double compile_ms = kit.report.compile_ms;
-    assert_int_equal(file_read(kit.build.artifact, &first, &kit.err), 0);
-    assert_int_equal(kit_compile(&kit, source), 0);
-    assert_true(kit.report.cached && kit.report.compile_ms == compile_ms);
-    assert_string_equal(kit.report.entries[0].entry, "k");
-    assert_int_equal(file_read(kit.build.artifact, &second, &kit.err), 0);
-    assert_int_equal(first.length, second.length);
-    assert_memory_equal(first.data, second.data, first.length);
-    unsetenv("TWAGENT_CUDA_SERVER");
-    assert_int_equal(kit_compile(&kit, source), 0);
-    assert_true(kit.report.cached);
-    assert_int_equal(kit_build(&kit, "sm_90", BUILD_FAST), 0);
-    assert_false(kit.report.cached);
-    tune_at(kit.candidate, 1, &kit.tune); /* another definition */
-    assert_int_equal(kit_build(&kit, "sm_90a", BUILD_FAST), 0);
-    assert_false(kit.report.cached);
-    assert_int_equal(kit_build(&kit, "sm_90a", BUILD_FAST), 0);
-    assert_true(kit.report.cached);
-    buf_free(&first);
-    buf_free(&second);
-    kit_close(&kit);
-}
-
-static void test_failures(void **state)
-{
-    struct kit kit;
-    char cubins[100];
-    (void)state;
-    kit_need_nvrtc();
-    kit_open(&kit, NULL);
-    snprintf(cubins, sizeof cubins, "%s/twagent", kit.folder);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(kit_compile(&kit, "nothing\n"), 1);
-        assert_true(kit_shows(&kit, "error"));
-        assert_false(file_exists(cubins));
-    }
-    setenv("XDG_CACHE_HOME", "/proc/none", 1);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(kit_compile(&kit, source), 0);
-    kit_close(&kit);
-}
-
-int main(int argc, char **argv)
-{
-    int code;
-    if (kit_internal(argc, argv, &code))
-        return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_key),        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_collision),  cmocka_unit_test(test_not_ours),
         cmocka_unit_test(test_unwritable), cmocka_unit_test(test_bound),
         cmocka_unit_test(test_bytes),      cmocka_unit_test(test_together),
-        cmocka_unit_test(test_tell),       cmocka_unit_test(test_compile),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_confined),   cmocka_unit_test(test_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

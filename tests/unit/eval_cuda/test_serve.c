@@ -210,14 +210,76 @@ static void test_loop(void **state)
     kit_close(&kit);
 }
 
+/* ---- what is on disk (cubin_cache.h) ---- */
+
+static const char on_disk[] = "/*---\ntune: {V: [1, 2]}\n---*/\n"
+                              "extern \"C\" __global__ void k(float *x) { x[0] = V; }\n";
+
+/* With a server and without; two workers have it in common. */
+static void test_disk(void **state)
+{
+    struct kit kit;
+    struct buf first, second;
+    (void)state;
+    kit_need_nvrtc();
+    kit_open(&kit, NULL);
+    buf_init(&first, 1 << 20);
+    buf_init(&second, 1 << 20);
+    setenv("TWAGENT_CUDA_SERVER", "0", 1);
+    assert_int_equal(kit_compile(&kit, on_disk), 0);
+    assert_false(kit.report.cached);
+    double compile_ms = kit.report.compile_ms;
+    assert_int_equal(file_read(kit.build.artifact, &first, &kit.err), 0);
+    assert_int_equal(kit_compile(&kit, on_disk), 0);
+    assert_true(kit.report.cached && kit.report.compile_ms == compile_ms);
+    assert_string_equal(kit.report.entries[0].entry, "k");
+    assert_int_equal(file_read(kit.build.artifact, &second, &kit.err), 0);
+    assert_int_equal(first.length, second.length);
+    assert_memory_equal(first.data, second.data, first.length);
+    unsetenv("TWAGENT_CUDA_SERVER");
+    assert_int_equal(kit_compile(&kit, on_disk), 0);
+    assert_true(kit.report.cached);
+    assert_int_equal(kit_build(&kit, "sm_90", BUILD_FAST), 0);
+    assert_false(kit.report.cached);
+    tune_at(kit.candidate, 1, &kit.tune); /* another definition */
+    assert_int_equal(kit_build(&kit, "sm_90a", BUILD_FAST), 0);
+    assert_false(kit.report.cached);
+    assert_int_equal(kit_build(&kit, "sm_90a", BUILD_FAST), 0);
+    assert_true(kit.report.cached);
+    buf_free(&first);
+    buf_free(&second);
+    kit_close(&kit);
+}
+
+static void test_disk_failures(void **state)
+{
+    struct kit kit;
+    char cubins[100];
+    (void)state;
+    kit_need_nvrtc();
+    kit_open(&kit, NULL);
+    snprintf(cubins, sizeof cubins, "%s/twagent", kit.folder);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(kit_compile(&kit, "nothing\n"), 1);
+        assert_true(kit_shows(&kit, "error"));
+        assert_false(file_exists(cubins));
+    }
+    setenv("XDG_CACHE_HOME", "/proc/none", 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(kit_compile(&kit, on_disk), 0);
+    kit_close(&kit);
+}
+
 int main(int argc, char **argv)
 {
     int code;
     if (kit_internal(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prefix),  cmocka_unit_test(test_shelf), cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_shelved), cmocka_unit_test(test_gone),  cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_prefix), cmocka_unit_test(test_shelf),
+        cmocka_unit_test(test_kept),   cmocka_unit_test(test_shelved),
+        cmocka_unit_test(test_gone),   cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_disk),   cmocka_unit_test(test_disk_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
