@@ -163,8 +163,10 @@ static int compile_here_or_there(const struct request *request, struct err *err)
     if (known)
         return 0;
     code = done ? code : supervise(&request->job, err);
-    if (code == 0)
+    if (code == 0) {
+        signal(SIGXFSZ, SIG_IGN); /* what cannot be kept fails no compile */
         cubin_cache_keep(&request->job);
+    }
     return code;
 }
 

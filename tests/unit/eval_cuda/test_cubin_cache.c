@@ -6,7 +6,9 @@
 #include "eval/cuda/cubin_cache.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -255,6 +257,32 @@ static void test_unwritable(void **state)
     close_fixture(&fixture);
 }
 
+/* A file that ends in its middle, as on a full disk: nothing is left of it. */
+static void test_full(void **state)
+{
+    const struct rlimit little = {.rlim_cur = 100, .rlim_max = 100};
+    struct fixture fixture;
+    char path[400];
+    int status;
+    off_t bytes = 0;
+    (void)state;
+    open_fixture(&fixture);
+    set_text(fixture.job.cubin, "one");
+    set_text(fixture.job.log, "{\"a\":1}");
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGXFSZ, SIG_IGN);
+        if (setrlimit(RLIMIT_FSIZE, &little) == 0)
+            cubin_cache_keep(&fixture.job);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(file_is_dir(fixture.cache));
+    assert_int_equal(count_files(&fixture, &bytes, path), 0);
+    close_fixture(&fixture);
+}
+
 static void number_unit(struct fixture *fixture, int i)
 {
     char text[40];
@@ -440,9 +468,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_key),        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_collision),  cmocka_unit_test(test_not_ours),
-        cmocka_unit_test(test_unwritable), cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_together),
-        cmocka_unit_test(test_confined),   cmocka_unit_test(test_tell),
+        cmocka_unit_test(test_unwritable), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_bound),      cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_together),   cmocka_unit_test(test_confined),
+        cmocka_unit_test(test_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
