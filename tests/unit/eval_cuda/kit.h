@@ -84,7 +84,7 @@ static inline void kit_close(struct kit *kit)
     buf_free(&kit->said);
     buf_free(&kit->shown);
     arena_free(kit->arena);
-    setenv("XDG_CACHE_HOME", "/nowhere", 1);
+    setenv("XDG_CACHE_HOME", "/proc/none", 1); /* no folder can be made there */
     if (file_remove_tree(kit->folder, &err) != 0)
         fail_msg("%s", err.message);
 }
