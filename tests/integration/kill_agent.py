@@ -149,6 +149,9 @@ class Agent:
         if not check(code == 0 and runs is not None, name + "the store does not open: exit %d %s" % (code, said)):
             return
         runs = as_dict(runs)
+        said = re.search(r"run\.start (r\d+)\b", "\n".join(run.lines()))
+        if said and said[1] in runs:  # another than expected where a run before it died with a number and no record
+            self.number = int(said[1][1:])
         this = "r%d" % self.number
         check(all(one in runs for one in reader.runs), name + "runs are gone: %s" %
               sorted(set(reader.runs) - set(runs)))
