@@ -95,7 +95,7 @@ int doctor_gpu_missing(const struct doctor_gpu *found)
                "nvidia-driver;\n           in a container the host's own, as by docker run --gpus "
                "all\n");
     if (!found->nvrtc)
-        printf("  MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install "
-               "nvidia-cuda-nvrtc nvidia-cuda-runtime\n");
+        printf("  MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install\n"
+               "           nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt\n");
     return (found->gpus == 0) + !found->nvrtc;
 }
