@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 enum { SWEEPS = 4 };
-static const double decoy_most_ns = 2e6; /* as runner_call.c has it */
 
 static int wait(struct profiling *profiling, const struct graph *graph)
 {
@@ -70,8 +69,7 @@ static int one(struct profiling *profiling, struct counters *counters, uint32_t 
     struct wire_records *records = &profiling->told->records;
     struct counters_span span = {0};
     struct graph graph;
-    bool decoy = !runner->variables && /* which would keep what that launch leaves in them */
-                 (index == 0 || records->event_ns[index - 1] <= decoy_most_ns);
+    bool decoy = runner_warms_up(runner, index == 0 ? 0.0 : records->event_ns[index - 1]);
     int status = graph_open(&runner->driver, runner->image, plan, profiling->pointers,
                             runner->stream, &graph, &profiling->fault);
     if (status == 0)

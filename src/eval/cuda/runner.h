@@ -30,4 +30,8 @@ struct gpu_runner {
 /* A call as control->call and control->plan say; fills the report. */
 void runner_call(struct gpu_runner *runner);
 
+/* Whether a launch goes before the one that is timed, where the last one took `last_ns` (0: none
+ * did): not of a long kernel, nor of one that could leave something in variables of its own. */
+bool runner_warms_up(const struct gpu_runner *runner, double last_ns);
+
 #endif

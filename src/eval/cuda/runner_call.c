@@ -16,6 +16,11 @@
  * one launch on cleared memory goes before the one that counts. */
 static const double decoy_most_ns = 2e6;
 
+bool runner_warms_up(const struct gpu_runner *runner, double last_ns)
+{
+    return !runner->variables && last_ns <= decoy_most_ns;
+}
+
 struct calling {
     struct gpu_runner *runner;
     const struct call *call;
@@ -137,8 +142,9 @@ static int wait(struct calling *calling)
  * is right in the first launch of a process alone shows in the second. */
 static int decoy(struct calling *calling)
 {
-    const bool timed = calling->call->timed, variables = calling->runner->variables;
-    if (timed ? variables || calling->runner->last_ns > decoy_most_ns : !variables)
+    const struct gpu_runner *runner = calling->runner;
+    const bool timed = calling->call->timed;
+    if (!(timed ? runner_warms_up(runner, runner->last_ns) : runner->variables))
         return 0;
     if (clear(calling) != 0 || (timed ? graph_launch(&calling->graph, &calling->fault)
                                       : graph_step(&calling->graph, &calling->fault)) != 0)
