@@ -41,9 +41,10 @@ struct bench {
     size_t slot, shift;       /* where the last call found its inputs */
     bool slot_forced;         /* the next call must use slot_wanted */
     size_t slot_wanted, spot_count;
-    enum guard guarded;     /* of the next call's inputs */
-    unsigned char *outputs; /* of the last call */
-    size_t outputs_end;     /* past the last output's red zone */
+    enum guard guarded;          /* of the next call's inputs */
+    bool crowded, never_crowded; /* the next call's threads share one core; they cannot in time */
+    unsigned char *outputs;      /* of the last call */
+    size_t outputs_end;          /* past the last output's red zone */
     struct spot spots[SPOTS];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct buf notes;                 /* lines for metrics.notes */

@@ -141,6 +141,7 @@ static int check_all(struct bench *bench, struct err *err)
         bench->slot_wanted = main_shape ? order[i] - session->case_count : 0;
         bench->guarded = main_shape ? guard_of_main(session, bench->slot_wanted)
                                     : guard_of_case(session, order[i]);
+        bench->crowded = !main_shape && random_below(&session->random, 2) == 0;
         int status = bench_check(bench, set, &outcome, err);
         bench->slot_forced = false;
         bench->guarded = GUARD_NONE;
@@ -151,9 +152,11 @@ static int check_all(struct bench *bench, struct err *err)
             bench->estimate_ns = (double)outcome.elapsed_ns;
         if (i < LINGERS && !set->unfit)
             linger(bench);
+        bench->crowded = !bench->crowded;
         if (i < REPEATS && !main_shape && bench_check(bench, set, &outcome, err) != 0)
             return -1;
     }
+    bench->crowded = false;
     return 0;
 }
 
@@ -184,11 +187,13 @@ int session_check(struct session *session, const struct measure_request *request
 
 /* Where this thread waits decides by tens of microseconds how long a wake-up takes: on the core of
  * a subject's first thread, always, for every subject alike. Both take turns there. */
-static void pin(const struct session *session)
+void session_pin(const struct session *session, size_t core)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET((size_t)session->lane->cores[0], &set);
+    if (core >= session->lane->core_count)
+        return;
+    CPU_SET((size_t)session->lane->cores[core], &set);
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
@@ -197,8 +202,8 @@ static int time_pinned(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     cpu_set_t before;
     bool known = sched_getaffinity(0, sizeof before, &before) == 0;
-    if (known && session->lane->core_count > 0)
-        pin(session);
+    if (known)
+        session_pin(session, 0);
     int status = measure_time(bench, err);
     if (status == 0 && !bench->ended)
         status = measure_floor(bench, err);

@@ -65,6 +65,7 @@ struct session {
     struct bench *bench;     /* the candidate between session_check() and session_finish() */
 };
 
+void session_pin(const struct session *session, size_t core); /* this thread, to one of the lane */
 void session_ceilings(struct session *session); /* from the lane's rates; measure_floor.c */
 
 /* --- session_baseline.c --- */

@@ -41,6 +41,9 @@ struct subject { /* embedded first by each kind */
     /* Makes it as good as a fresh one: nothing that a call left behind is there any more. False
      * where only another process can do that. NULL: no subject of this kind can. */
     bool (*renew)(struct subject *subject);
+    /* From the next call on all of its threads share the lane's first core, or have theirs again.
+     * NULL: it has none that outlive what they are made for. */
+    void (*crowd)(struct subject *subject, bool one_core);
 };
 
 static inline MUST_USE int subject_call(struct subject *subject, const struct call *call,

@@ -193,8 +193,10 @@ static void bind_first(struct host *host)
         return;
     struct artifact_needs needs = artifact_inspect(fd);
     close(fd);
-    if (needs.own_threads)
+    if (needs.own_threads) {
+        host->subject.crowd = host_crowd;
         return;
+    }
     CPU_ZERO(&set);
     CPU_SET((size_t)host->control->cores[0], &set);
     (void)sched_setaffinity(host->subject.pid, sizeof set, &set);

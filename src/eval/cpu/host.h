@@ -35,6 +35,9 @@ int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned
                struct err *err) MUST_USE;
 int host_go(struct host *host, struct err *err) MUST_USE;
 
+/* subject.h: a runner whose artifact makes threads of its own. Stopped, or it may miss some. */
+void host_crowd(struct subject *subject, bool one_core);
+
 /* One spare an environment is kept warm, so that open() costs a load and no more. */
 int host_take(const struct lane_facts *lane, const struct region *region, const char *const *env,
               struct host **host, struct err *err) MUST_USE;

@@ -327,6 +327,44 @@ static void a_stopped_runner_does_nothing(void **state)
     assert_true(cpu_runner_switches(kit.subject) >= 0);
 }
 
+/* The thread has far less to do than the kernel that does not wait for it. */
+static void a_thread_nobody_waits_for_is_late_in_a_crowd(void **state)
+{
+    static const char source[] =
+        "#include <pthread.h>\nstatic void *one(void *p) { *(float *)p = 1; return 0; "
+        "}\n" KIT_SIGNATURE
+        "{ pthread_t t; if (pthread_create(&t, 0, one, C) == 0) pthread_detach(t);\n"
+        "for (volatile int i = 0; i < 200000; i++); }";
+    cpu_set_t set, before;
+    unsigned late = 0;
+    (void)state;
+    assert_int_equal(kit_try(&kit, KIT_SIGNATURE "{" KIT_RIGHT "}"), ERR_NONE);
+    assert_null(kit.subject->crowd); /* it makes no threads */
+    assert_int_equal(kit_try(&kit, source), ERR_NONE);
+    assert_non_null(kit.subject->crowd);
+    /* Who looks has another core, where there is one. */
+    CPU_ZERO(&set);
+    CPU_SET((size_t)kit.lane.cores[kit.lane.core_count - 1], &set);
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
+    for (int i = 0; i < 50 && late < 3; i++) {
+        kit.subject->ops->pause(kit.subject);
+        kit.subject->crowd(kit.subject, true);
+        assert_int_equal(kit_call(&kit), 0);
+        late += kit_output(&kit)[0] != 1.0F; /* poison is NaN */
+        usleep(2000);
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(late, 3);
+    assert_int_equal(sched_getaffinity(kit.subject->pid, sizeof set, &set), 0);
+    assert_int_equal(CPU_COUNT(&set), 1);
+    assert_int_equal(sched_getscheduler(kit.subject->pid), SCHED_BATCH);
+    kit.subject->crowd(kit.subject, false);
+    assert_int_equal(sched_getaffinity(kit.subject->pid, sizeof set, &set), 0);
+    assert_int_equal(CPU_COUNT(&set), (int)kit.lane.core_count);
+    assert_int_equal(sched_getscheduler(kit.subject->pid), SCHED_OTHER);
+}
+
 static void death_while_idle_is_told(void **state)
 {
     (void)state;
@@ -374,6 +412,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(no_thread_leaves_its_lane, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_past_inputs_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_stopped_runner_does_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_nobody_waits_for_is_late_in_a_crowd, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(death_while_idle_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_dead_spare_costs_nothing, set_up, tear_down),
     };
