@@ -32,19 +32,18 @@ struct bench {
     const struct region *region;    /* whose outputs the candidate has */
     struct subject *subject, *twin; /* twin: the same kernel once more, for an A/A run */
     enum stage stage;
-    double estimate_ns;       /* fastest call of the main shape while it was checked */
-    unsigned life, twin_life; /* counts runners; which of them the twin belongs to */
-    uint64_t seen;            /* bit set: sets of the pool that this life has met */
-    unsigned warm;            /* bit set: slots whose pages this life has touched */
-    unsigned launches_most;   /* of the next timed calls; layout.h */
-    bool ended, timed;        /* it has its verdict; measure_time() has come to its end */
-    size_t slot, shift;       /* where the last call found its inputs */
-    bool slot_forced;         /* the next call must use slot_wanted */
+    double estimate_ns;               /* fastest call of the main shape while it was checked */
+    unsigned life, twin_life;         /* counts runners; which of them the twin belongs to */
+    uint64_t seen;                    /* bit set: sets of the pool that this life has met */
+    unsigned warm;                    /* bit set: slots whose pages this life has touched */
+    unsigned launches_most;           /* of the next timed calls; layout.h */
+    bool ended, timed, never_crowded; /* it has its verdict; is timed; is not crowded any more */
+    size_t slot, shift;               /* where the last call found its inputs */
+    bool slot_forced, crowded; /* the next call: in slot_wanted; its threads share one core */
     size_t slot_wanted, spot_count;
-    enum guard guarded;          /* of the next call's inputs */
-    bool crowded, never_crowded; /* the next call's threads share one core; they cannot in time */
-    unsigned char *outputs;      /* of the last call */
-    size_t outputs_end;          /* past the last output's red zone */
+    enum guard guarded;     /* of the next call's inputs */
+    unsigned char *outputs; /* of the last call */
+    size_t outputs_end;     /* past the last output's red zone */
     struct spot spots[SPOTS];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct buf notes;                 /* lines for metrics.notes */
