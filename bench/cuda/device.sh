@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What is measured of the CUDA backend on a machine with a GPU, in one go:
 #   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch faults
-#   tests run devices
+#   tests run devices table adversarial kernelbench (KERNELBENCH: the folder with its level1 and level2)
 set -u
 twagent=$(realpath "$1")
 out=$(realpath "$2")
@@ -57,6 +57,18 @@ for part in $parts; do
     run)
         stamp "run, built-in provider"
         timed 120 "$twagent" run matmul --backend cuda --budget-time 60s --quiet
+        ;;
+    adversarial)
+        stamp "attacks and controls"
+        timed 200 "$twagent" doctor --adversarial --backend cuda >"$out/adversarial.txt"
+        grep -v '^ok' "$out/adversarial.txt"
+        ;;
+    kernelbench)
+        for level in level1 level2; do
+            stamp "problem check, $level"
+            timed 560 "$twagent" problem check "$KERNELBENCH/$level" --backend cuda --jobs 14 --elements 131072 --each 150s >"$out/$level.txt"
+            tail -n 3 "$out/$level.txt"
+        done
         ;;
     table)
         stamp "five searches beside PyTorch"
