@@ -3,7 +3,8 @@
  *   waiting (for its place among --jobs) -> describing (a PyTorch child says what it is) ->
  *   opening (a worker of its own) -> checking -> ended
  *
- * Whatever happens ends one file alone. */
+ * Whatever happens ends one file alone. One that found no memory beside the others waits once more,
+ * for all places at once. */
 #include "cli/problem_folder.h"
 
 #include "base/buf.h"
@@ -28,8 +29,9 @@
 
 enum { WAITING, DESCRIBING, OPENING, CHECKING, ENDED, STATES };
 static const char *const states[STATES] = {"waiting", "describing", "opening", "checking", "ended"};
-static const uint32_t moves[STATES] = {1u << DESCRIBING, 1u << OPENING | 1u << ENDED,
-                                       1u << CHECKING | 1u << ENDED, 1u << ENDED, 0};
+static const uint32_t moves[STATES] = {
+    1u << DESCRIBING, 1u << OPENING | 1u << ENDED | 1u << WAITING,
+    1u << CHECKING | 1u << ENDED | 1u << WAITING, 1u << ENDED | 1u << WAITING, 0};
 
 enum kind { KIND_FIT, KIND_REFUSED, KIND_NOT_RUN, KIND_ERROR, KINDS };
 static const char *const kind_names[KINDS] = {"fit", "refused", "not run", "error"};
@@ -63,11 +65,12 @@ struct file {
     int share;
     const char *sized; /* the path with the size that is checked */
     const char *size;  /* "B=4"; "": as the file has it */
-    struct lane *lane;
+    struct lane *lane, *first_lane;
     struct lane_request open, check;
     struct err err;
     uint64_t started_ms, elapsed_ms;
     enum kind kind;
+    bool no_memory, alone; /* alone: it has all places */
     const char *why;
 };
 
@@ -144,7 +147,8 @@ static const char *cores_of(const struct file *file)
     const struct settings *settings = file->folder->settings;
     int cores[CORES_MOST], count = 0;
     cpu_set_t set;
-    if (settings->cores || settings->jobs == 1 || sched_getaffinity(0, sizeof set, &set) != 0)
+    if (settings->cores || settings->jobs == 1 || file->alone ||
+        sched_getaffinity(0, sizeof set, &set) != 0)
         return settings->cores;
     for (int i = 0; i < CORES_MOST; i++)
         if (CPU_ISSET((size_t)i, &set))
@@ -203,8 +207,9 @@ static void judge(struct file *file)
                                  (double)file->folder->settings->each_ms / 1e3);
     } else if (file->err.code) {
         /* nobody else sends a worker this signal than a system without memory */
-        bool machine = file->err.code == ERR_LIMIT || strstr(file->err.message, "memory") ||
-                       strstr(file->err.message, "killed by SIGKILL");
+        file->no_memory =
+            strstr(file->err.message, "memory") || strstr(file->err.message, "killed by SIGKILL");
+        bool machine = file->err.code == ERR_LIMIT || file->no_memory;
         file->kind = machine                       ? KIND_NOT_RUN
                      : file->err.code == ERR_USAGE ? KIND_REFUSED
                                                    : KIND_ERROR;
@@ -216,16 +221,37 @@ static void judge(struct file *file)
     /* As PyTorch says it of a GPU, and of a CPU; and who is killed without a signal of its own. */
     bool killed = strstr(file->why, "was killed") && !strstr(file->why, "was killed by SIG");
     bool memory = strstr(file->why, "out of memory") || strstr(file->why, "allocate memory");
-    if (file->kind == KIND_REFUSED && (memory || killed))
+    if (file->kind == KIND_REFUSED && (memory || killed)) {
         file->kind = KIND_NOT_RUN;
+        file->no_memory = true;
+    }
+}
+
+/* At the end of the queue, so that the others are not held up. */
+static enum task_result wait_again(struct file *file)
+{
+    file->first_lane = file->lane; /* it ends within a second */
+    arena_free(file->open.arena);
+    arena_free(file->check.arena);
+    file->open = file->check = (struct lane_request){0};
+    file->work = (struct work){0};
+    file->err = (struct err){0};
+    file->lane = NULL;
+    file->share = 0;
+    file->no_memory = false;
+    file->alone = true;
+    task_move(&file->task, WAITING);
+    task_wake(&file->task);
+    return TASK_WAIT;
 }
 
 static enum task_result end(struct file *file)
 {
     struct folder *folder = file->folder;
     judge(file);
-    folder->ended++;
-    if (!folder->settings->json)
+    bool again = file->no_memory && !file->alone && folder->settings->jobs > 1;
+    folder->ended += !again;
+    if (!folder->settings->json && !again)
         fprintf(stderr, "%3zu/%zu %-8s %5.1f s  %s%s%s%s%s\n", folder->ended, folder->count,
                 kind_names[file->kind], (double)file->elapsed_ms / 1e3, file->name,
                 *file->size ? " @" : "", file->size, *file->why ? ": " : "", file->why);
@@ -234,6 +260,8 @@ static enum task_result end(struct file *file)
         lane_close(file->lane);
     folder->taken[file->share] = false;
     slots_release(&file->place);
+    if (again)
+        return wait_again(file);
     task_move(&file->task, ENDED);
     return TASK_DONE;
 }
@@ -243,7 +271,8 @@ static enum task_result end(struct file *file)
 static enum task_result begin(struct file *file)
 {
     struct folder *folder = file->folder;
-    if (!file->place.granted && !slots_acquire(&folder->places, &file->place, &file->task, 1))
+    unsigned places = file->alone ? (unsigned)folder->settings->jobs : 1;
+    if (!file->place.granted && !slots_acquire(&folder->places, &file->place, &file->task, places))
         return TASK_WAIT;
     while (folder->taken[file->share])
         file->share++;
@@ -412,8 +441,8 @@ int problem_folder_check(const struct settings *settings, const char *path)
         loop_run(loop);
         code = report(&folder);
         for (size_t i = 0; i < folder.count; i++) {
-            if (folder.files[i].lane)
-                lane_free(folder.files[i].lane);
+            lane_free(folder.files[i].first_lane);
+            lane_free(folder.files[i].lane);
             arena_free(folder.files[i].open.arena);
             arena_free(folder.files[i].check.arena);
             arena_free(folder.files[i].arena);

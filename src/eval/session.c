@@ -22,16 +22,6 @@ static uint64_t default_memory(void)
     return quarter < 2 * GIB ? quarter : 2 * GIB;
 }
 
-static size_t bytes_of_set(const struct shape *shape)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < shape->layout.input_count; i++)
-        bytes += shape->layout.inputs[i].bytes;
-    for (size_t i = 0; i < shape->layout.output_count; i++)
-        bytes += shape->layout.outputs[i].elements * sizeof(double);
-    return bytes;
-}
-
 static int open_shapes(struct session *session, struct err *err)
 {
     const struct problem *problem = session->problem;
@@ -39,7 +29,7 @@ static int open_shapes(struct session *session, struct err *err)
     for (size_t i = 0; i < problem->shape_count; i++)
         if (shape_make(session, &problem->shapes[i], &session->shapes[i], err) != 0)
             return -1;
-    size_t bytes = bytes_of_set(&session->shapes[0]) + 1;
+    size_t bytes = shape_bytes(&session->shapes[0]) + 1;
     size_t sets = session->options.memory_bytes / bytes;
     size_t most = bytes > large_set ? POOL_LARGE : POOL_MOST; /* drawing them takes its time, too */
     if (bytes > large_set && session->backend->open_program != NULL)

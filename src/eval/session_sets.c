@@ -44,6 +44,16 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
     return 0;
 }
 
+size_t shape_bytes(const struct shape *shape)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < shape->layout.input_count; i++)
+        bytes += shape->layout.inputs[i].bytes;
+    for (size_t i = 0; i < shape->layout.output_count; i++)
+        bytes += shape->layout.outputs[i].elements * sizeof(double);
+    return bytes;
+}
+
 void set_assign(struct set *set, const struct shape *shape, enum distribution distribution)
 {
     set_free(set);
@@ -64,6 +74,22 @@ void set_free(struct set *set)
         set->exact[i] = NULL;
     }
     set_redraw(set);
+}
+
+void set_hand_over(const struct session *session, struct set *from, struct set *to)
+{
+    const struct layout *old = &from->shape->layout, *new = &to->shape->layout;
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        if (to->inputs[i] == NULL && old->inputs[i].bytes == new->inputs[i].bytes) {
+            to->inputs[i] = from->inputs[i];
+            from->inputs[i] = NULL;
+        }
+    for (size_t i = 0; i < session->problem->output_count; i++)
+        if (to->exact[i] == NULL && old->outputs[i].elements == new->outputs[i].elements) {
+            to->exact[i] = from->exact[i];
+            from->exact[i] = NULL;
+        }
+    set_free(from);
 }
 
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
@@ -118,10 +144,13 @@ static void touch_results(const struct session *session, struct set *set)
 
 void session_fill(struct session *session)
 {
-    size_t count = session->pool_count + session->case_count;
+    size_t count = session->pool_count + session->case_count, bytes = 0;
     for (size_t i = 0; i < count && reference_pending(session->reference); i++) {
         struct set *set =
             i < session->pool_count ? &session->pool[i] : &session->cases[i - session->pool_count];
+        bytes += shape_bytes(set->shape);
+        if (bytes > session->options.memory_bytes)
+            return;
         set_fill(session, set);
         touch_results(session, set);
     }

@@ -29,6 +29,9 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
 void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
 void set_redraw(struct set *set); /* new seed; buffers are kept */
 void set_free(struct set *set);
+/* What memory of one fits the other that has none goes there; the rest of it is freed. */
+void set_hand_over(const struct session *session, struct set *from, struct set *to);
+size_t shape_bytes(const struct shape *shape);           /* of a set, inputs and expected outputs */
 void set_fill(struct session *session, struct set *set); /* needs no reference */
 void set_draw(struct session *session, struct set *set);
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */

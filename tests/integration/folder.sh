@@ -52,6 +52,19 @@ for _ in $(seq 200); do
 done
 kill -9 "${worker:-0}"; wait "$checking"
 grep -q '^1 problems: 0 fit, 0 refused, 1 not run, 0 errors$' "$work/out"; say $? "a killed worker: $(cat "$work/out")"
+# ... but beside others it is checked once more, alone
+cp -r 2_second "$work/slow/10_other"
+sed -i "s|import time; time.sleep(60)|import os, time; time.sleep(60 if os.path.exists('$work/busy') else 0)|" "$work/slow/2_second/ref_impl.py"
+touch "$work/busy"
+"$twagent" problem check "$work/slow" --jobs 2 >"$work/out" 2>&1 &
+checking=$!
+for _ in $(seq 200); do # the other one has ended, and its worker
+    sleep 0.1
+    worker=$(pgrep -P "$checking")
+    grep -q 10_other "$work/out" && [ "$(wc -w <<<"$worker")" = 1 ] && pgrep -P "$worker" >/dev/null && break
+done
+rm "$work/busy"; kill -9 "${worker:-0}"; wait "$checking"; say $? "killed beside another, and checked again: $(cat "$work/out")"
+grep -q '^2 problems: 2 fit' "$work/out"; say $? "both are fit: $(cat "$work/out")"
 mkdir "$work/empty"
 "$twagent" problem check "$work/empty" >"$work/out" 2>&1; say "$([ $? = 2 ] && grep -q 'no problem in it' "$work/out"; echo $?)" "an empty folder: $(cat "$work/out")"
 echo "folder: $passed passed, $failed failed"
