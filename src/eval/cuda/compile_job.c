@@ -1,4 +1,6 @@
 #include "eval/cuda/compile_job.h"
+#include "eval/cuda/cubin.h"
+#include "eval/cuda/ptx.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -252,6 +254,19 @@ static bool write_report(const struct cuda_job *job, const struct cuda_report *r
     return fine;
 }
 
+/* By the PTX that the cubin was made of. */
+static bool uses_variables(const struct nvrtc *nvrtc, nvrtc_program program)
+{
+    size_t bytes = 0;
+    if (nvrtc->ptx_size == NULL || nvrtc->ptx == NULL ||
+        nvrtc->ptx_size(program, &bytes) != NVRTC_OK || bytes < 2)
+        return true;
+    char *text = (char *)mem_alloc(bytes);
+    bool uses = nvrtc->ptx(program, text) != NVRTC_OK || ptx_uses_variables(text, bytes - 1);
+    mem_free(text);
+    return uses;
+}
+
 static bool write_cubin(const struct cuda_job *job, const struct nvrtc *nvrtc,
                         nvrtc_program program)
 {
@@ -261,6 +276,8 @@ static bool write_cubin(const struct cuda_job *job, const struct nvrtc *nvrtc,
     char *cubin = (char *)mem_alloc(bytes);
     bool fine = nvrtc->cubin(program, cubin) == NVRTC_OK && write_all(job->cubin, cubin, bytes);
     mem_free(cubin);
+    if (fine && !uses_variables(nvrtc, program))
+        fine = write_all(job->cubin, CUBIN_UNUSED, sizeof CUBIN_UNUSED - 1);
     return fine;
 }
 

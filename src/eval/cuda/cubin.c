@@ -86,6 +86,9 @@ int cubin_read(const void *image, size_t bytes, struct cubin *cubin)
         if (each.sh_type == SHT_SYMTAB && read_symbols(&reading, &each, cubin) != 0)
             return -1;
     }
+    size_t note = sizeof CUBIN_UNUSED - 1;
+    if (bytes >= note && memcmp(reading.image + bytes - note, CUBIN_UNUSED, note) == 0)
+        cubin->variables = false; /* those that are there nobody names */
     return 0;
 }
 

@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What the compiler's helper writes behind a cubin whose code names no variable of its own. */
+#define CUBIN_UNUSED "\ntwagent: no variable is used\n"
+
 struct cubin {
-    bool variables;   /* __device__, __managed__, __constant__, or text to print */
+    bool variables;   /* it uses __device__, __managed__, __constant__, or text to print */
     const char *heap; /* the symbol by which it uses the device's heap, static text; NULL: none */
 };
 

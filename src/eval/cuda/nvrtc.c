@@ -28,6 +28,8 @@ static const struct symbol symbols[] = {
     SYMBOL(log, "nvrtcGetProgramLog"),
     SYMBOL(cubin_size, "nvrtcGetCUBINSize"),
     SYMBOL(cubin, "nvrtcGetCUBIN"),
+    OPTIONAL(ptx_size, "nvrtcGetPTXSize"),
+    OPTIONAL(ptx, "nvrtcGetPTX"),
     OPTIONAL(pch_heap, "nvrtcSetPCHHeapSize"),
     OPTIONAL(pch_status, "nvrtcGetPCHCreateStatus"),
 };

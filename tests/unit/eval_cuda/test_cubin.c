@@ -38,6 +38,31 @@ static void test_compiled(void **unused)
         {"__constant__ float c[4] = {1, 2};\n"
          "extern \"C\" __global__ void k(float *x, float *y) { *y = c[threadIdx.x & 3]; }",
          NULL, true},
+        /* what headers have and nobody uses is none; a thing of one's own is, with headers too */
+        {"#include <cooperative_groups.h>\n"
+         "extern \"C\" __global__ void k(float *x, float *y) { *y = *x;"
+         " cooperative_groups::this_grid().sync(); }",
+         NULL, false},
+        {"#include <cuda/pipeline>\n"
+         "extern \"C\" __global__ void k(float *x, float *y) { *y = *x; }",
+         NULL, false},
+        {"#include <cooperative_groups.h>\n__device__ float v[4], unused;\n"
+         "extern \"C\" __global__ void k(float *x, float *y) { *y = v[0]++;"
+         " cooperative_groups::this_grid().sync(); }",
+         NULL, true},
+        {"__device__ int v; __device__ int *where = &v;\n"
+         "extern \"C\" __global__ void k(float *x, float *y) { *y = (float)++*where; }",
+         NULL, true},
+        {"extern \"C\" __global__ void k(float *x, unsigned *y) {"
+         " asm volatile(\"{.global .u32 hidden; atom.global.inc.u32 %0, [hidden], 99;}\" : "
+         "\"=r\"(*y)); }",
+         NULL, true},
+        {"__device__ unsigned v;\n"
+         "__device__ __noinline__ unsigned f() { return v++; }\n"
+         "extern \"C\" __global__ void k(float *x, unsigned *y) { *y = f(); }",
+         NULL, true},
+        {"extern \"C\" __global__ void k(float *x, float *y) { printf(\"%f\", *x); *y = *x; }",
+         NULL, true},
         {"__managed__ int m;\n"
          "extern \"C\" __global__ void k(float *x, float *y) { *y = m++; }",
          NULL, true},
