@@ -207,9 +207,11 @@ static void judge(struct file *file)
                                  (double)file->folder->settings->each_ms / 1e3);
     } else if (file->err.code) {
         /* nobody else sends a worker this signal than a system without memory */
-        file->no_memory =
+        bool memory =
             strstr(file->err.message, "memory") || strstr(file->err.message, "killed by SIGKILL");
-        bool machine = file->err.code == ERR_LIMIT || file->no_memory;
+        bool machine = file->err.code == ERR_LIMIT || memory;
+        /* more than there is at all is no less of it alone */
+        file->no_memory = memory && !strstr(file->err.message, "this machine has");
         file->kind = machine                       ? KIND_NOT_RUN
                      : file->err.code == ERR_USAGE ? KIND_REFUSED
                                                    : KIND_ERROR;

@@ -121,9 +121,7 @@ int bench_failed(struct bench *bench, struct err *err)
 }
 
 /* Threads that wait for each other in loops take a time slice for every word between them on one
- * core: that is no verdict. Such a candidate is called again by a fresh runner, and not so any
- * more.
- */
+ * core: that is no verdict. Such a candidate is called again by a fresh runner, on all cores. */
 static int call_crowded(struct bench *bench, const struct arrangement *arrangement,
                         struct outcome *outcome, struct err *err)
 {
