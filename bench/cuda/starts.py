@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The CUDA starts on a GPU, without twagent: right on every check shape, and how fast.
 
-usage: bench/cuda/starts.py [--cache FOLDER] [--compile-only] [--points N] [--json FILE] [START ...]
+usage: bench/cuda/starts.py [--cache FOLDER] [--compile-only] [--points N] [--with A=1,B=2]... [--json FILE] [START ...]
 
 START is PROBLEM or PROBLEM/NAME (softmax, softmax/block). Needs nvcc (or a cache that was filled
 with --compile-only elsewhere), and on the GPU's side PyTorch and PyYAML. Each start is compiled at
-its first point and at N others drawn from its tune space. Times are CUDA events, median of 15, after
+its first point, at that with these numbers, and at N others drawn from its tune space. Times are CUDA events, median of 15, after
 the L2 was overwritten; PyTorch's eager time is beside them. Inputs are normal; the reference is
 computed in float64."""
 
@@ -83,11 +83,16 @@ class Start:
             self.text = source.read()
         self.plan = yaml.safe_load(TOOL.front_matter(self.text))
 
-    def points(self, count):
-        """The first valid point and `count` others."""
+    def points(self, count, changes):
+        """The first valid point, that with each of `changes`, and `count` others."""
         space, where = TOOL.tune_space(self.text)
         first = {name: values[0] for name, values in space.items()}
         drawn, rng = [first], random.Random(7)
+        for change in changes:
+            point = {**first, **{name: value for name, value in change.items() if name in first}}
+            if point not in drawn and TOOL.holds(where, point):
+                drawn.append(point)
+        count += len(drawn) - 1
         for _ in range(4000):
             point = {name: rng.choice(values) for name, values in space.items()}
             if len(drawn) <= count and point not in drawn and TOOL.holds(where, point):
@@ -390,12 +395,17 @@ def run_problem(bench, problem, starts, cubins, rows):
         del case
 
 
+def changed(text):
+    return {name: int(value) for name, value in (pair.split("=") for pair in text.split(","))}
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("starts", nargs="*", metavar="START")
     options.add_argument("--cache", default=os.path.join(ROOT, "build", "cubins"))
     options.add_argument("--arch", default="sm_90a")
     options.add_argument("--points", type=int, default=5)
+    options.add_argument("--with", dest="changes", action="append", default=[], type=changed, metavar="A=1,B=2")
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options.add_argument("--compile-only", action="store_true")
     options.add_argument("--json")
@@ -411,7 +421,7 @@ def main():
     jobs, cubins = {}, {}
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         for start in (start for starts in by_problem.values() for start in starts):
-            start.points_used = start.points(given.points * MORE_POINTS.get(start.name, 1))
+            start.points_used = start.points(given.points * MORE_POINTS.get(start.name, 1), given.changes)
             start.wrong, start.checked = [], 0
             for point in start.points_used:
                 jobs[start.name, str(point)] = pool.submit(compiled, start, point, given.cache, given.arch)

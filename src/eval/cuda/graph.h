@@ -1,10 +1,14 @@
-/* eval/cuda/graph: a candidate's module on the device, and its launch plan as a CUDA graph. Runner
- * process only. What goes wrong is told as a status and a reason of runner_wire.h. */
+/* eval/cuda/graph: a candidate's module on the device, and its launch plan, as a CUDA graph or
+ * queued. Runner process only. What goes wrong is a status and a reason of runner_wire.h. */
 #ifndef EVAL_CUDA_GRAPH_H
 #define EVAL_CUDA_GRAPH_H
 
 #include "eval/cuda/driver.h"
 #include "eval/cuda/runner_wire.h"
+
+/* A plan of so few memsets and launches is queued one by one where all of them ran before: that
+ * starts sooner than a graph, and is what an emitted package does, and PyTorch. */
+enum { GRAPH_QUEUED_MOST = 2 };
 
 struct fault {
     enum report_status status;
@@ -21,6 +25,7 @@ struct graph {
     struct cu_tensor_map maps[TENSOR_MAPS_MAX];
     cu_graph_exec exec;
     bool local_memory;
+    bool warm;                  /* the caller's to set: a launch goes before the one that counts */
     volatile uint32_t *running; /* NULL, or where it is told what runs: RUNNING_... */
 };
 
@@ -31,10 +36,11 @@ int graph_open(const struct driver *driver, const void *image, const struct plan
                struct fault *fault) MUST_USE;
 void graph_close(struct graph *graph);
 
-/* Captures the plan and puts it on the device, so that a launch has nothing left to do. */
+/* Captures the plan and puts it on the device, so that a launch has nothing left to do. Nothing for
+ * one that will be queued. */
 int graph_capture(struct graph *graph, struct fault *fault) MUST_USE;
 
-/* The whole captured plan at once; not waited for. */
+/* The whole plan; not waited for. */
 int graph_launch(struct graph *graph, struct fault *fault) MUST_USE;
 
 /* Launch after launch, each waited for: the one that fails is named. */

@@ -1,7 +1,8 @@
 /* Launches by two clocks, inside the runner that is kept for profiles. Everything is done as before
  * a timed launch (runner_call.c), so that what differs is CUPTI: the module loaded anew, the plan
- * captured as a graph (with the records on, so that each of its nodes has one), a launch before the
- * one that counts where that is short and has no variables, caches emptied; event, graph, event. */
+ * captured where it is a graph (with the records on, so that each of its nodes has one), a launch
+ * before the one that counts where that is short and has no variables, caches emptied; event, plan,
+ * event. */
 #include "eval/cuda/profile_runner.h"
 
 #include <stdio.h>
@@ -15,17 +16,17 @@ static int wait(struct profiling *profiling, const struct graph *graph)
     return result == 0 ? 0 : graph_fault(graph, result, NULL, &profiling->fault);
 }
 
-static int prepare(struct profiling *profiling, struct graph *graph, bool decoy)
+static int prepare(struct profiling *profiling, struct graph *graph)
 {
     if (graph_capture(graph, &profiling->fault) != 0)
         return -1;
-    if (decoy && (profiling_clear(profiling) != 0 || graph_launch(graph, &profiling->fault) != 0 ||
-                  wait(profiling, graph) != 0))
+    if (graph->warm && (profiling_clear(profiling) != 0 ||
+                        graph_launch(graph, &profiling->fault) != 0 || wait(profiling, graph) != 0))
         return -1;
     return profiling_clear(profiling);
 }
 
-/* Not waited for: meanwhile the graph is launched, which takes long with CUPTI, and the events have
+/* Not waited for: meanwhile the plan is launched, which takes long with CUPTI, and the events have
  * nothing of that between them. */
 static int empty_caches(struct profiling *profiling)
 {
@@ -69,11 +70,11 @@ static int one(struct profiling *profiling, struct counters *counters, uint32_t 
     struct wire_records *records = &profiling->told->records;
     struct counters_span span = {0};
     struct graph graph;
-    bool decoy = runner_warms_up(runner, index == 0 ? 0.0 : records->event_ns[index - 1]);
     int status = graph_open(&runner->driver, runner->image, plan, profiling->pointers,
                             runner->stream, &graph, &profiling->fault);
+    graph.warm = runner_warms_up(runner, index == 0 ? 0.0 : records->event_ns[index - 1]);
     if (status == 0)
-        status = prepare(profiling, &graph, decoy);
+        status = prepare(profiling, &graph);
     if (status == 0 && counters_span_start(counters, err) != 0)
         status = 1;
     if (status == 0)

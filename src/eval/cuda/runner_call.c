@@ -3,7 +3,7 @@
  * which one launch leaves behind is there for the next:
  *
  *   module loaded -> (decoy) -> memory cleared -> inputs, poison and red zones up -> shared memory
- *   overwritten -> L2 swept -> event, graph, event -> hashes -> outputs down, of one repeat
+ *   overwritten -> L2 swept -> event, plan, event -> hashes -> outputs down, of one repeat
  */
 #include "base/clock.h"
 #include "eval/cuda/nvml.h"
@@ -144,7 +144,7 @@ static int decoy(struct calling *calling)
 {
     const struct gpu_runner *runner = calling->runner;
     const bool timed = calling->call->timed;
-    if (!(timed ? runner_warms_up(runner, runner->last_ns) : runner->variables))
+    if (!(timed ? calling->graph.warm : runner->variables))
         return 0;
     if (clear(calling) != 0 || (timed ? graph_launch(&calling->graph, &calling->fault)
                                       : graph_step(&calling->graph, &calling->fault)) != 0)
@@ -213,6 +213,7 @@ static int repeat(struct calling *calling, uint32_t index)
                    runner->stream, &calling->graph, &calling->fault) != 0)
         return -1;
     calling->graph.running = &report->running;
+    calling->graph.warm = runner_warms_up(runner, runner->last_ns);
     report->keeps = runner->variables || calling->graph.local_memory;
     part_end(calling, PART_LOAD);
     if ((call->timed && graph_capture(&calling->graph, &calling->fault) != 0) ||

@@ -299,15 +299,32 @@ static void test_recorded_fault(void **unused)
 {
     struct scene scene;
     (void)unused;
-    begin(&scene, RELU);
+    setenv("FAKE_CUPTI_KERNELS", "3", 1);
+    setenv("FAKE_CUPTI_KERNEL_NS", "1000", 1);
+    begin(&scene, RELU RELU RELU); /* so many that they are a graph */
     setenv("FAKE_CUDA_GRAPHS_FAIL", "1", 1);
     profile(&scene);
     unsetenv("FAKE_CUDA_GRAPHS_FAIL");
     assert_string_equal(word("profile", "source"), "counters");
-    assert_true(at("hot_kernel.time_ns") == 1000.0);
+    assert_true(at("hot_kernel.time_ns") == 3000.0);
     assert_true(at("profile.records.launches") == 0.0);
     assert_non_null(strstr(records_why(), "fake_relu: unspecified launch failure"));
     profile(&scene); /* by a runner of its own */
+    assert_true(at("profile.records.launches") == RECORDED_MOST);
+    end(&scene);
+    unsetenv("FAKE_CUPTI_KERNELS");
+    unsetenv("FAKE_CUPTI_KERNEL_NS");
+}
+
+/* One launch is no graph. */
+static void test_recorded_queued(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    begin(&scene, RELU);
+    setenv("FAKE_CUDA_GRAPHS_FAIL", "1", 1);
+    profile(&scene);
+    unsetenv("FAKE_CUDA_GRAPHS_FAIL");
     assert_true(at("profile.records.launches") == RECORDED_MOST);
     end(&scene);
 }
@@ -403,6 +420,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_second_look),
         cmocka_unit_test(test_compare),
         cmocka_unit_test(test_recorded_fault),
+        cmocka_unit_test(test_recorded_queued),
         cmocka_unit_test(test_recorded_variables),
         cmocka_unit_test(test_probe),
     };

@@ -10,10 +10,9 @@ workspace:
   parts: {shape: [M, 160, 2], dtype: float32}
 memset: {parts: 255}
 tune:
-  GROUPS: [1, 2]
   EACH: [2, 1, 4]
   HELD: [16, 18, 14, 20, 12]
-  EARLY: [5, 6, 4, 3, 2]
+  EARLY: [6, 5, 4, 3, 2]
   WINDOW: [5, 4, 6, 8, 3]
   RING: [224, 192, 160]
   where: >
@@ -28,9 +27,8 @@ tune:
  * formula, which does not cancel) and tells those of its slices to all blocks: one word of 64 bits
  * in `parts`, told once not all of its bits are set. A warp hears them all. Two warpgroups write
  * the row before; they have taken its first EARLY slices into registers before they know its mean,
- * so that there is room for the rest of the next row. With two GROUPS of multiprocessors one takes
- * the even rows and one the odd ones, and the memory works for one while the other waits. Rows that
- * do not fit the ring, are too short or not aligned to 16 bytes are read twice. */
+ * so that there is room for the rest of the next row. Rows that do not fit the ring, are too short
+ * or not aligned to 16 bytes are read twice. */
 #define THREADS 256 /* that write; half as many take moments */
 #define TAKERS  128
 #define TAKEN   (EACH == 1 ? 2 : 4) /* vectors at a time and thread */
@@ -40,15 +38,14 @@ tune:
 #define KNOWN   (SLOTS + EARLY + 1)
 #define BLOCKS  160
 
-/* A block's place in its group, and how many that has. */
 static __device__ __forceinline__ int rank()
 {
-    return blockIdx.x / GROUPS;
+    return (int)blockIdx.x;
 }
 
-static __device__ __forceinline__ int peers()
+static __device__ __forceinline__ int blocks()
 {
-    return (gridDim.x - blockIdx.x % GROUPS + GROUPS - 1) / GROUPS;
+    return (int)gridDim.x;
 }
 
 struct moments {
@@ -77,8 +74,8 @@ struct share {
 
 static __device__ __forceinline__ struct row row_of(long long N)
 {
-    const long long all = peers() * 4ll * SLICE, whole = N / all, rest = N - whole * all;
-    return {N, rest, (int)whole, (int)((rest + 32 * peers() - 1) / (32 * peers()) * 32)};
+    const long long all = blocks() * 4ll * SLICE, whole = N / all, rest = N - whole * all;
+    return {N, rest, (int)whole, (int)((rest + 32 * blocks() - 1) / (32 * blocks()) * 32)};
 }
 
 /* Numbers of block i. */
@@ -197,7 +194,7 @@ static __device__ __forceinline__ void tell(struct moments own, unsigned long lo
 static __device__ __forceinline__ float2 hear(const unsigned long long *told, struct row r)
 {
     const int lane = threadIdx.x % 32;
-    const int blocks = r.whole > 0 ? peers() : (int)((r.rest + r.tail - 1) / r.tail);
+    const int tellers = r.whole > 0 ? blocks() : (int)((r.rest + r.tail - 1) / r.tail);
     unsigned long long words[BLOCKS / 32];
     struct moments all = {0, 0, 0};
     bool waiting;
@@ -205,19 +202,19 @@ static __device__ __forceinline__ float2 hear(const unsigned long long *told, st
         waiting = false;
 #pragma unroll
         for (int i = 0; i < BLOCKS / 32; i++)
-            if (lane + 32 * i < blocks)
+            if (lane + 32 * i < tellers)
                 asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];"
                              : "=l"(words[i])
                              : "l"(told + lane + 32 * i)
                              : "memory");
 #pragma unroll
         for (int i = 0; i < BLOCKS / 32; i++)
-            waiting = waiting || (lane + 32 * i < blocks && words[i] == ~0ull);
+            waiting = waiting || (lane + 32 * i < tellers && words[i] == ~0ull);
     } while (waiting);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < BLOCKS / 32; i++)
-        if (lane + 32 * i < blocks)
+        if (lane + 32 * i < tellers)
             all = join(all, {(float)count_of(r, lane + 32 * i), __uint_as_float((unsigned)words[i]),
                              __uint_as_float((unsigned)(words[i] >> 32))});
     all = join_warp(all);
@@ -283,7 +280,7 @@ static __device__ void copy(const float *X, const struct share *s, float4 *ring,
     unsigned long long policy;
     const float4 *row = (const float4 *)X;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    for (long long m = 0; m < M; m++, row += GROUPS * (long long)s->quads)
+    for (long long m = 0; m < M; m++, row += s->quads)
         for (int k = 0; k < s->slices; k++) {
             const unsigned full = address(&shared->full[place.slot]),
                            bytes = 16 * any_slice(s, k).length;
@@ -322,7 +319,7 @@ static __device__ void take(unsigned long long *parts, const struct share *s, co
         }
         all = joined(all, thread, TAKERS, shared, m);
         if (thread == 0) {
-            tell(all, parts + m * GROUPS * BLOCKS);
+            tell(all, parts + m * BLOCKS);
             arrive(&shared->told[row]);
         }
         row = row + 1 == KNOWN ? 0 : row + 1;
@@ -354,7 +351,7 @@ static __device__ void agree(const float *gamma, const float *beta, const unsign
             ask(beta, s);
         }
         const float2 found = hear(parts, r);
-        parts += GROUPS * BLOCKS;
+        parts += BLOCKS;
         if (threadIdx.x % 32 == 0) {
             shared->row[row.slot] = found;
             arrive(&shared->known[row.slot]);
@@ -435,7 +432,7 @@ static __device__ __forceinline__ void write(const float *gamma, const float *be
             fetch(&w, early + k * EACH);
         wait_for(&shared->known[place.slot], place.parity);
         const float2 row = shared->row[place.slot];
-        float4 *y = (float4 *)Y + m * GROUPS * s->quads;
+        float4 *y = (float4 *)Y + m * s->quads;
         advance(&place, KNOWN);
 #pragma unroll
         for (int k = 0; k < AWAY; k++) {
@@ -458,8 +455,8 @@ static __device__ __forceinline__ void write(const float *gamma, const float *be
 
 static __device__ __forceinline__ long long from_of(struct row r, int k)
 {
-    return k < r.whole ? (k * (long long)peers() + rank()) * 4 * SLICE
-                       : r.whole * (long long)peers() * 4 * SLICE + (long long)rank() * r.tail;
+    return k < r.whole ? (k * (long long)blocks() + rank()) * 4 * SLICE
+                       : r.whole * (long long)blocks() * 4 * SLICE + (long long)rank() * r.tail;
 }
 
 static __device__ void twice(const float *X, const float *gamma, const float *beta, float *Y,
@@ -468,7 +465,7 @@ static __device__ void twice(const float *X, const float *gamma, const float *be
 {
     const struct row r = row_of(N);
     for (long long m = 0; m < M; m++) {
-        const float *x = X + m * GROUPS * N;
+        const float *x = X + m * N;
         struct moments all = {0, 0, 0};
         for (int k = 0; k <= r.whole; k++) {
             const long long from = from_of(r, k),
@@ -491,9 +488,9 @@ static __device__ void twice(const float *X, const float *gamma, const float *be
         }
         all = joined(all, thread, THREADS, shared, m);
         if (thread == 0)
-            tell(all, parts + m * GROUPS * BLOCKS);
+            tell(all, parts + m * BLOCKS);
         if (thread < 32) { /* the lanes' sums differ in their last bits: one of them tells */
-            const float2 found = hear(parts + m * GROUPS * BLOCKS, r);
+            const float2 found = hear(parts + m * BLOCKS, r);
             if (thread == 0)
                 shared->row[0] = found;
         }
@@ -502,7 +499,7 @@ static __device__ void twice(const float *X, const float *gamma, const float *be
         for (int k = 0; k <= r.whole; k++)
             for (long long from = from_of(r, k), n = from + thread;
                  n < min(N, from + (k < r.whole ? 4 * SLICE : r.tail)); n += THREADS)
-                Y[m * GROUPS * N + n] = fmaf((x[n] - row.x) * row.y, gamma[n], beta[n]);
+                Y[m * N + n] = fmaf((x[n] - row.x) * row.y, gamma[n], beta[n]);
     }
 }
 
@@ -513,11 +510,6 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 {
     extern __shared__ __align__(128) float4 ring[];
     struct shared *shared = (struct shared *)(ring + SLOTS * SLICE);
-    const int group = blockIdx.x % GROUPS;
-    X += group * N;
-    Y += group * N;
-    parts += group * BLOCKS;
-    M = (M - group + GROUPS - 1) / GROUPS;
     const struct row r = row_of(N);
     const long long own = count_of(r, rank());
     const bool fits = N % 4 == 0 && r.whole >= AWAY && r.whole < SLOTS + EARLY;
@@ -526,10 +518,10 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     const int tail = (int)(own / 4) - r.whole * SLICE;
     const struct share s = {N,
                             (int)(N / 4),
-                            (int)(rank() * SLICE),
-                            (int)(peers() * SLICE),
+                            rank() * SLICE,
+                            blocks() * SLICE,
                             r.whole,
-                            (int)(r.whole * peers() * SLICE + rank() * (r.tail / 4)),
+                            r.whole * blocks() * SLICE + rank() * (r.tail / 4),
                             tail,
                             r.whole + (tail > 0),
                             (unsigned)((unsigned long long)N >> 62)};
@@ -544,13 +536,13 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     }
     __syncthreads();
     if (threadIdx.x / 128 == 0) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 48;");
         if (fits && threadIdx.x == 0)
             copy(X, &s, ring, shared, M);
         else if (fits && threadIdx.x / 32 == 1)
             agree(gamma, beta, parts, &s, shared, M);
     } else if (threadIdx.x / 128 == 1) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 48;");
         if (fits)
             take(parts, &s, ring, shared, M, threadIdx.x - 128);
     } else {
