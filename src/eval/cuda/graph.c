@@ -220,8 +220,7 @@ static cu_result enqueue(struct graph *graph, uint32_t index)
 
 static bool is_queued(const struct graph *graph)
 {
-    return graph->warm &&
-           graph->plan->memset_count + graph->plan->launch_count <= GRAPH_QUEUED_MOST;
+    return graph->warm && graph->plan->launch_count == 1 && graph->plan->memset_count == 0;
 }
 
 int graph_capture(struct graph *graph, struct fault *fault)
@@ -253,23 +252,15 @@ int graph_capture(struct graph *graph, struct fault *fault)
     return result == 0 ? 0 : graph_fault(graph, result, entry, fault);
 }
 
-static cu_result queue(struct graph *graph)
-{
-    cu_result result = enqueue_memsets(graph);
-    for (uint32_t i = 0; result == 0 && i < graph->plan->launch_count; i++)
-        result = enqueue(graph, i);
-    return result;
-}
-
 int graph_launch(struct graph *graph, struct fault *fault)
 {
     cu_result result = 0;
-    if (is_queued(graph))
-        result = queue(graph);
-    if (!is_queued(graph) || graph->plan->launch_count > 1)
+    if (is_queued(graph)) {
+        result = enqueue(graph, 0);
+    } else {
         mark(graph, RUNNING_ANY);
-    if (!is_queued(graph))
         result = graph->driver->graph_launch(graph->exec, graph->stream);
+    }
     return result == 0 ? 0 : graph_fault(graph, result, NULL, fault);
 }
 

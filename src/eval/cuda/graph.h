@@ -6,10 +6,6 @@
 #include "eval/cuda/driver.h"
 #include "eval/cuda/runner_wire.h"
 
-/* A plan of so few memsets and launches is queued one by one where all of them ran before: that
- * starts sooner than a graph, and is what an emitted package does, and PyTorch. */
-enum { GRAPH_QUEUED_MOST = 2 };
-
 struct fault {
     enum report_status status;
     char reason[WIRE_REASON_MAX];
@@ -36,8 +32,8 @@ int graph_open(const struct driver *driver, const void *image, const struct plan
                struct fault *fault) MUST_USE;
 void graph_close(struct graph *graph);
 
-/* Captures the plan and puts it on the device, so that a launch has nothing left to do. Nothing for
- * one that will be queued. */
+/* Captures the plan and puts it on the device, so that a launch has nothing left to do. Not where it
+ * is a single launch, and warm: that is queued, which starts 1 us sooner than a graph. */
 int graph_capture(struct graph *graph, struct fault *fault) MUST_USE;
 
 /* The whole plan; not waited for. */
