@@ -32,8 +32,8 @@ int graph_open(const struct driver *driver, const void *image, const struct plan
                struct fault *fault) MUST_USE;
 void graph_close(struct graph *graph);
 
-/* Captures the plan and puts it on the device, so that a launch has nothing left to do. Not where it
- * is a single launch, and warm: that is queued, which starts 1 us sooner than a graph. */
+/* Captures the plan and puts it on the device, so that a launch has nothing left to do. Not where
+ * it is a single launch, and warm: that is queued, which starts 1 us sooner than a graph. */
 int graph_capture(struct graph *graph, struct fault *fault) MUST_USE;
 
 /* The whole plan; not waited for. */
