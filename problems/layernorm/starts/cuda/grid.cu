@@ -11,9 +11,9 @@ workspace:
 memset: {parts: 255}
 tune:
   EACH: [2, 1, 4]
-  HELD: [16, 18, 14, 20, 12]
-  EARLY: [6, 5, 4, 3, 2]
-  WINDOW: [5, 4, 6, 8, 3]
+  HELD: [18, 16, 20, 14, 12]
+  EARLY: [4, 6, 5, 3, 2]
+  WINDOW: [4, 5, 6, 3, 8]
   RING: [224, 192, 160]
   where: >
     sm_count <= 160 && HELD % EACH == 0 && EARLY * EACH <= HELD && WINDOW * EACH <= 16 &&
