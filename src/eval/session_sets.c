@@ -171,17 +171,30 @@ static enum distribution next_distribution(const struct session *session)
     return (enum distribution)(session->case_count % DRAW_RANDOM_COUNT);
 }
 
-/* The smallest shape on which a pattern over elements can show, for the edge cases. */
+/* Where there is one row alone, more sets of which some would be wrong. */
+enum { OFFSETS_MORE = 2 };
+
+/* 0 to 2: whether a pattern over elements can show at this shape, and in so many rows that not all
+ * wrong ones are right by chance, as a variance that cancels is in 1 of 20. */
+static int shows(const struct session *session, const struct shape *shape)
+{
+    enum { ENOUGH = 256, EACH_WAY = 8 };
+    size_t elements = shape->layout.outputs[0].elements;
+    size_t row = tensor_row(&session->problem->outputs[0], &shape->layout.outputs[0]);
+    if (elements < ENOUGH)
+        return 0;
+    return row >= EACH_WAY && elements / row >= EACH_WAY ? 2 : 1;
+}
+
+/* For the edge cases: the smallest of those that show most, or the largest where none does. */
 static const struct shape *small_shape(const struct session *session)
 {
-    enum { ENOUGH = 256 };
-    const struct shape *best = NULL;
-    for (size_t i = 1; i < session->shape_count + HIDDEN_SHAPES; i++) {
+    const struct shape *best = &session->shapes[1];
+    for (size_t i = 2; i < session->shape_count + HIDDEN_SHAPES; i++) {
         const struct shape *shape = &session->shapes[i];
-        bool enough = shape->layout.outputs[0].elements >= ENOUGH;
-        bool best_enough = best != NULL && best->layout.outputs[0].elements >= ENOUGH;
-        if (best == NULL || (enough && !best_enough) ||
-            (enough == best_enough && (shape->elements < best->elements) == enough))
+        int more = shows(session, shape) - shows(session, best);
+        bool small = shows(session, shape) > 0;
+        if (more > 0 || (more == 0 && (shape->elements < best->elements) == small))
             best = shape;
     }
     return best;
@@ -223,6 +236,8 @@ int session_make_cases(struct session *session, struct err *err)
     session->edge_case = session->case_count;
     for (int i = DRAW_RANDOM_COUNT; i < DISTRIBUTIONS; i++)
         add_case(session, small_shape(session), (enum distribution)i);
+    for (int i = 0; i < OFFSETS_MORE && shows(session, small_shape(session)) < 2; i++)
+        add_case(session, small_shape(session), DRAW_OFFSET);
     for (size_t i = 0; i < session->pool_count; i++)
         set_assign(&session->pool[i], &session->shapes[0],
                    (enum distribution)(i % DRAW_RANDOM_COUNT));

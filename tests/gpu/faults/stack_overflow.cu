@@ -2,7 +2,7 @@
 launch:
   - {entry: scale, grid: "ceil_div(N, 256)", block: 256, args: [X, Y, N]}
 ---*/
-/* failed scale: */
+/* failed scale */
 __device__ __noinline__ int deep(int n, volatile int *at)
 {
     volatile int frame[256];

@@ -136,6 +136,40 @@ static void test_what_the_battery_holds(void **state)
     assert_true(session->pool_count >= POOL_LEAST);
 }
 
+/* What is wrong in every row may be right in one by chance: edge cases have several, although a
+ * shape of one row is smaller. */
+static void test_edge_cases_have_rows(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    const struct session_options options = {
+        .folder = f->builds.path, .baseline = "product", .memory_bytes = 1 << 20};
+    struct folder folder;
+    struct problem *problem;
+    struct session *session;
+    fake_problem(&folder, "def reference(A, B):\n    return A @ B\n", "");
+    folder_put(&folder, "spec.yaml",
+               "name: rows\ndims: {M: 24, N: 80, K: 28}\n"
+               "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
+               "outputs: {C: {shape: [M, N], dtype: float32}}\nreference: ref_impl.py\n"
+               "baselines: {product: product.c}\nflops: 2*M*N*K\n"
+               "check: [{M: 1, N: 260, K: 2}, {M: 16, N: 40, K: 3}]\n");
+    assert_int_equal(problem_load(folder.path, &problem, &f->err), 0);
+    assert_int_equal(session_open(problem, &fake_backend, &f->lane, &options, &session, &f->err),
+                     0);
+    for (int turn = 0; turn < 20; turn++) {
+        assert_int_equal(session->case_count - session->edge_case,
+                         DISTRIBUTIONS - DRAW_RANDOM_COUNT);
+        for (size_t i = session->edge_case; i < session->case_count; i++) {
+            const struct placed *output = &session->cases[i].shape->layout.outputs[0];
+            assert_true(output->extents[0] >= 8 && output->extents[1] >= 8);
+        }
+        assert_int_equal(session_refresh(session, true, &f->err), 0);
+    }
+    session_close(session);
+    problem_free(problem);
+    folder_remove(&folder);
+}
+
 /* An output that changes between the answer and the stop: here by our own hand. */
 static void test_spots(void **state)
 {
@@ -253,6 +287,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_reduction),
         cmocka_unit_test(test_sets_are_drawn_anew),
         cmocka_unit_test(test_what_the_battery_holds),
+        cmocka_unit_test(test_edge_cases_have_rows),
         cmocka_unit_test(test_spots),
         cmocka_unit_test(test_cancelling_between_steps),
         cmocka_unit_test(test_regions_grow_and_stop_growing),
