@@ -7,9 +7,11 @@ launch:
 tune:
   BLOCK: [256, 512, 128, 1024]
   UNROLL: [4, 2, 8, 1]
+  STREAM: [1, 0]
 ---*/
 /* A block does one contiguous burst of 4 * BLOCK * UNROLL numbers and ends: all loads of a thread
- * are under way before the first store, and the hardware hands out the blocks. */
+ * are under way before the first store, and the hardware hands out the blocks. With STREAM the caches
+ * are told that nothing is read again. */
 static __device__ __forceinline__ float rectify(float v)
 {
     return v < 0.0f ? 0.0f : v;
@@ -20,21 +22,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1)
 {
     const long long all = M * N,
                     first = 4 * (blockIdx.x * (long long)(BLOCK * UNROLL) + threadIdx.x);
-    float4 v[UNROLL];
+    float4 v[UNROLL] = {};
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
         const long long i = first + 4 * BLOCK * u;
         if (i + 4 <= all)
-            v[u] = __ldcs((const float4 *)(X + i));
+            v[u] = STREAM ? __ldcs((const float4 *)(X + i)) : *(const float4 *)(X + i);
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
         const long long i = first + 4 * BLOCK * u;
-        if (i + 4 <= all)
-            __stcs((float4 *)(Y + i),
-                   make_float4(rectify(v[u].x), rectify(v[u].y), rectify(v[u].z), rectify(v[u].w)));
-        else
+        const float4 found =
+            make_float4(rectify(v[u].x), rectify(v[u].y), rectify(v[u].z), rectify(v[u].w));
+        if (i + 4 > all)
             for (long long k = i; k < all; k++)
                 Y[k] = rectify(X[k]);
+        else if (STREAM)
+            __stcs((float4 *)(Y + i), found);
+        else
+            *(float4 *)(Y + i) = found;
     }
 }

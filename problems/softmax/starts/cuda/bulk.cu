@@ -9,12 +9,14 @@ tune:
   BLOCK: [384, 1024, 256, 512]
   KB: [64, 96, 32, 224]
   PARTS: [2, 1, 4, 8]
+  STREAM: [0, 1]
 ---*/
 /* A block a row, and several blocks a processor, so that one's loads are on their way while another
  * computes or writes; the hardware deals the rows out. The copy engine brings the row to shared
  * memory in PARTS, whose maxima are taken as they come; it is read once from memory and three times
- * from there. Rows of more than KB kilobytes, or not aligned to 16 bytes, are read twice from
- * memory. */
+ * from there. With STREAM the caches are told that the
+ * result is not read again. Rows of more than KB kilobytes, or not aligned to 16 bytes, are read
+ * twice from memory. */
 #define LEAST -3.402823466e38f
 #define WARPS (BLOCK / 32)
 #define LOG2E 1.44269504f
@@ -75,6 +77,14 @@ static __device__ __forceinline__ float weight(float x, float most)
     return exp2f((x - most) * LOG2E);
 }
 
+static __device__ __forceinline__ void put(float4 *to, float4 v)
+{
+    if (STREAM)
+        __stcs(to, v);
+    else
+        *to = v;
+}
+
 /* A row of `quads` times four numbers that shared memory has room for. */
 static __device__ __forceinline__ void once(const float4 *from, float4 *y, int quads, float4 *x,
                                             unsigned long long *full, float *part)
@@ -109,8 +119,8 @@ static __device__ __forceinline__ void once(const float4 *from, float4 *y, int q
 #pragma unroll 4
     for (int i = threadIdx.x; i < quads; i += BLOCK) {
         const float4 v = x[i];
-        __stcs(y + i, make_float4(weight(v.x, most) * scale, weight(v.y, most) * scale,
-                                  weight(v.z, most) * scale, weight(v.w, most) * scale));
+        put(y + i, make_float4(weight(v.x, most) * scale, weight(v.y, most) * scale,
+                               weight(v.z, most) * scale, weight(v.w, most) * scale));
     }
 }
 
