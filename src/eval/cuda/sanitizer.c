@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* A kernel under one of them is some ten to a hundred times slower. */
-enum { SLOWER = 50, LEAST_MS = 30000, QUIT_MS = 20000, FINDINGS = 4, SAID_MOST = 1 << 18 };
+enum { SLOWER = 50, MOST_MS = 30000, QUIT_MS = 20000, FINDINGS = 4, SAID_MOST = 1 << 18 };
 
 static struct running {
     struct gpu_host *hosts[TOOLS]; /* NULL: not running */
@@ -197,13 +197,14 @@ static void quit_all(void)
 }
 
 /* A runner that died or faulted under a tool: what the tool says of it counts first. */
-static int ended_badly(int tool, const char *reason, struct buf *report, struct err *err)
+static int ended_badly(int tool, enum err_code code, const char *reason, struct buf *report,
+                       struct err *err)
 {
     char why[WIRE_REASON_MAX];
     snprintf(why, sizeof why, "%s", reason);
     quit_all();
     if (findings(report, err) == 0)
-        err_set(err, ERR_CHILD, "under compute-sanitizer (%s): %s", sanitizer_tools[tool], why);
+        err_set(err, code, "under compute-sanitizer (%s): %s", sanitizer_tools[tool], why);
     discard();
     return -1;
 }
@@ -215,7 +216,7 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
     bool same = running.artifact != NULL && running.region == region &&
                 strcmp(running.artifact, artifact) == 0;
     uint64_t timeout_ms = call->timeout_ms * SLOWER;
-    timeout_ms = timeout_ms > LEAST_MS ? LEAST_MS : timeout_ms;
+    timeout_ms = timeout_ms > MOST_MS ? MOST_MS : timeout_ms;
     if (!same && start(lane, region, artifact, err) != 0)
         return -1;
     for (int i = 0; i < TOOLS; i++)
@@ -226,11 +227,12 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
     for (int i = 0; i < TOOLS; i++) {
         struct gpu_host *host = running.hosts[i];
         if (gpu_host_await(host, timeout_ms, err) != 0)
-            return ended_badly(i, err->message, report, err);
+            return ended_badly(i, err->code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_CHILD, err->message,
+                               report, err);
         listen(i);
         uint32_t status = host->report->status;
         if (status == REPORT_FAULT || status == REPORT_REFUSED)
-            return ended_badly(i, (const char *)host->report->reason, report, err);
+            return ended_badly(i, ERR_CHILD, (const char *)host->report->reason, report, err);
         if (status != REPORT_FINE) {
             err_set(err, ERR_UNSUPPORTED, "compute-sanitizer (%s): %.*s", sanitizer_tools[i],
                     WIRE_REASON_MAX - 1, host->report->reason);

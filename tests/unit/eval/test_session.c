@@ -196,6 +196,7 @@ static int profile(const struct lane_facts *lane, const struct problem *problem,
 
 static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"unclean", fake_product},
+                                            {"late_under_tools", fake_product},
                                             {"distrusted", fake_product},
                                             {"not_profiled", fake_product},
                                             {"zeros", zeros},
@@ -259,8 +260,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct evaluation measure(struct fixture *fixture, const char *source, const char *artifact,
-                                 enum effort effort)
+static struct evaluation measure_with(struct fixture *fixture, const char *source,
+                                      const char *artifact, const char *sanitized,
+                                      enum effort effort)
 {
     struct candidate *candidate;
     struct err err = {0};
@@ -273,7 +275,7 @@ static struct evaluation measure(struct fixture *fixture, const char *source, co
     struct measure_request request = {.candidate = candidate,
                                       .tune = &tune,
                                       .artifact = artifact,
-                                      .sanitized = effort == EFFORT_FINAL ? artifact : NULL,
+                                      .sanitized = sanitized,
                                       .effort = effort,
                                       .profile = true};
     int status = session_measure(fixture->session, &request, fixture->arena, &evaluation, &err);
@@ -282,6 +284,13 @@ static struct evaluation measure(struct fixture *fixture, const char *source, co
     assert_int_equal(status, 0);
     candidate_free(candidate);
     return evaluation;
+}
+
+static struct evaluation measure(struct fixture *fixture, const char *source, const char *artifact,
+                                 enum effort effort)
+{
+    return measure_with(fixture, source, artifact, effort == EFFORT_FINAL ? artifact : NULL,
+                        effort);
 }
 
 static void expect(struct fixture *fixture, const char *name, enum verdict verdict,
@@ -398,6 +407,44 @@ static void test_a_champion(void **state)
     assert_non_null(strstr(evaluation.details, "heap-buffer-overflow"));
 }
 
+static struct evaluation sanitized(struct fixture *fixture, const char *artifact)
+{
+    return measure_with(fixture, "product", artifact, artifact, EFFORT_SEARCH);
+}
+
+/* Weights alone may be large: then the smallest shape is sanitized, if that comes to an end. */
+static void test_sanitized_where_all_is_large(void **state)
+{
+    const struct fixture *fixture = (const struct fixture *)*state;
+    struct fixture large = {.arena = fixture->arena, .lane = fixture->lane};
+    const struct session_options options = {.folder = fixture->builds.path,
+                                            .baseline = "product",
+                                            .call_timeout_ms = 4000,
+                                            .time_budget_ms = 20,
+                                            .memory_bytes = 1 << 20};
+    struct err err = {0};
+    fake_problem(&large.folder, matmul, "");
+    folder_put(&large.folder, "spec.yaml",
+               "name: large\ndims: {M: 2, N: 600000, K: 1}\n"
+               "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
+               "outputs: {C: {shape: [M, N], dtype: float32}}\nreference: ref_impl.py\n"
+               "baselines: {product: product.c}\nflops: 2*M*N*K\n"
+               "check: [{M: 1, N: 600000, K: 1}]\n"
+               "hidden: {M: [1, 2], N: [600000, 600000], K: [1, 1]}\n");
+    if (problem_load(large.folder.path, &large.problem, &err) != 0 ||
+        session_open(large.problem, &fake_backend, &large.lane, &options, &large.session, &err) !=
+            0)
+        fail_msg("%s", err.message);
+    assert_int_equal(sanitized(&large, "unclean").verdict, VERDICT_REJECTED);
+    struct evaluation evaluation = sanitized(&large, "late_under_tools");
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_non_null(strstr(evaluation.metrics, "sanitizer: did not end under a tool"));
+    assert_int_equal(sanitized(*state, "late_under_tools").verdict, VERDICT_REJECTED);
+    session_close(large.session);
+    problem_free(large.problem);
+    folder_remove(&large.folder);
+}
+
 static void test_far_behind(void **state)
 {
     struct fixture *fixture = (struct fixture *)*state;
@@ -445,6 +492,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_answers_that_were_kept),
         cmocka_unit_test(test_workspaces),
         cmocka_unit_test(test_a_champion),
+        cmocka_unit_test(test_sanitized_where_all_is_large),
         cmocka_unit_test(test_far_behind),
         cmocka_unit_test(test_cancelling),
     };
