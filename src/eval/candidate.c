@@ -179,6 +179,7 @@ int candidate_parse(const struct problem *problem, const char *name, const char 
         .candidate = parsed,
     };
     parsed->arena = arena;
+    parsed->problem = problem;
     if (parse(&reading, text, length) != 0) {
         arena_free(arena);
         if (err != NULL)

@@ -39,6 +39,7 @@ struct memset_spec { /* a tensor's bytes before the first launch; part of what i
 
 struct candidate {
     struct arena *arena;
+    const struct problem *problem; /* borrowed */
     const char *source; /* as given, front matter included; `length` bytes, no NUL, no 0xFF */
     size_t length;
     struct hash hash;     /* of the text */

@@ -4,6 +4,7 @@
 #include "eval/cpu/compile.h"
 
 #include "eval/cpu/clean.h"
+#include "eval/cpu/source.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -165,11 +166,15 @@ static bool errors(struct reading *reading, const struct line *line)
            about_assembly(reading, line) || about_limits(reading, line);
 }
 
-static bool prologue(struct reading *reading, const struct line *line)
+/* What a wrong signature looks like, or none. */
+static bool signature(struct reading *reading, const struct line *line)
 {
     (void)reading;
     bool ours = begins(line, "prologue:") || begins(line, "shim:");
-    return ours && (find(line, "previous declaration") != NULL || find(line, "error: ") != NULL);
+    return (ours &&
+            (find(line, "previous declaration") != NULL || find(line, "error: ") != NULL)) ||
+           find(line, "undefined reference to `kernel'") != NULL ||
+           find(line, "undefined symbol: kernel") != NULL;
 }
 
 static bool warnings(struct reading *reading, const struct line *line)
@@ -185,8 +190,11 @@ void cpu_diagnostics(const struct candidate *candidate, const char *text, size_t
     if (!reading.told)
         buf_add_text(out, "the compiler failed, and said nothing about the source\n");
     struct reading quiet = {.candidate = candidate, .out = out, .start = out->length};
-    each_line(&quiet, text, length, prologue);
-    if (quiet.told)
-        buf_add_text(out, "the signature has to be the one that the problem gives\n");
+    each_line(&quiet, text, length, signature);
+    if (quiet.told) {
+        buf_add_text(out, "the signature has to be the one that the problem gives: ");
+        source_signature(candidate->problem, candidate, out);
+        buf_add_char(out, '\n');
+    }
     each_line(&quiet, text, length, warnings);
 }
