@@ -13,7 +13,7 @@ say() { # TRUTH NAME
 mkdir "$work/all" && cd "$work/all" || exit 1
 "$twagent" problem new 2_second >/dev/null && "$twagent" problem new 10_tenth >/dev/null
 for name in 2_second 10_tenth; do sed -i 's/M: 1024, N: 1024/M: 48, N: 40/' $name/spec.yaml; done
-cp -r 2_second 3_loose && sed -i 's/^name: .*/name: loose/; s/^tolerance: auto/tolerance: {rtol: 0, atol: 1000}/' 3_loose/spec.yaml
+cp -r 2_second 3_loose && sed -i 's/^name: .*/name: loose/; s/^tolerance: auto/tolerance: {rtol: 0, atol: 1e9}/' 3_loose/spec.yaml
 cp -r 2_second 4_broken && sed -i 's/return A \* X + B/return A * Y/' 4_broken/ref_impl.py
 cp -r 2_second 5_misspelt && sed -i 's/^reference:/refrence:/' 5_misspelt/spec.yaml
 echo 'x = 1' >6_no_problem.py
