@@ -65,7 +65,6 @@ struct writing {
     struct retrieval retrieval; /* what its prompt quotes */
     bool retrieving, retrieved;
     int64_t sample;      /* which implementation of the idea */
-    int64_t step;        /* requests so far */
     int64_t max_tokens;  /* more room after an answer that was cut off; 0: the model's */
     unsigned shrink;     /* after a prompt that was too long */
     const char *source;  /* the last answer's code, to be mended; NULL: nothing yet */

@@ -91,7 +91,7 @@ static bool writing_ask(struct attempt *attempt)
         .request = fitting_request(attempt, model),
         .purpose = writing->failure ? "repair" : "implement",
         .sample = writing->sample,
-        .step = writing->step++,
+        .step = attempt->record.repairs, /* as a resumed run counts, too */
     };
     writing->asked = true;
     ask_start(search->completions, &writing->ask, &attempt->task, attempt->record.id);
