@@ -5,8 +5,8 @@ usage: bench/cuda/starts.py [--cache FOLDER] [--compile-only] [--points N] [--wi
 
 START is PROBLEM or PROBLEM/NAME (softmax, softmax/block). Needs nvcc (or a cache that was filled
 with --compile-only elsewhere), and on the GPU's side PyTorch and PyYAML. Each start is compiled at
-its first point, at that with these numbers, and at N others drawn from its tune space. Times are CUDA events, median of 15, after
-the L2 was overwritten; PyTorch's eager time is beside them. Inputs are normal; the reference is
+its first point, at that with A=1 and B=2 in place of its own (for each --with), and at N others drawn
+from its tune space. Times are CUDA events, median of 15, after the L2 was overwritten; PyTorch's eager time is beside them. Inputs are normal; the reference is
 computed in float64."""
 
 import argparse

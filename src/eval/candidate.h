@@ -69,7 +69,7 @@ uint64_t tune_index(const struct candidate *candidate, const struct names *tune)
 /* False where `where` refuses the point for these dims and facts, or cannot be computed. */
 bool tune_valid(const struct candidate *candidate, const struct names *dims,
                 const struct names *facts, const struct names *tune);
-struct value; /* an object of numbers, or NULL: what it leaves out is first. ERR_USAGE. */
+struct value; /* The point that an object (or NULL) says; what it leaves out is first. ERR_USAGE. */
 int tune_given(const struct candidate *candidate, const struct value *given,
                const struct names *dims, const struct names *facts, struct names *tune,
                struct err *err) MUST_USE;

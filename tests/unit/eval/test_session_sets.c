@@ -125,11 +125,13 @@ static void test_sets_are_drawn_anew(void **state)
 static void test_what_the_battery_holds(void **state)
 {
     const struct session *session = ((struct fixture *)*state)->session;
-    unsigned distributions = 0, shapes = 0;
+    unsigned distributions = 0, shapes = 0, offsets = 0;
     for (size_t i = 0; i < session->case_count; i++) {
         distributions |= 1U << session->cases[i].distribution;
         shapes |= 1U << (session->cases[i].shape - session->shapes);
+        offsets += session->cases[i].distribution == DRAW_OFFSET;
     }
+    assert_int_equal(offsets, 3); /* its listed shapes are too small for rows */
     assert_int_equal(distributions, (1U << DISTRIBUTIONS) - 1);
     assert_int_equal(shapes, (1U << (session->shape_count + HIDDEN_SHAPES)) - 2); /* but the main */
     assert_true(session->edge_case >= 6);
