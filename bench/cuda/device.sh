@@ -52,7 +52,7 @@ for part in $parts; do
         ;;
     devices)
         stamp "run on one device, then on two: evaluations a minute"
-        timed 120 python3 bench/cuda/devices.py "$twagent" softmax@dims 15s 0 0,1
+        timed 200 python3 bench/cuda/devices.py "$twagent" softmax@dims 40s 0 0,1
         ;;
     run)
         stamp "run, built-in provider"

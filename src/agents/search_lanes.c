@@ -1,6 +1,5 @@
-/* agents/search_lanes: the workers of a run. The first one is opened alone, since it measures the
- * machine's ceilings where they are not known yet; the others are told them. So GPUs must be alike.
- */
+/* agents/search_lanes: the workers of a run. Where the machine's ceilings are not known yet, the
+ * first one is opened alone and measures them; the others are told them. So GPUs must be alike. */
 #include "agents/search_private.h"
 
 #include "base/mem.h"
@@ -224,6 +223,8 @@ int search_lanes_open(struct search *search)
     buf_init(&known, 1 << 16);
     bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
     int failed = open_one(search, &search->lanes[0], cached ? buf_text(&known) : NULL);
+    while (cached && !failed && search->lanes_open < search->lane_count)
+        failed = open_one(search, &search->lanes[search->lanes_open], buf_text(&known));
     buf_free(&known);
     mem_free(key);
     return failed;

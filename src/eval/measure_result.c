@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { SPREAD_LEAST = 4, HISTORY_SHOWN = 4 };
+enum { SPREAD_LEAST = 3 /* ratios */, HISTORY_SHOWN = 4 };
 
 /* Disturbed samples are left out as long as they are few: a candidate that could choose which of
  * its samples count would choose the fast ones. */
@@ -27,6 +27,7 @@ static double shared_a(const struct timing *timing, size_t chunk)
 struct columns {
     size_t count;
     double a[PAIRS_MOST], b[PAIRS_MOST], ratio[PAIRS_MOST];
+    enum distribution distribution[PAIRS_MOST];
 };
 
 static void gather(const struct timing *timing, struct columns *columns)
@@ -40,20 +41,29 @@ static void gather(const struct timing *timing, struct columns *columns)
         double a = timing->shared ? shared_a(timing, sample->chunk) : sample->a_ns;
         columns->a[columns->count] = a;
         columns->b[columns->count] = sample->b_ns;
+        columns->distribution[columns->count] = sample->distribution;
         columns->ratio[columns->count++] = a / sample->b_ns;
     }
 }
 
-/* Neighbours in time against each other: a kernel with itself. The direction alternates, so that a
- * drift of the machine does not add up. */
-static double neighbours(const double *samples, size_t count)
+/* Each sample against the next one on inputs of the same distribution: a kernel with itself at the
+ * same work (a division by a subnormal takes longer, and only some inputs lead to one). The
+ * direction alternates, so that a drift of the machine does not add up. */
+static double neighbours(const double *samples, const enum distribution *distribution, size_t count)
 {
     double ratios[PAIRS_MOST];
-    if (count < SPREAD_LEAST)
-        return 0.0;
-    for (size_t i = 0; i + 1 < count; i++)
-        ratios[i] = i % 2 == 0 ? samples[i] / samples[i + 1] : samples[i + 1] / samples[i];
-    return stats_spread(ratios, count - 1);
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t next = i + 1;
+        while (next < count && distribution[next] != distribution[i])
+            next++;
+        if (next == count)
+            continue;
+        double ratio = samples[i] / samples[next];
+        ratios[found] = found % 2 == 0 ? ratio : 1.0 / ratio;
+        found++;
+    }
+    return found < SPREAD_LEAST ? 0.0 : stats_spread(ratios, found);
 }
 
 /* With a few A samples for many of B, an interval over their ratios would know nothing of A's own
@@ -89,17 +99,17 @@ void timing_results(struct timing *timing)
         return;
     stats_interval(columns.b, columns.count, &timing->b);
     stats_interval(columns.ratio, columns.count, &timing->ratio);
-    double of_b = neighbours(columns.b, columns.count), of_a;
+    double of_b = neighbours(columns.b, columns.distribution, columns.count), of_a;
     if (timing->shared) {
         if (timing->a_count > 0)
             stats_interval(timing->a_ns, timing->a_count, &timing->a);
         else
             stats_interval(columns.a, columns.count, &timing->a);
         widen(timing);
-        of_a = neighbours(timing->a_ns, timing->a_count);
+        of_a = neighbours(timing->a_ns, timing->a_distribution, timing->a_count);
     } else {
         stats_interval(columns.a, columns.count, &timing->a);
-        of_a = neighbours(columns.a, columns.count);
+        of_a = neighbours(columns.a, columns.distribution, columns.count);
     }
     timing->spread = fmax(of_a, of_b);
 }

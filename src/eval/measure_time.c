@@ -187,6 +187,7 @@ static int take_pair(struct timing *timing, bool a_first, struct err *err)
     if (bench->ended)
         return 0;
     sample.disturbed = a_disturbed || b_disturbed;
+    sample.distribution = set->distribution;
     timing->disturbed += sample.disturbed;
     timing->samples[timing->count++] = sample;
     return 0;
@@ -223,6 +224,7 @@ static int take_b(struct timing *timing, struct arrangement *arrangement, struct
         return -1;
     if (bench->ended)
         return 0;
+    sample.distribution = set->distribution;
     timing->disturbed += sample.disturbed;
     timing->samples[timing->count++] = sample;
     return 0;
@@ -253,12 +255,14 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
                 return -1;
         if (bench->ended || is_far_behind(timing))
             return 0;
+        size_t at = timing->a_count;
         bool disturbed;
-        if (timing->a_count < most && call_a(timing, NULL, &arrangement,
-                                             &timing->a_ns[timing->a_count], &disturbed, err) == 0)
+        if (at < most) { /* A takes the last B's inputs */
+            timing->a_distribution[at] = timing->samples[timing->count - 1].distribution;
+            if (call_a(timing, NULL, &arrangement, &timing->a_ns[at], &disturbed, err) != 0)
+                return -1;
             timing->a_count++;
-        else if (timing->a_count < most)
-            return -1;
+        }
         if ((timing->a_count == most || timing->a_count >= A_ENOUGH) && timing_enough(timing))
             return 0;
     }

@@ -18,6 +18,7 @@ struct sample {
     double a_ns, b_ns;
     size_t chunk;   /* shared: how many A samples came before it */
     bool disturbed; /* something else ran on the cores meanwhile */
+    enum distribution distribution;
 };
 
 /* Paired: every sample has an A and a B on the same set, in the order A B B A. Shared, for an A
@@ -29,7 +30,8 @@ struct timing {
     bool shared, far_behind;
     size_t count, a_count, disturbed;
     struct sample samples[PAIRS_MOST];
-    double a_ns[SHARED_MOST];      /* shared: in order */
+    double a_ns[SHARED_MOST]; /* shared: in order */
+    enum distribution a_distribution[SHARED_MOST];
     size_t launches;               /* of B behind the samples, where one call is several */
     uint64_t timed_ns, started_ns; /* sum of the calls; when the first one began */
     /* what follows */

@@ -80,6 +80,28 @@ static void test_a_drift_is_no_win(void **state)
     assert_false(stats_win(&timing.ratio, timing.spread));
 }
 
+/* A baseline that takes a quarter longer for one distribution is as steady as any other; one that
+ * does so now and then is not. */
+static void test_a_time_may_depend_on_the_inputs(void **state)
+{
+    struct timing timing;
+    (void)state;
+    for (int steady = 0; steady < 2; steady++) {
+        struct random random;
+        fill(&timing, 20, 1.1e6, 1e6);
+        random_init(&random, 11);
+        for (size_t i = 0; i < timing.count; i++) {
+            struct sample *sample = &timing.samples[i];
+            enum distribution drawn = random_below(&random, DRAW_RANDOM_COUNT);
+            sample->a_ns *= drawn == DRAW_HEAVY ? 1.25 : 1.0;
+            sample->distribution = steady ? drawn : DRAW_NORMAL;
+        }
+        timing_results(&timing);
+        assert_true(steady ? timing.spread < 0.01 : timing.spread > 0.08);
+        assert_int_equal(stats_win(&timing.ratio, timing.spread), steady);
+    }
+}
+
 /* Two A samples that differ by half: no interval over many B may hide that. */
 static void test_few_shared_samples_widen(void **state)
 {
@@ -216,6 +238,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_kernel_against_itself_wins_nothing),
         cmocka_unit_test(test_disturbed_samples),
         cmocka_unit_test(test_a_drift_is_no_win),
+        cmocka_unit_test(test_a_time_may_depend_on_the_inputs),
         cmocka_unit_test(test_few_shared_samples_widen),
         cmocka_unit_test(test_when_it_is_enough),
         cmocka_unit_test(test_flushing_touches_nothing),

@@ -8,7 +8,6 @@ launch:
     args: [X, gamma, beta, Y, parts, M, N]
 workspace:
   parts: {shape: [M, 160, 2], dtype: float32}
-memset: {parts: 255}
 tune:
   EACH: [2, 1, 4]
   HELD: [18, 16, 20, 14, 12]
@@ -25,10 +24,11 @@ tune:
  * time: of more, those of the next row would be before another block's last of this one, for which
  * all wait. A second warpgroup takes the means and squares of what arrives (joined by Chan's
  * formula, which does not cancel) and tells those of its slices to all blocks: one word of 64 bits
- * in `parts`, told once not all of its bits are set. A warp hears them all. Two warpgroups write
- * the row before; they have taken its first EARLY slices into registers before they know its mean,
- * so that there is room for the rest of the next row. Rows that do not fit the ring, are too short
- * or not aligned to 16 bytes are read twice. */
+ * in `parts`, told once not all of its bits are set. A warp hears them all, once all blocks have set
+ * theirs at the start: the barrier that the driver has for cooperative launches tells. Two
+ * warpgroups write the row before; they have taken its first EARLY slices into registers before they
+ * know its mean, so that there is room for the rest of the next row. Rows that do not fit the ring,
+ * are too short or not aligned to 16 bytes are read twice. */
 #define THREADS 256 /* that write; half as many take moments */
 #define TAKERS  128
 #define TAKEN   (EACH == 1 ? 2 : 4) /* vectors at a time and thread */
@@ -190,6 +190,30 @@ static __device__ __forceinline__ void tell(struct moments own, unsigned long lo
     asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(told + rank()), "l"(word) : "memory");
 }
 
+/* What cooperative_groups.h's grid.sync() does, in halves, each for one thread of a block: the word's
+ * uppermost bit turns when all have come. */
+struct meeting {
+    const volatile unsigned *word;
+    unsigned before;
+};
+
+static __device__ __forceinline__ struct meeting come()
+{
+    unsigned high, low;
+    asm("mov.u32 %0, %%envreg1;" : "=r"(high));
+    asm("mov.u32 %0, %%envreg2;" : "=r"(low));
+    unsigned *word = (unsigned *)((unsigned long long)high << 32 | low) + 1;
+    __threadfence();
+    return {word, atomicAdd(word, rank() == 0 ? 0x80000000u - (blocks() - 1) : 1u)};
+}
+
+static __device__ __forceinline__ void await_all(struct meeting meeting)
+{
+    while (((meeting.before ^ *meeting.word) & 0x80000000u) == 0)
+        ;
+    __threadfence();
+}
+
 /* A row's mean and 1 / deviation from what all blocks tell, by one warp. */
 static __device__ __forceinline__ float2 hear(const unsigned long long *told, struct row r)
 {
@@ -344,12 +368,17 @@ static __device__ void agree(const float *gamma, const float *beta, const unsign
 {
     struct place row = {0, 0};
     const struct row r = row_of(s->N);
+    struct meeting meeting;
+    if (threadIdx.x % 32 == 0)
+        meeting = come();
     for (long long m = 0; m < M; m++) {
         wait_for(&shared->told[row.slot], row.parity);
         if (m == 0 && threadIdx.x % 32 == 0) {
             ask(gamma, s);
             ask(beta, s);
+            await_all(meeting);
         }
+        __syncwarp();
         const float2 found = hear(parts, r);
         parts += BLOCKS;
         if (threadIdx.x % 32 == 0) {
@@ -464,6 +493,8 @@ static __device__ void twice(const float *X, const float *gamma, const float *be
                              struct shared *shared, int thread)
 {
     const struct row r = row_of(N);
+    if (thread == 0)
+        await_all(come());
     for (long long m = 0; m < M; m++) {
         const float *x = X + m * N;
         struct moments all = {0, 0, 0};
@@ -489,6 +520,7 @@ static __device__ void twice(const float *X, const float *gamma, const float *be
         all = joined(all, thread, THREADS, shared, m);
         if (thread == 0)
             tell(all, parts + m * BLOCKS);
+        __syncwarp();
         if (thread < 32) { /* the lanes' sums differ in their last bits: one of them tells */
             const float2 found = hear(parts + m * BLOCKS, r);
             if (thread == 0)
@@ -513,8 +545,13 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     const struct row r = row_of(N);
     const long long own = count_of(r, rank());
     const bool fits = N % 4 == 0 && r.whole >= AWAY && r.whole < SLOTS + EARLY;
-    if (own == 0)
+    for (long long m = threadIdx.x; m < M; m += blockDim.x)
+        parts[m * BLOCKS + rank()] = ~0ull;
+    if (own == 0) {
+        if (threadIdx.x == 0)
+            come();
         return;
+    }
     const int tail = (int)(own / 4) - r.whole * SLICE;
     const struct share s = {N,
                             (int)(N / 4),
