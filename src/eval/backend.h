@@ -38,12 +38,10 @@ struct backend {
                  const struct candidate *candidate, const struct names *tune,
                  const struct baseline_spec *baseline, enum build_flavour flavour,
                  const char *folder, struct build *build, struct err *err);
-    /* Diagnostics as the candidate's author may see them: cut, and free of anything that is not
-     * about the source. */
+    /* Diagnostics as the candidate's author may see them: cut, and about the source alone. */
     void (*diagnostics)(const struct candidate *candidate, const char *text, size_t length,
                         struct buf *out);
-    /* A fresh runner that has loaded the artifact: sandboxed, on the lane's cores. `env` (or NULL)
-     * comes on top of the runner's own. */
+    /* A fresh runner with the artifact loaded: sandboxed, on the lane's cores. `env`: or NULL. */
     int (*open)(const struct lane_facts *lane, const struct region *region, const char *artifact,
                 const char *const *env, struct subject **subject, struct err *err);
     /* The same for a backend whose candidates have launch plans, in place of open(). */
@@ -53,6 +51,8 @@ struct backend {
     /* Begins what the first build and the first runner will wait for, and waits for none of it.
      * NULL: nothing takes that long. */
     void (*warm)(const struct lane_facts *lane, const struct region *region);
+    /* draw_run() on a device; false: draw it yourself. NULL: there is none. */
+    bool (*draw)(const struct drawing *drawing, size_t count, void *out);
     size_t alignment;                /* of every tensor; 0: TENSOR_ALIGN */
     const struct backend *reference; /* that builds and runs C references; NULL: this one */
     /* Runs a sanitized build once over `call`; ERR_CHILD with the report's first lines where it

@@ -1,17 +1,18 @@
 /* Numbers come in blocks of BLOCK elements. A block's words are hashes of the element's index under
  * two keys, which follow from the seed and the block: no state is carried from one element to the
- * next, so that the loops vectorize, and a tensor's first elements do not depend on its size. The
- * hash is C. Wellons' `lowbias32`; normals are Box and Muller's, with logarithm, sine and square
- * root as short polynomials, since libm's are calls: the numbers must look normal, not be exact. */
+ * next, so that the loops vectorize, a tensor's first elements do not depend on its size, and a
+ * device can do the same (numbers.inl). Logarithm, sine and square root are short polynomials,
+ * since libm's are calls: the numbers must look normal, not be exact. */
 #include "eval/draw.h"
 
+#include "eval/numbers.inl"
 #include "eval/parallel.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 1024, HALF_BLOCK = BLOCK / 2 };
+enum { BLOCK = NUMBERS_BLOCK, HALF_BLOCK = NUMBERS_HALF };
 
 static const char *const names[DISTRIBUTIONS] = {
     [DRAW_UNIFORM] = "uniform",   [DRAW_NORMAL] = "normal",   [DRAW_HEAVY] = "heavy",
@@ -26,26 +27,11 @@ const char *distribution_name(enum distribution distribution)
     return names[distribution];
 }
 
-/* splitmix64's finalizer */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 static inline __attribute__((always_inline)) void hash_words(uint32_t before, uint32_t within,
                                                              uint32_t *restrict words)
 {
-    for (uint32_t i = 0; i < BLOCK; i++) {
-        uint32_t x = (i * 0x9e3779b9u) ^ before;
-        x ^= x >> 16;
-        x *= 0x21f0aaadu;
-        x ^= (x >> 15) ^ within;
-        x *= 0x735a2d97u;
-        words[i] = x ^ (x >> 15);
-    }
+    for (uint32_t i = 0; i < BLOCK; i++)
+        words[i] = number_word(before, within, i);
 }
 
 #if defined(__x86_64__)
@@ -60,7 +46,7 @@ __attribute__((target("avx2"))) static void hash_words_avx2(uint32_t before, uin
 
 static void fill_words(uint64_t seed, uint64_t block, uint64_t stream, uint32_t *restrict words)
 {
-    uint64_t key = mix(mix(seed ^ mix(stream)) + block);
+    uint64_t key = number_key(seed, block, stream);
     uint32_t before = (uint32_t)key, within = (uint32_t)(key >> 32);
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) {
@@ -71,96 +57,20 @@ static void fill_words(uint64_t seed, uint64_t block, uint64_t stream, uint32_t 
     hash_words(before, within, words);
 }
 
-static uint32_t bits_of(float number)
-{
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
-static float from_bits(uint32_t bits)
-{
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-/* By bits: gcc does not vectorize a loop that compares floats. */
-static inline float magnitude_of(float x)
-{
-    return from_bits(bits_of(x) & 0x7fffffffu);
-}
-
-/* 1/sqrt(x) for a normal x > 0, to about 2e-7 of it: Newton's steps from the well-known guess. */
-static inline float inverse_root(float x)
-{
-    float y = from_bits(0x5f375a86u - (bits_of(x) >> 1));
-    y = y * (1.5f - 0.5f * x * y * y);
-    y = y * (1.5f - 0.5f * x * y * y);
-    return y * (1.5f - 0.5f * x * y * y);
-}
-
-/* -ln(x) for x in (0, 1], always positive. */
-static inline float minus_log(float x)
-{
-    uint32_t bits = bits_of(x);
-    float exponent = (float)((int32_t)(bits >> 23) - 127);
-    float m = from_bits((bits & 0x007fffffu) | 0x3f800000u) - 1.0f;
-    float p = -0.0064535442f;
-    p = p * m + 0.0360884937f;
-    p = p * m - 0.0953293897f;
-    p = p * m + 0.1676540711f;
-    p = p * m - 0.2407338084f;
-    p = p * m + 0.3317990258f;
-    p = p * m - 0.4998741238f;
-    p = p * m + 0.9999964239f;
-    return magnitude_of(exponent * 0.693147181f + p * m) + 1e-12f;
-}
-
-/* sin(2 pi turn) for a turn as a fraction of 2^32. */
-static inline float sine(uint32_t turn)
-{
-    /* Fold into a quarter turn to either side of zero, where the polynomial holds. */
-    int32_t from_quarter = (int32_t)(turn - 0x40000000u);
-    float distance = magnitude_of((float)from_quarter * 0x1p-32f);
-    float x = (0.25f - distance) * 6.28318531f;
-    float square = x * x;
-    return x * (1.0f + square * (-0.16666667f +
-                                 square * (0.0083333310f +
-                                           square * (-0.00019840874f + square * 2.7525562e-6f))));
-}
-
-static float positive_unit(uint32_t word) /* (0, 1] */
-{
-    return ((float)(int32_t)(word >> 8) + 1.0f) * 0x1p-24f;
-}
-
-static float signed_unit(uint32_t word) /* [-1, 1) */
-{
-    return (float)((int32_t)word >> 7) * 0x1p-24f;
-}
-
 static void fill_normal(const uint32_t *restrict words, float *restrict z)
 {
     for (int i = 0; i < HALF_BLOCK; i++) {
-        float t = 2.0f * minus_log(positive_unit(words[i]));
-        float radius = t * inverse_root(t);
+        float radius = number_radius(words[i]);
         uint32_t turn = words[i + HALF_BLOCK];
-        z[i] = radius * sine(turn);
-        z[i + HALF_BLOCK] = radius * sine(turn + 0x40000000u);
+        z[i] = radius * number_sine(turn);
+        z[i + HALF_BLOCK] = radius * number_sine(turn + 0x40000000u);
     }
 }
 
-struct drawing {
-    enum distribution distribution;
-    uint64_t seed;
-    enum dtype dtype;
-    size_t row;
-    bool bounded;
-    double low, high;
-    double center, scale; /* a number is center + scale * z, folded into the bounds */
-    bool folds;
-};
+static enum dtype dtype_of(const struct drawing *drawing)
+{
+    return (enum dtype)drawing->dtype;
+}
 
 static float tiny_of(enum dtype dtype)
 {
@@ -179,10 +89,10 @@ static float offset_of(enum dtype dtype)
 static void fill_edge(const struct drawing *drawing, uint64_t first, const uint32_t *words,
                       float *z)
 {
-    float tiny = tiny_of(drawing->dtype);
+    float tiny = tiny_of(dtype_of(drawing));
     for (uint32_t i = 0; i < BLOCK; i++) {
-        float unit = signed_unit(words[i]), size = magnitude_of(unit);
-        switch (drawing->distribution) {
+        float unit = number_signed_unit(words[i]), size = number_magnitude(unit);
+        switch ((enum distribution)drawing->distribution) {
         case DRAW_ONES:
             z[i] = 1.0f;
             break;
@@ -201,11 +111,11 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
             z[i] *= tiny;
             break;
         case DRAW_OFFSET:
-            z[i] += drawing->bounded ? 0.0f : offset_of(drawing->dtype);
+            z[i] += drawing->bounded ? 0.0f : offset_of(dtype_of(drawing));
             break;
         case DRAW_ONE_HOT: {
             uint64_t row = (first + i) / drawing->row;
-            uint64_t column = mix(drawing->seed ^ mix(row)) % drawing->row;
+            uint64_t column = number_mix(drawing->seed ^ number_mix(row)) % drawing->row;
             z[i] = row * drawing->row + column == first + i ? 1.0f : 0.0f;
             break;
         }
@@ -220,25 +130,23 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
 {
     uint32_t words[BLOCK];
     fill_words(drawing->seed, block, 0, words);
-    switch (drawing->distribution) {
+    switch ((enum distribution)drawing->distribution) {
     case DRAW_UNIFORM:
         for (int i = 0; i < BLOCK; i++)
-            z[i] = signed_unit(words[i]);
+            z[i] = number_signed_unit(words[i]);
         return;
     case DRAW_NORMAL:
         fill_normal(words, z);
         return;
-    case DRAW_HEAVY: /* the inverse of Student's distribution for 2 degrees, in closed form */
-        for (int i = 0; i < BLOCK; i++) {
-            float a = signed_unit(words[i]);
-            z[i] = a * 1.41421356f * inverse_root(1.0000001f - a * a);
-        }
+    case DRAW_HEAVY:
+        for (int i = 0; i < BLOCK; i++)
+            z[i] = number_heavy(words[i]);
         return;
     case DRAW_SPARSE:
         fill_normal(words, z);
         fill_words(drawing->seed, block, 1, words);
         for (int i = 0; i < BLOCK; i++)
-            z[i] = from_bits(bits_of(z[i]) & (0u - (words[i] < UINT32_MAX / 10)));
+            z[i] = number_sparse(z[i], words[i]);
         return;
     case DRAW_ZEROS:
         memset(z, 0, BLOCK * sizeof *z);
@@ -253,21 +161,16 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
     fill_edge(drawing, block * BLOCK, words, z);
 }
 
-static double clamp(double number, double low, double high)
-{
-    return number < low ? low : number > high ? high : number;
-}
-
 /* How wide a distribution is drawn and around what, so that it fits in the bounds: a range of
  * [0, 1] gives uniform numbers over all of it, one of [0, 1e6] gives |normal| ones. */
 static void plan(struct drawing *drawing)
 {
     double span = drawing->high - drawing->low, below = 0.0, above = 0.0;
-    bool integer = !dtype_is_float(drawing->dtype);
+    bool integer = !dtype_is_float(dtype_of(drawing));
     drawing->folds = true;
     drawing->scale = 1.0;
     drawing->center = 0.0;
-    switch (drawing->distribution) {
+    switch ((enum distribution)drawing->distribution) {
     case DRAW_UNIFORM:
         drawing->scale = integer || span < 2.0 ? span / 2.0 : 1.0;
         below = above = drawing->scale;
@@ -288,7 +191,7 @@ static void plan(struct drawing *drawing)
     case DRAW_OFFSET: /* beside the upper bound: what is narrow and far from zero */
         drawing->scale = integer ? span / 60.0 : fmin(1.0, span / 1000.0);
         drawing->center =
-            fmin(drawing->high - 3.0 * drawing->scale, (double)offset_of(drawing->dtype));
+            fmin(drawing->high - 3.0 * drawing->scale, (double)offset_of(dtype_of(drawing)));
         drawing->center = fmax(drawing->center, drawing->low + 3.0 * drawing->scale);
         return;
     case DRAW_ZEROS:
@@ -299,22 +202,9 @@ static void plan(struct drawing *drawing)
     default: /* extremes and tiny numbers keep their size */
         break;
     }
-    drawing->center = clamp(0.0, drawing->low + below, drawing->high - above);
+    drawing->center = number_clamp(0.0, drawing->low + below, drawing->high - above);
 }
 
-/* Mirrors at the bound that was passed, so that numbers do not heap up there. */
-static double place(const struct drawing *drawing, double z)
-{
-    double number = drawing->center + drawing->scale * z;
-    if (drawing->folds && number < drawing->low)
-        number = 2.0 * drawing->low - number;
-    else if (drawing->folds && number > drawing->high)
-        number = 2.0 * drawing->high - number;
-    return clamp(number, drawing->low, drawing->high);
-}
-
-/* Numbers of float64 must not be numbers of float32 too, or else computing in float32 would look
- * exact: up to 2^-24 of each is taken off. */
 static void write_double(const struct drawing *drawing, uint64_t block, const float *z,
                          size_t count, double *out)
 {
@@ -324,57 +214,56 @@ static void write_double(const struct drawing *drawing, uint64_t block, const fl
     if (!whole)
         fill_words(drawing->seed, block, 2, words);
     for (size_t i = 0; i < count; i++) {
-        double number = (double)z[i];
-        if (!whole)
-            number *= 1.0 - (double)words[i] * 0x1p-56;
-        out[i] = drawing->bounded ? place(drawing, number) : number;
+        double number = whole ? (double)z[i] : number_wide(z[i], words[i]);
+        out[i] = drawing->bounded ? number_place(drawing, number) : number;
     }
 }
 
 static void write_block(const struct drawing *drawing, uint64_t block, const float *z, size_t count,
                         void *array)
 {
-    size_t first = block * BLOCK;
     if (drawing->dtype == DTYPE_FLOAT64) {
-        write_double(drawing, block, z, count, (double *)array + first);
+        write_double(drawing, block, z, count, (double *)array);
     } else if (!drawing->bounded && drawing->dtype == DTYPE_FLOAT32) {
-        memcpy((float *)array + first, z, count * sizeof *z);
+        memcpy(array, z, count * sizeof *z);
     } else if (drawing->dtype == DTYPE_FLOAT32) {
-        float *out = (float *)array + first;
+        float *out = (float *)array;
         for (size_t i = 0; i < count; i++)
-            out[i] = (float)place(drawing, (double)z[i]);
+            out[i] = (float)number_place(drawing, (double)z[i]);
     } else {
         for (size_t i = 0; i < count; i++)
-            dtype_store(drawing->dtype, array, first + i,
-                        drawing->bounded ? place(drawing, (double)z[i]) : (double)z[i]);
+            dtype_store(dtype_of(drawing), array, i,
+                        drawing->bounded ? number_place(drawing, (double)z[i]) : (double)z[i]);
     }
 }
 
 struct fill {
     const struct drawing *drawing;
     size_t count;
-    void *out;
+    unsigned char *out;
 };
 
 static void fill_part(void *context, size_t part, size_t from, size_t to)
 {
     const struct fill *fill = (const struct fill *)context;
     float z[BLOCK] = {0.0f};
+    size_t bytes = BLOCK * dtype_bytes(dtype_of(fill->drawing));
     (void)part;
     for (uint64_t block = from; block < to; block++) {
         size_t left = fill->count - block * BLOCK;
         fill_block(fill->drawing, block, z);
-        write_block(fill->drawing, block, z, left < BLOCK ? left : BLOCK, fill->out);
+        write_block(fill->drawing, block, z, left < BLOCK ? left : BLOCK,
+                    fill->out + block * bytes);
     }
 }
 
-void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
-               size_t row, double low, double high, void *out)
+void draw_plan(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t row,
+               double low, double high, struct drawing *drawing)
 {
-    struct drawing drawing = {
-        .distribution = distribution,
+    *drawing = (struct drawing){
+        .distribution = (int32_t)distribution,
         .seed = seed,
-        .dtype = dtype,
+        .dtype = (int32_t)dtype,
         .row = row > 0 ? row : 1,
         .bounded = low <= high,
         .low = low,
@@ -382,22 +271,45 @@ void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, 
     };
     assert((unsigned)distribution < DISTRIBUTIONS);
     if (!dtype_is_float(dtype)) {
-        drawing.low = drawing.bounded ? ceil(low) : -100.0;
-        drawing.high = drawing.bounded ? floor(high) : 100.0;
-        drawing.bounded = true;
-    } else if (dtype == DTYPE_FLOAT32 && drawing.bounded) { /* rounding must not lead outside */
+        drawing->low = drawing->bounded ? ceil(low) : -100.0;
+        drawing->high = drawing->bounded ? floor(high) : 100.0;
+        drawing->bounded = true;
+    } else if (dtype == DTYPE_FLOAT32 && drawing->bounded) { /* rounding must not lead outside */
         float inside_low = (float)low, inside_high = (float)high;
-        drawing.low =
+        drawing->low =
             (double)((double)inside_low < low ? nextafterf(inside_low, INFINITY) : inside_low);
-        drawing.high =
+        drawing->high =
             (double)((double)inside_high > high ? nextafterf(inside_high, -INFINITY) : inside_high);
     }
-    if (drawing.low > drawing.high)
-        drawing.high = drawing.low;
-    if (drawing.bounded)
-        plan(&drawing);
-    struct fill fill = {&drawing, count, out};
+    if (drawing->low > drawing->high)
+        drawing->high = drawing->low;
+    if (drawing->bounded)
+        plan(drawing);
+}
+
+void draw_run(const struct drawing *drawing, size_t count, void *out)
+{
+    struct fill fill = {drawing, count, (unsigned char *)out};
     parallel_for((count + BLOCK - 1) / BLOCK, 1, count, fill_part, &fill);
+}
+
+bool draw_is(const struct drawing *drawing, size_t count, size_t block, const void *out)
+{
+    double again[BLOCK]; /* of any type */
+    float z[BLOCK] = {0.0f};
+    size_t left = count - block * BLOCK, bytes = dtype_bytes(dtype_of(drawing));
+    left = left < BLOCK ? left : BLOCK;
+    fill_block(drawing, block, z);
+    write_block(drawing, block, z, left, again);
+    return memcmp((const char *)out + block * BLOCK * bytes, again, left * bytes) == 0;
+}
+
+void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
+               size_t row, double low, double high, void *out)
+{
+    struct drawing drawing;
+    draw_plan(distribution, seed, dtype, row, low, high, &drawing);
+    draw_run(&drawing, count, out);
 }
 
 void draw_poison_bits(enum dtype dtype, struct poison_bits *bits)

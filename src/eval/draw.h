@@ -3,6 +3,7 @@
 #define EVAL_DRAW_H
 
 #include "eval/dtype.h"
+#include "eval/numbers.h"
 
 enum distribution {
     DRAW_UNIFORM, /* [-1, 1) */
@@ -24,8 +25,15 @@ enum distribution {
 
 const char *distribution_name(enum distribution distribution); /* "normal", "one-hot", ... */
 
-/* Fills `count` elements; `row` is the last axis' length. Numbers are clipped (floats) or mapped
- * into [low, high] where low <= high; integers are drawn from [-100, 100] without bounds. */
+/* `row` is the last axis' length. Numbers are clipped (floats) or mapped into [low, high] where
+ * low <= high; integers are drawn from [-100, 100] without bounds. */
+void draw_plan(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t row,
+               double low, double high, struct drawing *drawing);
+/* Fills `count` elements, on all of the lane's cores. */
+void draw_run(const struct drawing *drawing, size_t count, void *out);
+/* Whether that is what `out` has from element block * NUMBERS_BLOCK on, for one block. */
+bool draw_is(const struct drawing *drawing, size_t count, size_t block, const void *out);
+/* draw_plan() and draw_run(). */
 void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
                size_t row, double low, double high, void *out);
 

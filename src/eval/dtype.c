@@ -1,5 +1,7 @@
 #include "eval/dtype.h"
 
+#include "eval/numbers.inl"
+
 #include <assert.h>
 #include <float.h>
 #include <limits.h>
@@ -75,13 +77,6 @@ const char *dtype_c_type(enum dtype dtype)
     return facts[dtype].c_type;
 }
 
-static uint64_t bits_of(double number)
-{
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
 static double from_bits(uint64_t bits)
 {
     double number;
@@ -105,24 +100,9 @@ static double widen(struct short_format format, uint16_t bits)
     return from_bits(sign | exponent << 52 | mantissa << (52 - format.mantissa_bits));
 }
 
-/* Straight from 53 bits: by way of float32 it would be rounded twice. */
 static uint16_t narrow(struct short_format format, double number)
 {
-    int shift = 52 - format.mantissa_bits;
-    uint64_t infinity = (uint64_t)(2 * format.bias + 1) << format.mantissa_bits;
-    uint64_t magnitude = bits_of(number) & ~(1ull << 63);
-    unsigned sign = (unsigned)(bits_of(number) >> 63) << 15;
-    if (isnan(number))
-        return (uint16_t)(sign | infinity | 1u << (format.mantissa_bits - 1));
-    if (fabs(number) < ldexp(1.0, 1 - format.bias)) { /* subnormal, or becomes the first normal */
-        double steps = ldexp(fabs(number), format.bias - 1 + format.mantissa_bits);
-        return (uint16_t)(sign | (unsigned)nearbyint(steps));
-    }
-    uint64_t rounded = magnitude + (1ull << (shift - 1)) - 1u + (magnitude >> shift & 1u);
-    uint64_t bits = rounded >> shift;
-    uint64_t rebias = (uint64_t)(1023 - format.bias) << format.mantissa_bits;
-    bits = bits - rebias < infinity ? bits - rebias : infinity;
-    return (uint16_t)(sign | (unsigned)bits);
+    return number_narrow(format.mantissa_bits, format.bias, number);
 }
 
 static int32_t saturate(double number)

@@ -113,8 +113,12 @@ void set_fill(struct session *session, struct set *set)
             set->inputs[i] = (unsigned char *)parallel_alloc(placed->bytes + 1);
         bool plain = set->distribution == DRAW_OFFSET && i > 0;
         enum distribution distribution = plain ? DRAW_NORMAL : set->distribution;
-        draw_fill(distribution, random_next(&seeds), tensor->dtype, placed->elements,
-                  tensor_row(tensor, placed), tensor->low, tensor->high, set->inputs[i]);
+        struct drawing drawing;
+        draw_plan(distribution, random_next(&seeds), tensor->dtype, tensor_row(tensor, placed),
+                  tensor->low, tensor->high, &drawing);
+        if (session->backend->draw == NULL ||
+            !session->backend->draw(&drawing, placed->elements, set->inputs[i]))
+            draw_run(&drawing, placed->elements, set->inputs[i]);
     }
     set->filled = true;
     timeline_end("set.draw", begun);

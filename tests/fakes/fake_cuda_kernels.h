@@ -2,6 +2,29 @@
 #ifndef TESTS_FAKE_CUDA_KERNELS_H
 #define TESTS_FAKE_CUDA_KERNELS_H
 
+/* A drawer's own kernel, as C: one thread of one block does it all. */
+#include "eval/dtype.h"
+#define DRAW_UNIFORM 0 /* as draw.h has them */
+#define DRAW_HEAVY   2
+#define DRAW_SPARSE  3
+#include "eval/numbers.inl"
+static const struct {
+    uint32_t x;
+} blockIdx = {0}, gridDim = {1}, threadIdx = {0}, blockDim = {1};
+#define __global__ static
+#include "eval/cuda/drawer.cu"
+
+/* $FAKE_DRAW: "wrong" numbers, or it "dies". */
+static void run_draw(arguments a)
+{
+    const char *how = getenv("FAKE_DRAW");
+    if (how != NULL && strcmp(how, "dies") == 0)
+        _exit(1);
+    draw((const struct drawing *)(uintptr_t)a[0], a[1], a[2], (void *)(uintptr_t)a[3]);
+    if (how != NULL && strcmp(how, "wrong") == 0)
+        ((unsigned char *)(uintptr_t)a[3])[4 * (a[2] - 1)] ^= 1;
+}
+
 static void run_hash(arguments a)
 {
     const uint64_t *words = (const uint64_t *)(uintptr_t)a[0];
@@ -130,6 +153,7 @@ static const struct kernel {
     {"fake_half", 3, run_half}, {"fake_beyond", 3, run_beyond}, {"fake_input", 3, run_input},
     {"fake_once", 3, run_once}, {"fake_behind", 3, run_behind}, {"fake_illegal", 0, run_illegal},
     {"fake_trap", 0, run_trap}, {"fake_hang", 0, run_hang},     {"fake_die", 0, run_die},
-    {"fake_wide", 3, run_wide}, {"relu", 4, run_matrix},        {"fake_single", 3, run_single}};
+    {"fake_wide", 3, run_wide}, {"relu", 4, run_matrix},        {"fake_single", 3, run_single},
+    {"draw", 4, run_draw}};
 
 #endif

@@ -3,6 +3,7 @@
 #include "eval/cuda/compile.h"
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/device.h"
+#include "eval/cuda/drawer.h"
 #include "eval/cuda/host.h"
 #include "eval/cuda/profile.h"
 #include "eval/cuda/sanitizer.h"
@@ -74,6 +75,7 @@ static void warm(const struct lane_facts *lane, const struct region *region)
 {
     struct arena *arena = arena_new();
     gpu_host_warm(lane, region);
+    cuda_draw_warm(lane, device_arch(arena, lane), region->inputs_bytes);
     cuda_build_warm(device_arch(arena, lane));
     arena_free(arena);
 }
@@ -87,6 +89,7 @@ const struct backend backend_cuda = {
     .open = open_plain,
     .open_program = open_program,
     .warm = warm,
+    .draw = cuda_draw,
     .sanitize_program = cuda_sanitize,
     .sanitize_end = cuda_sanitize_end,
     .profile = cuda_profile,

@@ -4,40 +4,20 @@
 
 #include "base/mem.h"
 #include "eval/cuda/device.h"
+#include "eval/cuda/drawer.h"
+#include "eval/cuda/spawn.h"
 #include "eval/timeline.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    SPARES = 4,
-    PASSED = WIRE_FIRST_OTHER,
-    ENV_MOST = 250,
-    ARGUMENTS_MOST = 24,
-    STARTS_MOST = 3
-};
-
-/* Devices are counted as nvidia-smi counts them, and modules are on the device once loaded. */
-static void environment(const char *env[ENV_MOST + 1])
-{
-    size_t count = 0;
-    env[count++] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
-    env[count++] = "CUDA_MODULE_LOADING=EAGER";
-    for (char **entry = environ; *entry != NULL && count < ENV_MOST; entry++)
-        if (strncmp(*entry, "CUDA_DEVICE_ORDER=", 18) != 0 &&
-            strncmp(*entry, "CUDA_MODULE_LOADING=", 20) != 0)
-            env[count++] = *entry;
-    env[count] = NULL;
-}
+enum { SPARES = 4, PASSED = WIRE_FIRST_OTHER, ARGUMENTS_MOST = 24, STARTS_MOST = 3 };
 
 /* ---- the two pages ---- */
 
@@ -68,47 +48,6 @@ static int open_pages(struct gpu_host *host, int *control_fd, int *report_fd, st
 }
 
 /* ---- the process ---- */
-
-/* Descriptors go first to numbers above all targets, so that no dup2 closes one still to come. */
-static int spawn(struct gpu_host *host, const char *const *argv, const int sources[PASSED],
-                 struct err *err)
-{
-    const char *env[ENV_MOST + 1];
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    int moved[PASSED];
-    pid_t pid = 0;
-    environment(env);
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    for (int i = 0; i < PASSED; i++) {
-        moved[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, PASSED);
-        posix_spawn_file_actions_adddup2(&actions, moved[i], i);
-    }
-    int result = posix_spawn(&pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
-                             (char *const *)(uintptr_t)env);
-    for (int i = 0; i < PASSED; i++)
-        if (moved[i] >= 0)
-            close(moved[i]);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (result != 0)
-        return err_set_errno(err, ERR_ENVIRONMENT, result, "cannot start a runner (%s)", argv[0]);
-    host->subject.pid = pid;
-    host->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (host->pidfd < 0)
-        return err_set_errno(err, ERR_ENVIRONMENT, errno, "pidfd_open");
-    fcntl(host->pidfd, F_SETFD, FD_CLOEXEC);
-    return 0;
-}
 
 static ino_t inode_of(int fd)
 {
@@ -152,7 +91,7 @@ static int start(struct gpu_host *host, const struct lane_facts *lane, const str
                                      host->go,
                                      host->done,
                                      report};
-        result = spawn(host, argv, sources, err);
+        result = cuda_spawn(argv, sources, PASSED, &host->subject.pid, &host->pidfd, err);
     }
     host->errors = pipe_fds[0];
     if (host->errors >= 0)
@@ -253,6 +192,7 @@ void gpu_host_settle(void)
             gpu_host_close(spares[i]);
             spares[i] = NULL;
         }
+    (void)cuda_draw_await();
 }
 
 static int warm_one(const struct lane_facts *lane, const struct region *region,

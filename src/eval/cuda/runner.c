@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "eval/cuda/cubin.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/drawer.h"
 #include "eval/cuda/nvml.h"
 #include "eval/cuda/profile_runner.h"
 #include "eval/cuda/sanitizer_runner.h"
@@ -186,6 +187,8 @@ int cuda_runner_main(int argc, char **argv)
     static struct gpu_runner runner; /* zeroed, and too large for a stack */
     if (argc >= 1 && strcmp(argv[0], "probe") == 0)
         return device_probe_main(argc - 1, argv + 1);
+    if (argc >= 1 && strcmp(argv[0], "draw") == 0)
+        return drawer_main(argc - 1, argv + 1);
     map_memory(&runner);
     if (runner.control->supervised != 0)
         return sanitizer_runner(&runner);

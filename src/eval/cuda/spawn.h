@@ -1,0 +1,16 @@
+/* eval/cuda/spawn: children of the worker that open the driver: `twagent runner cuda ...`. */
+#ifndef EVAL_CUDA_SPAWN_H
+#define EVAL_CUDA_SPAWN_H
+
+#include "base/err.h"
+
+#include <sys/types.h>
+
+enum { SPAWN_PASSED_MAX = 16 };
+
+/* In a process group of its own, devices counted as nvidia-smi counts them. `sources` become its
+ * descriptors 0 to count - 1. ERR_ENVIRONMENT. */
+int cuda_spawn(const char *const *argv, const int *sources, int count, pid_t *pid, int *pidfd,
+               struct err *err) MUST_USE;
+
+#endif
