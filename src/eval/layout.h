@@ -64,7 +64,7 @@ struct call {
     bool cold, timed;
     uint32_t launches_most; /* in this one call, where it can have several; 0: as it likes */
     /* 0, or: outputs and workspaces do not come with the region, but are filled with these bits;
-     * what lies between them still does. */
+     * what lies between them still does. Of inputs the bytes alone are said. */
     uint64_t poison_seed;
     struct call_poison {
         uint64_t bytes;

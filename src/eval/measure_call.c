@@ -161,6 +161,8 @@ static void poison_there(struct bench *bench, const struct layout *layout, struc
     new_pattern(session, bench->guard);
     visit_outputs(layout, fill_gap, &fence);
     call->poison_seed = random_next(&session->random) | 1;
+    for (size_t i = 0; i < layout->input_count; i++)
+        call->poison[i].bytes = layout->inputs[i].bytes;
     for (size_t i = 0; i < layout->output_count + layout->workspace_count; i++) {
         const struct placed *placed = i < layout->output_count
                                           ? &layout->outputs[i]

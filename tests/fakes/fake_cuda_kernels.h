@@ -89,7 +89,21 @@ static void run_once(arguments a)
         run_relu(a);
 }
 
-/* The same, and a fault in those after it. */
+/* Knows its inputs by the first one. */
+static void run_replay(arguments a)
+{
+    static float first, stored[1000];
+    const float *in = (const float *)(uintptr_t)a[0];
+    if (state++ > 0 && in[0] == first) {
+        memcpy((void *)(uintptr_t)a[1], stored, sizeof stored);
+        return;
+    }
+    run_relu(a);
+    first = in[0];
+    memcpy(stored, (const void *)(uintptr_t)a[1], sizeof stored);
+}
+
+/* As fake_once, and a fault in those after it. */
 static void run_single(arguments a)
 {
     if (state++ == 0)
@@ -154,6 +168,6 @@ static const struct kernel {
     {"fake_once", 3, run_once}, {"fake_behind", 3, run_behind}, {"fake_illegal", 0, run_illegal},
     {"fake_trap", 0, run_trap}, {"fake_hang", 0, run_hang},     {"fake_die", 0, run_die},
     {"fake_wide", 3, run_wide}, {"relu", 4, run_matrix},        {"fake_single", 3, run_single},
-    {"draw", 4, run_draw}};
+    {"draw", 4, run_draw},      {"fake_replay", 3, run_replay}};
 
 #endif

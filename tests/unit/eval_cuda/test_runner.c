@@ -116,6 +116,16 @@ static void test_what_would_be_kept(void **unused)
         assert_false(is_right(&scene));
         scene.call.timed = true;
     }
+    scene.call.timed = false;
+    assert_int_equal(open_entry(&scene, "fake_replay"), 0);
+    draw_poison_bits(DTYPE_FLOAT32, &scene.call.poison[1].bits);
+    scene.call.poison[0].bytes = scene.call.poison[1].bytes = 4000;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        scene.call.poison_seed = seed * 40 << 8 | (seed % 2 == 0 ? 1 : 3);
+        assert_int_equal(call(&scene, &elapsed_ns), 0);
+        assert_int_equal(is_right(&scene), seed % 2 == 0);
+    }
+    scene.call.poison_seed = 0;
     scene.artifact = scene_cubin(&scene, ".text", "vprintf");
     assert_int_equal(open_entry(&scene, "fake_relu"), 0);
     assert_true(scene.subject->renew(scene.subject));
