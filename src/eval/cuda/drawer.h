@@ -30,8 +30,8 @@ struct drawer_reply {
 
 /* ---- the worker's side: measuring thread alone; one drawer, which dies with that thread ---- */
 
-/* Starts one for the lane's GPU where inputs are large and the lane's cores few, or as
- * $TWAGENT_DRAW_ON_DEVICE says (0: never, 1: always), and waits for nothing. */
+/* Starts one for the lane's GPU where inputs are large, but not with $TWAGENT_DRAW_ON_DEVICE=0, and
+ * waits for nothing. */
 void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t inputs_bytes);
 /* draw_run() on the device. False: not ready yet, gone, or nothing for it (small, integers, an edge
  * case); `out` has anything then. */

@@ -18,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DRAWER_CORES = 8 /* see bench/results/cuda.md */ };
 enum { READY_MS = 20000, WINDOW_MS = 5000 };
 
 static struct { /* measuring thread alone */
@@ -30,7 +29,7 @@ static struct { /* measuring thread alone */
 
 static const size_t windows_bytes = DRAWER_WINDOWS * (size_t)DRAWER_WINDOW_BYTES;
 
-void cuda_draw_end(void)
+static void end_process(void)
 {
     siginfo_t info;
     if (drawer.pid == 0)
@@ -38,11 +37,20 @@ void cuda_draw_end(void)
     kill(-drawer.pid, SIGKILL);
     while (waitid(P_PID, (id_t)drawer.pid, &info, WEXITED) != 0 && errno == EINTR)
         ;
-    close(drawer.pidfd);
+    if (drawer.pidfd >= 0)
+        close(drawer.pidfd);
+    drawer.pid = 0;
+    drawer.pidfd = -1;
+    drawer.ready = false;
+}
+
+void cuda_draw_end(void)
+{
+    if (drawer.pid == 0)
+        return;
+    end_process();
     close(drawer.socket);
     munmap(drawer.windows, windows_bytes);
-    drawer.pid = 0;
-    drawer.ready = false;
 }
 
 /* ---- its start ---- */
@@ -61,20 +69,12 @@ static int start(const char *arch, int gpu_index, int socket, int memory, struct
     return status;
 }
 
-/* Many cores draw as fast as numbers come over the bus. */
-static bool is_worth_it(const struct lane_facts *lane, size_t inputs_bytes)
-{
-    const char *told = getenv("TWAGENT_DRAW_ON_DEVICE");
-    if (told != NULL && told[0] != '\0')
-        return strcmp(told, "0") != 0;
-    return inputs_bytes >= DRAWER_LEAST_BYTES && lane->core_count < DRAWER_CORES;
-}
-
 void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t inputs_bytes)
 {
     int sockets[2] = {-1, -1};
     struct err ignored;
-    if (!is_worth_it(lane, inputs_bytes) ||
+    const char *told = getenv("TWAGENT_DRAW_ON_DEVICE");
+    if (inputs_bytes < DRAWER_LEAST_BYTES || (told != NULL && strcmp(told, "0") == 0) ||
         (drawer.pid != 0 && drawer.gpu_index == lane->gpu_index))
         return;
     cuda_draw_end();
@@ -89,8 +89,10 @@ void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t inpu
         drawer.gpu_index = lane->gpu_index;
         drawer.windows = windows;
         sockets[0] = -1;
-    } else if (windows != MAP_FAILED) {
-        munmap(windows, windows_bytes);
+    } else {
+        end_process();
+        if (windows != MAP_FAILED)
+            munmap(windows, windows_bytes);
     }
     const int mine[] = {memory, sockets[0], sockets[1]};
     for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
