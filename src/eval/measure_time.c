@@ -177,6 +177,8 @@ static int take_pair(struct timing *timing, bool a_first, struct err *err)
     bool a_disturbed = false, b_disturbed = false;
     if (next_set(timing, &set, &arrangement, err) != 0)
         return -1;
+    if (set == NULL) /* there is a verdict already */
+        return 0;
     for (int turn = 0; turn < 2 && !bench->ended; turn++) {
         bool is_a = (turn == 0) == a_first;
         if (is_a && call_a(timing, set, &arrangement, &sample.a_ns, &a_disturbed, err) != 0)
