@@ -48,9 +48,9 @@ struct backend {
     int (*open_program)(const struct lane_facts *lane, const struct region *region,
                         const char *artifact, const struct program *program,
                         struct subject **subject, struct err *err);
-    /* Begins what the first build and the first runner will wait for, and waits for none of it.
-     * NULL: nothing takes that long. */
-    void (*warm)(const struct lane_facts *lane, const struct region *region);
+    /* Begins what the first build and runner will wait for, and waits for none of it;
+     * `drawn_bytes`: the most that one input of floats has. NULL: nothing takes that long. */
+    void (*warm)(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes);
     /* draw_run() on a device; false: draw it yourself. NULL: there is none. */
     bool (*draw)(const struct drawing *drawing, size_t count, void *out);
     size_t alignment;                /* of every tensor; 0: TENSOR_ALIGN */

@@ -63,8 +63,8 @@ struct call {
     uint64_t inputs_from, inputs_bytes, outputs_bytes;
     bool cold, timed;
     uint32_t launches_most; /* in this one call, where it can have several; 0: as it likes */
-    /* 0, or: outputs and workspaces do not come with the region, but are filled with these bits;
-     * what lies between them still does. Of inputs the bytes alone are said. */
+    /* 0, or: outputs and workspaces are filled with these bits, and what lies between them comes
+     * with the region. Inputs have bytes alone, where their numbers may change places. */
     uint64_t poison_seed;
     struct call_poison {
         uint64_t bytes;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "eval/measure_guard.h"
 #include "eval/measure_noise.h"
+#include "eval/problem_torch.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"
 
@@ -151,6 +152,13 @@ static enum dtype dtype_of(const struct bench *bench, size_t index)
                : bench->request->candidate->workspaces[index - problem->output_count].dtype;
 }
 
+/* Whose numbers mean nothing by their places: no index, no table or matrix with a structure. */
+static bool is_free(const struct problem *problem, size_t input)
+{
+    return dtype_is_float(problem->inputs[input].dtype) &&
+           (problem->torch == NULL || problem->torch->inputs[input].structure == STRUCTURE_FREE);
+}
+
 /* For a subject with memory of its own, which poisons that by itself at the rate of its memory: the
  * red zones as ever. In our memory only as much as to see that results came back at all: a page at
  * each end of every output, and the spots. */
@@ -162,7 +170,7 @@ static void poison_there(struct bench *bench, const struct layout *layout, struc
     visit_outputs(layout, fill_gap, &fence);
     call->poison_seed = random_next(&session->random) | 1;
     for (size_t i = 0; i < layout->input_count; i++)
-        call->poison[i].bytes = layout->inputs[i].bytes;
+        call->poison[i].bytes = is_free(session->problem, i) ? layout->inputs[i].bytes : 0;
     for (size_t i = 0; i < layout->output_count + layout->workspace_count; i++) {
         const struct placed *placed = i < layout->output_count
                                           ? &layout->outputs[i]

@@ -14,15 +14,20 @@ static const struct {
 #define __global__ static
 #include "eval/cuda/drawer.cu"
 
-/* $FAKE_DRAW: "wrong" numbers, or it "dies". */
+/* $FAKE_DRAW: wrong in the "last" number, in the first of all "other" blocks, "later" than the
+ * first window, or it "dies". */
 static void run_draw(arguments a)
 {
     const char *how = getenv("FAKE_DRAW");
     if (how != NULL && strcmp(how, "dies") == 0)
         _exit(1);
     draw((const struct drawing *)(uintptr_t)a[0], a[1], a[2], (void *)(uintptr_t)a[3]);
-    if (how != NULL && strcmp(how, "wrong") == 0)
-        ((unsigned char *)(uintptr_t)a[3])[4 * (a[2] - 1)] ^= 1;
+    float *out = (float *)(uintptr_t)a[3];
+    if (how != NULL && (strcmp(how, "last") == 0 || (strcmp(how, "later") == 0 && a[1] > 0)))
+        out[a[2] - 1] += 1.0f;
+    for (uint64_t i = 0; how != NULL && strcmp(how, "other") == 0 && i + NUMBERS_BLOCK < a[2];
+         i += NUMBERS_BLOCK)
+        out[i] += 1.0f;
 }
 
 static void run_hash(arguments a)
@@ -89,18 +94,25 @@ static void run_once(arguments a)
         run_relu(a);
 }
 
-/* Knows its inputs by the first one. */
+/* Knows its inputs by the first number, where that is not 0. */
 static void run_replay(arguments a)
 {
-    static float first, stored[1000];
+    static float first, stored[1 << 16];
     const float *in = (const float *)(uintptr_t)a[0];
-    if (state++ > 0 && in[0] == first) {
-        memcpy((void *)(uintptr_t)a[1], stored, sizeof stored);
+    size_t bytes = a[2] <= sizeof stored / sizeof stored[0] ? a[2] * sizeof stored[0] : 0;
+    if (bytes > 0 && state++ > 0 && in[0] != 0.0f && in[0] == first) {
+        memcpy((void *)(uintptr_t)a[1], stored, bytes);
         return;
     }
     run_relu(a);
     first = in[0];
-    memcpy(stored, (const void *)(uintptr_t)a[1], sizeof stored);
+    memcpy(stored, (const void *)(uintptr_t)a[1], bytes);
+}
+
+static void run_replays(arguments a)
+{
+    a[2] *= a[3];
+    run_replay(a);
 }
 
 /* As fake_once, and a fault in those after it. */
@@ -168,6 +180,6 @@ static const struct kernel {
     {"fake_once", 3, run_once}, {"fake_behind", 3, run_behind}, {"fake_illegal", 0, run_illegal},
     {"fake_trap", 0, run_trap}, {"fake_hang", 0, run_hang},     {"fake_die", 0, run_die},
     {"fake_wide", 3, run_wide}, {"relu", 4, run_matrix},        {"fake_single", 3, run_single},
-    {"draw", 4, run_draw},      {"fake_replay", 3, run_replay}};
+    {"draw", 4, run_draw},      {"fake_replay", 3, run_replay}, {"relu_replays", 4, run_replays}};
 
 #endif

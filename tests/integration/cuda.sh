@@ -118,6 +118,32 @@ if [ -n "$compiler" ]; then
 else
     echo "no NVRTC here: runs on several GPUs are left out"
 fi
+# --- what is drawn on the device, and what comes before a checked launch of a kernel with variables
+cat >"$work/replay.cu" <<'EOF'
+/*---
+launch:
+  - {entry: relu_replays, grid: 1, block: 1, args: [X, Y, M, N]}
+---*/
+__device__ int seen;
+extern "C" __global__ void relu_replays(const float *X, float *Y, long long M, long long N)
+{
+    seen = seen + 1;
+    Y[0] = X[0];
+}
+EOF
+drawn() { # EXPECTED DIMS: whether a drawer was asked, in an evaluation with the stand-in driver
+    local got=no
+    rm -f "$work/timeline"
+    TWAGENT_TIMELINE=$work/timeline TWAGENT_CUDA_DRIVER=$fake expect 0 kernel eval "relu@$2" "$relu" --backend cuda --effort final --no-profile
+    grep -q 'set.draw.device$' "$work/timeline" && got=yes
+    grep -q 'set.draw.failed$' "$work/timeline" && got=failed
+    [ "$got" = "$1" ] && passed=$((passed + 1)) || { echo "drawn on the device at $2: '$got', expected '$1'"; failed=$((failed + 1)); }
+}
+if [ -n "$compiler" ]; then
+    drawn no M=8,N=8
+    drawn yes M=1100,N=1024
+    TWAGENT_CUDA_DRIVER=$fake expect 1 'rejected at check: wrong result' eval relu@M=40,N=40 "$work/replay.cu" --backend cuda --no-profile
+fi
 if [ -n "$compiler" ] && [ "$(nproc)" -ge 2 ]; then
     run_on 4 '2 evaluated' 0,1 --devices all
     lanes 'device 0 device 1 '

@@ -71,11 +71,11 @@ static int open_plain(const struct lane_facts *lane, const struct region *region
     return err_set(err, ERR_UNSUPPORTED, "a CUDA source has a launch plan");
 }
 
-static void warm(const struct lane_facts *lane, const struct region *region)
+static void warm(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes)
 {
     struct arena *arena = arena_new();
     gpu_host_warm(lane, region);
-    cuda_draw_warm(lane, device_arch(arena, lane), region->inputs_bytes);
+    cuda_draw_warm(lane, device_arch(arena, lane), drawn_bytes);
     cuda_build_warm(device_arch(arena, lane));
     arena_free(arena);
 }

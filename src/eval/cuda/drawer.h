@@ -7,7 +7,7 @@
  *   a request                     -->  a window drawn, and brought to the host
  *                                 <--  a reply ... two windows take turns
  *
- * What comes is draw.c's numbers, byte for byte: one block of each window is drawn again by the
+ * What comes is draw.c's numbers, byte for byte: two blocks of each window are drawn again by the
  * worker and compared. Whatever fails ends the drawer; then the worker draws by itself. */
 #ifndef EVAL_CUDA_DRAWER_H
 #define EVAL_CUDA_DRAWER_H
@@ -30,13 +30,13 @@ struct drawer_reply {
 
 /* ---- the worker's side: measuring thread alone; one drawer, which dies with that thread ---- */
 
-/* Starts one for the lane's GPU where inputs are large, but not with $TWAGENT_DRAW_ON_DEVICE=0, and
- * waits for nothing. */
-void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t inputs_bytes);
+/* Starts one for the lane's GPU where an input of floats has `bytes` enough, but not with
+ * $TWAGENT_DRAW_ON_DEVICE=0, and waits for nothing; ends one that is not wanted. */
+void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t bytes);
 /* draw_run() on the device. False: not ready yet, gone, or nothing for it (small, integers, an edge
  * case); `out` has anything then. */
 bool cuda_draw(const struct drawing *drawing, size_t count, void *out);
-/* Waits until it is ready or gone; false: it is gone. For tests. */
+/* Waits until it is ready or gone; false: there is none. */
 bool cuda_draw_await(void);
 void cuda_draw_end(void);
 
@@ -46,8 +46,7 @@ void cuda_draw_end(void);
 int drawer_main(int argc, char **argv);
 /* The unit that it compiles. */
 void drawer_source(struct buf *text);
-/* Of that unit, for "sm_90a"; free() it. ERR_ENVIRONMENT: no NVRTC, or one that does not take it.
- */
+/* The cubin for "sm_90a"; mem_free() it. ERR_ENVIRONMENT: no NVRTC, or one that refuses it. */
 char *drawer_compile(const char *arch, struct err *err);
 
 #endif

@@ -63,21 +63,35 @@ static int start(const char *arch, int gpu_index, int socket, int memory, struct
     const char *const argv[] = {
         device_self_path(), "runner", "cuda", "draw", parent, gpu, arch, NULL};
     int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd < 0)
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "/dev/null");
     const int sources[] = {null_fd, null_fd, null_fd, socket, memory};
     int status = cuda_spawn(argv, sources, DRAWER_FIRST_OTHER, &drawer.pid, &drawer.pidfd, err);
     close(null_fd);
     return status;
 }
 
-void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t inputs_bytes)
+/* Nothing comes from a drawer that is ready and was asked nothing; from one that is not, one reply.
+ */
+static bool is_alive(void)
+{
+    struct pollfd said = {.fd = drawer.socket, .events = POLLIN};
+    if (drawer.pid == 0 || poll(&said, 1, 0) <= 0)
+        return drawer.pid != 0;
+    return !drawer.ready && (said.revents & (POLLHUP | POLLERR)) == 0;
+}
+
+void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t bytes)
 {
     int sockets[2] = {-1, -1};
     struct err ignored;
     const char *told = getenv("TWAGENT_DRAW_ON_DEVICE");
-    if (inputs_bytes < DRAWER_LEAST_BYTES || (told != NULL && strcmp(told, "0") == 0) ||
-        (drawer.pid != 0 && drawer.gpu_index == lane->gpu_index))
+    bool wanted = bytes >= DRAWER_LEAST_BYTES && !(told != NULL && strcmp(told, "0") == 0);
+    if (wanted && is_alive() && drawer.gpu_index == lane->gpu_index)
         return;
     cuda_draw_end();
+    if (!wanted)
+        return;
     int memory = memfd_create("twagent-draw", MFD_CLOEXEC);
     void *windows = MAP_FAILED;
     if (memory >= 0 && ftruncate(memory, (off_t)windows_bytes) == 0)
@@ -118,17 +132,18 @@ bool cuda_draw_await(void)
 {
     if (drawer.pid == 0)
         return false;
-    if (!drawer.ready && !await(READY_MS))
+    if (drawer.ready ? !is_alive() : !await(READY_MS)) {
         cuda_draw_end();
-    else
-        drawer.ready = true;
-    return drawer.ready;
+        return false;
+    }
+    drawer.ready = true;
+    return true;
 }
 
 static bool is_ready(void)
 {
     struct pollfd said = {.fd = drawer.socket, .events = POLLIN};
-    return drawer.pid != 0 && (drawer.ready || (poll(&said, 1, 0) > 0 && cuda_draw_await()));
+    return drawer.pid != 0 && (drawer.ready || poll(&said, 1, 0) > 0) && cuda_draw_await();
 }
 
 struct job {

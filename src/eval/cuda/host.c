@@ -257,7 +257,7 @@ static uint32_t choose_repeats(const struct gpu_host *host, const struct call *c
 /* What lies around a launch: the module, and the bytes over a slow bus, up and down. */
 static uint64_t around_ms(const struct call *call)
 {
-    return 500 + (call->inputs_bytes + 2 * call->outputs_bytes) / 500000;
+    return 500 + 2 * (call->inputs_bytes + call->outputs_bytes) / 500000;
 }
 
 /* The entry that ran when the runner hung or died; of a graph, all that it may have been; "": none

@@ -137,8 +137,8 @@ static int wait(struct calling *calling)
     return graph_fault(&calling->graph, result, NULL, &calling->fault);
 }
 
-/* The call's own inputs, of each of which a quarter lies over the quarter before it, where the seed
- * says. Numbers stay in their tensor: an index is still one. */
+/* The call's own inputs; of each whose numbers may change places a quarter lies over the quarter
+ * before it, where the seed says. */
 static int upload_others(struct calling *calling)
 {
     const struct gpu_runner *runner = calling->runner;

@@ -45,11 +45,16 @@ int cuda_spawn(const char *const *argv, const int *sources, int count, pid_t *pi
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                               POSIX_SPAWN_SETSIGDEF);
+    int result = 0;
     for (int i = 0; i < count; i++) {
         moved[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, count);
-        posix_spawn_file_actions_adddup2(&actions, moved[i], i);
+        if (moved[i] < 0)
+            result = errno;
+        else
+            posix_spawn_file_actions_adddup2(&actions, moved[i], i);
     }
-    int result = posix_spawn(&child, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
+    if (result == 0)
+        result = posix_spawn(&child, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
                              (char *const *)(uintptr_t)env);
     for (int i = 0; i < count; i++)
         if (moved[i] >= 0)

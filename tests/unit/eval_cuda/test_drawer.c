@@ -5,6 +5,9 @@
 #include "eval/cuda/drawer.h"
 #include "eval/cuda/nvrtc.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 enum {
     LARGE = DRAWER_LEAST_BYTES / 2 + 12345,          /* of any type */
     WINDOWS = (DRAWER_WINDOW_BYTES / 4) * 2 + 12345, /* two windows of float32, and some more */
@@ -18,6 +21,20 @@ static bool has_nvrtc(void)
     bool found = nvrtc_find(arena, &compiler, &ignored) == 0;
     arena_free(arena);
     return found;
+}
+
+/* Ours is the drawer alone. */
+static void kill_children(void)
+{
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)gettid());
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_int_equal(kill((pid_t)strtol(text, NULL, 10), SIGKILL), 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)strtol(text, NULL, 10), &info, WEXITED | WNOWAIT), 0);
 }
 
 static bool begin(void)
@@ -77,17 +94,18 @@ static void test_what_is_not_for_it(void **unused)
     assert_true(draws(DRAW_NORMAL, DTYPE_FLOAT32, LARGE, 1, -1)); /* and it is still there */
 }
 
-/* One number is wrong in each window, or there is nobody: then the worker is told to draw. */
+/* Numbers are wrong, or there is nobody: then the worker is told to draw. */
 static void test_what_goes_wrong(void **unused)
 {
-    static const char *const how[] = {"wrong", "dies"};
+    static const char *const how[] = {"last", "other", "later", "dies"};
     (void)unused;
     if (!has_nvrtc())
         skip();
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof how / sizeof how[0]; i++) {
         setenv("FAKE_DRAW", how[i], 1);
         assert_true(begin());
-        assert_false(draws(DRAW_NORMAL, DTYPE_FLOAT32, LARGE, 1, -1));
+        size_t count = strcmp(how[i], "later") == 0 ? WINDOWS : LARGE;
+        assert_false(draws(DRAW_NORMAL, DTYPE_FLOAT32, count, 1, -1));
         assert_false(cuda_draw_await()); /* ended */
         assert_false(draws(DRAW_NORMAL, DTYPE_FLOAT32, LARGE, 1, -1));
     }
@@ -112,15 +130,40 @@ static void test_small_inputs_need_none(void **unused)
     assert_false(cuda_draw_await());
 }
 
+/* One that was killed between two sessions is noticed, and another is started; one that is not
+ * wanted any more is ended. */
+static void test_sessions_after_each_other(void **unused)
+{
+    const struct lane_facts lane = {.gpu = true};
+    (void)unused;
+    if (!has_nvrtc())
+        skip();
+    assert_true(begin());
+    kill_children();
+    for (int i = 0; i < 2; i++) {
+        cuda_draw_warm(&lane, "sm_90a", (size_t)LARGE * 8);
+        assert_true(cuda_draw_await());
+    }
+    assert_true(draws(DRAW_NORMAL, DTYPE_FLOAT32, LARGE, 1, -1));
+    kill_children();
+    assert_false(cuda_draw_await());
+    assert_true(begin());
+    cuda_draw_warm(&lane, "sm_90a", 1 << 20);
+    assert_false(cuda_draw_await());
+}
+
 int main(int argc, char **argv)
 {
     int code;
     if (scene_internal(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_bytes),         cmocka_unit_test(test_what_is_not_for_it),
-        cmocka_unit_test(test_what_goes_wrong),        cmocka_unit_test(test_no_compiler),
+        cmocka_unit_test(test_the_same_bytes),
+        cmocka_unit_test(test_what_is_not_for_it),
+        cmocka_unit_test(test_what_goes_wrong),
+        cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_small_inputs_need_none),
+        cmocka_unit_test(test_sessions_after_each_other),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     cuda_draw_end();
