@@ -32,7 +32,8 @@ await() { # SECONDS COMMAND...: until it succeeds; no verdict hangs on how long
 }
 evaluated_more() { [ "$(field evaluated)" -gt "$1" ]; }
 serve() { # ARGUMENTS: a provider in the background; sets url and server
-    "$provider" --key sk-secret-test "$@" >"$work/server" 2>&1 &
+    : >"$work/server" # now: the background may do so after the last one's port was seen
+    "$provider" --key sk-secret-test "$@" >>"$work/server" 2>&1 &
     server=$!
     await 5 grep -q '^port ' "$work/server"
     url=http://127.0.0.1:$(sed -n 's/^port //p' "$work/server")/v1
