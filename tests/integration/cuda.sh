@@ -134,7 +134,7 @@ EOF
 drawn() { # EXPECTED DIMS: whether a drawer was asked, in an evaluation with the stand-in driver
     local got=no
     rm -f "$work/timeline"
-    TWAGENT_TIMELINE=$work/timeline TWAGENT_CUDA_DRIVER=$fake expect 0 kernel eval "relu@$2" "$relu" --backend cuda --effort final --no-profile
+    TWAGENT_TIMELINE=$work/timeline TWAGENT_CUDA_DRIVER=$fake expect 0 kernel eval "relu@$2" "$relu" --backend cuda --effort search --no-profile
     grep -q 'set.draw.device$' "$work/timeline" && got=yes
     grep -q 'set.draw.failed$' "$work/timeline" && got=failed
     [ "$got" = "$1" ] && passed=$((passed + 1)) || { echo "drawn on the device at $2: '$got', expected '$1'"; failed=$((failed + 1)); }
