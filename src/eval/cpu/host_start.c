@@ -6,18 +6,16 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
+#include "eval/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -109,47 +107,6 @@ static void fill_control(struct host *host, const struct lane_facts *lane)
     control->memory_bytes = 4 * GIB + 256 * MIB * lane->core_count;
 }
 
-/* Descriptors go first to numbers above all targets, so that no dup2 closes one still to come. */
-static int spawn(struct host *host, const int sources[WIRE_ARTIFACT], const char *const *env,
-                 struct err *err)
-{
-    const char *argv[] = {cpu_self_path(), "runner", "cpu", NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    int moved[WIRE_ARTIFACT];
-    pid_t pid = 0;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    for (int i = 0; i < WIRE_ARTIFACT; i++) {
-        moved[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, WIRE_FIRST_OTHER);
-        posix_spawn_file_actions_adddup2(&actions, moved[i], i);
-    }
-    posix_spawn_file_actions_addchdir_np(&actions, "/");
-    int result = posix_spawn(&pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
-                             (char *const *)(uintptr_t)env);
-    for (int i = 0; i < WIRE_ARTIFACT; i++)
-        if (moved[i] >= 0)
-            close(moved[i]);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (result != 0)
-        return err_set_errno(err, ERR_ENVIRONMENT, result, "cannot start a runner (%s)", argv[0]);
-    host->subject.pid = pid;
-    host->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (host->pidfd < 0)
-        return err_set_errno(err, ERR_ENVIRONMENT, errno, "pidfd_open");
-    fcntl(host->pidfd, F_SETFD, FD_CLOEXEC);
-    return 0;
-}
-
 static char *join_env(const char *const *env)
 {
     struct buf text;
@@ -184,6 +141,7 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
     if (host->go < 0 || host->done < 0 || null_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
         err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
     } else if (make_control(host, &control, err) == 0) {
+        const char *const argv[] = {cpu_self_path(), "runner", "cpu", NULL};
         const char *environ_list[ENV_MAX];
         struct arena *arena = arena_new();
         fill_control(host, lane);
@@ -191,7 +149,8 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
         int sources[WIRE_ARTIFACT] = {
             null_fd,  null_fd,   pipe_fds[1], control, region->inputs_read_fd, region->outputs_fd,
             host->go, host->done};
-        result = spawn(host, sources, environ_list, err);
+        result = runner_spawn(argv, environ_list, "/", sources, WIRE_ARTIFACT, &host->subject.pid,
+                              &host->pidfd, err);
         arena_free(arena);
     }
     host->errors = pipe_fds[0];

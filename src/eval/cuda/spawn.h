@@ -6,10 +6,7 @@
 
 #include <sys/types.h>
 
-enum { SPAWN_PASSED_MAX = 16 };
-
-/* In a process group of its own, devices counted as nvidia-smi counts them. `sources` become its
- * descriptors 0 to count - 1. ERR_ENVIRONMENT. */
+/* runner_spawn(), devices counted as nvidia-smi counts them. */
 int cuda_spawn(const char *const *argv, const int *sources, int count, pid_t *pid, int *pidfd,
                struct err *err) MUST_USE;
 
