@@ -122,14 +122,17 @@ int evaluate_start_build(struct evaluate *evaluate, enum build_flavour flavour)
 /* The driver itself, or one of its children, of which it tells: by somebody, not by the source. */
 static bool was_killed(const struct process *process)
 {
-    static const char *const words[] = {"Killed signal terminated program",   /* gcc */
-                                        "terminated with signal 9",           /* collect2, of ld */
-                                        "unable to execute command: Killed"}; /* clang */
+    static const char *const words[] = {"Killed signal terminated program",  /* gcc */
+                                        "terminated with signal 9",          /* collect2, of ld */
+                                        "unable to execute command: Killed", /* clang */
+                                        "cuda-compile: the compiler was killed"};
     size_t length;
     uint64_t dropped;
     const char *errors = process_errors(process, &length, &dropped);
-    if (process_outcome(process) == PROCESS_SIGNALED)
-        return true; /* limits of ours make the driver exit, not die */
+    /* Limits of ours make the driver exit, not die. One that hangs without using up its CPU time
+     * has not had any. */
+    if (process_outcome(process) == PROCESS_SIGNALED || process_outcome(process) == PROCESS_TIMEOUT)
+        return true;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (memmem(errors, length, words[i], strlen(words[i])) != NULL)
             return process_outcome(process) == PROCESS_EXITED;
@@ -160,7 +163,7 @@ bool evaluate_end_build(struct evaluate *evaluate)
     struct buf how, text;
     buf_init(&how, 200);
     buf_init(&text, DIAGNOSTICS_MOST);
-    bool exited = process_outcome(evaluate->process) == PROCESS_EXITED;
+    enum process_outcome outcome = process_outcome(evaluate->process);
     bool killed = was_killed(evaluate->process);
     bool fine = take_process(evaluate, &how, &text);
     evaluate->evaluation.stage_ms[STAGE_COMPILE] =
@@ -171,11 +174,13 @@ bool evaluate_end_build(struct evaluate *evaluate)
     } else {
         char reason[300];
         snprintf(reason, sizeof reason,
-                 killed   ? "the compiler was killed"
-                 : exited ? "does not compile"
-                          : "does not compile: %s",
+                 outcome == PROCESS_TIMEOUT  ? "the compiler was %s, long before its CPU time "
+                                               "was used up: this machine is too busy"
+                 : killed                    ? "the compiler was killed"
+                 : outcome == PROCESS_EXITED ? "does not compile"
+                                             : "does not compile: %s",
                  buf_text(&how));
-        (void)refuse(evaluate, STAGE_COMPILE, reason, buf_text(&text));
+        (void)refuse(evaluate, STAGE_COMPILE, reason, killed ? reason : buf_text(&text));
         evaluate->evaluation.ours = killed;
     }
     buf_free(&how);

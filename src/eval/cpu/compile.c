@@ -8,6 +8,7 @@
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/host.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cpu/source.h"
 #include "eval/cpu/toolchain.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SOURCE_MAX = 8 << 20, ARGS = 96, COMPILE_MS = 60000, OUTPUT_MAX = 64 << 10 };
+enum { SOURCE_MAX = 8 << 20, ARGS = 96, OUTPUT_MAX = 64 << 10 };
 
 #if defined(__aarch64__)
 #define SYSTEM_LIBRARIES "/usr/lib/aarch64-linux-gnu"
@@ -261,7 +262,7 @@ static int lay_out(struct arena *arena, const struct source *source,
     build->spec = (struct process_spec){.argv = command.argv,
                                         .env = env,
                                         .folder = arena_strdup(arena, folder),
-                                        .timeout_ms = COMPILE_MS,
+                                        .timeout_ms = COMPILE_HANG_MS,
                                         .output_max = OUTPUT_MAX};
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "eval/cpu/compile.h"
 
 #include "eval/cpu/clean.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cpu/source.h"
 
 #include <ctype.h>
@@ -138,10 +139,12 @@ static bool about_limits(struct reading *reading, const struct line *line)
         {"bad_alloc", "the compiler ran out of memory (2 GiB)"},
         {"File size limit", "the compiler wrote more than 64 MiB"},
         {"File too large", "the compiler wrote more than 64 MiB"},
-        {"CPU time limit", "the compiler needed more than 60 s"},
-        {"Killed signal terminated", "the compiler was killed: out of memory or time"},
+        {"CPU time limit", "the compile took more than 30 s of CPU time: too much is unrolled, or "
+                           "templates or constants grow without end"},
+        {"Killed signal terminated", "the compiler was killed, by no limit of ours"},
         {"internal compiler error", "internal compiler error"},
     };
+    _Static_assert(COMPILE_CPU_S == 30, "what is said above");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (find(line, ends[i].word) != NULL) {
             buf_addf(reading->out, "%s\n", ends[i].meaning);

@@ -28,7 +28,7 @@ static const struct profile {
     bool system;       /* /usr, /lib and what a loader needs can be read */
     bool keeps_access; /* CAP_DAC_OVERRIDE, if it was there: a user's folder seen by root */
 } profiles[SANDBOX_PROFILES] = {
-    [SANDBOX_COMPILE] = {"compile", {2 * GIB, 60, 64 * MIB, 256}, NULL, 2, true, true},
+    [SANDBOX_COMPILE] = {"compile", {2 * GIB, COMPILE_CPU_S, 64 * MIB, 256}, NULL, 2, true, true},
     [SANDBOX_RUNNER_LOAD] = {"runner-load", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
     [SANDBOX_RUNNER_RUN] = {"runner-run", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
     [SANDBOX_REFERENCE] =
@@ -60,9 +60,11 @@ static int limit_one(int resource, uint64_t wanted, struct err *err)
     struct rlimit limit;
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0)
         return err_set_errno(err, ERR_IO, errno, "getrlimit");
-    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > wanted)
-        limit.rlim_max = wanted;
-    limit.rlim_cur = limit.rlim_max;
+    /* A second between the two: SIGXCPU first, which tells the limit from somebody's SIGKILL. */
+    uint64_t hard = resource == RLIMIT_CPU ? wanted + 1 : wanted;
+    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > hard)
+        limit.rlim_max = hard;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     if (setrlimit((__rlimit_resource_t)resource, &limit) != 0)
         return err_set_errno(err, ERR_IO, errno, "setrlimit");
     return 0;

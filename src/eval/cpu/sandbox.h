@@ -28,6 +28,11 @@ bool sandbox_profile_parse(const char *name, enum sandbox_profile *profile);
 
 enum { SANDBOX_PATHS_MAX = 32 };
 
+/* What a compile may take, in each of its processes: ten times what the slowest honest source here
+ * does (3 s, NVRTC with cub). Seconds of CPU time, which a busy machine does not use up; the wall
+ * clock bounds what hangs, and leaves room for a share of a core in twenty. */
+enum { COMPILE_CPU_S = 30, COMPILE_HANG_MS = 600000 };
+
 struct sandbox_limits {     /* 0: the profile's own; UINT64_MAX: none */
     uint64_t address_bytes; /* RLIMIT_AS */
     uint64_t cpu_s;         /* RLIMIT_CPU */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/host.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cpu/toolchain.h"
 #include "eval/cuda/compile_serve.h"
 #include "eval/cuda/cubin_cache.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ARGS = 128, COMPILE_MS = 90000, OUTPUT_MAX = 64 << 10, VERSION_MS = 20000 };
+enum { ARGS = 128, OUTPUT_MAX = 64 << 10, VERSION_MS = 20000 };
 
 /* ---- which compiler ---- */
 
@@ -169,7 +170,7 @@ static void lay_out(struct arena *arena, const char *arch, const struct candidat
                                      .folder = arena_strdup(arena, folder),
                                      .pass_fds = *server >= 0 ? server : NULL,
                                      .pass_count = *server >= 0 ? 1 : 0,
-                                     .timeout_ms = COMPILE_MS,
+                                     .timeout_ms = COMPILE_HANG_MS,
                                      .output_max = OUTPUT_MAX}};
 }
 

@@ -40,7 +40,7 @@ int cuda_job_open(const struct cuda_job *job, struct nvrtc *nvrtc, struct err *e
 
 static uint64_t cpu_s(const struct cuda_job *job)
 {
-    return job->cpu_s != 0 ? job->cpu_s : JOB_CPU_S;
+    return job->cpu_s != 0 ? job->cpu_s : COMPILE_CPU_S;
 }
 
 static uint64_t memory_mib(const struct cuda_job *job)
@@ -150,9 +150,13 @@ void cuda_job_tell_end(const struct cuda_job *job, int signal_number)
 {
     char line[200];
     const char *name = sigabbrev_np(signal_number);
-    if (signal_number == SIGXCPU || signal_number == SIGKILL)
-        snprintf(line, sizeof line, "cuda-compile: the compiler needed more than %llu s\n",
+    if (signal_number == SIGXCPU)
+        snprintf(line, sizeof line,
+                 "cuda-compile: the compile took more than %llu s of CPU time: too much is "
+                 "unrolled, or templates or constants grow without end\n",
                  (unsigned long long)cpu_s(job));
+    else if (signal_number == SIGKILL)
+        snprintf(line, sizeof line, "cuda-compile: the compiler was killed, by no limit of ours\n");
     else if (signal_number == SIGXFSZ)
         snprintf(line, sizeof line, "cuda-compile: the compiler wrote more than 64 MiB\n");
     else

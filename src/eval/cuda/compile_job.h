@@ -10,7 +10,6 @@ enum {
     JOB_OPTIONS_MAX = 32,
     JOB_UNIT_MAX = 8 << 20,
     JOB_ERRORS_MAX = 48 << 10, /* bytes of the log that are printed */
-    JOB_CPU_S = 60,
     JOB_MEMORY_MIB = 4096
 };
 
@@ -20,7 +19,7 @@ struct cuda_job {
     size_t flag_count, entry_count;
     const char *flags[JOB_OPTIONS_MAX];   /* of NVRTC, as they are */
     const char *entries[JOB_OPTIONS_MAX]; /* that the launch plan names */
-    uint64_t cpu_s, memory_mib;           /* at most; 0: JOB_CPU_S, JOB_MEMORY_MIB */
+    uint64_t cpu_s, memory_mib;           /* at most; 0: COMPILE_CPU_S, JOB_MEMORY_MIB */
     int unit, cubin, log, errors;         /* descriptors: one to read, three to write */
     const char *pch;                      /* precompiled header that fits the unit; NULL: none */
     const char *cache, *toolkit;          /* for cubin_cache.h; NULL: none */

@@ -103,7 +103,7 @@ int kit_run_build(struct kit *kit)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int kit_compile(struct kit *kit, const char *name, const char *text, enum build_flavour flavour)
+void kit_lay_out(struct kit *kit, const char *name, const char *text, enum build_flavour flavour)
 {
     buf_reset(&kit->said);
     candidate_free(kit->candidate);
@@ -114,6 +114,11 @@ int kit_compile(struct kit *kit, const char *name, const char *text, enum build_
         tune_at(kit->candidate, 0, &tune);
     MUST(backend_cpu.build(kit->arena, &kit->lane, kit->problem, kit->candidate, &tune, NULL,
                            flavour, kit->folder, &kit->build, &kit->err));
+}
+
+int kit_compile(struct kit *kit, const char *name, const char *text, enum build_flavour flavour)
+{
+    kit_lay_out(kit, name, text, flavour);
     return kit_run_build(kit);
 }
 

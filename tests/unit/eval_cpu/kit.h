@@ -53,6 +53,8 @@ struct kit {
 /* The dims are 7, 5, 3; inputs are small integers, so that every order of sums is exact. */
 void kit_open(struct kit *kit);
 void kit_close(struct kit *kit);
+/* The command of a build alone, in kit->build. */
+void kit_lay_out(struct kit *kit, const char *name, const char *text, enum build_flavour flavour);
 /* 0, or the compiler's exit code; `said` has its words. `text` is C, or C++ where `name` says so.
  */
 int kit_compile(struct kit *kit, const char *name, const char *text, enum build_flavour flavour);

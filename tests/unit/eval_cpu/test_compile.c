@@ -113,6 +113,29 @@ static void bombs_are_small(void **state)
     mem_free(wide);
 }
 
+/* Its CPU time is told from somebody's SIGKILL, which would be asked again. */
+static void what_takes_too_long_is_told(void **state)
+{
+    static const char text[] = "template <int N, int M> struct A {\n"
+                               "    static constexpr int v = A<N - 1, M * 2>::v + "
+                               "A<N - 1, M * 2 + 1>::v;\n};\n"
+                               "template <int M> struct A<0, M> { static constexpr int v = 1; };\n"
+                               "int x = A<30, 0>::v;\n";
+    const char *argv[160] = {NULL, "sandbox", "--limit", "cpu=1"};
+    size_t count = 4;
+    struct buf out;
+    (void)state;
+    kit_lay_out(&kit, "k.cc", text, BUILD_FAST);
+    argv[0] = kit.build.spec.argv[0];
+    for (size_t i = 2; kit.build.spec.argv[i] != NULL; i++)
+        argv[count++] = kit.build.spec.argv[i];
+    kit.build.spec.argv = argv;
+    assert_int_not_equal(kit_run_build(&kit), 0);
+    if (strstr(diagnose(&out), "of CPU time") == NULL)
+        fail_msg("%s of %s", buf_text(&out), buf_text(&kit.said));
+    buf_free(&out);
+}
+
 static void tune_numbers_reach_the_source(void **state)
 {
     (void)state;
@@ -185,6 +208,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(authors_read_of_their_source_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(compilers_read_no_secret, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bombs_are_small, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_takes_too_long_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tune_numbers_reach_the_source, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sanitized_threads_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sanitizers_find_what_is_outside, set_up, tear_down),
