@@ -87,7 +87,7 @@ struct diagnosis diagnosis_of(struct arena *arena, const char *profile, const ch
     say_hot_loop(&metrics, &evidence);
     if (gpu)
         diagnosis_say_kernel(&metrics, &evidence);
-    struct diagnosis diagnosis = {.limiter = limit != NULL ? limit->limiter : "unknown",
+    struct diagnosis diagnosis = {.limiter = limit != NULL ? limit->limiter : DIAGNOSIS_UNKNOWN,
                                   .categories = limit != NULL ? limit->categories : "",
                                   .place = place_of(arena, &metrics),
                                   .evidence = arena_strdup(arena, buf_text(&evidence))};

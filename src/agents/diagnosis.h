@@ -6,6 +6,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
+/* There is a profile, and none of its numbers names one reason: said in place of a guess. */
+#define DIAGNOSIS_NONE    "no single limiter seen"
+#define DIAGNOSIS_UNKNOWN "unknown" /* too little was measured to say even that */
+
 struct diagnosis { /* texts in the arena or static; "" where not known */
     const char
         *limiter;      /* "memory bandwidth", "latency", "not vectorized", "compute", "parallelism",

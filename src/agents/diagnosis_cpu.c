@@ -1,4 +1,5 @@
 /* What holds a kernel on a CPU back. */
+#include "agents/diagnosis.h"
 #include "agents/diagnosis_rules.h"
 
 #define VECTORIZED "scalar_share", '<', 0.5
@@ -37,11 +38,6 @@ static const struct diagnosis_rule rules[] = {
      "memory, compute",
      {{"operations", '<', 0.5}, {"vector_bytes", '<', 16.5}, {"stores", '>', 0.5}},
      "the hot loop moves single numbers ({loads} loads, {stores} stores), not vectors"},
-    {KIND_LIMIT,
-     "not vectorized",
-     "compute, memory, algorithm",
-     {{"missed", '>', 0.5}, {"limit_share", '<', 0.1}, {"of_one_core", '<', 0.3}},
-     "far below every roof, with loops that the compiler did not vectorize"},
     {KIND_LIMIT,
      "parallelism",
      "parallelism",
@@ -124,12 +120,12 @@ static const struct diagnosis_rule rules[] = {
      "before they are overwritten (non-temporal stores), at second passes, at page faults and TLB "
      "misses"},
     {KIND_LAST,
-     "latency",
+     DIAGNOSIS_NONE,
      "memory, parallelism, asynchrony",
      {{MEMORY_BOUND}, {"memory_share", '<', 0.6}},
-     "far below the memory roof, and the hot loop shows no reason: too few requests in flight "
-     "(prefetch further ahead, several streams, all cores), data passed over more than once, or "
-     "threads that wait for one another"},
+     "far below the memory roof, and the hot loop shows no reason. Possible: too few requests in "
+     "flight (prefetch further ahead, several streams, all cores), data passed over more than "
+     "once, threads that wait for one another"},
     {KIND_LAST,
      "compute",
      "compute, tuning, algorithm",
@@ -138,11 +134,12 @@ static const struct diagnosis_rule rules[] = {
      "waiting for "
      "the caches"},
     {KIND_LAST,
-     "overhead",
+     DIAGNOSIS_NONE,
      "memory, parallelism, algorithm",
      {{COMPUTE_BOUND}, {"compute_share", '<', 0.6}},
-     "far below the roof, and the hot loop shows no reason: the time goes elsewhere "
-     "(packing, blocks too large for their cache, edges, threads that wait for one another)"},
+     "far below the roof, and the hot loop shows no reason. Possible: packing, blocks too large "
+     "for "
+     "their cache, edges, threads that wait for one another"},
 };
 
 struct diagnosis_rules diagnosis_rules_cpu(void)

@@ -2,6 +2,7 @@
  * resources and the grid where there are none. Limiters have the names that guides use. */
 #include "agents/diagnosis_gpu.h"
 
+#include "agents/diagnosis.h"
 #include "agents/diagnosis_rules.h"
 
 #include <string.h>
@@ -238,18 +239,18 @@ static const struct diagnosis_rule rules[] = {
      {{MEMORY_BOUND}, {"memory_share", '>', 0.6}},
      "near the memory roof, and nothing else stands out"},
     {KIND_LAST,
-     "latency",
+     DIAGNOSIS_NONE,
      "memory, parallelism, asynchrony",
      {{MEMORY_BOUND}, {"memory_share", '<', 0.6}},
-     "far below the memory roof, and no single reason stands out: too few loads in flight, or "
-     "phases that wait for one another"},
+     "far below the memory roof, and no single reason stands out. Possible: too few loads in "
+     "flight, phases that wait for one another"},
     {KIND_LAST,
      "compute",
      "compute, tuning, algorithm",
      {{COMPUTE_BOUND}, {"compute_share", '>', 0.6}},
      "near the compute roof, and nothing else stands out"},
     {KIND_LAST,
-     "latency",
+     DIAGNOSIS_NONE,
      "compute, asynchrony, tuning",
      {{COMPUTE_BOUND}, {"compute_share", '<', 0.6}},
      "far below the compute roof, and no single reason stands out"},

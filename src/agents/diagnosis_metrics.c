@@ -2,8 +2,6 @@
  * stays NaN, and no comparison with that is true. */
 #include "agents/diagnosis_metrics.h"
 
-#include "agents/diagnosis_remarks.h"
-
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -109,12 +107,6 @@ static double on_calling_thread(const struct metrics *m)
     if (strstr(function, "omp") != NULL)
         return 0;
     return strcmp(function, "kernel") == 0 ? 1 : NAN;
-}
-
-static double missed(const struct metrics *m)
-{
-    const struct value *remarks = value_get(m->profile, "remarks");
-    return remarks != NULL ? (double)remarks_missed(remarks) : NAN;
 }
 
 /* ---- of a GPU's longest kernel ---- */
@@ -238,7 +230,6 @@ static const struct metric {
     {"gathers", UNIT_COUNT, "hot_loop.gathers", NULL},
     {"spills", UNIT_COUNT, "hot_loop.spills", NULL},
     {"spill_share", UNIT_SHARE, NULL, spill_share},
-    {"missed", UNIT_COUNT, NULL, missed},
     {"ipc", UNIT_TIMES, "counters.instructions_per_cycle", NULL},
     {"traffic", UNIT_TIMES, NULL, traffic},
     /* a GPU's */

@@ -56,14 +56,6 @@ static bool same_reason(const struct value *remark, size_t reason)
     return i < REASONS && strcmp(reasons[i].reason, reasons[reason].reason) == 0;
 }
 
-size_t remarks_missed(const struct value *remarks)
-{
-    size_t count = 0;
-    for (size_t i = 0; remarks->kind == VALUE_LIST && i < remarks->count; i++)
-        count += reason_of(remarks->items[i]) < REASONS;
-    return count;
-}
-
 void remarks_say(const struct value *remarks, struct buf *out)
 {
     int shown = 0;
@@ -78,7 +70,7 @@ void remarks_say(const struct value *remarks, struct buf *out)
             continue;
         int lines = 0;
         int64_t last = -1;
-        buf_add_text(out, "- not vectorized, in line");
+        buf_add_text(out, "- loops that the compiler left as single numbers, in line");
         for (size_t j = i; j < remarks->count && lines < LINES_SHOWN; j++) {
             int64_t line = value_int(remarks->items[j], "line", 0);
             if (!same_reason(remarks->items[j], reason) || line == last)

@@ -9,7 +9,4 @@
  * that it holds for and what usually mends it; what is said of every nest of loops is left out. */
 void remarks_say(const struct value *remarks, struct buf *out);
 
-/* How many remarks have such a reason. */
-size_t remarks_missed(const struct value *remarks);
-
 #endif

@@ -1,6 +1,7 @@
 /* Queries, and what is chosen of what they find. */
 #include "agents/retrieve.h"
 
+#include "agents/diagnosis.h"
 #include "agents/novelty.h"
 #include "base/mem.h"
 
@@ -80,7 +81,8 @@ static void plan_limiter(struct arena *arena, const struct retrieve_about *about
 {
     const char *limiter = text_or(about->limiter);
     buf_reset(text);
-    if (!*limiter || strcmp(limiter, "unknown") == 0)
+    if (!*limiter || strcmp(limiter, DIAGNOSIS_UNKNOWN) == 0 ||
+        strcmp(limiter, DIAGNOSIS_NONE) == 0)
         return;
     buf_addf(text, "%s %s ", limiter, about->backend);
     put_words(text_or(about->evidence), 160, text);
@@ -131,8 +133,8 @@ void retrieve_plan(struct arena *arena, enum prompt_agent agent, const struct re
     *plan = (struct retrieve_plan){.count = 0};
     buf_init(&text, QUERY_BYTES + 400);
     if (agent == PROMPT_IDEAS) {
-        plan->purpose =
-            arena_printf(arena, "ideas %s %s", about->backend, *limiter ? limiter : "unknown");
+        plan->purpose = arena_printf(arena, "ideas %s %s", about->backend,
+                                     *limiter ? limiter : DIAGNOSIS_UNKNOWN);
         plan_limiter(arena, about, plan, 1, &text);
         plan_problem(arena, about, plan, 0.8, &text);
     } else if (agent == PROMPT_IMPLEMENT) {

@@ -191,9 +191,11 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
 
 /* ---- what it leaves ---- */
 
+/* "" where the profile names none: nothing is filed under that. */
 static const char *limiter_of(struct search *search, struct arena *arena, const char *metrics)
 {
-    return search_diagnose(search, arena, metrics).limiter;
+    const char *limiter = search_diagnose(search, arena, metrics).limiter;
+    return strcmp(limiter, DIAGNOSIS_NONE) == 0 ? "" : limiter;
 }
 
 void search_lesson_parent(struct attempt *attempt, const struct attempt *parent)

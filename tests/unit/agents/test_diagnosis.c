@@ -53,7 +53,7 @@ static const struct {
     {"gathers", "access pattern", "4 gathers",
      "{" ROOFLINE("memory", 3, 5, 0.15, 0.01, 0.15) ", " LOOP(OMP, 30, 64, 0, 4, 0, 6, 4, 0, 4,
                                                               0) "}"},
-    {"a library's exp in one thread", "not vectorized", "line 5, 9 (a sum in a given order",
+    {"a library's exp in one thread", "parallelism", "line 5, 9 (a sum in a given order",
      "{" ROOFLINE("memory", 2.04, 0.817, 0.0235, 0.0042, 0.0235) ", " LOOP(
          "kernel", 13, 64, 0, 2, 0, 2, 1, 2, 0,
          0) ", \"remarks\": [{\"line\": 5, \"kind\": \"missed\", \"text\": \"not vectorized: "
@@ -62,13 +62,19 @@ static const struct {
             "vectorized\"}, {\"line\": 9, \"kind\": \"missed\", \"text\": \"not vectorized: "
             "unsupported use in stmt.\"}, {\"line\": 18, \"kind\": \"vectorized\", \"text\": "
             "\"loop vectorized using 64 byte vectors\"}]}"},
+    {"vectors, far below the roof, beside loops that were left", DIAGNOSIS_NONE,
+     "16 operations on vectors",
+     "{" ROOFLINE("compute", 20, 1, 0.01, 0.04, 0.04) ", " LOOP(
+         OMP, 60, 64, 16, 16, 0, 12, 2, 0, 0,
+         0) ", \"remarks\": [{\"line\": 5, \"kind\": \"missed\", \"text\": \"not vectorized: "
+            "control flow in loop.\"}]}"},
     {"one thread", "parallelism", "there are 2 cores",
      "{" ROOFLINE("memory", 10, 10, 0.35, 0.02, 0.35) ", " LOOP("kernel", 40, 64, 4, 12, 0, 8, 4, 0,
                                                                 0, 0) "}"},
     {"a transposition by single numbers", "not vectorized", "17 loads, 15 stores",
      "{" ROOFLINE("memory", null, 12.16, 0.349, null, 0.349) ", " LOOP(OMP, 63, 0, 0, 0, 0, 17, 15,
                                                                        0, 0, 0) "}"},
-    {"a transposition by vectors", "latency", "requests in flight",
+    {"a transposition by vectors", DIAGNOSIS_NONE, "requests in flight",
      "{" ROOFLINE("memory", null, 11.7, 0.34, null, 0.34) ", " LOOP(OMP, 570, 64, 0, 0, 0, 159, 37,
                                                                     100, 0, 0) "}"},
     {"a copy near the roof", "memory bandwidth", "non-temporal stores",
@@ -84,7 +90,7 @@ static const struct {
                                                      "\"instructions_per_cycle\": 0.4}}"},
     {"a very short call", "overhead", "a call takes 13.4 us",
      "{" ROOFLINE("compute", 20, 10000, 0.01, 0.04, 0.04) "}"},
-    {"a roof alone", "overhead", "the time goes elsewhere",
+    {"a roof alone", DIAGNOSIS_NONE, "Possible: packing",
      "{" ROOFLINE("compute", 20, 1, 0.01, 0.04, 0.04) "}"},
     {"a hot loop alone", "not vectorized", "single numbers",
      "{" LOOP("kernel", 11, 16, 0, 1, 2, 3, 0, 2, 0, 1) "}"},

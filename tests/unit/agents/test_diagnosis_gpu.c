@@ -69,7 +69,7 @@ static const struct {
     {"many launches", "launch-bound", "between them",
      "{" MEMORY(0.1, 1000) COUNTERS "\"kernels\": [{\"entry\": \"a\"}, {\"entry\": \"b\"}], "
                                     "\"kernels_ns\": 60000, " HOT("\"waves\": 3") "}"},
-    {"two clocks that disagree", "latency", "took longer when they were counted",
+    {"two clocks that disagree", DIAGNOSIS_NONE, "took longer when they were counted",
      "{" MEMORY(0.1, 1000) COUNTERS "\"kernels_ns\": 200000, " HOT("\"waves\": 3") "}"},
     {"a tail", "tail effect", "2.1 waves: the multiprocessors are busy 71 %",
      "{" COMPUTE(0.5, 20000) COUNTERS HOT("\"waves\": 2.06, \"sm_busy_share\": 0.71") "}"},
@@ -96,7 +96,7 @@ static const struct {
     {"instructions", "instruction-bound", "82 % of the issue slots",
      "{" MEMORY(0.5, 2000) COUNTERS
      "\"hot_kernel\": {\"entry\": \"k\", \"issue_share\": 0.82, \"dram_share\": 0.5}}"},
-    {"nothing stands out", "latency", "no single reason",
+    {"nothing stands out", DIAGNOSIS_NONE, "no single reason",
      "{" MEMORY(0.5, 2000) COUNTERS HOT("\"dram_share\": 0.5, \"occupancy\": 0.9") "}"},
     /* without counters */
     {"spills by ptxas", "register spills", "no hardware counters (not permitted): kernels' times",
@@ -110,7 +110,7 @@ static const struct {
     {"few warps", "low occupancy", "allow 12 % of the warps",
      "{" MEMORY(0.3, 1300) "\"hot_kernel\": {\"entry\": \"k\", \"waves\": 4, \"occupancy_most\": "
                            "0.125}}"},
-    {"little is known", "latency", "kernel k: 8 blocks of 128 threads",
+    {"little is known", DIAGNOSIS_NONE, "kernel k: 8 blocks of 128 threads",
      "{" MEMORY(0.3, 1300) "\"kernels\": [{\"entry\": \"k\", \"grid\": [8, 1, 1], \"threads\": "
                            "128}], \"hot_kernel\": {}}"},
     {"other kinds", "unknown", "",
