@@ -28,6 +28,7 @@ struct prompt_context { /* the same for every prompt of a run; borrowed */
     const char *facts;            /* JSON object: cores, l1_bytes, ...; or "" */
     const char *baseline;         /* name of what speed-ups are against, or "" */
     double baseline_ns, floor_ns; /* 0: not known */
+    double spread;                /* of a kernel with itself (A/A); 0: not known */
     /* what one prompt has of its own */
     const struct prompt_passage *passages; /* of manuals, about the idea at hand; the best first */
     size_t passage_count;
@@ -43,10 +44,13 @@ struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is no
 
 struct prompt_attempt { /* one line of the history */
     const char *id, *title, *category;
-    const char *state;  /* "kept", "rejected", "failed" */
-    const char *reason; /* of what was not kept */
-    double speedup;     /* over the baseline; 0: none */
-    double over_parent; /* time of the parent over its own; 0: not known */
+    const char *state;         /* "kept", "rejected", "failed" */
+    const char *reason;        /* of what was not kept */
+    double speedup;            /* over the baseline; 0: none */
+    double over_parent;        /* time of the parent over its own; 0: not known */
+    const char *same_as;       /* whose source it ended as, so that it was not tested; or "" */
+    const char *first_failure; /* of one that was mended: what was first wrong; or "" */
+    int64_t repairs;
 };
 
 enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR };

@@ -12,13 +12,15 @@
 
 enum { REASON_BYTES = 200, TUNED_SHOWN = 3, REST_BYTES = 48, CATEGORIES = 8 };
 
-enum group { GROUP_WINS, GROUP_NONE, GROUP_WRONG, GROUP_FAILED, GROUPS };
+enum group { GROUP_WINS, GROUP_NONE, GROUP_FIRST, GROUP_WRONG, GROUP_FAILED, GROUP_SAME, GROUPS };
 
 static const char *const headings[GROUPS] = {
     [GROUP_WINS] = "Faster than what they started from:\n",
     [GROUP_NONE] = "Right, but no faster:\n",
+    [GROUP_FIRST] = "Right, and from no parent (starts as they were given, first kernels):\n",
     [GROUP_WRONG] = "Gave a wrong result:\n",
-    [GROUP_FAILED] = "Did not work (did not compile, crashed, hung):\n"};
+    [GROUP_FAILED] = "Did not work (did not compile, crashed, hung):\n",
+    [GROUP_SAME] = "Not tested: what was written is a source that was there before:\n"};
 
 struct item {
     const struct prompt_attempt *best; /* the one that came furthest */
@@ -35,16 +37,26 @@ static bool is(const char *text, const char *word)
     return text != NULL && strcmp(text, word) == 0;
 }
 
+static bool has(const char *text)
+{
+    return text != NULL && *text != '\0';
+}
+
 /* Over its parent; what has no parent to be compared with, over the baseline. */
 static double gain_of(const struct prompt_attempt *attempt)
 {
     return attempt->over_parent > 0 ? attempt->over_parent : attempt->speedup;
 }
 
+/* The headings and the table of categories both count by this. */
 static enum group group_of(const struct prompt_attempt *attempt)
 {
+    if (has(attempt->same_as))
+        return GROUP_SAME;
+    if (is(attempt->state, "kept") && attempt->over_parent <= 0)
+        return GROUP_FIRST;
     if (is(attempt->state, "kept"))
-        return gain_of(attempt) > WIN ? GROUP_WINS : GROUP_NONE;
+        return attempt->over_parent > WIN ? GROUP_WINS : GROUP_NONE;
     return is(attempt->state, "rejected") ? GROUP_WRONG : GROUP_FAILED;
 }
 
@@ -57,12 +69,12 @@ static void add_attempt(struct item *item, const struct prompt_attempt *attempt,
         item->best = attempt;
         item->group = group;
     }
-    if (group >= GROUP_WRONG && attempt->reason != NULL && *attempt->reason != '\0')
+    if ((group == GROUP_WRONG || group == GROUP_FAILED) && has(attempt->reason))
         item->reason = attempt->reason;
     item->gain = gain_of(item->best);
     item->tuning = is(attempt->category, "tuning");
     item->last = index;
-    item->tries++;
+    item->tries += group != GROUP_SAME;
 }
 
 static uint64_t title_hash(const char *text)
@@ -119,6 +131,16 @@ static void put_clipped(const char *text, size_t most, struct buf *out)
     buf_addf(out, "%.*s%s", (int)length, text, whole ? "" : "...");
 }
 
+/* What was first wrong with it is what the idea ran into, whatever it was mended to. */
+static void put_repairs(const struct prompt_attempt *best, const char *separator, struct buf *out)
+{
+    if (!has(best->first_failure))
+        return;
+    buf_addf(out, "%safter %lld repair%s; first it ", separator, (long long)best->repairs,
+             best->repairs == 1 ? "" : "s");
+    put_clipped(best->first_failure, REASON_BYTES, out);
+}
+
 static void put_item(const struct item *item, struct buf *out)
 {
     const struct prompt_attempt *best = item->best;
@@ -137,10 +159,16 @@ static void put_item(const struct item *item, struct buf *out)
         buf_addf(out, "%s%.3fx the baseline", separator, best->speedup);
         separator = "; ";
     }
+    if (has(best->same_as)) {
+        buf_addf(out, "%sended as %s's source", separator, best->same_as);
+        separator = "; ";
+    }
     if (item->reason != NULL) {
         buf_addf(out, "%s%s", separator, item->group < GROUP_WRONG ? "another try: " : "");
         put_clipped(item->reason, REASON_BYTES, out);
+        separator = "; ";
     }
+    put_repairs(best, separator, out);
     buf_add_char(out, '\n');
 }
 
@@ -279,10 +307,13 @@ void put_categories(const struct material *material, size_t most, struct buf *ou
         for (size_t k = 0; k < kinds; k++) {
             if (!is(attempt->category, tallies[k].name))
                 continue;
+            enum group group = group_of(attempt);
+            if (group == GROUP_SAME)
+                continue;
             tallies[k].tried++;
             tallies[k].kept += is(attempt->state, "kept");
-            tallies[k].won += is(attempt->state, "kept") && attempt->over_parent > WIN;
-            if (attempt->over_parent > tallies[k].best)
+            tallies[k].won += group == GROUP_WINS;
+            if (group == GROUP_WINS && attempt->over_parent > tallies[k].best)
                 tallies[k].best = attempt->over_parent;
         }
     }

@@ -1,7 +1,9 @@
 #include "agents/prompt_private.h"
 
+#include "eval/check.h"
 #include "eval/problem_torch.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { REFERENCE_LEAST = 400 };
@@ -84,6 +86,50 @@ static void put_shape(const struct names *shape, struct buf *out)
         buf_addf(out, "%s%s=%lld", i > 0 ? " " : "", shape->name[i], (long long)shape->number[i]);
 }
 
+/* As the check will have it where rounding alone errs: check.h has the formula. */
+static void put_tolerance(const struct problem *problem, struct buf *out)
+{
+    if (problem->tolerance_fixed) {
+        buf_addf(out, "- tolerance: |got - exact| <= %g + %g |exact|\n", problem->atol,
+                 problem->rtol);
+        return;
+    }
+    buf_addf(out,
+             "- tolerance: as accurate as an honest computation in %s; sums may be reordered\n",
+             problem->precision != NULL ? problem->precision : "the given types");
+    size_t reduction = problem_reduction(problem, &problem->shapes[0]);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        struct bound bound;
+        if (!dtype_is_float(problem->outputs[i].dtype)) {
+            buf_addf(out, "  %s: exactly equal\n", problem->outputs[i].name);
+            continue;
+        }
+        bound_usual(problem, &problem->outputs[i], reduction, &bound);
+        buf_addf(out,
+                 "  %s: about %.2g of max(|exact|, %s) for each element, and %.2g of its norm "
+                 "(L2), at the timed shape\n",
+                 problem->outputs[i].name, bound.element,
+                 bound.normwise ? "the tensor's rms" : "its row's rms", bound.norm);
+    }
+}
+
+/* What speed-ups are against, and how much of one is noise. */
+static void put_measure(const struct prompt_context *context, struct buf *out)
+{
+    const double least = 1, times = 3; /* per cent; as docs/evaluation.md says what a win is */
+    if (context->baseline == NULL || *context->baseline == '\0')
+        return;
+    buf_addf(out, "- the baseline, which speed-ups are against: %s", context->baseline);
+    if (context->baseline_ns > 0)
+        buf_addf(out, ", %.1f us", context->baseline_ns / 1e3);
+    buf_add_char(out, '\n');
+    if (context->spread > 0)
+        buf_addf(out,
+                 "- noise: a kernel measured against itself strays by %.2g %% here; less than "
+                 "%.2g %% is no difference\n",
+                 100 * context->spread, fmax(least, times * 100 * context->spread));
+}
+
 static void put_definition(const struct prompt_context *context, struct buf *out)
 {
     const struct problem *problem = context->problem;
@@ -99,15 +145,8 @@ static void put_definition(const struct prompt_context *context, struct buf *out
         put_shape(&problem->shapes[i], out);
     }
     buf_addf(out, "%s at shapes that are not told\n", problem->shape_count > 1 ? " and" : "");
-    if (problem->tolerance_fixed)
-        buf_addf(out, "- tolerance: rtol %g, atol %g\n", problem->rtol, problem->atol);
-    else
-        buf_addf(out,
-                 "- tolerance: as accurate as an honest computation in %s; sums may be "
-                 "reordered\n",
-                 problem->precision != NULL ? problem->precision : "the given types");
-    if (context->baseline_ns > 0)
-        buf_addf(out, "- baseline %s: %.1f us\n", context->baseline, context->baseline_ns / 1e3);
+    put_tolerance(problem, out);
+    put_measure(context, out);
     if (problem->torch != NULL)
         buf_add_text(out,
                      "- the reference is a PyTorch module: eager is it as it stands, compile is "

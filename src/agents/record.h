@@ -53,6 +53,7 @@ struct candidate_record {
     int64_t number, round, repairs;
     int64_t evaluations;               /* how often a lane was asked about it */
     const char *failure, *diagnostics; /* while it waits to be mended: what goes into the prompt */
+    const char *first_failure;         /* of one that was mended: a line; or "" */
     bool dropped, tuning;              /* tuning: a point tuned for free beside a model's round */
 };
 

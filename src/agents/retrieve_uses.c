@@ -114,7 +114,7 @@ static const struct candidate_record *find(const struct counting *all, const cha
 
 static bool is_kernel(const struct candidate_record *candidate)
 {
-    return candidate && strcmp(candidate->state, "kept") == 0;
+    return candidate && !*candidate->duplicate_of && strcmp(candidate->state, "kept") == 0;
 }
 
 static bool has_won(const struct counting *all, const struct candidate_record *candidate)

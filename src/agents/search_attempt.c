@@ -48,6 +48,7 @@ static struct attempt *attempt_new(struct search *search, int64_t number)
         .reason = "",
         .failure = "",
         .diagnostics = "",
+        .first_failure = "",
         .number = number,
         .round = search->record.round};
     if (number > search->numbers)

@@ -159,6 +159,25 @@ static enum task_result step_proposed(struct attempt *attempt)
 
 static void attempt_finish(struct attempt *attempt, int state);
 
+/* What a model wrote is an earlier round's candidate, or its parent's text with whatever numbers:
+ * there is nothing to measure, and the idea was not tried. */
+static bool ended_as_another(struct attempt *attempt)
+{
+    struct candidate_record *record = &attempt->record;
+    const struct attempt *parent = attempt->writing->parent;
+    int64_t twin = search_known_before(attempt->search, record->identity);
+    bool copy = parent && strcmp(parent->record.source, record->source) == 0;
+    if (twin <= 0 && !copy)
+        return false;
+    record->duplicate_of =
+        copy ? arena_strdup(attempt->arena, parent->record.id)
+             : arena_printf(attempt->arena, "%s-c%lld", attempt->search->id, (long long)twin);
+    record->reason = arena_printf(attempt->arena, "%s as %s",
+                                  copy ? "the same source" : "the same source and numbers",
+                                  record->duplicate_of);
+    return true;
+}
+
 static enum task_result step_writing(struct attempt *attempt)
 {
     if (attempt->written)
@@ -177,12 +196,7 @@ static enum task_result step_writing(struct attempt *attempt)
     }
     attempt->written = true;
     attempt_identify(attempt);
-    int64_t twin = search_known_before(attempt->search, attempt->record.identity);
-    if (twin > 0) {
-        attempt->record.duplicate_of =
-            arena_printf(attempt->arena, "%s-c%lld", attempt->search->id, (long long)twin);
-        attempt->record.reason = arena_printf(attempt->arena, "the same source and numbers as %s",
-                                              attempt->record.duplicate_of);
+    if (ended_as_another(attempt)) {
         attempt_finish(attempt, REJECTED);
         return TASK_WAIT;
     }
@@ -353,7 +367,7 @@ static enum task_result step_evaluating(struct attempt *attempt)
                                                           : FAILED;
     if (state != KEPT && attempt->request.err.code == ERR_NONE &&
         writing_repair(attempt, state == REJECTED ? "gave a wrong result" : "did not work",
-                       *evaluation->details ? evaluation->details : evaluation->reason))
+                       evaluation->reason, evaluation->details))
         state = WRITING;
     attempt_finish(attempt, state);
     return TASK_WAIT;

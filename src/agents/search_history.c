@@ -34,24 +34,31 @@ const char *search_constant(const char *text)
 /* The texts of one entry lie in one piece, which is its id's. */
 static void set_texts(struct prompt_attempt *entry, const struct attempt *attempt)
 {
-    const char *reason = attempt->record.reason, *title = attempt->idea.title;
-    size_t length = strcspn(reason, "\r\n"), id = strlen(attempt->record.id) + 1;
-    if (length > REASON_BYTES)
-        length = REASON_BYTES;
-    char *texts = mem_alloc(id + strlen(title) + 1 + length + 1);
-    memcpy(texts, attempt->record.id, id);
-    memcpy(texts + id, title, strlen(title) + 1);
-    memcpy(texts + id + strlen(title) + 1, reason, length);
-    texts[id + strlen(title) + 1 + length] = '\0';
-    entry->id = texts;
-    entry->title = texts + id;
-    entry->reason = texts + id + strlen(title) + 1;
+    const char *from[] = {attempt->record.id, attempt->idea.title, attempt->record.reason,
+                          attempt->record.duplicate_of, attempt->record.first_failure};
+    const char **to[] = {&entry->id, &entry->title, &entry->reason, &entry->same_as,
+                         &entry->first_failure};
+    enum { TEXTS = sizeof from / sizeof from[0] };
+    size_t length[TEXTS], bytes = 0;
+    for (size_t i = 0; i < TEXTS; i++) {
+        length[i] = from[i] ? strcspn(from[i], "\r\n") : 0;
+        if (i != 1 && length[i] > REASON_BYTES)
+            length[i] = REASON_BYTES;
+        bytes += length[i] + 1;
+    }
+    char *at = mem_alloc(bytes);
+    for (size_t i = 0; i < TEXTS; i++) {
+        memcpy(at, from[i] ? from[i] : "", length[i]);
+        at[length[i]] = '\0';
+        *to[i] = at;
+        at += length[i] + 1;
+    }
 }
 
 static bool is_win(const struct prompt_attempt *entry)
 {
     double gain = entry->over_parent > 0 ? entry->over_parent : entry->speedup;
-    return strcmp(entry->state, "kept") == 0 && gain > WIN;
+    return strcmp(entry->state, "kept") == 0 && *entry->same_as == '\0' && gain > WIN;
 }
 
 static void forget(struct search *search, size_t from, size_t to)
@@ -95,7 +102,10 @@ void search_remember(struct search *search, const struct attempt *attempt)
     const struct candidate_record *record = &attempt->record;
     double over_parent = 0;
     if (!search_has_model(search))
-        return; /* nobody is told */
+        return;                                /* nobody is told */
+    bool same = *record->duplicate_of != '\0'; /* it credits its idea with nothing */
+    if (attempt->before.speedup > 0)           /* its parent may have left the pool since */
+        over_parent = record->speedup / attempt->before.speedup;
     list_each (link, &search->kept) {
         const struct attempt *parent = container_of(link, struct attempt, link);
         if (strcmp(parent->record.id, record->parent) == 0 && record->time_ns > 0)
@@ -105,8 +115,9 @@ void search_remember(struct search *search, const struct attempt *attempt)
     struct prompt_attempt *entry = &search->history[search->history_count];
     *entry = (struct prompt_attempt){.category = search_constant(attempt->idea.category),
                                      .state = search_constant(record->state),
-                                     .speedup = record->speedup,
-                                     .over_parent = over_parent};
+                                     .speedup = same ? 0 : record->speedup,
+                                     .over_parent = same ? 0 : over_parent,
+                                     .repairs = record->repairs};
     set_texts(entry, attempt);
     search->history_island[search->history_count++] = attempt->island;
 }

@@ -102,7 +102,9 @@ struct attempt {
     struct lane_request request;
     struct store_write write;
     unsigned deaths;
-    const char *metrics;    /* the profile of what is kept; its evaluation is on the disk */
+    /* of what is kept, whose evaluation is on the disk: its profile, and what it was measured by */
+    const char *metrics, *baseline;
+    double baseline_ns, spread;
     bool runs_off, ran_off; /* is among the finalists; has been measured again as one */
 };
 

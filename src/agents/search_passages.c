@@ -152,6 +152,11 @@ struct prompt_context search_context_for(struct search *search, const struct ret
     struct diagnosis found = diagnosis_of_parent(search, about->arena, about->parent);
     context.passages = retrieval->passages;
     context.passage_count = retrieval->count;
+    if (about->parent) { /* as it was measured beside that one */
+        context.baseline = about->parent->baseline;
+        context.baseline_ns = about->parent->baseline_ns;
+        context.spread = about->parent->spread;
+    }
     if (!search->options.lessons)
         return context;
     struct lesson_ask ask = {.here = &search->place,

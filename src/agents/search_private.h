@@ -203,7 +203,8 @@ enum writing_result {
 };
 enum writing_result writing_step(struct attempt *attempt);
 /* Sends it back with what went wrong; false where no repair is left. */
-bool writing_repair(struct attempt *attempt, const char *failure, const char *diagnostics);
+bool writing_repair(struct attempt *attempt, const char *failure, const char *reason,
+                    const char *details);
 struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length,
                         struct err *err);   /* NULL: it cannot be read */
 void writing_free(struct writing *writing); /* NULL is fine */

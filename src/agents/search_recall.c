@@ -184,6 +184,7 @@ enum recall search_recall_state(struct attempt *attempt, int *state)
     if (!writing)
         return RECALL_NOTHING;
     attempt->record.repairs = was->repairs;
+    attempt->record.first_failure = was->first_failure;
     if (is_one_of(was->state, measured) && recall_code(attempt)) {
         attempt_identify(attempt);
         return RECALL_WRITTEN;
@@ -195,5 +196,6 @@ enum recall search_recall_state(struct attempt *attempt, int *state)
         return RECALL_WRITING;
     }
     attempt->record.repairs = 0;
+    attempt->record.first_failure = "";
     return RECALL_NOTHING;
 }

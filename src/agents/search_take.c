@@ -84,8 +84,13 @@ static void teach(struct search *search, struct attempt *attempt)
  * writing the source, and what was read in that only where the proposer has it. */
 static void slim(struct attempt *attempt)
 {
-    const char *metrics = attempt->request.evaluation.metrics;
+    const struct evaluation *evaluation = &attempt->request.evaluation;
+    const char *metrics = evaluation->metrics;
     attempt->metrics = arena_strdup(attempt->arena, metrics ? metrics : "");
+    attempt->baseline =
+        arena_strdup(attempt->arena, evaluation->baseline ? evaluation->baseline : "");
+    attempt->baseline_ns = evaluation->baseline_ns.samples ? evaluation->baseline_ns.median : 0;
+    attempt->spread = evaluation->spread;
     arena_free(attempt->request.arena);
     attempt->request = (struct lane_request){0};
     writing_free(attempt->writing);

@@ -98,15 +98,42 @@ static bool writing_ask(struct attempt *attempt)
     return true;
 }
 
-bool writing_repair(struct attempt *attempt, const char *failure, const char *diagnostics)
+/* "gave a wrong result: Y[0, 60]: got nan, expected 1.5": what history says of the idea, whatever
+ * its repairs make of the source. */
+static void note_first_failure(struct attempt *attempt, const char *failure, const char *reason)
+{
+    static const char wrong[] = "wrong result: ";
+    struct candidate_record *record = &attempt->record;
+    if (record->first_failure && *record->first_failure)
+        return;
+    if (strncmp(reason, wrong, sizeof wrong - 1) == 0)
+        reason += sizeof wrong - 1;
+    record->first_failure =
+        arena_printf(attempt->arena, "%s: %.*s", failure, (int)strcspn(reason, "\r\n"), reason);
+}
+
+/* The reason names the tensor and the place, the details may not. */
+static const char *whole_of(struct arena *arena, const char *reason, const char *details)
+{
+    size_t length = strlen(reason);
+    if (*details == '\0')
+        return arena_strdup(arena, reason);
+    if (length == 0 || strncmp(details, reason, length) == 0)
+        return arena_strdup(arena, details);
+    return arena_printf(arena, "%s\n%s", reason, details);
+}
+
+bool writing_repair(struct attempt *attempt, const char *failure, const char *reason,
+                    const char *details)
 {
     struct writing *writing = attempt->writing;
     if (!writing || attempt->record.repairs >= attempt->search->options.repairs ||
         attempt->abandoned || search_stopping(attempt->search))
         return false;
     attempt->record.repairs++;
+    note_first_failure(attempt, failure, reason);
     writing->failure = failure;
-    writing->diagnostics = arena_strdup(writing->scratch, diagnostics);
+    writing->diagnostics = whole_of(writing->scratch, reason, details);
     writing->asked = writing->retrieved = false;
     return true;
 }
@@ -191,7 +218,7 @@ enum writing_result writing_step(struct attempt *attempt)
     if (take_code(attempt, &err) == 0)
         return WRITING_DONE;
     attempt->record.reason = arena_strdup(attempt->arena, err.message);
-    if (!writing_repair(attempt, "could not be read", err.message))
+    if (!writing_repair(attempt, "could not be read", err.message, ""))
         return attempt->abandoned || search_stopping(attempt->search) ? WRITING_LEFT
                                                                       : WRITING_FAILED;
     return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;

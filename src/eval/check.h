@@ -46,6 +46,11 @@ void bound_derive(const struct problem *problem, const struct tensor_spec *outpu
                   size_t row, size_t reduction, const double *exact, const void *honest,
                   const void *lower, struct bound *bound);
 
+/* The same before anything was computed: what the formula gives where an honest computation makes
+ * no more than rounding's own error. Floats alone. */
+void bound_usual(const struct problem *problem, const struct tensor_spec *output, size_t reduction,
+                 struct bound *bound);
+
 struct mismatch {
     bool passed;
     size_t bad_count, worst;                    /* elements; flat index */

@@ -175,6 +175,44 @@ static double below_lower(double allowed, double lower)
     return lower * SAFETY >= SEEN * allowed && lower / 2.0 < allowed ? lower / 2.0 : allowed;
 }
 
+struct rounding { /* of an output that is stored, and of the sums before that */
+    double stored, computed;
+    bool lower_allowed; /* the next lower precision is what the spec allows */
+};
+
+static struct rounding rounding_of(const struct problem *problem, enum dtype dtype)
+{
+    struct rounding rounding = {.stored = dtype_epsilon(dtype),
+                                .computed =
+                                    dtype == DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON};
+    double allowed = precision_epsilon(problem->precision);
+    if (allowed <= rounding.stored)
+        return rounding;
+    rounding.stored = allowed;
+    rounding.lower_allowed = strcmp(problem->precision, "tf32") != 0; /* its sums are float32's */
+    if (rounding.lower_allowed)
+        rounding.computed = allowed;
+    return rounding;
+}
+
+static void bound_least_of(const struct rounding *rounding, size_t reduction, double element,
+                           double norm, struct bound *bound)
+{
+    double terms = sqrt((double)(reduction > 1 ? reduction : 1));
+    element = scale_largest(element, rounding->computed * terms / 2.0);
+    norm = scale_largest(norm, rounding->computed * terms / 4.0);
+    bound->element = SAFETY * scale_largest(element, rounding->stored);
+    bound->norm = SAFETY * scale_largest(norm, rounding->stored / 2.0);
+}
+
+void bound_usual(const struct problem *problem, const struct tensor_spec *output, size_t reduction,
+                 struct bound *bound)
+{
+    const struct rounding rounding = rounding_of(problem, output->dtype);
+    *bound = (struct bound){.normwise = problem->normwise};
+    bound_least_of(&rounding, reduction, 0.0, 0.0, bound);
+}
+
 void bound_derive(const struct problem *problem, const struct tensor_spec *output, size_t count,
                   size_t row, size_t reduction, const double *exact, const void *honest,
                   const void *lower, struct bound *bound)
@@ -193,16 +231,10 @@ void bound_derive(const struct problem *problem, const struct tensor_spec *outpu
         bound->atol = problem->atol;
         return;
     }
-    double terms = sqrt((double)(reduction > 1 ? reduction : 1));
-    double stored = dtype_epsilon(dtype), allowed = precision_epsilon(problem->precision);
-    double computed = dtype == DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
-    if (allowed > stored) { /* the next lower precision is what the spec allows */
-        stored = allowed;
-        if (strcmp(problem->precision, "tf32") != 0) { /* whose sums are float32's */
-            lower = NULL;
-            computed = allowed;
-        }
-    }
+    const struct rounding rounding = rounding_of(problem, dtype);
+    double stored = rounding.stored, computed = rounding.computed;
+    if (rounding.lower_allowed)
+        lower = NULL;
     bound->floor = flush_floor(dtype, reduction);
     bound->zero = sqrt(stored);
     groups_init(&groups, exact, count, row, problem->normwise);
@@ -211,10 +243,7 @@ void bound_derive(const struct problem *problem, const struct tensor_spec *outpu
         measure_errors(&groups, dtype, lower, bound->floor, &less);
     bound->unsound = mine.unsound;
     bound->zero = scale_largest(bound->zero, SAFETY * mine.unscaled);
-    double element = scale_largest(mine.largest, computed * terms / 2.0);
-    double norm = scale_largest(mine.relative, computed * terms / 4.0);
-    bound->element = SAFETY * scale_largest(element, stored);
-    bound->norm = SAFETY * scale_largest(norm, stored / 2.0);
+    bound_least_of(&rounding, reduction, mine.largest, mine.relative, bound);
     if (count < SCALE_LEAST) {
         /* A handful may all have come out near zero, and have no scale to show for it; then the
          * lower precision's error, which does not cancel, says what small is. */

@@ -305,29 +305,45 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
 
 /* --- after --- */
 
-static const char *tensor_before(const struct bench *bench, const struct layout *layout,
-                                 size_t offset)
+struct nearest { /* of the tensors, to where something was written */
+    const char *name, *side;
+    size_t distance;
+};
+
+static void compare_nearest(const struct placed *placed, const char *name, size_t offset,
+                            struct nearest *nearest)
 {
-    const char *name = "the first output";
-    const struct problem *problem = bench->session->problem;
+    size_t end = placed->offset + placed->bytes;
+    bool before = offset < placed->offset;
+    size_t distance = before ? placed->offset - offset : offset >= end ? offset - end + 1 : 0;
+    if (distance < nearest->distance)
+        *nearest = (struct nearest){name, before ? "before the start" : "after the end", distance};
+}
+
+static struct nearest nearest_tensor(const struct bench *bench, const struct layout *layout,
+                                     size_t offset)
+{
+    struct nearest nearest = {"the outputs", "beside", SIZE_MAX};
     for (size_t i = 0; i < layout->output_count; i++)
-        if (layout->outputs[i].offset <= offset)
-            name = problem->outputs[i].name;
+        compare_nearest(&layout->outputs[i], bench->session->problem->outputs[i].name, offset,
+                        &nearest);
     for (size_t i = 0; i < layout->workspace_count; i++)
-        if (layout->workspaces[i].offset <= offset)
-            name = bench->request->candidate->workspaces[i].name;
-    return name;
+        compare_nearest(&layout->workspaces[i], bench->request->candidate->workspaces[i].name,
+                        offset, &nearest);
+    return nearest;
 }
 
 static bool fences_stand(struct bench *bench, const struct layout *layout)
 {
     struct fence fence = {.base = bench->outputs, .pattern = bench->guard, .intact = true};
     visit_outputs(layout, check_gap, &fence);
-    if (!fence.intact)
-        bench_reject(bench, VERDICT_REJECTED,
-                     arena_printf(bench->arena, "wrote out of bounds, next to %s",
-                                  tensor_before(bench, layout, fence.broken)),
-                     "");
+    if (!fence.intact) {
+        struct nearest nearest = nearest_tensor(bench, layout, fence.broken);
+        bench_reject(
+            bench, VERDICT_REJECTED,
+            arena_printf(bench->arena, "wrote out of bounds, %s of %s", nearest.side, nearest.name),
+            "");
+    }
     return fence.intact;
 }
 

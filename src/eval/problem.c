@@ -283,14 +283,31 @@ int problem_work(const struct problem *problem, const struct names *dims, double
     return add_bytes(problem->outputs, problem->output_count, dims, bytes, err);
 }
 
-double problem_reduction(const struct problem *problem, const struct names *dims)
+/* From what is known: two operations a term, the inputs' share of an output element, and the last
+ * axis where the operation keeps its shape (a row-wise one). No more than the spec says. */
+size_t problem_reduction(const struct problem *problem, const struct names *dims)
 {
+    int64_t extents[RANK_MAX], number = 0;
+    double flops, bytes, reduction = 1.0, largest = 0.0;
+    size_t outputs = 0, elements;
+    const struct tensor_spec *output = &problem->outputs[0];
     struct err ignored;
-    int64_t number = 0;
-    bool known =
-        problem->reduction != NULL && expr_eval(problem->reduction, expr_lookup_names,
-                                                (void *)(uintptr_t)dims, &number, &ignored) == 0;
-    return known && number > 0 ? (double)number : INFINITY;
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (tensor_extents(&problem->inputs[i], dims, extents, &elements, &ignored) == 0)
+            largest = fmax(largest, (double)elements);
+    if (tensor_extents(output, dims, extents, &outputs, &ignored) != 0 || outputs == 0)
+        return 1;
+    if (problem_work(problem, dims, &flops, &bytes, &ignored) == 0 && flops > 0.0)
+        reduction = fmax(reduction, flops / (2.0 * (double)outputs));
+    reduction = fmax(reduction, largest / (double)outputs);
+    if (output->rank > 0 && largest >= (double)outputs)
+        reduction = fmax(reduction, (double)extents[output->rank - 1]);
+    if (problem->reduction != NULL &&
+        expr_eval(problem->reduction, expr_lookup_names, (void *)(uintptr_t)dims, &number,
+                  &ignored) == 0 &&
+        number > 0)
+        reduction = fmin(reduction, (double)number);
+    return (size_t)reduction;
 }
 
 static int compare_texts(const void *left, const void *right)

@@ -66,7 +66,8 @@ int tensor_extents(const struct tensor_spec *tensor, const struct names *dims,
                    int64_t extents[RANK_MAX], size_t *elements, struct err *err) MUST_USE;
 int problem_work(const struct problem *problem, const struct names *dims, double *flops,
                  double *bytes, struct err *err) MUST_USE; /* the floor's ingredients */
-double problem_reduction(const struct problem *problem, const struct names *dims); /* or INFINITY */
+/* Longest sum behind one element of an output: the spec's, or estimated. */
+size_t problem_reduction(const struct problem *problem, const struct names *dims);
 
 /* A hidden shape: valid, mostly multiples of nothing, affordable to the reference. */
 int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,

@@ -4,30 +4,9 @@
 #include "eval/session_private.h"
 #include "eval/timeline.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, REDRAWS_MOST = 4 };
-
-/* Longest sum behind one element, from what is known: two operations a term, the inputs' share of
- * an output element, and the last axis where the operation keeps its shape (a row-wise one). No
- * more than the spec says. */
-static size_t estimate_reduction(const struct problem *problem, const struct shape *shape)
-{
-    double flops, bytes, inputs = 0.0;
-    const struct placed *output = &shape->layout.outputs[0];
-    double reduction = 1.0, outputs = (double)output->elements;
-    if (problem_work(problem, &shape->dims, &flops, &bytes, NULL) == 0 && flops > 0.0)
-        reduction = fmax(reduction, flops / (2.0 * outputs));
-    for (size_t i = 0; i < problem->input_count; i++)
-        inputs = fmax(inputs, (double)shape->layout.inputs[i].elements);
-    reduction = fmax(reduction, inputs / outputs);
-    size_t rank = problem->outputs[0].rank;
-    if (rank > 0 && inputs >= outputs)
-        reduction = fmax(reduction, (double)output->extents[rank - 1]);
-    reduction = fmin(reduction, problem_reduction(problem, &shape->dims));
-    return (size_t)reduction;
-}
 
 int shape_make(struct session *session, const struct names *dims, struct shape *shape,
                struct err *err)
@@ -40,7 +19,7 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
         shape->elements += shape->layout.inputs[i].elements;
     for (size_t i = 0; i < shape->layout.output_count; i++)
         shape->elements += shape->layout.outputs[i].elements;
-    shape->reduction = estimate_reduction(session->problem, shape);
+    shape->reduction = problem_reduction(session->problem, dims);
     return 0;
 }
 

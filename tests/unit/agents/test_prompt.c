@@ -5,6 +5,7 @@
 #include "agents/extract.h"
 #include "agents/prompt.h"
 #include "base/value.h"
+#include "eval/candidate_read.h"
 
 static struct fixture {
     struct arena *arena;
@@ -38,19 +39,43 @@ static const struct prompt_kernel parents[] = {
     {.id = "r1-c9", .name = "r1-c9.c", .source = "void kernel() {}", .tune = "{}", .metrics = ""},
 };
 
+#define TRIED(number, what, kind, how, why, over, over_its_parent)                                 \
+    {                                                                                              \
+        .id = number, .title = what, .category = kind, .state = how, .reason = why,                \
+        .speedup = over, .over_parent = over_its_parent                                            \
+    }
 static const struct prompt_attempt history[] = {
-    {"r1-c1", "First look at rows.c", "algorithm", "kept", "", 3.1, 0},
-    {"r1-c2", "rows.c: UNROLL 1 -> 2", "tuning", "kept", "", 3.3, 1.065},
-    {"r1-c3", "rows.c: UNROLL 2 -> 8", "tuning", "kept", "", 3.2, 0.97},
-    {"r1-c4", "Prefetch X", "memory", "kept", "", 3.3, 1.001},
-    {"r1-c5", "Use all cores", "parallelism", "failed", "does not compile: candidate.c:3", 0, 0},
-    {"r1-c6", "Use all cores", "parallelism", "kept", "", 4.8, 1.55},
-    {"r1-c7", "Vectors of 64 bytes", "compute", "kept", "", 5, 1.04},
-    {"r1-c8", "Masks at the end of a row", "compute", "rejected",
-     "wrong result: Y[0, 60]: got nan, expected 1.5 (7 of 427 wrong; not written at the boundary) "
-     "at M=7, N=61, uniform inputs",
-     0, 0},
-    {"r1-c10", "Streams over rows", "asynchrony", "failed", "did not answer within 10 s", 0, 0},
+    TRIED("r1-c1", "First look at rows.c", "algorithm", "kept", "", 3.1, 0),
+    TRIED("r1-c2", "rows.c: UNROLL 1 -> 2", "tuning", "kept", "", 3.3, 1.065),
+    TRIED("r1-c3", "rows.c: UNROLL 2 -> 8", "tuning", "kept", "", 3.2, 0.97),
+    TRIED("r1-c4", "Prefetch X", "memory", "kept", "", 3.3, 1.001),
+    TRIED("r1-c5", "Use all cores", "parallelism", "failed", "does not compile: candidate.c:3", 0,
+          0),
+    TRIED("r1-c6", "Use all cores", "parallelism", "kept", "", 4.8, 1.55),
+    TRIED("r1-c7", "Vectors of 64 bytes", "compute", "kept", "", 5, 1.04),
+    TRIED("r1-c8", "Masks at the end of a row", "compute", "rejected",
+          "wrong result: Y[0, 60]: got nan, expected 1.5 (7 of 427 wrong; not written at the "
+          "boundary) at M=7, N=61, uniform inputs",
+          0, 0),
+    TRIED("r1-c10", "Streams over rows", "asynchrony", "failed", "did not answer within 10 s", 0,
+          0),
+    /* mended to its parent's source, and mended for good */
+    {.id = "r1-c11",
+     .title = "One pass by halves",
+     .category = "algorithm",
+     .state = "rejected",
+     .reason = "the same source as r1-c7",
+     .same_as = "r1-c7",
+     .first_failure = "gave a wrong result: Y[0, 3]: got 0, expected 1.5",
+     .repairs = 2},
+    {.id = "r1-c12",
+     .title = "Two rows at once",
+     .category = "compute",
+     .state = "kept",
+     .speedup = 5.2,
+     .over_parent = 1.04,
+     .repairs = 1,
+     .first_failure = "did not work: does not compile: candidate.c:9"},
 };
 
 static int set_up(void **state)
@@ -71,6 +96,7 @@ static int set_up(void **state)
         .facts = "{\"cores\": 2, \"vector_bytes\": 64, \"l1_bytes\": 32768}",
         .baseline = "reference",
         .baseline_ns = 393216,
+        .spread = 0.004,
         .floor_ns = 49152};
     return 0;
 }
@@ -338,7 +364,7 @@ static void test_history(void **state)
     (void)state;
     struct buf text;
     fill_long();
-    many[399] = (struct prompt_attempt){"r1-c399", "The best one", "fusion", "kept", "", 9, 3};
+    many[399] = (struct prompt_attempt)TRIED("r1-c399", "The best one", "fusion", "kept", "", 9, 3);
     buf_init(&text, PROMPT_BYTES_MAX);
     prompt_ideas(the.prompts, &the.context, NULL, 0, many, MANY, 5, 0, &text);
     const char *prompt = buf_text(&text);
@@ -388,7 +414,7 @@ static void test_failures(void **state)
          "a return too early", "most likely never written"},
         {"wrong result: C[0]: got 2 (9 of 9 wrong; off by a constant factor)", "a scale", "race"},
         {"candidate.c:3:5: error: 'x' undeclared\n     3 | x;\n", "not declared", "race"},
-        {"wrote out of bounds, next to Y", "a whole vector stored at a remainder", "race"},
+        {"wrote out of bounds, after the end of Y", "a whole vector stored at a remainder", "race"},
         {"ERROR: AddressSanitizer: heap-buffer-overflow\nREAD of size 64\n", "scalar tail", "race"},
         {"candidate.c:9:3: runtime error: signed integer overflow\n", "int64_t", "race"},
         {"killed by SIGSEGV", "a bad address", "race"},
@@ -410,11 +436,42 @@ static void test_failures(void **state)
     }
 }
 
+/* What the form of a file says of flags is what a front matter may name. */
+static void flags_are_allowed(const char *prompt, bool (*allowed)(const char *flag))
+{
+    const char *at = strstr(prompt, "more flags, 16 at most"), *end = strstr(at, "\n\n");
+    size_t count = 0;
+    for (at = strstr(at, " -"); at != NULL && at < end; at = strpbrk(at, " \n(")) {
+        char flag[100];
+        at += strspn(at, " \n(");
+        size_t length = strcspn(at, " ,|)\n");
+        snprintf(flag, sizeof flag, "%.*s", (int)length, at);
+        if (flag[0] != '-' || flag[1] == '\0')
+            continue;
+        if (length > 3 && strcmp(flag + length - 3, "...") == 0)
+            flag[length - 3] = 'x', flag[length - 2] = '\0';
+        if (!allowed(flag))
+            fail_msg("the prompt names %s", flag);
+        count++;
+    }
+    assert_true(count >= 12);
+}
+
+static void test_flags(void **state)
+{
+    struct buf text;
+    (void)state;
+    implement_prompt(&the.context, 0, &text);
+    flags_are_allowed(buf_text(&text), candidate_flag_allowed);
+    buf_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),  cmocka_unit_test(test_form), cmocka_unit_test(test_example),
-        cmocka_unit_test(test_shrink),  cmocka_unit_test(test_cut),  cmocka_unit_test(test_history),
-        cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_golden),   cmocka_unit_test(test_form),
+        cmocka_unit_test(test_example),  cmocka_unit_test(test_shrink),
+        cmocka_unit_test(test_cut),      cmocka_unit_test(test_history),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_flags)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -343,8 +343,8 @@ static void test_wrong_results(void **state)
 
 static void test_writes_where_it_must_not(void **state)
 {
-    expect(*state, "past_the_end", VERDICT_REJECTED, "out of bounds, next to C");
-    expect(*state, "before_the_start", VERDICT_REJECTED, "out of bounds");
+    expect(*state, "past_the_end", VERDICT_REJECTED, "out of bounds, after the end of C");
+    expect(*state, "before_the_start", VERDICT_REJECTED, "out of bounds, before the start of C");
 }
 
 static void test_ends_that_are_no_answers(void **state)
@@ -362,7 +362,7 @@ static void test_work_past_the_end(void **state)
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
     if (strstr(evaluation.reason, "after the call had ended") == NULL &&
         strstr(evaluation.reason, "wrong result") == NULL &&
-        strstr(evaluation.reason, "out of bounds, next to") == NULL)
+        strstr(evaluation.reason, "wrote out of bounds, ") == NULL)
         fail_msg("rejected, but: %s", evaluation.reason);
     evaluation = measure(*state, "late", "late", EFFORT_FULL);
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
@@ -387,7 +387,7 @@ static void test_workspaces(void **state)
     snprintf(source, sizeof source, "%spast_workspace", front);
     struct evaluation evaluation = measure(*state, source, "past_workspace", EFFORT_FULL);
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
-    assert_non_null(strstr(evaluation.reason, "next to W"));
+    assert_non_null(strstr(evaluation.reason, "after the end of W"));
     snprintf(source, sizeof source, "%suses_workspace", large);
     evaluation = measure(*state, source, "uses_workspace", EFFORT_SEARCH);
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
