@@ -7,6 +7,8 @@
  */
 #include "agents/extract.h"
 
+#include "base/utf8.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -256,35 +258,16 @@ static bool bare_source(const char *text, const char *entry, struct span *span)
 
 /* ---- the bytes ---- */
 
-/* Length of the UTF-8 sequence at `at`, or 0 where it is not one. */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    if (at[0] < 0x80)
-        return 1;
-    size_t length = at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : 2;
-    if (at[0] < 0xC2 || at[0] > 0xF4 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-    if ((at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xED && at[1] > 0x9F) ||
-        (at[0] == 0xF0 && at[1] < 0x90) || (at[0] == 0xF4 && at[1] > 0x8F))
-        return 0;
-    return length;
-}
-
 static int check_code(struct span code, struct err *err)
 {
-    const unsigned char *bytes = (const unsigned char *)code.start;
-    for (size_t i = 0; i < code.length;) {
-        size_t size = bytes[i] == 0 ? 0 : utf8_length(bytes + i, code.length - i);
-        if (size == 0 || (size == 3 && memcmp(bytes + i, "\xEF\xBF\xBD", 3) == 0))
-            return err_set(err, ERR_PROTOCOL,
-                           "the code holds bytes that are not text (at byte %zu); send plain ASCII",
-                           i);
-        i += size;
-    }
-    return 0;
+    const char *mark = memmem(code.start, code.length, "\xEF\xBF\xBD", 3);
+    size_t at = utf8_valid_up_to(code.start, code.length);
+    if (mark != NULL && (size_t)(mark - code.start) < at)
+        at = (size_t)(mark - code.start);
+    if (at == code.length)
+        return 0;
+    return err_set(err, ERR_PROTOCOL,
+                   "the code holds bytes that are not text (at byte %zu); send plain ASCII", at);
 }
 
 /* A copy with newlines alone: the same source is the same bytes, whoever ended its lines. */

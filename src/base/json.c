@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <float.h>
 #include <inttypes.h>
@@ -64,27 +66,6 @@ void json_array_end(struct json *json)
     close_level(json, ']');
 }
 
-/* How many bytes the UTF-8 character at `text` has, or 0 where it is none (overlong forms,
- * surrogates and what lies above U+10FFFF are none). */
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-    size_t length = text[0] < 0x80   ? 1
-                    : text[0] < 0xc2 ? 0
-                    : text[0] < 0xe0 ? 2
-                    : text[0] < 0xf0 ? 3
-                    : text[0] < 0xf5 ? 4
-                                     : 0;
-    if (length == 0 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 static void add_escaped(struct buf *out, unsigned char c)
 {
     switch (c) {
@@ -116,7 +97,7 @@ static void add_string(struct buf *out, const char *text, size_t length)
     size_t from = 0; /* of what needs no change and is not yet written */
     size_t at = 0;
     while (at < length) {
-        size_t step = utf8_length(bytes + at, length - at);
+        size_t step = utf8_length(text + at, length - at);
         if (step > 1 || (step == 1 && bytes[at] >= 0x20 && bytes[at] != '"' && bytes[at] != '\\')) {
             at += step;
             continue;

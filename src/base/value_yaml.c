@@ -36,12 +36,44 @@ static int line_of(const struct reader *reader)
     return (int)reader->event.start_mark.line + 1;
 }
 
+/* The line of the last word before `index`: blank lines and comments between are passed over. */
+static size_t line_before(const struct reader *reader, size_t index, size_t line)
+{
+    const char *text = reader->text;
+    size_t at = index < reader->length ? index : reader->length;
+    for (;;) {
+        size_t start = at;
+        while (start > 0 && text[start - 1] != '\n')
+            start--;
+        size_t word = start + strspn(text + start, " \t\r");
+        if ((word < at && text[word] != '#') || start == 0)
+            return line;
+        at = start - 1;
+        line--;
+    }
+}
+
+/* libyaml's mark is where it gave up: the next word, or the end, when something is missing before.
+ */
+static size_t line_of_problem(const struct reader *reader)
+{
+    const yaml_parser_t *parser = &reader->parser;
+    const char *context = parser->context != NULL ? parser->context : "";
+    const char *problem = parser->problem != NULL ? parser->problem : "";
+    if (strcmp(context, "while scanning a simple key") == 0 ||
+        strcmp(problem, "found unexpected end of stream") == 0)
+        return parser->context_mark.line + 1;
+    if (strncmp(context, "while parsing a flow", strlen("while parsing a flow")) == 0)
+        return line_before(reader, parser->problem_mark.index, parser->problem_mark.line + 1);
+    return parser->problem_mark.line + 1;
+}
+
 static int refuse_syntax(struct reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
     if (parser->error == YAML_MEMORY_ERROR)
         abort();
-    size_t line = parser->problem_mark.line + 1;
+    size_t line = line_of_problem(reader);
     if (parser->error == YAML_READER_ERROR) { /* which knows only an offset */
         line = 1;
         for (size_t i = 0; i < parser->problem_offset && i < reader->length; i++)

@@ -15,6 +15,7 @@
 #include "cli/find.h"
 #include "cli/history.h"
 #include "cli/print.h"
+#include "eval/candidate.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -287,7 +288,9 @@ int eval_run(const struct settings *given, const char *const *arguments, eval_pr
         code = command_fail(&eval.err);
     } else if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
         code = command_fail(&eval.err);
-    } else if (file_read(arguments[1], &eval.source, &eval.err)) {
+    } else if (file_read(arguments[1], &eval.source, &eval.err) ||
+               candidate_check_text(eval.name, buf_text(&eval.source), eval.source.length,
+                                    &eval.err)) {
         (void)err_wrap(&eval.err, "the candidate");
         command_fail(&eval.err);
         code = EXIT_USAGE;

@@ -2,6 +2,7 @@
 #include "eval/candidate.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "eval/candidate_read.h"
 
 #include <stdint.h>
@@ -104,6 +105,22 @@ static int find_front_matter(const struct document *document, const struct candi
     return 0;
 }
 
+int candidate_check_text(const char *name, const char *text, size_t length, struct err *err)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t at = utf8_valid_up_to(text, length);
+    if (at == length)
+        return 0;
+    if (length >= 2 &&
+        ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff)))
+        return err_set(err, ERR_USAGE, "%s:1: expected UTF-8 text, not UTF-16", name);
+    int line = line_of(text, text + at);
+    if (bytes[at] == 0) /* where a compiler would stop reading is not for it to say */
+        return err_set(err, ERR_USAGE, "%s:%d: expected text without NUL bytes", name, line);
+    return err_set(err, ERR_USAGE, "%s:%d: expected UTF-8 text, not a byte 0x%02X", name, line,
+                   bytes[at]);
+}
+
 static int check_bytes(const struct document *document, const char *text, size_t length)
 {
     if (length == 0)
@@ -111,12 +128,7 @@ static int check_bytes(const struct document *document, const char *text, size_t
     if (length > SOURCE_BYTES_MOST)
         return document_refuse(document, 1, "expected at most %d bytes, not %zu", SOURCE_BYTES_MOST,
                                length);
-    const char *nul = (const char *)memchr(text, '\0', length);
-    const char *ff = (const char *)memchr(text, 0xff, length);
-    if (nul != NULL || ff != NULL) /* where a compiler would stop reading is not for it to say */
-        return document_refuse(document, line_of(text, nul != NULL ? nul : ff),
-                               "expected text without %s bytes", nul != NULL ? "NUL" : "0xFF");
-    return 0;
+    return candidate_check_text(document->name, text, length, document->err);
 }
 
 /* What goes before the YAML becomes empty lines, so that lines in messages are the source's. */

@@ -40,7 +40,7 @@ struct memset_spec { /* a tensor's bytes before the first launch; part of what i
 struct candidate {
     struct arena *arena;
     const struct problem *problem; /* borrowed */
-    const char *source; /* as given, front matter included; `length` bytes, no NUL, no 0xFF */
+    const char *source; /* as given, front matter included; `length` bytes of UTF-8, no NUL */
     size_t length;
     struct hash hash;     /* of the text */
     const char *language; /* "c", "c++", "cuda", ... from the file name or front matter */
@@ -61,6 +61,11 @@ struct candidate {
 int candidate_parse(const struct problem *problem, const char *name, const char *text,
                     size_t length, struct candidate **candidate, struct err *err) MUST_USE;
 void candidate_free(struct candidate *candidate); /* NULL is fine */
+
+/* Whether a source is text at all: before it goes anywhere, since no JSON line holds other bytes.
+ * ERR_USAGE, "name:line: ...". */
+int candidate_check_text(const char *name, const char *text, size_t length,
+                         struct err *err) MUST_USE;
 
 /* The tune space as a number line: 0 is every parameter's first value; 1 point without any. */
 uint64_t tune_points(const struct candidate *candidate);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "eval/candidate.h"
 #include "eval/lane_private.h"
 
 #include <assert.h>
@@ -140,12 +141,18 @@ void lane_submit(struct lane *lane, struct lane_request *request, struct task *o
     request->owner = owner;
     submitted->request = request;
     submitted->wire_id = mem_strdup(wire_id);
-    submitted->line = lane_encode(lane, request, wire_id);
+    bool text = request->op != LANE_EVALUATE ||
+                candidate_check_text(request->name != NULL ? request->name : "the source",
+                                     request->source, request->source_length, &request->err) == 0;
+    submitted->line = text ? lane_encode(lane, request, wire_id) : NULL;
     list_append(&lane->submitted, &submitted->link);
     task_expect(owner);
     if (request->op == LANE_EVALUATE)
         busy_begin(lane);
-    task_wake(&lane->task);
+    if (text)
+        task_wake(&lane->task);
+    else
+        complete(lane, submitted);
 }
 
 void lane_cancel(struct lane *lane, struct lane_request *request)
@@ -186,6 +193,16 @@ static void take_reopened(struct lane *lane, const struct value *record)
     process_stop(lane->process);
 }
 
+/* The worker could not read a line, and so cannot say whose it was: nobody would be answered. */
+static void take_unnamed(struct lane *lane, const struct value *record)
+{
+    struct err err;
+    err_set(&err, ERR_PROTOCOL, "the worker could not read a request: %s",
+            value_text(record, "message", "it gave no reason"));
+    log_event(LOG_WARN, "lane.record", "", "%s", err.message);
+    fail_all(lane, &err);
+}
+
 static void take_record(struct lane *lane, const char *line)
 {
     struct arena *arena = arena_new();
@@ -198,6 +215,9 @@ static void take_record(struct lane *lane, const char *line)
     }
     if (strcmp(value_text(record, "id", ""), "reopen") == 0)
         take_reopened(lane, record);
+    if (value_text(record, "id", NULL) == NULL &&
+        strcmp(value_text(record, "event", ""), "error") == 0)
+        take_unnamed(lane, record);
     struct submitted *submitted = find(lane, value_text(record, "id", ""));
     bool waited = submitted != NULL && submitted->request->waits;
     bool ended = submitted != NULL && lane_decode(submitted->request, arena, record);

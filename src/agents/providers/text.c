@@ -1,33 +1,15 @@
 #include "agents/providers/text.h"
 
+#include "base/utf8.h"
+
 #include <stdbool.h>
 #include <string.h>
 
 static const char replacement[] = "\xEF\xBF\xBD";
 
-size_t text_sequence(const char *text, size_t left)
+size_t text_sequence(const char *at, size_t left)
 {
-    const unsigned char *at = (const unsigned char *)text;
-    static const struct {
-        unsigned char low, high, second_low, second_high;
-        size_t length;
-    } rows[] = {
-        {0x01, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (at[0] < rows[i].low || at[0] > rows[i].high)
-            continue;
-        if (rows[i].length > left)
-            return 0;
-        if (rows[i].length > 1 && (at[1] < rows[i].second_low || at[1] > rows[i].second_high))
-            return 0;
-        for (size_t j = 2; j < rows[i].length; j++)
-            if (at[j] < 0x80 || at[j] > 0xBF)
-                return 0;
-        return rows[i].length;
-    }
-    return 0;
+    return *at != '\0' ? utf8_length(at, left) : 0;
 }
 
 static int hex_digit(char c)

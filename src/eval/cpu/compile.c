@@ -69,7 +69,7 @@ static const char *const common[] = {"-O3", "-fopenmp", "-fPIC", "-fvisibility=h
                                      /* the prologue includes headers before the source can ask */
                                      "-D_GNU_SOURCE=", NULL};
 static const char *const gcc_manners[] = {"-fmax-errors=5",
-                                          "-fmax-include-depth=16",
+                                          "-fmax-include-depth=64",
                                           "-fno-diagnostics-show-caret",
                                           "-fdiagnostics-color=never",
                                           "-fdiagnostics-urls=never",

@@ -22,6 +22,7 @@ struct reading {
     struct buf *out;
     size_t start; /* out->length when we began */
     bool told;
+    bool linked_none; /* something was asked for that no library is there for */
 };
 
 static bool next_line(const char **at, const char *end, struct line *line)
@@ -86,6 +87,18 @@ static bool about_source(struct reading *reading, const struct line *line, const
     return true;
 }
 
+/* An error of a template or a macro is in a system's header, which may be quoted to anybody; the
+ * compiler says afterwards which line of the candidate's it came from. */
+static bool about_header(struct reading *reading, const struct line *line)
+{
+    const char *error = find(line, " error: ");
+    if (!begins(line, "/usr/") || error == NULL)
+        return false;
+    buf_add_text(reading->out, "in a header:");
+    clean_line(reading->out, error, (size_t)(line->text + line->length - error));
+    return true;
+}
+
 /* A linker's or an assembler's word, without what it may quote of elsewhere. */
 static bool about_symbols(struct reading *reading, const struct line *line)
 {
@@ -95,6 +108,7 @@ static bool about_symbols(struct reading *reading, const struct line *line)
     if (at != NULL) {
         buf_add_text(reading->out, "link: ");
         clean_line(reading->out, at, (size_t)(end - at));
+        reading->linked_none = true;
         return true;
     }
     at = find(line, "multiple definition of ");
@@ -143,6 +157,7 @@ static bool about_limits(struct reading *reading, const struct line *line)
                            "templates or constants grow without end"},
         {"Killed signal terminated", "the compiler was killed, by no limit of ours"},
         {"internal compiler error", "internal compiler error"},
+        {"#include nested depth", "headers include each other more than 64 deep"},
     };
     _Static_assert(COMPILE_CPU_S == 30, "what is said above");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
@@ -165,8 +180,11 @@ static void each_line(struct reading *reading, const char *text, size_t length,
 
 static bool errors(struct reading *reading, const struct line *line)
 {
-    return about_source(reading, line, "error: ") || about_symbols(reading, line) ||
-           about_assembly(reading, line) || about_limits(reading, line);
+    return about_source(reading, line, "error: ") ||
+           about_source(reading, line, "required from here") ||
+           about_source(reading, line, "in instantiation of") || about_limits(reading, line) ||
+           about_header(reading, line) || about_symbols(reading, line) ||
+           about_assembly(reading, line);
 }
 
 /* What a wrong signature looks like, or none. */
@@ -192,6 +210,9 @@ void cpu_diagnostics(const struct candidate *candidate, const char *text, size_t
     each_line(&reading, text, length, errors);
     if (!reading.told)
         buf_add_text(out, "the compiler failed, and said nothing about the source\n");
+    if (reading.linked_none)
+        buf_add_text(out, "candidates are linked with no library but the compiler's own, libm and "
+                          "the OpenMP runtime: what is called has to be in the source\n");
     struct reading quiet = {.candidate = candidate, .out = out, .start = out->length};
     each_line(&quiet, text, length, signature);
     if (quiet.told) {

@@ -219,7 +219,7 @@ static void bad_files_are_refused(void **state)
         {"branching:\n", ":1: branching: expected one value, not nothing"},
         {"- a\n", ":1: expected \"option: value\" lines"},
         {"json: 2\n", ":1: json: expected true or false, not \"2\""},
-        {"a: [\n", ":2: expected YAML"},
+        {"a: [\n", ":1: expected YAML"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         if (file(cases[i].text) == 0)

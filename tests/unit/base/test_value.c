@@ -188,7 +188,13 @@ static void yaml_errors_name_the_line(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"a: 1\nb: [1,\n", "t.x:3: expected YAML: did not find"},
+        {"a: 1\nb: [1,\n", "t.x:2: expected YAML: did not find"},
+        {"a: {x: 1,\n  y: 2\n\n# c\nb: {y: 2}\n", "t.x:2: expected YAML: did not find"},
+        {"a: [1, 2\n\n", "t.x:1: expected YAML: did not find"},
+        {"a: [1 2]\nb: {c: 1 d: 2}\n", "t.x:2: expected YAML"},
+        {"a: 1\ndims\nb: 3\n", "t.x:2: expected YAML: could not find expected ':'"},
+        {"a: 1\nb: 'x\nc: 3\n", "t.x:2: expected YAML: found unexpected end of stream"},
+        {"a:\n  b: 1\n c: 2\n", "t.x:3: expected YAML: did not find expected key"},
         {"a: 1\nb: 2\na: 3\n", "t.x:3: expected each key once, not \"a\" again (line 1)"},
         {"{a: 1, b: {c: 1, c: 2}}", "t.x:1: expected each key once, not \"c\""},
         {"a: &x 1\nb: 2\n", "t.x:1: expected a value, not an anchor"},

@@ -215,7 +215,7 @@ struct wrong {
 static const struct wrong wrongs[] = {
     {"a.c", "", "a.c:1: expected a source text"},
     {"a.h", "int x;\n", "expected a name that ends with .c"},
-    {"a.c", "int x;\n\xff\n", "a.c:2: expected text without 0xFF"},
+    {"a.c", "int x;\n\xff\n", "a.c:2: expected UTF-8 text, not a byte 0xFF"},
     {"a.c", "/*---\ntune: {TA: 1}\nint x;\n", "a.c:1: expected \"---*/\""},
     {"a.c", "/*---\ntune: {TA: 1}\n*/\nint x;\n", "a.c:3: expected the comment to end"},
     {"a.c", "/*---\ntune: {TA: 1} ---*/\nint x;\n", "a.c:2: expected the comment to end"},

@@ -78,6 +78,15 @@ static int babbles(void)
     return 0;
 }
 
+/* Cannot read what it was sent, and so cannot say whose it was. */
+static int puzzled(void)
+{
+    static char line[1 << 16];
+    while (fgets(line, sizeof line, stdin) != NULL)
+        say("{\"id\":null,\"event\":\"error\",\"code\":\"usage\",\"message\":\"what?\"}");
+    return 0;
+}
+
 _Noreturn static void deaf(void) /* neither answers nor ends when its input does */
 {
     signal(SIGTERM, SIG_IGN);
@@ -228,6 +237,50 @@ static void test_nonsense(void **state)
     clean(&driver);
 }
 
+static void test_an_error_for_nobody_is_everybodys(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("puzzled", NULL, one_evaluation, &driver);
+    assert_int_equal(driver.requests[0].err.code, ERR_PROTOCOL);
+    assert_non_null(strstr(driver.requests[0].err.message, "what?"));
+    clean(&driver);
+}
+
+/* No JSON line holds them: such a source is refused before anything is sent. */
+static bool submit_no_text(struct driver *driver)
+{
+    static const struct {
+        const char *source;
+        size_t length;
+    } sources[] = {{"void\n kernel\0", 13}, {"\xff\xfev\0", 4}, {"a\n\n\xff", 4}};
+    for (; driver->step == 0 && driver->count < 3; driver->count++) {
+        struct lane_request *request = &driver->requests[driver->count];
+        *request = (struct lane_request){.op = LANE_EVALUATE,
+                                         .id = "same",
+                                         .name = "c.c",
+                                         .source = sources[driver->count].source,
+                                         .source_length = sources[driver->count].length};
+        lane_submit(driver->lane, request, &driver->task);
+    }
+    task_wake(&driver->task);
+    return driver->step++ == 1;
+}
+
+static void test_what_is_no_text_is_not_sent(void **state)
+{
+    static const char *const messages[] = {"c.c:2: expected text without NUL bytes",
+                                           "c.c:1: expected UTF-8 text, not UTF-16",
+                                           "c.c:3: expected UTF-8 text, not a byte 0xFF"};
+    struct driver driver;
+    (void)state;
+    run("deaf", NULL, submit_no_text, &driver);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(driver.requests[i].err.code, ERR_USAGE);
+        assert_string_equal(driver.requests[i].err.message, messages[i]);
+    }
+}
+
 static bool cancel_one(struct driver *driver)
 {
     if (driver->step++ > 0)
@@ -287,7 +340,7 @@ static int worker(const char *backend)
     static const struct {
         const char *name;
         int (*run)(void);
-    } others[] = {{"dies", dies}, {"babbles", babbles}};
+    } others[] = {{"dies", dies}, {"babbles", babbles}, {"puzzled", puzzled}};
     if (strcmp(backend, "deaf") == 0)
         deaf();
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -309,6 +362,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_worker_that_dies),
         cmocka_unit_test(test_the_next_one_opens_again),
         cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_an_error_for_nobody_is_everybodys),
+        cmocka_unit_test(test_what_is_no_text_is_not_sent),
         cmocka_unit_test(test_cancelling),
         cmocka_unit_test(test_closing),
         cmocka_unit_test(test_what_cannot_start),

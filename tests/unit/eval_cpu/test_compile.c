@@ -52,6 +52,8 @@ static const struct {
      "inline assembly", "root:"},
     {"embeds a secret", "__asm__(\".incbin \\\"/etc/passwd\\\"\");\n" KIT_SIGNATURE "{}",
      "inline assembly", "root:"},
+    {"a library", "void cblas_sgemm(void);\n" KIT_SIGNATURE "{ cblas_sgemm(); }",
+     "candidates are linked with no library", "/"},
     {"a wrong instruction", KIT_SIGNATURE "{ __asm__(\"fly away\"); }",
      "no such instruction: `fly away'", "{standard"},
     {"prints a record", "__asm__(\".print \\\"{verdict: kernel}\\\"\");\n int x = ;",
@@ -59,6 +61,25 @@ static const struct {
     {"an unfinished comment", KIT_SIGNATURE "{}\n/* ", "candidate.c:3:1: error: unterminated",
      "/tmp"},
 };
+
+/* What goes wrong in a template is said where the template is. */
+static void headers_are_told_of(void **state)
+{
+    struct buf out;
+    (void)state;
+    assert_int_not_equal(
+        kit_compile(&kit, "k.cc",
+                    "#include <thread>\n#include <chrono>\n#include <ranges>\n#include <vector>\n"
+                    "struct s { s(const s &) = delete; };\nvoid f(std::vector<s> &v, s &a)\n"
+                    "{ v.push_back(a); }\n" KIT_SIGNATURE "{}",
+                    BUILD_FAST),
+        0);
+    const char *text = diagnose(&out);
+    if (strstr(text, "in a header: error: ") == NULL || strstr(text, "candidate.cc:7:") == NULL ||
+        strstr(text, "nothing about") != NULL || strstr(text, "/usr") != NULL)
+        fail_msg("%s\nof\n%s", text, buf_text(&kit.said));
+    buf_free(&out);
+}
 
 static void authors_read_of_their_source_alone(void **state)
 {
@@ -205,6 +226,7 @@ int main(int argc, char **argv)
 {
     int code;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(headers_are_told_of, set_up, tear_down),
         cmocka_unit_test_setup_teardown(authors_read_of_their_source_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(compilers_read_no_secret, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bombs_are_small, set_up, tear_down),
