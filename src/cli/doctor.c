@@ -176,6 +176,11 @@ int command_doctor(const struct settings *settings, const char *const *arguments
     struct doctor doctor = {.settings = settings};
     if (settings->adversarial)
         return adversarial_run(settings, count ? arguments[0] : NULL);
+    if (count) {
+        fprintf(stderr, "twagent: doctor: \"%s\" picks attacks, with --adversarial\n",
+                arguments[0]);
+        return EXIT_USAGE;
+    }
     struct loop *loop = loop_new();
     task_start(loop, &doctor.task, &doctor_type, NULL, "doctor");
     loop_run(loop);

@@ -5,6 +5,7 @@
 #include "cli/help.h"
 #include "cli/internal.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,13 +167,29 @@ static int command_start(const struct command *command, int argc, char **argv)
     return code;
 }
 
-int main(int argc, char **argv)
+/* What was printed must have arrived: a script that keeps it in a file on a full disk is told. */
+static int close_output(int code)
 {
-    int code;
-    if (internal_dispatch(argc, argv, &code))
+    bool failed = ferror(stdout) != 0;
+    failed = fflush(stdout) != 0 || failed;
+    if (!failed || errno == EPIPE) /* whoever reads has seen enough: head, or a pager that ended */
         return code;
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file limit is an error to report, not an end */
+    fprintf(stderr, "twagent: cannot write the output: %s\n", strerror(errno));
+    return code ? code : EXIT_ENVIRONMENT;
+}
+
+static int unknown_command(const char *word)
+{
+    static const char *const flags[] = {"--help", "--version", NULL};
+    const char *names[sizeof commands / sizeof commands[0] + 1] = {NULL};
+    for (size_t i = 0; i < command_count; i++)
+        names[i] = commands[i].name;
+    return usage(*word == '-' ? "no option" : "no command", word,
+                 options_nearest(word, *word == '-' ? flags : names));
+}
+
+static int dispatch(int argc, char **argv)
+{
     const char *word = argc >= 2 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         const struct command *command = argc >= 3 ? command_find(argv[2]) : NULL;
@@ -191,11 +208,15 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct command *command = command_find(word);
-    if (!command) {
-        const char *names[sizeof commands / sizeof commands[0] + 1] = {NULL};
-        for (size_t i = 0; i < command_count; i++)
-            names[i] = commands[i].name;
-        return usage("no command", word, options_nearest(word, names));
-    }
-    return command_start(command, argc - 2, argv + 2);
+    return command ? command_start(command, argc - 2, argv + 2) : unknown_command(word);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (internal_dispatch(argc, argv, &code))
+        return code;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file limit is an error to report, not an end */
+    return close_output(dispatch(argc, argv));
 }

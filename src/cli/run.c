@@ -7,6 +7,7 @@
 
 #include "agents/preflight.h"
 #include "agents/search.h"
+#include "base/file.h"
 #include "base/log_file.h"
 #include "base/mem.h"
 #include "cli/command.h"
@@ -237,8 +238,15 @@ int command_run(const struct settings *settings, const char *const *arguments, s
     struct search_options options = {0};
     struct chosen chosen;
     struct err err = {0};
+    if (!problem && file_exists("spec.yaml"))
+        problem = "./";
     if (!problem) {
-        fprintf(stderr, "twagent: run: which problem? (twagent list problems)\n");
+        fprintf(stderr,
+                "twagent: run: which problem? There is no spec.yaml here. Type\n"
+                "  twagent run matmul         # or another one that ships: twagent list problems\n"
+                "  twagent run FOLDER         # one of yours; twagent problem new FOLDER writes a "
+                "skeleton\n"
+                "  twagent run FILE.py        # a PyTorch module as KernelBench has them\n");
         return EXIT_USAGE;
     }
     struct arena *arena = arena_new();

@@ -29,19 +29,39 @@ static int put_source(const struct settings *settings, const char *source, struc
     return 0;
 }
 
+/* "1.128x reference (95 %: 1.111 to 1.141), verified": the final measurement's where there is one.
+ */
+static const char *measured_words(struct arena *arena, const struct candidate_record *c,
+                                  const struct run_record *run, const struct value *final)
+{
+    const struct value *speedup = value_get(final, "speedup");
+    if (!final)
+        return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), as the search measured it",
+                            c->speedup, run->baseline, c->speedup_low, c->speedup_high);
+    double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
+    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), verified: %s",
+                        value_real(speedup, "median", 0), run->baseline, low, high,
+                        words_win(value_bool(final, "win", false), low, high));
+}
+
 /* The source as a file that compiles alone: with the tune numbers that were measured. */
 static const char *whole_source(struct store *store, struct arena *arena,
                                 const struct candidate_record *c)
 {
+    struct run_record run = {.problem = "", .baseline = ""};
+    struct err ignored;
     struct buf text;
-    const struct report report = {.problem = c->name,
+    if (history_run(store, arena, c->run, &run, &ignored))
+        run.problem = c->name; /* its run's record is gone */
+    const struct value *evaluation = history_evaluation(store, arena, c->id);
+    bool final = history_is_final(store, arena, c->id);
+    const struct report report = {.problem = run.problem,
                                   .outcome =
-                                      arena_printf(arena, "%.3fx (95 %%: %.3f to %.3f)", c->speedup,
-                                                   c->speedup_low, c->speedup_high),
+                                      measured_words(arena, c, &run, final ? evaluation : NULL),
                                   .best = c->id,
                                   .language = report_language(c->name),
                                   .source = history_source(store, arena, c),
-                                  .evaluation = history_evaluation(store, arena, c->id)};
+                                  .evaluation = evaluation};
     if (!report.source)
         return NULL;
     buf_init(&text, 4 << 20);

@@ -24,6 +24,9 @@ expect 0 "usage: twagent COMMAND" --help
 expect 2 "usage: twagent COMMAND"
 expect 0 "twagent 0." --version
 expect 2 'did you mean "eval"' evil
+expect 2 'did you mean "--version"' --verison
+expect 2 'picks attacks, with --adversarial' doctor nosuch
+expect 2 'There is no spec.yaml here' run --branching 8 --select 0.25
 for command in run resume pause stop status eval profile problem list show best emit doctor config backup; do
     expect 0 "usage: twagent $command" $command --help
     expect 0 "usage: twagent $command" help $command
@@ -89,6 +92,11 @@ for form in "" --json; do
         grep -q never-to-be-seen && { echo 'config prints a key'; failed=$((failed + 1)); }
 done
 rm "$work/config/twagent/config.yaml"
+
+"$twagent" list problems >/dev/full 2>"$work/err"
+[ $? -eq 3 ] && grep -q 'cannot write the output: No space left' "$work/err" || { echo "a full disk is not told"; failed=$((failed + 1)); }
+"$twagent" list problems 2>"$work/err" | head -n 1 >/dev/null
+[ "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s "$work/err" ] || { echo "a reader that ended is an error"; failed=$((failed + 1)); }
 
 # --- models that do not go together, runs that are not there
 expect 2 '--provider openai needs --model NAME' run matmul --provider openai
