@@ -6,7 +6,8 @@ set(TWAGENT_SANITIZE "" CACHE STRING "-fsanitize= list for all of twagent's own 
 add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-overflow=2 -Wwrite-strings
                     -fno-strict-aliasing -fno-common)
 add_compile_options($<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
-                    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
+                    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+                    $<$<C_COMPILER_ID:Clang>:-Wno-enum-float-conversion>) # numbers that have a name
 if(TWAGENT_WERROR)
   add_compile_options(-Werror)
 endif()

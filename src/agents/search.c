@@ -137,6 +137,7 @@ static int prepared(struct search *search)
     search_lessons_open(search, batch);
     search_put_run(search, batch);
     store_write_take(search->writer, &search->write, &search->task, batch);
+    search->prepared = true;
     search->chain = (struct chain){
         .first = 1,
         .ideas_first = 1,
@@ -287,6 +288,17 @@ static void keep_earlier(struct search *search)
     run->speedup_high = earlier->speedup_high;
 }
 
+/* A problem that could not be opened has left nothing to list or to go on with. */
+static void forget_run(struct search *search, struct store_batch *batch)
+{
+    char key[64];
+    store_batch_remove(batch, STORE_RUNS, search->id);
+    for (int64_t i = 1; i <= search->event_number; i++) {
+        snprintf(key, sizeof key, "%s-%lld", search->id, (long long)i);
+        store_batch_remove(batch, STORE_EVENTS, key);
+    }
+}
+
 static void put_end(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
@@ -303,6 +315,8 @@ static void put_end(struct search *search)
     search_event(search, batch, LOG_INFO, "run.end", search->id, "%s%s%s", run->state,
                  *run->stopped ? ": " : "", run->stopped);
     search_put_run(search, batch);
+    if (search->err.code && !search->prepared && !search->options.resume)
+        forget_run(search, batch);
     store_write_take(search->writer, &search->write, &search->task, batch);
 }
 

@@ -89,6 +89,7 @@ struct search {
     size_t pause_count;
 
     bool written_start, written_end;
+    bool prepared; /* the problem was opened: from here on there is a run to go on with */
     struct store_write write;
     struct attempt *best; /* in ended or kept */
     int final_try;

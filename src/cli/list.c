@@ -30,6 +30,8 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         return -1;
     if (settings->json)
         printf("[");
+    else if (count == 0)
+        printf("no runs yet; begin with: twagent run matmul\n");
     else
         printf("%-6s %-16s %-16s %-8s %10s %9s  %-9s %s\n", "run", "started", "problem", "state",
                "best", "speed-up", "evaluated", "kernel");

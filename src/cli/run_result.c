@@ -50,6 +50,31 @@ static void fill_candidates(struct store *store, struct arena *arena, const stru
     report->candidates = rows;
 }
 
+/* "9 of 12: no clang found in /usr/bin or on PATH": the reason that most of what was refused or
+ * failed has in common; NULL where none has two. */
+static const char *common_failure(struct arena *arena, const struct report *report)
+{
+    size_t refused = 0, most = 1;
+    const char *reason = NULL;
+    for (size_t i = 0; i < report->count; i++) {
+        size_t same = 0;
+        if (strcmp(report->candidates[i].verdict, "kernel") == 0)
+            continue;
+        refused++;
+        for (size_t k = i; k < report->count; k++)
+            same += strcmp(report->candidates[k].verdict, "kernel") != 0 &&
+                    strcmp(report->candidates[k].reason, report->candidates[i].reason) == 0;
+        if (same > most) {
+            most = same;
+            reason = report->candidates[i].reason;
+        }
+    }
+    if (!reason)
+        return NULL;
+    return arena_printf(arena, "%zu of %zu: %.*s", most, refused, (int)strcspn(reason, "\n"),
+                        reason);
+}
+
 static const char *outcome_words(struct arena *arena, const struct run_record *run)
 {
     if (!*run->best)
@@ -107,6 +132,7 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
     report->pauses = pauses;
     report->dims = dims_words(arena, run, report);
     fill_candidates(store, arena, run, report);
+    report->failures = common_failure(arena, report);
     if (*run->best)
         report->evaluation = history_evaluation(store, arena, run->best);
 }
@@ -172,6 +198,8 @@ static void print_text(const struct run_record *run, const struct report *report
             (long long)run->evaluated, words_duration(run->elapsed_ms, time),
             words_number(run->kept, "kernel", kept), (long long)run->rejected,
             (long long)run->failed, words_lane(run->lane_busy, run->lane_waits, lane));
+    if (report->failures)
+        fprintf(out, "  refused    %s\n", report->failures);
     print_asking(report, out);
     fprintf(out, "  report     %s/report.html (and report.txt%s)\n", folder,
             report->source ? ", kernel, evidence.json" : "");

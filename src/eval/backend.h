@@ -32,6 +32,9 @@ struct backend {
      */
     int (*probe)(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                  struct lane_facts *lane, struct err *err);
+    /* ERR_ENVIRONMENT where no candidate could be built here, with what is missing. NULL: probe()
+     * has said so. */
+    int (*ready)(struct err *err);
     /* Writes what the compiler reads into `folder` and prepares its command. `baseline` (or NULL)
      * builds that trusted source instead of a candidate. */
     int (*build)(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,

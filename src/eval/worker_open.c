@@ -252,6 +252,8 @@ static void run_open(void *argument)
     start_probe(open, beside);
     if (!beside)
         open->status = take_probe(open, &open->err);
+    if (open->status == 0 && path != NULL && worker->options->backend->ready != NULL)
+        open->status = worker->options->backend->ready(&open->err);
     if (open->status == 0 && path != NULL)
         open->status = open_problem(open, path, beside);
     if (open->probing.running) /* the problem was not opened so far */

@@ -80,8 +80,11 @@ static void head(const struct report *report, struct buf *out)
     escape(out, report->problem);
     buf_addf(out, " <span class=\"soft\">");
     escape(out, report->run);
-    bool win = value_bool(report->evaluation, "win", false);
+    bool win = report->final && value_bool(report->evaluation, "win", false);
+    double time_ns = value_real(value_get(report->evaluation, "time_ns"), "median", 0);
     buf_addf(out, "</span></h1>\n<p class=\"outcome%s\">", win ? " win" : "");
+    if (time_ns > 0)
+        buf_addf(out, "%s: ", words_time(time_ns, took));
     escape(out, report->outcome);
     buf_addf(out, "</p>\n<p class=\"soft\">%s</p>\n<p class=\"soft\">", report_kind(report));
     escape(out, report->description);
@@ -93,6 +96,10 @@ static void head(const struct report *report, struct buf *out)
              words_duration(report->elapsed_ms, took), report->count, 100 * report->lane_busy);
     buf_add_text(out, "ended: ");
     escape(out, report->stopped ? report->stopped : "all rounds done");
+    if (report->failures) {
+        buf_add_text(out, "<br>refused: ");
+        escape(out, report->failures);
+    }
     if (report->models) {
         buf_add_text(out, "<br>models: ");
         escape(out, report->models);

@@ -34,6 +34,8 @@ struct report {
     const char *stopped; /* what ended it: "budget", "target reached: ..."; NULL: its rounds */
     const char *models;  /* "ideas a 67 %, b 33 %; code a"; NULL: the built-in proposer */
     const char *spent;   /* "312 requests, 1.2 M tokens, $1.23 of $5.00"; NULL: nothing was asked */
+    const char
+        *failures; /* "9 of 12: no clang found": most of what was refused; NULL: no two alike */
     const struct report_pause *pauses;
     size_t pause_count;
     double elapsed_ms;
@@ -52,10 +54,10 @@ void report_html(const struct report *report, struct buf *out);
 void report_kernel(const struct report *report, struct buf *out);
 const char *report_kernel_file(const struct report *report); /* "kernel.c", ".cc", ".cu" */
 const char *report_language(const char *name);               /* of a source file's name */
-/* Progress as an inline SVG: the lower end of every kernel's interval a dot, the best so far a
- * line, the final measurement's interval a band. */
 /* Which of the two measurements the headline is: a sentence. */
 const char *report_kind(const struct report *report);
+/* Progress as an inline SVG: the lower end of every kernel's interval a dot, the best so far a
+ * line, the final measurement's interval a band. */
 void report_chart(const struct report *report, struct buf *out);
 
 /* Writes all four into `folder` (made where it is missing). */

@@ -112,6 +112,8 @@ void report_text(const struct report *report, struct buf *out)
              report->description, report->dims, report->started,
              words_duration(report->elapsed_ms, took), 100 * report->lane_busy,
              report->stopped ? report->stopped : "all rounds done");
+    if (report->failures)
+        buf_addf(out, "refused   %s\n", report->failures);
     if (report->models)
         buf_addf(out, "models    %s\n", report->models);
     if (report->spent)

@@ -4,6 +4,7 @@ set -u
 twagent=$1
 work=$(mktemp -d)
 script_at=$(realpath "${BASH_SOURCE[0]}") # before any cd
+root=${script_at%/tests/*}
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config
 failed=0 passed=0
@@ -156,6 +157,22 @@ expect 2 'has no spec.yaml' eval "$work/empty" "$work/bad.c"
 cd "$work" || exit 1
 expect 2 '--cores: core 4095 is not ours' eval matmul "$work/bad.c" --cores 4095
 
+# --- without a compiler: said before anything is searched, and no run is left behind
+without_compiler() {
+    unshare --mount --map-root-user sh -c 'for c in gcc clang; do for d in /usr/bin /usr/local/bin; do
+        [ ! -e $d/$c ] || mount --bind /dev/null "$(realpath $d/$c)" || exit 77; done; done; exec "$@"' sh "$program" "$@"
+}
+program=$twagent
+if without_compiler --version >/dev/null 2>&1; then
+    twagent=without_compiler
+    expect 3 'no C compiler: there is neither gcc nor clang' run matmul --rounds 1
+    expect 3 'no C compiler' eval matmul "$root/problems/matmul/starts/cpu/direct.c"
+    twagent=$program
+    expect 0 'no runs yet' list
+else
+    printf '\t0 - cli: no mount namespaces here: not seen without a compiler (Skipped)\n'
+fi
+
 # --- completion: subcommands, values of a choice, problems
 complete_with() { # WORDS...: what bash would offer for the last one
     bash -c '. <("$0" --completion); PATH=$(dirname "$0"):$PATH
@@ -184,7 +201,6 @@ offers 'cpu cuda' twagent eval matmul k.c --backend ''
 offers '' twagent run matmul --rounds ''
 
 # --- the scripts say something also where nothing is missing
-root=${script_at%/tests/*}
 for script in quickstart check; do
     said=$("$root/$script" --print 2>&1)
     if [ $? -eq 0 ] && [ -n "$said" ]; then

@@ -34,6 +34,12 @@ void kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int6
 }
 C
 
+# --- where nothing works, the summary says what most of it has in common
+cp -r "$work/mm" "$work/broken"
+sed -i 's/int64_t j0 = 0/int64_t j0 = nowhere/' "$work/broken/starts/cpu/rows.c"
+"$twagent" run "$work/broken" --rounds 1 --branching 2 --store "$work/store2" >"$work/out" 2>&1
+has "$work/out" 'refused    4 of 4: ' 'failures that are alike'
+
 # --- the built-in proposer
 "$twagent" run "$work/mm" --dry-run >"$work/out" 2>&1
 has "$work/out" '1 evaluated' 'dry run'

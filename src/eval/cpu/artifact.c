@@ -23,7 +23,7 @@ struct artifact_needs artifact_inspect(int fd)
         return needs;
     if (mentions(memory, (size_t)length, "GOMP_parallel"))
         needs.openmp = "libgomp.so.1";
-    else if (mentions(memory, (size_t)length, "__kmpc_fork_call"))
+    else if (mentions(memory, (size_t)length, "libomp.so.5")) /* clang needs it, used or not */
         needs.openmp = "libomp.so.5";
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
         needs.own_threads |= mentions(memory, (size_t)length, makers[i]);

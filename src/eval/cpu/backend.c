@@ -8,6 +8,7 @@ const struct backend backend_cpu = {
     .name = "cpu",
     .languages = languages,
     .probe = cpu_probe,
+    .ready = cpu_ready,
     .build = cpu_build,
     .diagnostics = cpu_diagnostics,
     .open = cpu_open,

@@ -63,6 +63,17 @@ const char *compile_driver(const char *compiler, bool cplusplus, bool *clang)
     return path;
 }
 
+int cpu_ready(struct err *err)
+{
+    bool clang;
+    if (compile_driver(NULL, false, &clang) != NULL)
+        return 0;
+    return err_set(
+        err, ERR_ENVIRONMENT,
+        "no C compiler: there is neither gcc nor clang in /usr/bin, /usr/local/bin or on "
+        "PATH (on Debian: apt-get install gcc g++)");
+}
+
 /* ---- the compiler's own words ---- */
 
 static const char *const common[] = {"-O3", "-fopenmp", "-fPIC", "-fvisibility=hidden",

@@ -1,9 +1,11 @@
-/* eval/cpu/compile: builds and their diagnostics. `cpu_build` and `cpu_diagnostics` stand in
- * eval/backend.h's table, which has their contracts. Any thread. */
+/* eval/cpu/compile: builds and their diagnostics. `cpu_ready`, `cpu_build` and `cpu_diagnostics`
+ * stand in eval/backend.h's table, which has their contracts. Any thread. */
 #ifndef EVAL_CPU_COMPILE_H
 #define EVAL_CPU_COMPILE_H
 
 #include "eval/backend.h"
+
+int cpu_ready(struct err *err) MUST_USE;
 
 int cpu_build(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
               const struct candidate *candidate, const struct names *tune,

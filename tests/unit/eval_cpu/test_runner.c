@@ -38,6 +38,7 @@ static void computes_with_threads(void **state)
         KIT_SIGNATURE "{\n#pragma omp parallel for\n" KIT_RIGHT "}",
         "/*---\ncompile: {compiler: clang}\n---*/\n" KIT_SIGNATURE
         "{\n#pragma omp parallel for\n" KIT_RIGHT "}",
+        "/*---\ncompile: {compiler: clang}\n---*/\n" KIT_SIGNATURE "{\n" KIT_RIGHT "}",
         "#include <pthread.h>\nstatic void *nothing(void *p) { return p; }\n" KIT_SIGNATURE
         "{ pthread_t t; if (pthread_create(&t, 0, nothing, 0)) return; pthread_join(t, "
         "0);\n" KIT_RIGHT "}",

@@ -84,12 +84,14 @@ static void a_report_says_why_it_waited_and_ended(void **state)
                                   .outcome = "no kernel was found",
                                   .dims = "M 1",
                                   .stopped = "patience: nothing better for 5 rounds",
+                                  .failures = "9 of 12: no clang found",
                                   .models = "a 67 %, b 33 %",
                                   .spent = "$1.23 of $5.00, 1.2 M tokens, 312 answers",
                                   .pauses = pauses,
                                   .pause_count = 2};
-    const char *const texts[] = {"Sat 07:38 for 1:00", "patience: nothing better", "a 67 %, b 33 %",
-                                 "$1.23 of $5.00", "paused by a person"};
+    const char *const texts[] = {"Sat 07:38 for 1:00", "patience: nothing better",
+                                 "a 67 %, b 33 %",     "$1.23 of $5.00",
+                                 "paused by a person", "9 of 12: no clang found"};
     struct buf text, html;
     (void)state;
     buf_init(&text, 1 << 20);
@@ -154,10 +156,13 @@ static void a_report_says_whose_numbers_are_which(void **state)
     const char *row = strstr(buf_text(&text), "<td>final</td>");
     assert_true(head && chart > head && band > chart && row > band);
     assert_true(strstr(row, "848.2 us") < strstr(row, "744.3 us")); /* then the search's own */
-    report.final = false;                                           /* nothing but the search's */
+    assert_non_null(strstr(buf_text(&text), "class=\"outcome win\">848.2 us: 1.270x reference"));
+    report.final = false; /* nothing but the search's */
     buf_reset(&text);
     report_html(&report, &text);
     assert_non_null(strstr(buf_text(&text), "This is the search's own measurement"));
+    assert_null(
+        strstr(buf_text(&text), "class=\"outcome win\"")); /* green is for what was verified */
     assert_null(strstr(buf_text(&text), ">final measurement"));
     assert_null(strstr(buf_text(&text), "<td>final</td>"));
     buf_free(&text);
