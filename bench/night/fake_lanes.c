@@ -164,6 +164,11 @@ double lane_waits_ratio(const struct lane *lane)
     return 0;
 }
 
+double lane_busy_ms(const struct lane *lane)
+{
+    return lane->busy_ms;
+}
+
 double lane_busy_ratio(const struct lane *lane)
 {
     double since = virtual_ms() - lane->first_ms;

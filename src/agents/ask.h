@@ -31,6 +31,7 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     struct err err; /* ERR_CANCELLED after task_cancel(); ERR_LIMIT at the budget's cap */
     char key[33];   /* in STORE_COMPLETIONS */
     bool from_store;
+    bool over_budget; /* err: the cap is reached */
     /* the engine's */
     struct completions *completions;
     struct gate *gate;     /* NULL: mailbox and replay */

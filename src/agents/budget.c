@@ -1,16 +1,18 @@
 /* agents/budget: the ledger. One entry a request, "r3-17", in STORE_SPENDING:
  *
  *   reserved --> settled   (by its usage)
- *            --> charged   (whole: the answer was lost, its usage is not to be had, or the program
- *            |              was killed before it knew)
+ *            --> charged   (its stream broke: by what came of it)
+ *            --> unknown   (whole: nothing came of it, or the program was killed before it knew)
  *            --> released  (nothing was spent; the entry stays, with nothing in it)
  *
- * spent + reserved never exceeds a cap, so neither does what is spent in the end.
+ * spent + reserved never exceeds a cap, so neither does what is spent in the end, where providers
+ * bill what they were allowed. What those that bill more took is learnt, model by model.
  */
 #include "agents/budget.h"
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/value.h"
@@ -20,15 +22,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRY_BYTES_MAX = 8 << 10 };
+enum {
+    ENTRY_BYTES_MAX = 8 << 10,
+    TOKENS_BELIEVED = 20 * 1000 * 1000, /* of one request; no model reads or writes as much */
+    BYTES_A_TOKEN = 4,                  /* where nothing is known of the model yet */
+    RISK_UNPROVEN = 4,
+    RISK_OVERRAN = 2
+};
+
+/* What the answers of one model have shown. */
+struct shown {
+    struct link link;
+    char *model;
+    int64_t answers;                      /* with a usage to believe */
+    int64_t over_prompt, over_completion; /* the most that one took beyond its reservation */
+    double prompt_tokens, prompt_bytes;   /* sums */
+    double completion_tokens, completion_bytes;
+};
 
 struct budget {
     struct store *store;
     char run[40];
     struct budget_caps caps;
     struct budget_totals totals;
-    int64_t last; /* the last entry's number */
-    bool over;
+    int64_t risk_micro_dollars, risk_tokens; /* of what is reserved, times its risk */
+    int64_t last;                            /* the last entry's number */
+    char reason[96];
+    struct list shown;
 };
 
 struct entry { /* texts borrowed */
@@ -36,7 +56,8 @@ struct entry { /* texts borrowed */
     int64_t micro_dollars, tokens; /* what counts against the caps */
     int64_t reserved_micro_dollars, reserved_tokens;
     int64_t prompt_tokens, completion_tokens; /* as the provider says; -1: it did not */
-    bool priced;                              /* else its dollars are not known, and 0 here */
+    int64_t prompt_bytes, max_tokens, text_bytes;
+    bool priced; /* else its dollars are not known, and 0 here */
 };
 
 /* ---- entries ---- */
@@ -55,6 +76,9 @@ static void put_entry(struct store_batch *batch, const char *key, const struct e
     json_put_int(&json, "reserved_tokens", entry->reserved_tokens);
     json_put_int(&json, "prompt_tokens", entry->prompt_tokens);
     json_put_int(&json, "completion_tokens", entry->completion_tokens);
+    json_put_int(&json, "prompt_bytes", entry->prompt_bytes);
+    json_put_int(&json, "max_tokens", entry->max_tokens);
+    json_put_int(&json, "text_bytes", entry->text_bytes);
     json_put_bool(&json, "priced", entry->priced);
     json_put_text(&json, "model", entry->model);
     json_put_text(&json, "ask", entry->ask);
@@ -70,6 +94,56 @@ static int64_t not_negative(int64_t number)
     return number > 0 ? number : 0;
 }
 
+/* ---- what answers show ---- */
+
+static struct shown *shown_of(struct budget *budget, const char *model)
+{
+    list_each (link, &budget->shown) {
+        struct shown *shown = container_of(link, struct shown, link);
+        if (strcmp(shown->model, model) == 0)
+            return shown;
+    }
+    struct shown *shown = MEM_NEW(struct shown);
+    shown->model = mem_strdup(model);
+    list_append(&budget->shown, &shown->link);
+    return shown;
+}
+
+/* A usage that can be: some of both, but a text without any tokens, or more than any model takes,
+ * was never had. */
+static bool is_believable(const struct entry *entry, bool wordless)
+{
+    int64_t least = entry->text_bytes > 0 && !wordless ? 1 : 0;
+    return entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED &&
+           entry->completion_tokens >= least && entry->completion_tokens <= TOKENS_BELIEVED;
+}
+
+static int64_t larger(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+static void learn(struct budget *budget, const struct entry *entry)
+{
+    struct shown *shown = shown_of(budget, entry->model);
+    if (entry->prompt_bytes <= 0) /* an earlier version's */
+        return;
+    shown->answers++;
+    shown->over_prompt = larger(shown->over_prompt, entry->prompt_tokens - entry->prompt_bytes);
+    shown->over_completion =
+        larger(shown->over_completion, entry->completion_tokens - entry->max_tokens);
+    shown->prompt_tokens += (double)entry->prompt_tokens;
+    shown->prompt_bytes += (double)entry->prompt_bytes;
+    shown->completion_tokens += (double)entry->completion_tokens;
+    shown->completion_bytes += (double)entry->text_bytes;
+}
+
+static int64_t tokens_in(int64_t bytes, double tokens_shown, double bytes_shown)
+{
+    double share = bytes_shown > 0 ? tokens_shown / bytes_shown : 1.0 / BYTES_A_TOKEN;
+    return (int64_t)((double)bytes * share + 0.5);
+}
+
 /* ---- opening ---- */
 
 struct reading {
@@ -79,11 +153,26 @@ struct reading {
     bool failed;
 };
 
+static void count_entry(struct budget *budget, const struct entry *entry)
+{
+    struct budget_totals *totals = &budget->totals;
+    bool unknown = strcmp(entry->state, "unknown") == 0;
+    totals->unpriced = totals->unpriced || !entry->priced;
+    totals->micro_dollars += entry->micro_dollars;
+    totals->tokens += entry->tokens;
+    totals->unknown_micro_dollars += unknown ? entry->micro_dollars : 0;
+    totals->unknown_tokens += unknown ? entry->tokens : 0;
+    totals->settled += strcmp(entry->state, "settled") == 0;
+    totals->charged += unknown || strcmp(entry->state, "charged") == 0;
+    totals->released += strcmp(entry->state, "released") == 0;
+    if (strcmp(entry->state, "settled") == 0 && is_believable(entry, false))
+        learn(budget, entry);
+}
+
 static bool read_entry(void *context, const char *key, const char *text, size_t length)
 {
     struct reading *reading = context;
     struct budget *budget = reading->budget;
-    struct budget_totals *totals = &budget->totals;
     struct arena *arena = arena_new();
     struct value *root;
     if (value_parse_json(arena, key, text, length, &root, reading->err) != 0) {
@@ -103,29 +192,26 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
                           .reserved_tokens = not_negative(value_int(root, "reserved_tokens", 0)),
                           .prompt_tokens = value_int(root, "prompt_tokens", -1),
                           .completion_tokens = value_int(root, "completion_tokens", -1),
+                          .prompt_bytes = not_negative(value_int(root, "prompt_bytes", 0)),
+                          .max_tokens = not_negative(value_int(root, "max_tokens", 0)),
+                          .text_bytes = not_negative(value_int(root, "text_bytes", 0)),
                           .priced = value_bool(root, "priced", true)};
     const char *dash = strrchr(key, '-');
     long long number = dash != NULL ? strtoll(dash + 1, NULL, 10) : 0;
     if (number > budget->last)
         budget->last = number;
     if (strcmp(entry.state, "reserved") == 0) {
-        entry.state = "charged";
+        entry.state = "unknown";
         entry.micro_dollars = entry.reserved_micro_dollars;
         entry.tokens = entry.reserved_tokens;
         put_entry(reading->batch, key, &entry);
-        log_event(LOG_INFO, "budget.charged", entry.ask, "%s was reserved when the program ended",
-                  key);
+        log_event(LOG_INFO, "budget.unknown", entry.ask,
+                  "%s was reserved when the program ended; its outcome is not known", key);
     }
-    totals->unpriced = totals->unpriced || !entry.priced;
-    totals->micro_dollars += entry.micro_dollars;
-    totals->tokens += entry.tokens;
-    totals->settled += strcmp(entry.state, "settled") == 0;
-    totals->charged += strcmp(entry.state, "charged") == 0;
-    totals->released += strcmp(entry.state, "released") == 0;
+    count_entry(budget, &entry);
     arena_free(arena);
     return true;
 }
-
 static int read_ledger(struct budget *budget, struct err *err)
 {
     struct reading reading = {.budget = budget, .batch = store_batch_new(), .err = err};
@@ -140,6 +226,11 @@ static int read_ledger(struct budget *budget, struct err *err)
         status = store_commit(budget->store, reading.batch, err);
     store_batch_free(reading.batch);
     return status != 0 ? err_wrap(err, "the ledger of %s", budget->run) : 0;
+}
+
+static bool is_wordless(const struct model *model)
+{
+    return model->codec != NULL && model->codec->wordless;
 }
 
 static bool is_priced(const struct model *model)
@@ -173,9 +264,10 @@ int budget_open(struct store *store, const char *run, const struct budget_caps *
     struct budget *budget = MEM_NEW(struct budget);
     budget->store = store;
     budget->caps = *caps;
+    list_init(&budget->shown);
     snprintf(budget->run, sizeof budget->run, "%s", run);
     if (check_prices(budget, models, models_count, err) != 0 || read_ledger(budget, err) != 0) {
-        mem_free(budget);
+        budget_free(budget);
         return -1;
     }
     *out = budget;
@@ -184,6 +276,13 @@ int budget_open(struct store *store, const char *run, const struct budget_caps *
 
 void budget_free(struct budget *budget)
 {
+    if (budget == NULL)
+        return;
+    for (struct link *link; (link = list_pop(&budget->shown)) != NULL;) {
+        struct shown *shown = container_of(link, struct shown, link);
+        mem_free(shown->model);
+        mem_free(shown);
+    }
     mem_free(budget);
 }
 
@@ -194,33 +293,62 @@ static int64_t cost_of(const struct model *model, int64_t prompt_tokens, int64_t
     return not_negative(model_cost(model, prompt_tokens, completion_tokens));
 }
 
+struct room {
+    int64_t cap, spent, at_risk; /* at_risk: what is reserved, times its risk */
+    bool alone;                  /* nobody else asks now */
+};
+
 /* `spent` alone: what is left when everybody else has given back what they reserved. */
-static enum budget_answer room(int64_t cap, int64_t spent, int64_t reserved, int64_t wanted)
+static enum budget_answer room_for(const struct room *room, int64_t wanted, int64_t risk)
 {
-    if (cap <= 0)
+    if (room->cap <= 0)
         return BUDGET_OK;
-    if (wanted > cap - spent)
+    if (wanted > room->cap - room->spent)
         return BUDGET_OVER;
-    return wanted > cap - spent - reserved ? BUDGET_WAIT : BUDGET_OK;
+    if (room->alone)
+        return BUDGET_OK;
+    int64_t left = room->cap - room->spent - room->at_risk;
+    return left < 0 || wanted > left / risk ? BUDGET_WAIT : BUDGET_OK;
 }
 
-static void put_spend(const struct spend *spend, const char *state, int64_t micro_dollars,
-                      int64_t tokens, const struct completion *completion,
-                      struct store_batch *batch)
+static int64_t risk_of(const struct shown *shown, const struct model *model)
 {
-    const struct entry entry = {
-        .state = state,
-        .model = spend->model->name,
-        .ask = spend->ask,
-        .completion = spend->completion,
-        .micro_dollars = micro_dollars,
-        .tokens = tokens,
-        .reserved_micro_dollars = spend->micro_dollars,
-        .reserved_tokens = spend->tokens,
-        .prompt_tokens = completion != NULL ? completion->prompt_tokens : -1,
-        .completion_tokens = completion != NULL ? completion->completion_tokens : -1,
-        .priced = is_priced(spend->model)};
-    put_entry(batch, spend->key, &entry);
+    if (is_wordless(model))
+        return 1;
+    if (shown->answers == 0)
+        return RISK_UNPROVEN;
+    return shown->over_prompt > 0 || shown->over_completion > 0 ? RISK_OVERRAN : 1;
+}
+
+/* What `spend` becomes in the ledger. */
+static struct entry entry_of(const struct spend *spend, const char *state,
+                             const struct completion *completion)
+{
+    const char *text = completion != NULL && completion->text != NULL ? completion->text : "";
+    return (struct entry){.state = state,
+                          .model = spend->model->name,
+                          .ask = spend->ask,
+                          .completion = spend->completion,
+                          .reserved_micro_dollars = spend->micro_dollars,
+                          .reserved_tokens = spend->tokens,
+                          .prompt_tokens = completion != NULL ? completion->prompt_tokens : -1,
+                          .completion_tokens =
+                              completion != NULL ? completion->completion_tokens : -1,
+                          .prompt_bytes = spend->prompt_bytes,
+                          .max_tokens = spend->max_tokens,
+                          .text_bytes = (int64_t)strlen(text),
+                          .priced = is_priced(spend->model)};
+}
+
+static void say_over(struct budget *budget, bool dollars)
+{
+    double cap = (double)budget->caps.micro_dollars / 1e6;
+    if (dollars)
+        snprintf(budget->reason, sizeof budget->reason, "another request could pass $%.*f",
+                 cap < 0.01 ? 4 : 2, cap);
+    else
+        snprintf(budget->reason, sizeof budget->reason, "another request could pass %lld tokens",
+                 (long long)budget->caps.tokens);
 }
 
 enum budget_answer budget_reserve(struct budget *budget, const struct model *model, const char *ask,
@@ -229,15 +357,21 @@ enum budget_answer budget_reserve(struct budget *budget, const struct model *mod
                                   struct store_batch *batch)
 {
     struct budget_totals *totals = &budget->totals;
+    const struct shown *shown = shown_of(budget, model->name);
     assert(!spend->open);
-    int64_t tokens = not_negative(prompt_bytes) + not_negative(max_tokens);
-    int64_t micro_dollars = cost_of(model, prompt_bytes, max_tokens);
-    enum budget_answer dollars = room(budget->caps.micro_dollars, totals->micro_dollars,
-                                      totals->reserved_micro_dollars, micro_dollars);
-    enum budget_answer of_tokens =
-        room(budget->caps.tokens, totals->tokens, totals->reserved_tokens, tokens);
-    enum budget_answer answer = dollars > of_tokens ? dollars : of_tokens;
-    budget->over = answer == BUDGET_OVER;
+    int64_t prompt = not_negative(prompt_bytes) + shown->over_prompt;
+    int64_t completion = not_negative(max_tokens) + shown->over_completion;
+    int64_t tokens = prompt + completion, micro_dollars = cost_of(model, prompt, completion);
+    int64_t risk = risk_of(shown, model);
+    bool alone = totals->reserved_tokens == 0;
+    const struct room of_dollars = {budget->caps.micro_dollars, totals->micro_dollars,
+                                    budget->risk_micro_dollars, alone};
+    const struct room of_tokens = {budget->caps.tokens, totals->tokens, budget->risk_tokens, alone};
+    enum budget_answer dollars = room_for(&of_dollars, micro_dollars, risk);
+    enum budget_answer answer = room_for(&of_tokens, tokens, risk);
+    answer = dollars > answer ? dollars : answer;
+    if (answer == BUDGET_OVER)
+        say_over(budget, dollars == BUDGET_OVER);
     if (answer != BUDGET_OK)
         return answer;
     *spend = (struct spend){.model = model,
@@ -245,71 +379,90 @@ enum budget_answer budget_reserve(struct budget *budget, const struct model *mod
                             .completion = completion_key,
                             .micro_dollars = micro_dollars,
                             .tokens = tokens,
-                            .prompt_tokens = not_negative(prompt_bytes),
+                            .prompt_bytes = not_negative(prompt_bytes),
+                            .max_tokens = not_negative(max_tokens),
+                            .risk = risk,
                             .open = true};
     snprintf(spend->key, sizeof spend->key, "%s-%lld", budget->run, (long long)++budget->last);
     totals->reserved_micro_dollars += micro_dollars;
     totals->reserved_tokens += tokens;
+    budget->risk_micro_dollars += micro_dollars * risk;
+    budget->risk_tokens += tokens * risk;
     totals->unpriced = totals->unpriced || !is_priced(model);
-    put_spend(spend, "reserved", 0, 0, NULL, batch);
+    const struct entry entry = entry_of(spend, "reserved", NULL);
+    put_entry(batch, spend->key, &entry);
     return BUDGET_OK;
 }
 
-static void close_spend(struct budget *budget, struct spend *spend, int64_t micro_dollars,
-                        int64_t tokens)
+static void close_spend(struct budget *budget, struct spend *spend, const struct entry *entry,
+                        struct store_batch *batch)
 {
     struct budget_totals *totals = &budget->totals;
     assert(spend->open);
+    put_entry(batch, spend->key, entry);
     totals->reserved_micro_dollars -= spend->micro_dollars;
     totals->reserved_tokens -= spend->tokens;
-    totals->micro_dollars += micro_dollars;
-    totals->tokens += tokens;
-    spend->micro_dollars = micro_dollars;
-    spend->tokens = tokens;
+    budget->risk_micro_dollars -= spend->micro_dollars * spend->risk;
+    budget->risk_tokens -= spend->tokens * spend->risk;
+    count_entry(budget, entry);
+    spend->micro_dollars = entry->micro_dollars;
+    spend->tokens = entry->tokens;
     spend->open = false;
-}
-
-/* A usage that nobody can have had: more than was sent or allowed, or nothing for a text. */
-static bool is_plausible(const struct spend *spend, const struct completion *completion)
-{
-    bool silent = completion->text == NULL || *completion->text == '\0' ||
-                  (spend->model->codec != NULL && spend->model->codec->wordless);
-    return completion->prompt_tokens > 0 && completion->prompt_tokens <= spend->prompt_tokens &&
-           completion->completion_tokens >= (silent ? 0 : 1) &&
-           completion->completion_tokens <= spend->tokens - spend->prompt_tokens;
 }
 
 void budget_settle(struct budget *budget, struct spend *spend, const struct completion *completion,
                    struct store_batch *batch)
 {
-    int64_t micro_dollars = spend->micro_dollars, tokens = spend->tokens;
-    if (is_plausible(spend, completion)) {
-        micro_dollars =
-            cost_of(spend->model, completion->prompt_tokens, completion->completion_tokens);
-        tokens = completion->prompt_tokens + completion->completion_tokens;
+    struct entry entry = entry_of(spend, "settled", completion);
+    entry.micro_dollars = spend->micro_dollars;
+    entry.tokens = spend->tokens;
+    if (is_believable(&entry, is_wordless(spend->model))) {
+        entry.micro_dollars = cost_of(spend->model, entry.prompt_tokens, entry.completion_tokens);
+        entry.tokens = entry.prompt_tokens + entry.completion_tokens;
+        if (entry.tokens > spend->tokens)
+            log_event(LOG_WARN, "budget.overrun", spend->ask,
+                      "%s: %lld and %lld tokens are billed, though %lld were allowed; later "
+                      "reservations rise",
+                      spend->model->name, (long long)entry.prompt_tokens,
+                      (long long)entry.completion_tokens, (long long)spend->tokens);
     } else {
         log_event(LOG_WARN, "budget.usage", spend->ask,
                   "%s: no usage to believe (%lld and %lld tokens): the reservation is charged",
                   spend->model->name, (long long)completion->prompt_tokens,
                   (long long)completion->completion_tokens);
     }
-    put_spend(spend, "settled", micro_dollars, tokens, completion, batch);
-    close_spend(budget, spend, micro_dollars, tokens);
-    budget->totals.settled++;
+    close_spend(budget, spend, &entry, batch);
+}
+
+void budget_cut(struct budget *budget, struct spend *spend, const struct completion *part,
+                struct store_batch *batch)
+{
+    const struct shown *shown = shown_of(budget, spend->model->name);
+    struct entry entry = entry_of(spend, "charged", part);
+    int64_t prompt = entry.prompt_tokens > 0 && entry.prompt_tokens <= TOKENS_BELIEVED
+                         ? entry.prompt_tokens
+                         : tokens_in(entry.prompt_bytes, shown->prompt_tokens, shown->prompt_bytes);
+    int64_t written =
+        tokens_in(entry.text_bytes, shown->completion_tokens, shown->completion_bytes);
+    if (entry.completion_tokens <= TOKENS_BELIEVED)
+        written = larger(written, entry.completion_tokens);
+    entry.micro_dollars = cost_of(spend->model, prompt, written);
+    entry.tokens = prompt + written;
+    close_spend(budget, spend, &entry, batch);
 }
 
 void budget_charge(struct budget *budget, struct spend *spend, struct store_batch *batch)
 {
-    put_spend(spend, "charged", spend->micro_dollars, spend->tokens, NULL, batch);
-    close_spend(budget, spend, spend->micro_dollars, spend->tokens);
-    budget->totals.charged++;
+    struct entry entry = entry_of(spend, "unknown", NULL);
+    entry.micro_dollars = spend->micro_dollars;
+    entry.tokens = spend->tokens;
+    close_spend(budget, spend, &entry, batch);
 }
 
 void budget_release(struct budget *budget, struct spend *spend, struct store_batch *batch)
 {
-    put_spend(spend, "released", 0, 0, NULL, batch);
-    close_spend(budget, spend, 0, 0);
-    budget->totals.released++;
+    const struct entry entry = entry_of(spend, "released", NULL);
+    close_spend(budget, spend, &entry, batch);
 }
 
 /* ---- reading ---- */
@@ -319,9 +472,9 @@ struct budget_totals budget_totals(const struct budget *budget)
     return budget->totals;
 }
 
-bool budget_over(const struct budget *budget)
+const char *budget_reason(const struct budget *budget)
 {
-    return budget->over;
+    return budget->reason;
 }
 
 bool budget_capped(const struct budget *budget)

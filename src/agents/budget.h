@@ -15,7 +15,8 @@ struct budget_caps {
 };
 
 struct budget_totals {
-    int64_t micro_dollars, tokens; /* settled and charged */
+    int64_t micro_dollars, tokens;                 /* settled and charged */
+    int64_t unknown_micro_dollars, unknown_tokens; /* of these, reserved for what was lost */
     int64_t reserved_micro_dollars, reserved_tokens;
     int64_t settled, charged, released; /* requests by their end */
     bool unpriced; /* some model's price is not known: the sum is a lower end */
@@ -34,7 +35,8 @@ struct spend { /* one request's reservation; zero-initialize; the asker's memory
     const struct model *model;
     const char *ask, *completion;  /* borrowed until it is closed */
     int64_t micro_dollars, tokens; /* reserved; what was charged, once it is closed */
-    int64_t prompt_tokens;         /* of `tokens`, those of the prompt */
+    int64_t prompt_bytes, max_tokens;
+    int64_t risk; /* its reservation counts so many times while others ask beside it */
     bool open;
 };
 
@@ -42,24 +44,32 @@ enum budget_answer { BUDGET_OK, BUDGET_WAIT, BUDGET_OVER };
 
 /* Puts the reservation into `batch`, to be on disk before the request is sent. `prompt_bytes`
  * bounds the prompt's tokens from above (no tokenizer has more tokens than bytes), `max_tokens` the
- * answer's. BUDGET_WAIT: there is no room now, but what others have reserved may leave some; ask
- * again when one of them has ended. BUDGET_OVER: the cap is reached. */
+ * answer's; what this model's answers took beyond that so far is added. A provider may bill more
+ * than it was allowed, so while it has not shown what it bills, or was seen to bill more, fewer
+ * requests are out at once near the cap, in the end one: by one answer a bill can pass it.
+ * BUDGET_WAIT: there is no room now, but what others have reserved may leave some; ask again when
+ * one of them has ended. BUDGET_OVER: the cap is reached. */
 enum budget_answer budget_reserve(struct budget *budget, const struct model *model, const char *ask,
                                   const char *completion_key, int64_t prompt_bytes,
                                   int64_t max_tokens, struct spend *spend,
                                   struct store_batch *batch);
 
-/* The answer is there: charged by its usage; by the reservation where the usage is missing,
- * negative or above what can be. */
+/* The answer is there: charged by its usage, also where that is more than was reserved; by the
+ * reservation where the usage is missing, negative, or more than any model can have read. */
 void budget_settle(struct budget *budget, struct spend *spend, const struct completion *completion,
                    struct store_batch *batch);
-void budget_charge(struct budget *budget, struct spend *spend,
-                   struct store_batch *batch); /* lost */
+/* The stream broke: the prompt was read and what came was written, so that much is charged, by the
+ * usage as far as it was said, else by what this model's answers so far had in tokens a byte. */
+void budget_cut(struct budget *budget, struct spend *spend, const struct completion *part,
+                struct store_batch *batch);
+/* Nothing of it came back: all of the reservation is charged, its outcome is not known. */
+void budget_charge(struct budget *budget, struct spend *spend, struct store_batch *batch);
 /* Nobody answered or a status other than 200 came: nothing was spent. */
 void budget_release(struct budget *budget, struct spend *spend, struct store_batch *batch);
 
 struct budget_totals budget_totals(const struct budget *budget);
-bool budget_over(const struct budget *budget);   /* the last reserve said so */
+/* Which cap was reached, in words; "" where none was. Borrowed. */
+const char *budget_reason(const struct budget *budget);
 bool budget_capped(const struct budget *budget); /* then each request needs a bound; NULL: no */
 
 #endif

@@ -118,8 +118,8 @@ enum ask_money ask_reserve(struct ask *ask, struct err *err)
         return wait_in_queue(ask);
     default:
         store_batch_free(batch);
-        err_set(err, ERR_LIMIT, "the budget is spent: one more request of %s could exceed it",
-                ask->model->name);
+        ask->over_budget = true;
+        err_set(err, ERR_LIMIT, "the budget: %s", budget_reason(completions->budget));
         return ASK_BROKE;
     }
 }
@@ -132,7 +132,9 @@ struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how)
     struct store_batch *batch = store_batch_new();
     if (how == SPEND_SETTLED)
         budget_settle(completions->budget, &ask->spend, &ask->completion, batch);
-    else if (how == SPEND_CHARGED)
+    else if (how == SPEND_CUT)
+        budget_cut(completions->budget, &ask->spend, &ask->completion, batch);
+    else if (how == SPEND_LOST)
         budget_charge(completions->budget, &ask->spend, batch);
     else
         budget_release(completions->budget, &ask->spend, batch);

@@ -61,7 +61,12 @@ enum task_result ask_store(struct ask *ask, struct store_batch *batch, const cha
 enum ask_money { ASK_PAID, ASK_WAITS, ASK_BROKE };
 enum ask_money ask_reserve(struct ask *ask, struct err *err);
 int64_t ask_max_tokens(const struct ask *ask); /* as sent; 0: none is */
-enum spend_end { SPEND_RELEASED, SPEND_CHARGED, SPEND_SETTLED };
+enum spend_end {
+    SPEND_RELEASED,
+    SPEND_LOST, /* nothing came back: what it cost is not known */
+    SPEND_CUT,  /* a part came back */
+    SPEND_SETTLED
+};
 /* Closes what is reserved; NULL where nothing is. */
 struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how);
 void ask_leave_budget(struct ask *ask); /* its place in the queue */

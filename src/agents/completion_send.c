@@ -69,6 +69,13 @@ int ask_send(struct ask *ask, struct err *err)
     return 0;
 }
 
+/* Of an answer that will not be had: were there words of it? */
+static enum spend_end what_is_left(const struct ask *ask)
+{
+    const char *text = ask->completion.text;
+    return text != NULL && *text != '\0' ? SPEND_CUT : SPEND_LOST;
+}
+
 struct store_batch *ask_stop_sending(struct ask *ask)
 {
     bool read = ask->http != NULL && http_connected(ask->http);
@@ -82,7 +89,7 @@ struct store_batch *ask_stop_sending(struct ask *ask)
     }
     ask->state = NULL;
     bool costs = read && (status == 0 || status == 200);
-    return ask_close_spend(ask, costs ? SPEND_CHARGED : SPEND_RELEASED);
+    return ask_close_spend(ask, costs ? what_is_left(ask) : SPEND_RELEASED);
 }
 
 /* ---- reading ---- */
@@ -148,9 +155,9 @@ static void judge_network(const struct ask *ask, struct verdict *verdict)
     verdict->tls = http_error_is_tls(ask->http);
     verdict->stale = http_error_is_stale(ask->http);
     verdict->fault = lost && !verdict->tls ? FAULT_RETRY : FAULT_FATAL;
-    verdict->money = SPEND_CHARGED;
     /* A stream's head comes before its first token is paid for; but one that was silent for as long
-     * as we wait may have been thinking. */
+     * as we wait may have been thinking, for nobody knows how much. */
+    verdict->money = status == 200 && network->code == ERR_NETWORK ? SPEND_CUT : what_is_left(ask);
     bool silent = status == 0 && network->code == ERR_NETWORK;
     if (!http_connected(ask->http) || silent || (status != 0 && status != 200))
         verdict->money = SPEND_RELEASED;
@@ -186,7 +193,7 @@ static void judge_answer(const struct ask *ask, enum fault fault, struct verdict
     if (verdict->fault == FAULT_REFUSED || verdict->fault == FAULT_EMPTY)
         verdict->money = SPEND_SETTLED;
     else if (verdict->money != SPEND_RELEASED || begun || !error)
-        verdict->money = error && !begun ? SPEND_RELEASED : SPEND_CHARGED;
+        verdict->money = error && !begun ? SPEND_RELEASED : SPEND_CUT;
 }
 
 static void judge(struct ask *ask, bool readable, struct verdict *verdict)
@@ -197,7 +204,8 @@ static void judge(struct ask *ask, bool readable, struct verdict *verdict)
     ask->state = NULL;
     if (readable) {
         verdict->after_ms = retry_after(http_header(ask->http, "retry-after-ms"),
-                                        http_header(ask->http, "retry-after"), clock_wall_ms());
+                                        http_header(ask->http, "retry-after"),
+                                        http_header(ask->http, "date"), clock_wall_ms());
         if (finished == 0 && http_status(ask->http) == 200)
             verdict->alive = true; /* whole, however the connection ended after it */
         else if (http_error(ask->http)->code != ERR_NONE)
@@ -208,6 +216,8 @@ static void judge(struct ask *ask, bool readable, struct verdict *verdict)
             verdict->err = ended;
     }
     bool of_answer = http_error(ask->http)->code == ERR_NONE && http_status(ask->http) == 200;
+    if (!readable && verdict->err.code == ERR_TIMEOUT)
+        verdict->money = what_is_left(ask);
     if (!readable && (verdict->fault == FAULT_FATAL || verdict->err.code == ERR_TIMEOUT))
         return;
     if (!readable || (of_answer && finished != 0))
@@ -325,7 +335,7 @@ static enum task_result answered(struct ask *ask, const struct verdict *verdict)
 
 enum task_result ask_step_sending(struct ask *ask)
 {
-    struct verdict verdict = {.after_ms = -1, .money = SPEND_CHARGED};
+    struct verdict verdict = {.after_ms = -1, .money = SPEND_CUT};
     bool readable = read_body(ask, &verdict);
     if (readable && !http_done(ask->http)) {
         if (!is_stuck(ask, &verdict))

@@ -103,6 +103,12 @@ static int settle_address(const struct choosing *choosing, const struct entry *e
     const struct model_defaults *defaults = choosing->defaults;
     const struct codec *codec = model->codec;
     bool elsewhere = model->base_url != NULL;
+    if (!elsewhere && defaults->base_url != NULL && defaults->provider == NULL &&
+        codec != &codec_openai) /* sent to its provider in silence it would be what nobody asked */
+        return err_set(choosing->err, ERR_USAGE,
+                       "--base-url is the address of models in openai's format, and %.80s speaks "
+                       "%s's: say --provider %s, or give it an entry with a url in models.yaml",
+                       model->name, codec->name, codec->name);
     if (!elsewhere && defaults->base_url != NULL && fallback_codec(defaults) == codec) {
         model->base_url = arena_strdup(choosing->arena, defaults->base_url);
         elsewhere = true;

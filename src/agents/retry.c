@@ -91,15 +91,17 @@ static bool parse_number(const char *text, double *number)
     return end != text && *(end + strspn(end, " \t")) == '\0';
 }
 
-int64_t retry_after(const char *retry_after_ms, const char *retry_after, uint64_t wall_ms)
+int64_t retry_after(const char *retry_after_ms, const char *retry_after, const char *date,
+                    uint64_t wall_ms)
 {
     double number;
-    time_t when;
+    time_t when, said;
     if (parse_number(retry_after_ms, &number))
         return clamp_ms(number);
     if (parse_number(retry_after, &number))
         return clamp_ms(number * 1000);
     if (parse_date(retry_after, &when))
-        return clamp_ms((double)when * 1000 - (double)wall_ms);
+        return clamp_ms((double)when * 1000 -
+                        (parse_date(date, &said) ? (double)said * 1000 : (double)wall_ms));
     return -1;
 }

@@ -34,9 +34,11 @@ struct retry_decision retry_decide(const struct retry_policy *policy, enum fault
                                    int failures, int64_t after_ms, struct random *random);
 
 /* Reads `retry-after-ms`, then `Retry-After` (seconds, fractions too, or an HTTP date against
- * `wall_ms`); "" means absent. Negative, NaN and past values are 0; huge ones are clamped to a day.
- * -1 where neither header holds a number or a date. */
-int64_t retry_after(const char *retry_after_ms, const char *retry_after, uint64_t wall_ms);
+ * the response's `Date`, whose clock it is by, or else `wall_ms`); "" means absent. Negative, NaN
+ * and past values are 0; huge ones are clamped to a day. -1 where neither header holds a number or
+ * a date. */
+int64_t retry_after(const char *retry_after_ms, const char *retry_after, const char *date,
+                    uint64_t wall_ms);
 
 int retry_break_after(const struct retry_policy *policy);
 

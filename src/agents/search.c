@@ -267,7 +267,6 @@ const char *search_stop_reason(const struct search *search)
            : search->awaited          ? search->awaited
            : search->provider_stopped ? search->provider_stopped
            : search->budget_words     ? search->budget_words
-           : search->budget_reached   ? "budget"
            : search->reached          ? search->reached
                                       : "";
 }

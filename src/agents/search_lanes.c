@@ -315,6 +315,14 @@ double search_lanes_wait(const struct search *search)
     return search->lanes_open ? sum / (double)search->lanes_open : 0;
 }
 
+double search_lanes_busy_ms(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        sum += lane_busy_ms(search->lanes[i].lane);
+    return sum;
+}
+
 void search_lanes_close(struct search *search)
 {
     for (size_t i = 0; i < search->lanes_open; i++)

@@ -25,15 +25,17 @@ int64_t search_attempts_most(const struct search *search)
     return o->dry_run ? 1 : most;
 }
 
-/* A run-off and a champion's measurement cost about as much as a dozen evaluations. */
+/* A run-off and a champion's measurement cost about as much as a dozen evaluations. What one costs
+ * is what the lanes were busy for a verdict: that a model thought for minutes, or could not be
+ * asked for an hour, says nothing of it. */
 static bool leaves_too_little(const struct search *search)
 {
     enum { FINAL_EVALUATIONS = 12 };
-    double elapsed = search_elapsed_ms(search), began = search->first_ended_ms;
     if (search->options.budget_ms <= 0 || !search->options.final || search->measured < 3)
         return false;
-    double mean = (elapsed - began) / (double)(search->measured - 1);
-    return elapsed + FINAL_EVALUATIONS * mean > (double)search->options.budget_ms;
+    double busy = search_lanes_busy_ms(search) - search->first_busy_ms;
+    double mean = busy / (double)(search->measured - 1);
+    return search_elapsed_ms(search) + FINAL_EVALUATIONS * mean > (double)search->options.budget_ms;
 }
 
 uint64_t search_deadline_ms(const struct search *search)
@@ -67,11 +69,37 @@ static int64_t promised(const struct search *search)
     return count;
 }
 
-void search_cap_evaluations(struct search *search)
+/* Why is said where it is known, and the first reason stands. */
+static void reach_budget(struct search *search, const char *words)
 {
     search->budget_reached = true;
-    search->budget_words = arena_printf(search->arena, "budget: %lld evaluations",
-                                        (long long)search->options.budget_evaluations);
+    if (!search->budget_words)
+        search->budget_words = words;
+}
+
+void search_cap_evaluations(struct search *search)
+{
+    long long most = search->options.budget_evaluations;
+    reach_budget(search, arena_printf(search->arena, "budget: %lld evaluation%s", most,
+                                      most == 1 ? "" : "s"));
+}
+
+static void reach_time(struct search *search)
+{
+    long long s = search->options.budget_ms / 1000;
+    reach_budget(
+        search, s >= 3600
+                    ? arena_printf(search->arena, "budget: a time of %lld:%02lld:%02lld", s / 3600,
+                                   s / 60 % 60, s % 60)
+                    : arena_printf(search->arena, "budget: a time of %lld:%02lld", s / 60, s % 60));
+}
+
+bool search_cap_spending(struct search *search, const struct ask *ask)
+{
+    if (!ask->over_budget)
+        return false;
+    reach_budget(search, arena_printf(search->arena, "budget: %s", budget_reason(search->budget)));
+    return true;
 }
 
 bool search_may_propose(struct search *search)
@@ -82,7 +110,7 @@ bool search_may_propose(struct search *search)
     if (o->budget_evaluations > 0 && promised(search) >= o->budget_evaluations)
         search_cap_evaluations(search);
     else if (search->deadline.fired || leaves_too_little(search))
-        search->budget_reached = true;
+        reach_time(search);
     return !search->budget_reached;
 }
 

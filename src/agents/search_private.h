@@ -98,8 +98,9 @@ struct search {
     struct attempt *finalist;
     struct evaluation champion; /* texts in final.arena */
     bool has_champion, keeps_earlier;
-    double first_ended_ms; /* when the first evaluation had ended: it pays for what all share */
-    int64_t measured;      /* evaluations that this process has seen end */
+    double first_busy_ms; /* of the lanes, when the first evaluation had ended: it pays for what
+                           * all share */
+    int64_t measured;     /* evaluations that this process has seen end */
     const char *phase;
     struct err err;
 };
@@ -120,7 +121,9 @@ double search_elapsed_ms(const struct search *search);       /* of the whole run
 int64_t search_round_size(const struct search *search);
 int64_t search_attempts_most(const struct search *search);
 void search_cap_evaluations(struct search *search); /* it is reached */
-bool search_may_propose(struct search *search);     /* false: no more; says why in the search */
+/* Notes the cap where the ask failed at it; false: it failed otherwise. */
+bool search_cap_spending(struct search *search, const struct ask *ask);
+bool search_may_propose(struct search *search); /* false: no more; says why in the search */
 /* After each round (or as many candidates of the proposer): target, floor, patience. */
 void search_round_taken(struct search *search, int64_t round);
 double search_left_ms(const struct search *search);       /* < 0: not known */
@@ -230,6 +233,7 @@ bool search_lanes_ready(struct search *search); /* drives them; false: wait (or 
 struct lane_place *search_lane_pick(struct search *search); /* the least busy */
 double search_lanes_busy(const struct search *search);
 double search_lanes_wait(const struct search *search);
+double search_lanes_busy_ms(const struct search *search); /* of all together */
 void search_lanes_close(struct search *search);
 void search_put_ceilings(struct search *search, struct store_batch *batch);
 

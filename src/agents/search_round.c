@@ -223,10 +223,8 @@ static void no_answer(struct model_round *round, struct wish *wish)
     wish->over = true;
     if (ask->err.code == ERR_CANCELLED)
         return;
-    if (ask->err.code == ERR_LIMIT && budget_over(search->budget)) {
-        search->budget_reached = true;
+    if (search_cap_spending(search, ask))
         return;
-    }
     if (shorter)
         wish->shrink++;
     if (shorter || completions_blocked(search->completions, ask->model)->code) {

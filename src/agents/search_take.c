@@ -56,7 +56,7 @@ void search_count(struct search *search, struct attempt *attempt)
         return;
     count(search, attempt, 1);
     if (!attempt->recalled && search->measured++ == 0)
-        search->first_ended_ms = search_elapsed_ms(search);
+        search->first_busy_ms = search_lanes_busy_ms(search);
     if (attempt_is_kernel(attempt))
         new_best(search, attempt);
 }

@@ -192,10 +192,8 @@ static enum writing_result no_answer(struct attempt *attempt)
     const struct ask *ask = &writing->ask;
     if (ask->err.code == ERR_CANCELLED)
         return WRITING_LEFT;
-    if (ask->err.code == ERR_LIMIT && budget_over(search->budget)) {
-        search->budget_reached = true;
+    if (search_cap_spending(search, ask))
         return WRITING_LEFT;
-    }
     bool shorter = ask->fault == FAULT_TOO_LONG && writing->shrink < SHRINK_MOST;
     if (shorter)
         writing->shrink++;

@@ -63,6 +63,8 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
             model->answers++, all->answers++;
             model->tokens += tokens, all->tokens += tokens;
             model->micro_dollars += micro, all->micro_dollars += micro;
+            if (strcmp(state, "unknown") == 0)
+                all->lost++, all->lost_tokens += tokens, all->lost_micro_dollars += micro;
             /* Ledgers of earlier versions do not say: what cost nothing had no price, mostly. */
             if (tokens > 0 && !value_bool(entry, "priced", micro > 0))
                 model->unpriced = all->unpriced = true;
@@ -172,6 +174,18 @@ static const char *mailboxes(struct arena *arena, const struct run_record *run)
 
 /* ---- the rest ---- */
 
+/* Requests that a kill or a silence took: what they cost nobody but the provider knows. */
+static const char *lost_words(struct arena *arena, const struct spending *spending)
+{
+    char tokens[32], dollars[32], requests[48];
+    return arena_printf(
+        arena, " (%s%s%s tokens of it reserved for %s with an unknown outcome)",
+        spending->lost_micro_dollars > 0 ? words_dollars(spending->lost_micro_dollars, dollars)
+                                         : "",
+        spending->lost_micro_dollars > 0 ? ", " : "", words_count(spending->lost_tokens, tokens),
+        words_number(spending->lost, "request", requests));
+}
+
 const char *run_words_spent(struct arena *arena, const struct run_record *run,
                             const struct spending *spending)
 {
@@ -183,34 +197,10 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
         return NULL;
     words_spent(spending->micro_dollars, cap, spending->unpriced && cap == 0, dollars);
     words_count(spending->tokens, tokens);
-    return arena_printf(arena, "%s, %s%s%s tokens, %s", dollars, tokens, most > 0 ? " of " : "",
+    const char *lost = spending->lost > 0 ? lost_words(arena, spending) : "";
+    return arena_printf(arena, "%s, %s%s%s tokens, %s%s", dollars, tokens, most > 0 ? " of " : "",
                         most > 0 ? words_count(most, limit) : "",
-                        words_number(spending->answers, "answer", answers));
-}
-
-/* Which budget: the record says only that one of them is used up. A part of the time, at most a
- * third, is kept back for the champion, so time is up before it is; money and tokens are when the
- * next request could cost more than is left. */
-static const char *budget_words(struct arena *arena, const struct run_record *run)
-{
-    const struct value *options = parse(arena, run->options);
-    int64_t evaluations = value_int(options, "budget_evaluations", 0);
-    int64_t time_ms = value_int(options, "budget_ms", 0);
-    int64_t micro = value_int(options, "budget_micro_dollars", 0);
-    int64_t tokens = value_int(options, "budget_tokens", 0);
-    char text[48];
-    if (evaluations > 0 && run->evaluated >= evaluations)
-        return arena_printf(arena, "budget: %s", words_number(evaluations, "evaluation", text));
-    if (time_ms > 0 && (run->elapsed_ms * 3 >= (double)time_ms * 2 || (micro == 0 && tokens == 0)))
-        return arena_printf(arena, "budget: a time of %s", words_duration((double)time_ms, text));
-    if (micro > 0 && tokens == 0)
-        return arena_printf(arena, "budget: another request could pass %s",
-                            words_dollars(micro, text));
-    if (tokens > 0 && micro == 0)
-        return arena_printf(arena, "budget: another request could pass %s tokens",
-                            words_count(tokens, text));
-    return micro > 0 ? "budget: another request could pass the cap of dollars or of tokens"
-                     : run->stopped;
+                        words_number(spending->answers - spending->lost, "answer", answers), lost);
 }
 
 /* The search came to an end of its own: nothing was cut short. */
@@ -230,8 +220,6 @@ const char *run_words_end(struct arena *arena, const struct run_record *run)
     const char *boxes = strstr(run->stopped, "awaited") ? mailboxes(arena, run) : NULL;
     if (boxes)
         return arena_printf(arena, "%s: %s (the .md of each says how)", run->stopped, boxes);
-    if (strcmp(run->stopped, "budget") == 0)
-        return budget_words(arena, run);
     if (strcmp(run->stopped, "interrupted") == 0)
         return "interrupted by a person (Ctrl-C, twagent stop) or a signal";
     if (*run->stopped)

@@ -15,6 +15,7 @@ struct model_spending {
 struct spending {     /* settled and charged, not what is reserved */
     int64_t requests; /* reservations ever made: what was sent */
     int64_t answers, tokens, micro_dollars;
+    int64_t lost, lost_tokens, lost_micro_dollars;   /* of these, whose outcome is not known */
     int64_t reserved_tokens, reserved_micro_dollars; /* on their way now */
     bool unpriced;                                   /* of some model */
     const struct model_spending *models;

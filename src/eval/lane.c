@@ -60,6 +60,14 @@ double lane_waits_ratio(const struct lane *lane)
     return share_of(lane, lane->waits_ns, lane->waiting > 0, lane->waits_since_ns);
 }
 
+double lane_busy_ms(const struct lane *lane)
+{
+    uint64_t now = clock_now_ns();
+    uint64_t busy = lane->busy_ns + (lane->evaluating > 0 ? now - lane->busy_since_ns : 0);
+    uint64_t waits = lane->waits_ns + (lane->waiting > 0 ? now - lane->waits_since_ns : 0);
+    return busy > waits ? (double)(busy - waits) / 1e6 : 0;
+}
+
 double lane_busy_ratio(const struct lane *lane)
 {
     double busy = share_of(lane, lane->busy_ns, lane->evaluating > 0, lane->busy_since_ns);

@@ -61,7 +61,8 @@ void lane_cancel(struct lane *lane, struct lane_request *request); /* done, ERR_
  * another twagent, which is no part of the first. */
 double lane_busy_ratio(const struct lane *lane);
 double lane_waits_ratio(const struct lane *lane);
-void lane_close(struct lane *lane); /* the worker is stopped within a second */
+double lane_busy_ms(const struct lane *lane); /* of the first, in all */
+void lane_close(struct lane *lane);           /* the worker is stopped within a second */
 bool lane_closed(const struct lane *lane);
 void lane_free(struct lane *lane); /* once closed */
 

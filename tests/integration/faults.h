@@ -23,7 +23,7 @@ struct row {
     int requests; /* that the provider saw, so that retries do not multiply */
     enum err_code code;
     enum fault fault;
-    int charged;          /* reservations that were charged in full */
+    int charged;          /* reservations that were charged, in full or by what came */
     bool blocked;         /* the model can never be asked again in this process */
     const char *event;    /* of this kind must have been logged */
     bool until_event;     /* and once it was, what still waits is cancelled */

@@ -66,6 +66,13 @@ static int read_document(struct codec_state *state, const char *bytes, size_t le
     struct arena *arena = arena_new();
     struct value *root;
     int status = value_parse_json(arena, "answer", buf_text(&clean), clean.length, &root, err);
+    if (status != 0) {
+        struct buf numbers;
+        buf_init(&numbers, (size_t)ANSWER_BYTES_MAX * 3);
+        text_clean_numbers(buf_text(&clean), clean.length, &numbers);
+        status = value_parse_json(arena, "answer", buf_text(&numbers), numbers.length, &root, err);
+        buf_free(&numbers);
+    }
     if (status != 0)
         err->code = ERR_PROTOCOL;
     else if (root->kind == VALUE_MAP)

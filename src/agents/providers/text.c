@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -71,5 +72,48 @@ void text_clean_json(const char *json, size_t length, struct buf *out)
         else
             buf_add(out, json + at, size);
         at += size > 0 ? size : 1;
+    }
+}
+
+/* Of a bare word or a number at `at`, or 0. */
+static size_t word_length(const char *at, size_t left)
+{
+    size_t length = 0;
+    while (length < left && (isalnum((unsigned char)at[length]) || at[length] == '-' ||
+                             at[length] == '+' || at[length] == '.' || at[length] == '_'))
+        length++;
+    return length;
+}
+
+static bool is_readable(const char *word, size_t length)
+{
+    enum { DIGITS_MOST = 18 };
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i]) == length && memcmp(word, words[i], length) == 0)
+            return true;
+    return length <= DIGITS_MOST && strcspn(word, "eENI") >= length;
+}
+
+void text_clean_numbers(const char *json, size_t length, struct buf *out)
+{
+    bool quoted = false;
+    for (size_t at = 0; at < length;) {
+        size_t size = quoted ? 0 : word_length(json + at, length - at);
+        if (size > 0 && !is_readable(json + at, size))
+            buf_add_text(out, "-1");
+        else if (size > 0)
+            buf_add(out, json + at, size);
+        if (size > 0) {
+            at += size;
+            continue;
+        }
+        if (quoted && json[at] == '\\' && at + 1 < length) {
+            buf_add(out, json + at, 2);
+            at += 2;
+            continue;
+        }
+        quoted = quoted != (json[at] == '"');
+        buf_add_char(out, json[at++]);
     }
 }

@@ -11,6 +11,10 @@
 /* Copies JSON text: invalid UTF-8, \u0000 and lone surrogate escapes are replaced. */
 void text_clean_json(const char *json, size_t length, struct buf *out);
 
+/* For JSON that could not be read: numbers that no parser takes (NaN, Infinity, 1e999, hundreds of
+ * digits) become -1, so that a usage gone wrong does not cost the answer beside it. */
+void text_clean_numbers(const char *json, size_t length, struct buf *out);
+
 /* Length of the valid UTF-8 sequence at `at`, or 0; a NUL is none. */
 size_t text_sequence(const char *at, size_t left);
 /* The 16-bit unit of "\uXXXX" at `at`, or -1. */

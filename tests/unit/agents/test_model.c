@@ -80,7 +80,7 @@ static const struct {
      "meta-llama/Llama-3-70b", "https://api.openai.com/v1", "OPENAI_API_KEY", -1, 1},
     {"openai/openai/gpt-oss", NULL, "http://h:1/v1", "openai/openai/gpt-oss", "openai",
      "openai/gpt-oss", "http://h:1/v1", "OPENAI_API_KEY", -1, 1},
-    {"claude-x", NULL, "http://h:1/v1", "claude-x", "anthropic", "claude-x",
+    {"claude-x", "openai", "http://h:1/v1", "claude-x", "anthropic", "claude-x",
      "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", 3, 1}, /* the address is OpenAI's kind */
     {"claude-x", "anthropic", "http://h:1", "claude-x", "anthropic", "claude-x", "http://h:1",
      "ANTHROPIC_API_KEY", 3, 1},
@@ -234,6 +234,11 @@ static void test_refused(void **state)
     struct err err;
     assert_int_equal(models_choose(arena, catalogue, "gpt-5", &defaults, &models, &err), 0);
     assert_null(models.items[0].key); /* a server of one's own may need none */
+    static const char *const others[] = {"claude-x", "gemini-x", "gpt-5,gemini/new"};
+    for (size_t i = 0; i < COUNT(others); i++) { /* which would not have gone there */
+        assert_int_equal(models_choose(arena, catalogue, others[i], &defaults, &models, &err), -1);
+        assert_non_null(strstr(err.message, "--provider "));
+    }
     char many[1000] = "local";
     for (int i = 0; i < 64; i++)
         strcat(many, ",local");

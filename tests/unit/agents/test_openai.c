@@ -27,6 +27,10 @@ static const struct answer_row answers[] = {
      FAULT_NONE},
     {"negative usage", CHUNK("a") END USED("\"prompt_tokens\":-4,\"completion_tokens\":3"), "a",
      "stop", -1, 3, FAULT_NONE},
+    {"usage beyond numbers",
+     CHUNK("a") END USED("\"prompt_tokens\":1e999,\"completion_tokens\":NaN,"
+                         "\"x\":99999999999999999999,\"y\":-Infinity") DONE,
+     "a", "stop", -1, -1, FAULT_NONE},
     {"usage in words", CHUNK("a") END USED("\"prompt_tokens\":\"many\",\"completion_tokens\":1.5"),
      "a", "stop", -1, -1, FAULT_NONE},
     {"reasoning inside",

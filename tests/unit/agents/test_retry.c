@@ -8,31 +8,37 @@ static const uint64_t wall_ms = 1780000000000; /* 2026-05-28T20:26:40Z */
 static const struct {
     const char *ms, *seconds;
     int64_t expected;
+    const char *date; /* the server's own; NULL: it does not say */
 } headers[] = {
-    {"", "", -1},
-    {"", "7", 7000},
-    {"", "1.5", 1500},
-    {"250", "7", 250},
-    {"", "0", 0},
-    {"", "-5", 0},
-    {"", "nan", 0},
-    {"-1", "", 0},
-    {"", "1e9", 86400000},
-    {"", "inf", 86400000},
-    {"", "soon", -1},
-    {"soon", "3", 3000},
-    {"", "Thu, 28 May 2026 20:26:50 GMT", 10000},
-    {"", "Thursday, 28-May-26 20:26:50 GMT", 10000},
-    {"", "Thu May 28 20:26:50 2026", 10000},
-    {"", "Thu, 28 May 2026 20:00:00 GMT", 0}, /* past */
-    {"", "Thu, 28 May 2026 20:26:50 GMT and more", -1},
+    {"", "", -1, NULL},
+    {"", "7", 7000, NULL},
+    {"", "1.5", 1500, NULL},
+    {"250", "7", 250, NULL},
+    {"", "0", 0, NULL},
+    {"", "-5", 0, NULL},
+    {"", "nan", 0, NULL},
+    {"-1", "", 0, NULL},
+    {"", "1e9", 86400000, NULL},
+    {"", "inf", 86400000, NULL},
+    {"", "soon", -1, NULL},
+    {"soon", "3", 3000, NULL},
+    {"", "Thu, 28 May 2026 20:26:50 GMT", 10000, NULL},
+    {"", "Thursday, 28-May-26 20:26:50 GMT", 10000, NULL},
+    {"", "Thu May 28 20:26:50 2026", 10000, NULL},
+    {"", "Thu, 28 May 2026 20:00:00 GMT", 0, NULL}, /* past */
+    {"", "Thu, 28 May 2026 20:26:50 GMT and more", -1, NULL},
+    {"", "Thu, 28 May 2026 23:26:50 GMT", 10000, "Thu, 28 May 2026 23:26:40 GMT"},
+    {"", "Thu, 28 May 2026 17:26:50 GMT", 10000, "Thu, 28 May 2026 17:26:40 GMT"},
+    {"", "Thu, 28 May 2026 20:26:50 GMT", 10000, "now"},
+    {"", "7", 7000, "Thu, 28 May 2026 23:26:40 GMT"},
 };
 
 static void test_headers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(headers); i++) {
-        int64_t got = retry_after(headers[i].ms, headers[i].seconds, wall_ms);
+        int64_t got = retry_after(headers[i].ms, headers[i].seconds,
+                                  headers[i].date ? headers[i].date : "", wall_ms);
         if (got != headers[i].expected)
             fail_msg("\"%s\", \"%s\": %lld", headers[i].ms, headers[i].seconds, (long long)got);
     }

@@ -3,7 +3,9 @@
 
 #include "check.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "eval/lane_private.h"
 
 /* A search that has taken one round with one kernel. */
 struct taken {
@@ -84,12 +86,48 @@ static void test_patience(void **state)
     drop(&taken);
 }
 
+/* Ten minutes, answers of 75 s, evaluations of two: what a night's end is kept back for goes by the
+ * two, not by the 75. */
+static void test_time(void **state)
+{
+    (void)state;
+    static const struct {
+        double elapsed_s, busy_s;
+        int64_t measured;
+        bool goes_on;
+    } rows[] = {
+        {94, 6, 3, true},      /* thinking is no evaluation */
+        {4300, 60, 30, true},  /* an outage of 70 minutes is none */
+        {28770, 60, 30, true}, /* 30 s are left, 12 evaluations take 24 */
+        {28780, 60, 30, false}, {28770, 240, 30, false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct search *search = mem_alloc(sizeof *search);
+        search->arena = arena_new();
+        search->options = (struct search_options){.budget_ms = 28800000, .final = true};
+        search->started_ns = clock_now_ns();
+        search->earlier_ms = rows[i].elapsed_s * 1e3;
+        struct lane lane = {.busy_ns = (uint64_t)(rows[i].busy_s * 1e9)};
+        search->lanes_open = 1;
+        search->lanes[0].lane = &lane;
+        search->first_busy_ms = rows[i].busy_s * 1e3 / (double)rows[i].measured;
+        search->measured = rows[i].measured;
+        if (search_may_propose(search) != rows[i].goes_on)
+            fail_msg("row %zu", i);
+        if (!rows[i].goes_on)
+            assert_string_equal(search_stop_reason(search), "budget: a time of 8:00:00");
+        arena_free(search->arena);
+        mem_free(search);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floor),
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
