@@ -330,7 +330,9 @@ const char *problem_starts_folder(const struct problem *problem, const char *bac
     const char *own = "";
     if (problem->torch != NULL) { /* a folder holds many such files: NAME.py has NAME.starts */
         own = strrchr(problem->file, '/') + 1;
-        own = arena_strndup(problem->arena, own, strlen(own) - 2);
+        const char *size = is_python(own) ? NULL : problem_size_of(own);
+        size_t length = size != NULL ? (size_t)(size - own) : strlen(own);
+        own = arena_strndup(problem->arena, own, length - strlen("py"));
     }
     return arena_printf(problem->arena, "%s/%sstarts/%s", problem->folder, own, backend);
 }

@@ -103,6 +103,12 @@ static void test_description(void **state)
     assert_int_equal(file_make_dirs(starts, &err), 0);
     folder_put(&fixture.folder, "7_fake.starts/cpu/one.c", "");
     assert_int_equal(problem_starts(problem, "cpu", found, 2), 1);
+    struct problem *sized;
+    char at[160];
+    snprintf(at, sizeof at, "%s@B=16", fixture.file);
+    assert_int_equal(problem_load(at, &sized, &err), 0);
+    assert_string_equal(problem_starts_folder(sized, "cpu"), starts);
+    problem_free(sized);
     end(&fixture);
 }
 
