@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/display.h"
 #include "eval/cuda/sanitizer.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
@@ -229,6 +230,7 @@ int adversarial_run(const struct settings *settings, const char *only)
     int code;
     buf_init(&suite.source, 1 << 20);
     if (suite_load(&suite) == 0) {
+        display_tell_waits(stderr);
         struct loop *loop = loop_new();
         task_start(loop, &suite.task, &suite_type, NULL, "adversarial");
         loop_run(loop);

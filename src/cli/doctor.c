@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/adversarial.h"
 #include "cli/command.h"
+#include "cli/display.h"
 #include "cli/doctor_gpu.h"
 #include "eval/lane.h"
 #include "loop/loop.h"
@@ -181,6 +182,7 @@ int command_doctor(const struct settings *settings, const char *const *arguments
                 arguments[0]);
         return EXIT_USAGE;
     }
+    display_tell_waits(stderr);
     struct loop *loop = loop_new();
     task_start(loop, &doctor.task, &doctor_type, NULL, "doctor");
     loop_run(loop);

@@ -90,6 +90,7 @@ static enum task_result eval_open(struct eval *eval)
                                        .call_timeout_ms = (uint64_t)eval->settings->call_timeout_ms,
                                        .time_budget_ms = (uint64_t)eval->settings->time_budget_ms,
                                        .roofline = known.length == 0,
+                                       .later = true,
                                        .ahead_name = eval->name,
                                        .ahead = eval->tune ? NULL : buf_text(&eval->source),
                                        .ceilings = known.length ? buf_text(&known) : NULL};

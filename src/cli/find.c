@@ -62,22 +62,22 @@ static const char *near_words(struct arena *arena, const char *word, const char 
     return nearest ? arena_printf(arena, "; did you mean \"%s\"?", nearest) : "";
 }
 
-/* What the spec has for the backend; a mistake in it is told by whoever opens the problem. */
-static const char *sized(struct arena *arena, const char *path, const char *size,
-                         const char *backend)
+/* What the spec has for the backend. A mistake in it is told here, before anything is started or
+ * waited for; a Python file takes a process to read, and is left to who opens it. */
+static int sized(struct arena *arena, const char *path, const char *size, const char *backend,
+                 const char **problem, struct err *err)
 {
-    struct problem *problem;
-    struct err ignored;
+    struct problem *loaded;
     size_t length = strlen(path);
-    if (size)
-        return arena_printf(arena, "%s%s", path, size);
-    if (!backend || (length > 3 && strcmp(path + length - 3, ".py") == 0) ||
-        problem_load(path, &problem, &ignored))
-        return path;
-    if (problem_has_size(problem, backend))
-        path = arena_printf(arena, "%s@%s", path, backend);
-    problem_free(problem);
-    return path;
+    *problem = size ? arena_printf(arena, "%s%s", path, size) : path;
+    if (length > 3 && strcmp(path + length - 3, ".py") == 0)
+        return 0;
+    if (problem_load(*problem, &loaded, err))
+        return -1;
+    if (!size && backend && problem_has_size(loaded, backend))
+        *problem = arena_printf(arena, "%s@%s", path, backend);
+    problem_free(loaded);
+    return 0;
 }
 
 int find_problem(struct arena *arena, const char *word, const char *backend, const char **problem,
@@ -100,9 +100,9 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
                        "writes one)",
                        path);
     is_there = is_there || ships;
-    *problem = is_there ? sized(arena, path, size, backend) : path;
+    *problem = path;
     if (is_there)
-        return 0;
+        return sized(arena, path, size, backend, problem, err);
     if (!getcwd(here, sizeof here))
         strcpy(here, ".");
     if (strchr(word, '/'))

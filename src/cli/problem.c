@@ -144,7 +144,8 @@ static enum task_result check_open(struct check *check)
                                        .device = check->settings->devices,
                                        .problem = check->problem,
                                        .python = check->settings->python,
-                                       .roofline = true};
+                                       .roofline = true,
+                                       .later = true};
         if (lane_open(check->task.loop, &spec, &check->lane, &check->err))
             return TASK_DONE;
         check->open.op = LANE_OPEN;

@@ -23,4 +23,8 @@ bool core_lock_try(struct core_lock *lock, const int *cores, size_t count, int *
 bool core_lock_try_folder(struct core_lock *lock, const char *folder);
 void core_lock_release(struct core_lock *lock); /* harmless where none is held */
 
+/* Who has the lock of a core, or of `folder` where it is not NULL: "pid 4711 (twagent run matmul,
+ * started 13:02:11)". "" where that cannot be seen: it is gone, or in another container. */
+void core_lock_holder(int core, const char *folder, char *text, size_t size);
+
 #endif

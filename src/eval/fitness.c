@@ -9,12 +9,6 @@
 
 enum { FITNESS_SETS = 4, DETAIL_MOST = 400 };
 
-struct fitness {
-    struct session *session;
-    struct json *json;
-    bool fit;
-};
-
 static void finding(struct fitness *fitness, const char *name, bool passed, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
@@ -295,10 +289,13 @@ static int time_reference(struct session *session, double *ns, struct err *err)
     return 0;
 }
 
-static int check_floor(struct fitness *fitness, struct err *err)
+int fitness_floor(struct fitness *fitness, struct err *err)
 {
     struct session *session = fitness->session;
     double flops, bytes, ns;
+    if (fitness->ended)
+        return 0;
+    fitness->ended = true;
     if (problem_work(session->problem, &session->shapes[0].dims, &flops, &bytes, err) != 0 ||
         time_reference(session, &ns, err) != 0)
         return -1;
@@ -338,27 +335,32 @@ static int check_baselines(struct fitness *fitness, struct err *err)
     return 0;
 }
 
-int session_check_problem(struct session *session, bool bare, struct json *json, bool *fit,
-                          struct err *err)
+void fitness_begin(struct fitness *fitness, struct session *session, struct json *json)
 {
-    struct fitness fitness = {.session = session, .json = json, .fit = true};
+    *fitness = (struct fitness){.session = session, .json = json, .fit = true};
     json_key(json, "findings");
     json_array(json);
-    const struct problem_torch *torch = session->problem->torch;
+}
+
+int fitness_check(struct fitness *fitness, bool baselines, struct err *err)
+{
+    const struct problem_torch *torch = fitness->session->problem->torch;
     if (torch != NULL && *torch->notes != '\0')
-        finding(&fitness, "module", true, "%s", torch->notes);
-    int status = check_reference(&fitness, err);
-    if (status == 0) {
-        for (size_t i = 0; i < sizeof null_solutions / sizeof null_solutions[0]; i++)
-            check_null(&fitness, i);
-        status = check_lower(&fitness, err);
-        if (status == 0)
-            status = check_floor(&fitness, err);
-        if (status == 0 && !bare)
-            status = check_baselines(&fitness, err);
+        finding(fitness, "module", true, "%s", torch->notes);
+    int status = check_reference(fitness, err);
+    if (status != 0) {
+        fitness->ended = true;
+        return status < 0 ? -1 : 0;
     }
-    json_array_end(json);
-    *fit = status == 0 && fitness.fit;
-    json_put_bool(json, "fit", *fit);
-    return status < 0 ? -1 : 0;
+    for (size_t i = 0; i < sizeof null_solutions / sizeof null_solutions[0]; i++)
+        check_null(fitness, i);
+    if (check_lower(fitness, err) != 0)
+        return -1;
+    return baselines ? check_baselines(fitness, err) : 0;
+}
+
+void fitness_end(struct fitness *fitness)
+{
+    json_array_end(fitness->json);
+    json_put_bool(fitness->json, "fit", fitness->fit);
 }

@@ -22,6 +22,8 @@ static void put_open(struct json *json, const struct lane_spec *spec, bool roofl
     json_put_int(json, "call_timeout_ms", (int64_t)spec->call_timeout_ms);
     json_put_int(json, "time_budget_ms", (int64_t)spec->time_budget_ms);
     json_put_bool(json, "roofline", roofline);
+    if (roofline && spec->later)
+        json_put_bool(json, "later", true);
     if (ceilings != NULL) {
         json_key(json, "ceilings");
         json_raw(json, ceilings);
@@ -96,7 +98,8 @@ char *lane_encode_reopen(const struct lane *lane, const struct value *answer)
     json_init(&json, &ceilings);
     json_value(&json, value_get(answer, "ceilings"));
     begin(&json, &line, "open", "reopen");
-    put_open(&json, &lane->spec, false, buf_text(&ceilings));
+    bool owed = lane->spec.roofline && lane->spec.later; /* unless they are among these */
+    put_open(&json, &lane->spec, owed, buf_text(&ceilings));
     buf_free(&ceilings);
     return end(&json, &line);
 }

@@ -70,11 +70,21 @@ void session_cancel(struct session *session);
 void evaluation_begin(struct evaluation *evaluation, const struct candidate *candidate,
                       const struct names *tune, struct arena *arena);
 const char *session_versions(const struct session *session); /* JSON object: the lane's, Python's */
+void session_ceilings(struct session *session); /* the lane's rates are others; measure_floor.c */
 
-/* Is the problem fit? Loads, deterministic, floor sane, refuses the null solutions of
- * docs/evaluation.md; `bare`: without the named baselines. Findings as members of an open JSON
- * object; *fit says the verdict. */
-int session_check_problem(struct session *session, bool bare, struct json *json, bool *fit,
-                          struct err *err) MUST_USE;
+/* Is the problem fit? Begun, checked, its floor looked at, ended, in this order; findings become
+ * members of the open JSON object. -1 is ours; what the problem's own code did is a finding. */
+struct fitness {
+    struct session *session;
+    struct json *json;
+    bool fit, ended; /* ended: there is nothing more to find */
+};
+
+void fitness_begin(struct fitness *fitness, struct session *session, struct json *json);
+/* Whatever needs no clock: the reference runs, repeats itself, refuses the null solutions of
+ * docs/evaluation.md; the named baselines are right, where wanted. */
+int fitness_check(struct fitness *fitness, bool baselines, struct err *err) MUST_USE;
+int fitness_floor(struct fitness *fitness, struct err *err) MUST_USE; /* times the reference */
+void fitness_end(struct fitness *fitness);
 
 #endif

@@ -66,7 +66,6 @@ struct session {
 };
 
 void session_pin(const struct session *session, size_t core); /* this thread, to one of the lane */
-void session_ceilings(struct session *session); /* from the lane's rates; measure_floor.c */
 
 /* --- session_baseline.c --- */
 int baselines_open(struct session *session, struct err *err) MUST_USE;

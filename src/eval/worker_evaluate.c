@@ -140,7 +140,12 @@ static void run_check(void *argument)
 static void run_time(void *argument)
 {
     struct evaluate *evaluate = (struct evaluate *)argument;
-    evaluate->status = session_time(evaluate->request.worker->session, &evaluate->err);
+    struct worker *worker = evaluate->request.worker;
+    evaluate->status = ceilings_measure(worker, &evaluate->err);
+    if (worker->lane.device != NULL)
+        evaluate->evaluation.device = worker->lane.device;
+    if (evaluate->status == 0)
+        evaluate->status = session_time(worker->session, &evaluate->err);
 }
 
 static void run_finish(void *argument)

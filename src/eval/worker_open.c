@@ -1,7 +1,10 @@
 /* eval/worker_open: `open` and `check_problem`: blocking calls on the pool, alone on the lane.
  *
- *   waiting -> working -> ended
- */
+ *   waiting -> working -> measuring -> ended
+ *                    \-----------------^   (an error, or nothing to measure)
+ *
+ * Whatever needs no clock is working: reading the problem, its definition, what it refuses. Only
+ * what measures waits for other twagents. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/problem_torch.h"
@@ -12,12 +15,12 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { WAITING, WORKING, ENDED, STATES };
+enum { WAITING, WORKING, MEASURING, ENDED, STATES };
 
 struct open {
     struct request request;
     const struct value *document;
-    bool check; /* check_problem, else open */
+    bool check, bare; /* check_problem, else open; without what only a quiet machine tells */
     struct slot session_slot, core_slot;
     struct turn turn;
     struct work work;
@@ -25,6 +28,7 @@ struct open {
     struct err err;
     struct buf answer; /* members of the record, written on the pool */
     struct json json;
+    struct fitness fitness;
     struct probing { /* on a thread of its own, while the problem is opened */
         pthread_t thread;
         bool running;
@@ -35,51 +39,7 @@ struct open {
     } probing;
 };
 
-#define RATE(name)                                                                                 \
-    {                                                                                              \
-#name, offsetof(struct lane_facts, name)                                                   \
-    }
-static const struct {
-    const char *name;
-    size_t offset;
-} ceilings[] = {RATE(copy_bytes_per_s), RATE(read_bytes_per_s), RATE(flops_per_s),
-                RATE(tf32_flops_per_s), RATE(bf16_flops_per_s), RATE(fp16_flops_per_s)};
-enum { CEILINGS = sizeof ceilings / sizeof ceilings[0] };
-
-static double *ceiling_of(struct lane_facts *lane, size_t which)
-{
-    return (double *)(void *)((char *)lane + ceilings[which].offset);
-}
-
 /* --- on the pool: nothing else touches the worker while all of `sessions` is ours --- */
-
-/* The device record as the backend wrote it, with ceilings that came from an earlier run. */
-static void patch_device(struct worker *worker)
-{
-    struct lane_facts *lane = &worker->lane;
-    struct value *device;
-    struct buf text;
-    struct json json;
-    if (lane->device == NULL || value_parse_json(worker->arena, "device", lane->device,
-                                                 strlen(lane->device), &device, NULL) != 0)
-        return;
-    buf_init(&text, 1 << 16);
-    json_init(&json, &text);
-    json_object(&json);
-    for (size_t i = 0; i < device->count; i++) {
-        json_key(&json, device->keys[i]);
-        size_t which = 0;
-        while (which < CEILINGS && strcmp(ceilings[which].name, device->keys[i]) != 0)
-            which++;
-        if (which<CEILINGS && * ceiling_of(lane, which)> 0.0)
-            json_real(&json, *ceiling_of(lane, which));
-        else
-            json_value(&json, device->items[i]);
-    }
-    json_object_end(&json);
-    lane->device = arena_strdup(worker->lane_arena, buf_text(&text));
-    buf_free(&text);
-}
 
 /* Reads what stays, and writes what is its own alone. */
 static void *run_probe(void *argument)
@@ -91,8 +51,7 @@ static void *run_probe(void *argument)
     uint64_t begun = timeline_begin();
     probing->lane.gpu_index = worker->options->gpu_index;
     probing->status = worker->options->backend->probe(
-        lane->cores, lane->core_count, value_bool(open->document, "roofline", false),
-        probing->arena, &probing->lane, &probing->err);
+        lane->cores, lane->core_count, false, probing->arena, &probing->lane, &probing->err);
     timeline_end("open.probe", begun);
     return NULL;
 }
@@ -116,7 +75,6 @@ static int take_probe(void *context, struct err *err)
 {
     struct open *open = (struct open *)context;
     struct worker *worker = open->request.worker;
-    const struct value *known = value_get(open->document, "ceilings");
     if (open->probing.running)
         pthread_join(open->probing.thread, NULL);
     open->probing.running = false;
@@ -125,10 +83,8 @@ static int take_probe(void *context, struct err *err)
         return -1;
     }
     worker->lane = open->probing.lane;
-    for (size_t i = 0; i < CEILINGS; i++)
-        if (!(*ceiling_of(&worker->lane, i) > 0.0))
-            *ceiling_of(&worker->lane, i) = value_real(known, ceilings[i].name, 0.0);
-    patch_device(worker);
+    worker->owes_ceilings = value_bool(open->document, "roofline", false) &&
+                            !ceilings_take(worker, value_get(open->document, "ceilings"));
     return 0;
 }
 
@@ -226,12 +182,7 @@ static void put_answer(struct open *open)
     for (size_t i = 0; i < lane->facts.count; i++)
         json_put_int(json, lane->facts.name[i], lane->facts.number[i]);
     json_object_end(json);
-    json_key(json, "ceilings");
-    json_object(json);
-    for (size_t i = 0; i < CEILINGS; i++)
-        if (*ceiling_of(lane, i) > 0.0)
-            json_put_real(json, ceilings[i].name, *ceiling_of(lane, i));
-    json_object_end(json);
+    ceilings_put(worker, json);
     if (worker->problem != NULL)
         json_put_text(json, "problem", worker->problem->name);
 }
@@ -258,19 +209,39 @@ static void run_open(void *argument)
         open->status = open_problem(open, path, beside);
     if (open->probing.running) /* the problem was not opened so far */
         pthread_join(open->probing.thread, NULL);
-    if (open->status == 0)
-        put_answer(open);
 }
 
 static void run_check(void *argument)
 {
     struct open *open = (struct open *)argument;
     struct session *session = open->request.worker->session;
-    bool fit;
-    open->status = session == NULL
-                       ? err_set(&open->err, ERR_USAGE, "no problem is open")
-                       : session_check_problem(session, value_bool(open->document, "bare", false),
-                                               &open->json, &fit, &open->err);
+    if (session == NULL) {
+        open->status = err_set(&open->err, ERR_USAGE, "no problem is open");
+        return;
+    }
+    fitness_begin(&open->fitness, session, &open->json);
+    open->status = fitness_check(&open->fitness, !open->bare, &open->err);
+    if (open->bare && open->status == 0) /* beside others: the time is a rough one */
+        open->status = fitness_floor(&open->fitness, &open->err);
+}
+
+/* With the lane to ourselves. */
+static void run_measure(void *argument)
+{
+    struct open *open = (struct open *)argument;
+    open->status = ceilings_measure(open->request.worker, &open->err);
+    if (open->status == 0 && open->check)
+        open->status = fitness_floor(&open->fitness, &open->err);
+}
+
+/* Whether something is left that needs the clock. */
+static bool measures(const struct open *open)
+{
+    const struct worker *worker = open->request.worker;
+    bool later = worker->session != NULL && value_bool(open->document, "later", false);
+    if (open->status != 0)
+        return false;
+    return open->check ? !open->bare && !open->fitness.ended : worker->owes_ceilings && !later;
 }
 
 /* --- on the loop --- */
@@ -284,6 +255,11 @@ static void answer(struct open *open)
         return;
     }
     worker_answer_begin(&json, &line, open->request.id, "result");
+    if (open->check)
+        fitness_end(&open->fitness);
+    else
+        put_answer(open);
+    json_object_end(&open->json);
     if (open->answer.length > 2) { /* members, without the braces around them */
         buf_add_char(&line, ',');
         buf_add(&line, buf_text(&open->answer) + 1, open->answer.length - 2);
@@ -301,46 +277,58 @@ static enum task_result end(struct open *open)
     return TASK_DONE;
 }
 
-static enum task_result step(struct task *task)
+static enum task_result step_waiting(struct open *open)
 {
-    struct open *open = (struct open *)task;
     struct worker *worker = open->request.worker;
-    if (task->state == WORKING) {
-        if (open->work.active)
-            return TASK_WAIT; /* a blocking call ends when it ends, cancelled or not */
-        json_object_end(&open->json);
-        answer(open);
-        return end(open);
-    }
-    if (task->cancel_requested) {
-        err_set(&open->err, ERR_CANCELLED, "cancelled");
-        open->status = -1;
-        answer(open);
-        return end(open);
-    }
+    struct task *task = &open->request.task;
     if (!slot_hold(&open->session_slot, &worker->sessions, task, READERS_MOST) ||
         !slot_hold(&open->core_slot, &worker->cores, task, worker->cores.capacity))
-        return TASK_WAIT;
-    bool bare = open->check && value_bool(open->document, "bare", false);
-    bool measures = (open->check && !bare) || value_bool(open->document, "roofline", false);
-    if (measures && !turn_take(worker, &open->turn, task, open->request.id))
         return TASK_WAIT;
     task_move(task, WORKING);
     work_start(task->loop, &open->work, task, open->check ? run_check : run_open, open);
     return TASK_WAIT;
 }
 
+/* A blocking call ends when it ends, cancelled or not. */
+static enum task_result step(struct task *task)
+{
+    struct open *open = (struct open *)task;
+    if (open->work.active)
+        return TASK_WAIT;
+    if (task->state == WORKING && measures(open)) {
+        open->work.done = false;
+        task_move(task, MEASURING);
+    }
+    if (open->work.done) {
+        answer(open);
+        return end(open);
+    }
+    if (task->cancel_requested) {
+        open->status = err_set(&open->err, ERR_CANCELLED, "cancelled");
+        answer(open);
+        return end(open);
+    }
+    if (task->state == WAITING)
+        return step_waiting(open);
+    if (!turn_take(open->request.worker, &open->turn, task, open->request.id))
+        return TASK_WAIT;
+    work_start(task->loop, &open->work, task, run_measure, open);
+    return TASK_WAIT;
+}
+
 static void start(struct worker *worker, struct arena *arena, const struct value *document,
                   bool check)
 {
-    static const char *const states[STATES] = {"waiting", "working", "ended"};
-    static const uint32_t moves[STATES] = {1U << WORKING | 1U << ENDED, 1U << ENDED, 0};
+    static const char *const states[STATES] = {"waiting", "working", "measuring", "ended"};
+    static const uint32_t moves[STATES] = {1U << WORKING | 1U << ENDED,
+                                           1U << MEASURING | 1U << ENDED, 1U << ENDED, 0};
     static const struct task_type type = {
         .name = "open", .states = states, .moves = moves, .state_count = STATES, .step = step};
     struct open *open = MEM_NEW(struct open);
     open->request.arena = arena;
     open->document = document;
     open->check = check;
+    open->bare = check && value_bool(document, "bare", false);
     buf_init(&open->answer, ANSWER_MOST - (1 << 16));
     json_init(&open->json, &open->answer);
     json_object(&open->json);

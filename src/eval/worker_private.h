@@ -41,7 +41,7 @@ struct worker {
     struct lane_facts lane;
     struct problem *problem;
     struct session *session; /* NULL: nothing is open */
-    bool probed;
+    bool owes_ceilings;      /* they are to be measured with the first turn */
 };
 
 /* One request: a task of its own. Each op embeds it first, frees what it holds at its end, and is
@@ -66,6 +66,13 @@ bool slot_hold(struct slot *slot, struct slots *slots, struct task *owner, unsig
  * there is something wrong with that one; false: `owner` is woken when it is worth asking again. */
 bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id);
 void turn_end(struct turn *turn); /* also before it was taken */
+
+/* --- worker_ceilings.c --- */
+/* What the lane does not know comes from `known` (or NULL). True: nothing is left to measure. */
+bool ceilings_take(struct worker *worker, const struct value *known);
+/* On the pool, with the lane to ourselves: where they are owed, and nothing otherwise. */
+int ceilings_measure(struct worker *worker, struct err *err) MUST_USE;
+void ceilings_put(struct worker *worker, struct json *json); /* a member of an open object */
 
 /* --- worker_folder.c --- */
 int folder_open(struct worker *worker, struct err *err) MUST_USE;

@@ -46,7 +46,7 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
         return false;
     uint64_t now = clock_now_ns();
     bool patient = turn->since_ns == 0 || now - turn->since_ns < patience_ns;
-    char why[120];
+    char why[400], who[240];
     turn->taken = take_both(turn, lane, folder, &busy);
     char place[24];
     if (folder != NULL)
@@ -64,7 +64,8 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
         return true;
     }
     if (turn->since_ns == 0) {
-        snprintf(why, sizeof why, "another twagent times on %s", place);
+        core_lock_holder(busy, folder, who, sizeof who);
+        snprintf(why, sizeof why, "another twagent times on %s%s%s", place, *who ? ": " : "", who);
         answer_waits(id, STAGE_TIME, why);
         turn->since_ns = now;
     }

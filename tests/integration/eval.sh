@@ -75,13 +75,30 @@ say $? "caches are counted"
 # One twagent at a time times on a core, whoever runs it; the kernel frees it.
 if [ -d /sys/devices/system/cpu/cpu0 ] && command -v flock >/dev/null; then
     cores=$(/usr/bin/python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
-    flock "/sys/devices/system/cpu/cpu$cores" sleep 5 &
+    flock "/sys/devices/system/cpu/cpu$cores" sleep 60 &
     holder=$!
-    sleep 0.3
-    "$twagent" eval "$work/axpy" "$start" --verbose >"$work/out" 2>&1
+    until ! flock -n "/sys/devices/system/cpu/cpu$cores" true; do sleep 0.05; done
+    # What needs no clock is told before any turn: the holder still holds when the answer is there.
+    mkdir -p "$work/typo"
+    cp "$work/axpy/ref_impl.py" "$work/typo/"
+    sed -e '/^baselines/d' -e 's/float32/flaot32/' "$work/axpy/spec.yaml" >"$work/typo/spec.yaml"
+    printf 'void kernel(const float *A) { return nonsense; }\n' >"$work/nonsense.c"
+    for command in "eval $work/typo $start" "problem check $work/typo"; do
+        "$twagent" $command >"$work/out" 2>&1
+        [ $? -eq 2 ] && grep -q 'expected a dtype' "$work/out"; say $? "$command: a typo is told: $(cat "$work/out")"
+    done
+    "$twagent" eval "$work/axpy" "$work/nonsense.c" >"$work/out" 2>&1
+    grep -q 'does not compile' "$work/out"; say $? "a source that does not compile is told: $(cat "$work/out")"
+    kill -0 $holder; say $? "all of that while another one holds the core"
+    "$twagent" eval "$work/axpy" "$start" --verbose >"$work/out" 2>&1 &
+    waiting=$!
+    until grep -q 'lane.waits' "$work/out" || ! kill -0 $waiting 2>/dev/null; do sleep 0.1; done
+    held=$(pgrep -P $holder -x sleep)
+    kill $held
+    wait $waiting
     say $? "a lane waits for its cores: $(tail -3 "$work/out")"
-    grep -q "lane.waits .*another twagent times on core $cores" "$work/out"
-    say $? "and says so"
+    grep -q "lane.waits .*another twagent times on core $cores: pid $holder (flock .*, started ..:..:..)" "$work/out"
+    say $? "and says so, and for whom: $(grep lane.waits "$work/out")"
     wait $holder
 fi
 sleep 0.2

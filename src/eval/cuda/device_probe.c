@@ -304,9 +304,9 @@ static int ask_all(const struct lane_facts *lane, bool roofline, bool anew, stru
     *known = NULL;
     if (!anew && ask_value(lane->gpu_index, NULL, arena, answer, err) != 0)
         return -1;
-    if (!roofline || (!anew && (*known = roofline_recall(arena, *answer)) != NULL))
+    if (!anew && (*known = roofline_recall(arena, *answer)) != NULL)
         return 0;
-    if (!anew && value_get(*answer, "facts") == NULL)
+    if (!roofline || (!anew && value_get(*answer, "facts") == NULL))
         return 0; /* no such GPU */
     if (ask_value(lane->gpu_index, "roofline", arena, answer, err) != 0)
         return -1;

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -106,6 +108,15 @@ static void test_death_frees(void **state)
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_false(is_free(0));
+    char who[200], pid[24];
+    core_lock_holder(0, NULL, who, sizeof who);
+    snprintf(pid, sizeof pid, "pid %d (", (int)child);
+    assert_ptr_equal(strstr(who, pid), who); /* whoever else has had a turn has given it back */
+    assert_non_null(strstr(who, "test_core_lock, started "));
+    core_lock_holder(4000, NULL, who, sizeof who);
+    assert_string_equal(who, "");
+    core_lock_holder(0, "/sys/devices/system/cpu", who, sizeof who); /* nobody's */
+    assert_string_equal(who, "");
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_true(comes_free(0));
