@@ -28,8 +28,8 @@ struct program { /* what a launch plan is computed from; all three stay while th
 struct backend {
     const char *name;             /* "cpu" */
     const char *const *languages; /* NULL-terminated: "c", "c++" */
-    /* Device facts and versions; `roofline` also measures the ceilings (about a second, blocking).
-     */
+    /* Device facts and versions, ceilings where they are remembered; `roofline` also measures those
+     * that are not (about a second, blocking). */
     int (*probe)(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                  struct lane_facts *lane, struct err *err);
     /* ERR_ENVIRONMENT where no candidate could be built here, with what is missing. NULL: probe()
