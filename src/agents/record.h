@@ -23,6 +23,8 @@ struct run_record {
     const char *paused; /* why the run waits now; "": it does not */
     const char *pauses; /* JSON object {"list": [{since_ms, until_ms, reason}...]}, the last 100 */
     const char *baseline, *best;
+    const char *finding; /* of the champion against its baseline, verified; "": none */
+    const char *noise;   /* where that is "too noisy to say": why, and what helps; or "" */
     bool win, verified;
     int64_t number, round, evaluated, kept, rejected, failed;
     int64_t in_flight, awaited, requests, tokens, micro_dollars, pid; /* pid: whose run it is now */

@@ -281,6 +281,8 @@ static void keep_earlier(struct search *search)
         return;
     run->verified = true;
     run->win = earlier->win;
+    run->finding = earlier->finding;
+    run->noise = earlier->noise;
     run->time_ns = earlier->time_ns;
     run->speedup = earlier->speedup;
     run->speedup_low = earlier->speedup_low;

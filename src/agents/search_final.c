@@ -137,7 +137,9 @@ static void final_record(struct search *search)
         search->best = search->finalist;
         run->best = search->finalist->record.id;
         run->verified = true;
-        run->win = evaluation->win;
+        run->win = evaluation_wins(evaluation);
+        run->finding = finding_name(evaluation->finding);
+        run->noise = arena_strdup(search->arena, evaluation->noise);
         run->time_ns = evaluation->time_ns.median;
         run->speedup = evaluation->speedup.median;
         run->speedup_low = evaluation->speedup.low;

@@ -83,6 +83,8 @@ static void new_record(struct search *search, uint64_t number)
         .baseline = "",
         .best = "",
         .paused = "",
+        .finding = "",
+        .noise = "",
         .number = (int64_t)number,
         .started_ms = clock_wall_ms()};
 }

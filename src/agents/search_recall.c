@@ -70,7 +70,7 @@ int search_recall(struct search *search, struct err *err)
     search->earlier = *run;
     if (!run->verified)
         search->earlier.best = "";
-    run->best = run->paused = run->stopped = "";
+    run->best = run->paused = run->stopped = run->finding = run->noise = "";
     run->win = run->verified = false;
     run->time_ns = run->speedup = run->speedup_low = run->speedup_high = 0;
     run->ended_ms = 0;

@@ -61,12 +61,13 @@ static bool case_held(const struct suite *suite, const struct value *item, struc
     bool kernel = evaluation->verdict == VERDICT_KERNEL;
     bool held = strcmp(wanted, "refused") == 0  ? !kernel
                 : strcmp(wanted, "failed") == 0 ? evaluation->verdict == VERDICT_FAILED
-                : strcmp(wanted, "no_win") == 0 ? !evaluation->win
+                : strcmp(wanted, "no_win") == 0 ? !evaluation_wins(evaluation)
                                                 : kernel;
     if (evaluation->ours)
         held = false;
-    buf_addf(why, "%s%s%s%s", verdict_name(evaluation->verdict), evaluation->win ? " (win)" : "",
-             *evaluation->reason ? ": " : "", evaluation->reason);
+    buf_addf(why, "%s%s%s%s", verdict_name(evaluation->verdict),
+             evaluation_wins(evaluation) ? " (win)" : "", *evaluation->reason ? ": " : "",
+             evaluation->reason);
     const char *secret = value_text(item, "secret", NULL);
     if (secret && (strstr(evaluation->reason, secret) || strstr(evaluation->details, secret))) {
         buf_addf(why, "; the record holds \"%s\"", secret);

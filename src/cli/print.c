@@ -127,11 +127,14 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
     print_interval_time("hot", &evaluation->hot_ns, out);
     if (evaluation->baseline_ns.samples) {
         print_interval_time("baseline", &evaluation->baseline_ns, out);
-        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%): %s\n",
+        const char *finding = finding_name(evaluation->finding);
+        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s\n",
                 "speed-up", evaluation->speedup.median, evaluation->baseline,
                 evaluation->speedup.low, evaluation->speedup.high, 100 * evaluation->spread,
-                words_win(evaluation->win, evaluation->speedup.low, evaluation->speedup.high));
+                *finding ? ": " : "", finding);
     }
+    if (*evaluation->noise)
+        fprintf(out, "  %-10s %s\n", "noise", evaluation->noise);
     fprintf(out, "  %-10s %lld of %lld passed\n", "checks", (long long)evaluation->checks_passed,
             (long long)evaluation->checks_total);
     double total = 0;

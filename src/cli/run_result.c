@@ -75,16 +75,6 @@ static const char *common_failure(struct arena *arena, const struct report *repo
                         reason);
 }
 
-static const char *outcome_words(struct arena *arena, const struct run_record *run)
-{
-    if (!*run->best)
-        return "no kernel was found";
-    return arena_printf(
-        arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s", run->speedup, run->baseline,
-        run->speedup_low, run->speedup_high, run->verified ? "verified: " : "not verified",
-        run->verified ? words_win(run->win, run->speedup_low, run->speedup_high) : "");
-}
-
 static const char *dims_words(struct arena *arena, const struct run_record *run, struct report *out)
 {
     struct problem *problem;
@@ -118,7 +108,7 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
                               .problem = run->problem,
                               .description = "",
                               .started = arena_strdup(arena, started),
-                              .outcome = outcome_words(arena, run),
+                              .outcome = run_words_outcome(arena, run),
                               .against = run->baseline,
                               .final = *run->best && history_is_final(store, arena, run->best),
                               .command = run_options_line(arena, run),
@@ -146,14 +136,14 @@ static void print_baselines(const struct report *report, FILE *out)
     for (size_t i = 0; all && i < all->count; i++) {
         const struct value *speedup = value_get(all->items[i], "speedup");
         bool win = value_bool(all->items[i], "win", false);
-        fprintf(
-            out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s%s\n",
-            i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
-            value_real(speedup, "low", 0), value_real(speedup, "high", 0),
-            words_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
-            win ? "" : "  ",
-            win ? ""
-                : words_win(false, value_real(speedup, "low", 0), value_real(speedup, "high", 0)));
+        fprintf(out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s%s\n",
+                i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
+                value_real(speedup, "low", 0), value_real(speedup, "high", 0),
+                words_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
+                win ? "" : "  ",
+                win ? ""
+                    : words_finding(value_text(all->items[i], "finding", ""), false,
+                                    value_real(speedup, "high", 0)));
     }
 }
 
@@ -183,7 +173,9 @@ static void print_text(const struct run_record *run, const struct report *report
                         report->candidates[i].source);
     print_baselines(report, out);
     double spread = value_real(report->evaluation, "spread", 0);
-    if (run->verified && !run->win && run->speedup_low > 1)
+    if (*run->noise)
+        fprintf(out, "  noise      %s\n", run->noise);
+    else if (run->verified && !run->win && run->speedup_low > 1)
         fprintf(
             out,
             "  noise      the kernel against itself strays by %.1f %% here, so that a win needs an "

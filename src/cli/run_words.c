@@ -22,6 +22,19 @@ static const char *keep(struct arena *arena, struct buf *text)
     return copy;
 }
 
+const char *run_words_outcome(struct arena *arena, const struct run_record *run)
+{
+    if (!*run->best)
+        return "no kernel was found";
+    if (*run->noise)
+        return arena_printf(arena, "no champion: %s whether %s is faster than %s", run->finding,
+                            run->best, run->baseline);
+    return arena_printf(
+        arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s", run->speedup, run->baseline,
+        run->speedup_low, run->speedup_high, run->verified ? "verified: " : "not verified",
+        run->verified ? words_finding(run->finding, run->win, run->speedup_high) : "");
+}
+
 /* ---- the ledger ---- */
 
 enum { MODELS_MOST = 64 };

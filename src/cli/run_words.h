@@ -30,6 +30,9 @@ const char *run_words_models(struct arena *arena, const struct run_record *run);
 /* "$1.23 of $5.00, 1.20 M of 5 M tokens, 312 answers"; NULL: nothing was asked. */
 const char *run_words_spent(struct arena *arena, const struct run_record *run,
                             const struct spending *spending);
+/* "1.380x naive (95 %: 1.310 to 1.450), verified: faster"; of a machine that was too busy: "no
+ * champion: too noisy to say whether r3-c7 is faster than naive"; "no kernel was found" */
+const char *run_words_outcome(struct arena *arena, const struct run_record *run);
 /* "3 answers awaited: /home/me/box (...)"; "all rounds done"; "budget"; ... */
 const char *run_words_end(struct arena *arena, const struct run_record *run);
 /* "twagent resume r3"; NULL where it came to its end by itself. */

@@ -39,9 +39,10 @@ static const char *measured_words(struct arena *arena, const struct candidate_re
         return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), as the search measured it",
                             c->speedup, run->baseline, c->speedup_low, c->speedup_high);
     double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
-    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), verified: %s",
-                        value_real(speedup, "median", 0), run->baseline, low, high,
-                        words_win(value_bool(final, "win", false), low, high));
+    return arena_printf(
+        arena, "%.3fx %s (95 %%: %.3f to %.3f), verified: %s", value_real(speedup, "median", 0),
+        run->baseline, low, high,
+        words_finding(value_text(final, "finding", ""), value_bool(final, "win", false), high));
 }
 
 /* The source as a file that compiles alone: with the tune numbers that were measured. */
@@ -178,10 +179,10 @@ static void print_run(struct store *store, struct arena *arena, const struct run
                pauses[i].reason);
     print_options(arena, run);
     if (*run->best)
-        printf("  best       %s  %s  %.3fx %s (95%%: %.3f to %.3f), %s%s\n", run->best,
-               words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
-               run->speedup_high, run->verified ? "verified: " : "not verified",
-               run->verified ? words_win(run->win, run->speedup_low, run->speedup_high) : "");
+        printf("  best       %s  %s  %s\n", run->best, words_time(run->time_ns, time),
+               run_words_outcome(arena, run));
+    if (*run->noise)
+        printf("  noise      %s\n", run->noise);
     if (!running && run_can_go_on(run))
         printf("  go on      %s\n", run_words_resume(arena, run));
 }

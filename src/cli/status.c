@@ -71,7 +71,7 @@ static void put_state(struct arena *arena, const struct status *status, struct b
     buf_add_char(out, '\n');
 }
 
-static void put_work(const struct status *status, struct buf *out)
+static void put_work(struct arena *arena, const struct status *status, struct buf *out)
 {
     const struct run_record *run = &status->run;
     char time[32], number[48], lane[80];
@@ -86,13 +86,8 @@ static void put_work(const struct status *status, struct buf *out)
              (long long)run->rejected, (long long)run->failed,
              words_lane(run->lane_busy, run->lane_waits, lane));
     if (*run->best)
-        buf_addf(out, "  best       %s  %s  %.3fx %s (95 %%: %.3f to %.3f)%s%s\n", run->best,
-                 words_time(run->time_ns, time), run->speedup, run->baseline, run->speedup_low,
-                 run->speedup_high,
-                 run->verified  ? ", verified: "
-                 : status->live ? ""
-                                : ", not verified",
-                 run->verified ? words_win(run->win, run->speedup_low, run->speedup_high) : "");
+        buf_addf(out, "  best       %s  %s  %s\n", run->best, words_time(run->time_ns, time),
+                 run_words_outcome(arena, run));
 }
 
 static void put_asking(struct arena *arena, const struct status *status, struct buf *out)
@@ -145,7 +140,7 @@ static void put_status(struct arena *arena, const struct status *status, struct 
 {
     char when[96], time[32];
     put_state(arena, status, out);
-    put_work(status, out);
+    put_work(arena, status, out);
     put_asking(arena, status, out);
     put_time(status, out);
     for (size_t i = 0; i < status->pause_count; i++)

@@ -28,29 +28,24 @@ struct field {
     }
 
 static const struct field fields[] = {
-    FIELD(FIELD_TEXT, reason),
-    FIELD(FIELD_TEXT, details),
-    FIELD(FIELD_BOOL, ours),
-    FIELD(FIELD_BOOL, dropped),
-    FIELD(FIELD_BOOL, quarantined),
-    FIELD(FIELD_BOOL, win),
-    FIELD(FIELD_INTERVAL, time_ns),
-    FIELD(FIELD_INTERVAL, hot_ns),
-    FIELD(FIELD_INTERVAL, baseline_ns),
-    FIELD(FIELD_INTERVAL, speedup),
-    FIELD(FIELD_TEXT, baseline),
-    FIELD(FIELD_REAL, spread),
-    FIELD(FIELD_INT, timed_samples),
-    FIELD(FIELD_INT, dropped_samples),
-    FIELD(FIELD_TEXT, identity),
-    FIELD(FIELD_DOCUMENT, tune),
-    FIELD(FIELD_DOCUMENT, metrics),
-    FIELD(FIELD_DOCUMENT, device),
-    FIELD(FIELD_DOCUMENT, versions),
+    FIELD(FIELD_TEXT, reason),         FIELD(FIELD_TEXT, details),
+    FIELD(FIELD_BOOL, ours),           FIELD(FIELD_BOOL, dropped),
+    FIELD(FIELD_BOOL, quarantined),    FIELD(FIELD_INTERVAL, time_ns),
+    FIELD(FIELD_INTERVAL, hot_ns),     FIELD(FIELD_INTERVAL, baseline_ns),
+    FIELD(FIELD_INTERVAL, speedup),    FIELD(FIELD_TEXT, baseline),
+    FIELD(FIELD_REAL, spread),         FIELD(FIELD_INT, timed_samples),
+    FIELD(FIELD_INT, dropped_samples), FIELD(FIELD_TEXT, identity),
+    FIELD(FIELD_DOCUMENT, tune),       FIELD(FIELD_DOCUMENT, metrics),
+    FIELD(FIELD_DOCUMENT, device),     FIELD(FIELD_DOCUMENT, versions),
     FIELD(FIELD_DOCUMENT, baselines),
 };
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };
+
+bool evaluation_wins(const struct evaluation *evaluation)
+{
+    return evaluation->finding == FINDING_FASTER;
+}
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -114,6 +109,9 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
     json_object(json);
     json_put_text(json, "verdict", verdict_name(evaluation->verdict));
     json_put_text(json, "stage", stage_name(evaluation->stage));
+    json_put_bool(json, "win", evaluation_wins(evaluation));
+    json_put_text(json, "finding", finding_name(evaluation->finding));
+    json_put_text(json, "noise", evaluation->noise != NULL ? evaluation->noise : "");
     for (size_t i = 0; i < FIELDS; i++)
         put_field(json, &fields[i], evaluation);
     json_key(json, "checks");
@@ -211,6 +209,28 @@ static bool find_name(const char *name, const char *const *list, size_t count, s
     return false;
 }
 
+/* Records of earlier versions have neither a finding nor its reason. */
+static int take_finding(struct arena *arena, const struct value *record,
+                        struct evaluation *evaluation, struct err *err)
+{
+    const struct value *win = value_get(record, "win"), *finding = value_get(record, "finding");
+    const struct value *noise = value_get(record, "noise");
+    evaluation->noise = "";
+    if (win == NULL || win->kind != VALUE_BOOL)
+        return refuse(err, "win", "true or false");
+    if (finding == NULL) {
+        evaluation->finding = win->boolean ? FINDING_FASTER : FINDING_NONE;
+        return 0;
+    }
+    if (finding->kind != VALUE_TEXT)
+        return refuse(err, "finding", "a text");
+    evaluation->finding = finding_of(finding->text);
+    if (noise == NULL || noise->kind != VALUE_TEXT)
+        return refuse(err, "noise", "a text");
+    evaluation->noise = arena_strdup(arena, noise->text);
+    return 0;
+}
+
 int evaluation_from_value(struct arena *arena, const struct value *value,
                           struct evaluation *evaluation, struct err *err)
 {
@@ -222,6 +242,8 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
     if (!find_name(value_text(value, "stage", NULL), stages, STAGES, &found))
         return refuse(err, "stage", "a stage's name");
     record.stage = (enum stage)found;
+    if (take_finding(arena, value, &record, err) != 0)
+        return -1;
     for (size_t i = 0; i < FIELDS; i++)
         if (take_field(arena, value, &fields[i], &record, err) != 0)
             return -1;

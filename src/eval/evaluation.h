@@ -27,15 +27,16 @@ enum stage {
 struct evaluation {
     enum verdict verdict;
     enum stage stage; /* the stage that gave the verdict; STAGE_PROFILE or STAGE_TIME at the end */
-    const char *reason;  /* one line; "" for a kernel; "dropped: far behind: ..." is one's too */
-    const char *details; /* for repairs: compiler diagnostics or the mismatch, many lines; or "" */
-    bool ours;           /* failed through no fault of the candidate: try again */
-    bool dropped;        /* a kernel, but far behind the best: few samples */
-    bool quarantined;    /* below the bytes floor: rejected, and kept for a person to look at */
-    bool win;
+    const char *reason;   /* one line; "" for a kernel; "dropped: far behind: ..." is one's too */
+    const char *details;  /* for repairs: compiler diagnostics or the mismatch, many lines; or "" */
+    bool ours;            /* failed through no fault of the candidate: try again */
+    bool dropped;         /* a kernel, but far behind the best: few samples */
+    bool quarantined;     /* below the bytes floor: rejected, and kept for a person to look at */
+    enum finding finding; /* what the comparison with the baseline shows */
+    const char *noise;    /* FINDING_NOISY: why, and what would help; else "" */
     struct interval time_ns, hot_ns, baseline_ns, speedup;
     const char *baseline; /* the name of what speedup is against */
-    double spread;        /* A/A */
+    double spread;        /* A/A: of the one that strays further from itself */
     int64_t checks_passed, checks_total;
     int64_t timed_samples, dropped_samples;
     double stage_ms[STAGES]; /* wall time spent */
@@ -47,6 +48,7 @@ struct evaluation {
     const char *baselines;   /* JSON object: final only: name -> {ns, speedup} for every baseline */
 };
 
+bool evaluation_wins(const struct evaluation *evaluation);
 const char *verdict_name(enum verdict verdict); /* "kernel" | "rejected" | "failed" */
 const char *stage_name(enum stage stage);       /* "parse", "compile", ... */
 

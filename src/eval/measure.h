@@ -46,6 +46,7 @@ struct bench {
     size_t outputs_end;     /* past the last output's red zone */
     struct spot spots[SPOTS];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
+    struct comparison against;        /* the baseline, once timed */
     struct buf notes;                 /* lines for metrics.notes */
     struct device_state watched;      /* over the candidate's timed calls; span_ns, wall_ns: sums */
 };

@@ -30,7 +30,8 @@ void bench_reject(struct bench *bench, enum verdict verdict, const char *reason,
     evaluation->stage = bench->stage;
     evaluation->reason = reason;
     evaluation->details = details;
-    evaluation->win = false;
+    evaluation->finding = FINDING_NONE;
+    evaluation->noise = "";
 }
 
 void bench_close(struct bench *bench)

@@ -297,9 +297,9 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     subject->ops->pause(subject);
     noise_read(subject->pid, &after);
     timeline_end("call.pause", begun);
-    outcome->delay_ns = after.subject_ns - before.subject_ns + (after.own_ns - before.own_ns);
-    outcome->disturbed = !subject->device_clock && after.subject_ns >= before.subject_ns &&
-                         is_disturbed(bench, outcome);
+    outcome->delay_ns =
+        noise_between(&before, &after, outcome->elapsed_ns, bench->session->lane->core_count);
+    outcome->disturbed = !subject->device_clock && is_disturbed(bench, outcome);
     return 0;
 }
 

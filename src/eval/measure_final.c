@@ -23,7 +23,10 @@ static int measure_spread(struct bench *bench, struct err *err)
     double half = (timing.ratio.high - timing.ratio.low) / 2.0;
     double own = fmax(half, fabs(timing.ratio.median - 1.0));
     evaluation->spread = fmax(evaluation->spread, own);
-    evaluation->win = stats_win(&evaluation->speedup, evaluation->spread);
+    bench->against.spread = evaluation->spread;
+    evaluation->finding = stats_finding(&bench->against);
+    evaluation->noise =
+        evaluation->finding == FINDING_NOISY ? quiet_words(bench, &bench->against) : "";
     return 0;
 }
 
@@ -44,24 +47,25 @@ static int measure_baseline(struct bench *bench, struct baseline *baseline, stru
     const struct evaluation *evaluation = bench->evaluation;
     struct timing timing = {.bench = bench, .baseline = baseline};
     bool own = baseline == &bench->session->baselines[bench->session->baseline];
-    struct interval a = evaluation->baseline_ns, ratio = evaluation->speedup;
-    double spread = evaluation->spread;
+    struct interval a = evaluation->baseline_ns;
+    struct comparison against = bench->against;
     if (!own) {
         timing_limits(bench, &timing.limits);
         if (timing_run(&timing, err) != 0)
             return -1;
         baseline_remember(baseline, timing.a.median);
         a = timing.a;
-        ratio = timing.ratio;
-        spread = fmax(spread, timing.spread);
+        against = timing_comparison(&timing);
+        against.spread = fmax(against.spread, evaluation->spread);
     }
     if (bench->ended)
         return 0;
     json_key(json, baseline->name);
     json_object(json);
     put_interval(json, "ns", &a);
-    put_interval(json, "speedup", &ratio);
-    json_put_bool(json, "win", stats_win(&ratio, spread));
+    put_interval(json, "speedup", &against.speedup);
+    json_put_bool(json, "win", stats_finding(&against) == FINDING_FASTER);
+    json_put_text(json, "finding", finding_name(stats_finding(&against)));
     json_object_end(json);
     return 0;
 }

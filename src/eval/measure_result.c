@@ -24,25 +24,37 @@ static double shared_a(const struct timing *timing, size_t chunk)
     return (before + after) / 2.0;
 }
 
+/* A time without what others took of it: what it could have been on a machine of its own. */
+static double undelayed(double ns, double delay_ns)
+{
+    return fmax(ns - delay_ns, ns / 1e3);
+}
+
 struct columns {
     size_t count;
-    double a[PAIRS_MOST], b[PAIRS_MOST], ratio[PAIRS_MOST];
+    bool all; /* disturbed ones too: then `least` and `most` differ from `ratio` */
+    double a[PAIRS_MOST], b[PAIRS_MOST], ratio[PAIRS_MOST], least[PAIRS_MOST], most[PAIRS_MOST];
     enum distribution distribution[PAIRS_MOST];
 };
 
 static void gather(const struct timing *timing, struct columns *columns)
 {
-    bool all = !leaves_out(timing);
+    columns->all = !leaves_out(timing);
     columns->count = 0;
     for (size_t i = 0; i < timing->count; i++) {
         const struct sample *sample = &timing->samples[i];
-        if (sample->disturbed && !all)
+        if (sample->disturbed && !columns->all)
             continue;
+        size_t at = columns->count++;
         double a = timing->shared ? shared_a(timing, sample->chunk) : sample->a_ns;
-        columns->a[columns->count] = a;
-        columns->b[columns->count] = sample->b_ns;
-        columns->distribution[columns->count] = sample->distribution;
-        columns->ratio[columns->count++] = a / sample->b_ns;
+        double a_delay_ns = sample->disturbed ? sample->a_delay_ns : 0.0;
+        double b_delay_ns = sample->disturbed ? sample->b_delay_ns : 0.0;
+        columns->a[at] = a;
+        columns->b[at] = sample->b_ns;
+        columns->distribution[at] = sample->distribution;
+        columns->ratio[at] = a / sample->b_ns;
+        columns->least[at] = undelayed(a, a_delay_ns) / sample->b_ns;
+        columns->most[at] = a / undelayed(sample->b_ns, b_delay_ns);
     }
 }
 
@@ -72,7 +84,7 @@ static void widen(struct timing *timing)
 {
     double least = INFINITY, most = 0.0;
     for (size_t i = 0; i < timing->a_count; i++) {
-        least = fmin(least, timing->a_ns[i]);
+        least = fmin(least, undelayed(timing->a_ns[i], timing->a_delay_ns[i]));
         most = fmax(most, timing->a_ns[i]);
     }
     const struct baseline *baseline = timing->baseline;
@@ -90,6 +102,32 @@ static void widen(struct timing *timing)
     timing->a.high = fmax(timing->a.high, most);
 }
 
+/* Where disturbed samples have to count, a long call lost more to others than a short one, so that
+ * their ratio is none of the kernels'. The interval reaches from what it would be had only the
+ * baseline not been disturbed to what it would be had only the candidate not been. */
+static void ratio_interval(const struct columns *columns, struct interval *ratio)
+{
+    struct interval end;
+    stats_interval(columns->ratio, columns->count, ratio);
+    if (!columns->all)
+        return;
+    stats_interval(columns->least, columns->count, &end);
+    ratio->low = fmin(ratio->low, end.low);
+    stats_interval(columns->most, columns->count, &end);
+    ratio->high = fmax(ratio->high, end.high);
+}
+
+/* A few samples of a slow A: their range for want of more. */
+static double spread_of_few(const double *samples, size_t count)
+{
+    double least = INFINITY, most = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, samples[i]);
+        most = fmax(most, samples[i]);
+    }
+    return count < 2 ? 0.0 : (most - least) / (most + least);
+}
+
 void timing_results(struct timing *timing)
 {
     struct columns columns;
@@ -98,7 +136,7 @@ void timing_results(struct timing *timing)
     if (columns.count == 0)
         return;
     stats_interval(columns.b, columns.count, &timing->b);
-    stats_interval(columns.ratio, columns.count, &timing->ratio);
+    ratio_interval(&columns, &timing->ratio);
     double of_b = neighbours(columns.b, columns.distribution, columns.count), of_a;
     if (timing->shared) {
         if (timing->a_count > 0)
@@ -106,12 +144,27 @@ void timing_results(struct timing *timing)
         else
             stats_interval(columns.a, columns.count, &timing->a);
         widen(timing);
-        of_a = neighbours(timing->a_ns, timing->a_distribution, timing->a_count);
+        of_a = fmax(neighbours(timing->a_ns, timing->a_distribution, timing->a_count),
+                    timing->a_count <= SPREAD_LEAST ? spread_of_few(timing->a_ns, timing->a_count)
+                                                    : 0.0);
     } else {
         stats_interval(columns.a, columns.count, &timing->a);
         of_a = neighbours(columns.a, columns.distribution, columns.count);
     }
+    timing->a_spread = of_a;
     timing->spread = fmax(of_a, of_b);
+}
+
+struct comparison timing_comparison(const struct timing *timing)
+{
+    const struct baseline *baseline = timing->baseline;
+    size_t known = timing->shared ? timing->a_count : timing->used;
+    if (timing->shared && baseline != NULL)
+        known += baseline->history_count < HISTORY_SHOWN ? baseline->history_count : HISTORY_SHOWN;
+    return (struct comparison){.speedup = timing->ratio,
+                               .spread = timing->spread,
+                               .baseline_spread = timing->a_spread,
+                               .baseline_samples = known};
 }
 
 bool timing_enough(struct timing *timing)

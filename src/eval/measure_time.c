@@ -44,14 +44,12 @@ static uint32_t launches_most(const struct timing *timing, const struct arrangem
 }
 
 static int call_a(struct timing *timing, const struct set *set,
-                  const struct arrangement *arrangement, double *ns, bool *disturbed,
-                  struct err *err)
+                  const struct arrangement *arrangement, struct outcome *outcome, struct err *err)
 {
     struct bench *bench = timing->bench;
-    struct outcome outcome;
     struct subject *subject = timing->baseline != NULL ? timing->baseline->subject : bench->twin;
     bench->launches_most = launches_most(timing, arrangement);
-    int status = call_run(bench, subject, arrangement, true, &outcome, err);
+    int status = call_run(bench, subject, arrangement, true, outcome, err);
     bench->launches_most = 0;
     if (status != 0) {
         if (timing->baseline == NULL)
@@ -59,31 +57,25 @@ static int call_a(struct timing *timing, const struct set *set,
         baseline_close(bench->session, timing->baseline);
         return err_wrap(err, "baseline %s", timing->baseline->name);
     }
-    *ns = (double)outcome.elapsed_ns;
-    *disturbed = outcome.disturbed;
-    timing->timed_ns += outcome.elapsed_ns;
+    timing->timed_ns += outcome->elapsed_ns;
     if (timing->baseline == NULL)
         call_verify(bench, set, arrangement);
     return 0;
 }
 
 static int call_b(struct timing *timing, const struct set *set,
-                  const struct arrangement *arrangement, double *ns, bool *disturbed,
-                  struct err *err)
+                  const struct arrangement *arrangement, struct outcome *outcome, struct err *err)
 {
     struct bench *bench = timing->bench;
-    struct outcome outcome;
     bench->launches_most = launches_most(timing, arrangement);
-    int status = call_run(bench, bench->subject, arrangement, true, &outcome, err);
+    int status = call_run(bench, bench->subject, arrangement, true, outcome, err);
     bench->launches_most = 0;
     if (status != 0)
         return bench_failed(bench, err);
     bench_saw(bench, set);
     bench_watch(bench, &bench->subject->state);
     timing->launches += bench->subject->launches;
-    *ns = (double)outcome.elapsed_ns;
-    *disturbed = outcome.disturbed;
-    timing->timed_ns += outcome.elapsed_ns;
+    timing->timed_ns += outcome->elapsed_ns;
     call_verify(bench, set, arrangement);
     return 0;
 }
@@ -122,7 +114,7 @@ static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
     struct session *session = bench->session;
     struct baseline *baseline = timing->baseline;
     struct arrangement arrangement = {0};
-    bool disturbed;
+    struct outcome outcome;
     if (baseline_ready(session, baseline, err) != 0)
         return -1;
     *a_ns = baseline_median(baseline);
@@ -137,10 +129,10 @@ static int warm_baseline(struct timing *timing, double *a_ns, struct err *err)
         bench->slot_forced = false;
         if (status != 0)
             return -1;
-        double ns = 0.0;
         call_place(bench, set, &arrangement);
-        if (call_a(timing, set, &arrangement, &ns, &disturbed, err) != 0)
+        if (call_a(timing, set, &arrangement, &outcome, err) != 0)
             return -1;
+        double ns = (double)outcome.elapsed_ns;
         *a_ns = *a_ns <= ns ? *a_ns : ns;
         if (ns > 1e9)
             break; /* what takes that long does not notice cold pages */
@@ -168,30 +160,39 @@ static bool is_far_behind(struct timing *timing)
     return timing->far_behind;
 }
 
+static void add_sample(struct timing *timing, const struct set *set, const struct outcome *a,
+                       const struct outcome *b)
+{
+    timing->samples[timing->count++] = (struct sample){.a_ns = (double)a->elapsed_ns,
+                                                       .b_ns = (double)b->elapsed_ns,
+                                                       .a_delay_ns = (double)a->delay_ns,
+                                                       .b_delay_ns = (double)b->delay_ns,
+                                                       .chunk = timing->a_count,
+                                                       .disturbed = a->disturbed || b->disturbed,
+                                                       .distribution = set->distribution};
+    timing->disturbed += a->disturbed || b->disturbed;
+}
+
 static int take_pair(struct timing *timing, bool a_first, struct err *err)
 {
     struct bench *bench = timing->bench;
     struct arrangement arrangement = {0};
     struct set *set;
-    struct sample sample = {0};
-    bool a_disturbed = false, b_disturbed = false;
+    struct outcome a = {0}, b = {0};
     if (next_set(timing, &set, &arrangement, err) != 0)
         return -1;
     if (set == NULL) /* there is a verdict already */
         return 0;
     for (int turn = 0; turn < 2 && !bench->ended; turn++) {
         bool is_a = (turn == 0) == a_first;
-        if (is_a && call_a(timing, set, &arrangement, &sample.a_ns, &a_disturbed, err) != 0)
+        if (is_a && call_a(timing, set, &arrangement, &a, err) != 0)
             return -1;
-        if (!is_a && call_b(timing, set, &arrangement, &sample.b_ns, &b_disturbed, err) != 0)
+        if (!is_a && call_b(timing, set, &arrangement, &b, err) != 0)
             return -1;
     }
     if (bench->ended)
         return 0;
-    sample.disturbed = a_disturbed || b_disturbed;
-    sample.distribution = set->distribution;
-    timing->disturbed += sample.disturbed;
-    timing->samples[timing->count++] = sample;
+    add_sample(timing, set, &a, &b);
     return 0;
 }
 
@@ -217,18 +218,15 @@ static int take_b(struct timing *timing, struct arrangement *arrangement, struct
 {
     struct bench *bench = timing->bench;
     struct set *set;
-    struct sample sample = {.chunk = timing->a_count};
+    struct outcome outcome, none = {0};
     if (next_set(timing, &set, arrangement, err) != 0)
         return -1;
     if (bench->ended)
         return 0;
-    if (call_b(timing, set, arrangement, &sample.b_ns, &sample.disturbed, err) != 0)
+    if (call_b(timing, set, arrangement, &outcome, err) != 0)
         return -1;
-    if (bench->ended)
-        return 0;
-    sample.distribution = set->distribution;
-    timing->disturbed += sample.disturbed;
-    timing->samples[timing->count++] = sample;
+    if (!bench->ended)
+        add_sample(timing, set, &none, &outcome);
     return 0;
 }
 
@@ -250,7 +248,7 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
 {
     struct bench *bench = timing->bench;
     struct arrangement arrangement = {0};
-    size_t most = shares(timing, a_ns);
+    size_t most = shares(timing, a_ns), spare = most;
     while (!bench->ended && timing->count < timing->limits.pairs_most) {
         for (size_t i = 0; i < CHUNK && !bench->ended && timing->count < PAIRS_MOST; i++)
             if (take_b(timing, &arrangement, err) != 0)
@@ -258,11 +256,15 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
         if (bench->ended || is_far_behind(timing))
             return 0;
         size_t at = timing->a_count;
-        bool disturbed;
         if (at < most) { /* A takes the last B's inputs */
+            struct outcome outcome;
             timing->a_distribution[at] = timing->samples[timing->count - 1].distribution;
-            if (call_a(timing, NULL, &arrangement, &timing->a_ns[at], &disturbed, err) != 0)
+            if (call_a(timing, NULL, &arrangement, &outcome, err) != 0)
                 return -1;
+            if (outcome.disturbed && a_ns < (double)timing->limits.budget_ns && spare-- > 0)
+                continue; /* the baseline has no hand in that: it is called again */
+            timing->a_ns[at] = (double)outcome.elapsed_ns;
+            timing->a_delay_ns[at] = outcome.disturbed ? (double)outcome.delay_ns : 0.0;
             timing->a_count++;
         }
         if ((timing->a_count == most || timing->a_count >= A_ENOUGH) && timing_enough(timing))
@@ -278,7 +280,8 @@ int timing_run(struct timing *timing, struct err *err)
     if (timing->baseline != NULL && warm_baseline(timing, &a_ns, err) != 0)
         return -1;
     timing->started_ns = clock_now_ns();
-    timing->shared = a_ns > SLOW_FACTOR * bench->estimate_ns && bench->estimate_ns > 0.0;
+    timing->shared =
+        !timing->paired && bench->estimate_ns > 0.0 && a_ns > SLOW_FACTOR * bench->estimate_ns;
     int status = timing->shared ? run_shared(timing, a_ns, err) : run_paired(timing, err);
     if (status == 0 && !bench->ended)
         timing_results(timing);
@@ -289,18 +292,23 @@ int timing_run(struct timing *timing, struct err *err)
 
 static void record(const struct timing *timing)
 {
-    struct evaluation *evaluation = timing->bench->evaluation;
+    struct bench *bench = timing->bench;
+    struct evaluation *evaluation = bench->evaluation;
+    const struct comparison comparison = timing_comparison(timing);
     evaluation->time_ns = timing->b;
     evaluation->baseline_ns = timing->a;
     evaluation->speedup = timing->ratio;
     evaluation->spread = timing->spread;
     evaluation->timed_samples = (int64_t)(timing->launches > 0 ? timing->launches : timing->used);
     evaluation->dropped_samples = (int64_t)(timing->count - timing->used);
-    evaluation->win = !timing->far_behind && stats_win(&timing->ratio, timing->spread);
     evaluation->dropped = timing->far_behind;
+    bench->against = comparison;
+    evaluation->finding = timing->far_behind ? FINDING_NONE : stats_finding(&comparison);
+    if (evaluation->finding == FINDING_NOISY)
+        evaluation->noise = quiet_words(bench, &comparison);
     if (timing->far_behind)
         evaluation->reason = arena_printf(
-            timing->bench->arena,
+            bench->arena,
             "dropped: far behind: %.4g us at best in %zu samples, the best known takes "
             "%.4g us",
             fastest_b(timing) / 1e3, timing->count, timing->limits.best_ns / 1e3);
@@ -309,9 +317,34 @@ static void record(const struct timing *timing)
 /* A baseline that is suddenly slower than it has been all session makes any candidate look good. */
 static bool baseline_drifted(const struct timing *timing)
 {
+    const struct comparison comparison = timing_comparison(timing);
+    struct bench *bench = timing->bench;
     double usual = baseline_median(timing->baseline);
-    return !timing->shared && timing->a.median > 1.1 * usual &&
-           stats_win(&timing->ratio, timing->spread);
+    bool drifted = !timing->shared && timing->a.median > 1.1 * usual &&
+                   stats_finding(&comparison) == FINDING_FASTER;
+    if (drifted)
+        bench_note(bench, "baseline %s took %.0f us, %.0f us earlier in the session",
+                   timing->baseline->name, timing->a.median / 1e3, usual / 1e3);
+    return drifted;
+}
+
+/* Few samples of a baseline do where it takes many times as long. If it turns out that it does not,
+ * one slow moment of it would decide. */
+static bool too_close_to_share(struct timing *timing)
+{
+    timing->paired =
+        timing->shared && !timing->far_behind && !(timing->ratio.median > SLOW_FACTOR / 2.0);
+    return timing->paired;
+}
+
+/* Is there reason to measure once more? Whatever it was, the second measurement counts. */
+static bool is_doubtful(struct timing *timing)
+{
+    const struct comparison comparison = timing_comparison(timing);
+    if (timing->far_behind)
+        return false;
+    return baseline_drifted(timing) ||
+           (stats_finding(&comparison) == FINDING_NOISY && quiet_wait(timing->bench, timing));
 }
 
 int measure_time(struct bench *bench, struct err *err)
@@ -319,20 +352,24 @@ int measure_time(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     struct timing timing;
     struct baseline *baseline = &session->baselines[session->baseline];
-    for (int try = 0; try < 2; try++) {
-        timing = (struct timing){.bench = bench, .baseline = baseline};
+    bool paired = false, again = false;
+    for (bool more = true; more && !bench->ended;) {
+        timing = (struct timing){.bench = bench, .baseline = baseline, .paired = paired};
         timing_limits(bench, &timing.limits);
         if (timing_run(&timing, err) != 0)
             return -1;
-        if (bench->ended || !baseline_drifted(&timing))
-            break;
-        bench_note(bench, "baseline %s took %.0f us, %.0f us earlier in the session: %s",
-                   baseline->name, timing.a.median / 1e3, baseline_median(baseline) / 1e3,
-                   try == 0 ? "measured again" : "so it stayed");
-        bench_close(bench);
+        if (bench->ended)
+            return 0;
+        bool close = too_close_to_share(&timing);
+        paired = paired || close;
+        more = close || (!again && is_doubtful(&timing));
+        if (more && !close) {
+            again = true;
+            bench_close(bench);
+        }
     }
-    if (bench->ended)
-        return 0;
+    if (again)
+        bench_note(bench, "measured a second time, which is what counts");
     if (timing.shared ? timing.a_count > 0 : timing.count > 0)
         baseline_remember(baseline, timing.a.median);
     record(&timing);

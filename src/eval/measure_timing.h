@@ -16,8 +16,9 @@ struct limits {
 
 struct sample {
     double a_ns, b_ns;
-    size_t chunk;   /* shared: how many A samples came before it */
-    bool disturbed; /* something else ran on the cores meanwhile */
+    double a_delay_ns, b_delay_ns; /* of them: ready to run while others had the core */
+    size_t chunk;                  /* shared: how many A samples came before it */
+    bool disturbed;                /* something else ran on the cores meanwhile */
     enum distribution distribution;
 };
 
@@ -27,17 +28,19 @@ struct timing {
     struct bench *bench;
     struct baseline *baseline; /* NULL: A is bench->twin, the same kernel in a runner of its own */
     struct limits limits;
+    bool paired; /* set before: in pairs, however slow A is */
     bool shared, far_behind;
     size_t count, a_count, disturbed;
     struct sample samples[PAIRS_MOST];
     double a_ns[SHARED_MOST]; /* shared: in order */
+    double a_delay_ns[SHARED_MOST];
     enum distribution a_distribution[SHARED_MOST];
     size_t launches;               /* of B behind the samples, where one call is several */
     uint64_t timed_ns, started_ns; /* sum of the calls; when the first one began */
     /* what follows */
     size_t used; /* samples that the intervals stand on */
     struct interval a, b, ratio;
-    double spread;
+    double spread, a_spread; /* of whichever strays further from itself, and A's own */
 };
 
 /* Takes samples until the limits say enough. 0 also where B's failure became the verdict. */
@@ -45,5 +48,11 @@ int timing_run(struct timing *timing, struct err *err) MUST_USE;
 void timing_limits(const struct bench *bench, struct limits *limits);
 void timing_results(struct timing *timing); /* fills what follows; measure_result.c */
 bool timing_enough(struct timing *timing);
+struct comparison timing_comparison(const struct timing *timing); /* of the results */
+
+/* measure_quiet.c: other programs on the lane's cores. True where it is worth measuring again. */
+bool quiet_wait(struct bench *bench, const struct timing *timing);
+/* Why nothing can be said, and what would help; in the bench's arena. */
+const char *quiet_words(struct bench *bench, const struct comparison *comparison);
 
 #endif

@@ -51,6 +51,7 @@ void evaluation_begin(struct evaluation *evaluation, const struct candidate *can
         .stage = STAGE_PARSE,
         .reason = "",
         .details = "",
+        .noise = "",
         .baseline = "",
         .identity = arena_strdup(arena, identity),
         .tune = tune_text(arena, tune),

@@ -61,6 +61,8 @@ struct session {
     double bytes_floor_ns, flops_floor_ns;
     atomic_bool cancelled;
     struct helpers *helpers; /* session_helpers.c; NULL until they are worth their memory */
+    double load;             /* of other programs on the lane's cores, when last looked at */
+    unsigned waits_in_vain;  /* for a quiet machine; measure_quiet.c */
     double exact_ns;         /* that the last exact results of the main shape took */
     struct bench *bench;     /* the candidate between session_check() and session_finish() */
 };

@@ -108,8 +108,59 @@ double stats_spread(const double *ratios, size_t count)
     return half > distance ? half : distance;
 }
 
-bool stats_win(const struct interval *speedup, double spread)
+/* --- what it shows --- */
+
+static const char *const findings[] = {[FINDING_NONE] = "",
+                                       [FINDING_FASTER] = "faster",
+                                       [FINDING_SLOWER] = "slower",
+                                       [FINDING_SAME] = "no difference shown",
+                                       [FINDING_NOISY] = "too noisy to say"};
+
+enum { BASELINE_ENOUGH = 6 /* samples: the range of so many holds the median 97 % of the time */ };
+static const double margin_least = 0.01, spreads = 3.0;
+static const double spread_most = 0.5;      /* past it no ratio means anything */
+static const double few_margin = 1.0;       /* a slow moment doubles a time: 2x needs more */
+static const double resolution_most = 0.25; /* who cannot see 1.25x cannot say "no difference" */
+
+/* By how much a ratio must leave 1 behind to mean something; infinite where it never does. */
+static double margin_of(const struct comparison *comparison, double spread)
 {
-    double margin = 3.0 * spread > 0.01 ? 3.0 * spread : 0.01;
-    return isfinite(spread) && speedup->samples > 0 && speedup->low > 1.0 + margin;
+    if (!isfinite(spread) || spread > spread_most)
+        return INFINITY;
+    double margin = fmax(margin_least, spreads * spread);
+    return comparison->baseline_samples < BASELINE_ENOUGH ? fmax(margin, few_margin) : margin;
+}
+
+double stats_resolution(const struct comparison *comparison)
+{
+    const struct interval *speedup = &comparison->speedup;
+    double half = (speedup->high - speedup->low) / 2.0 / speedup->median;
+    return margin_of(comparison, comparison->spread) + (isfinite(half) ? half : 0.0);
+}
+
+/* "Slower" goes by the baseline's steadiness alone: a candidate whose times jump about on purpose
+ * would never be called so otherwise. */
+enum finding stats_finding(const struct comparison *comparison)
+{
+    const struct interval *speedup = &comparison->speedup;
+    if (speedup->samples == 0)
+        return FINDING_NONE;
+    if (speedup->low > 1.0 + margin_of(comparison, comparison->spread))
+        return FINDING_FASTER;
+    if (speedup->high < 1.0 / (1.0 + margin_of(comparison, comparison->baseline_spread)))
+        return FINDING_SLOWER;
+    return stats_resolution(comparison) > resolution_most ? FINDING_NOISY : FINDING_SAME;
+}
+
+const char *finding_name(enum finding finding)
+{
+    return findings[finding];
+}
+
+enum finding finding_of(const char *name)
+{
+    for (int i = FINDING_FASTER; name != NULL && i <= FINDING_NOISY; i++)
+        if (strcmp(findings[i], name) == 0)
+            return (enum finding)i;
+    return FINDING_NONE;
 }

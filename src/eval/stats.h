@@ -19,7 +19,20 @@ void stats_interval(const double *samples, size_t count, struct interval *interv
  * 95 % interval, or its distance from 1, whichever is larger. */
 double stats_spread(const double *ratios, size_t count);
 
-/* A win is an interval whose lower end exceeds 1 + max(1 %, 3 x the A/A spread). */
-bool stats_win(const struct interval *speedup, double spread);
+enum finding { FINDING_NONE, FINDING_FASTER, FINDING_SLOWER, FINDING_SAME, FINDING_NOISY };
+
+struct comparison { /* a candidate with what it is timed against */
+    struct interval speedup;
+    double spread;           /* A/A: of whichever of the two strays further from itself */
+    double baseline_spread;  /* the baseline's own, in which the candidate has no hand */
+    size_t baseline_samples; /* that the speed-up stands on */
+};
+
+/* What a comparison shows; docs/evaluation.md has the rules. FINDING_NONE: nothing was compared. */
+enum finding stats_finding(const struct comparison *comparison);
+/* The smallest speed-up that would have been called one, less 1: 0.05 is 1.05x. */
+double stats_resolution(const struct comparison *comparison);
+const char *finding_name(enum finding finding); /* "faster", ..., "too noisy to say"; "" for none */
+enum finding finding_of(const char *name);      /* FINDING_NONE for any other text */
 
 #endif

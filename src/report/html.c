@@ -144,9 +144,9 @@ static void baselines(const struct report *report, struct buf *out)
         interval_cells(value_get(all->items[i], "ns"), "", out);
         interval_cells(value_get(all->items[i], "speedup"), "x", out);
         bool win = value_bool(all->items[i], "win", false);
-        const struct value *speedup = value_get(all->items[i], "speedup");
         buf_addf(out, "<td><span class=\"%s\">%s</span></td></tr>\n", win ? "win" : "soft",
-                 words_win(win, value_real(speedup, "low", 0), value_real(speedup, "high", 0)));
+                 words_finding(value_text(all->items[i], "finding", ""), win,
+                               value_real(value_get(all->items[i], "speedup"), "high", 0)));
     }
     buf_add_text(out, "</table>\n");
 }

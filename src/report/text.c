@@ -38,8 +38,9 @@ static void text_baselines(const struct report *report, struct buf *out)
         buf_addf(out, "  %-14s %-12s %7.3fx   %.3f to %.3f   %s\n", all->keys[i],
                  words_time(value_real(ns, "median", 0), time), value_real(speedup, "median", 0),
                  value_real(speedup, "low", 0), value_real(speedup, "high", 0),
-                 words_win(value_bool(all->items[i], "win", false), value_real(speedup, "low", 0),
-                           value_real(speedup, "high", 0)));
+                 words_finding(value_text(all->items[i], "finding", ""),
+                               value_bool(all->items[i], "win", false),
+                               value_real(speedup, "high", 0)));
     }
 }
 

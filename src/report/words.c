@@ -50,11 +50,11 @@ const char *words_number(int64_t count, const char *noun, char text[48])
     return text;
 }
 
-const char *words_win(bool win, double low, double high)
+const char *words_finding(const char *finding, bool win, double high)
 {
-    if (win)
-        return "faster";
-    return high > 0 && high < 1 ? "slower" : low > 1 ? "within the noise" : "no difference shown";
+    if (finding != NULL && *finding != '\0')
+        return finding;
+    return win ? "faster" : high > 0 && high < 1 ? "slower" : "no difference shown";
 }
 
 const char *words_dollars(int64_t micro, char text[32])

@@ -10,9 +10,9 @@ const char *words_duration(double ms, char text[32]);  /* "0:07", "12:05", "2:13
 const char *words_count(int64_t count, char text[32]); /* "812", "48.1 k", "1.20 M" */
 const char *words_number(int64_t count, const char *noun,
                          char text[48]); /* "1 kernel", "0 kernels" */
-/* A speed-up's verdict: "faster", "slower" (the whole interval is below 1), "within the noise"
- * (above 1, and no win), "no difference shown" */
-const char *words_win(bool win, double low, double high);
+/* What a comparison shows: the record's own word; of a record that is older than those "faster",
+ * "slower" (the whole interval is below 1) or "no difference shown" */
+const char *words_finding(const char *finding, bool win, double high);
 const char *words_dollars(int64_t micro, char text[32]);  /* "$1.23"; "$0.0042" below a cent */
 const char *words_clock(uint64_t wall_ms, char text[32]); /* local: "Sat 02:13" */
 const char *words_date(uint64_t wall_ms, char text[32]);  /* local: "2026-11-21 02:13" */

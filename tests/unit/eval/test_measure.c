@@ -23,6 +23,12 @@ static void fill(struct timing *timing, size_t count, double a_ns, double b_ns)
                             .b_ns = b_ns * (1.0 + 0.004 * (random_unit(&random) - 0.5))};
 }
 
+static enum finding finding(const struct timing *timing)
+{
+    const struct comparison comparison = timing_comparison(timing);
+    return stats_finding(&comparison);
+}
+
 static void test_a_win_is_seen(void **state)
 {
     struct timing timing;
@@ -32,7 +38,7 @@ static void test_a_win_is_seen(void **state)
     assert_int_equal(timing.used, 20);
     assert_true(timing.ratio.low > 1.09 && timing.ratio.high < 1.11);
     assert_true(timing.spread < 0.01);
-    assert_true(stats_win(&timing.ratio, timing.spread));
+    assert_int_equal(finding(&timing), FINDING_FASTER);
 }
 
 static void test_a_kernel_against_itself_wins_nothing(void **state)
@@ -41,7 +47,7 @@ static void test_a_kernel_against_itself_wins_nothing(void **state)
     (void)state;
     fill(&timing, 40, 1e6, 1e6);
     timing_results(&timing);
-    assert_false(stats_win(&timing.ratio, timing.spread));
+    assert_int_equal(finding(&timing), FINDING_SAME);
 }
 
 static void test_disturbed_samples(void **state)
@@ -77,7 +83,7 @@ static void test_a_drift_is_no_win(void **state)
     }
     timing_results(&timing);
     assert_true(fabs(timing.ratio.median - 1.0) < 0.01);
-    assert_false(stats_win(&timing.ratio, timing.spread));
+    assert_int_equal(finding(&timing), FINDING_SAME);
 }
 
 /* A baseline that takes a quarter longer for one distribution is as steady as any other; one that
@@ -98,7 +104,7 @@ static void test_a_time_may_depend_on_the_inputs(void **state)
         }
         timing_results(&timing);
         assert_true(steady ? timing.spread < 0.01 : timing.spread > 0.08);
-        assert_int_equal(stats_win(&timing.ratio, timing.spread), steady);
+        assert_int_equal(finding(&timing), steady ? FINDING_FASTER : FINDING_NOISY);
     }
 }
 
@@ -170,6 +176,150 @@ static void test_noise_of_nobody(void **state)
     assert_int_equal(after.subject_ns, 0);
 }
 
+/* --- machines, simulated: what is said of a kernel that is known to be as fast, or not --- */
+
+enum { EVALUATIONS = 400, SIMULATED_PAIRS = 24 };
+
+/* What a machine makes of one call: `others` of its time it waits for other programs, which the
+ * scheduler's account shows or does not; `state` is what one moment leaves to the next. */
+struct machine {
+    const char *name;
+    void (*call)(struct random *random, double *state, double own_ns, double *ns, double *delay_ns);
+    int says_most; /* of 100: how often it must find a kernel that is 1.3 times as fast */
+};
+
+static void on_quiet(struct random *random, double *state, double own_ns, double *ns, double *delay)
+{
+    (void)state;
+    *ns = own_ns * exp(0.003 * random_normal(random));
+    *delay = 0.0;
+}
+
+static void on_virtual(struct random *random, double *state, double own_ns, double *ns,
+                       double *delay)
+{
+    on_quiet(random, state, own_ns * exp(0.02 * random_normal(random)), ns, delay);
+    if (random_unit(random) < 0.1)
+        *ns *= 1.0 + 2.0 * random_unit(random); /* taken by the hypervisor: nobody says so */
+}
+
+/* Its speed changes by half, for some ten calls each time. */
+static void on_phases(struct random *random, double *state, double own_ns, double *ns,
+                      double *delay)
+{
+    if (random_unit(random) < 0.1)
+        *state = *state > 0.0 ? 0.0 : 0.5;
+    on_quiet(random, state, own_ns * (1.0 + *state), ns, delay);
+}
+
+static void on_drift(struct random *random, double *state, double own_ns, double *ns, double *delay)
+{
+    *state += 0.01;
+    on_quiet(random, state, own_ns * (1.0 + *state), ns, delay);
+}
+
+/* Time slices go to others now and then. */
+static void on_shared(struct random *random, double *state, double own_ns, double *ns,
+                      double *delay)
+{
+    on_quiet(random, state, own_ns, ns, delay);
+    *delay = random_unit(random) < 0.15 ? 4e6 * (1.0 + 3.0 * random_unit(random)) : 0.0;
+    *ns += *delay;
+}
+
+/* Several programs on each core: every call waits longer than it runs. */
+static void on_busy(struct random *random, double *state, double own_ns, double *ns, double *delay)
+{
+    on_quiet(random, state, own_ns, ns, delay);
+    *delay = *ns * 5.0 * random_unit(random);
+    *ns += *delay;
+}
+
+static void on_busy_unseen(struct random *random, double *state, double own_ns, double *ns,
+                           double *delay)
+{
+    on_busy(random, state, own_ns, ns, delay);
+    *delay = 0.0;
+}
+
+static const struct machine machines[] = {
+    {"quiet", on_quiet, 100},
+    {"virtual", on_virtual, 80},
+    {"phases", on_phases, 0},
+    {"drifting", on_drift, 95},
+    {"shared now and then", on_shared, 65},
+    {"busy", on_busy, 0},
+    {"busy, unseen", on_busy_unseen, 0},
+};
+
+static void simulate_call(const struct machine *machine, struct random *random, double *state,
+                          double own_ns, double *ns, double *delay_ns, bool *disturbed)
+{
+    machine->call(random, state, own_ns, ns, delay_ns);
+    *disturbed = *disturbed || *delay_ns > 0.02 * *ns;
+}
+
+/* `ratio` times as fast as a baseline of 5 ms; over 5: few samples of the baseline. */
+static enum finding simulate(const struct machine *machine, struct random *random, double ratio)
+{
+    static const double a_ns = 5e6;
+    struct baseline baseline = {.name = "simulated"};
+    struct timing timing = {.baseline = &baseline, .shared = ratio > 5.0};
+    double state = 0.0;
+    size_t shared_most = 2 + (size_t)random_below(random, 4);
+    for (size_t i = 0; i < SIMULATED_PAIRS; i++) {
+        struct sample sample = {.distribution = (enum distribution)(i % DRAW_RANDOM_COUNT)};
+        bool a_first = i % 2 == 0, disturbed = false;
+        for (int turn = 0; turn < 2; turn++) {
+            bool is_a = (turn == 0) == a_first;
+            if (is_a && !timing.shared)
+                simulate_call(machine, random, &state, a_ns, &sample.a_ns, &sample.a_delay_ns,
+                              &sample.disturbed);
+            else if (!is_a)
+                simulate_call(machine, random, &state, a_ns / ratio, &sample.b_ns,
+                              &sample.b_delay_ns, &sample.disturbed);
+        }
+        sample.chunk = timing.a_count;
+        timing.disturbed += sample.disturbed;
+        timing.samples[timing.count++] = sample;
+        if (!timing.shared || i % 4 != 3 || timing.a_count == shared_most)
+            continue;
+        size_t at = timing.a_count++;
+        timing.a_distribution[at] = sample.distribution;
+        simulate_call(machine, random, &state, a_ns, &timing.a_ns[at], &timing.a_delay_ns[at],
+                      &disturbed);
+    }
+    timing_results(&timing);
+    return finding(&timing);
+}
+
+/* Thousands of evaluations: what is as fast is next to never called faster or slower, and what is
+ * faster never slower, on any machine; and where one can tell, it is told. */
+static void test_what_is_said_on_any_machine(void **state)
+{
+    static const double ratios[] = {1.0, 1.3, 1.0 / 1.3, 1.05, 200.0};
+    (void)state;
+    printf("%-20s %8s %8s %8s %8s %8s   of %d\n", "simulated machine", "is", "faster", "slower",
+           "same", "noisy", EVALUATIONS);
+    for (size_t m = 0; m < sizeof machines / sizeof machines[0]; m++)
+        for (size_t r = 0; r < sizeof ratios / sizeof ratios[0]; r++) {
+            struct random random;
+            int said[FINDING_NOISY + 1] = {0};
+            random_init(&random, 1000 * m + r);
+            for (int i = 0; i < EVALUATIONS; i++)
+                said[simulate(&machines[m], &random, ratios[r])]++;
+            printf("%-20s %7.2fx %8d %8d %8d %8d\n", r == 0 ? machines[m].name : "", ratios[r],
+                   said[FINDING_FASTER], said[FINDING_SLOWER], said[FINDING_SAME],
+                   said[FINDING_NOISY]);
+            if (ratios[r] <= 1.0)
+                assert_true(said[FINDING_FASTER] <= EVALUATIONS / 200);
+            if (ratios[r] >= 1.0)
+                assert_true(said[FINDING_SLOWER] <= EVALUATIONS / 200);
+            if (ratios[r] > 1.2)
+                assert_true(said[FINDING_FASTER] * 100 >= EVALUATIONS * machines[m].says_most);
+        }
+}
+
 /* --- the floor --- */
 
 static const struct fake_entry kernels[] = {{"product", fake_product}, {NULL, NULL}};
@@ -224,7 +374,7 @@ static void test_the_floor(void **state)
     evaluation = measure_under(1e3); /* a kilobyte a second: whoever is faster lies */
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
     assert_true(evaluation.quarantined);
-    assert_false(evaluation.win);
+    assert_false(evaluation_wins(&evaluation));
     assert_string_equal(evaluation.reason, "bytes floor");
 }
 
@@ -243,6 +393,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_when_it_is_enough),
         cmocka_unit_test(test_flushing_touches_nothing),
         cmocka_unit_test(test_noise_of_nobody),
+        cmocka_unit_test(test_what_is_said_on_any_machine),
         cmocka_unit_test(test_the_floor),
     };
     return cmocka_run_group_tests_name("measure", tests, NULL, NULL);

@@ -300,7 +300,7 @@ static void expect(struct fixture *fixture, const char *name, enum verdict verdi
     if (evaluation.verdict != verdict || strstr(evaluation.reason, reason) == NULL)
         fail_msg("%s: %s (%s), expected %s with \"%s\"", name, verdict_name(evaluation.verdict),
                  evaluation.reason, verdict_name(verdict), reason);
-    assert_false(evaluation.win);
+    assert_false(evaluation_wins(&evaluation));
 }
 
 static void test_an_honest_kernel(void **state)
@@ -326,7 +326,7 @@ static void test_another_clock(void **state)
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
     assert_int_equal(evaluation.stage, STAGE_PROFILE);
     assert_string_equal(evaluation.reason, "another clock says otherwise");
-    assert_false(evaluation.win);
+    assert_false(evaluation_wins(&evaluation));
     assert_non_null(strstr(evaluation.metrics, "profiled_ns"));
     evaluation = measure(*state, "product", "not_profiled", EFFORT_SEARCH);
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
@@ -464,7 +464,7 @@ static void test_far_behind(void **state)
                      0);
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
     assert_true(evaluation.dropped);
-    assert_false(evaluation.win);
+    assert_false(evaluation_wins(&evaluation));
     assert_memory_equal(evaluation.reason, "dropped: far behind: ", 21);
     assert_true(evaluation.timed_samples + evaluation.dropped_samples < 10);
     candidate_free(candidate);

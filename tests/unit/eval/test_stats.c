@@ -71,28 +71,59 @@ static void test_order_does_not_matter(void **state)
     assert_memory_equal(&a, &b, sizeof a);
 }
 
-static void test_win(void **state)
+static void test_spread(void **state)
 {
     const double steady[] = {1.001, 0.999, 1.0, 1.002, 0.998}, biased[] = {1.05, 1.05, 1.05};
-    struct interval speedup = {.median = 1.2, .low = 1.02, .high = 1.4, .samples = 20};
     (void)state;
     assert_true(fabs(stats_spread(steady, 5) - 0.002) < 1e-12);
     assert_true(fabs(stats_spread(biased, 3) - 0.05) < 1e-12);
     assert_true(isnan(stats_spread(steady, 0)));
-    assert_true(stats_win(&speedup, 0.002));
-    assert_false(stats_win(&speedup, 0.02));
-    assert_false(stats_win(&speedup, (double)NAN)); /* no A/A run, no win */
-    speedup.low = 1.01;
-    assert_false(stats_win(&speedup, 0.0));
-    speedup = (struct interval){0};
-    assert_false(stats_win(&speedup, 0.0));
+}
+
+/* {speed-up's interval, spread of both, of the baseline, its samples} and what it shows. */
+static const struct {
+    double low, median, high, spread, baseline_spread;
+    size_t baseline_samples;
+    enum finding finding;
+} shown[] = {
+    {1.18, 1.2, 1.22, 0.002, 0.002, 20, FINDING_FASTER},
+    {1.01, 1.02, 1.03, 0.0, 0.0, 20, FINDING_SAME}, /* not more than the least margin */
+    {1.05, 1.06, 1.07, 0.02, 0.01, 20, FINDING_SAME},
+    {1.18, 1.2, 1.22, 0.08, 0.08, 20, FINDING_NOISY}, /* not above 1.24, which is a lot */
+    {1.18, 1.2, 1.22, 0.0, 0.0, 2, FINDING_NOISY},    /* 1.2x from two samples of the baseline */
+    {190, 200, 210, 0.1, 0.1, 2, FINDING_FASTER},     /* 200x from two */
+    {987, 1455, 2019, 1.12, 0.3, 2, FINDING_NOISY},   /* no number means anything */
+    {1.18, 1.2, 1.22, (double)NAN, 0.0, 20, FINDING_NOISY},
+    {0.78, 0.8, 0.82, 0.002, 0.002, 20, FINDING_SLOWER},
+    {0.985, 0.99, 0.995, 0.0, 0.0, 20, FINDING_SAME}, /* as little as the other way round */
+    {0.78, 0.8, 0.82, 0.1, 0.1, 20, FINDING_NOISY},
+    {0.6, 0.7, 0.8, 0.9, 0.01, 20, FINDING_SLOWER}, /* unsteady on purpose helps nobody */
+    {0.6, 0.7, 0.8, 0.9, 0.9, 20, FINDING_NOISY},
+    {0.7, 1.0, 1.4, 0.01, 0.01, 20, FINDING_NOISY}, /* an interval that says nothing */
+};
+
+static void test_findings(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        const struct comparison comparison = {
+            .speedup = {shown[i].median, shown[i].low, shown[i].high, 20},
+            .spread = shown[i].spread,
+            .baseline_spread = shown[i].baseline_spread,
+            .baseline_samples = shown[i].baseline_samples};
+        if (stats_finding(&comparison) != shown[i].finding)
+            fail_msg("row %zu: %s", i, finding_name(stats_finding(&comparison)));
+    }
+    assert_int_equal(stats_finding(&(struct comparison){.spread = 0.0}), FINDING_NONE);
+    for (int finding = FINDING_NONE; finding <= FINDING_NOISY; finding++)
+        assert_int_equal(finding_of(finding_name((enum finding)finding)), finding);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_median), cmocka_unit_test(test_small),
-                                       cmocka_unit_test(test_coverage),
-                                       cmocka_unit_test(test_order_does_not_matter),
-                                       cmocka_unit_test(test_win)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_median),   cmocka_unit_test(test_small),
+        cmocka_unit_test(test_coverage), cmocka_unit_test(test_order_does_not_matter),
+        cmocka_unit_test(test_spread),   cmocka_unit_test(test_findings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,11 +176,11 @@ static void one_is_no_plural(void **state)
     assert_string_equal(words_number(1, "answer", text), "1 answer");
     assert_string_equal(words_number(0, "answer", text), "0 answers");
     assert_string_equal(words_number(12, "kernel", text), "12 kernels");
-    assert_string_equal(words_win(true, 1.1, 1.3), "faster");
-    assert_string_equal(words_win(false, 0.9, 1.3), "no difference shown");
-    assert_string_equal(words_win(false, 0.9, 0.99), "slower");
-    assert_string_equal(words_win(false, 1.02, 1.3), "within the noise");
-    assert_string_equal(words_win(false, 0, 0), "no difference shown"); /* not measured */
+    assert_string_equal(words_finding("too noisy to say", false, 0.9), "too noisy to say");
+    assert_string_equal(words_finding("", true, 1.3), "faster"); /* a record that is older */
+    assert_string_equal(words_finding("", false, 1.3), "no difference shown");
+    assert_string_equal(words_finding(NULL, false, 0.99), "slower");
+    assert_string_equal(words_finding("", false, 0), "no difference shown"); /* not measured */
 }
 
 int main(void)
