@@ -95,6 +95,8 @@ struct gathering {
     struct group *groups;
     size_t group_count;
     int64_t order;
+    struct lesson kernels[MEMORY_KERNELS_MAX];
+    size_t kernel_count;
 };
 
 static void put_on_shelf(struct gathering *all, struct shelf *shelf, const struct lesson *lesson)
@@ -151,6 +153,46 @@ static void put_in_group(struct gathering *all, struct group *group, const struc
     group->count++;
 }
 
+/* By the lower end, as parents are chosen. The number of cores may differ: it is measured again. */
+static bool is_kept_here(const struct gathering *all, const struct lesson *lesson)
+{
+    const struct lesson_place *here = all->here, *there = &lesson->place;
+    bool same = is(here->problem, there->problem) && is(here->shape, there->shape) &&
+                is(here->dtype, there->dtype) && is(here->device, there->device);
+    if (!same || !is(lesson->verdict, "kernel") || *lesson->source == '\0' ||
+        lesson->speedup_low <= 0)
+        return false;
+    for (size_t i = 0; i < all->source_count; i++)
+        if (is(all->sources[i], lesson->source))
+            return false;
+    return true;
+}
+
+static bool better_kernel(const struct lesson *one, const struct lesson *other)
+{
+    if (one->speedup_low != other->speedup_low)
+        return one->speedup_low > other->speedup_low;
+    return strcmp(one->id, other->id) < 0;
+}
+
+/* Each source once, with its best numbers. */
+static void put_kernel(struct gathering *all, const struct lesson *lesson)
+{
+    struct lesson *items = all->kernels;
+    size_t at = 0;
+    while (at < all->kernel_count && !is(items[at].source, lesson->source))
+        at++;
+    if (at < all->kernel_count && !better_kernel(lesson, &items[at]))
+        return;
+    if (at == all->kernel_count && at == MEMORY_KERNELS_MAX && !better_kernel(lesson, &items[--at]))
+        return;
+    if (at == all->kernel_count)
+        all->kernel_count++;
+    for (; at > 0 && better_kernel(lesson, &items[at - 1]); at--)
+        items[at] = items[at - 1];
+    lesson_copy(all->arena, lesson, &items[at]);
+}
+
 static void count(struct gathering *all, const struct lesson *lesson)
 {
     for (size_t i = 0; i < MEMORY_CATEGORIES; i++) {
@@ -174,6 +216,8 @@ static bool take(void *context, const struct lesson *lesson)
         put_on_shelf(all, lesson_is_win(lesson) ? &all->wins : &all->others, lesson);
         count(all, lesson);
     }
+    if (is_kept_here(all, lesson))
+        put_kernel(all, lesson);
     for (size_t i = 0; i < all->source_count && is(lesson->verdict, "kernel"); i++) {
         struct group *group = is(all->sources[i], lesson->source) ? group_of(all, i, lesson) : NULL;
         if (group)
@@ -240,6 +284,14 @@ static void keep_points(struct gathering *all)
     qsort(memory->points, memory->point_count, sizeof *memory->points, faster_point);
 }
 
+static void keep_kernels(struct gathering *all)
+{
+    struct lesson_memory *memory = all->memory;
+    memory->kernels = arena_array(all->arena, MEMORY_KERNELS_MAX, sizeof *memory->kernels);
+    memcpy(memory->kernels, all->kernels, all->kernel_count * sizeof *memory->kernels);
+    memory->kernel_count = all->kernel_count;
+}
+
 static void empty_tallies(struct lesson_memory *memory)
 {
     for (size_t i = 0; i < MEMORY_CATEGORIES; i++)
@@ -264,6 +316,7 @@ int lesson_memory_gather(struct store *store, const struct lesson_place *here,
     if (!failed) {
         keep_ideas(all);
         keep_points(all);
+        keep_kernels(all);
     }
     mem_free(all->groups);
     mem_free(all);
@@ -296,6 +349,7 @@ void lesson_memory_encode(const struct lesson_memory *memory, struct buf *out)
     json_put_int(&json, "lessons", memory->lessons);
     put_lessons(&json, "ideas", memory->ideas, memory->idea_count);
     put_lessons(&json, "points", memory->points, memory->point_count);
+    put_lessons(&json, "kernels", memory->kernels, memory->kernel_count);
     json_key(&json, "tallies");
     json_array(&json);
     for (size_t i = 0; i < MEMORY_CATEGORIES && memory->tallies[i].category; i++) {
@@ -339,7 +393,9 @@ int lesson_memory_decode(struct arena *arena, const char *text, size_t length,
     empty_tallies(memory);
     if (value_parse_json(arena, "lessons of the run", text, length, &root, err) ||
         get_lessons(arena, value_get(root, "ideas"), &memory->ideas, &memory->idea_count, err) ||
-        get_lessons(arena, value_get(root, "points"), &memory->points, &memory->point_count, err))
+        get_lessons(arena, value_get(root, "points"), &memory->points, &memory->point_count, err) ||
+        get_lessons(arena, value_get(root, "kernels"), &memory->kernels, &memory->kernel_count,
+                    err))
         return -1;
     memory->lessons = value_int(root, "lessons", 0);
     const struct value *tallies = value_get(root, "tallies");

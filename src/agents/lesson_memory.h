@@ -8,6 +8,7 @@
 enum {
     MEMORY_IDEAS_MAX = 160, /* lessons of ideas, wins and others in equal parts */
     MEMORY_POINTS_MAX = 6,  /* points of the tune space of one source */
+    MEMORY_KERNELS_MAX = 3, /* measured again in a run's first round */
     MEMORY_CATEGORIES = 8
 };
 
@@ -22,6 +23,8 @@ struct lesson_memory {    /* zero: nothing is known */
     size_t idea_count;
     struct lesson *points; /* kernels; the fastest to be expected first */
     size_t point_count;
+    struct lesson *kernels; /* this problem's best of this device, of other sources; best first */
+    size_t kernel_count;
     struct lesson_tally tallies[MEMORY_CATEGORIES]; /* in the order of idea_categories */
     int64_t lessons;                                /* how many there were of the family */
 };

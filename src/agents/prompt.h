@@ -51,6 +51,7 @@ struct prompt_attempt { /* one line of the history */
     const char *same_as;       /* whose source it ended as, so that it was not tested; or "" */
     const char *first_failure; /* of one that was mended: what was first wrong; or "" */
     int64_t repairs;
+    bool given; /* a start, or an earlier run's kernel, as it was: no idea of this run's */
 };
 
 enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR };

@@ -17,7 +17,7 @@ enum group { GROUP_WINS, GROUP_NONE, GROUP_FIRST, GROUP_WRONG, GROUP_FAILED, GRO
 static const char *const headings[GROUPS] = {
     [GROUP_WINS] = "Faster than what they started from:\n",
     [GROUP_NONE] = "Right, but no faster:\n",
-    [GROUP_FIRST] = "Right, and from no parent (starts as they were given, first kernels):\n",
+    [GROUP_FIRST] = "Right, and from no parent (starts, earlier runs' kernels, first kernels):\n",
     [GROUP_WRONG] = "Gave a wrong result:\n",
     [GROUP_FAILED] = "Did not work (did not compile, crashed, hung):\n",
     [GROUP_SAME] = "Not tested: what was written is a source that was there before:\n"};
@@ -53,7 +53,7 @@ static enum group group_of(const struct prompt_attempt *attempt)
 {
     if (has(attempt->same_as))
         return GROUP_SAME;
-    if (is(attempt->state, "kept") && attempt->over_parent <= 0)
+    if (is(attempt->state, "kept") && (attempt->given || attempt->over_parent <= 0))
         return GROUP_FIRST;
     if (is(attempt->state, "kept"))
         return attempt->over_parent > WIN ? GROUP_WINS : GROUP_NONE;
@@ -176,7 +176,7 @@ static void put_item(const struct item *item, struct buf *out)
  * at all; the table of categories counts them. */
 static bool worth_saying(const struct item *items, size_t at)
 {
-    return !items[at].tuning ||
+    return !items[at].tuning || items[at].group == GROUP_FIRST ||
            (items[at].group == GROUP_WINS && (at < TUNED_SHOWN || !items[at - TUNED_SHOWN].tuning));
 }
 
@@ -308,7 +308,7 @@ void put_categories(const struct material *material, size_t most, struct buf *ou
             if (!is(attempt->category, tallies[k].name))
                 continue;
             enum group group = group_of(attempt);
-            if (group == GROUP_SAME)
+            if (group == GROUP_SAME || attempt->given)
                 continue;
             tallies[k].tried++;
             tallies[k].kept += is(attempt->state, "kept");

@@ -117,7 +117,8 @@ void search_remember(struct search *search, const struct attempt *attempt)
                                      .state = search_constant(record->state),
                                      .speedup = same ? 0 : record->speedup,
                                      .over_parent = same ? 0 : over_parent,
-                                     .repairs = record->repairs};
+                                     .repairs = record->repairs,
+                                     .given = !attempt->wrote && !*record->parent};
     set_texts(entry, attempt);
     search->history_island[search->history_count++] = attempt->island;
 }

@@ -139,6 +139,46 @@ static void suggest(struct search *search, const struct lesson *point)
     proposer_suggest(search->proposer, (size_t)arm->number, &names);
 }
 
+/* A kernel that an earlier run kept: an arm like the starts, whose first look is at the numbers
+ * that were best. Its source is in the store under its hash, the same for whoever goes on. */
+static void adopt(struct search *search, const struct lesson *kernel)
+{
+    struct arm *arm = &search->arms[search->arm_count];
+    struct buf text;
+    struct err err = {0};
+    buf_init(&text, 64 << 20);
+    bool there = search->arm_count < ARMS_MAX &&
+                 store_get(search->store, STORE_SOURCES, kernel->source, &text, &err) == 0;
+    if (there) {
+        *arm = (struct arm){
+            .search = search,
+            .name = kernel->name,
+            .text = arena_strndup(search->arena, buf_text(&text), text.length),
+            .length = text.length,
+            .origin = "",
+            .number = -1,
+            .island = search->arm_count > 0 ? search->arms[search->arm_count - 1].island : 0,
+            .stored = true};
+        snprintf(arm->source_hash, sizeof arm->source_hash, "%s", kernel->source);
+        there = candidate_parse(search->problem, arm->name, arm->text, arm->length, &arm->candidate,
+                                &err) == 0;
+    }
+    buf_free(&text);
+    if (there && search_arm_add(search, arm) < 0) {
+        candidate_free(arm->candidate);
+        there = false;
+    }
+    if (!there) { /* imported from a store of somebody else's, or no longer what a front matter is
+                   */
+        log_event(LOG_DEBUG, "run.kept", search->id, "%s is left out: %s", kernel->id, err.message);
+        return;
+    }
+    search->arm_count++;
+    suggest(search, kernel);
+    log_event(LOG_INFO, "run.kept", search->id, "%s (%s), %.3fx %s then, is measured again",
+              kernel->id, kernel->name, kernel->speedup, kernel->baseline);
+}
+
 /* Of a start that was far behind, the best point alone: times change with the shape. */
 static void suggest_points(struct search *search)
 {
@@ -181,6 +221,8 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
         store_batch_put(batch, STORE_FACTS, memory_key(search), buf_text(&words), words.length);
     }
     buf_free(&words);
+    for (size_t i = 0; i < search->memory.kernel_count; i++)
+        adopt(search, &search->memory.kernels[i]);
     suggest_points(search);
     if (search->memory.lessons > 0)
         log_event(LOG_INFO, "run.lessons", search->id,

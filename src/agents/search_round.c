@@ -97,7 +97,12 @@ static const struct attempt *parent_of(const struct wish *wish, const struct ide
     for (size_t i = 0; i < wish->parent_count; i++)
         if (strcmp(wish->parents[i]->record.id, idea->parent) == 0)
             return wish->parents[i];
-    return wish->parent_count ? wish->parents[0] : NULL;
+    const struct attempt *first = wish->parent_count ? wish->parents[0] : NULL;
+    if (first || *idea->parent)
+        log_event(LOG_WARN, "round.parent", wish->id,
+                  "\"%s\" is to start from \"%s\", no parent here: from %s", idea->title,
+                  idea->parent, first ? first->record.id : "the problem itself");
+    return first;
 }
 
 /* ---- asking for ideas ---- */

@@ -72,5 +72,31 @@ expect 3 'nothing-here' lessons import "$work/nothing-here"
 search
 check "a colleague's lessons are begun with" [ "$("$twagent" list candidates r1 | awk '$1 == "r1-c1" { print $6, $7 }')" = "$fastest" ]
 
+# Nights add up: what a model wrote in one run is measured again when the next begins, and is the first parent that the
+# model is told of, seen through a mailbox. A parent that is none is said so.
+export TWAGENT_STORE=$work/nights
+night() { # night ARGUMENTS...: until it waits for an answer or ends; its last request's text is $prompt
+    "$twagent" "$@" >"$work/out" 2>&1
+    prompt=$(ls -t "$work"/box/*.md 2>/dev/null | head -n 1)
+}
+answer() { cat >"${prompt%.md}.answer.txt"; }
+box=(--provider mailbox --model "$work/box" --rounds 1 --branching 1 --implementations 1 --repairs 0 --tuning 0 --seed 7)
+night run matmul "${box[@]}"
+check "a first night begins with the starts alone" [ "$(grep -c '^## r1-c.* (r1-c' "$prompt")" -eq 0 ]
+echo '{"ideas": [{"title": "Rows in pairs", "category": "memory", "why": "x", "expected": 2, "parent": "r7-c9"}]}' | answer
+night resume r1
+check "an unknown parent is told" grep -rq 'no parent here' "$TWAGENT_STORE/logs"
+# The fake's times are functions of the source: this one is faster than every start.
+printf '```c\n/* try 22 */\nvoid kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)\n{\n}\n```\n' | answer
+night resume r1
+written=$("$twagent" list candidates r1 | awk '$2 == "kept" { print $1 }' | tail -n 1)
+check "the model's kernel is the first night's best: $written" grep -q 'Rows in pairs' <("$twagent" show "$written")
+night run matmul "${box[@]}"
+check "a second night starts at the first one's best" grep -q "^## r2-c[0-9]* ($written.c)" <(grep -m 1 '^## r2-c' "$prompt")
+check "with its source" grep -q '/. try ' "$prompt"
+check "it is no longer said that there is none" [ "$(grep -c 'None yet' "$prompt")" -eq 0 ]
+night run matmul "${box[@]}" --no-lessons
+check "without lessons nothing is begun with" [ "$(grep -c "($written.c)" "$prompt")" -eq 0 ]
+
 echo "lessons: $passed passed, $failed failed"
 [ $failed -eq 0 ]
