@@ -146,6 +146,24 @@ static int prepared(struct search *search)
     return 0;
 }
 
+/* A definition that takes minutes, or another twagent in the way. */
+static void prepared_late(struct search *search)
+{
+    search->opened_late = true;
+    search->budget_reached = true;
+    search->budget_words = "budget: the time was over before the problem was open";
+    log_event(LOG_WARN, "run.time", search->id, "%s", search->budget_words);
+}
+
+static void tell_preparing(const struct search *search)
+{
+    double gone = search_elapsed_ms(search) - search->earlier_ms;
+    double all = (double)search->options.budget_ms;
+    if (all > 0 && gone > all / 4)
+        log_event(LOG_WARN, "run.time", search->id,
+                  "opening the problem took %.1f s of a budget of %.1f s", gone / 1e3, all / 1e3);
+}
+
 static enum task_result step_preparing(struct search *search)
 {
     if (!search->written_start) {
@@ -156,11 +174,14 @@ static enum task_result step_preparing(struct search *search)
     }
     if (search_stopping(search))
         give_up_on_room(search);
+    if (search->deadline.fired && !search->opened_late)
+        prepared_late(search);
     if (!search_lanes_ready(search) || search->write.active || search->library.work.active)
         return TASK_WAIT;
     if (search->write.err.code && search->err.code == ERR_NONE)
         search->err = search->write.err;
-    if (!search_stopping(search) && prepared(search) == 0)
+    tell_preparing(search);
+    if (!search_stopping(search) && !search->opened_late && prepared(search) == 0)
         task_move(&search->task, SEARCHING);
     else
         task_move(&search->task, CLOSING);
@@ -207,20 +228,25 @@ static void stop_attempts(struct search *search, bool at_once)
     }
 }
 
-/* The time is up: what waits for another twagent's turn could wait for long. */
-static void stop_waiting(struct search *search)
+/* The time for searching is up. What is not being measured yet, or waits for another twagent's
+ * turn, is left; what is being measured only where that would cost the champion's last measurement.
+ */
+static void stop_late(struct search *search)
 {
     if (!search->deadline.fired)
         return;
+    bool at_once = search_time_is_up(search) || (search->best && !search_affords_final(search));
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
-        if (!attempt->abandoned && attempt->submitted && attempt->request.waits)
+        bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;
+        if (!attempt->abandoned && (at_once || !measured || attempt->request.waits))
             attempt_abandon(attempt);
     }
 }
 
 static enum task_result step_searching(struct search *search)
 {
+    search_deadline_set(search);
     if (search_stopping(search)) {
         bool at_once = out_of_patience(search);
         stop_attempts(search, at_once);
@@ -228,7 +254,7 @@ static enum task_result step_searching(struct search *search)
             give_up_on_room(search);
     } else if (!search_may_propose(search) && !search->reached) {
         search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
-        stop_waiting(search);
+        stop_late(search);
     }
     search_watch(search);
     bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);

@@ -360,6 +360,7 @@ static enum task_result step_evaluating(struct attempt *attempt)
     }
     if (attempt_retries(attempt))
         return TASK_AGAIN;
+    search_learn_cost(attempt->search, &attempt->request);
     const struct evaluation *evaluation = &attempt->request.evaluation;
     int state = attempt->request.err.code                 ? FAILED
                 : evaluation->verdict == VERDICT_KERNEL   ? KEPT

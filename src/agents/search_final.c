@@ -94,7 +94,8 @@ static bool run_off_step(struct search *search)
         run_off_begin(search);
     else if (search->finalist && search->final.done)
         run_off_take(search);
-    if (!search_stopping(search) && !search->out_of_time && run_off_submit(search))
+    if (!search_stopping(search) && !search->out_of_time && search_affords_run_off(search) &&
+        run_off_submit(search))
         return false;
     search->run_off_over = true;
     return true;
@@ -110,6 +111,7 @@ static void final_submit(struct search *search, struct attempt *attempt)
                                           .source_length = attempt->arm->length,
                                           .tune = attempt->record.tune,
                                           .effort = EFFORT_FINAL,
+                                          .within_ms = search_within_ms(search),
                                           .profile = true,
                                           .sanitize = true};
     log_event(LOG_INFO, "run.final", attempt->record.id, "measuring the champion again");
@@ -196,6 +198,14 @@ bool search_final_step(struct search *search)
     struct attempt *next = contender(search, search->final_try++, false);
     if (!next)
         return true;
+    if (!search_affords_final(search)) {
+        search->out_of_time = true;
+        log_event(LOG_WARN, "run.final", next->record.id,
+                  "measuring it again takes about %.0f s, more than is left of the time: it stays "
+                  "unverified",
+                  search->final_ms / 1e3);
+        return true;
+    }
     arena_free(search->final.arena);
     search->final.arena = NULL;
     final_submit(search, next);

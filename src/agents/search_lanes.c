@@ -206,7 +206,8 @@ static int open_one(struct search *search, struct lane_place *place, const char 
     if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
         return -1;
     search->lanes_open++;
-    place->open = (struct lane_request){.op = LANE_OPEN, .id = search->id};
+    place->open = (struct lane_request){
+        .op = LANE_OPEN, .id = search->id, .within_ms = search_within_ms(search)};
     lane_submit(place->lane, &place->open, &search->task);
     return 0;
 }
@@ -231,12 +232,13 @@ int search_lanes_open(struct search *search)
 }
 
 /* A worker or a reference that died while it opened the problem is asked again. Nothing is being
- * measured yet, so that a stop need not wait for the answer. */
+ * measured yet, so that a stop, or the end of the time, need not wait for the answer. */
 static bool still_opens(struct search *search, struct lane_place *place)
 {
-    if (search_stopping(search) && place->open.active)
+    bool over = search_stopping(search) || search->opened_late;
+    if (over && place->open.active)
         lane_cancel(place->lane, &place->open);
-    if (search_stopping(search))
+    if (over)
         return place->open.active;
     if (place->open.done && place->open.err.code == ERR_CHILD &&
         ++place->open.deaths <= WORKER_DEATHS_MAX) {
@@ -274,6 +276,8 @@ bool search_lanes_ready(struct search *search)
     for (size_t i = 0; i < search->lanes_open; i++)
         if (still_opens(search, &search->lanes[i]))
             return false;
+    if (search->opened_late)
+        return true;
     for (size_t i = 0; i < search->lanes_open; i++)
         if (search->lanes[i].open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
             search->err = search->lanes[i].open.err;

@@ -146,9 +146,7 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
     }
     search->writer = store_writer_new(loop, store);
     task_start(loop, &search->task, &search_type, parent, search->id);
-    uint64_t deadline = search_deadline_ms(search);
-    if (deadline > 0)
-        timer_start(loop, &search->deadline, &search->task, deadline);
+    search_deadline_set(search);
     *out = search;
     return 0;
 }

@@ -25,9 +25,10 @@ int64_t search_attempts_most(const struct search *search)
     return o->dry_run ? 1 : most;
 }
 
-/* A run-off and a champion's measurement cost about as much as a dozen evaluations. What one costs
- * is what the lanes were busy for a verdict: that a model thought for minutes, or could not be
- * asked for an hour, says nothing of it. */
+/* A run-off and a champion's measurement cost about as much as a dozen evaluations, where the
+ * worker does not say what they take; where it does, another evaluation must end before. What one
+ * costs is what the lanes were busy for a verdict: that a model thought for minutes, or could not
+ * be asked for an hour, says nothing of it. */
 static bool leaves_too_little(const struct search *search)
 {
     enum { FINAL_EVALUATIONS = 12 };
@@ -35,27 +36,8 @@ static bool leaves_too_little(const struct search *search)
         return false;
     double busy = search_lanes_busy_ms(search) - search->first_busy_ms;
     double mean = busy / (double)(search->measured - 1);
-    return search_elapsed_ms(search) + FINAL_EVALUATIONS * mean > (double)search->options.budget_ms;
-}
-
-uint64_t search_deadline_ms(const struct search *search)
-{
-    enum { RESERVE_LEAST_MS = 12000, RESERVE_MOST_MS = 120000 };
-    double left = (double)search->options.budget_ms - search->earlier_ms;
-    if (search->options.budget_ms <= 0)
-        return 0;
-    double reserve = left / 6 > RESERVE_LEAST_MS ? left / 6 : RESERVE_LEAST_MS;
-    if (reserve > left / 3)
-        reserve = left / 3;
-    if (reserve > RESERVE_MOST_MS)
-        reserve = RESERVE_MOST_MS;
-    return left - reserve > 1 ? (uint64_t)(left - reserve) : 1;
-}
-
-bool search_time_is_up(const struct search *search)
-{
-    const struct search_options *o = &search->options;
-    return o->budget_ms > 0 && search_elapsed_ms(search) > (double)o->budget_ms;
+    double end = search->final_ms > 0 ? search_reserve_ms(search) + mean : FINAL_EVALUATIONS * mean;
+    return search_elapsed_ms(search) + end > (double)search->options.budget_ms;
 }
 
 /* Evaluations that are asked of the lanes, and those that will be. */

@@ -71,6 +71,10 @@ struct search {
     struct embedding embedding;
     /* ends */
     bool budget_reached, rounds_over;
+    bool opened_late; /* not at all: the time was over first */
+    double final_ms,
+        full_ms; /* what a champion's measurement, another full one take; 0: not known */
+    uint64_t deadline_at_ms;  /* that the timer is set to, from the process's start */
     const char *budget_words; /* which budget, where that is known; or NULL */
     const char *reached;      /* "target of 2x reached", or NULL */
     double floor_ns;
@@ -126,9 +130,16 @@ bool search_cap_spending(struct search *search, const struct ask *ask);
 bool search_may_propose(struct search *search); /* false: no more; says why in the search */
 /* After each round (or as many candidates of the proposer): target, floor, patience. */
 void search_round_taken(struct search *search, int64_t round);
-double search_left_ms(const struct search *search);       /* < 0: not known */
-uint64_t search_deadline_ms(const struct search *search); /* of this process; 0: none */
-bool search_time_is_up(const struct search *search); /* the whole of it, what was kept back too */
+double search_left_ms(const struct search *search); /* < 0: not known */
+
+/* --- search_time.c: a budget of time, and what of it is kept back --- */
+double search_reserve_ms(const struct search *search); /* for the champion's last measurement */
+void search_deadline_set(struct search *search);       /* of searching, by what is known now */
+bool search_time_is_up(const struct search *search);   /* the whole of it, what was kept back too */
+void search_learn_cost(struct search *search, const struct lane_request *request); /* a verdict */
+bool search_affords_run_off(const struct search *search); /* one more, and the final after it */
+bool search_affords_final(const struct search *search);
+uint64_t search_within_ms(const struct search *search); /* what is left; 0: there is no budget */
 
 /* --- search_chain.c --- */
 /* True while something of it is under way or not yet taken. */

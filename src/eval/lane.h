@@ -41,12 +41,14 @@ struct lane_request {
     enum effort effort;
     bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
     double best_ns;
+    uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
     /* the answer */
     bool active, done;
     struct err err;               /* ERR_CHILD: the worker died; ask again */
     struct arena *arena;          /* the answer's memory; the owner frees it */
     struct evaluation evaluation; /* LANE_EVALUATE */
     const struct value *answer;   /* the whole answer object, all ops */
+    double final_ms;              /* what a final measurement of this kernel would take; 0: ? */
     enum stage stage;             /* where it is now; the owner is woken at changes too */
     bool waits;                   /* another twagent times on its cores or its GPU */
     unsigned deaths;              /* the owner's own count of ERR_CHILD; the lane leaves it alone */

@@ -56,6 +56,12 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     json_put_real(json, "best_ns", request->best_ns);
 }
 
+static void put_within(struct json *json, const struct lane_request *request)
+{
+    if (request->within_ms > 0)
+        json_put_int(json, "within_ms", (int64_t)request->within_ms);
+}
+
 static void begin(struct json *json, struct buf *line, const char *op, const char *id)
 {
     buf_init(line, LINE_MOST);
@@ -85,6 +91,7 @@ char *lane_encode(const struct lane *lane, const struct lane_request *request, c
         put_open(&json, &lane->spec, lane->spec.roofline, lane->spec.ceilings);
     else if (request->op == LANE_EVALUATE)
         put_evaluate(&json, request);
+    put_within(&json, request);
     return end(&json, &line);
 }
 
@@ -134,6 +141,7 @@ bool lane_decode(struct lane_request *request, struct arena *arena, const struct
     }
     request->arena = arena;
     request->answer = record;
+    request->final_ms = value_real(record, "final_ms", 0.0);
     if (strcmp(event, "error") == 0)
         err_set(&request->err, code_of(value_text(record, "code", "")), "%s",
                 value_text(record, "message", "the worker gave no reason"));

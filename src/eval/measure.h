@@ -48,6 +48,8 @@ struct bench {
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct comparison against;        /* the baseline, once timed */
     struct buf notes;                 /* lines for metrics.notes */
+    uint64_t ends_ns;                 /* when the request's time is over; 0: never */
+    double sets_ms;                   /* of session->costs, as the check began, then of it alone */
     struct device_state watched;      /* over the candidate's timed calls; span_ns, wall_ns: sums */
 };
 

@@ -49,6 +49,8 @@ static int measure_baseline(struct bench *bench, struct baseline *baseline, stru
     bool own = baseline == &bench->session->baselines[bench->session->baseline];
     struct interval a = evaluation->baseline_ns;
     struct comparison against = bench->against;
+    if (!own && !bench_affords(bench, cost_of_baseline(bench->session, baseline), baseline->name))
+        return 0;
     if (!own) {
         timing_limits(bench, &timing.limits);
         if (timing_run(&timing, err) != 0)
@@ -135,5 +137,8 @@ int measure_final(struct bench *bench, struct err *err)
         return -1;
     if (!bench->ended && measure_baselines(bench, err) != 0)
         return -1;
-    return bench->ended ? 0 : measure_hot(bench, err);
+    double hot_ms = HOT_CALLS * bench->evaluation->time_ns.median / 1e6;
+    if (bench->ended || !bench_affords(bench, hot_ms, "the time with warm caches"))
+        return 0;
+    return measure_hot(bench, err);
 }

@@ -48,7 +48,8 @@ struct measure_request {
     const char *portable;    /* of BUILD_PORTABLE, to count with; NULL: none */
     enum effort effort;
     bool profile;
-    double best_ns; /* 0: none yet */
+    double best_ns;     /* 0: none yet */
+    uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
 };
 
 /* Checks, then times, then (where asked) sanitizes and profiles; fills *evaluation, whose texts are
@@ -64,6 +65,8 @@ int session_check(struct session *session, const struct measure_request *request
                   struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
 int session_time(struct session *session, struct err *err) MUST_USE;
 int session_finish(struct session *session, struct err *err) MUST_USE;
+/* What a final measurement would take now, by what was measured so far; 0: no kernel yet. */
+double session_final_ms(const struct session *session);
 /* Any thread: what is being measured ends soon with ERR_CANCELLED. */
 void session_cancel(struct session *session);
 /* What every record says before anything is known: identity, tune numbers, empty texts. */

@@ -166,12 +166,10 @@ void set_known(const struct session *session, struct set *set)
     set->expected = true;
 }
 
-int set_expect(struct session *session, struct set *set, struct err *err)
+static int expect(struct session *session, struct set *set, struct err *err)
 {
     struct results results = {0};
     struct call call;
-    if (set->expected)
-        return 0;
     if (!set->drawn)
         set_draw(session, set);
     set->unfit = false;
@@ -191,5 +189,15 @@ int set_expect(struct session *session, struct set *set, struct err *err)
     struct subject *subject = reference_subject(session->reference);
     if (subject != NULL)
         subject->ops->pause(subject); /* its threads may spin on for a while */
+    return status;
+}
+
+int set_expect(struct session *session, struct set *set, struct err *err)
+{
+    uint64_t started = clock_now_ns();
+    if (set->expected)
+        return 0;
+    int status = expect(session, set, err);
+    session->costs.spent_ms += (double)(clock_now_ns() - started) / 1e6;
     return status;
 }

@@ -1,5 +1,6 @@
 #include "eval/session_helpers.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "eval/timeline.h"
 
@@ -213,6 +214,7 @@ void session_expect_pool(struct session *session)
     uint64_t begun = timeline_begin();
     if (!worth_it(session))
         return;
+    uint64_t started = clock_now_ns();
     if (session->helpers == NULL)
         open_helpers(session);
     /* Each round ends some, or there is nothing to be had from it. */
@@ -228,5 +230,6 @@ void session_expect_pool(struct session *session)
         if (left == 0)
             break;
     }
+    session->costs.spent_ms += (double)(clock_now_ns() - started) / 1e6;
     timeline_end("set.pool", begun);
 }

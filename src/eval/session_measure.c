@@ -78,6 +78,9 @@ static struct bench *bench_begin(struct session *session, const struct measure_r
                             .evaluation = evaluation,
                             .region = &session->region,
                             .stage = STAGE_CHECK};
+    if (request->within_ms > 0)
+        bench->ends_ns = clock_now_ns() + request->within_ms * 1000000;
+    bench->sets_ms = session->costs.spent_ms;
     buf_init(&bench->notes, NOTES_MOST);
     return bench;
 }
@@ -185,6 +188,7 @@ int session_check(struct session *session, const struct measure_request *request
     timeline_end("check.open", begun);
     if (status == 0 && !bench->ended)
         status = check_all(bench, err);
+    bench->sets_ms = session->costs.spent_ms - bench->sets_ms;
     timeline_put("check", started, clock_now_ns() - started);
     evaluation->stage_ms[STAGE_CHECK] = (double)(clock_now_ns() - started) / 1e6;
     return status;
@@ -438,7 +442,9 @@ static void finish_metrics(struct bench *bench)
     buf_init(&text, METRICS_MOST);
     json_init(&json, &text);
     json_object(&json);
-    if (!bench->ended && bench->request->profile && !bench->evaluation->dropped)
+    bench->stage = STAGE_PROFILE;
+    if (!bench->ended && bench->request->profile && !bench->evaluation->dropped &&
+        bench_affords(bench, bench->session->costs.profile_ms, "the profile"))
         profile(bench, &json);
     if (!bench->ended && bench->request->portable != NULL)
         count_caches(bench, &json);
@@ -468,6 +474,7 @@ int session_finish(struct session *session, struct err *err)
     } else {
         finish_metrics(bench);
     }
+    cost_learn(session, bench->evaluation, bench->sets_ms);
     uint64_t begun = timeline_begin();
     bench_close(bench);
     baselines_rest(session);

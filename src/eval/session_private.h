@@ -33,6 +33,13 @@ struct baseline {
     size_t history_count;
 };
 
+struct costs {       /* by the wall clock; session_cost.c */
+    double spent_ms; /* drawing sets and computing what they should give, so far */
+    bool known;      /* there was a kernel; the rest is of that one */
+    double sets_ms;  /* of all sets once */
+    double calls_ms, compile_ms, sanitize_ms, profile_ms; /* 0: not known */
+};
+
 struct session {
     const struct problem *problem;
     const struct backend *backend;
@@ -64,7 +71,8 @@ struct session {
     double load;             /* of other programs on the lane's cores, when last looked at */
     unsigned waits_in_vain;  /* for a quiet machine; measure_quiet.c */
     double exact_ns;         /* that the last exact results of the main shape took */
-    struct bench *bench;     /* the candidate between session_check() and session_finish() */
+    struct costs costs;
+    struct bench *bench; /* the candidate between session_check() and session_finish() */
 };
 
 void session_pin(const struct session *session, size_t core); /* this thread, to one of the lane */
@@ -77,6 +85,13 @@ void baseline_free(struct session *session, struct baseline *baseline); /* with 
 void baselines_rest(struct session *session);                           /* after each evaluation */
 void baseline_remember(struct baseline *baseline, double median_ns);
 double baseline_median(const struct baseline *baseline); /* over the session; NaN: none yet */
+
+/* --- session_cost.c --- */
+/* Of a kernel's evaluation, whose checks spent `check_sets_ms` on sets. */
+void cost_learn(struct session *session, const struct evaluation *evaluation, double check_sets_ms);
+double cost_of_baseline(const struct session *session, const struct baseline *baseline);
+/* False, and a note, where the request's time would be over. */
+bool bench_affords(struct bench *bench, double ms, const char *what);
 
 /* --- session_region.c --- */
 int session_open_region(struct session *session, struct err *err) MUST_USE;

@@ -68,13 +68,15 @@ void answer_waits(const char *id, enum stage stage, const char *why)
     worker_answer_send(&json, &line);
 }
 
-void answer_evaluation(const char *id, const struct evaluation *evaluation)
+void answer_evaluation(const char *id, const struct evaluation *evaluation, double final_ms)
 {
     struct json json;
     struct buf line;
     worker_answer_begin(&json, &line, id, "result");
     json_key(&json, "evaluation");
     evaluation_to_json(evaluation, &json);
+    if (final_ms > 0.0)
+        json_put_real(&json, "final_ms", final_ms);
     worker_answer_send(&json, &line);
     timeline_end("answer", timeline_begin());
 }

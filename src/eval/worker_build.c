@@ -86,6 +86,7 @@ int evaluate_read(struct evaluate *evaluate)
         .effort = read_effort(value_text(document, "effort", "full")),
         .profile = evaluate->profile,
         .best_ns = value_real(document, "best_ns", 0.0),
+        .within_ms = (uint64_t)value_int(document, "within_ms", 0),
     };
     evaluate->sanitize =
         value_bool(document, "sanitize", false) || evaluate->measure.effort == EFFORT_FINAL;

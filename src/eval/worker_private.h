@@ -16,7 +16,8 @@ enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024, AHEA
 struct turn {
     struct core_lock lock, queue;
     struct timer timer;
-    uint64_t since_ns; /* 0: has not waited */
+    uint64_t since_ns;    /* 0: has not waited */
+    uint64_t patience_ns; /* 0: the usual */
     bool queued, taken;
 };
 
@@ -83,7 +84,8 @@ void answer_error(const char *id, const struct err *err);
 void answer_stage(const char *id, enum stage stage);
 void answer_waits(const char *id, enum stage stage,
                   const char *why); /* a stage that cannot begin */
-void answer_evaluation(const char *id, const struct evaluation *evaluation);
+/* final_ms: session_final_ms(). */
+void answer_evaluation(const char *id, const struct evaluation *evaluation, double final_ms);
 void worker_answer_begin(struct json *json, struct buf *line, const char *id, const char *event);
 void worker_answer_send(struct json *json,
                         struct buf *line); /* closes the record and frees the line */

@@ -45,7 +45,8 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     if (turn->timer.armed)
         return false;
     uint64_t now = clock_now_ns();
-    bool patient = turn->since_ns == 0 || now - turn->since_ns < patience_ns;
+    uint64_t wait_ns = turn->patience_ns > 0 ? turn->patience_ns : patience_ns;
+    bool patient = turn->since_ns == 0 || now - turn->since_ns < wait_ns;
     char why[400], who[240];
     turn->taken = take_both(turn, lane, folder, &busy);
     char place[24];
@@ -54,8 +55,8 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
     else
         snprintf(place, sizeof place, "core %d", busy);
     if (!turn->taken && !patient) {
-        snprintf(why, sizeof why, "%s was another twagent's for %d s: goes on beside it", place,
-                 PATIENCE_S);
+        snprintf(why, sizeof why, "%s was another twagent's for %.0f s: goes on beside it", place,
+                 (double)wait_ns / 1e9);
         answer_waits(id, STAGE_TIME, why);
         turn->taken = true;
     }

@@ -6,6 +6,7 @@
  * --ms: how long an evaluation takes, by its hash. --final-ms: a champion's. --dies N: the process
  * dies in every Nth evaluation that it begins, which a lane must survive. --waits N: from the Nth
  * evaluation on all wait for ever for another twagent's turn; -1: those do that are no search's.
+ * --opens-never 1: what it was asked to open. --says-final MS: that a final measurement takes it.
  * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
 #include <errno.h>
 #include <jansson.h>
@@ -24,9 +25,9 @@ enum { PENDING_MOST = 64, LINE_MOST = 16 << 20 };
 static const double baseline_ns = 1e7;
 
 static struct {
-    long low_ms, high_ms, final_ms, dies, waits;
+    long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final;
     const char *notes;
-} options = {5, 25, 0, 0, 0, NULL};
+} options = {5, 25, 0, 0, 0, 0, 0, NULL};
 
 struct pending { /* evaluations that were asked for; [0] is the one under way */
     json_t *request;
@@ -221,8 +222,9 @@ static void begin(struct pending *item)
     if (options.notes != NULL) {
         FILE *notes = fopen(options.notes, "a");
         if (notes != NULL) {
-            fprintf(notes, "%016llx %s %s\n", (unsigned long long)item->hash,
-                    text_of(item->request, "effort"), text_of(item->request, "id"));
+            fprintf(notes, "%016llx %s %s %lld\n", (unsigned long long)item->hash,
+                    text_of(item->request, "effort"), text_of(item->request, "id"),
+                    (long long)json_integer_value(json_object_get(item->request, "within_ms")));
             fclose(notes);
         }
     }
@@ -248,8 +250,9 @@ static bool advance(struct pending *item)
         return true;
     if (options.dies > 0 && begun % (unsigned long)options.dies == 0)
         _exit(9);
-    say(json_pack("{s:O, s:s, s:o}", "id", json_object_get(item->request, "id"), "event", "result",
-                  "evaluation", evaluation(item, (long)(whole / 1000000u))));
+    say(json_pack("{s:O, s:s, s:o, s:f}", "id", json_object_get(item->request, "id"), "event",
+                  "result", "evaluation", evaluation(item, (long)(whole / 1000000u)), "final_ms",
+                  (double)options.says_final));
     return false;
 }
 
@@ -275,6 +278,8 @@ static int work(void) /* milliseconds until there is something to do; -1: nothin
 static void take_open(const json_t *request)
 {
     const char *path = text_of(request, "problem"), *slash = strrchr(path, '/');
+    if (options.opens_never != 0)
+        return;
     free(problem_name);
     problem_name = strdup(slash != NULL ? slash + 1 : path);
     say(json_pack("{s:O, s:s, s:{s:s, s:s, s:[i,i], s:s}, s:{s:s, s:s}, s:{s:i, s:i, s:i, s:i}, "
@@ -358,6 +363,10 @@ static void read_options(int argc, char **argv)
             options.dies = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--waits") == 0) {
             options.waits = strtol(value, NULL, 10);
+        } else if (strcmp(argv[i], "--opens-never") == 0) {
+            options.opens_never = strtol(value, NULL, 10);
+        } else if (strcmp(argv[i], "--says-final") == 0) {
+            options.says_final = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--notes") == 0) {
             options.notes = value;
         }

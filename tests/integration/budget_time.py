@@ -1,5 +1,6 @@
 """budget_time.py TWAGENT FAKE_WORKER: a budget of time holds while another twagent times on the cores, for ever: amid the
-search, amid the champion's last measurement; what went by waiting is no busy lane. Prints one line a row."""
+search, amid the champion's last measurement; what went by waiting is no busy lane. It holds where a problem is never open,
+and what a worker says that the last measurement takes is kept back for it. Prints one line a row."""
 import json
 import os
 import subprocess
@@ -9,19 +10,24 @@ import tempfile
 from kill_common import make_problem
 
 
-def run(twagent, worker, work, name, waits):
+def run(twagent, worker, work, name, *options, budget="4s"):
     with open(work + "/self", "w") as out:
-        out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 2-10 --final-ms 20 --waits %d "$@"\nexec %s "$@"\n' %
-                  (worker, waits, twagent))
+        out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 2-10 --final-ms 20 --notes %s.notes %s "$@"\nexec %s "$@"\n' %
+                  (worker, work + "/" + name, " ".join(options), twagent))
     os.chmod(work + "/self", 0o755)
     environment = dict(os.environ, TWAGENT_SELF=work + "/self", XDG_CONFIG_HOME=work + "/config")
     store = "%s/%s" % (work, name)
     done = subprocess.run([twagent, "run", work + "/mm", "--rounds", "3", "--branching", "2", "--seed", "2", "--floor-share", "0",
-                           "--budget-time", "4s", "--store", store, "--verbose"], env=environment, cwd=work, capture_output=True,
+                           "--budget-time", budget, "--store", store, "--verbose"], env=environment, cwd=work, capture_output=True,
                           text=True, timeout=80)  # nobody waits for ever
     record = json.loads(subprocess.run([twagent, "show", "r1", "--json", "--store", store], env=environment, capture_output=True,
                                        text=True, check=True).stdout)
     return done.returncode, done.stdout + done.stderr, record.get("run", record)
+
+
+def notes(work, name):  # effort, id and what is left of the time, of each evaluation that was begun
+    with open("%s/%s.notes" % (work, name)) as lines:
+        return [(words[1], words[2], int(words[3])) for words in map(str.split, lines)]
 
 
 def main():
@@ -35,7 +41,7 @@ def main():
 
     with tempfile.TemporaryDirectory(prefix="twagent-time-") as work:
         make_problem(work + "/mm", os.path.dirname(os.path.abspath(__file__)) + "/../adversarial/cpu/problems/mm")
-        code, said, record = run(twagent, worker, work, "search", 4)
+        code, said, record = run(twagent, worker, work, "search", "--waits 4")
         check(record["state"] == "done" and "budget" in record["stopped"], "the search ends by its budget: %s, %r" % (
             record["state"], record["stopped"]))
         check(record["evaluated"] == 3 and code in (0, 1, 4), "with what was measured: %d, exit %d" % (record["evaluated"], code))
@@ -44,9 +50,23 @@ def main():
             record["lane_waits"], record["lane_busy"]))
         check("waiting for another twagent" in said, "the summary says so: %s" % [
             line for line in said.splitlines() if "lane busy" in line])
-        code, said, record = run(twagent, worker, work, "final", -1)
+        code, said, record = run(twagent, worker, work, "final", "--waits -1")
         check(record["state"] == "done" and not record["verified"] and not record["win"], "the champion stays unverified")
         check("the champion stays unverified" in said and code in (1, 4), "and that is said, exit %d" % code)
+        code, said, record = run(twagent, worker, work, "never", "--opens-never 1", budget="1s")
+        check(record["state"] == "done" and "before the problem was open" in record["stopped"] and code == 4,
+              "a problem that is never open: %s, %r, exit %d" % (record["state"], record["stopped"], code))
+        code, said, record = run(twagent, worker, work, "dear", "--says-final 3600000", budget="30s")
+        begun = notes(work, "dear")
+        check(record["state"] == "done" and "budget" in record["stopped"] and all(one[0] == "search" for one in begun),
+              "a last measurement of an hour: the search ends at once, and it is not begun: %s" % begun)
+        check(0 < record["evaluated"] <= 6 and not record["verified"] and "stays unverified" in said,
+              "%d verdicts, unverified, and that is said" % record["evaluated"])
+        code, said, record = run(twagent, worker, work, "cheap", "--says-final 20", budget="30s")
+        begun = notes(work, "cheap")
+        finals = [one[2] for one in begun if one[0] == "final"]
+        check(record["verified"] and any(one[0] == "full" for one in begun), "one of 20 ms comes after a run-off")
+        check(finals and all(0 < left < 30000 for left in finals), "and knows how much time is left: %s" % finals)
         if failed:
             print(said[-3000:])
     print("budget_time: %d failed" % failed)

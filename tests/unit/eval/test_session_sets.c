@@ -68,6 +68,29 @@ static void measure(struct fixture *f, enum effort effort)
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
 }
 
+/* What every champion must pass stays; what is for the record alone goes, and that is said. */
+static void test_a_champion_in_a_hurry(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct evaluation evaluation = {0};
+    assert_true(session_final_ms(f->session) == 0.0); /* nobody knows before the first kernel */
+    measure(f, EFFORT_SEARCH);
+    assert_true(session_final_ms(f->session) >= f->session->costs.sets_ms &&
+                f->session->costs.sets_ms > 0.0);
+    struct measure_request request = f->request;
+    request.effort = EFFORT_FINAL;
+    request.profile = true;
+    request.within_ms = 1;
+    assert_int_equal(session_measure(f->session, &request, f->arena, &evaluation, &f->err), 0);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_true(evaluation.speedup.samples > 0 && evaluation.checks_passed > 0);
+    assert_int_equal(evaluation.hot_ns.samples, 0);
+    assert_null(strstr(evaluation.baselines, "\"reference\""));
+    assert_non_null(strstr(evaluation.baselines, "\"product\""));
+    assert_non_null(strstr(evaluation.metrics, "left out for want of time: reference"));
+    assert_non_null(strstr(evaluation.metrics, "want of time: the profile"));
+}
+
 static size_t same_seeds(const struct session *session, const uint64_t *seeds)
 {
     size_t same = 0;
@@ -286,6 +309,7 @@ int main(int argc, char **argv)
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_champion_in_a_hurry),
         cmocka_unit_test(test_reduction),
         cmocka_unit_test(test_sets_are_drawn_anew),
         cmocka_unit_test(test_what_the_battery_holds),
