@@ -94,24 +94,45 @@ static void add_quoted(struct buf *text, const char *word)
     buf_add_char(text, '\'');
 }
 
+static void put_flags(const struct emission *e, struct buf *text)
+{
+    buf_addf(text, " -O3 -march=native -fopenmp -fPIC -std=%s", is_cxx(e) ? "gnu++20" : "gnu17");
+    for (size_t i = 0; i < e->candidate->flag_count; i++)
+        add_quoted(text, e->candidate->flags[i]);
+}
+
+/* numpy's own arrays lie at multiples of 16 bytes or less. Built once more for those, and kept
+ * where the code has no access that needs more: x86's aligned moves to other memory than the stack.
+ */
+static void put_anywhere(struct buf *text)
+{
+    buf_addf(text, "build -include ./anywhere.h -o libanywhere.so\n"
+                   "if ! objdump -d libanywhere.so >code.txt 2>/dev/null ||\n"
+                   "    grep -qE '[[:space:]]v?mov(ap[sd]|dqa[0-9]*|ntp[sd]|ntdqa?)[[:space:]]"
+                   "[^#]*\\(%%r([a-d]x|[sd]i|[89]|1[0-5])' code.txt ||\n"
+                   "    [ \"$(uname -m)\" != x86_64 ]; then\n"
+                   "    rm -f libanywhere.so # inputs are copied to where it can read them\n"
+                   "fi\nrm -f code.txt\n");
+}
+
 /* A shell's script, since every machine with a compiler has one, and not every one has make. */
 static int write_build(const struct emission *e, bool tested, bool numpy, struct err *err)
 {
     bool clang = e->candidate->compiler && strcmp(e->candidate->compiler, "clang") == 0;
-    const char *variable = is_cxx(e) ? "CXX" : "CC", *name = file_name(e);
+    const char *variable = is_cxx(e) ? "CXX" : "CC";
     struct buf text;
     buf_init(&text, TEXT_MOST);
     buf_addf(
         &text,
         "#!/bin/sh\n# sh build.sh: builds libkernel.so; sh build.sh test: and tests it.\n# %s\n"
-        "set -e\ncd \"$(dirname \"$0\")\"\n"
-        "${%s:-%s} -O3 -march=native -fopenmp -fPIC -std=%s",
+        "set -e\ncd \"$(dirname \"$0\")\"\nbuild() { ${%s:-%s}",
         emit_title(e), variable,
-        is_cxx(e) ? (clang ? "clang++" : "g++") : (clang ? "clang" : "gcc"),
-        is_cxx(e) ? "gnu++20" : "gnu17");
-    for (size_t i = 0; i < e->candidate->flag_count; i++)
-        add_quoted(&text, e->candidate->flags[i]);
-    buf_addf(&text, " -shared -o libkernel.so %s -lm\n[ \"${1-}\" = test ] || exit 0\n", name);
+        is_cxx(e) ? (clang ? "clang++" : "g++") : (clang ? "clang" : "gcc"));
+    put_flags(e, &text);
+    buf_addf(&text, " -shared \"$@\" %s -lm; }\nbuild -o libkernel.so\n", file_name(e));
+    if (numpy)
+        put_anywhere(&text);
+    buf_add_text(&text, "[ \"${1-}\" = test ] || exit 0\n");
     if (tested)
         buf_addf(&text,
                  "%s -O2 -std=gnu17 -Dkernel=reference_kernel -include stddef.h -include stdint.h "
@@ -247,9 +268,12 @@ static int write_readme(const struct emission *e, bool numpy, struct err *err)
     if (numpy)
         buf_add_text(
             &text,
-            "\n```python\nfrom kernel import kernel   # this folder on sys.path; "
-            "needs numpy and a C compiler once\n```\n\nArrays in, new arrays out; dims that no "
-            "shape says are given by name.\n");
+            "\n```python\nfrom FOLDER import empty, kernel   # this folder's name; the one above "
+            "it on "
+            "sys.path\n```\n\nIt needs numpy and, once, a C compiler. Arrays in, new arrays out, "
+            "or "
+            "written to `out=`; dims that no shape says are given\nby name. Another dtype is a "
+            "TypeError. `empty(shape, dtype)` is an array that the kernel reads fastest.\n");
     int failed = emit_write(e, "README.md", &text, err);
     buf_free(&text);
     return failed;
@@ -259,6 +283,8 @@ static int write_numpy(const struct emission *e, struct err *err)
 {
     if (emit_plan(e, err) || emit_copy(e, "shapes.py", "shapes.py", err) ||
         emit_copy(e, "numpy_kernel.py", "kernel.py", err) ||
+        emit_copy(e, "numpy_module.py", "__init__.py", err) ||
+        emit_copy(e, "anywhere.h", "anywhere.h", err) ||
         emit_copy(e, "numpy_test.py", "test.py", err))
         return -1;
     return e->problem->reference_kind == REFERENCE_PYTHON

@@ -20,21 +20,45 @@ grep -q 'r1-c' out; say $? "a run has a kernel: $(cat out)"
 say "$([ -f module/kernel.py ] && [ -f module/kernel.h ] && [ -f module/evidence.json ]; echo $?)" "its files: $(ls module)"
 mkdir elsewhere && mv module elsewhere/
 PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 elsewhere/module/test.py >out 2>&1; say $? "its test: $(cat out)"
-say "$([ "$(grep -c '^ok' out)" = 5 ]; echo $?)" "every shape is tested: $(cat out)"
-PYTHONPATH=elsewhere/module PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - >out 2>&1 <<'PY'
+say "$([ "$(grep -c '^ok' out)" = 10 ]; echo $?)" "every shape is tested, in two places: $(cat out)"
+PYTHONPATH=elsewhere PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - >out 2>&1 <<'PY'
 import numpy
-from kernel import kernel
+from module import empty, kernel
+from module.kernel import anywhere, as_given
 
-a, x = numpy.full((3, 5), 2.0), numpy.ones((5, 3)).T  # neither float32 nor contiguous
-assert (kernel(a, x, numpy.arange(5)) == 2 + numpy.arange(5)).all()
-for shape in ((3, 4), (3,)):
+f = numpy.float32
+a, x, b = numpy.full((3, 5), 2, f), numpy.ones((5, 3), f).T, numpy.arange(5, dtype=f)  # x is not contiguous
+right = 2 + numpy.arange(5)
+assert (kernel(a, x, b) == right).all()
+assert empty((3, 5), f).ctypes.data % 64 == 0
+out = numpy.empty(16, f)[1:].reshape(3, 5)  # as numpy's arrays lie: read and written in place
+assert anywhere and as_given(out, {"name": "A", "dtype": "float32"}) is out
+assert kernel(a, x, b, out=out) is out and (out == right).all()
+assert kernel(out, x, b, out=out) is out and (out == right + numpy.arange(5)).all()  # the input itself
+for wrong, arguments, named in (
+    (ValueError, (a, numpy.ones((3, 4), f), b), {}), (ValueError, (a, numpy.ones(3, f), b), {}),
+    (TypeError, (a, x.astype(float), b), {}), (TypeError, (a, x), {}),
+    (TypeError, (a, x, b), {"out": empty((3, 5), float)}), (ValueError, (a, x, b), {"out": empty((3, 4), f)}),
+):
     try:
-        kernel(a, numpy.ones(shape), numpy.arange(5))
-    except ValueError:
+        kernel(*arguments, **named)
+    except wrong:
         continue
-    raise SystemExit("expected a ValueError")
+    raise SystemExit("expected a %s" % wrong.__name__)
 PY
 say $? "called from Python: $(cat out)"
+
+cp -r elsewhere/module elsewhere/strict && rm elsewhere/strict/*.so
+cat >>elsewhere/strict/kernel.c <<'C'
+typedef float wide __attribute__((vector_size(64)));
+void fill(float *Y);
+__attribute__((visibility("default"))) void fill(float *Y) { *(wide *)Y = (wide){0}; }
+C
+if [ "$(uname -m)" = x86_64 ]; then
+    sh elsewhere/strict/build.sh && [ -f elsewhere/strict/libkernel.so ] && [ ! -f elsewhere/strict/libanywhere.so ]
+    say $? 'code with aligned accesses has no build for other arrays'
+    PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 elsewhere/strict/test.py >out 2>&1; say $? "and copies them: $(cat out)"
+fi
 
 id=$("$twagent" list candidates r1 | grep -o 'r1-c[0-9]*' | head -n 1)
 "$twagent" emit "$id" plain --to c >out 2>&1; say $? "C: $(cat out)"
