@@ -101,18 +101,18 @@ static void put_flags(const struct emission *e, struct buf *text)
         add_quoted(text, e->candidate->flags[i]);
 }
 
-/* numpy's own arrays lie at multiples of 16 bytes or less. Built once more for those, and kept
- * where the code has no access that needs more: x86's aligned moves to other memory than the stack.
- */
-static void put_anywhere(struct buf *text)
+/* numpy's own arrays lie at multiples of 16 bytes or less: the same code once more, with moves that
+ * take any address. Inline assembly may rely on more than its moves. */
+static void put_anywhere(const struct emission *e, struct buf *text)
 {
-    buf_addf(text, "build -include ./anywhere.h -o libanywhere.so\n"
-                   "if ! objdump -d libanywhere.so >code.txt 2>/dev/null ||\n"
-                   "    grep -qE '[[:space:]]v?mov(ap[sd]|dqa[0-9]*|ntp[sd]|ntdqa?)[[:space:]]"
-                   "[^#]*\\(%%r([a-d]x|[sd]i|[89]|1[0-5])' code.txt ||\n"
-                   "    [ \"$(uname -m)\" != x86_64 ]; then\n"
-                   "    rm -f libanywhere.so # inputs are copied to where it can read them\n"
-                   "fi\nrm -f code.txt\n");
+    buf_addf(text,
+             "rm -f libanywhere.so # without it inputs are copied to where they are aligned\n"
+             "if compile -dM -E -x c /dev/null | grep -q __AVX__ && compile -S -o aligned.s %s &&\n"
+             "    ! sed -n '/#APP/,/#NO_APP/p' aligned.s | grep -q '(%%'; then\n"
+             "    sed -E -f anywhere.sed aligned.s >anywhere.s\n"
+             "    compile -shared -o libanywhere.so anywhere.s -lm\n"
+             "fi\nrm -f aligned.s anywhere.s\n",
+             file_name(e));
 }
 
 /* A shell's script, since every machine with a compiler has one, and not every one has make. */
@@ -125,13 +125,13 @@ static int write_build(const struct emission *e, bool tested, bool numpy, struct
     buf_addf(
         &text,
         "#!/bin/sh\n# sh build.sh: builds libkernel.so; sh build.sh test: and tests it.\n# %s\n"
-        "set -e\ncd \"$(dirname \"$0\")\"\nbuild() { ${%s:-%s}",
+        "set -e\ncd \"$(dirname \"$0\")\"\ncompile() { ${%s:-%s}",
         emit_title(e), variable,
         is_cxx(e) ? (clang ? "clang++" : "g++") : (clang ? "clang" : "gcc"));
     put_flags(e, &text);
-    buf_addf(&text, " -shared \"$@\" %s -lm; }\nbuild -o libkernel.so\n", file_name(e));
+    buf_addf(&text, " \"$@\"; }\ncompile -shared -o libkernel.so %s -lm\n", file_name(e));
     if (numpy)
-        put_anywhere(&text);
+        put_anywhere(e, &text);
     buf_add_text(&text, "[ \"${1-}\" = test ] || exit 0\n");
     if (tested)
         buf_addf(&text,
@@ -284,7 +284,7 @@ static int write_numpy(const struct emission *e, struct err *err)
     if (emit_plan(e, err) || emit_copy(e, "shapes.py", "shapes.py", err) ||
         emit_copy(e, "numpy_kernel.py", "kernel.py", err) ||
         emit_copy(e, "numpy_module.py", "__init__.py", err) ||
-        emit_copy(e, "anywhere.h", "anywhere.h", err) ||
+        emit_copy(e, "anywhere.sed", "anywhere.sed", err) ||
         emit_copy(e, "numpy_test.py", "test.py", err))
         return -1;
     return e->problem->reference_kind == REFERENCE_PYTHON
