@@ -32,14 +32,16 @@ struct bench {
     const struct region *region;    /* whose outputs the candidate has */
     struct subject *subject, *twin; /* twin: the same kernel once more, for an A/A run */
     enum stage stage;
-    double estimate_ns;               /* fastest call of the main shape while it was checked */
-    unsigned life, twin_life;         /* counts runners; which of them the twin belongs to */
-    uint64_t seen;                    /* bit set: sets of the pool that this life has met */
-    unsigned warm;                    /* bit set: slots whose pages this life has touched */
-    unsigned launches_most;           /* of the next timed calls; layout.h */
-    bool ended, timed, never_crowded; /* it has its verdict; is timed; is not crowded any more */
-    size_t slot, shift;               /* where the last call found its inputs */
-    bool slot_forced, crowded; /* the next call: in slot_wanted; its threads share one core */
+    double estimate_ns;       /* fastest call of the main shape while it was checked */
+    unsigned life, twin_life; /* counts runners; which of them the twin belongs to */
+    uint64_t seen;            /* bit set: sets of the pool that this life has met */
+    unsigned warm;            /* bit set: slots whose pages this life has touched */
+    unsigned launches_most;   /* of the next timed calls; layout.h */
+    bool ended, timed,
+        never_held;         /* it has its verdict; is timed; its threads are not held again */
+    uint64_t longest_ns;    /* of its calls so far, all threads at once */
+    size_t slot, shift;     /* where the last call found its inputs */
+    bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
     size_t slot_wanted, spot_count;
     enum guard guarded;     /* of the next call's inputs */
     unsigned char *outputs; /* of the last call */
@@ -71,6 +73,9 @@ void bench_reject(struct bench *bench, enum verdict verdict, const char *reason,
 int bench_failed(struct bench *bench, struct err *err) MUST_USE; /* of a subject's call */
 int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
                 struct err *err) MUST_USE; /* one checked call */
+/* One more of the main shape, on a set that this life has not met, where one is left; its threads
+ * are held. */
+int bench_check_held(struct bench *bench, struct err *err) MUST_USE;
 void bench_saw(struct bench *bench, const struct set *set);
 struct set *bench_fresh_set(struct bench *bench);
 int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;

@@ -4,10 +4,7 @@
 #include "eval/measure_guard.h"
 #include "eval/session_private.h"
 
-#include <sched.h>
 #include <string.h>
-
-enum { CROWDED_MOST_NS = 500000000 }; /* after a call that takes longer no other is crowded */
 
 void bench_note(struct bench *bench, const char *format, ...)
 {
@@ -121,31 +118,24 @@ int bench_failed(struct bench *bench, struct err *err)
     }
 }
 
-/* Threads that wait for each other in loops take a time slice for every word between them on one
- * core: that is no verdict. Such a candidate is called again by a fresh runner, on all cores. */
-static int call_crowded(struct bench *bench, const struct arrangement *arrangement,
-                        struct outcome *outcome, struct err *err)
+/* A caller that waits in a loop looks like one that computes, until it has taken several times as
+ * long as any call before. A kernel whose threads meet in such loops again and again takes too long
+ * this way: that is no verdict, and it is called again by a fresh runner, all threads at once. */
+static int call_held(struct bench *bench, const struct arrangement *arrangement,
+                     struct outcome *outcome, struct err *err)
 {
+    enum { PATIENCE_NS = 30000000, TIMES = 4 };
     struct subject *subject = bench->subject;
-    bool crowded = bench->crowded && !bench->never_crowded && subject->crowd != NULL;
-    cpu_set_t before;
-    if (!crowded)
-        return call_run(bench, subject, arrangement, true, outcome, err);
-    /* This thread looks at once: from another core, where there is one. */
-    bool known = sched_getaffinity(0, sizeof before, &before) == 0;
-    session_pin(bench->session, bench->session->lane->core_count - 1);
-    subject->crowd(subject, true);
+    bool held = bench->held && !bench->never_held && subject->holds;
+    subject->hold_ns = held ? PATIENCE_NS + TIMES * bench->longest_ns : 0;
     int status = call_run(bench, subject, arrangement, true, outcome, err);
-    if (known)
-        (void)sched_setaffinity(0, sizeof before, &before);
-    if (status == 0) {
-        subject->crowd(subject, false);
-        bench->never_crowded = outcome->elapsed_ns > CROWDED_MOST_NS;
-    }
-    if (status == 0 || err->code != ERR_TIMEOUT)
+    if (status == 0 && !held && outcome->elapsed_ns > bench->longest_ns)
+        bench->longest_ns = outcome->elapsed_ns;
+    if (status == 0 || !held || err->code != ERR_TIMEOUT)
         return status;
-    bench->never_crowded = true;
-    bench_note(bench, "a call whose threads shared one core took too long, and was made again");
+    bench->never_held = true;
+    bench_note(bench, "a call whose threads ran one at a time took too long, and was made again");
+    bench_close(bench);
     if (bench_open(bench, err) != 0 || bench->ended)
         return -1;
     return call_run(bench, bench->subject, arrangement, true, outcome, err);
@@ -165,7 +155,7 @@ int bench_check(struct bench *bench, struct set *set, struct outcome *outcome, s
     if (bench_arrange(bench, set->shape, &arrangement, err) != 0)
         return bench_failed(bench, err);
     call_place(bench, set, &arrangement);
-    if (call_crowded(bench, &arrangement, outcome, err) != 0)
+    if (call_held(bench, &arrangement, outcome, err) != 0)
         return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);
     if (arrangement.layout.guard != GUARD_NONE)
@@ -197,6 +187,31 @@ struct set *bench_fresh_set(struct bench *bench)
     return NULL;
 }
 
+int bench_check_held(struct bench *bench, struct err *err)
+{
+    struct outcome outcome;
+    struct set *set = bench->ended ? NULL : bench_fresh_set(bench);
+    if (set == NULL || !bench->subject->holds || bench->never_held)
+        return 0;
+    bench->held = true;
+    int status = bench_check(bench, set, &outcome, err);
+    bench->held = false;
+    return status;
+}
+
+/* Between timed calls, now and then one whose threads are held: a check on top, and never a time.
+ */
+static int check_held_at_times(struct bench *bench, size_t sets_needed, struct err *err)
+{
+    enum { CHANCE_THREADED = 4, CHANCE_ALONE = 16 };
+    struct session *session = bench->session;
+    size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
+    uint64_t chance = bench->subject->threads > 0 ? CHANCE_THREADED : CHANCE_ALONE;
+    if (left <= sets_needed || random_below(&session->random, chance) != 0)
+        return 0;
+    return bench_check_held(bench, err);
+}
+
 /* The next life begins with a call in each slot, whose times are not used: the first touch of a
  * page is the kernel's work. From the runner's side they are calls like any other. */
 int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err)
@@ -218,7 +233,7 @@ int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err)
         if (status != 0 || bench->ended)
             return status;
     }
-    return 0;
+    return check_held_at_times(bench, sets_needed, err);
 }
 
 /* The twin lives as long as the runner beside it, and begins with the sets that warmed that one. */

@@ -151,7 +151,7 @@ static int check_all(struct bench *bench, struct err *err)
         bench->slot_wanted = main_shape ? order[i] - session->case_count : 0;
         bench->guarded = main_shape ? guard_of_main(session, bench->slot_wanted)
                                     : guard_of_case(session, order[i]);
-        bench->crowded = !main_shape && random_below(&session->random, 2) == 0;
+        bench->held = !main_shape && random_below(&session->random, 2) == 0;
         int status = bench_check(bench, set, &outcome, err);
         bench->slot_forced = false;
         bench->guarded = GUARD_NONE;
@@ -160,13 +160,15 @@ static int check_all(struct bench *bench, struct err *err)
         if (main_shape && !bench->ended && outcome.elapsed_ns > 0 &&
             (bench->estimate_ns <= 0.0 || (double)outcome.elapsed_ns < bench->estimate_ns))
             bench->estimate_ns = (double)outcome.elapsed_ns;
+        if (main_shape && bench->slot_wanted == 0 && bench_check_held(bench, err) != 0)
+            return -1;
         if (i < LINGERS && !set->unfit)
             linger(bench);
-        bench->crowded = !bench->crowded;
+        bench->held = !bench->held;
         if (i < REPEATS && !main_shape && bench_check(bench, set, &outcome, err) != 0)
             return -1;
     }
-    bench->crowded = false;
+    bench->held = false;
     return 0;
 }
 

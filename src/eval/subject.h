@@ -41,9 +41,11 @@ struct subject { /* embedded first by each kind */
     /* Makes it as good as a fresh one: nothing that a call left behind is there any more. False
      * where only another process can do that. NULL: no subject of this kind can. */
     bool (*renew)(struct subject *subject);
-    /* From the next call on all of its threads share the lane's first core, or have theirs again.
-     * NULL: it has none that outlive what they are made for. */
-    void (*crowd)(struct subject *subject, bool one_core);
+    /* 0, or: in the next call, and in no other, threads besides the caller's run only while that
+     * one waits, or has used this much CPU time without an answer. Where `holds` says so. */
+    bool holds;
+    uint64_t hold_ns;
+    unsigned threads; /* the most that were seen besides the caller's */
 };
 
 static inline MUST_USE int subject_call(struct subject *subject, const struct call *call,

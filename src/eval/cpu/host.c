@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/hold.h"
 #include "eval/cpu/private.h"
 #include "eval/cpu/sandbox.h"
 
@@ -17,11 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECOND_NS UINT64_C(1000000000)
-enum { START_S = 30, LOAD_S = 20, LAST_WORDS = 200 };
+#define SECOND_NS       UINT64_C(1000000000)
+#define THREADS_MESSAGE "has more than %d threads at once"
+enum { START_S = 30, LOAD_S = 20, LAST_WORDS = 200, LOOK_NS = 20000000 };
 
 /* ---- how a runner ends ---- */
 
@@ -61,6 +64,8 @@ static int ended(struct host *host, struct err *err)
     siginfo_t info = {0};
     char words[LAST_WORDS];
     kill(-host->subject.pid, SIGKILL);
+    hold_bury(host->hold);
+    host->hold = NULL;
     while (waitid(P_PID, (id_t)host->subject.pid, &info, WEXITED) != 0 && errno == EINTR)
         ;
     host->reaped = true;
@@ -98,6 +103,20 @@ int host_go(struct host *host, struct err *err)
     return 0;
 }
 
+/* By the kernel's account, whatever the artifact calls what makes them. */
+static unsigned count_threads(int pid)
+{
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    return stat(path, &status) == 0 && status.st_nlink > 3 ? (unsigned)status.st_nlink - 3 : 0;
+}
+
+static void saw_threads(struct host *host, unsigned count)
+{
+    host->subject.threads = count > host->subject.threads ? count : host->subject.threads;
+}
+
 /* True once the runner has spoken or ended; false at the deadline. */
 static bool poll_once(struct host *host, uint64_t deadline_ns, bool *died)
 {
@@ -121,13 +140,18 @@ int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned
 {
     *said = 0;
     while (*said < times) {
-        bool died = false, ready = poll_once(host, deadline_ns, &died);
-        uint64_t count = 0;
+        uint64_t count = 0, look_ns = clock_now_ns() + LOOK_NS;
+        bool died = false, last = look_ns >= deadline_ns;
+        bool ready = poll_once(host, last ? deadline_ns : look_ns, &died);
         if (read(host->done, &count, sizeof count) == (ssize_t)sizeof count)
             *said += count < 1000 ? (unsigned)count : 1000;
         if (died)
             return ended(host, err);
-        if (!ready) {
+        if (!ready && count_threads(host->subject.pid) > HOLD_THREADS_MOST) {
+            end(host);
+            return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
+        }
+        if (!ready && last) {
             end(host);
             return err_set(err, ERR_TIMEOUT, "no answer in time");
         }
@@ -193,10 +217,8 @@ static void bind_first(struct host *host)
         return;
     struct artifact_needs needs = artifact_inspect(fd);
     close(fd);
-    if (needs.own_threads) {
-        host->subject.crowd = host_crowd;
+    if (needs.own_threads)
         return;
-    }
     CPU_ZERO(&set);
     CPU_SET((size_t)host->control->cores[0], &set);
     (void)sched_setaffinity(host->subject.pid, sizeof set, &set);
@@ -239,13 +261,46 @@ static void pause_group(struct subject *subject)
     host_settle();
     if (host->paused || host->reaped)
         return;
-    kill(-subject->pid, SIGSTOP);
+    if (host->hold == NULL)
+        kill(-subject->pid, SIGSTOP);
+    hold_end(host->hold);
+    host->hold = NULL;
     while (waitid(P_PID, (id_t)subject->pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0)
         if (errno != EINTR)
             return;
     if (info.si_code == CLD_STOPPED)
         (void)waitid(P_PID, (id_t)subject->pid, &info, WSTOPPED | WNOHANG);
+    saw_threads(host, count_threads(subject->pid));
     host->paused = true;
+}
+
+/* ---- held ---- */
+
+static int held_ended(struct host *host, enum hold_end how, struct err *err)
+{
+    uint64_t count;
+    if (how == HOLD_DIED)
+        return ended(host, err);
+    if (how == HOLD_DONE && read(host->done, &count, sizeof count) == (ssize_t)sizeof count &&
+        count == 1)
+        return 0;
+    end(host);
+    if (how == HOLD_LATE)
+        return err_set(err, ERR_TIMEOUT, "no answer in time");
+    if (how == HOLD_CROWDED)
+        return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
+    return err_set(err, ERR_PROTOCOL, "another thread than the caller's said \"done\"");
+}
+
+/* The word is there before it is let go. */
+static int call_held(struct host *host, uint64_t deadline_ns, struct err *err)
+{
+    if (host_go(host, err) != 0)
+        return -1;
+    host->paused = false;
+    enum hold_end how = hold_run(host->hold, deadline_ns);
+    saw_threads(host, hold_threads(host->hold));
+    return held_ended(host, how, err);
 }
 
 static int call_runner(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
@@ -256,17 +311,29 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
     unsigned said;
     if (host->reaped)
         return err_set(err, ERR_CHILD, "the runner has ended");
-    resume(subject);
+    if (host->hold != NULL || subject->hold_ns != 0)
+        pause_group(subject);
+    if (subject->hold_ns != 0)
+        host->hold = hold_begin(subject->pid, subject->hold_ns);
+    subject->hold_ns = 0;
+    if (host->hold == NULL)
+        resume(subject);
     if (read(host->done, &stale, sizeof stale) > 0) {
         end(host);
         return err_set(err, ERR_PROTOCOL, "the kernel said \"done\" before it was called");
     }
+    if (subject->threads > HOLD_THREADS_MOST) {
+        end(host);
+        return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
+    }
     host->control->call = *call;
     uint64_t timeout_ns = call->timeout_ms * UINT64_C(1000000);
     uint64_t start = clock_now_ns();
-    if (host_go(host, err) != 0)
-        return -1;
-    int result = host_await(host, 1, start + timeout_ns, &said, err);
+    int result = -1;
+    if (host->hold != NULL)
+        result = call_held(host, start + timeout_ns, err);
+    else if (host_go(host, err) == 0)
+        result = host_await(host, 1, start + timeout_ns, &said, err);
     *elapsed_ns = clock_now_ns() - start;
     if (result != 0 && err->code == ERR_TIMEOUT)
         return err_set(err, ERR_TIMEOUT, "did not answer within %.3g s",
@@ -317,6 +384,7 @@ int cpu_open(const struct lane_facts *lane, const struct region *region, const c
     host->subject.ops = &runner_ops;
     host->subject.name = "runner";
     host->subject.guards = true;
+    host->subject.holds = true;
     *subject = &host->subject;
     return 0;
 }

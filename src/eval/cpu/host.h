@@ -19,7 +19,8 @@ struct host {
     bool warm, paused, reaped;
     const struct region *region; /* who it was started for: tells whether a spare fits */
     ino_t inputs_inode, outputs_inode;
-    const char *env; /* its own entries, joined; owned */
+    const char *env;   /* its own entries, joined; owned */
+    struct hold *hold; /* while its threads are held: from a call to the pause after it */
 };
 
 /* A process that maps the region and waits for an artifact. `env` (or NULL) comes on top. */
@@ -34,9 +35,6 @@ void host_close(struct host *host); /* kills the group, reaps, frees; NULL is fi
 int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned *said,
                struct err *err) MUST_USE;
 int host_go(struct host *host, struct err *err) MUST_USE;
-
-/* subject.h: a runner whose artifact makes threads of its own. Stopped, or it may miss some. */
-void host_crowd(struct subject *subject, bool one_core);
 
 /* One spare an environment is kept warm, so that open() costs a load and no more. */
 int host_take(const struct lane_facts *lane, const struct region *region, const char *const *env,

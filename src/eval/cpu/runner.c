@@ -1,6 +1,5 @@
 /* The disposable process. Up to stage one it is ours; from dlopen() on it is the candidate's: what
  * keeps it in bounds is what it has given away by then, not what it does. */
-#include "base/clock.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/sandbox.h"
@@ -247,14 +246,6 @@ static void load(struct runner *runner)
         give_up("%s", err.message);
 }
 
-/* Until the host has looked at the outputs nobody else shall have this core. */
-static void keep_core(void)
-{
-    enum { KEEP_NS = 300000 };
-    for (uint64_t start = clock_now_ns(); clock_now_ns() - start < KEEP_NS;)
-        ;
-}
-
 static void serve(struct runner *runner)
 {
     const struct call *call = &runner->control->call;
@@ -272,8 +263,6 @@ static void serve(struct runner *runner)
         runner->entry(pointers, dims);
         guard(runner, call, PROT_READ);
         say_done();
-        if (runner->control->crowded != 0)
-            keep_core();
     }
 }
 

@@ -44,7 +44,6 @@ struct control {
     uint64_t inputs_bytes, outputs_bytes;
     uint64_t memory_bytes; /* what it may map besides the regions */
     char artifact[WIRE_PATH_MAX];
-    uint32_t crowded; /* this call: its threads share one core, which this one keeps for a moment */
     struct call call;
 };
 

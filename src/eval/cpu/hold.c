@@ -1,0 +1,413 @@
+#include "eval/cpu/hold.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "eval/cpu/wire.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SLICE_NS = 2000000, /* of a thread that others wait for in a loop */
+    YIELD_NS = 20000,   /* what a sched_yield() counts */
+    LOOKS = 64,         /* for a stop, before this thread sleeps */
+    NAP_NS = 50000,
+    OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL
+};
+
+enum state { NEW, HELD, RUNS, WAITS, GONE };
+
+struct thread {
+    int id;
+    enum state state;
+    int signal;        /* to be delivered when it goes on */
+    bool saying;       /* in the system call that says "done" */
+    uint64_t begun_ns; /* CPU time at the beginning of its turn */
+    uint64_t extra_ns; /* what counts as CPU time in this turn */
+    uint64_t waits_ns; /* when a wait with an end of its own began; 0: it is none */
+};
+
+struct hold {
+    int pid;
+    size_t count, most, at; /* at: whose turn it was last, of those that are not the caller */
+    struct thread *current; /* the one that runs, or NULL */
+    uint64_t patience_ns;
+    bool lent; /* ... its turn is a tired caller's */
+    bool done, forged, crowded;
+    struct random random;
+    struct thread threads[HOLD_THREADS_MOST + 1]; /* [0]: the caller */
+};
+
+/* ---- one thread ---- */
+
+static uint64_t cpu_ns(const struct hold *hold, const struct thread *thread)
+{
+    char path[80];
+    unsigned long long ns = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", hold->pid, thread->id);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%llu", &ns) != 1)
+        ns = 0;
+    fclose(file);
+    return ns;
+}
+
+static void go_on(struct thread *thread, enum state state)
+{
+    thread->state = state;
+    if (ptrace(PTRACE_SYSCALL, thread->id, NULL, (void *)(intptr_t)thread->signal) != 0)
+        thread->state = HELD; /* killed: its end is on the way */
+    thread->signal = 0;
+}
+
+static struct thread *find(struct hold *hold, int id)
+{
+    for (size_t i = 0; i < hold->count; i++)
+        if (hold->threads[i].id == id && hold->threads[i].state != GONE)
+            return &hold->threads[i];
+    return NULL;
+}
+
+/* At a random place among the others. NULL: there are too many. */
+static struct thread *add(struct hold *hold, int id)
+{
+    struct thread *known = find(hold, id);
+    if (known != NULL)
+        return known;
+    for (size_t i = 1; i < hold->count && known == NULL; i++)
+        if (hold->threads[i].state == GONE)
+            known = &hold->threads[i];
+    if (known == NULL && hold->count <= HOLD_THREADS_MOST)
+        known = &hold->threads[hold->count++];
+    if (known == NULL)
+        return NULL;
+    *known = (struct thread){.id = id, .state = NEW};
+    size_t alive = 0;
+    for (size_t i = 1; i < hold->count; i++)
+        alive += hold->threads[i].state != GONE;
+    hold->most = alive > hold->most ? alive : hold->most;
+    return known;
+}
+
+/* ---- what a thread asks of the kernel ---- */
+
+static bool is_wait(const struct __ptrace_syscall_info *info, bool *ends_itself)
+{
+    const unsigned long long *arguments = (const unsigned long long *)info->entry.args;
+    *ends_itself = true;
+    switch ((long)info->entry.nr) {
+    case SYS_futex: {
+        int command = (int)arguments[1] & FUTEX_CMD_MASK;
+        *ends_itself = arguments[3] != 0;
+        return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_LOCK_PI;
+    }
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_restart_syscall:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void enters(struct hold *hold, struct thread *thread,
+                   const struct __ptrace_syscall_info *info)
+{
+    bool ends_itself;
+    if (info->entry.nr == SYS_write && (int)info->entry.args[0] == WIRE_DONE) {
+        thread->saying = true;
+        hold->forged |= thread != hold->threads;
+    }
+    if (info->entry.nr == SYS_sched_yield)
+        thread->extra_ns += YIELD_NS;
+    if (!is_wait(info, &ends_itself)) {
+        go_on(thread, RUNS);
+        return;
+    }
+    thread->waits_ns = ends_itself ? clock_now_ns() : 0;
+    go_on(thread, WAITS);
+    if (hold->current == thread)
+        hold->current = NULL;
+}
+
+/* Who sleeps for a moment waits for nobody: that is time in which it might have computed. */
+static uint64_t used_waiting(const struct thread *thread)
+{
+    return thread->extra_ns + (thread->waits_ns != 0 ? clock_now_ns() - thread->waits_ns : 0);
+}
+
+static void leaves(struct hold *hold, struct thread *thread)
+{
+    if (thread->saying && thread == hold->threads)
+        hold->done = true;
+    thread->saying = false;
+    if (thread->state == RUNS && hold->current == thread && !hold->done) {
+        go_on(thread, RUNS);
+        return;
+    }
+    thread->extra_ns = thread->waits_ns != 0 ? used_waiting(thread) : 0;
+    thread->waits_ns = 0;
+    thread->state = HELD;
+    if (hold->current == thread)
+        hold->current = NULL;
+}
+
+static void stops(struct hold *hold, struct thread *thread, int status)
+{
+    struct __ptrace_syscall_info info = {0};
+    int signal_number = WSTOPSIG(status), event = status >> 16;
+    bool ran = hold->current == thread;
+    if (event == PTRACE_EVENT_CLONE) {
+        unsigned long made = 0;
+        if (ptrace(PTRACE_GETEVENTMSG, thread->id, NULL, &made) == 0)
+            hold->crowded |= add(hold, (int)made) == NULL;
+        go_on(thread, RUNS);
+        return;
+    }
+    if (event == 0 && signal_number == (SIGTRAP | 0x80)) {
+        ptrace(PTRACE_GET_SYSCALL_INFO, thread->id, (void *)sizeof info, &info);
+        if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+            enters(hold, thread, &info);
+        else
+            leaves(hold, thread);
+        return;
+    }
+    if (event == 0 && signal_number != SIGCONT && signal_number != SIGSTOP)
+        thread->signal = signal_number;
+    thread->state = HELD;
+    if (ran)
+        hold->current = NULL;
+}
+
+/* ---- what has happened ---- */
+
+/* One stop or end, if there is one. False: there is none, or it is the end of all. */
+static bool take(struct hold *hold, bool *died)
+{
+    siginfo_t info = {0};
+    int status;
+    if (waitid(P_PGID, (id_t)hold->pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) !=
+            0 ||
+        info.si_pid == 0)
+        return false;
+    bool ended = info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED;
+    if (ended && info.si_pid == hold->pid) {
+        *died = true;
+        return false;
+    }
+    struct thread *thread = add(hold, info.si_pid);
+    if (waitpid(info.si_pid, &status, __WALL | WNOHANG) != info.si_pid)
+        return true;
+    if (thread == NULL) {
+        hold->crowded = true;
+        return true;
+    }
+    if (WIFSTOPPED(status)) {
+        stops(hold, thread, status);
+        return true;
+    }
+    thread->state = GONE;
+    if (hold->current == thread)
+        hold->current = NULL;
+    return true;
+}
+
+/* ---- whose turn it is ---- */
+
+static void begin_turn(struct hold *hold, struct thread *thread)
+{
+    if (thread != hold->threads || thread->extra_ns == 0) {
+        thread->begun_ns = cpu_ns(hold, thread);
+        thread->extra_ns = 0;
+    }
+    hold->current = thread;
+    go_on(thread, RUNS);
+}
+
+/* The next after the last one; who begins is up to chance. */
+static struct thread *next_other(struct hold *hold)
+{
+    if (hold->count < 2)
+        return NULL;
+    if (hold->at == 0)
+        hold->at = 1 + (size_t)random_below(&hold->random, hold->count - 1);
+    for (size_t i = 0; i < hold->count - 1; i++) {
+        hold->at = hold->at % (hold->count - 1) + 1;
+        if (hold->threads[hold->at].state == HELD)
+            return &hold->threads[hold->at];
+    }
+    return NULL;
+}
+
+static bool is_tired(const struct hold *hold, const struct thread *thread)
+{
+    uint64_t used = used_waiting(thread);
+    if (thread->state != WAITS)
+        used += cpu_ns(hold, thread) - thread->begun_ns;
+    return used > (thread == hold->threads ? hold->patience_ns : SLICE_NS);
+}
+
+static void choose_next(struct hold *hold)
+{
+    struct thread *caller = hold->threads, *other = NULL;
+    bool tired = is_tired(hold, caller);
+    bool waits = caller->state == WAITS && caller->waits_ns == 0;
+    if (waits || tired)
+        other = next_other(hold);
+    if (other != NULL) {
+        hold->lent = !waits;
+        begin_turn(hold, other);
+    } else if (caller->state == HELD) {
+        hold->lent = false;
+        begin_turn(hold, caller);
+    }
+    if (tired && hold->current != NULL) { /* after this turn it has all of its patience again */
+        caller->begun_ns = cpu_ns(hold, caller);
+        caller->extra_ns = 0;
+        caller->waits_ns = caller->waits_ns != 0 ? clock_now_ns() : 0;
+    }
+}
+
+static void choose(struct hold *hold)
+{
+    const struct thread *caller = hold->threads;
+    if (hold->current == NULL)
+        choose_next(hold);
+    else if (is_tired(hold, hold->current) ||
+             (hold->current != caller && caller->state == HELD && !hold->lent))
+        ptrace(PTRACE_INTERRUPT, hold->current->id, NULL, NULL);
+}
+
+enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    bool died = false;
+    unsigned looks = 0;
+    kill(-hold->pid, SIGCONT);
+    for (;;) {
+        if (take(hold, &died)) {
+            looks = 0;
+        } else if (looks++ > LOOKS) {
+            nanosleep(&nap, NULL);
+        }
+        if (died)
+            return HOLD_DIED;
+        if (hold->forged)
+            return HOLD_FORGED;
+        if (hold->crowded)
+            return HOLD_CROWDED;
+        if (hold->done)
+            return HOLD_DONE;
+        if (looks == 0 || looks > LOOKS)
+            choose(hold);
+        if (looks > LOOKS && clock_now_ns() > deadline_ns)
+            return HOLD_LATE;
+    }
+}
+
+/* ---- its beginning and its end ---- */
+
+/* Every thread that there is, the caller's first. */
+static bool seize(struct hold *hold)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", hold->pid);
+    DIR *tasks = opendir(path);
+    if (tasks == NULL || add(hold, hold->pid) == NULL)
+        return false;
+    bool all = true;
+    for (struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
+        if (strtol(entry->d_name, NULL, 10) > 0)
+            all = add(hold, (int)strtol(entry->d_name, NULL, 10)) != NULL && all;
+    closedir(tasks);
+    for (size_t i = 0; i < hold->count && all; i++) {
+        struct thread *thread = &hold->threads[i];
+        int status;
+        all = ptrace(PTRACE_SEIZE, thread->id, NULL, (void *)(intptr_t)OPTIONS) == 0 &&
+              waitpid(thread->id, &status, __WALL) == thread->id && WIFSTOPPED(status);
+        thread->state = all ? HELD : GONE;
+    }
+    for (size_t i = 0; i < hold->count; i++)
+        if (hold->threads[i].state == NEW)
+            hold->threads[i].state = GONE;
+    return all;
+}
+
+struct hold *hold_begin(int pid, uint64_t patience_ns)
+{
+    struct hold *hold = MEM_NEW(struct hold);
+    hold->pid = pid;
+    hold->patience_ns = patience_ns;
+    random_init(&hold->random, random_seed());
+    if (seize(hold))
+        return hold;
+    hold_end(hold);
+    return NULL;
+}
+
+unsigned hold_threads(const struct hold *hold)
+{
+    return (unsigned)hold->most;
+}
+
+/* Until it has stopped. The end of all is left to who reaps it. */
+static void await_stop(const struct hold *hold, struct thread *thread)
+{
+    siginfo_t info = {0};
+    int status;
+    while (waitid(P_PID, (id_t)thread->id, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
+        if (errno != EINTR) {
+            thread->state = GONE;
+            return;
+        }
+    bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
+    if (stopped || thread->id != hold->pid)
+        (void)waitpid(thread->id, &status, __WALL);
+    if (stopped && WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) != SIGCONT &&
+        WSTOPSIG(status) != (SIGTRAP | 0x80))
+        thread->signal = WSTOPSIG(status);
+    thread->state = stopped ? HELD : GONE;
+}
+
+/* Who runs or waits is stopped first: in a wait nobody can be let go of. */
+void hold_end(struct hold *hold)
+{
+    if (hold == NULL)
+        return;
+    for (size_t i = 0; i < hold->count; i++) {
+        struct thread *thread = &hold->threads[i];
+        if (thread->state == RUNS || thread->state == WAITS)
+            (void)ptrace(PTRACE_INTERRUPT, thread->id, NULL, NULL);
+        if (thread->state != HELD && thread->state != GONE)
+            await_stop(hold, thread);
+    }
+    kill(-hold->pid, SIGSTOP);
+    for (size_t i = 0; i < hold->count; i++)
+        if (hold->threads[i].state == HELD)
+            ptrace(PTRACE_DETACH, hold->threads[i].id, NULL,
+                   (void *)(intptr_t)hold->threads[i].signal);
+    mem_free(hold);
+}
+
+void hold_bury(struct hold *hold)
+{
+    int status;
+    for (size_t i = 1; hold != NULL && i < hold->count; i++)
+        if (hold->threads[i].state != GONE)
+            while (waitpid(hold->threads[i].id, &status, __WALL) > 0 && WIFSTOPPED(status))
+                ;
+    mem_free(hold);
+}

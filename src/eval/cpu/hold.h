@@ -1,0 +1,40 @@
+/* eval/cpu/hold: a call in which at most one thread of a runner runs at a time, and the caller's
+ * always before the others: they run only while it waits. Whoever waits for its threads loses some
+ * milliseconds; work that nobody waits for has not been done when "done" is said, on any machine,
+ * however idle or busy. The kernel enforces it (ptrace), down to threads that are made meanwhile.
+ * Measuring thread; one thread for all of a call, from hold_begin() to hold_end().
+ *
+ * A thread is held (stopped), runs, or waits in the kernel; what comes back from there is held. A
+ * caller that has used `patience_ns` of CPU time without an answer counts as one that waits in a
+ * loop: then the others have turns, in a random order, and it has one after each of theirs. */
+#ifndef EVAL_CPU_HOLD_H
+#define EVAL_CPU_HOLD_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HOLD_THREADS_MOST = 256 };
+
+struct hold;
+
+enum hold_end {
+    HOLD_DONE,   /* the caller has written its word; nothing runs */
+    HOLD_DIED,   /* it is there to be reaped */
+    HOLD_LATE,   /* past the deadline */
+    HOLD_FORGED, /* another thread than the caller's wrote the word */
+    HOLD_CROWDED /* more than HOLD_THREADS_MOST besides the caller's */
+};
+
+/* The group `pid` is stopped. NULL where this user may not trace. */
+struct hold *hold_begin(int pid, uint64_t patience_ns);
+/* Lets it run until the caller writes to the descriptor WIRE_DONE. */
+enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns);
+unsigned hold_threads(const struct hold *hold); /* the most that there were besides the caller's */
+/* Lets go of all of them and sends the group SIGSTOP: none has run when it has stopped. */
+void hold_end(struct hold *hold);
+/* Of one that was killed: reaps what only its tracer can, and frees. NULL is fine. */
+void hold_bury(struct hold *hold);
+
+#endif
