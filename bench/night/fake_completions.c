@@ -65,6 +65,26 @@ size_t completions_gates(const struct completions *completions, struct gate_view
     return 0;
 }
 
+size_t completions_models(const struct completions *completions, struct model_view *views,
+                          size_t most)
+{
+    (void)completions, (void)views, (void)most;
+    return 0;
+}
+
+size_t completions_causes(const struct completions *completions, const char *model_name,
+                          struct cause causes[CAUSES_MOST])
+{
+    (void)completions, (void)model_name, (void)causes;
+    return 0;
+}
+
+bool completions_shut(struct completions *completions, const struct model *model)
+{
+    (void)completions, (void)model;
+    return false;
+}
+
 const struct err *completions_blocked(const struct completions *completions,
                                       const struct model *model)
 {

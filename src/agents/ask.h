@@ -21,6 +21,9 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
                                         * max_tokens are filled in from `model` where not set */
     const char *purpose;               /* "ideas", "implement", "repair": kept with the answer */
     int64_t sample;                    /* tells requests with equal texts apart */
+    const struct models *others; /* who can be asked in its place (itself among them is fine): then
+                                  * it waits at no gate that is shut and for no model for ever, but
+                                  * ends as `moved`. NULL: nobody can */
     bool impatient; /* can be done without: few tries, and no waiting at a gate that is parked or
                      * broken */
     int64_t step;   /* which request of this asker and purpose: 0, 1, ...; what a replay goes by */
@@ -32,10 +35,12 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     char key[33];   /* in STORE_COMPLETIONS */
     bool from_store;
     bool over_budget; /* err: the cap is reached */
+    bool moved;       /* err: another is to be asked; its own model is shut now */
     /* the engine's */
     struct completions *completions;
     struct gate *gate;     /* NULL: mailbox and replay */
     struct replay *replay; /* or NULL */
+    struct model_tally *tally;
     struct http_request *http;
     struct codec_state *state;
     struct slot slot;
@@ -47,7 +52,7 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     struct link all, link; /* link: in the queue for the budget */
     struct buf stored;
     struct err stored_err;
-    uint64_t started_ns;
+    uint64_t started_ns, sent_ns;
     uint64_t heard, heard_ns; /* of the codec's: how much, and when it last grew */
     int failures, malformed, empty, free_retries;
     int next;     /* the state after SETTLING */

@@ -35,6 +35,7 @@ struct completions *completions_new(struct loop *loop, struct store *store,
     random_init(&completions->random, spec->seed);
     list_init(&completions->gates);
     list_init(&completions->replays);
+    list_init(&completions->tallies);
     list_init(&completions->asks);
     list_init(&completions->budget_queue);
     return completions;
@@ -49,6 +50,7 @@ void completions_free(struct completions *completions)
         gate_free(container_of(link, struct gate, link));
     for (struct link *link; (link = list_pop(&completions->replays)) != NULL;)
         replay_free(container_of(link, struct replay, link));
+    completions_free_tallies(completions);
     http_free(completions->http);
     mem_free(completions->run);
     mem_free(completions->ca_file);
@@ -57,7 +59,7 @@ void completions_free(struct completions *completions)
 
 /* ---- gates ---- */
 
-static struct gate *find_gate(const struct completions *completions, const struct model *model)
+struct gate *completions_find_gate(const struct completions *completions, const struct model *model)
 {
     list_each (link, &completions->gates) {
         struct gate *gate = container_of(link, struct gate, link);
@@ -69,7 +71,7 @@ static struct gate *find_gate(const struct completions *completions, const struc
 
 struct gate *completions_gate(struct completions *completions, const struct model *model)
 {
-    struct gate *gate = find_gate(completions, model);
+    struct gate *gate = completions_find_gate(completions, model);
     if (gate != NULL)
         return gate;
     gate = gate_new(model, completions->policy, &completions->random, completions->capacity);
@@ -94,7 +96,8 @@ struct replay *completions_replay(struct completions *completions, const char *r
 const struct err *completions_blocked(const struct completions *completions,
                                       const struct model *model)
 {
-    const struct gate *gate = model->codec != NULL ? find_gate(completions, model) : NULL;
+    const struct gate *gate =
+        model->codec != NULL ? completions_find_gate(completions, model) : NULL;
     return gate != NULL ? gate_blocked(gate, model) : &no_err;
 }
 
@@ -108,6 +111,17 @@ size_t completions_gates(const struct completions *completions, struct gate_view
         count += wanted < most - count ? wanted : most - count;
     }
     return count;
+}
+
+size_t completions_causes(const struct completions *completions, const char *model_name,
+                          struct cause causes[CAUSES_MOST])
+{
+    list_each (link, &completions->tallies) {
+        const struct model_tally *tally = container_of(link, struct model_tally, link);
+        if (tally->gate != NULL && strcmp(tally->name, model_name) == 0)
+            return gate_causes(tally->gate, model_name, causes);
+    }
+    return 0;
 }
 
 void completions_wake(struct completions *completions, const struct gate *gate)

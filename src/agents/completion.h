@@ -56,6 +56,35 @@ struct gate_view {    /* texts borrowed until the next turn */
     uint64_t since_wall_ms, until_wall_ms; /* 0: not known */
 };
 
+/* Why requests failed, or why a gate was not open: all that had this reason. */
+enum { CAUSES_MOST = 8 };
+struct cause {
+    enum gate_state state; /* GATE_OPEN: of single requests, which failed */
+    int64_t times;
+    uint64_t since_wall_ms, until_wall_ms; /* the first's, the last's; until 0: it lasts */
+    uint64_t total_ms, began_wall_ms;      /* how long in all; the last one's begin */
+    char reason[160];
+};
+
+struct model_view { /* what became of the requests to a model */
+    const char *name;
+    bool wordless;
+    int64_t asked, answered, failed, cached; /* requests sent; cached: answered by the store */
+    int64_t moved;                           /* asked of another one in its place */
+    int64_t micro_dollars;
+    struct cause failures[CAUSES_MOST];
+    size_t failure_count;
+};
+/* Every model that was asked; returns how many. Names are borrowed for the engine's life. */
+size_t completions_models(const struct completions *completions, struct model_view *views,
+                          size_t most);
+/* The same of its gate: when it was limited, parked, broken, blocked. */
+size_t completions_causes(const struct completions *completions, const char *model_name,
+                          struct cause causes[CAUSES_MOST]);
+
+/* A model that had better not be drawn now: blocked, parked, or broken with no probe due. */
+bool completions_shut(struct completions *completions, const struct model *model);
+
 /* Every gate that has been asked through; returns how many. */
 size_t completions_gates(const struct completions *completions, struct gate_view *views,
                          size_t most);

@@ -16,6 +16,7 @@
 
 #include "agents/completion_record.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -122,6 +123,23 @@ static struct completion_use use_of(const struct ask *ask)
                                    .step = ask->step};
 }
 
+/* Who was drawn depends on who could be asked then: a run that goes on takes the same one. */
+static void put_draw(const struct ask *ask, struct store_batch *batch)
+{
+    char key[256];
+    struct completion_use use = use_of(ask);
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 12);
+    json_init(&json, &text);
+    json_object(&json);
+    json_put_text(&json, "model", ask->model->name);
+    json_object_end(&json);
+    completion_draw_key(use.asker, use.purpose, use.step, key);
+    store_batch_put(batch, STORE_FACTS, key, buf_text(&text), text.length);
+    buf_free(&text);
+}
+
 /* An answer that another request got is noted as this one's too, so that a replay of this run finds
  * it. */
 static void look_up(void *argument)
@@ -157,6 +175,7 @@ static enum task_result found(struct ask *ask)
 {
     ask->from_store = true;
     ask->completions->totals.from_store++;
+    ask->tally->view.cached++;
     log_event(LOG_DEBUG, "completion.stored", ask->task.id, "%s: answered by the store",
               ask->purpose);
     recall_refusal(ask);
@@ -164,6 +183,7 @@ static enum task_result found(struct ask *ask)
         return ask_end(ask);
     struct store_batch *batch = store_batch_new();
     store_batch_put(batch, STORE_COMPLETIONS, ask->key, buf_text(&ask->stored), ask->stored.length);
+    put_draw(ask, batch);
     store_write_take(ask->completions->writer, &ask->write, &ask->task, batch);
     task_move(&ask->task, STORING);
     return TASK_WAIT;
@@ -195,7 +215,7 @@ static enum task_result step_looking_up(struct ask *ask)
 /* Whoever waits looks again when the gate may open by itself. */
 static enum task_result wait_at_gate(struct ask *ask)
 {
-    uint64_t opens_ns = gate_opens_ns(ask->gate), now = clock_now_ns();
+    uint64_t opens_ns = ask_looks_ns(ask), now = clock_now_ns();
     timer_stop(&ask->timer);
     if (opens_ns != 0 && !ask->completions->held)
         timer_start(ask->task.loop, &ask->timer, &ask->task,
@@ -221,6 +241,11 @@ static enum task_result step_waiting(struct ask *ask)
     gate_update(ask->gate);
     if (ask->impatient && gate_is_shut(ask->gate, ask))
         return ask_fail(ask, FAULT_RETRY, &ask->gate->reason);
+    if (gate_rests(ask->gate, ask) && ask_has_others(ask)) {
+        ask->moved = true;
+        ask->tally->view.moved++;
+        return ask_fail(ask, FAULT_RETRY, &ask->gate->reason);
+    }
     if (!ask->slot.granted && !list_linked(&ask->slot.link))
         (void)slots_acquire(&ask->gate->slots, &ask->slot, &ask->task, 1);
     if (!ask->slot.granted)
@@ -293,6 +318,7 @@ enum task_result ask_store(struct ask *ask, struct store_batch *batch, const cha
     if (batch == NULL)
         batch = store_batch_new();
     store_batch_put(batch, STORE_COMPLETIONS, ask->key, buf_text(&text), text.length);
+    put_draw(ask, batch);
     buf_free(&text);
     ask->write = (struct store_write){0};
     store_write_take(completions->writer, &ask->write, &ask->task, batch);
@@ -381,6 +407,8 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
         ask->gate = completions_gate(completions, model);
     else if (replays)
         ask->replay = completions_replay(completions, model->source);
+    ask->tally = completions_tally(completions, model);
+    ask->tally->gate = ask->gate;
     list_append(&completions->asks, &ask->all);
     task_start(completions->loop, &ask->task, &ask_type, parent, id);
 }

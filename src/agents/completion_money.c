@@ -138,6 +138,7 @@ struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how)
         budget_charge(completions->budget, &ask->spend, batch);
     else
         budget_release(completions->budget, &ask->spend, batch);
+    ask->tally->view.micro_dollars += ask->spend.micro_dollars;
     wake_next(completions);
     return batch;
 }

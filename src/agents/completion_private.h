@@ -22,6 +22,15 @@ enum ask_state {
     ASK_STATES
 };
 
+struct model_tally {
+    struct link link;
+    char *name;
+    struct model_view view;
+    const struct gate *gate;     /* or NULL */
+    uint64_t word_ms, answer_ms; /* the longest until the first word, until the end */
+    unsigned silences;           /* since its last answer: given up for others */
+};
+
 struct completions {
     struct loop *loop;
     struct store *store;
@@ -34,7 +43,7 @@ struct completions {
     unsigned capacity;
     bool held;
     struct random random;
-    struct list gates, replays;
+    struct list gates, replays, tallies;
     struct list asks;         /* every struct ask that has not ended, by `all` */
     struct list budget_queue; /* those that wait for room in the budget, by `link` */
     struct completions_totals totals;
@@ -44,6 +53,20 @@ struct completions {
 struct gate *completions_gate(struct completions *completions, const struct model *model);
 struct replay *completions_replay(struct completions *completions, const char *run);
 void completions_wake(struct completions *completions, const struct gate *gate); /* NULL: all */
+
+struct gate *completions_find_gate(const struct completions *completions,
+                                   const struct model *model); /* NULL: it was never asked */
+
+/* --- completion_models.c --- */
+struct model_tally *completions_tally(struct completions *completions, const struct model *model);
+void completions_free_tallies(struct completions *completions);
+void ask_note_failure(const struct ask *ask, const struct err *err);
+void ask_note_word(const struct ask *ask, uint64_t ms); /* its first, after so long */
+void ask_note_answer(const struct ask *ask);
+bool ask_has_others(const struct ask *ask);   /* one of ask->others could be asked now */
+uint64_t ask_looks_ns(const struct ask *ask); /* when a gate of any of them may open; 0: never */
+/* How long it is waited for while others could be asked: without a word, or for its end. */
+uint64_t ask_patience_ms(const struct ask *ask, bool heard);
 
 /* --- completion_ask.c: ends, and what comes between two states --- */
 enum task_result ask_end(struct ask *ask);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void put_request(struct json *json, const struct completion_request *request)
@@ -36,6 +37,11 @@ void completion_key(const char *provider, const char *place,
     json_array_end(&json);
     hash_format(hash_bytes(buf_text(&text), text.length), key);
     buf_free(&text);
+}
+
+void completion_draw_key(const char *asker, const char *purpose, int64_t step, char key[256])
+{
+    snprintf(key, 256, "draw/%.100s/%.60s/%lld", asker, purpose, (long long)step);
 }
 
 static void put_use(struct json *json, const struct completion_use *use)

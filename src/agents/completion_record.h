@@ -24,6 +24,9 @@ struct completion_origin { /* where an answer comes from and what it took */
 void completion_key(const char *provider, const char *place,
                     const struct completion_request *request, int64_t sample, char key[33]);
 
+/* In STORE_FACTS: {"model": name} of who answered, "draw/r3-c17/implement/0". */
+void completion_draw_key(const char *asker, const char *purpose, int64_t step, char key[256]);
+
 /* One JSON object: run, asker, purpose, step, sample, provider, model, tries, cost_micro_dollars,
  * ended_ms, elapsed_ms, request{...}, answer{...}. */
 void completion_encode(const struct completion_request *request,

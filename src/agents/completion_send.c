@@ -34,6 +34,13 @@ static uint64_t silent_ms(const struct completions *completions)
                                                                                : SILENT_MS;
 }
 
+/* From now until it is looked at whether it makes progress. */
+static uint64_t looks_ms(const struct ask *ask)
+{
+    uint64_t silent = silent_ms(ask->completions), patience = ask_patience_ms(ask, ask->heard > 0);
+    return ask->others != NULL && patience < silent ? patience : silent;
+}
+
 int ask_send(struct ask *ask, struct err *err)
 {
     struct completions *completions = ask->completions;
@@ -64,8 +71,10 @@ int ask_send(struct ask *ask, struct err *err)
     ask->state = ask->model->codec->begin(ask->arena);
     ask->heard = 0;
     ask->heard_ns = clock_now_ns();
-    timer_start(completions->loop, &ask->timer, &ask->task, silent_ms(completions));
+    ask->sent_ns = ask->heard_ns;
+    timer_start(completions->loop, &ask->timer, &ask->task, looks_ms(ask));
     completions->totals.requests++;
+    ask->tally->view.asked++;
     return 0;
 }
 
@@ -123,20 +132,38 @@ static bool read_body(struct ask *ask, struct verdict *verdict)
     return false;
 }
 
+/* While another could be asked a model is waited for only as long as its answers take. */
+static bool is_straggling(struct ask *ask, uint64_t now, struct verdict *verdict)
+{
+    uint64_t patience_ms = ask_patience_ms(ask, ask->heard > 0);
+    if ((now - ask->sent_ns) / 1000000 < patience_ms || !ask_has_others(ask))
+        return false;
+    ask->moved = true;
+    verdict->fault = FAULT_RETRY;
+    err_set(&verdict->err, ERR_TIMEOUT, "%s after %.0f s, while others could be asked",
+            ask->heard > 0 ? "no end" : "not a word", (double)patience_ms / 1000);
+    return true;
+}
+
 /* Signs of life are no progress. Looks at the clock only when the timer has fired. */
 static bool is_stuck(struct ask *ask, struct verdict *verdict)
 {
     uint64_t limit_ms = silent_ms(ask->completions), now = clock_now_ns();
     uint64_t heard = ask->model->codec->heard(ask->state);
     if (heard != ask->heard) {
+        if (ask->heard == 0)
+            ask_note_word(ask, (now - ask->sent_ns) / 1000000);
         ask->heard = heard;
         ask->heard_ns = now;
     }
     if (ask->timer.armed)
         return false;
-    uint64_t silent = (now - ask->heard_ns) / 1000000;
+    if (is_straggling(ask, now, verdict))
+        return true;
+    uint64_t silent = (now - ask->heard_ns) / 1000000, looks = looks_ms(ask);
     if (silent < limit_ms) {
-        timer_start(ask->task.loop, &ask->timer, &ask->task, limit_ms - silent);
+        uint64_t left = limit_ms - silent;
+        timer_start(ask->task.loop, &ask->timer, &ask->task, looks < left ? looks : left);
         return false;
     }
     verdict->fault = FAULT_RETRY;
@@ -232,6 +259,7 @@ static void tell_gate(struct ask *ask, const struct verdict *verdict,
 {
     struct gate *gate = ask->gate;
     struct err reason = verdict->err;
+    enum gate_state before = gate->state;
     ask_hide_key(ask->model, &reason);
     if (decision->park)
         gate_limit(gate, (uint64_t)verdict->after_ms, true, &reason);
@@ -249,8 +277,8 @@ static void tell_gate(struct ask *ask, const struct verdict *verdict,
     else if (verdict->fault == FAULT_RETRY)
         gate_failed(gate, ask, &reason);
     gate_leave(gate, ask);
-    if (gate_blocked(gate, ask->model)->code != ERR_NONE)
-        completions_wake(ask->completions, gate);
+    if (gate->state != before || gate->broken || gate_blocked(gate, ask->model)->code != ERR_NONE)
+        completions_wake(ask->completions, NULL); /* those at other gates too: they may move */
 }
 
 /* Asked again after a while: the gate says when, or a back-off of its own does. */
@@ -285,12 +313,24 @@ static enum task_result give_up(struct ask *ask, const struct verdict *verdict)
 static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
 {
     struct completions *completions = ask->completions;
+    struct err words = verdict->err;
+    ask_hide_key(ask->model, &words);
     if (verdict->stale && ask->free_retries < FREE_MAX) {
         ask->free_retries++;
         gate_leave(ask->gate, ask);
         return again(ask, verdict, 0);
     }
     ask->failures++;
+    ask->tally->view.failed++;
+    ask_note_failure(ask, &words);
+    if (ask->moved) {
+        ask->tally->silences +=
+            gate_silent(ask->gate, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &words);
+        ask->tally->view.moved++;
+        gate_leave(ask->gate, ask);
+        completions_wake(completions, NULL);
+        return give_up(ask, verdict);
+    }
     struct retry_decision decision =
         retry_decide(completions->policy, verdict->fault, ask->failures, verdict->after_ms,
                      &completions->random);
@@ -316,8 +356,12 @@ static enum task_result answered(struct ask *ask, const struct verdict *verdict)
     struct completions_totals *totals = &ask->completions->totals;
     const struct completion *answer = &ask->completion;
     bool refused = verdict->fault == FAULT_REFUSED;
+    bool was_broken = ask->gate->broken;
     gate_succeeded(ask->gate);
     ask_let_go(ask);
+    if (was_broken)
+        completions_wake(ask->completions, NULL);
+    ask_note_answer(ask);
     totals->answers++;
     totals->prompt_tokens += answer->prompt_tokens > 0 ? answer->prompt_tokens : 0;
     totals->completion_tokens += answer->completion_tokens > 0 ? answer->completion_tokens : 0;

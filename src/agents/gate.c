@@ -75,6 +75,7 @@ void gate_free(struct gate *gate)
         struct blocked_model *model = container_of(link, struct blocked_model, link);
         mem_free(model->wire_name);
         mem_free(model->name);
+        mem_free(model->model);
         mem_free(model);
     }
     mem_free(gate->provider);
@@ -132,6 +133,26 @@ static void say_state(const struct gate *gate)
     }
 }
 
+/* One spell is over, another begins: each counts for its reason. */
+static void note_cause(struct gate *gate, enum gate_state before)
+{
+    uint64_t now = clock_wall_ms();
+    for (size_t i = 0; before != GATE_OPEN && i < gate->cause_count; i++) {
+        struct cause *cause = &gate->causes[i];
+        if (cause->until_wall_ms != 0)
+            continue;
+        cause->until_wall_ms = now;
+        cause->total_ms += now > cause->began_wall_ms ? now - cause->began_wall_ms : 0;
+    }
+    if (gate->state == GATE_OPEN)
+        return;
+    struct cause *cause =
+        cause_of(gate->causes, &gate->cause_count, gate->state, gate->reason.message);
+    cause->times++;
+    cause->began_wall_ms = now;
+    cause->until_wall_ms = 0;
+}
+
 static enum gate_state state_of(const struct gate *gate)
 {
     if (gate->blocked)
@@ -176,6 +197,7 @@ void gate_update(struct gate *gate)
     if (gate->state != before) {
         gate->since_wall_ms = clock_wall_ms();
         say_state(gate);
+        note_cause(gate, before);
     }
     pump(gate);
 }
@@ -216,6 +238,13 @@ bool gate_is_shut(const struct gate *gate, const struct ask *ask)
            (gate->prober != NULL ? gate->prober != ask : clock_now_ns() < gate->probe_ns);
 }
 
+bool gate_rests(const struct gate *gate, const struct ask *ask)
+{
+    bool probes = ask != NULL && gate->prober == ask;
+    return gate_is_shut(gate, ask) ||
+           (gate->state == GATE_BROKEN && !probes && clock_now_ns() < gate->rest_ns);
+}
+
 uint64_t gate_opens_ns(const struct gate *gate)
 {
     if (gate->state == GATE_LIMITED || gate->state == GATE_PARKED)
@@ -235,6 +264,7 @@ static void set_probe(struct gate *gate)
 static void mend(struct gate *gate)
 {
     gate->failures = gate->probes = 0;
+    gate->rest_ns = 0;
     gate->broken = false;
     gate->prober = NULL;
 }
@@ -264,6 +294,19 @@ void gate_failed(struct gate *gate, const struct ask *ask, const struct err *rea
     wake_waiters(gate);
 }
 
+bool gate_silent(struct gate *gate, const struct ask *ask, uint64_t silent_ms,
+                 const struct err *reason)
+{
+    enum { REST_TIMES = 20 }; /* who waits for its probe loses so little by it */
+    if (gate->broken && gate->prober != ask)
+        return false;
+    if (gate->failures + 1 < retry_break_after(gate->policy))
+        gate->failures = retry_break_after(gate->policy) - 1;
+    gate_failed(gate, ask, reason);
+    gate->rest_ns = clock_now_ns() + REST_TIMES * silent_ms * 1000000;
+    return true;
+}
+
 void gate_limit(struct gate *gate, uint64_t delay_ms, bool park, const struct err *reason)
 {
     uint64_t until_ns = clock_now_ns() + delay_ms * 1000000;
@@ -284,6 +327,7 @@ static void block_model(struct gate *gate, const struct model *model, const stru
     buf_init(&name, 512);
     buf_addf(&name, "%s, model %s", gate->name, model->wire_name);
     blocked->wire_name = mem_strdup(model->wire_name);
+    blocked->model = mem_strdup(model->name);
     blocked->name = buf_take(&name);
     blocked->since_wall_ms = clock_wall_ms();
     blocked->reason = *reason;
@@ -327,6 +371,23 @@ const struct err *gate_blocked(const struct gate *gate, const struct model *mode
             return &blocked->reason;
     }
     return &no_err;
+}
+
+size_t gate_causes(const struct gate *gate, const char *model_name,
+                   struct cause causes[CAUSES_MOST])
+{
+    size_t count = gate->cause_count;
+    memcpy(causes, gate->causes, count * sizeof *causes);
+    list_each (link, &gate->blocked_models) {
+        const struct blocked_model *blocked = container_of(link, struct blocked_model, link);
+        if (strcmp(blocked->model, model_name) != 0)
+            continue;
+        struct cause *cause = cause_of(causes, &count, GATE_BLOCKED, blocked->reason.message);
+        cause->times = 1;
+        cause->since_wall_ms = cause->began_wall_ms = blocked->since_wall_ms;
+        cause->until_wall_ms = 0;
+    }
+    return count;
 }
 
 size_t gate_views(const struct gate *gate, struct gate_view *views, size_t most)

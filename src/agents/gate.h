@@ -29,13 +29,16 @@ struct gate {
     bool parked, broken; /* parked: the longer of the two kinds of patience */
     int failures, probes;
     uint64_t probe_ns;
+    uint64_t rest_ns;           /* after a silence: not probed before by who could ask another */
     const struct ask *prober;   /* whose request is out while it is broken */
     struct list blocked_models; /* struct blocked_model */
+    struct cause causes[CAUSES_MOST];
+    size_t cause_count;
 };
 
 struct blocked_model {
     struct link link;
-    char *wire_name, *name; /* name: of the view */
+    char *wire_name, *name, *model; /* name: of the view; model: as the person named it */
     uint64_t since_wall_ms;
     struct err reason;
 };
@@ -52,6 +55,8 @@ void gate_hold(struct gate *gate, bool held);
 /* This ask, which has a slot, may send now; it becomes the one that probes where that is due. */
 bool gate_admits(struct gate *gate, const struct ask *ask);
 bool gate_is_shut(const struct gate *gate, const struct ask *ask); /* parked or broken: not soon */
+/* The same for who could ask another: NULL, one that is not there yet. */
+bool gate_rests(const struct gate *gate, const struct ask *ask);
 uint64_t gate_opens_ns(const struct gate *gate); /* when to look again; 0: somebody will say so */
 
 /* ERR_NONE, or why this model can never be asked through it. */
@@ -60,11 +65,20 @@ const struct err *gate_blocked(const struct gate *gate, const struct model *mode
 /* What became of a request; `reason` without the key. */
 void gate_succeeded(struct gate *gate); /* any answer that shows that the provider works */
 void gate_failed(struct gate *gate, const struct ask *ask, const struct err *reason);
+/* It said nothing for so long, though others could be asked: broken at once. False: it was so
+ * already, and this request tells nothing new. */
+bool gate_silent(struct gate *gate, const struct ask *ask, uint64_t silent_ms,
+                 const struct err *reason);
 void gate_limit(struct gate *gate, uint64_t delay_ms, bool park, const struct err *reason);
 void gate_block(struct gate *gate, const struct model *model, enum fault fault,
                 const struct err *reason);
 void gate_leave(struct gate *gate, const struct ask *ask); /* it ended, or turned back unsent */
 
+/* The one for reasons alike, a new one where there is none (or the last where there is no room). */
+struct cause *cause_of(struct cause *causes, size_t *count, enum gate_state state,
+                       const char *reason); /* completion_models.c */
+size_t gate_causes(const struct gate *gate, const char *model_name,
+                   struct cause causes[CAUSES_MOST]);
 size_t gate_views(const struct gate *gate, struct gate_view *views, size_t most);
 
 #endif

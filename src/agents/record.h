@@ -22,6 +22,9 @@ struct run_record {
         *context;       /* JSON object: device, facts, baseline: prompts of a resume say the same */
     const char *paused; /* why the run waits now; "": it does not */
     const char *pauses; /* JSON object {"list": [{since_ms, until_ms, reason}...]}, the last 100 */
+    const char *asked;  /* JSON object {"list": [{name, asked, answered, failed, moved, cached,
+                         * micro_dollars, causes: [{state, times, since_ms, until_ms, total_ms,
+                         * reason}...]}...]}: what became of the requests to each model */
     const char *baseline, *best;
     const char *finding; /* of the champion against its baseline, verified; "": none */
     const char *noise;   /* where that is "too noisy to say": why, and what helps; or "" */

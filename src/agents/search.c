@@ -96,13 +96,16 @@ void search_put_run(struct search *search, struct store_batch *batch)
         record->micro_dollars = spent.micro_dollars;
     }
     char *pauses = (char *)(uintptr_t)search_pauses_text(search);
+    char *asked = search_asked_text(search);
     record->pauses = pauses;
+    record->asked = asked;
     buf_init(&text, 4 << 20);
     run_record_encode(record, &text);
     store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
     buf_free(&text);
     mem_free(pauses);
-    record->pauses = "{}";
+    mem_free(asked);
+    record->pauses = record->asked = "{}";
 }
 
 /* ---- preparing ---- */

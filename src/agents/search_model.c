@@ -3,6 +3,7 @@
  * What prompts say of the machine is what the run's record has: the same bytes in a process that
  * goes on with the run, so that its requests are found in the store.
  */
+#include "agents/completion_record.h"
 #include "agents/search_private.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -11,29 +12,95 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct models *models_for(const struct search *search, bool idea)
+const struct models *search_models(const struct search *search, bool idea)
 {
     const struct search_options *o = &search->options;
     return !idea && o->code_models && o->code_models->count > 0 ? o->code_models : o->idea_models;
 }
 
-const struct model *search_pick_model(struct search *search, bool idea, const char *what,
-                                      int64_t number)
+/* Who answered it in an earlier process, whoever can be asked now. */
+static const struct model *recorded(struct search *search, const struct draw *draw,
+                                    const struct models *models)
 {
-    const struct models *models = models_for(search, idea);
-    const int64_t words[] = {search->options.seed, number, idea};
-    const struct model *model = models_pick(models, hash_bytes(words, sizeof words).low);
-    const struct err *why = completions_blocked(search->completions, model);
-    if (!why->code)
+    char key[256];
+    struct buf text;
+    struct err ignored;
+    const struct model *found = NULL;
+    if (!search->options.resume)
+        return NULL;
+    completion_draw_key(draw->asker, draw->purpose, draw->step, key);
+    buf_init(&text, 1 << 12);
+    if (store_get(search->store, STORE_FACTS, key, &text, &ignored) == 0) {
+        struct arena *arena = arena_new();
+        struct value *root = NULL;
+        (void)!value_parse_json(arena, key, buf_text(&text), text.length, &root, &ignored);
+        for (size_t i = 0; root && i < models->count; i++)
+            if (strcmp(models->items[i].name, value_text(root, "model", "")) == 0)
+                found = &models->items[i];
+        arena_free(arena);
+    }
+    buf_free(&text);
+    return found;
+}
+
+/* Draws among those that can be asked now and have not failed at it; NULL: there are none. A person
+ * or a batch behind a mailbox answers nobody else's questions. */
+static const struct model *draw_other(struct search *search, const struct draw *draw,
+                                      const struct models *models, uint64_t number)
+{
+    struct model *items = mem_array(models->count, sizeof *items);
+    size_t *places = mem_array(models->count, sizeof *places);
+    struct models alive = {.items = items, .count = 0};
+    const struct model *drawn = NULL;
+    for (size_t i = 0; i < models->count; i++) {
+        const struct model *model = &models->items[i];
+        if (!model->codec || draw->tried >> i & 1 || completions_shut(search->completions, model))
+            continue;
+        places[alive.count] = i;
+        items[alive.count++] = *model;
+    }
+    if (alive.count > 0)
+        drawn = &models->items[places[models_pick(&alive, number) - items]];
+    mem_free(items);
+    mem_free(places);
+    return drawn;
+}
+
+const struct model *search_pick_model(struct search *search, const struct draw *draw)
+{
+    const struct models *models = search_models(search, draw->idea);
+    const int64_t words[] = {search->options.seed, draw->number, draw->idea};
+    const uint64_t number = hash_bytes(words, sizeof words).low;
+    const struct model *first = models_pick(models, number);
+    const struct model *model = recorded(search, draw, models);
+    if (model)
         return model;
+    const struct err *why = completions_blocked(search->completions, first);
+    bool tried = draw->tried >> (first - models->items) & 1;
+    if (!tried && !completions_shut(search->completions, first))
+        return first;
+    model = draw_other(search, draw, models, number + draw->tried + 1);
+    if (model)
+        return model;
+    if (!why->code) /* all of them are away for a while: it waits */
+        return first;
     for (size_t i = 0; i < models->count; i++)
         if (!completions_blocked(search->completions, &models->items[i])->code)
             return &models->items[i];
     if (!search->provider_stopped)
         search->provider_stopped = arena_printf(search->arena, "provider: %s", why->message);
-    log_event(LOG_DEBUG, "provider.none", what, "%s", search->provider_stopped);
+    log_event(LOG_DEBUG, "provider.none", draw->asker, "%s", search->provider_stopped);
     task_wake(&search->task);
     return NULL;
+}
+
+bool search_pick_another(struct search *search, struct draw *draw, const struct model *model)
+{
+    const struct models *models = search_models(search, draw->idea);
+    for (size_t i = 0; i < models->count; i++)
+        if (strcmp(models->items[i].name, model->name) == 0)
+            draw->tried |= UINT64_C(1) << i;
+    return draw_other(search, draw, models, 0) != NULL;
 }
 
 /* ---- what every prompt says ---- */
@@ -84,7 +151,8 @@ static void set_context(struct search *search)
 int search_budget_open(struct search *search, struct err *err)
 {
     const struct search_options *o = &search->options;
-    const struct models *lists[] = {o->idea_models, models_for(search, false), o->embedding_models};
+    const struct models *lists[] = {o->idea_models, search_models(search, false),
+                                    o->embedding_models};
     const struct budget_caps caps = {.micro_dollars = o->budget_micro_dollars,
                                      .tokens = o->budget_tokens};
     if (!search_has_model(search))

@@ -62,6 +62,7 @@ struct writing {
     const struct attempt *parent; /* the kernel that it starts from; in search->kept */
     struct ask ask;
     bool asked;
+    uint64_t tried;             /* models that failed at this question; see struct draw */
     struct retrieval retrieval; /* what its prompt quotes */
     bool retrieving, retrieved;
     int64_t sample;      /* which implementation of the idea */

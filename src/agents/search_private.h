@@ -91,6 +91,7 @@ struct search {
     struct store_write put, twins;
     struct pause pauses[PAUSES_MAX];
     size_t pause_count;
+    const struct value *asked_before; /* by earlier processes of the run: search_asked.c; or NULL */
 
     bool written_start, written_end;
     bool prepared; /* the problem was opened: from here on there is a run to go on with */
@@ -234,9 +235,18 @@ void search_rounds_close(struct search *search);
 int search_budget_open(struct search *search, struct err *err) MUST_USE;
 int search_model_open(struct search *search, struct err *err) MUST_USE;
 void search_model_close(struct search *search);
-/* One that can still be asked, by weight; NULL (and provider_stopped) where there is none. */
-const struct model *search_pick_model(struct search *search, bool idea, const char *what,
-                                      int64_t number);
+struct draw { /* whom to ask */
+    bool idea;
+    const char *asker, *purpose;
+    int64_t number, step;
+    uint64_t tried; /* of those that can be drawn, a bit each: they have failed at it */
+};
+/* By weight, among those that can be asked now; by whom it was answered where a run goes on. NULL
+ * (and provider_stopped) where nobody can be asked any more. */
+const struct model *search_pick_model(struct search *search, const struct draw *draw);
+/* Notes that this one failed; true: there is another who can be asked now. */
+bool search_pick_another(struct search *search, struct draw *draw, const struct model *model);
+const struct models *search_models(const struct search *search, bool idea);
 
 /* --- search_lanes.c --- */
 int search_lanes_open(struct search *search);   /* starts the workers; search->err says why not */
@@ -261,6 +271,10 @@ void search_watch_end(struct search *search);
 void search_recall_pauses(struct search *search);       /* of earlier processes, from the record */
 const char *search_pauses_text(struct search *search);  /* JSON, in the arena */
 const char *search_paused(const struct search *search); /* NULL: it goes on */
+
+/* --- search_asked.c --- */
+void search_recall_asked(struct search *search);
+char *search_asked_text(const struct search *search); /* JSON; mem_free() it */
 
 /* --- search_final.c --- */
 /* One step of the champion's last measurement; true when it has come to its end. */

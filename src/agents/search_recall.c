@@ -61,6 +61,7 @@ int search_recall(struct search *search, struct err *err)
         return -1;
     search->event_number = (int64_t)events;
     search_recall_pauses(search);
+    search_recall_asked(search);
     search->earlier_ms = run->elapsed_ms;
     for (size_t i = 0; i < search->recalled_count; i++)
         search->evaluations += search->recalled[i].evaluations;

@@ -38,6 +38,8 @@ struct wish {
     int64_t first_idea, count; /* of this round's ideas: its share */
     unsigned shrink;
     int64_t max_tokens, step;
+    uint64_t tried;        /* models that failed at this question; see struct draw */
+    const char *complaint; /* of its last answer, or NULL */
     bool asked_again, over, failed;
 };
 
@@ -165,20 +167,31 @@ static struct completion_request wish_request(struct model_round *round, struct 
     }
 }
 
-static void wish_ask(struct model_round *round, struct wish *wish, const char *complaint)
+static struct draw draw_of(const struct model_round *round, const struct wish *wish)
+{
+    return (struct draw){.idea = true,
+                         .asker = wish->id,
+                         .purpose = "ideas",
+                         .number = round->search->record.round * ISLANDS_MAX + wish->island,
+                         .step = wish->step,
+                         .tried = wish->tried};
+}
+
+static void wish_ask(struct model_round *round, struct wish *wish)
 {
     struct search *search = round->search;
-    const struct model *model = search_pick_model(
-        search, true, search->id, search->record.round * ISLANDS_MAX + wish->island);
+    const struct draw draw = draw_of(round, wish);
+    const struct model *model = search_pick_model(search, &draw);
     wish->over = wish->failed = !model;
     if (!model)
         return;
     ask_free(&wish->ask);
     wish->ask = (struct ask){.model = model,
-                             .request = wish_request(round, wish, model, complaint),
-                             .purpose = "ideas",
+                             .others = search_models(search, true),
+                             .request = wish_request(round, wish, model, wish->complaint),
+                             .purpose = draw.purpose,
                              .sample = search->record.round, /* each round gets its own answer */
-                             .step = wish->step++};
+                             .step = draw.step};
     ask_start(search->completions, &wish->ask, &round->task, wish->id);
 }
 
@@ -191,7 +204,7 @@ static void wish_begin(struct model_round *round, struct wish *wish)
     wish->retrieving =
         search_retrieve(round->search, &wish->retrieval, &round->task, wish->id, &about);
     if (!wish->retrieving)
-        wish_ask(round, wish, NULL);
+        wish_ask(round, wish);
 }
 
 static void wish_retrieved(struct model_round *round, struct wish *wish)
@@ -201,7 +214,7 @@ static void wish_retrieved(struct model_round *round, struct wish *wish)
     if (search_stopping(search) || search->budget_reached || search->awaited)
         wish->over = true;
     else
-        wish_ask(round, wish, NULL);
+        wish_ask(round, wish);
 }
 
 static void spread(struct model_round *round, struct wish *wish, const struct idea *ideas,
@@ -232,8 +245,12 @@ static void no_answer(struct model_round *round, struct wish *wish)
         return;
     if (shorter)
         wish->shrink++;
-    if (shorter || completions_blocked(search->completions, ask->model)->code) {
-        wish_ask(round, wish, NULL); /* says itself where nobody is left */
+    struct draw draw = draw_of(round, wish);
+    bool another = !shorter && (ask->moved || (ask->fault != FAULT_REFUSED &&
+                                               search_pick_another(search, &draw, ask->model)));
+    wish->tried = draw.tried;
+    if (shorter || another || completions_blocked(search->completions, ask->model)->code) {
+        wish_ask(round, wish); /* says itself where nobody is left */
         return;
     }
     wish->failed = true;
@@ -268,7 +285,10 @@ static void take_ideas(struct model_round *round, struct wish *wish)
     if (!wish->asked_again) {
         wish->asked_again = true;
         wish->over = false;
-        wish_ask(round, wish, err.message);
+        wish->tried = 0;
+        wish->step++;
+        wish->complaint = arena_strdup(round->arena, err.message);
+        wish_ask(round, wish);
     }
 }
 

@@ -74,6 +74,16 @@ static struct completion_request fitting_request(struct attempt *attempt, const 
     }
 }
 
+static struct draw draw_of(const struct attempt *attempt)
+{
+    const struct writing *writing = attempt->writing;
+    return (struct draw){.asker = attempt->record.id,
+                         .purpose = writing->failure ? "repair" : "implement",
+                         .number = attempt->record.number,
+                         .step = attempt->record.repairs, /* as a resumed run counts, too */
+                         .tried = writing->tried};
+}
+
 /* False where there is nobody who can be asked. */
 static bool writing_ask(struct attempt *attempt)
 {
@@ -81,17 +91,18 @@ static bool writing_ask(struct attempt *attempt)
     struct writing *writing = attempt->writing;
     if (!quoted(attempt))
         return true;
-    const struct model *model =
-        search_pick_model(search, false, attempt->record.id, attempt->record.number);
+    const struct draw draw = draw_of(attempt);
+    const struct model *model = search_pick_model(search, &draw);
     if (!model)
         return false;
     ask_free(&writing->ask);
     writing->ask = (struct ask){
         .model = model,
         .request = fitting_request(attempt, model),
-        .purpose = writing->failure ? "repair" : "implement",
+        .purpose = draw.purpose,
+        .others = search_models(search, false),
         .sample = writing->sample,
-        .step = attempt->record.repairs, /* as a resumed run counts, too */
+        .step = draw.step,
     };
     writing->asked = true;
     ask_start(search->completions, &writing->ask, &attempt->task, attempt->record.id);
@@ -135,6 +146,7 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *re
     writing->failure = failure;
     writing->diagnostics = whole_of(writing->scratch, reason, details);
     writing->asked = writing->retrieved = false;
+    writing->tried = 0;
     return true;
 }
 
@@ -198,6 +210,12 @@ static enum writing_result no_answer(struct attempt *attempt)
     if (shorter)
         writing->shrink++;
     if (shorter || completions_blocked(search->completions, ask->model)->code)
+        return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
+    struct draw draw = draw_of(attempt);
+    bool another = ask->moved ||
+                   (ask->fault != FAULT_REFUSED && search_pick_another(search, &draw, ask->model));
+    writing->tried = draw.tried;
+    if (another)
         return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
     attempt->record.reason = arena_strdup(attempt->arena, ask->err.message);
     return WRITING_FAILED;

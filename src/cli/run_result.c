@@ -102,6 +102,7 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
 {
     char started[32];
     struct report_pause *pauses;
+    const char **asked;
     const struct spending spending = run_spending(store, arena, run->id);
     words_date(run->started_ms, started);
     *report = (struct report){.run = run->id,
@@ -118,6 +119,8 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
     report->stopped = run_words_end(arena, run);
     report->models = run_words_models(arena, run);
     report->spent = run_words_spent(arena, run, &spending);
+    report->asked_count = run_words_asked(arena, run, &asked);
+    report->asked = asked;
     history_pauses(arena, run, &pauses, &report->pause_count);
     report->pauses = pauses;
     report->dims = dims_words(arena, run, report);
@@ -154,6 +157,8 @@ static void print_asking(const struct report *report, FILE *out)
         fprintf(out, "  models     %s\n", report->models);
     if (report->spent)
         fprintf(out, "  spent      %s\n", report->spent);
+    for (size_t i = 0; i < report->asked_count; i++)
+        fprintf(out, "  %s %s\n", i ? "          " : "asked     ", report->asked[i]);
     for (size_t i = 0; i < report->pause_count; i++)
         fprintf(out, "  %s %s: %s\n", i ? "          " : "paused    ",
                 words_pause(report->pauses[i].since_ms, report->pauses[i].until_ms, when),

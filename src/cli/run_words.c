@@ -37,33 +37,12 @@ const char *run_words_outcome(struct arena *arena, const struct run_record *run)
 
 /* ---- the ledger ---- */
 
-enum { MODELS_MOST = 64 };
-
-struct reading {
-    struct arena *arena;
-    struct spending *spending;
-    struct model_spending *models;
-};
-
-static struct model_spending *model_of(struct reading *reading, const char *name)
-{
-    struct spending *all = reading->spending;
-    for (size_t i = 0; i < all->count; i++)
-        if (strcmp(reading->models[i].model, name) == 0)
-            return &reading->models[i];
-    if (all->count == MODELS_MOST)
-        return &reading->models[MODELS_MOST - 1];
-    reading->models[all->count].model = arena_strdup(reading->arena, name);
-    return &reading->models[all->count++];
-}
-
 static bool read_entry(void *context, const char *key, const char *text, size_t length)
 {
-    struct reading *reading = context;
+    struct spending *all = context;
     struct arena *arena = arena_new(); /* a night's ledger is long, and little of it is kept */
     struct value *entry;
     if (value_parse_json(arena, key, text, length, &entry, NULL) == 0) {
-        struct spending *all = reading->spending;
         const char *state = value_text(entry, "state", "");
         int64_t tokens = value_int(entry, "tokens", 0),
                 micro = value_int(entry, "micro_dollars", 0);
@@ -72,15 +51,14 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
             all->reserved_tokens += value_int(entry, "reserved_tokens", 0);
             all->reserved_micro_dollars += value_int(entry, "reserved_micro_dollars", 0);
         } else if (strcmp(state, "released") != 0) {
-            struct model_spending *model = model_of(reading, value_text(entry, "model", ""));
-            model->answers++, all->answers++;
-            model->tokens += tokens, all->tokens += tokens;
-            model->micro_dollars += micro, all->micro_dollars += micro;
+            all->answers++;
+            all->tokens += tokens;
+            all->micro_dollars += micro;
             if (strcmp(state, "unknown") == 0)
                 all->lost++, all->lost_tokens += tokens, all->lost_micro_dollars += micro;
             /* Ledgers of earlier versions do not say: what cost nothing had no price, mostly. */
             if (tokens > 0 && !value_bool(entry, "priced", micro > 0))
-                model->unpriced = all->unpriced = true;
+                all->unpriced = true;
         }
     }
     arena_free(arena);
@@ -90,13 +68,10 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
 struct spending run_spending(struct store *store, struct arena *arena, const char *run)
 {
     struct spending spending = {0};
-    struct reading reading = {arena, &spending,
-                              arena_array(arena, MODELS_MOST, sizeof(struct model_spending))};
     struct err ignored;
-    if (store_scan(store, STORE_SPENDING, arena_printf(arena, "%s-", run), read_entry, &reading,
+    if (store_scan(store, STORE_SPENDING, arena_printf(arena, "%s-", run), read_entry, &spending,
                    &ignored))
         return (struct spending){0};
-    spending.models = reading.models;
     return spending;
 }
 
@@ -214,6 +189,57 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
     return arena_printf(arena, "%s, %s%s%s tokens, %s%s", dollars, tokens, most > 0 ? " of " : "",
                         most > 0 ? words_count(most, limit) : "",
                         words_number(spending->answers - spending->lost, "answer", answers), lost);
+}
+
+/* ---- what became of the requests ---- */
+
+static const char *cause_words(struct arena *arena, const char *name, const struct value *cause)
+{
+    int64_t times = value_int(cause, "times", 0);
+    int64_t since = value_int(cause, "since_ms", 0), until = value_int(cause, "until_ms", 0);
+    const char *state = value_text(cause, "state", "");
+    bool failed = strcmp(state, "failed") == 0;
+    char number[48], length[32], from[32], to[32];
+    words_clock((uint64_t)since, from);
+    if (failed)
+        return arena_printf(arena, "%s: %s, %s%s%s: %s", name,
+                            words_number(times, "failure", number), from, times > 1 ? " to " : "",
+                            times > 1 ? words_clock((uint64_t)until, to) : "",
+                            value_text(cause, "reason", ""));
+    if (until == 0)
+        return arena_printf(arena, "%s: %s since %s: %s", name, state, from,
+                            value_text(cause, "reason", ""));
+    return arena_printf(arena, "%s: %s %s, %s to %s, %s in all: %s", name, state,
+                        words_number(times, "time", number), from, words_clock((uint64_t)until, to),
+                        words_duration((double)value_int(cause, "total_ms", 0), length),
+                        value_text(cause, "reason", ""));
+}
+
+size_t run_words_asked(struct arena *arena, const struct run_record *run, const char ***lines)
+{
+    const struct value *list = value_get(parse(arena, run->asked), "list");
+    size_t count = 0, most = 0;
+    char dollars[64];
+    for (size_t i = 0; list && i < list->count; i++) {
+        const struct value *causes = value_get(list->items[i], "causes");
+        most += 1 + (causes ? causes->count : 0);
+    }
+    *lines = arena_array(arena, most + 1, sizeof **lines);
+    for (size_t i = 0; list && i < list->count; i++) {
+        const struct value *model = list->items[i], *causes = value_get(model, "causes");
+        const char *name = value_text(model, "name", "");
+        int64_t moved = value_int(model, "moved", 0);
+        const char *more =
+            moved > 0 ? arena_printf(arena, ", %lld asked of others", (long long)moved) : "";
+        (*lines)[count++] = arena_printf(
+            arena, "%s: %lld asked, %lld answered, %lld failed, %lld known%s, %s", name,
+            (long long)value_int(model, "asked", 0), (long long)value_int(model, "answered", 0),
+            (long long)value_int(model, "failed", 0), (long long)value_int(model, "cached", 0),
+            more, words_dollars(value_int(model, "micro_dollars", 0), dollars));
+        for (size_t k = 0; causes && k < causes->count; k++)
+            (*lines)[count++] = cause_words(arena, name, causes->items[k]);
+    }
+    return count;
 }
 
 /* The search came to an end of its own: nothing was cut short. */

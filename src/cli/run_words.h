@@ -6,20 +6,12 @@
 #include "agents/record.h"
 #include "store/store.h"
 
-struct model_spending {
-    const char *model;
-    int64_t answers, tokens, micro_dollars;
-    bool unpriced; /* no price was known when it was asked: the dollars are a lower end */
-};
-
 struct spending {     /* settled and charged, not what is reserved */
     int64_t requests; /* reservations ever made: what was sent */
     int64_t answers, tokens, micro_dollars;
     int64_t lost, lost_tokens, lost_micro_dollars;   /* of these, whose outcome is not known */
     int64_t reserved_tokens, reserved_micro_dollars; /* on their way now */
     bool unpriced;                                   /* of some model */
-    const struct model_spending *models;
-    size_t count;
 };
 
 /* Reads the run's ledger. One that cannot be read is an empty one: words are no verdict. */
@@ -33,6 +25,9 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
 /* "1.380x naive (95 %: 1.310 to 1.450), verified: faster"; of a machine that was too busy: "no
  * champion: too noisy to say whether r3-c7 is faster than naive"; "no kernel was found" */
 const char *run_words_outcome(struct arena *arena, const struct run_record *run);
+/* What became of the requests to each model: "a: 12 asked, 10 answered, 2 failed, 0 known, $0.10",
+ * and a line for each reason why it failed or was waited for. Returns how many lines. */
+size_t run_words_asked(struct arena *arena, const struct run_record *run, const char ***lines);
 /* "3 answers awaited: /home/me/box (...)"; "all rounds done"; "budget"; ... */
 const char *run_words_end(struct arena *arena, const struct run_record *run);
 /* "twagent resume r3"; NULL where it came to its end by itself. */

@@ -174,6 +174,10 @@ static void print_run(struct store *store, struct arena *arena, const struct run
     printf("  evaluated  %lld in %s: %s, %lld rejected, %lld failed\n", (long long)run->evaluated,
            words_duration(run->elapsed_ms, time), words_number(run->kept, "kernel", number),
            (long long)run->rejected, (long long)run->failed);
+    const char **asked;
+    size_t asked_count = run_words_asked(arena, run, &asked);
+    for (size_t i = 0; i < asked_count; i++)
+        printf("  %s %s\n", i ? "          " : "asked     ", asked[i]);
     for (size_t i = 0; i < pause_count; i++)
         printf("  paused     %s: %s\n", words_pause(pauses[i].since_ms, pauses[i].until_ms, when),
                pauses[i].reason);

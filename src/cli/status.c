@@ -96,7 +96,7 @@ static void put_asking(struct arena *arena, const struct status *status, struct 
     const struct spending *spending = &status->spending;
     const char *models = run_words_models(arena, run);
     const char *spent = run_words_spent(arena, run, spending);
-    char most[64], tokens[32], time[32], answers[48];
+    char most[64], tokens[32], time[32];
     if (models)
         buf_addf(out, "  models     %s\n", models);
     if (spent)
@@ -108,12 +108,10 @@ static void put_asking(struct arena *arena, const struct status *status, struct 
                  spending->reserved_micro_dollars > 0
                      ? words_dollars(spending->reserved_micro_dollars, most)
                      : "");
-    for (size_t i = 0; spending->count > 1 && i < spending->count; i++)
-        buf_addf(
-            out, "             %s: %s, %s tokens, %s\n", spending->models[i].model,
-            words_number(spending->models[i].answers, "answer", answers),
-            words_count(spending->models[i].tokens, tokens),
-            words_spent(spending->models[i].micro_dollars, 0, spending->models[i].unpriced, most));
+    const char **asked;
+    size_t asked_count = run_words_asked(arena, run, &asked);
+    for (size_t i = 0; i < asked_count; i++)
+        buf_addf(out, "  %s %s\n", i ? "          " : "asked     ", asked[i]);
     for (size_t i = 0; i < status->tail.provider_count && status->live; i++)
         buf_addf(out, "  provider   %s since %s: %s\n", status->tail.providers[i].kind + 9,
                  log_tail_clock(status->tail.providers[i].wall, time),

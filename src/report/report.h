@@ -36,6 +36,8 @@ struct report {
     const char *spent;   /* "312 requests, 1.2 M tokens, $1.23 of $5.00"; NULL: nothing was asked */
     const char
         *failures; /* "9 of 12: no clang found": most of what was refused; NULL: no two alike */
+    const char *const *asked; /* a line for each model: what became of its requests, and why */
+    size_t asked_count;
     const struct report_pause *pauses;
     size_t pause_count;
     double elapsed_ms;

@@ -119,6 +119,8 @@ void report_text(const struct report *report, struct buf *out)
         buf_addf(out, "models    %s\n", report->models);
     if (report->spent)
         buf_addf(out, "spent     %s\n", report->spent);
+    for (size_t i = 0; i < report->asked_count; i++)
+        buf_addf(out, "%s%s\n", i ? "          " : "asked     ", report->asked[i]);
     text_pauses(report, out);
     if (report->command && *report->command)
         buf_addf(out, "options   %s\n", report->command);

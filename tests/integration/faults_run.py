@@ -155,6 +155,52 @@ def rows(work):
         lambda run: before_work(run, "test")
 
 
+THREE = {  # what one of three does to its requests, and what the summary says of it
+    "parked until tomorrow": ("status code=429 text=inf times=0", "b: parked since"),
+    "broken": ("status code=503 times=0", "b: broken"),
+    "blocked": ("status code=402 times=0", "b: blocked since"),
+}
+
+
+def three(tools, work, kind):
+    """One of three providers is away: its share is asked of the others, and the summary names it."""
+    fault, says = THREE[kind]
+    servers, entries = [], "models:\n"
+    shutil.rmtree(work + "/three", ignore_errors=True)
+    for name in "abc":
+        faults = ("--fault", fault) if name == "b" else ()
+        server = subprocess.Popen([tools[1], "--key", KEY, "--by-content", work + "/sources", *faults],
+                                  stdout=subprocess.PIPE)
+        port = int(server.stdout.readline().split()[1])
+        servers.append((server, "http://127.0.0.1:%d" % port))
+        entries += "  %s: {provider: openai, url: \"http://127.0.0.1:%d/v1\", key: OPENAI_API_KEY}\n" % (name, port)
+    os.makedirs(work + "/three")
+    with open(work + "/three/models.yaml", "w") as out:
+        out.write(entries)
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    environment.update({"OPENAI_API_KEY": KEY, "TWAGENT_SELF": work + "/self", "XDG_CONFIG_HOME": work + "/config",
+                        "no_proxy": "*"})
+    done = subprocess.run([tools[0], "run", work + "/mm", "--model", "a,b,c", "--models", work + "/three/models.yaml",
+                           "--rounds", "3", "--branching", "2", "--implementations", "2", "--seed", "3", "--store",
+                           work + "/three/store"], env=environment, cwd=work, capture_output=True, timeout=120, text=True)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    counts = [json.load(opener.open(url + "/_counts")) for _, url in servers]
+    for server, _ in servers:
+        server.kill()
+        server.wait()
+    said = done.stdout + done.stderr
+    wrong = []
+    if done.returncode not in (0, 4):
+        wrong.append("exit %d" % done.returncode)
+    if "all rounds done" not in said or "paused" in said:
+        wrong.append("it did not go on")
+    if says not in said:
+        wrong.append("the summary has no \"%s\"" % says)
+    if counts[1]["chat"] == 0 or min(counts[0]["answered"], counts[2]["answered"]) == 0:
+        wrong.append("asked: %s" % counts)
+    return wrong, said
+
+
 def main():
     tools = [os.path.realpath(path) for path in sys.argv[1:4]]
     wanted = sys.argv[4] if len(sys.argv) > 4 else ""
@@ -183,6 +229,12 @@ def main():
                     print("    " + "\n    ".join(run.said.splitlines()[-16:]))
                     for body in run.bodies:
                         print("    asked: room %d, %d bytes: %.300s" % (room(body), len(words(body)), words(body)))
+        for kind in THREE:
+            wrong, said = three(tools, work, kind) if wanted in kind else ([], "")
+            failed += bool(wrong)
+            print("%s one of three %s%s" % ("FAILED" if wrong else "ok", kind, "".join("; " + what for what in wrong)))
+            if wrong:
+                print("    " + "\n    ".join(said.splitlines()[-30:]))
     print("faults_run: %d failed" % failed)
     sys.exit(failed > 0)
 

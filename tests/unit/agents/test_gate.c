@@ -121,6 +121,50 @@ static void test_parked_for_a_day(void **state)
     provider_stop(&provider);
 }
 
+/* With another who can be asked nobody waits at a gate that is parked or broken, and nobody waits
+ * for ever for one that is silent; without, they wait. */
+static void test_moved(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"status code=429 text=inf times=0",
+                                       "status code=503 times=0"};
+    static const enum gate_state states[] = {GATE_PARKED, GATE_BROKEN};
+    for (size_t row = 0; row < COUNT(ends); row++) {
+        struct err err;
+        const char *const faults[] = {ends[row], NULL};
+        struct provider one = provider_start(faults, "good"), two = provider_start(NULL, "good");
+        struct model items[] = {model_at(one.url, "good"),
+                                model_at(two.url, "good"),
+                                {.name = "box", .provider = "mailbox", .weight = 1}};
+        const struct models both = {.items = items, .count = 3}, alone = {items, 1};
+        struct retry_policy soon = quick;
+        soon.break_after = 2;
+        soon.probe_ms = 60000;
+        struct scene *scene = scene_of(&items[0], 4, 1);
+        items[1].name = "m2";
+        scene->spec.policy = &soon;
+        for (size_t i = 0; i < 4; i++)
+            scene->asks[i].others = &both;
+        scene_run(scene);
+        for (size_t i = 0; i < 4; i++)
+            assert_true(scene->asks[i].moved && scene->asks[i].err.code != ERR_NONE);
+        assert_int_equal(scene->totals.requests, row + 1);
+        assert_int_equal(scene->gates[0].state, states[row]);
+        scene_free(scene);
+        scene = scene_of(&items[0], 1, 1); /* itself, and a box that answers nobody else's */
+        scene->spec.policy = &soon;
+        scene->asks[0].others = &alone;
+        scene->act_after_ms = 100;
+        scene_run(scene);
+        assert_int_equal(scene->asks[0].err.code, ERR_CANCELLED);
+        assert_false(scene->asks[0].moved);
+        scene_free(scene);
+        provider_stop(&one);
+        provider_stop(&two);
+        assert_int_equal(file_remove_tree(folder, &err), 0);
+    }
+}
+
 /* A provider that is down is paused after three failures, probed by one request at a time, and
  * costs nobody a try: five asks of four tries each outlive twelve failures. */
 static void test_broken(void **state)
@@ -328,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {ENGINE_TEST(test_limited),
                                        ENGINE_TEST(test_parked),
                                        ENGINE_TEST(test_parked_for_a_day),
+                                       ENGINE_TEST(test_moved),
                                        ENGINE_TEST(test_broken),
                                        ENGINE_TEST(test_broken_in_flight),
                                        ENGINE_TEST(test_prober_cancelled),

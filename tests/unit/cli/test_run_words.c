@@ -83,13 +83,8 @@ static void a_mailbox_says_where(void **state)
 
 static void spending_has_its_caps(void **state)
 {
-    const struct model_spending model = {.model = "a", .answers = 312};
-    struct spending spending = {.requests = 320,
-                                .answers = 312,
-                                .tokens = 1200000,
-                                .micro_dollars = 1230000,
-                                .models = &model,
-                                .count = 1};
+    struct spending spending = {
+        .requests = 320, .answers = 312, .tokens = 1200000, .micro_dollars = 1230000};
     struct arena *arena = arena_new();
     struct run_record run = record_of("running", "");
     (void)state;
@@ -108,7 +103,46 @@ static void spending_has_its_caps(void **state)
     spending.micro_dollars = 1230000;
     assert_string_equal(run_words_spent(arena, &run, &spending),
                         "at least $1.23: not all is priced, 1.2 M tokens, 312 answers");
+    spending.lost = 2;
+    spending.lost_tokens = 3000;
+    spending.lost_micro_dollars = 30000;
+    spending.unpriced = false;
+    assert_string_equal(run_words_spent(arena, &run, &spending),
+                        "$1.23, 1.2 M tokens, 310 answers ($0.03, 3000 tokens of it reserved for 2 "
+                        "requests with an unknown outcome)");
     assert_null(run_words_spent(arena, &run, &(struct spending){0}));
+    arena_free(arena);
+}
+
+/* A line a model, and one for each cause, by name. */
+static void what_became_of_requests_is_said(void **state)
+{
+    struct arena *arena = arena_new();
+    struct run_record run = record_of("done", "");
+    const char **lines;
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    run.asked =
+        "{\"list\": [{\"name\": \"a\", \"asked\": 9, \"answered\": 5, \"failed\": 4, \"cached\": "
+        "1, "
+        "\"moved\": 2, \"micro_dollars\": 1500000, \"causes\": ["
+        "{\"state\": \"broken\", \"times\": 2, \"since_ms\": 0, \"until_ms\": 7200000, "
+        "\"total_ms\": 4200000, \"reason\": \"HTTP 503\"},"
+        "{\"state\": \"failed\", \"times\": 1, \"since_ms\": 60000, \"reason\": \"reset\"}]},"
+        "{\"name\": \"b\", \"asked\": 1, \"causes\": [{\"state\": \"parked\", \"times\": 1, "
+        "\"since_ms\": 60000, \"until_ms\": 0, \"reason\": \"HTTP 429\"}]}]}";
+    static const char *const expected[] = {
+        "a: 9 asked, 5 answered, 4 failed, 1 known, 2 asked of others, $1.50",
+        "a: broken 2 times, Thu 00:00 to Thu 02:00, 1:10:00 in all: HTTP 503",
+        "a: 1 failure, Thu 00:01: reset",
+        "b: 1 asked, 0 answered, 0 failed, 0 known, $0.00",
+        "b: parked since Thu 00:01: HTTP 429",
+    };
+    assert_int_equal(run_words_asked(arena, &run, &lines), COUNT(expected));
+    for (size_t i = 0; i < COUNT(expected); i++)
+        assert_string_equal(lines[i], expected[i]);
+    run.asked = NULL; /* of an earlier version */
+    assert_int_equal(run_words_asked(arena, &run, &lines), 0);
     arena_free(arena);
 }
 
@@ -155,6 +189,7 @@ int main(void)
         cmocka_unit_test(the_end_is_said_in_full),
         cmocka_unit_test(a_mailbox_says_where),
         cmocka_unit_test(spending_has_its_caps),
+        cmocka_unit_test(what_became_of_requests_is_said),
         cmocka_unit_test(the_log_s_end_has_news_and_gates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
