@@ -55,9 +55,10 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     uint64_t started_ns, sent_ns;
     uint64_t heard, heard_ns; /* of the codec's: how much, and when it last grew */
     int failures, malformed, empty, free_retries;
-    int next;     /* the state after SETTLING */
-    bool awaited; /* no answer lies in the mailbox yet */
-    bool alias;   /* found in the store under another asker's name */
+    int next;       /* the state after SETTLING */
+    bool timed_out; /* the last time, so that this one goes on a connection of its own */
+    bool awaited;   /* no answer lies in the mailbox yet */
+    bool alias;     /* found in the store under another asker's name */
 };
 
 /* Do a prompt and its answer go into what models.yaml says of the model (`context`)? By a cautious

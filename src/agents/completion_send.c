@@ -63,7 +63,8 @@ int ask_send(struct ask *ask, struct err *err)
                                    .total_ms = completions->total_ms,
                                    .body_max = ANSWER_BYTES_MAX,
                                    .ca_file = completions->ca_file,
-                                   .fresh = ask->free_retries > 0};
+                                   .fresh = ask->free_retries > 0 || ask->timed_out ||
+                                            ask->gate->prober == ask};
     ask->http = http_start(completions->http, &ask->task, &spec, err);
     buf_free(&body);
     if (ask->http == NULL)
@@ -337,6 +338,7 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
     tell_gate(ask, verdict, &decision);
     if (ask->impatient && (decision.park || ask->failures >= IMPATIENT_MAX))
         return give_up(ask, verdict);
+    ask->timed_out = verdict->err.code == ERR_TIMEOUT;
     if (decision.park || (ask->gate->broken && verdict->fault == FAULT_RETRY)) {
         ask->failures--; /* an outage is the gate's, and uses up nobody's tries */
         return again(ask, verdict, 0);

@@ -35,10 +35,23 @@ static const struct {
 
 /* --- the end --- */
 
+/* Ended by us, while nothing came: was it the request that nobody answers, or its connection? With
+ * HTTP/2 libcurl would keep that, and give it the next request, and the one after. */
+static void retire_silent(const struct http_request *request, bool limit)
+{
+    enum { SILENT_MS = 30 * 1000, SAME_MS = 100 }; /* SAME_MS: one read, for all that it brought */
+    uint64_t since = request->last_byte_ns != 0 ? request->last_byte_ns : request->connected_ns;
+    bool long_ago = clock_now_ns() - since >= SILENT_MS * NS_PER_MS;
+    if (since != 0 && (limit || long_ago))
+        http_connection_retire(request, since + SAME_MS * NS_PER_MS);
+}
+
 static void finish(struct http_request *request)
 {
     timer_stop(&request->timer);
     http_multi_remove(request->http, request);
+    if (request->error.code == ERR_TIMEOUT || request->error.code == ERR_CANCELLED)
+        retire_silent(request, request->error.code == ERR_TIMEOUT);
     http_drop_easy(request);
     request->http->running--;
     request->done = true;
@@ -85,6 +98,8 @@ void http_transfer_done(struct http_request *request, CURLcode code)
     if (request->over_limit) {
         err_set(&request->error, ERR_LIMIT, "%s: the answer is longer than %zu bytes",
                 request->what, request->body_max);
+    } else if (request->unsolicited) {
+        fail(request, ERR_NETWORK, "its kept connection said what nobody had asked for");
     } else if (code == CURLE_OPERATION_TIMEDOUT) {
         fail(request, ERR_TIMEOUT, words);
     } else if (code == CURLE_OK && !request->head_ended) { /* which libcurl lets pass */
@@ -176,11 +191,20 @@ static uint64_t now_not_zero(void)
     return now != 0 ? now : 1;
 }
 
-void http_on_connected(struct http_request *request)
+static bool speaks_http1(const struct http_request *request)
 {
+    return !request->tls_url || (request->origin != NULL && request->origin->kind == ORIGIN_SINGLE);
+}
+
+bool http_on_connected(struct http_request *request)
+{
+    /* With HTTP/2 answers have numbers, and a connection may speak of itself at any time. */
+    request->unsolicited = on_kept_connection(request->easy) && speaks_http1(request) &&
+                           http_connection_spoke(request);
     request->connected_ns = now_not_zero(); /* again where libcurl tries a fresh connection */
     watch(request);
     http_origin_connected(request);
+    return !request->unsolicited;
 }
 
 size_t http_on_header(struct http_request *request, const char *line, size_t length)
@@ -276,6 +300,7 @@ void http_free_request(struct http_request *request)
     if (request == NULL)
         return;
     if (!request->done) {
+        fail(request, ERR_CANCELLED, "cancelled");
         finish(request);
         task_forget(request->owner);
     }

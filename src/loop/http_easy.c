@@ -16,12 +16,12 @@ static size_t write_header(char *bytes, size_t size, size_t count, void *context
 
 static int before_request(void *context, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
+    struct http_request *request = context;
     (void)peer_ip;
     (void)own_ip;
-    (void)peer_port;
-    (void)own_port;
-    http_on_connected(context);
-    return CURL_PREREQFUNC_OK;
+    request->peer_port = peer_port;
+    request->own_port = own_port;
+    return http_on_connected(request) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static bool is_method(const char *method)
@@ -65,7 +65,7 @@ static int check_url(struct http_request *request, const struct http_spec *spec,
     } else if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0) {
         err_set(err, ERR_USAGE, "a URL must start with http:// or https://, not %s://", scheme);
     } else {
-        *tls = strcmp(scheme, "https") == 0;
+        *tls = request->tls_url = strcmp(scheme, "https") == 0;
         if (*tls && !spec->fresh)
             request->origin = http_origin_find(request->http, host, port);
         snprintf(request->what, sizeof request->what, "%s %s", spec->method, host);
@@ -129,7 +129,8 @@ static CURLcode set_options(struct http_request *request, const struct http_spec
     SET(CURLOPT_PIPEWAIT, tls ? 1L : 0L); /* rather a stream of a connection than another one */
     SET(CURLOPT_FRESH_CONNECT, spec->fresh ? 1L : 0L);
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    if (code == CURLE_OK)
+        code = http_watch_sockets(request->http, easy);
     SET(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
     SET(CURLOPT_BUFFERSIZE, tls ? (long)HTTP_READ_BYTES_TLS : (long)HTTP_READ_BYTES);
     SET(CURLOPT_UPLOAD_BUFFERSIZE, 16384L); /* the least; kept for as long as the request */

@@ -13,6 +13,7 @@
  *
  * A model's words come one by one, each a packet of its own, and nobody waits for any but the first
  * and the last: to be woken for every word costs more than all the rest of a completion does. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/http_private.h"
 #include "loop/private.h"
@@ -30,8 +31,9 @@ struct http_socket {
     uv_poll_t poll;
     struct http *http;
     curl_socket_t fd;
-    int events;     /* that libcurl wants; 0 once closed */
-    unsigned light; /* small reads in a row */
+    struct http_connection *connection; /* NULL: none of libcurl's own (a name server's) */
+    int events;                         /* that libcurl wants; 0 once closed */
+    unsigned light;                     /* small reads in a row */
     struct link link;
     struct link paced_link;
 };
@@ -85,9 +87,12 @@ static void pace(struct http_socket *socket)
 /* Returns how many bytes of bodies came of it. */
 static uint64_t take(struct http_socket *socket, int flags)
 {
-    uint64_t before = socket->http->received;
-    act(socket->http, socket->fd, flags);
-    return socket->http->received - before;
+    struct http *http = socket->http;
+    uint64_t before = http->received;
+    act(http, socket->fd, flags);
+    if (http->received > before && socket->events != 0 && socket->connection != NULL)
+        socket->connection->heard_ns = clock_now_ns();
+    return http->received - before;
 }
 
 /* libcurl may have closed the socket in between (its memory stays until the turn is over), or have
@@ -174,6 +179,7 @@ static struct http_socket *open_socket(struct http *http, curl_socket_t fd)
     socket->poll.data = socket;
     socket->http = http;
     socket->fd = fd;
+    socket->connection = http_connection_of(http, fd);
     uv_unref((uv_handle_t *)&socket->poll); /* a request's own timer keeps the loop alive */
     list_append(&http->sockets, &socket->link);
     http->socket_count++;
@@ -247,6 +253,7 @@ struct http *http_new(struct loop *loop, struct err *err)
     http->multi = multi;
     list_init(&http->sockets);
     list_init(&http->origins);
+    list_init(&http->connections);
     list_init(&http->paced);
     uv_timer_init(&loop->uv, &http->timer);
     uv_timer_init(&loop->uv, &http->pace);

@@ -21,15 +21,22 @@ enum {
 struct http {
     struct loop *loop;
     CURLM *multi;
-    uv_timer_t timer;    /* what libcurl asked for with its timer callback */
-    uv_timer_t pace;     /* of the sockets in `paced` */
-    struct list sockets; /* struct http_socket that libcurl wants polled (http_multi.c) */
-    struct list origins; /* struct http_origin */
-    struct list paced;   /* those of them that are read at intervals instead */
-    uint64_t received;   /* bytes of all bodies */
+    uv_timer_t timer;        /* what libcurl asked for with its timer callback */
+    uv_timer_t pace;         /* of the sockets in `paced` */
+    struct list sockets;     /* struct http_socket that libcurl wants polled (http_multi.c) */
+    struct list origins;     /* struct http_origin */
+    struct list connections; /* struct http_connection: all that are open */
+    struct list paced;       /* those of them that are read at intervals instead */
+    uint64_t received;       /* bytes of all bodies */
     unsigned socket_count;
     unsigned running; /* requests that are not done */
     unsigned handles; /* that are still closing */
+};
+
+struct http_connection { /* http_sockets.c */
+    struct link link;
+    int fd;
+    uint64_t heard_ns; /* when it last brought a part of a body; 0: never */
 };
 
 struct http_origin { /* an https server: host and port (http_origin.c) */
@@ -54,7 +61,10 @@ struct http_request {
     struct link staged_link;
     struct curl_slist *headers_out;
     bool done, tls, over_limit, stale, unresolved;
-    bool late; /* a limit has passed; the sockets get one more look before it counts */
+    bool tls_url; /* https:// */
+    bool late;    /* a limit has passed; the sockets get one more look before it counts */
+    int own_port, peer_port; /* of its connection; 0: not known */
+    bool unsolicited;        /* that one had said what nobody had asked for */
     int status;
     bool head_ended;    /* the blank line after the headers has come */
     struct buf headers; /* of the last answer: lines, each ended by a NUL */
@@ -76,6 +86,14 @@ void http_multi_add(struct http *http, struct http_request *request);
 void http_multi_remove(struct http *http, struct http_request *request);
 /* Reads what waits in sockets that are not polled; may end any request. */
 void http_multi_look(struct http *http);
+
+/* --- http_sockets.c --- */
+CURLcode http_watch_sockets(struct http *http, CURL *easy) MUST_USE;
+struct http_connection *http_connection_of(struct http *http, int fd); /* NULL: not libcurl's */
+/* Bytes wait on the request's connection, before anything was sent for it. */
+bool http_connection_spoke(const struct http_request *request);
+/* Ends the request's connection, with all that is on it, where that was silent since then. */
+void http_connection_retire(const struct http_request *request, uint64_t since_ns);
 
 /* --- http_origin.c --- */
 struct http_origin *http_origin_find(struct http *http, const char *host, const char *port);
@@ -103,7 +121,8 @@ int http_make_easy(struct http_request *request, const struct http_spec *spec,
 void http_drop_easy(struct http_request *request);
 void http_drop_sent(struct http_request *request); /* its own body, if nobody needs it any more */
 /* Called on what libcurl delivers. */
-void http_on_connected(struct http_request *request);
+/* False: not on this connection. */
+bool http_on_connected(struct http_request *request);
 size_t http_on_header(struct http_request *request, const char *line, size_t length);
 size_t http_on_body(struct http_request *request, const char *bytes, size_t length);
 

@@ -7,7 +7,9 @@ came, so that requests of one client overlap on one connection. The frames are R
 out here, since the standard library has none. With END and BODY each request is answered by BODY,
 in which @N@ is the connection's number, and over h2 each connection's second request is answered by
 no more than END: "goaway" (GOAWAY, which says that only the first was looked at, then the end of
-the connection) or "refuse" (RST_STREAM with REFUSED_STREAM).
+the connection) or "refuse" (RST_STREAM with REFUSED_STREAM). "silent": the first connection answers
+one request, and then no more, though it stays. Over http/1.1 "twice" says each answer twice, the
+second time as of connection 99.
 
 tls/localhost.key is for this server alone; nothing trusts it.
 """
@@ -41,7 +43,7 @@ def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
 
 
-def serve_h2(connection, text, end):
+def serve_h2(connection, text, end, number):
     streams = []
     lock = threading.Lock()
 
@@ -72,10 +74,12 @@ def serve_h2(connection, text, end):
             if end == "refuse" and len(streams) == 2:
                 send(frame(RST_STREAM, 0, stream, struct.pack(">I", REFUSED_STREAM)))
                 continue
+            if end == "silent" and number == 1 and len(streams) > 1:
+                continue
             threading.Timer(0.05, answer, [stream]).start()
 
 
-def serve_h1(connection, text):
+def serve_h1(connection, text, stray):
     data = b""
     while True:
         while b"\r\n\r\n" not in data:
@@ -85,17 +89,20 @@ def serve_h1(connection, text):
             data += part
         data = data.split(b"\r\n\r\n", 1)[1]
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+        if stray:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(stray) + stray)
 
 
 def serve(context, raw, number):
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         connection = context.wrap_socket(raw, server_side=True)
-        text = (sys.argv[3:] or ["connection @N@"])[0].replace("@N@", str(number)).encode()
+        body, end = (sys.argv[3:] or ["connection @N@"])[0], (sys.argv[2:] or [""])[0]
+        text, stray = (body.replace("@N@", name).encode() for name in (str(number), "99"))
         if connection.selected_alpn_protocol() == "h2":
-            serve_h2(connection, text, (sys.argv[2:] or [""])[0])
+            serve_h2(connection, text, end, number)
         else:
-            serve_h1(connection, text)
+            serve_h1(connection, text, stray if end == "twice" else None)
     except (OSError, ConnectionError):
         pass  # the client went away, or did not trust us
 

@@ -257,6 +257,68 @@ static void turned_away(const char *name, unsigned format, const char *end)
     trial_free(&trial);
 }
 
+/* ---- connections that stay, and are no good ---- */
+
+/* The first connection is silent from its second request on. One request finds that out, and no
+ * other goes there; what follows shares the next one. */
+static void silent(const char *name, unsigned format)
+{
+    enum { ASKS = 6 };
+    char url[64];
+    struct server server = server_start((const char *const[]){
+        TEST_SOURCE_DIR "/tests/fakes/fake_tls.py", "h2", "silent", body_of(format), NULL});
+    snprintf(url, sizeof url, "https://localhost:%d%s", server.port, format == OPENAI ? "/v1" : "");
+    struct trial trial = {.format = format,
+                          .url = url,
+                          .ca_file = CA,
+                          .asks = ASKS,
+                          .one_by_one = true,
+                          .first_byte_ms = 700,
+                          .between_bytes_ms = 20000,
+                          .tries = 3};
+    trial_run(&trial);
+    server_stop(&server, SIGKILL);
+    for (size_t i = 0; i < trial.asks; i++)
+        EXPECT(trial.ask[i].err.code == ERR_NONE &&
+                   strcmp(trial.ask[i].completion.text, i == 0 ? "connection 1" : "connection 2") ==
+                       0,
+               "request %zu: %s%s", i, trial.ask[i].err.message,
+               trial.ask[i].err.code == ERR_NONE ? trial.ask[i].completion.text : "");
+    EXPECT(trial.totals.requests == ASKS + 1, "%" PRId64 " requests, not %d", trial.totals.requests,
+           ASKS + 1);
+    expect_sound(&trial);
+    print_log(&trial);
+    row_end(name, format, trial.totals.requests);
+    trial_free(&trial);
+}
+
+/* An answer that nobody asked for lies on the kept connection: it is not the next one's. */
+static void twice(const char *name, unsigned format)
+{
+    char url[64];
+    struct server server = server_start((const char *const[]){
+        TEST_SOURCE_DIR "/tests/fakes/fake_tls.py", "http/1.1", "twice", body_of(format), NULL});
+    snprintf(url, sizeof url, "https://localhost:%d%s", server.port, format == OPENAI ? "/v1" : "");
+    struct trial trial = {.format = format,
+                          .url = url,
+                          .ca_file = CA,
+                          .asks = 4,
+                          .one_by_one = true,
+                          .between_bytes_ms = 20000,
+                          .tries = 1};
+    trial_run(&trial);
+    server_stop(&server, SIGKILL);
+    for (size_t i = 0; i < trial.asks; i++)
+        EXPECT(trial.ask[i].err.code == ERR_NONE &&
+                   strcmp(trial.ask[i].completion.text, "connection 99") != 0,
+               "request %zu: %s%s", i, trial.ask[i].err.message,
+               trial.ask[i].err.code == ERR_NONE ? trial.ask[i].completion.text : "");
+    expect_sound(&trial);
+    print_log(&trial);
+    row_end(name, format, trial.totals.requests);
+    trial_free(&trial);
+}
+
 void run_http2(void)
 {
     const char *binary = find_proxy();
@@ -265,6 +327,10 @@ void run_http2(void)
             turned_away("HTTP/2: GOAWAY before a request was looked at", format, "goaway");
         if (row_wanted("HTTP/2: a stream that is refused"))
             turned_away("HTTP/2: a stream that is refused", format, "refuse");
+        if (row_wanted("HTTP/2: a connection that stays silent"))
+            silent("HTTP/2: a connection that stays silent", format);
+        if (row_wanted("an answer that nobody asked for on a kept connection"))
+            twice("an answer that nobody asked for on a kept connection", format);
     }
     for (size_t i = 0; i < COUNT(plans); i++) {
         if (!row_wanted(plans[i].name))
