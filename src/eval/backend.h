@@ -56,7 +56,8 @@ struct backend {
     void (*warm)(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes);
     /* draw_run() on a device; false: draw it yourself. NULL: there is none. */
     bool (*draw)(const struct drawing *drawing, size_t count, void *out);
-    size_t alignment;                /* of every tensor; 0: TENSOR_ALIGN */
+    bool cuts_sums;   /* its matrix units may cut off what they add, where the host's round */
+    size_t alignment; /* of every tensor; 0: TENSOR_ALIGN */
     const struct backend *reference; /* that builds and runs C references; NULL: this one */
     /* Runs a sanitized build once over `call`; ERR_CHILD with the report's first lines where it
      * finds something; ERR_UNSUPPORTED where the sanitizer is not installed. */

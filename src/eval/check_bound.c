@@ -9,6 +9,7 @@
 
 enum {
     SAFETY = 8, /* allowed over expected error */
+    STRICT = 3, /* the same of the relative L2 where a spec says strict; it varies little */
     SEEN = 4,   /* a lower precision's error over the honest one's, from which on it is seen */
     FLOOR_SHARE = 64, /* of the lower precision's error, where there are too few elements */
     CHUNK = 1024
@@ -155,9 +156,8 @@ static double precision_epsilon(const char *precision)
 }
 
 /* One flushed subnormal for each term; a 16-bit number is flushed once, when it is stored. */
-static double flush_floor(enum dtype dtype, size_t reduction)
+static double flush_floor(enum dtype dtype, double terms)
 {
-    double terms = reduction > 1 ? (double)reduction : 1.0;
     switch (dtype) {
     case DTYPE_FLOAT64:
         return DBL_MIN * terms;
@@ -175,87 +175,96 @@ static double below_lower(double allowed, double lower)
     return lower * SAFETY >= SEEN * allowed && lower / 2.0 < allowed ? lower / 2.0 : allowed;
 }
 
-struct rounding { /* of an output that is stored, and of the sums before that */
-    double stored, computed;
-    bool lower_allowed; /* the next lower precision is what the spec allows */
+struct epsilons {
+    double stored, computed; /* of the output's type, or what the spec allows; of the sums */
+    bool lower_allowed;      /* the next lower precision is what the spec allows */
 };
 
-static struct rounding rounding_of(const struct problem *problem, enum dtype dtype)
+static struct epsilons epsilons_of(const struct problem *problem, enum dtype dtype)
 {
-    struct rounding rounding = {.stored = dtype_epsilon(dtype),
-                                .computed =
-                                    dtype == DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON};
+    struct epsilons epsilons = {.stored = dtype_epsilon(dtype)};
     double allowed = precision_epsilon(problem->precision);
-    if (allowed <= rounding.stored)
-        return rounding;
-    rounding.stored = allowed;
-    rounding.lower_allowed = strcmp(problem->precision, "tf32") != 0; /* its sums are float32's */
-    if (rounding.lower_allowed)
-        rounding.computed = allowed;
-    return rounding;
+    epsilons.computed = dtype == DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    if (allowed > epsilons.stored) {
+        epsilons.stored = allowed;
+        if (strcmp(problem->precision, "tf32") != 0) { /* whose sums are float32's */
+            epsilons.lower_allowed = true;
+            epsilons.computed = allowed;
+        }
+    }
+    return epsilons;
 }
 
-static void bound_least_of(const struct rounding *rounding, size_t reduction, double element,
-                           double norm, struct bound *bound)
+/* `mine`: the honest computation's errors; `less`: the lower precision's, 0 where there is none. */
+static void bound_ratios(const struct errors *mine, const struct errors *less,
+                         const struct epsilons *epsilons, const struct sum *sum, bool strict,
+                         struct bound *bound)
 {
-    double terms = sqrt((double)(reduction > 1 ? reduction : 1));
-    element = scale_largest(element, rounding->computed * terms / 2.0);
-    norm = scale_largest(norm, rounding->computed * terms / 4.0);
-    bound->element = SAFETY * scale_largest(element, rounding->stored);
-    bound->norm = SAFETY * scale_largest(norm, rounding->stored / 2.0);
+    double terms = sum->terms > 1 ? (double)sum->terms : 1.0;
+    double growth = epsilons->computed * (sum->alike ? terms : sqrt(terms));
+    double element = scale_largest(mine->largest, growth / 2.0);
+    double norm = scale_largest(mine->relative, growth / 4.0);
+    bound->element = SAFETY * scale_largest(element, epsilons->stored);
+    bound->norm = (strict ? STRICT : SAFETY) * scale_largest(norm, epsilons->stored / 2.0);
+    bound->element = below_lower(bound->element, less->largest);
+    bound->norm = below_lower(bound->norm, less->relative);
+    /* A sum that is cut off errs the same way each time, and one of equal terms may, whose error a
+     * step behind it may make larger still, as a difference of two means does. Either is honest as
+     * long as a lower precision is seen. */
+    double running = sum->alike ? terms * terms : sum->cut && !strict ? terms : 0.0;
+    running *= epsilons->computed / 2.0;
+    bound->element = scale_largest(bound->element, fmin(running, less->largest / 2.0));
+    bound->norm = scale_largest(bound->norm, fmin(running, less->relative / 2.0));
 }
 
 void bound_usual(const struct problem *problem, const struct tensor_spec *output, size_t reduction,
                  struct bound *bound)
 {
-    const struct rounding rounding = rounding_of(problem, output->dtype);
+    const struct epsilons epsilons = epsilons_of(problem, output->dtype);
+    const struct errors none = {0};
     *bound = (struct bound){.normwise = problem->normwise};
-    bound_least_of(&rounding, reduction, 0.0, 0.0, bound);
+    bound_ratios(&none, &none, &epsilons, &(const struct sum){.terms = reduction}, problem->strict,
+                 bound);
 }
 
-void bound_derive(const struct problem *problem, const struct tensor_spec *output, size_t count,
-                  size_t row, size_t reduction, const double *exact, const void *honest,
-                  const void *lower, struct bound *bound)
+static bool take_simple(const struct problem *problem, enum dtype dtype, struct bound *bound)
 {
-    enum dtype dtype = output->dtype;
-    struct groups groups;
-    struct errors mine, less = {0};
     *bound = (struct bound){.normwise = problem->normwise};
     if (!dtype_is_float(dtype)) {
         bound->exact_equality = true;
-        return;
-    }
-    if (problem->tolerance_fixed) {
+    } else if (problem->tolerance_fixed) {
         bound->fixed = true;
         bound->rtol = problem->rtol;
         bound->atol = problem->atol;
-        return;
     }
-    const struct rounding rounding = rounding_of(problem, dtype);
-    double stored = rounding.stored, computed = rounding.computed;
-    if (rounding.lower_allowed)
-        lower = NULL;
-    bound->floor = flush_floor(dtype, reduction);
-    bound->zero = sqrt(stored);
+    return bound->exact_equality || bound->fixed;
+}
+
+void bound_derive(const struct problem *problem, const struct tensor_spec *output, size_t count,
+                  size_t row, const struct sum *sum, const double *exact, const void *honest,
+                  const void *lower, struct bound *bound)
+{
+    struct groups groups;
+    struct errors mine, less = {0};
+    if (take_simple(problem, output->dtype, bound))
+        return;
+    struct epsilons epsilons = epsilons_of(problem, output->dtype);
+    bound->floor = flush_floor(output->dtype, sum->terms > 1 ? (double)sum->terms : 1.0);
     groups_init(&groups, exact, count, row, problem->normwise);
-    measure_errors(&groups, dtype, honest, bound->floor, &mine);
-    if (lower != NULL)
-        measure_errors(&groups, dtype, lower, bound->floor, &less);
+    measure_errors(&groups, output->dtype, honest, bound->floor, &mine);
+    if (lower != NULL && !epsilons.lower_allowed)
+        measure_errors(&groups, output->dtype, lower, bound->floor, &less);
     bound->unsound = mine.unsound;
-    bound->zero = scale_largest(bound->zero, SAFETY * mine.unscaled);
-    bound_least_of(&rounding, reduction, mine.largest, mine.relative, bound);
+    bound->zero = scale_largest(sqrt(epsilons.stored), SAFETY * mine.unscaled);
     if (count < SCALE_LEAST) {
         /* A handful may all have come out near zero, and have no scale to show for it; then the
          * lower precision's error, which does not cancel, says what small is. */
+        const struct errors none = {0};
+        bound_ratios(&mine, &none, &epsilons, sum, false, bound);
         bound->floor = scale_largest(bound->floor, less.rms / FLOOR_SHARE);
         bound->norm = scale_largest(bound->norm, bound->element);
     } else {
-        bound->element = below_lower(bound->element, less.largest);
-        bound->norm = below_lower(bound->norm, less.relative);
-        /* A running sum of equal terms rounds the same way each time: its error grows with their
-         * number, not with its root. It is honest as long as a lower precision is seen. */
-        double running = computed / 2.0 * (double)reduction;
-        bound->element = scale_largest(bound->element, fmin(running, less.largest / 2.0));
-        bound->norm = scale_largest(bound->norm, fmin(running, less.relative / 2.0));
+        bound_ratios(&mine, &less, &epsilons, sum, problem->strict, bound);
     }
+    bound->honest = scale_largest(mine.largest / bound->element, mine.relative / bound->norm);
 }

@@ -15,16 +15,25 @@
 enum { BLOCK = NUMBERS_BLOCK, HALF_BLOCK = NUMBERS_HALF };
 
 static const char *const names[DISTRIBUTIONS] = {
-    [DRAW_UNIFORM] = "uniform",   [DRAW_NORMAL] = "normal",   [DRAW_HEAVY] = "heavy",
-    [DRAW_SPARSE] = "sparse",     [DRAW_ZEROS] = "zeros",     [DRAW_ONES] = "ones",
-    [DRAW_EXTREMES] = "extremes", [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
-    [DRAW_SORTED] = "sorted",     [DRAW_TINY] = "tiny",       [DRAW_OFFSET] = "offset",
+    [DRAW_UNIFORM] = "uniform", [DRAW_NORMAL] = "normal",
+    [DRAW_HEAVY] = "heavy",     [DRAW_SPARSE] = "sparse",
+    [DRAW_GIVEN] = "given",     [DRAW_ZEROS] = "zeros",
+    [DRAW_ONES] = "ones",       [DRAW_EXTREMES] = "extremes",
+    [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
+    [DRAW_SORTED] = "sorted",   [DRAW_TINY] = "tiny",
+    [DRAW_OFFSET] = "offset",   [DRAW_FEW] = "few",
 };
 
 const char *distribution_name(enum distribution distribution)
 {
     assert((unsigned)distribution < DISTRIBUTIONS);
     return names[distribution];
+}
+
+bool distribution_is_alike(enum distribution distribution)
+{
+    return distribution == DRAW_SPARSE ||
+           (distribution >= DRAW_RANDOM_COUNT && distribution != DRAW_TINY);
 }
 
 static inline __attribute__((always_inline)) void hash_words(uint32_t before, uint32_t within,
@@ -151,6 +160,14 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
     case DRAW_ZEROS:
         memset(z, 0, BLOCK * sizeof *z);
         return;
+    case DRAW_FEW: {
+        uint64_t most = UINT32_MAX / drawing->row;
+        fill_normal(words, z);
+        fill_words(drawing->seed, block, 1, words);
+        for (int i = 0; i < BLOCK; i++)
+            z[i] = words[i] <= most ? z[i] : 0.0f;
+        return;
+    }
     case DRAW_TINY:
     case DRAW_OFFSET:
         fill_normal(words, z);
@@ -182,6 +199,7 @@ static void plan(struct drawing *drawing)
         break;
     case DRAW_NORMAL:
     case DRAW_SPARSE:
+    case DRAW_FEW:
     case DRAW_HEAVY:
         drawing->scale = integer || span < 6.0 ? span / 6.0 : 1.0;
         break;
@@ -203,6 +221,20 @@ static void plan(struct drawing *drawing)
         break;
     }
     drawing->center = number_clamp(0.0, drawing->low + below, drawing->high - above);
+}
+
+/* A uniform drawing, as everywhere, but over the whole of the range. */
+static void plan_given(struct drawing *drawing)
+{
+    if (!drawing->bounded) {
+        drawing->bounded = true;
+        drawing->low = 0.0;
+        drawing->high = 1.0;
+    }
+    drawing->distribution = DRAW_UNIFORM;
+    drawing->folds = true;
+    drawing->scale = drawing->high / 2.0 - drawing->low / 2.0;
+    drawing->center = drawing->low + drawing->scale;
 }
 
 static void write_double(const struct drawing *drawing, uint64_t block, const float *z,
@@ -283,7 +315,9 @@ void draw_plan(enum distribution distribution, uint64_t seed, enum dtype dtype, 
     }
     if (drawing->low > drawing->high)
         drawing->high = drawing->low;
-    if (drawing->bounded)
+    if (distribution == DRAW_GIVEN)
+        plan_given(drawing);
+    else if (drawing->bounded)
         plan(drawing);
 }
 

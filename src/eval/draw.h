@@ -10,9 +10,10 @@ enum distribution {
     DRAW_NORMAL,
     DRAW_HEAVY,  /* heavy tails (Student t, 2 degrees), clipped at 1e4 */
     DRAW_SPARSE, /* normal, nine tenths exact zeros */
+    DRAW_GIVEN,  /* uniform over all of an input's range; [0, 1) without one */
     DRAW_RANDOM_COUNT,
-    /* the edge cases */
-    DRAW_ZEROS = DRAW_RANDOM_COUNT,
+    DRAW_EDGES = DRAW_RANDOM_COUNT, /* the edge cases */
+    DRAW_ZEROS = DRAW_EDGES,
     DRAW_ONES,
     DRAW_EXTREMES,    /* large magnitudes of both signs that the operation survives in float64 */
     DRAW_ONE_HOT,     /* a single one in each last-axis row */
@@ -20,13 +21,18 @@ enum distribution {
     DRAW_SORTED,
     DRAW_TINY,   /* around 1e-20 */
     DRAW_OFFSET, /* the first input's mean is a thousand deviations from zero; others are normal */
+    DRAW_FEW,    /* the first input is normal in one place of `row`, else zero; others are normal */
     DISTRIBUTIONS
 };
 
+/* Of DRAW_FEW: so many terms of a sum are expected not to be zero; a bound allows for so many. */
+enum { FEW_DRAWN = 4, FEW_TERMS = 16, FEW_TERMS_STRICT = 8 };
+/* Whether many terms of a sum may be equal, so that a running sum errs the same way with each. */
+bool distribution_is_alike(enum distribution distribution);
 const char *distribution_name(enum distribution distribution); /* "normal", "one-hot", ... */
 
-/* `row` is the last axis' length. Numbers are clipped (floats) or mapped into [low, high] where
- * low <= high; integers are drawn from [-100, 100] without bounds. */
+/* `row` is the last axis' length, but for DRAW_FEW. Numbers are clipped (floats) or mapped into
+ * [low, high] where low <= high; integers are drawn from [-100, 100] without bounds. */
 void draw_plan(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t row,
                double low, double high, struct drawing *drawing);
 /* Fills `count` elements, on all of the lane's cores. */

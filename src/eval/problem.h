@@ -47,6 +47,7 @@ struct problem {
     const struct expr *flops, *bytes, *reduction; /* NULL: unknown, tensors once, estimated */
     bool normwise, tolerance_fixed; /* else the tolerance is derived: docs/evaluation.md */
     double rtol, atol;
+    bool strict;              /* `precision: strict`: bounds close to an honest sum's error */
     const char *precision;    /* lowest precision that the spec allows: "float32", "tf32", ... */
     const struct expr *where; /* which dims are valid; NULL: all positive */
     struct problem_sizes sizes;
@@ -72,6 +73,13 @@ size_t problem_reduction(const struct problem *problem, const struct names *dims
 /* A hidden shape: valid, mostly multiples of nothing, affordable to the reference. */
 int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
                       struct err *err) MUST_USE;
+
+/* Shapes beyond the largest listed one, the dims that are left small. Bits are dims: those that may
+ * go beyond; then, of the `wanted` ones, as many at once as are affordable are gone beyond with and
+ * taken off. False: none of them. */
+uint64_t problem_sizes_beyond(const struct problem *problem);
+bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t *wanted,
+                         struct names *dims);
 
 /* Absolute paths of starts/BACKEND/ *.{c,cu,...}, sorted, in the problem's arena: one thread. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,

@@ -192,12 +192,16 @@ static int read_precision(struct reading *reading)
     const char *fallback = dtype_name(problem->outputs[0].dtype);
     if (read_text(reading, "precision", fallback, &problem->precision) != 0)
         return -1;
+    if (strcmp(problem->precision, "strict") == 0) {
+        problem->strict = true;
+        problem->precision = fallback;
+    }
     for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++)
         if (strcmp(precisions[i], problem->precision) == 0)
             return 0;
     return document_refuse(document, document_key_line(reading->root, "precision"),
-                           "expected precision: float64, float32, tf32, float16, bfloat16 or "
-                           "int32, not \"%.80s\"",
+                           "expected precision: strict, float64, float32, tf32, float16, "
+                           "bfloat16 or int32, not \"%.80s\"",
                            problem->precision);
 }
 

@@ -1,16 +1,8 @@
-/* Shapes: the spec's own (`check`, `sizes`), the rule for valid ones (`where`), and hidden ones,
- * drawn. */
+/* The spec's own shapes (`check`, `sizes`) and the rule for valid ones (`where`). */
 #include "eval/problem_read.h"
-
-#include "base/random.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* A hidden shape must not cost more than this, whatever the spec's own sizes are: the reference
- * computes it in float64, one evaluation after another. */
-static const double hidden_elements_most = 0x1p20;
-static const double hidden_flops_most = 0x1p29;
 
 static int read_where(struct reading *reading)
 {
@@ -214,107 +206,5 @@ int problem_resize(struct problem *problem, const char *size, struct err *err)
         return err_wrap(err, "%s@%s", problem->name, size);
     }
     problem->file = arena_printf(problem->arena, "%s@%s", problem->file, size);
-    return 0;
-}
-
-/* --- hidden shapes --- */
-
-struct bounds {
-    int64_t low, high;
-};
-
-/* Without bounds of the spec's own: what its shapes have, and from 1. */
-static struct bounds bounds_of(const struct problem *problem, size_t index)
-{
-    const struct dim_spec *dim = &problem->dims[index];
-    struct bounds bounds = {dim->hidden_low, dim->hidden_high};
-    if (bounds.low != 0 || bounds.high != 0)
-        return bounds;
-    bounds.low = 1;
-    for (size_t i = 0; i < problem->shape_count; i++) {
-        int64_t number = problem->shapes[i].number[index];
-        bounds.low = number < bounds.low ? number : bounds.low;
-        bounds.high = number > bounds.high ? number : bounds.high;
-    }
-    return bounds;
-}
-
-/* Half uniform, half by the number of digits, so that small sizes come too; odd three times in
- * four, where there is room: multiples of a tile are what is not looked for. */
-static int64_t draw_dim(struct random *random, struct bounds bounds)
-{
-    uint64_t span = (uint64_t)(bounds.high - bounds.low) + 1;
-    int64_t number = bounds.low + (int64_t)random_below(random, span);
-    if (random_below(random, 2) == 0) {
-        unsigned shift = (unsigned)random_below(random, 64 - (unsigned)__builtin_clzll(span));
-        number = bounds.low + (number - bounds.low) / (INT64_C(1) << shift);
-    }
-    if (number % 2 == 0 && number < bounds.high && random_below(random, 2) == 0)
-        number++;
-    return number;
-}
-
-static double elements_of(const struct problem *problem, const struct names *dims)
-{
-    int64_t extents[RANK_MAX];
-    size_t elements;
-    double sum = 0.0;
-    for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
-        const struct tensor_spec *tensor = i < problem->input_count
-                                               ? &problem->inputs[i]
-                                               : &problem->outputs[i - problem->input_count];
-        if (tensor_extents(tensor, dims, extents, &elements, NULL) == 0)
-            sum += (double)elements;
-    }
-    return sum;
-}
-
-static bool is_affordable(const struct problem *problem, const struct names *dims)
-{
-    double flops, bytes;
-    return elements_of(problem, dims) <= hidden_elements_most &&
-           problem_work(problem, dims, &flops, &bytes, NULL) == 0 && flops <= hidden_flops_most;
-}
-
-int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
-                      struct err *err)
-{
-    enum { TRIES = 2000, TRIES_A_SIZE = 40 };
-    struct bounds bounds[DIMS_MAX];
-    struct random random;
-    struct names smallest = {0};
-    double smallest_elements = 0.0;
-    random_init(&random, seed);
-    for (size_t i = 0; i < problem->dim_count; i++)
-        bounds[i] = bounds_of(problem, i);
-    for (int try = 1; try <= TRIES; try++) {
-        struct names given = {0}, drawn;
-        for (size_t i = 0; i < problem->dim_count; i++)
-            if (!problem->dims[i].derived &&
-                names_set(&given, problem->dims[i].name, draw_dim(&random, bounds[i]), err) != 0)
-                return -1;
-        if (problem_dims(problem, &given, &drawn, NULL) == 0) {
-            if (is_affordable(problem, &drawn)) {
-                *dims = drawn;
-                return 0;
-            }
-            double elements = elements_of(problem, &drawn);
-            if (smallest_elements == 0.0 || elements < smallest_elements) {
-                smallest = drawn;
-                smallest_elements = elements;
-            }
-        }
-        for (size_t i = 0; try % TRIES_A_SIZE == 0 && i < problem->dim_count; i++)
-            if (try < TRIES / 2) /* smaller, as long as that may be what is missing */
-                bounds[i].high -= (bounds[i].high - bounds[i].low) / 4;
-            else
-                bounds[i] = bounds_of(problem, i);
-    }
-    if (smallest_elements == 0.0)
-        return err_set(err, ERR_USAGE,
-                       "%s:1: expected dims that a hidden shape can be drawn from; `where` and the "
-                       "shapes leave none in %d tries",
-                       problem->file, TRIES);
-    *dims = smallest;
     return 0;
 }

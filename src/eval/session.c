@@ -29,6 +29,9 @@ static int open_shapes(struct session *session, struct err *err)
     for (size_t i = 0; i < problem->shape_count; i++)
         if (shape_make(session, &problem->shapes[i], &session->shapes[i], err) != 0)
             return -1;
+    session->shape_total = session->shape_count + HIDDEN_SHAPES; /* which are drawn later */
+    session_make_long(session);
+    session_draw_beyond(session);
     size_t bytes = shape_bytes(&session->shapes[0]) + 1;
     size_t sets = session->options.memory_bytes / bytes;
     size_t most = bytes > large_set ? POOL_LARGE : POOL_MOST; /* drawing them takes its time, too */
@@ -139,6 +142,7 @@ int session_open(const struct problem *problem, const struct backend *backend,
     session->problem = problem;
     session->backend = backend;
     session->lane = lane;
+    session->additive = -1;
     session->options = *options;
     if (session->options.call_timeout_ms == 0)
         session->options.call_timeout_ms = CALL_TIMEOUT_MS;

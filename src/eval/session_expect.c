@@ -127,22 +127,41 @@ static bool is_fit(const struct tensor_spec *output, size_t count, const double 
     return finite > 0;
 }
 
-/* The bound takes rounding errors for independent, so that they grow with the square root of a
- * sum's length. Where many terms are equal they are not: each addition errs the same way, and an
- * honest sequential sum is off by its length. Such inputs are there to find other faults than
- * precision. */
-static size_t reduction_of(const struct set *set)
+/* Numbers that all lie close together make terms that are nearly equal. */
+static bool all_narrow(const struct problem *problem)
 {
-    size_t reduction = set->shape->reduction;
-    bool equal_terms = set->distribution == DRAW_SPARSE || set->distribution >= DRAW_RANDOM_COUNT;
-    bool squares = equal_terms && set->distribution != DRAW_TINY && reduction < UINT32_MAX;
-    return squares ? reduction * reduction : reduction;
+    bool narrow = false;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        const struct tensor_spec *input = &problem->inputs[i];
+        double size = fmax(fabs(input->low), fabs(input->high));
+        if (!dtype_is_float(input->dtype))
+            continue;
+        narrow = input->low <= input->high && input->high - input->low < size / 64.0;
+        if (!narrow)
+            return false;
+    }
+    return narrow;
+}
+
+/* The bound takes rounding errors for independent, so that they grow with the square root of a
+ * sum's length. Where many terms are equal they are not. Such inputs are there to find other faults
+ * than precision; and so are a file's own, of which nothing is known. */
+static struct sum sum_of(const struct session *session, const struct set *set)
+{
+    const struct problem *problem = session->problem;
+    struct sum sum = {.terms = set->shape->reduction, .cut = session->backend->cuts_sums};
+    sum.alike = distribution_is_alike(set->distribution) || all_narrow(problem) ||
+                (set->distribution == DRAW_GIVEN && problem->torch != NULL);
+    if (set->distribution == DRAW_FEW && session->additive == 1)
+        sum = (struct sum){.terms = problem->strict ? FEW_TERMS_STRICT : FEW_TERMS};
+    return sum;
 }
 
 void set_derive(struct session *session, struct set *set, const struct results *results)
 {
     set->expected = true;
     const struct problem *problem = session->problem;
+    const struct sum sum = sum_of(session, set);
     for (size_t i = 0; i < problem->output_count; i++) {
         const struct tensor_spec *output = &problem->outputs[i];
         const struct placed *placed = &set->shape->layout.outputs[i];
@@ -150,8 +169,8 @@ void set_derive(struct session *session, struct set *set, const struct results *
             set->unfit = true;
             return;
         }
-        bound_derive(problem, output, placed->elements, tensor_row(output, placed),
-                     reduction_of(set), set->exact[i], results->honest[i],
+        bound_derive(problem, output, placed->elements, tensor_row(output, placed), &sum,
+                     set->exact[i], results->honest[i],
                      results->has_lower ? results->lower[i] : NULL, &set->bounds[i]);
     }
     if (!is_large(session, set))
@@ -166,26 +185,47 @@ void set_known(const struct session *session, struct set *set)
     set->expected = true;
 }
 
-static int expect(struct session *session, struct set *set, struct err *err)
+/* What a definition says of a shape that the spec does not promise is no error of the spec's. */
+static int give_up(const struct session *session, struct set *set, struct err *err)
+{
+    if (!set->optional || err->code != ERR_USAGE || atomic_load(&session->cancelled))
+        return -1;
+    set->unfit = set->expected = true;
+    return 0;
+}
+
+static int expect_others(struct session *session, struct set *set, const struct call *call,
+                         struct err *err)
 {
     struct results results = {0};
+    uint64_t begun = timeline_begin();
+    int status = 0;
+    if (set->distribution == DRAW_FEW)
+        status = session_find_additive(session, set, call, err);
+    if (status == 0)
+        status = compute_others(session, set, call, &results, err);
+    timeline_end("set.others", begun);
+    begun = timeline_begin();
+    if (status == 0)
+        set_derive(session, set, &results);
+    timeline_end("set.derive", begun);
+    return status;
+}
+
+static int expect(struct session *session, struct set *set, struct err *err)
+{
     struct call call;
     if (!set->drawn)
         set_draw(session, set);
     set->unfit = false;
     int status = compute_exact(session, set, &call, err);
-    if (status == 0 && set_bounds_known(session, set)) {
+    if (status == 0 && set_bounds_known(session, set))
         set_known(session, set);
-    } else if (status == 0) {
-        uint64_t begun = timeline_begin();
-        status = compute_others(session, set, &call, &results, err);
-        timeline_end("set.others", begun);
-        begun = timeline_begin();
-        if (status == 0)
-            set_derive(session, set, &results);
-        timeline_end("set.derive", begun);
-    }
+    else if (status == 0)
+        status = expect_others(session, set, &call, err);
     set->expected = status == 0;
+    if (status != 0)
+        status = give_up(session, set, err);
     struct subject *subject = reference_subject(session->reference);
     if (subject != NULL)
         subject->ops->pause(subject); /* its threads may spin on for a while */

@@ -91,7 +91,7 @@ static int choose_region(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     const struct measure_request *request = bench->request;
     size_t most = 0;
-    for (size_t i = 0; i < session->shape_count + HIDDEN_SHAPES; i++) {
+    for (size_t i = 0; i < session->shape_total; i++) {
         struct layout layout;
         if (layout_make(session->problem, &session->shapes[i].dims, request->candidate,
                         request->tune, 0, &layout, err) != 0) {

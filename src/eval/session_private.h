@@ -12,12 +12,13 @@
 
 enum {
     PAGE_BYTES = 4096,
-    POOL_LEAST = 4,
+    POOL_LEAST = 5,
     POOL_MOST = 16,
     CASES_MOST = 160,
     HISTORY_MOST = 16,
     HIDDEN_SHAPES = 2,
-    SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES,
+    BEYOND_SHAPES = 3,
+    SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES + 1 + BEYOND_SHAPES,
     BASELINES_MOST = BASELINES_MAX + 1
 };
 
@@ -52,7 +53,9 @@ struct session {
     struct reference *reference;
     const char *python, *versions;
     struct random random;
-    size_t shape_count; /* the spec's; the hidden ones follow */
+    size_t shape_count; /* the spec's; then hidden ones, a long one, those beyond the main one */
+    size_t shape_total, beyond_shape, beyond_count;
+    const struct shape *long_shape; /* small, with sums as long as the main shape's; or that */
     struct shape shapes[SHAPES_MOST];
     size_t pool_count, case_count, refreshed;
     size_t hidden_case, edge_case;   /* where these begin among `cases` */
@@ -60,6 +63,7 @@ struct session {
     struct set cases[CASES_MOST];    /* of check shapes, edge cases, hidden shapes */
     size_t baseline_count, baseline; /* which one speed-ups are against */
     struct baseline baselines[BASELINES_MOST];
+    int additive;          /* the definition: 1, 0 not, -1 not known yet; session_additive.c */
     unsigned known_bounds; /* bit set: distributions of a large main shape, in `bounds` */
     struct bound bounds[DRAW_RANDOM_COUNT][TENSORS_MAX];
     void *scratch[2 * TENSORS_MAX];

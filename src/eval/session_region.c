@@ -21,7 +21,7 @@ static size_t page_up(size_t bytes)
 int session_open_region(struct session *session, struct err *err)
 {
     size_t inputs = hidden_bytes, outputs = hidden_bytes;
-    for (size_t i = 0; i < session->shape_count; i++) {
+    for (size_t i = 0; i < session->shape_total; i++) {
         const struct layout *layout = &session->shapes[i].layout;
         inputs = layout->inputs_bytes > inputs ? layout->inputs_bytes : inputs;
         outputs = layout->outputs_bytes > outputs ? layout->outputs_bytes : outputs;

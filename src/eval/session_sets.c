@@ -1,27 +1,13 @@
 /* eval/session_sets: inputs with their expected outputs: what is drawn, when, and how often anew.
  */
 #include "base/mem.h"
+#include "eval/reference_private.h"
 #include "eval/session_private.h"
 #include "eval/timeline.h"
 
 #include <string.h>
 
-enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, REDRAWS_MOST = 4 };
-
-int shape_make(struct session *session, const struct names *dims, struct shape *shape,
-               struct err *err)
-{
-    shape->dims = *dims;
-    if (layout_make(session->problem, dims, NULL, NULL, 0, &shape->layout, err) != 0)
-        return -1;
-    shape->elements = 0;
-    for (size_t i = 0; i < shape->layout.input_count; i++)
-        shape->elements += shape->layout.inputs[i].elements;
-    for (size_t i = 0; i < shape->layout.output_count; i++)
-        shape->elements += shape->layout.outputs[i].elements;
-    shape->reduction = problem_reduction(session->problem, dims);
-    return 0;
-}
+enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, FEW_REDUCTION = 16 };
 
 size_t shape_bytes(const struct shape *shape)
 {
@@ -76,9 +62,16 @@ size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
     return tensor->rank > 0 ? (size_t)placed->extents[tensor->rank - 1] : 1;
 }
 
-/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. One
- * input alone is far from zero: two such factors would cancel in a product of theirs, for honest
- * kernels as well. */
+/* One input alone is far from zero: two such factors would cancel in a product of theirs, for
+ * honest kernels as well. One alone has few numbers that are not zero, or else hardly a product had
+ * any. */
+static enum distribution distribution_of(const struct set *set, bool first)
+{
+    bool plain = set->distribution == DRAW_OFFSET || set->distribution == DRAW_FEW;
+    return plain && !first ? DRAW_NORMAL : set->distribution;
+}
+
+/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. */
 void set_fill(struct session *session, struct set *set)
 {
     struct random seeds;
@@ -90,11 +83,12 @@ void set_fill(struct session *session, struct set *set)
         const struct placed *placed = &set->shape->layout.inputs[i];
         if (set->inputs[i] == NULL)
             set->inputs[i] = (unsigned char *)parallel_alloc(placed->bytes + 1);
-        bool plain = set->distribution == DRAW_OFFSET && i > 0;
-        enum distribution distribution = plain ? DRAW_NORMAL : set->distribution;
+        enum distribution distribution = distribution_of(set, i == 0);
+        size_t row = distribution == DRAW_FEW ? set->shape->reduction / FEW_DRAWN
+                                              : tensor_row(tensor, placed);
         struct drawing drawing;
-        draw_plan(distribution, random_next(&seeds), tensor->dtype, tensor_row(tensor, placed),
-                  tensor->low, tensor->high, &drawing);
+        draw_plan(distribution, random_next(&seeds), tensor->dtype, row, tensor->low, tensor->high,
+                  &drawing);
         if (session->backend->draw == NULL ||
             !session->backend->draw(&drawing, placed->elements, set->inputs[i]))
             draw_run(&drawing, placed->elements, set->inputs[i]);
@@ -157,52 +151,59 @@ static enum distribution next_distribution(const struct session *session)
 /* Where a single row may be all there is, more sets of which some would be wrong. */
 enum { OFFSETS_MORE = 2 };
 
-/* 0 to 2: whether a pattern over elements can show at this shape, and in so many rows that not all
- * wrong ones are right by chance, as a variance that cancels is in 1 of 20. */
-static int shows(const struct session *session, const struct shape *shape)
+/* Whether sums with few terms can be had: there they tell how exact a kernel computes, whatever the
+ * order in which it sums. */
+static bool few_applies(const struct session *session)
 {
-    enum { ENOUGH = 256, EACH_WAY = 8 };
-    size_t elements = shape->layout.outputs[0].elements;
-    size_t row = tensor_row(&session->problem->outputs[0], &shape->layout.outputs[0]);
-    if (elements < ENOUGH)
-        return 0;
-    return row >= EACH_WAY && elements / row >= EACH_WAY ? 2 : 1;
+    const struct problem *problem = session->problem;
+    const struct tensor_spec *first = &problem->inputs[0];
+    bool zero = first->low > first->high || (first->low <= 0.0 && first->high >= 0.0);
+    enum dtype dtype = problem->outputs[0].dtype;
+    return zero && first->dtype == dtype && (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64) &&
+           reference_bits(problem, PRECISION_SPEC) < 0 && !problem->tolerance_fixed &&
+           !problem->normwise && session->long_shape->reduction >= FEW_REDUCTION &&
+           session->long_shape->elements <= (size_t)1 << 22;
 }
 
-/* For the edge cases: the smallest of those that show most, or the largest where none does. */
-static const struct shape *small_shape(const struct session *session)
+static void add_long_cases(struct session *session)
 {
-    const struct shape *best = &session->shapes[1];
-    for (size_t i = 2; i < session->shape_count + HIDDEN_SHAPES; i++) {
-        const struct shape *shape = &session->shapes[i];
-        int more = shows(session, shape) - shows(session, best);
-        bool small = shows(session, shape) > 0;
-        if (more > 0 || (more == 0 && (shape->elements < best->elements) == small))
-            best = shape;
-    }
-    return best;
+    size_t from = session->case_count;
+    if (session->long_shape != &session->shapes[0])
+        add_case(session, session->long_shape, next_distribution(session));
+    if (few_applies(session))
+        add_case(session, session->long_shape, DRAW_FEW);
+    for (size_t i = from; i < session->case_count; i++)
+        session->cases[i].optional = true;
 }
 
-static int draw_hidden(struct session *session, size_t index, struct err *err)
+static void add_hidden_cases(struct session *session)
 {
-    struct shape *shape = &session->shapes[session->shape_count + index];
-    for (int i = 0; i < REDRAWS_MOST; i++) {
-        struct names dims;
-        if (problem_draw_dims(session->problem, random_seed(), &dims, err) != 0 ||
-            shape_make(session, &dims, shape, err) != 0)
-            return -1;
-        if (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
-            shape->layout.outputs_bytes + PAGE_BYTES <= session->region.outputs_bytes)
-            return 0;
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        for (size_t k = 0; k < CASES_A_SHAPE; k++)
+            add_case(session, &session->shapes[session->shape_count + i],
+                     next_distribution(session));
+    for (size_t i = 0; i < session->beyond_count; i++) {
+        add_case(session, &session->shapes[session->beyond_shape + i], next_distribution(session));
+        session->cases[session->case_count - 1].optional = true;
     }
-    return err_set(err, ERR_LIMIT, "hidden shapes come out larger than the shared memory");
+}
+
+static void add_edge_cases(struct session *session)
+{
+    for (int i = DRAW_EDGES; i < DRAW_FEW; i++)
+        add_case(session, session_small_shape(session), (enum distribution)i);
+    bool rows = false; /* by the spec's own shapes: hidden ones change */
+    for (size_t i = 1; i < session->shape_count; i++)
+        rows = rows || shape_shows(session, &session->shapes[i]) == 2;
+    for (int i = 0; i < OFFSETS_MORE && !rows; i++)
+        add_case(session, session_small_shape(session), DRAW_OFFSET);
 }
 
 int session_make_cases(struct session *session, struct err *err)
 {
     size_t shapes = session->shape_count;
     for (size_t i = 0; i < HIDDEN_SHAPES; i++)
-        if (draw_hidden(session, i, err) != 0)
+        if (session_draw_hidden(session, i, err) != 0)
             return -1;
     size_t each = CASES_A_SHAPE;
     while ((shapes - 1) * each < CASES_LEAST && shapes > 1)
@@ -212,18 +213,11 @@ int session_make_cases(struct session *session, struct err *err)
         for (size_t k = 0; k < (large ? 1 : each); k++)
             add_case(session, &session->shapes[i], next_distribution(session));
     }
+    add_long_cases(session);
     session->hidden_case = session->case_count;
-    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
-        for (size_t k = 0; k < CASES_A_SHAPE; k++)
-            add_case(session, &session->shapes[shapes + i], next_distribution(session));
+    add_hidden_cases(session);
     session->edge_case = session->case_count;
-    for (int i = DRAW_RANDOM_COUNT; i < DISTRIBUTIONS; i++)
-        add_case(session, small_shape(session), (enum distribution)i);
-    bool rows = false; /* by the spec's own shapes: hidden ones change */
-    for (size_t i = 1; i < shapes; i++)
-        rows = rows || shows(session, &session->shapes[i]) == 2;
-    for (int i = 0; i < OFFSETS_MORE && !rows; i++)
-        add_case(session, small_shape(session), DRAW_OFFSET);
+    add_edge_cases(session);
     for (size_t i = 0; i < session->pool_count; i++)
         set_assign(&session->pool[i], &session->shapes[0],
                    (enum distribution)(i % DRAW_RANDOM_COUNT));
@@ -233,12 +227,15 @@ int session_make_cases(struct session *session, struct err *err)
 static int refresh_hidden(struct session *session, struct err *err)
 {
     for (size_t i = 0; i < HIDDEN_SHAPES; i++)
-        if (draw_hidden(session, i, err) != 0)
+        if (session_draw_hidden(session, i, err) != 0)
             return -1;
+    session_draw_beyond(session);
     for (size_t i = session->hidden_case; i < session->case_count; i++) {
-        const struct shape *shape =
-            i < session->edge_case ? session->cases[i].shape : small_shape(session);
-        set_assign(&session->cases[i], shape, session->cases[i].distribution);
+        struct set *set = &session->cases[i];
+        bool optional = set->optional;
+        set_assign(set, i < session->edge_case ? set->shape : session_small_shape(session),
+                   set->distribution);
+        set->optional = optional;
     }
     return 0;
 }

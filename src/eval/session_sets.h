@@ -18,14 +18,27 @@ struct set {
     enum distribution distribution;
     uint64_t seed;
     bool filled, drawn, expected; /* filled: drawn, and not yet made what the reference takes */
-    bool unfit; /* the reference itself leaves the output's range on these inputs: not used */
+    bool unfit;    /* not used: the reference itself leaves the output's range on these inputs, or
+                      does not pass the spec's own tolerance there */
+    bool optional; /* its shape is ours, not the spec's: a reference that raises there is unfit */
     unsigned char *inputs[TENSORS_MAX];
     double *exact[TENSORS_MAX];
     struct bound bounds[TENSORS_MAX];
 };
 
+/* --- session_shapes.c --- */
 int shape_make(struct session *session, const struct names *dims, struct shape *shape,
                struct err *err) MUST_USE;
+/* 0 to 2: whether a pattern over elements can show at this shape, and in so many rows that not all
+ * wrong ones are right by chance, as a variance that cancels is in 1 of 20. */
+int shape_shows(const struct session *session, const struct shape *shape);
+/* For the edge cases: the smallest of those that show most, or the largest where none does. */
+const struct shape *session_small_shape(const struct session *session);
+int session_draw_hidden(struct session *session, size_t index, struct err *err) MUST_USE;
+void session_make_long(struct session *session);   /* after the spec's shapes, before a region */
+void session_draw_beyond(struct session *session); /* the same; and again, no larger */
+
+/* --- session_sets.c --- */
 void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
 void set_redraw(struct set *set); /* new seed; buffers are kept */
 void set_free(struct set *set);
@@ -46,6 +59,9 @@ void set_known(const struct session *session, struct set *set); /* where they ar
 /* Kept between sets: the kernel would clear fresh pages for every one of them. */
 void *session_scratch(struct session *session, size_t index, size_t bytes);
 int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
+/* session->additive, once a session: `set` has its exact results, and its inputs are in place. */
+int session_find_additive(struct session *session, const struct set *set, const struct call *call,
+                          struct err *err) MUST_USE; /* _additive.c */
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 int session_make_cases(struct session *session, struct err *err) MUST_USE;
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;

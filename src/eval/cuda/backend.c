@@ -90,6 +90,7 @@ const struct backend backend_cuda = {
     .open_program = open_program,
     .warm = warm,
     .draw = cuda_draw,
+    .cuts_sums = true,
     .sanitize_program = cuda_sanitize,
     .sanitize_end = cuda_sanitize_end,
     .profile = cuda_profile,

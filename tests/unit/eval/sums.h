@@ -3,6 +3,7 @@
 #ifndef TESTS_SUMS_H
 #define TESTS_SUMS_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -68,6 +69,25 @@ static inline float sum_64_lanes(const float *a, const float *b, size_t count, s
     return sum_lanes(a, b, count, stride, 64);
 }
 
+static inline float sum_fused(const float *a, const float *b, size_t count, size_t stride)
+{
+    float sum = 0.0f;
+    for (size_t i = 0; i < count; i++)
+        sum = fmaf(a[i], b[i * stride], sum);
+    return sum;
+}
+
+static inline float sum_compensated(const float *a, const float *b, size_t count, size_t stride)
+{
+    volatile float sum = 0.0f, lost = 0.0f;
+    for (size_t i = 0; i < count; i++) {
+        volatile float term = a[i] * b[i * stride] - lost, next = sum + term;
+        lost = (next - sum) - term;
+        sum = next;
+    }
+    return sum;
+}
+
 static inline double sum_exact(const float *a, const float *b, size_t count, size_t stride)
 {
     double sum = 0.0;
@@ -85,6 +105,43 @@ static inline float round_to_bits(float number, unsigned bits)
     word &= ~((1u << shift) - 1u);
     memcpy(&number, &word, sizeof number);
     return number;
+}
+
+static inline float cut_to_bits(float number, unsigned bits)
+{
+    uint32_t word;
+    memcpy(&word, &number, sizeof word);
+    word &= ~(UINT32_MAX >> (9 + bits));
+    memcpy(&number, &word, sizeof number);
+    return number;
+}
+
+/* The same of halves that are cut off, not rounded. */
+static inline float sum_tf32x3_cut(const float *a, const float *b, size_t count, size_t stride)
+{
+    float small = 0.0f, large = 0.0f;
+    for (size_t i = 0; i < count; i++) {
+        float x = a[i], y = b[i * stride];
+        float high_x = cut_to_bits(x, 10), high_y = cut_to_bits(y, 10);
+        small += high_x * cut_to_bits(y - high_y, 10);
+        small += cut_to_bits(x - high_x, 10) * high_y;
+        large += high_x * high_y;
+    }
+    return large + small;
+}
+
+/* Three products of tf32 halves, as matrix units are made to give float32's accuracy. */
+static inline float sum_tf32x3(const float *a, const float *b, size_t count, size_t stride)
+{
+    float small = 0.0f, large = 0.0f;
+    for (size_t i = 0; i < count; i++) {
+        float x = a[i], y = b[i * stride];
+        float high_x = round_to_bits(x, 10), high_y = round_to_bits(y, 10);
+        small += high_x * round_to_bits(y - high_y, 10);
+        small += round_to_bits(x - high_x, 10) * high_y;
+        large += high_x * high_y;
+    }
+    return large + small;
 }
 
 #endif

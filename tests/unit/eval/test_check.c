@@ -2,9 +2,7 @@
  * seeds, distributions and sizes. */
 #include "eval/check.h"
 
-#include "base/mem.h"
-#include "eval/draw.h"
-#include "sums.h"
+#include "product.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -19,98 +17,6 @@
 static sum_order *const orders[] = {sum_sequential, sum_backwards, sum_blocked,
                                     sum_pairwise,   sum_4_lanes,   sum_64_lanes};
 enum { ORDERS = sizeof orders / sizeof orders[0] };
-
-static const struct problem float32_problem = {.precision = "float32"};
-
-static struct tensor_spec tensor_of(enum dtype dtype, size_t rank)
-{
-    return (struct tensor_spec){.name = "C", .dtype = dtype, .rank = rank};
-}
-
-/* Each row a number over and over: a running sum of it rounds the same way each time. From about
- * 10,000 terms on its error is that of tf32 inputs, and no bound tells the two apart. */
-#define EQUAL_TERMS DISTRIBUTIONS
-
-/* One product: C[M, N] = A[M, K] B[K, N], with A and B drawn. */
-struct product {
-    size_t m, n, k;
-    float *a, *b, *lower_a, *lower_b, *honest, *lower;
-    double *exact;
-    struct bound bound;
-};
-
-static void multiply(const struct product *p, const float *a, const float *b, sum_order *order,
-                     float *out)
-{
-    for (size_t i = 0; i < p->m; i++)
-        for (size_t j = 0; j < p->n; j++)
-            out[i * p->n + j] = order(a + i * p->k, b + j, p->k, p->n);
-}
-
-static void product_make(struct product *p, enum distribution distribution, uint64_t seed,
-                         sum_order *honest, bool ones_b)
-{
-    size_t a_count = p->m * p->k, b_count = p->k * p->n, count = p->m * p->n;
-    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 2);
-    p->a = (float *)mem_array(a_count, sizeof(float));
-    p->b = (float *)mem_array(b_count, sizeof(float));
-    p->lower_a = (float *)mem_array(a_count, sizeof(float));
-    p->lower_b = (float *)mem_array(b_count, sizeof(float));
-    p->honest = (float *)mem_array(count, sizeof(float));
-    p->lower = (float *)mem_array(count, sizeof(float));
-    p->exact = (double *)mem_array(count, sizeof(double));
-    if (distribution == EQUAL_TERMS)
-        for (size_t i = 0; i < p->m; i++)
-            for (size_t j = 0; j < p->k; j++)
-                p->a[i * p->k + j] = 0.1f + (float)i * 1e-4f;
-    else
-        draw_fill(distribution, seed, DTYPE_FLOAT32, a_count, p->k, 1, -1, p->a);
-    draw_fill(ones_b ? DRAW_ONES : distribution, seed + 1, DTYPE_FLOAT32, b_count, p->n, 1, -1,
-              p->b);
-    for (size_t i = 0; i < a_count; i++)
-        p->lower_a[i] = round_to_bits(p->a[i], 10);
-    for (size_t i = 0; i < b_count; i++)
-        p->lower_b[i] = round_to_bits(p->b[i], 10);
-    for (size_t i = 0; i < p->m; i++)
-        for (size_t j = 0; j < p->n; j++)
-            p->exact[i * p->n + j] = sum_exact(p->a + i * p->k, p->b + j, p->k, p->n);
-    multiply(p, p->a, p->b, honest, p->honest);
-    multiply(p, p->lower_a, p->lower_b, honest, p->lower);
-    bound_derive(&float32_problem, &output, count, p->n, p->k, p->exact, p->honest, p->lower,
-                 &p->bound);
-}
-
-static void product_free(struct product *p)
-{
-    void *const all[] = {p->a, p->b, p->lower_a, p->lower_b, p->honest, p->lower, p->exact};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        mem_free(all[i]);
-}
-
-static bool product_passes(const struct product *p, const float *got, const char *what)
-{
-    struct tensor_spec output = tensor_of(DTYPE_FLOAT32, 2);
-    int64_t extents[RANK_MAX] = {(int64_t)p->m, (int64_t)p->n};
-    struct mismatch mismatch;
-    struct buf text;
-    check_output(&output, extents, p->m * p->n, &p->bound, p->exact, got, &mismatch);
-    buf_init(&text, 512);
-    mismatch_describe(&output, extents, &mismatch, &text);
-    if (!mismatch.passed && what != NULL)
-        print_message("%s: %s; ratio %g, norm ratio %g\n", what, buf_text(&text),
-                      mismatch.worst_ratio, mismatch.norm_ratio);
-    buf_free(&text);
-    return mismatch.passed;
-}
-
-static float cut_to_bits(float x, unsigned bits)
-{
-    uint32_t raw;
-    memcpy(&raw, &x, sizeof raw);
-    raw &= ~(UINT32_MAX >> (9 + bits));
-    memcpy(&x, &raw, sizeof raw);
-    return x;
-}
 
 static void every_order_passes(struct product *p, enum distribution distribution, uint64_t seed,
                                bool ones_b)
@@ -187,15 +93,6 @@ static void test_lower_precision_matmul_fails(void **state)
             }
 }
 
-static void rounded_product(struct product *p, unsigned bits, bool cut, sum_order *order, float *to)
-{
-    for (size_t i = 0; i < p->m * p->k; i++)
-        p->lower_a[i] = cut ? cut_to_bits(p->a[i], bits) : round_to_bits(p->a[i], bits);
-    for (size_t i = 0; i < p->k * p->n; i++)
-        p->lower_b[i] = cut ? cut_to_bits(p->b[i], bits) : round_to_bits(p->b[i], bits);
-    multiply(p, p->lower_a, p->lower_b, order, to);
-}
-
 /* Where tf32 is allowed factors may be rounded or cut off to it; bfloat16 and zeros are refused. */
 static void test_tf32_allowed(void **state)
 {
@@ -210,9 +107,8 @@ static void test_tf32_allowed(void **state)
             product_make(&p, drawn[d], seed, sum_pairwise, false);
             rounded_product(&p, 7, false, sum_pairwise, lower);
             rounded_product(&p, 10, false, sum_pairwise, p.honest);
-            bound_derive(&tf32_problem, &output, 256, p.n,
-                         drawn[d] == DRAW_SPARSE ? p.k * p.k : p.k, p.exact, p.honest, lower,
-                         &p.bound);
+            bound_derive(&tf32_problem, &output, 256, p.n, TERMS(p.k, drawn[d] == DRAW_SPARSE),
+                         p.exact, p.honest, lower, &p.bound);
             rounded_product(&p, 10, false, sum_sequential, got);
             assert_true(product_passes(&p, got, "rounded"));
             rounded_product(&p, 10, true, sum_sequential, got);
@@ -280,7 +176,9 @@ static void test_softmax_of_zeros_fails(void **state)
                 y[r * COLUMNS + c] /= sum32;
             }
         }
-        bound_derive(&float32_problem, &output, COUNT, COLUMNS, COLUMNS, exact, y, NULL, &bound);
+        bound_derive(&float32_problem, &output, COUNT, COLUMNS,
+                     TERMS(COLUMNS, distribution_is_alike((enum distribution)d)), exact, y, NULL,
+                     &bound);
         check_output(&output, extents, COUNT, &bound, exact, y, &mismatch);
         assert_true(mismatch.passed);
         y[COUNT - 1] = NAN; /* the reciprocal of the sum is a common honest way */
@@ -338,7 +236,9 @@ static void test_layer_norm_copy_fails(void **state)
             for (size_t i = 0; i < COLUMNS; i++)
                 other[r + i] *= 1.0f / sqrtf(variance + 1e-5f);
         }
-        bound_derive(&float32_problem, &output, COUNT, COLUMNS, COLUMNS, exact, y, NULL, &bound);
+        bound_derive(&float32_problem, &output, COUNT, COLUMNS,
+                     TERMS(COLUMNS, distribution_is_alike((enum distribution)d)), exact, y, NULL,
+                     &bound);
         check_output(&output, extents, COUNT, &bound, exact, other, &mismatch);
         assert_true(mismatch.passed);
         check_output(&output, extents, COUNT, &bound, exact, x, &mismatch);
@@ -356,7 +256,7 @@ static void test_whole_zero_has_some_room(void **state)
     struct bound bound;
     struct mismatch mismatch;
     (void)state;
-    bound_derive(&float32_problem, &output, 300, 300, 300, exact, got, NULL, &bound);
+    bound_derive(&float32_problem, &output, 300, 300, TERMS(300, true), exact, got, NULL, &bound);
     check_output(&output, extents, 300, &bound, exact, got, &mismatch);
     assert_true(mismatch.passed);
     for (size_t i = 0; i < 300; i++)
@@ -404,15 +304,18 @@ static void test_bound_formula(void **state)
         exact[i] = 1.0;
     perturb(exact, COUNT, 1e-4, honest);
     perturb(exact, COUNT, 6e-4, lower);
-    bound_derive(&float32_problem, &output, COUNT, 1, 1, exact, honest, NULL, &bound);
+    bound_derive(&float32_problem, &output, COUNT, 1, TERMS(1, false), exact, honest, NULL, &bound);
     assert_true(fabs(bound.element - 8e-4) < 1e-6 && fabs(bound.norm - 8e-4) < 1e-6);
-    bound_derive(&float32_problem, &output, COUNT, 1, 1, exact, honest, lower, &bound);
+    bound_derive(&float32_problem, &output, COUNT, 1, TERMS(1, false), exact, honest, lower,
+                 &bound);
     assert_true(fabs(bound.element - 3e-4) < 1e-6 && fabs(bound.norm - 3e-4) < 1e-6);
     perturb(exact, COUNT, 3e-4, lower); /* too close to be told apart: the honest one wins */
-    bound_derive(&float32_problem, &output, COUNT, 1, 1, exact, honest, lower, &bound);
+    bound_derive(&float32_problem, &output, COUNT, 1, TERMS(1, false), exact, honest, lower,
+                 &bound);
     assert_true(fabs(bound.element - 8e-4) < 1e-6);
     perturb(exact, COUNT, 0.0, honest);
-    bound_derive(&float32_problem, &output, COUNT, 1, 4096, exact, honest, NULL, &bound);
+    bound_derive(&float32_problem, &output, COUNT, 1, TERMS(4096, false), exact, honest, NULL,
+                 &bound);
     assert_true(fabs(bound.element - 8 * 32 * 0x1p-23) < 1e-9);
     perturb(exact, COUNT, 0.9 * bound.element, got); /* each is near enough, the whole is not */
     check_output(&output, extents, COUNT, &bound, exact, got, &mismatch);
@@ -434,7 +337,7 @@ static void test_short_rows_share_a_scale(void **state)
     for (size_t i = 0; i < COUNT; i++)
         exact[i] = i == 0 || i == 18 ? 1e-7 : 1.0;
     perturb(exact, COUNT, 0.0, got);
-    bound_derive(&float32_problem, &output, COUNT, 1, 1, exact, got, NULL, &bound);
+    bound_derive(&float32_problem, &output, COUNT, 1, TERMS(1, false), exact, got, NULL, &bound);
     got[0] += 2e-7f;
     got[18] += 2e-7f;
     check_output(&output, extents, COUNT, &bound, exact, got, &mismatch);

@@ -16,6 +16,7 @@ enum { ROWS = 70, COLUMNS = 45, COUNT = ROWS * COLUMNS };
 
 static const struct problem problem = {.precision = "float32"};
 static const struct tensor_spec output = {.name = "C", .dtype = DTYPE_FLOAT32, .rank = 2};
+static const struct sum sixty_four = {.terms = 64};
 static const int64_t extents[RANK_MAX] = {ROWS, COLUMNS};
 
 struct fixture {
@@ -30,7 +31,8 @@ static int set_up(void **state)
     draw_fill(DRAW_NORMAL, 3, DTYPE_FLOAT32, COUNT, COLUMNS, 1, -1, f->right);
     dtype_to_double(DTYPE_FLOAT32, f->right, COUNT, f->exact);
     memcpy(f->got, f->right, sizeof f->got);
-    bound_derive(&problem, &output, COUNT, COLUMNS, 64, f->exact, f->right, NULL, &f->bound);
+    bound_derive(&problem, &output, COUNT, COLUMNS, &sixty_four, f->exact, f->right, NULL,
+                 &f->bound);
     *state = f;
     return 0;
 }
@@ -175,7 +177,7 @@ static void test_fixed_and_integers(void **state)
     const struct tensor_spec counts = {.name = "N", .dtype = DTYPE_INT32, .rank = 2};
     int32_t numbers[COUNT];
     struct mismatch mismatch;
-    bound_derive(&fixed, &output, COUNT, COLUMNS, 64, f->exact, f->right, NULL, &f->bound);
+    bound_derive(&fixed, &output, COUNT, COLUMNS, &sixty_four, f->exact, f->right, NULL, &f->bound);
     for (size_t i = 0; i < COUNT; i++)
         f->got[i] = f->right[i] * 1.0099f;
     assert_true(passes(f));
@@ -183,7 +185,7 @@ static void test_fixed_and_integers(void **state)
     assert_false(passes(f)); /* the last one, which no vector covers */
     for (size_t i = 0; i < COUNT; i++)
         f->exact[i] = numbers[i] = (int32_t)i - 1000;
-    bound_derive(&fixed, &counts, COUNT, COLUMNS, 64, f->exact, numbers, NULL, &f->bound);
+    bound_derive(&fixed, &counts, COUNT, COLUMNS, &sixty_four, f->exact, numbers, NULL, &f->bound);
     check_output(&counts, extents, COUNT, &f->bound, f->exact, numbers, &mismatch);
     assert_true(mismatch.passed);
     numbers[0]++;
@@ -203,7 +205,8 @@ static void test_short_types(void **state)
         struct mismatch mismatch;
         struct bound bound;
         dtype_from_double(types[t], f->exact, COUNT, storage);
-        bound_derive(&own, &tensor, COUNT, COLUMNS, 512, f->exact, storage, NULL, &bound);
+        bound_derive(&own, &tensor, COUNT, COLUMNS, &(const struct sum){512, false, false},
+                     f->exact, storage, NULL, &bound);
         check_output(&tensor, extents, COUNT, &bound, f->exact, storage, &mismatch);
         assert_true(mismatch.passed);
         dtype_store(types[t], storage, 44, dtype_load(types[t], storage, 44) * 1.2 + 0.2);

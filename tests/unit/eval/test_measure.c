@@ -98,7 +98,7 @@ static void test_a_time_may_depend_on_the_inputs(void **state)
         random_init(&random, 11);
         for (size_t i = 0; i < timing.count; i++) {
             struct sample *sample = &timing.samples[i];
-            enum distribution drawn = (enum distribution)random_below(&random, DRAW_RANDOM_COUNT);
+            enum distribution drawn = (enum distribution)random_below(&random, DRAW_GIVEN);
             sample->a_ns *= drawn == DRAW_HEAVY ? 1.25 : 1.0;
             sample->distribution = steady ? drawn : DRAW_NORMAL;
         }

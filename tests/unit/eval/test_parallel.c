@@ -111,6 +111,7 @@ static void test_same_verdict(void **state)
     const struct tensor_spec output = {.name = "C", .dtype = DTYPE_FLOAT32, .rank = 2};
     const int64_t extents[] = {ROWS, ROW};
     struct problem problem = {0};
+    const struct sum one = {.terms = 1};
     float *got = (float *)mem_array(ELEMENTS, sizeof *got);
     double *exact = (double *)mem_array(ELEMENTS, sizeof *exact);
     draw_fill(DRAW_NORMAL, 3, DTYPE_FLOAT32, ELEMENTS, ROW, 1.0, -1.0, got);
@@ -123,7 +124,7 @@ static void test_same_verdict(void **state)
         struct mismatch found[2];
         for (size_t k = 0; k < 2; k++) {
             use(k == 0 ? 1 : 4);
-            bound_derive(&problem, &output, ELEMENTS, ROW, 1, exact, got, NULL, &bounds[k]);
+            bound_derive(&problem, &output, ELEMENTS, ROW, &one, exact, got, NULL, &bounds[k]);
         }
         assert_true(bounds[0].element == bounds[1].element);
         float kept = wrong[w] < ELEMENTS ? got[wrong[w]] : 0.0f;
