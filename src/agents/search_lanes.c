@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CORES_MAX = 1024, LAUNCHER_WORDS_MAX = 32 };
+enum { CORES_MAX = 1024 };
 
 /* ---- ceilings ---- */
 
@@ -79,7 +79,7 @@ void search_put_ceilings(struct search *search, struct store_batch *batch)
     char *text = ceilings_text(search);
     char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
                                     search->lanes[0].device);
-    if (text)
+    if (text && !search->options.launcher) /* behind one it may be another node each time */
         store_batch_put(batch, STORE_FACTS, key, text, strlen(text));
     mem_free(text);
     mem_free(key);
@@ -161,38 +161,10 @@ static int share_devices(struct search *search)
 
 /* ---- opening ---- */
 
-/* Where a shell would find it; the name itself where it would not, for the message. */
-static const char *in_path(struct arena *arena, const char *name)
-{
-    const char *path = getenv("PATH");
-    char *rest = arena_strdup(arena, path ? path : "/usr/bin:/bin"), *folder;
-    while ((folder = strsep(&rest, ":"))) {
-        const char *file = arena_printf(arena, "%s/%s", *folder ? folder : ".", name);
-        if (access(file, X_OK) == 0)
-            return file;
-    }
-    return name;
-}
-
-static const char *const *launcher_words(struct search *search)
-{
-    const char **words = arena_array(search->arena, LAUNCHER_WORDS_MAX + 1, sizeof *words);
-    size_t count = 0;
-    if (!search->options.launcher)
-        return NULL;
-    char *rest = arena_strdup(search->arena, search->options.launcher), *word;
-    while (count < LAUNCHER_WORDS_MAX && (word = strsep(&rest, " \t")))
-        if (*word)
-            words[count++] = word;
-    if (count > 0 && !strchr(words[0], '/'))
-        words[0] = in_path(search->arena, words[0]);
-    return words;
-}
-
 static int open_one(struct search *search, struct lane_place *place, const char *ceilings)
 {
     const struct search_options *o = &search->options;
-    const struct lane_spec spec = {.launcher = launcher_words(search),
+    const struct lane_spec spec = {.launcher = o->launcher,
                                    .backend = o->backend,
                                    .cores = place->cores,
                                    .device = place->device,
@@ -222,7 +194,8 @@ int search_lanes_open(struct search *search)
     char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
                                     search->lanes[0].device);
     buf_init(&known, 1 << 16);
-    bool cached = store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
+    bool cached = !search->options.launcher &&
+                  store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
     int failed = open_one(search, &search->lanes[0], cached ? buf_text(&known) : NULL);
     while (cached && !failed && search->lanes_open < search->lane_count)
         failed = open_one(search, &search->lanes[search->lanes_open], buf_text(&known));
@@ -249,25 +222,33 @@ static bool still_opens(struct search *search, struct lane_place *place)
     return place->open.active;
 }
 
-static const char *gpu_of(const struct lane_place *place)
+static const char *kind_of(const struct lane_place *place)
 {
-    return value_text(value_get(place->open.answer, "device"), "gpu", "");
+    const struct value *device = value_get(place->open.answer, "device");
+    return value_text(device, "gpu", value_text(device, "cpu", ""));
 }
 
 /* The first lane's ceilings are every lane's, and a time on one is compared with a time on another:
- * both are nonsense where a GPU is of another kind. */
+ * both are nonsense where a GPU, or a node behind a launcher, is of another kind. */
 static void refuse_unlike(struct search *search)
 {
     const struct lane_place *first = &search->lanes[0];
     for (size_t i = 1; i < search->lanes_open && !search_stopping(search); i++) {
         const struct lane_place *place = &search->lanes[i];
-        if (strcmp(gpu_of(first), gpu_of(place)) != 0)
+        if (strcmp(kind_of(first), kind_of(place)) == 0)
+            continue;
+        if (search->options.launcher)
+            (void)!err_set(&search->err, ERR_USAGE,
+                           "one lane is on \"%s\", another on \"%s\": times on unlike machines "
+                           "cannot be compared; let the launcher choose nodes of one kind",
+                           kind_of(first), kind_of(place));
+        else
             (void)!err_set(
                 &search->err, ERR_USAGE,
                 "GPU %s is \"%s\", GPU %s \"%s\": times on unlike GPUs cannot be compared; "
                 "--devices names those of one kind",
-                first->device ? first->device : "0", gpu_of(first),
-                place->device ? place->device : "0", gpu_of(place));
+                first->device ? first->device : "0", kind_of(first),
+                place->device ? place->device : "0", kind_of(place));
     }
 }
 

@@ -34,7 +34,8 @@ static enum task_result doctor_step(struct task *task)
 {
     struct doctor *doctor = container_of(task, struct doctor, task);
     if (!doctor->lane) {
-        const struct lane_spec spec = {.backend = doctor->settings->backend,
+        const struct lane_spec spec = {.launcher = doctor->settings->launcher,
+                                       .backend = doctor->settings->backend,
                                        .cores = doctor->settings->cores,
                                        .device = doctor->settings->devices,
                                        .python = doctor->settings->python,

@@ -69,7 +69,7 @@ static void known_ceilings(const struct settings *settings, struct buf *text)
     struct err ignored;
     char *key = search_ceilings_key(settings->backend, settings->cores, settings->devices);
     buf_init(text, 1 << 16);
-    if (history_open(settings, &store, &ignored) == 0 &&
+    if (!settings->launcher && history_open(settings, &store, &ignored) == 0 &&
         store_get(store, STORE_FACTS, key, text, &ignored) != 0)
         buf_reset(text);
     store_close(store);
@@ -81,7 +81,8 @@ static enum task_result eval_open(struct eval *eval)
     if (!eval->lane) {
         struct buf known;
         known_ceilings(eval->settings, &known);
-        const struct lane_spec spec = {.backend = eval->settings->backend,
+        const struct lane_spec spec = {.launcher = eval->settings->launcher,
+                                       .backend = eval->settings->backend,
                                        .cores = eval->settings->cores,
                                        .device = eval->settings->devices,
                                        .problem = eval->problem,

@@ -139,7 +139,8 @@ struct check {
 static enum task_result check_open(struct check *check)
 {
     if (!check->lane) {
-        const struct lane_spec spec = {.backend = check->settings->backend,
+        const struct lane_spec spec = {.launcher = check->settings->launcher,
+                                       .backend = check->settings->backend,
                                        .cores = check->settings->cores,
                                        .device = check->settings->devices,
                                        .problem = check->problem,

@@ -168,7 +168,8 @@ static const char *cores_of(const struct file *file)
 static int open_lane(struct file *file)
 {
     const struct settings *settings = file->folder->settings;
-    const struct lane_spec spec = {.backend = settings->backend,
+    const struct lane_spec spec = {.launcher = settings->launcher,
+                                   .backend = settings->backend,
                                    .cores = cores_of(file),
                                    .device = settings->devices,
                                    .problem = file->sized,

@@ -53,7 +53,7 @@ static const struct option options[] = {
     {"lanes", 0, OPTION_INT, AT(lanes), "1", 1, 1024, NULL, NULL, "N",
      "workers that evaluate at once, each alone on its cores", SEARCHING},
     {"launcher", 0, OPTION_TEXT, AT(launcher), NULL, 0, 0, NULL, NULL, "WORDS",
-     "what stands before a worker's command, as in \"ssh node7\"", SEARCHING},
+     "what stands before a worker's command, as in \"ssh node7\" (docs/cluster.md)", SEARCHING | MEASURING},
     {"model", 'm', OPTION_TEXT, AT(model), NULL, 0, 0, NULL, "TWAGENT_MODEL", "NAME[@WEIGHT],...",
      "models that are asked, by weight; none: the built-in proposer has the ideas", SEARCHING},
     {"idea-model", 0, OPTION_TEXT, AT(idea_model), NULL, 0, 0, NULL, NULL, "NAME[@WEIGHT],...",

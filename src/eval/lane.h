@@ -14,7 +14,7 @@ struct task;
 struct lane; /* opaque */
 
 struct lane_spec {
-    const char *const *launcher;              /* "srun", ... before the program; NULL: none */
+    const char *launcher;                     /* "srun -n1", before the program; NULL: none */
     const char *backend;                      /* "cpu" */
     const char *cores;                        /* or NULL */
     const char *device;                       /* a GPU (the first of a list), or NULL: 0 */

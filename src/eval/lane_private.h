@@ -40,6 +40,10 @@ char *lane_encode_reopen(const struct lane *lane, const struct value *answer);
  * and its owner woken. */
 bool lane_decode(struct lane_request *request, struct arena *arena, const struct value *record);
 
+/* --- lane_launcher.c --- */
+int lane_launcher(struct arena *arena, const char *text, const char **words, size_t most,
+                  size_t *count, struct err *err) MUST_USE;
+
 /* --- lane_start.c: the command and the environment of the worker --- */
 int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *err) MUST_USE;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ARGUMENTS_MOST = 64, ENVIRONMENT_MOST = 256 };
+enum { LAUNCHER_MOST = 48, ARGUMENTS_MOST = 64, ENVIRONMENT_MOST = 256 };
 
 static const char *const passed_on[] = {"PATH=",
                                         "HOME=",
@@ -67,12 +67,9 @@ int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *er
     size_t count = 0;
     const char *self = getenv("TWAGENT_SELF");
     char *own = self == NULL || *self == '\0' ? file_self_path() : mem_strdup(self);
-    for (size_t i = 0; spec->launcher != NULL && spec->launcher[i] != NULL; i++) {
-        if (count >= ARGUMENTS_MOST - 10) {
-            mem_free(own);
-            return err_set(err, ERR_USAGE, "the launcher has too many arguments");
-        }
-        argv[count++] = arena_strdup(arena, spec->launcher[i]);
+    if (lane_launcher(arena, spec->launcher, argv, LAUNCHER_MOST, &count, err) != 0) {
+        mem_free(own);
+        return -1;
     }
     argv[count++] = keep(arena, own);
     argv[count++] = "worker";

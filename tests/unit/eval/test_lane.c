@@ -4,6 +4,7 @@
 #include "eval/lane.h"
 
 #include "base/log.h"
+#include "eval/lane_private.h"
 #include "eval/worker.h"
 #include "fake_backend.h"
 #include "loop/loop.h"
@@ -323,8 +324,7 @@ static void test_closing(void **state)
 
 static void test_what_cannot_start(void **state)
 {
-    static const char *const launcher[] = {"/nowhere/launcher", NULL};
-    const struct lane_spec spec = {.launcher = launcher, .backend = "fake"};
+    const struct lane_spec spec = {.launcher = "/nowhere/launcher", .backend = "fake"};
     struct loop *loop = loop_new();
     struct lane *lane;
     struct err err = {0};
@@ -349,6 +349,34 @@ static int worker(const char *backend)
     return worker_main(&(struct worker_options){.backend = &fake_backend});
 }
 
+static void splits_a_launcher_as_a_shell_does(void **state)
+{
+    static const struct {
+        const char *text, *words[6];
+    } cases[] = {{NULL, {NULL}},
+                 {"  ", {NULL}},
+                 {"/a  -n1\t-q ", {"/a", "-n1", "-q"}},
+                 {"/a 'b  c' \"d 'e'\" f\\ g", {"/a", "b  c", "d 'e'", "f g"}},
+                 {"/a --x='1 2'\"3 \\\" 4\" ''", {"/a", "--x=1 23 \" 4", ""}}};
+    struct arena *arena = arena_new();
+    const char *words[6] = {NULL};
+    size_t count;
+    struct err err;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(lane_launcher(arena, cases[i].text, words, 6, &count, &err), 0);
+        for (size_t k = 0; k < count; k++)
+            assert_string_equal(words[k], cases[i].words[k]);
+        assert_true(count == 6 || cases[i].words[count] == NULL);
+    }
+    assert_int_equal(lane_launcher(arena, "/a 'b", words, 6, &count, &err), -1);
+    assert_int_equal(lane_launcher(arena, "/a \"b\\", words, 6, &count, &err), -1);
+    assert_int_equal(lane_launcher(arena, "1 2 3 4 5 6 7", words, 6, &count, &err), -1);
+    assert_int_equal(lane_launcher(arena, "sh -c", words, 6, &count, &err), 0);
+    assert_int_equal(words[0][0], '/'); /* where PATH has it */
+    arena_free(arena);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -358,6 +386,7 @@ int main(int argc, char **argv)
     if (argc >= 4 && strcmp(argv[1], "worker") == 0)
         return worker(argv[3]);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(splits_a_launcher_as_a_shell_does),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_a_worker_that_dies),
         cmocka_unit_test(test_the_next_one_opens_again),
