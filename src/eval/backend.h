@@ -47,9 +47,10 @@ struct backend {
     /* A fresh runner with the artifact loaded: sandboxed, on the lane's cores. `env`: or NULL. */
     int (*open)(const struct lane_facts *lane, const struct region *region, const char *artifact,
                 const char *const *env, struct subject **subject, struct err *err);
-    /* The same for a backend whose candidates have launch plans, in place of open(). */
+    /* The same for a backend whose candidates have launch plans, in place of open(). Runners whose
+     * candidate left them whole are used again; `fresh`: not for this one. */
     int (*open_program)(const struct lane_facts *lane, const struct region *region,
-                        const char *artifact, const struct program *program,
+                        const char *artifact, const struct program *program, bool fresh,
                         struct subject **subject, struct err *err);
     /* Begins what the first build and runner will wait for, and waits for none of it;
      * `drawn_bytes`: the most that one input of floats has. NULL: nothing takes that long. */

@@ -4,7 +4,7 @@
 
 #include "eval/session_sets.h"
 
-enum { SLOTS = 2, SPOTS = 256, PAIRS_MOST = 80, GUARD_BYTES = 4096 };
+enum { SLOTS = 2, SPOTS = 256, PAIRS_MOST = 320, GUARD_BYTES = 4096 };
 
 struct arrangement { /* where one call's tensors lie */
     struct layout layout;
@@ -36,9 +36,10 @@ struct bench {
     unsigned life, twin_life; /* counts runners; which of them the twin belongs to */
     uint64_t seen;            /* bit set: sets of the pool that this life has met */
     unsigned warm;            /* bit set: slots whose pages this life has touched */
-    unsigned launches_most;   /* of the next timed calls; layout.h */
     bool ended, timed,
         never_held;         /* it has its verdict; is timed; its threads are not held again */
+    bool fresh;             /* every life is a process that no candidate was in before */
+    bool stays;             /* the next calls find the program as the last one left it */
     uint64_t longest_ns;    /* of its calls so far, all threads at once */
     size_t slot, shift;     /* where the last call found its inputs */
     bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
@@ -81,8 +82,10 @@ struct set *bench_fresh_set(struct bench *bench);
 int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
 int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
 void bench_note(struct bench *bench, const char *format, ...) PRINTF_LIKE(2, 3);
-int measure_time(struct bench *bench, struct err *err) MUST_USE;  /* measure_time.c */
-int measure_floor(struct bench *bench, struct err *err) MUST_USE; /* measure_floor.c */
-int measure_final(struct bench *bench, struct err *err) MUST_USE; /* measure_final.c */
+int measure_time(struct bench *bench, struct err *err) MUST_USE;   /* measure_time.c */
+int measure_fresh(struct bench *bench, struct err *err) MUST_USE;  /* measure_fresh.c */
+int measure_floor(struct bench *bench, struct err *err) MUST_USE;  /* measure_floor.c */
+int measure_steady(struct bench *bench, struct err *err) MUST_USE; /* measure_steady.c */
+int measure_final(struct bench *bench, struct err *err) MUST_USE;  /* measure_final.c */
 
 #endif

@@ -45,7 +45,7 @@ void bench_close(struct bench *bench)
 /* The same process again, without what its calls have left behind. */
 static bool renew(struct bench *bench)
 {
-    if (bench->subject == NULL || bench->subject->renew == NULL ||
+    if (bench->fresh || bench->subject == NULL || bench->subject->renew == NULL ||
         !bench->subject->renew(bench->subject))
         return false;
     bench->seen = 0;
@@ -66,7 +66,7 @@ static int open_subject(struct bench *bench, struct subject **subject, struct er
     const struct program program = {session->problem, request->candidate, request->tune};
     if (session->backend->open_program != NULL)
         return session->backend->open_program(session->lane, bench->region, request->artifact,
-                                              &program, subject, err);
+                                              &program, bench->fresh, subject, err);
     return session->backend->open(session->lane, bench->region, request->artifact, NULL, subject,
                                   err);
 }

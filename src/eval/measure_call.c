@@ -281,7 +281,7 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     }
     own.call.cold = cold;
     own.call.timed = bench->stage == STAGE_TIME;
-    own.call.launches_most = bench->launches_most;
+    own.call.stays = bench->stays;
     if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
         flush(bench, &own);
     begun = timeline_begin();

@@ -84,12 +84,14 @@ static int look_again(struct bench *bench, struct err *err)
     struct outcome outcome;
     for (size_t i = 0; i < session->pool_count && i < MORE_SETS; i++)
         set_redraw(&session->pool[i]);
-    if (bench_open(bench, err) != 0)
-        return -1;
-    for (size_t i = 0; i < session->pool_count && i < MORE_SETS && !bench->ended; i++)
-        if (bench_check(bench, &session->pool[i], &outcome, err) != 0)
-            return -1;
-    return 0;
+    bool kept = bench->fresh;
+    bench->fresh = true;
+    int status = bench_open(bench, err);
+    for (size_t i = 0; status == 0 && i < session->pool_count && i < MORE_SETS && !bench->ended;
+         i++)
+        status = bench_check(bench, &session->pool[i], &outcome, err);
+    bench->fresh = kept;
+    return status;
 }
 
 int measure_floor(struct bench *bench, struct err *err)

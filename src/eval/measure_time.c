@@ -10,47 +10,34 @@
 
 enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4, A_ENOUGH = 3 };
 static const double far_behind = 1.5;
-static const double search_burst_ns = 30e6;  /* of launches in one call, when searching */
-static const double bus_bytes_per_ns = 50.0; /* at which inputs come back before each of them */
 
+/* A device's call is a single launch, and for what lies around it takes many times as long. */
 void timing_limits(const struct bench *bench, struct limits *limits)
 {
+    const bool device = bench->session->lane->gpu;
     uint64_t budget_ns = bench->session->options.time_budget_ms * UINT64_C(1000000);
+    size_t most = device ? PAIRS_MOST : PAIRS_MOST / 4;
     switch (bench->request->effort) {
     case EFFORT_SEARCH:
-        *limits = (struct limits){10, 24, budget_ns, 0.01, bench->request->best_ns};
+        *limits = (struct limits){10, device ? 96 : 24, budget_ns, 0.01, bench->request->best_ns};
         break;
     case EFFORT_FULL:
-        *limits = (struct limits){10, PAIRS_MOST, budget_ns, 0.01, 0.0};
+        *limits = (struct limits){10, most, device ? 3 * budget_ns : budget_ns, 0.01, 0.0};
         break;
     case EFFORT_FINAL:
-        *limits = (struct limits){20, PAIRS_MOST, 2 * budget_ns, 0.005, 0.0};
+        *limits = (struct limits){20, most, (device ? 6 : 2) * budget_ns, 0.005, 0.0};
         break;
     }
 }
 
 /* --- one call of each --- */
 
-/* Until it is known to be worth more, one launch a call is enough. */
-static uint32_t launches_most(const struct timing *timing, const struct arrangement *arrangement)
-{
-    double each_ns = timing->bench->estimate_ns;
-    if (timing->limits.best_ns > 0.0 && timing->count < DROP_AFTER)
-        return 1;
-    if (timing->bench->request->effort != EFFORT_SEARCH || !(each_ns > 0.0))
-        return 0;
-    each_ns += (double)arrangement->call.inputs_bytes / bus_bytes_per_ns;
-    return each_ns < search_burst_ns ? (uint32_t)(search_burst_ns / each_ns) : 1;
-}
-
 static int call_a(struct timing *timing, const struct set *set,
                   const struct arrangement *arrangement, struct outcome *outcome, struct err *err)
 {
     struct bench *bench = timing->bench;
     struct subject *subject = timing->baseline != NULL ? timing->baseline->subject : bench->twin;
-    bench->launches_most = launches_most(timing, arrangement);
     int status = call_run(bench, subject, arrangement, true, outcome, err);
-    bench->launches_most = 0;
     if (status != 0) {
         if (timing->baseline == NULL)
             return bench_failed(bench, err);
@@ -67,14 +54,11 @@ static int call_b(struct timing *timing, const struct set *set,
                   const struct arrangement *arrangement, struct outcome *outcome, struct err *err)
 {
     struct bench *bench = timing->bench;
-    bench->launches_most = launches_most(timing, arrangement);
     int status = call_run(bench, bench->subject, arrangement, true, outcome, err);
-    bench->launches_most = 0;
     if (status != 0)
         return bench_failed(bench, err);
     bench_saw(bench, set);
     bench_watch(bench, &bench->subject->state);
-    timing->launches += bench->subject->launches;
     timing->timed_ns += outcome->elapsed_ns;
     call_verify(bench, set, arrangement);
     return 0;
@@ -290,7 +274,7 @@ int timing_run(struct timing *timing, struct err *err)
 
 /* --- the candidate against its baseline --- */
 
-static void record(const struct timing *timing)
+void timing_record(const struct timing *timing)
 {
     struct bench *bench = timing->bench;
     struct evaluation *evaluation = bench->evaluation;
@@ -299,7 +283,7 @@ static void record(const struct timing *timing)
     evaluation->baseline_ns = timing->a;
     evaluation->speedup = timing->ratio;
     evaluation->spread = timing->spread;
-    evaluation->timed_samples = (int64_t)(timing->launches > 0 ? timing->launches : timing->used);
+    evaluation->timed_samples = (int64_t)timing->used;
     evaluation->dropped_samples = (int64_t)(timing->count - timing->used);
     evaluation->dropped = timing->far_behind;
     bench->against = comparison;
@@ -372,7 +356,7 @@ int measure_time(struct bench *bench, struct err *err)
         bench_note(bench, "measured a second time, which is what counts");
     if (timing.shared ? timing.a_count > 0 : timing.count > 0)
         baseline_remember(baseline, timing.a.median);
-    record(&timing);
+    timing_record(&timing);
     bench->timed = true;
     return 0;
 }

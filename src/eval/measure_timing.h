@@ -35,7 +35,6 @@ struct timing {
     double a_ns[SHARED_MOST]; /* shared: in order */
     double a_delay_ns[SHARED_MOST];
     enum distribution a_distribution[SHARED_MOST];
-    size_t launches;               /* of B behind the samples, where one call is several */
     uint64_t timed_ns, started_ns; /* sum of the calls; when the first one began */
     /* what follows */
     size_t used; /* samples that the intervals stand on */
@@ -48,6 +47,7 @@ int timing_run(struct timing *timing, struct err *err) MUST_USE;
 void timing_limits(const struct bench *bench, struct limits *limits);
 void timing_results(struct timing *timing); /* fills what follows; measure_result.c */
 bool timing_enough(struct timing *timing);
+void timing_record(const struct timing *timing); /* these samples are the evaluation's */
 struct comparison timing_comparison(const struct timing *timing); /* of the results */
 
 /* measure_quiet.c: other programs on the lane's cores. True where it is worth measuring again. */

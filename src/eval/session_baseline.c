@@ -119,7 +119,7 @@ static int open_subject(struct session *session, struct baseline *baseline, stru
     const struct program program = {session->problem, baseline->candidate, &baseline->tune};
     if (backend->open_program != NULL)
         return backend->open_program(session->lane, &session->region, baseline->artifact, &program,
-                                     &baseline->subject, err);
+                                     false, &baseline->subject, err);
     return backend->open(session->lane, &session->region, baseline->artifact, baseline->env,
                          &baseline->subject, err);
 }

@@ -219,7 +219,11 @@ static int time_pinned(struct bench *bench, struct err *err)
         session_pin(session, 0);
     int status = measure_time(bench, err);
     if (status == 0 && !bench->ended)
+        status = measure_fresh(bench, err);
+    if (status == 0 && !bench->ended)
         status = measure_floor(bench, err);
+    if (status == 0 && !bench->ended)
+        status = measure_steady(bench, err);
     if (status == 0 && !bench->ended && bench->request->effort == EFFORT_FINAL)
         status = measure_final(bench, err);
     if (known)

@@ -31,9 +31,9 @@ struct subject { /* embedded first by each kind */
     const struct subject_ops *ops;
     const char *name;
     int pid;
-    unsigned launches; /* that the last elapsed_ns is the median of; 0: it is one call's own */
-    bool device_clock; /* elapsed_ns is a device's own time, which the wall clock bounds */
+    bool device_clock;         /* elapsed_ns is a device's own time, which the wall clock bounds */
     struct device_state state; /* at the last call; looks 0: not known */
+    bool keeps_state;          /* what a launch leaves in its own program a later one may find */
     bool own_results; /* it keeps what it computes: the region's outputs stay as they were */
     bool guards; /* keeps a call's guards: who runs into one dies, ERR_CHILD, with these filled: */
     bool hit;

@@ -28,6 +28,7 @@ static int broken;      /* sticks until the process ends */
 static int state;       /* of __device__ variables: cleared by loading a module */
 static int64_t live;    /* bytes of device memory */
 static int64_t modules; /* loaded now */
+static long spent_ns;   /* what launches have cost, by $FAKE_CUDA_COSTS' clock */
 
 /* What is mapped for each allocation: up to the next 2 MiB. */
 enum { MAPPED = 2 << 20, BLOCKS = 16 };
@@ -339,11 +340,14 @@ EXPORT cuEventRecord(struct timespec *event, void *stream)
 {
     (void)stream;
     clock_gettime(CLOCK_MONOTONIC, event);
+    if (getenv("FAKE_CUDA_COSTS") != NULL)
+        *event = (struct timespec){.tv_nsec = spent_ns};
     return broken;
 }
 
-/* $FAKE_CUDA_BOAST: a device whose clock runs away; $FAKE_CUDA_DRIFT: one that runs too fast;
- * $FAKE_CUDA_EVENT_NS: what lies between any two events. */
+/* $FAKE_CUDA_COSTS: a clock that only launches move. $FAKE_CUDA_BOAST: a device whose clock runs
+ * away; $FAKE_CUDA_DRIFT: one that runs too fast; $FAKE_CUDA_EVENT_NS: what lies between any two
+ * events. */
 EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,
                           const struct timespec *end);
 EXPORT cuEventElapsedTime(float *milliseconds, const struct timespec *start,

@@ -144,6 +144,36 @@ if [ -n "$compiler" ]; then
     drawn yes M=1100,N=1024
     TWAGENT_CUDA_DRIVER=$fake expect 1 'rejected at check: wrong result' eval relu@M=40,N=40 "$work/replay.cu" --backend cuda --no-profile
 fi
+# --- what one launch leaves to the next, by a clock that only launches move: results kept where nobody clears them
+# win nothing, since a win is timed again in a fresh process on inputs that it never met; with a cooperative launch
+# none is ever replayed; and what does nothing from its 13th launch on is no finalist
+printf '#!/bin/sh\nFAKE_CUDA_COSTS=1 exec "%s" "$@"\n' "$twagent" >"$work/costs"
+chmod +x "$work/costs"
+lasting() { # CODE TEXT ENTRY MORE DECLARATION USE ARGUMENTS...
+    local code=$1 text=$2 entry=$3 more=$4 declaration=$5 use=$6
+    shift 6
+    cat >"$work/lasting.cu" <<EOF
+/*---
+launch:
+  - {entry: $entry, grid: 1, block: 1, args: [X, Y, M, N]$more}
+---*/
+$declaration
+extern "C" __global__ void $entry(const float *X, float *Y, long long M, long long N)
+{
+    $use
+    Y[0] = X[0];
+}
+EOF
+    TWAGENT_SELF=$work/costs TWAGENT_CUDA_DRIVER=$fake \
+        expect "$code" "$text" eval relu@M=40,N=40 "$work/lasting.cu" --backend cuda --no-profile "$@"
+}
+if [ -n "$compiler" ]; then
+    long='--effort search --time-budget 60s'
+    lasting 0 'x in a fresh process that had met none of them: the latter counts' relu_hoards '' '' '' $long
+    lasting 0 'no difference shown' relu_hoards '' '' '' $long
+    lasting 0 'no difference shown' relu_hoards ', cooperative: true' '' '' $long
+    lasting 1 'of a program that was loaded once: wrong result' relu_tires '' '__device__ int seen;' 'seen = seen + 1;' --effort final
+fi
 if [ -n "$compiler" ] && [ "$(nproc)" -ge 2 ]; then
     run_on 4 '2 evaluated' 0,1 --devices all
     lanes 'device 0 device 1 '

@@ -48,12 +48,12 @@ static bool renew(struct subject *subject)
 }
 
 static int open_program(const struct lane_facts *lane, const struct region *region,
-                        const char *artifact, const struct program *program,
+                        const char *artifact, const struct program *program, bool fresh,
                         struct subject **subject, struct err *err)
 {
     static const struct subject_ops ops = {call, rest, rest, close_subject};
     struct gpu_host *host;
-    if (gpu_host_open(lane, region, artifact, program, &host, err) != 0)
+    if (gpu_host_open(lane, region, artifact, program, fresh, &host, err) != 0)
         return -1;
     host->subject.ops = &ops;
     host->subject.name = "runner";

@@ -135,12 +135,13 @@ static int make_map(struct graph *graph, uint32_t index, struct fault *fault)
                   driver_error(driver, result));
 }
 
-int graph_open(const struct driver *driver, const void *image, const struct plan *plan,
-               const cu_pointer *pointers, cu_stream stream, struct graph *graph,
-               struct fault *fault)
+int graph_open(const struct driver *driver, const void *image, cu_module module,
+               const struct plan *plan, const cu_pointer *pointers, cu_stream stream,
+               struct graph *graph, struct fault *fault)
 {
-    *graph = (struct graph){.driver = driver, .plan = plan, .pointers = pointers, .stream = stream};
-    cu_result result = driver->module_load(&graph->module, image);
+    *graph = (struct graph){
+        .driver = driver, .plan = plan, .pointers = pointers, .stream = stream, .module = module};
+    cu_result result = module != NULL ? 0 : driver->module_load(&graph->module, image);
     if (result != 0) {
         graph->module = NULL;
         return refuse(fault, REPORT_REFUSED, "the cubin cannot be loaded: %s",
@@ -159,7 +160,7 @@ void graph_close(struct graph *graph)
 {
     if (graph->exec != NULL)
         (void)graph->driver->graph_exec_destroy(graph->exec);
-    if (graph->module != NULL)
+    if (graph->module != NULL && !graph->borrowed)
         (void)graph->driver->module_unload(graph->module);
     graph->exec = NULL;
     graph->module = NULL;

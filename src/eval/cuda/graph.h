@@ -20,16 +20,17 @@ struct graph {
     cu_function functions[LAUNCHES_MAX];
     struct cu_tensor_map maps[TENSOR_MAPS_MAX];
     cu_graph_exec exec;
+    bool borrowed; /* the module: graph_close() leaves it loaded; the caller's to set */
     bool local_memory;
     bool warm;                  /* the caller's to set: a launch goes before the one that counts */
     volatile uint32_t *running; /* NULL, or where it is told what runs: RUNNING_... */
 };
 
-/* Loads `image` (a cubin) anew: its __device__ variables are as the source says. All but `graph`
- * and `fault` is borrowed until graph_close(). */
-int graph_open(const struct driver *driver, const void *image, const struct plan *plan,
-               const cu_pointer *pointers, cu_stream stream, struct graph *graph,
-               struct fault *fault) MUST_USE;
+/* Takes `module`; NULL: loads `image` (a cubin) anew, with its __device__ variables as the source
+ * says. All but `graph` and `fault` is borrowed until graph_close(). */
+int graph_open(const struct driver *driver, const void *image, cu_module module,
+               const struct plan *plan, const cu_pointer *pointers, cu_stream stream,
+               struct graph *graph, struct fault *fault) MUST_USE;
 void graph_close(struct graph *graph);
 
 /* Captures the plan and puts it on the device, so that a launch has nothing left to do. Not where

@@ -16,8 +16,7 @@
 #include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-enum { START_MS = 60000, LOAD_MS = 30000, LAST_WORDS = 200, REPEATS = 10 };
-static const double burst_ns = 200e6; /* as many launches a call as fit in this */
+enum { START_MS = 60000, LOAD_MS = 30000, LAST_WORDS = 200 };
 
 /* ---- how a runner ends ---- */
 
@@ -157,32 +156,27 @@ static int judge(struct gpu_host *host, struct err *err)
     return err_set(err, status == REPORT_BROKEN ? ERR_ENVIRONMENT : ERR_CHILD, "%s", reason);
 }
 
+/* What a launch leaves in local memory, behind a variable or in a cooperative launch's workspace a
+ * later one could find: then no life goes on for ever. */
+static void tell_keeps(struct gpu_host *host, uint32_t keeps)
+{
+    host->subject.keeps_state = keeps != 0;
+    host->spoilt = host->spoilt || keeps != 0;
+}
+
 int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err)
 {
     if (strlen(artifact) >= WIRE_PATH_MAX)
         return err_set(err, ERR_LIMIT, "the artifact's path is too long");
     strcpy(host->control->artifact, artifact);
     host->control->command = WIRE_LOAD;
-    host->last_ns = 0.0;
+    host->used = true;
     if (gpu_host_go(host, err) != 0)
         return -1;
     if (gpu_host_await(host, LOAD_MS, err) != 0)
         return err_wrap(err, "while it was loaded");
-    host->spoilt = host->spoilt || host->report->keeps != 0;
+    tell_keeps(host, host->report->keeps);
     return judge(host, err);
-}
-
-/* Repeats whose outputs are, byte for byte, those of the last one: they were as right as it is. */
-static double median_time(const struct gpu_report *report, unsigned *launches)
-{
-    double times[REPEATS_MAX];
-    size_t count = 0;
-    uint32_t last = report->repeats - 1;
-    for (uint32_t i = 0; i <= last; i++)
-        if (report->hashes[i] == report->hashes[last])
-            times[count++] = report->event_ns[i];
-    *launches = (unsigned)count;
-    return stats_median(times, count);
 }
 
 static void tell_parts(const struct gpu_report *report, uint64_t start_ns)
@@ -199,17 +193,14 @@ static void tell_parts(const struct gpu_report *report, uint64_t start_ns)
 static bool told_wrong(struct gpu_host *host, const struct gpu_report *report, struct err *err)
 {
     const double resolution_ns = 5000.0, drift = 1.001;
-    for (uint32_t i = 0; i < report->repeats; i++) {
-        double event = report->event_ns[i], span = report->span_ns[i], wall = report->wall_ns[i];
-        if (event <= span + resolution_ns && span <= drift * wall + resolution_ns)
-            continue;
-        end(host);
-        err_set(err, ERR_PROTOCOL,
-                "the device tells of %.3f ms within %.3f ms, which took %.3f ms by the clock",
-                event / 1e6, span / 1e6, wall / 1e6);
-        return true;
-    }
-    return false;
+    double event = report->event_ns, span = report->span_ns, wall = report->wall_ns;
+    if (event <= span + resolution_ns && span <= drift * wall + resolution_ns)
+        return false;
+    end(host);
+    err_set(err, ERR_PROTOCOL,
+            "the device tells of %.3f ms within %.3f ms, which took %.3f ms by the clock",
+            event / 1e6, span / 1e6, wall / 1e6);
+    return true;
 }
 
 /* A copy of the report: the runner still could write to it, the worker reads it once. */
@@ -217,41 +208,21 @@ static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed
                       struct err *err)
 {
     struct gpu_report report = *host->report;
-    double sum = 0.0;
-    if (report.repeats == 0 || report.repeats > REPEATS_MAX) {
-        end(host);
-        return err_set(err, ERR_PROTOCOL, "the runner tells of %u launches", report.repeats);
-    }
-    for (uint32_t i = 0; i < report.repeats; i++)
-        sum += report.event_ns[i] >= 0.0 ? report.event_ns[i] : 2.0 * (double)wall_ns;
-    if (!(sum <= (double)wall_ns)) {
+    if (!(report.event_ns >= 0.0 && report.event_ns <= (double)wall_ns)) {
         end(host);
         return err_set(err, ERR_PROTOCOL, "the device tells of %.3f ms in a call that took %.3f ms",
-                       sum / 1e6, (double)wall_ns / 1e6);
+                       report.event_ns / 1e6, (double)wall_ns / 1e6);
     }
-    host->spoilt = host->spoilt || report.keeps != 0;
+    tell_keeps(host, report.keeps);
     if (report.inputs_wrong != 0)
         return err_set(err, ERR_LIMIT, "wrote to an input");
     if (told_wrong(host, &report, err))
         return -1;
-    host->last_ns = median_time(&report, &host->subject.launches);
     host->subject.state = report.state;
-    host->subject.state.span_ns = report.span_ns[report.repeats - 1];
-    host->subject.state.wall_ns = report.wall_ns[report.repeats - 1];
-    *elapsed_ns = host->last_ns > 1.0 ? (uint64_t)host->last_ns : 1;
+    host->subject.state.span_ns = report.span_ns;
+    host->subject.state.wall_ns = report.wall_ns;
+    *elapsed_ns = report.event_ns > 1.0 ? (uint64_t)report.event_ns : 1;
     return 0;
-}
-
-/* What one launch leaves in local memory, or behind a variable, the next could find: then each is a
- * call of its own. */
-static uint32_t choose_repeats(const struct gpu_host *host, const struct call *call)
-{
-    if (!call->timed || !call->cold || host->spoilt || !(host->last_ns > 0.0))
-        return 1;
-    double fit = burst_ns / host->last_ns;
-    uint32_t most =
-        call->launches_most > 0 && call->launches_most < REPEATS ? call->launches_most : REPEATS;
-    return fit < 1.0 ? 1 : fit > (double)most ? most : (uint32_t)fit;
 }
 
 /* What lies around a launch: the module, and the bytes over a slow bus, up and down. */
@@ -296,8 +267,7 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
     struct gpu_control *control = host->control;
     control->command = WIRE_CALL;
     control->call = *call;
-    control->repeats = choose_repeats(host, call);
-    uint64_t timeout_ms = control->repeats * (call->timeout_ms + around_ms(call));
+    uint64_t timeout_ms = call->timeout_ms + around_ms(call);
     uint64_t start = clock_now_ns();
     if (gpu_host_go(host, err) != 0)
         return -1;

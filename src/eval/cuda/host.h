@@ -17,12 +17,12 @@ struct gpu_host {
     int pidfd, go, done, errors;
     struct gpu_control *control; /* the runner maps the same page read-only */
     const struct gpu_report *report;
-    bool warm, reaped, spoilt; /* spoilt: not to be used for another candidate */
+    bool warm, reaped;
+    bool used, spoilt; /* a candidate was loaded; it is not to be used for another one */
     const struct region *region;
     ino_t inputs_inode, outputs_inode; /* tell whether a spare still fits its region */
     struct program program;
     const struct names *facts; /* the lane's */
-    double last_ns;
 };
 
 /* `prefix` (or NULL): a program and its arguments that start the runner: compute-sanitizer. */
@@ -31,10 +31,11 @@ int gpu_host_start(const struct lane_facts *lane, const struct region *region,
 int gpu_host_wait_warm(struct gpu_host *host, struct err *err) MUST_USE;
 void gpu_host_close(struct gpu_host *host); /* kills the group, reaps, frees; NULL is fine */
 
-/* A runner with the artifact loaded, a spare where one fits. ERR_CHILD: the artifact's own fault.
- */
+/* A runner with the artifact loaded, a spare where one fits; `fresh`: one that never held a
+ * candidate. ERR_CHILD: the artifact's own fault. */
 int gpu_host_open(const struct lane_facts *lane, const struct region *region, const char *artifact,
-                  const struct program *program, struct gpu_host **host, struct err *err) MUST_USE;
+                  const struct program *program, bool fresh, struct gpu_host **host,
+                  struct err *err) MUST_USE;
 int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err) MUST_USE;
 int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elapsed_ns,
                   struct err *err) MUST_USE;

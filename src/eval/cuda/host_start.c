@@ -142,10 +142,11 @@ void gpu_host_discard(void)
     }
 }
 
-static struct gpu_host *take_spare(const struct lane_facts *lane, const struct region *region)
+static struct gpu_host *take_spare(const struct lane_facts *lane, const struct region *region,
+                                   bool used)
 {
     for (int i = 0; i < SPARES; i++)
-        if (spares[i] != NULL && fits(spares[i], lane, region)) {
+        if (spares[i] != NULL && fits(spares[i], lane, region) && spares[i]->used == used) {
             struct gpu_host *found = spares[i];
             spares[i] = NULL;
             return found;
@@ -153,18 +154,24 @@ static struct gpu_host *take_spare(const struct lane_facts *lane, const struct r
     return NULL;
 }
 
-/* One that fits is there, warm or on its way; those of other regions hold memory for nothing. */
+/* A fresh one that fits is there, warm or on its way; those of other regions hold memory for
+ * nothing. */
 static void ensure_spare(const struct lane_facts *lane, const struct region *region)
 {
     struct err ignored;
     int place = -1;
     for (int i = 0; i < SPARES; i++) {
-        if (spares[i] != NULL && fits(spares[i], lane, region))
+        bool kept = spares[i] != NULL && fits(spares[i], lane, region);
+        if (kept && !spares[i]->used)
             return;
+        if (kept)
+            continue;
         gpu_host_close(spares[i]);
         spares[i] = NULL;
         place = i;
     }
+    if (place < 0)
+        return;
     if (gpu_host_start(lane, region, NULL, &spares[place], &ignored) != 0)
         spares[place] = NULL; /* the next open says why */
 }
@@ -195,10 +202,12 @@ void gpu_host_settle(void)
     (void)cuda_draw_await();
 }
 
-static int warm_one(const struct lane_facts *lane, const struct region *region,
+static int warm_one(const struct lane_facts *lane, const struct region *region, bool fresh,
                     struct gpu_host **host, struct err *err)
 {
-    struct gpu_host *found = take_spare(lane, region);
+    struct gpu_host *found = fresh ? NULL : take_spare(lane, region, true);
+    if (found == NULL)
+        found = take_spare(lane, region, false);
     for (int tries = 0; tries < STARTS_MOST; tries++) {
         if (found == NULL && gpu_host_start(lane, region, NULL, &found, err) != 0)
             return -1;
@@ -213,12 +222,13 @@ static int warm_one(const struct lane_facts *lane, const struct region *region,
 }
 
 int gpu_host_open(const struct lane_facts *lane, const struct region *region, const char *artifact,
-                  const struct program *program, struct gpu_host **out, struct err *err)
+                  const struct program *program, bool fresh, struct gpu_host **out, struct err *err)
 {
     struct gpu_host *host = NULL;
-    if (warm_one(lane, region, &host, err) != 0)
+    if (warm_one(lane, region, fresh, &host, err) != 0)
         return -1;
-    ensure_spare(lane, region);
+    if (!fresh) /* else what is timed next would wait for it */
+        ensure_spare(lane, region);
     host->facts = &lane->facts;
     host->program = *program;
     if (gpu_host_load(host, artifact, err) != 0) {

@@ -342,3 +342,11 @@ int plan_make(const struct program *program, const struct names *facts, const st
             return -1;
     return 0;
 }
+
+bool plan_cooperates(const struct plan *plan)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < plan->launch_count; i++)
+        found = found || plan->launches[i].cooperative != 0;
+    return found;
+}

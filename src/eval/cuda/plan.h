@@ -48,6 +48,10 @@ struct plan {
 int plan_make(const struct program *program, const struct names *facts, const struct call *call,
               struct plan *plan, struct err *err) MUST_USE;
 
+/* Some launch is cooperative: the driver hands it the address of a workspace of its own, which it
+ * clears for nobody. */
+bool plan_cooperates(const struct plan *plan);
+
 /* What of it runs: nothing, the launch of this number less one, or any (it is a graph). */
 enum { RUNNING_NONE = 0, RUNNING_ANY = 0xffff };
 

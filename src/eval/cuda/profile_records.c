@@ -70,7 +70,7 @@ static int one(struct profiling *profiling, struct counters *counters, uint32_t 
     struct wire_records *records = &profiling->told->records;
     struct counters_span span = {0};
     struct graph graph;
-    int status = graph_open(&runner->driver, runner->image, plan, profiling->pointers,
+    int status = graph_open(&runner->driver, runner->image, NULL, plan, profiling->pointers,
                             runner->stream, &graph, &profiling->fault);
     graph.warm = runner_warms_up(runner, index == 0 ? 0.0 : records->event_ns[index - 1]);
     if (status == 0)

@@ -88,7 +88,7 @@ static int pass(struct profiling *profiling, bool counted, bool *all, struct err
 {
     struct gpu_runner *runner = profiling->runner;
     struct graph graph;
-    int status = graph_open(&runner->driver, runner->image, &runner->control->plan,
+    int status = graph_open(&runner->driver, runner->image, NULL, &runner->control->plan,
                             profiling->pointers, runner->stream, &graph, &profiling->fault);
     if (status == 0)
         status = empty_caches(profiling);

@@ -161,6 +161,7 @@ static void load(struct gpu_runner *runner)
         buf_free(&image);
         return;
     }
+    runner_forget(runner);
     free(runner->image);
     runner->image = malloc(image.length + 1);
     if (runner->image == NULL)

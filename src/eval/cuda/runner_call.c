@@ -1,9 +1,9 @@
-/* One call: all device memory as the worker's bytes say, the module loaded anew, caches emptied,
- * the plan between two events, outputs back. A repeat goes all of that way again, so that nothing
- * which one launch leaves behind is there for the next:
+/* One call is one launch of the plan: all device memory as the worker's bytes say, the module
+ * loaded anew, caches emptied, the plan between two events, outputs back. A second launch on the
+ * same bytes could replay what the first one kept where we cannot clear it, so there is none:
  *
  *   module loaded -> (decoy) -> memory cleared -> inputs, poison and red zones up -> shared memory
- *   overwritten -> L2 swept -> event, plan, event -> hashes -> outputs down, of one repeat
+ *   overwritten -> L2 swept -> event, plan, event -> hash -> outputs down
  */
 #include "base/clock.h"
 #include "eval/cuda/nvml.h"
@@ -19,6 +19,13 @@ static const double decoy_most_ns = 2e6;
 bool runner_warms_up(const struct gpu_runner *runner, double last_ns)
 {
     return !runner->variables && last_ns <= decoy_most_ns;
+}
+
+/* What it writes to outlives the launch: its variables, and the workspace of the driver's that
+ * %envreg1 and %envreg2 point a cooperative launch at. */
+static bool keeps_more(const struct gpu_runner *runner)
+{
+    return runner->variables || plan_cooperates(&runner->control->plan);
 }
 
 struct calling {
@@ -164,7 +171,7 @@ static int decoy(struct calling *calling)
 {
     const struct gpu_runner *runner = calling->runner;
     const bool timed = calling->call->timed, others = (calling->call->poison_seed & 2) != 0;
-    if (!(timed ? calling->graph.warm : runner->variables))
+    if (!(timed ? calling->graph.warm : keeps_more(runner)))
         return 0;
     if (clear(calling) != 0 || (!timed && others && upload_others(calling) != 0))
         return -1;
@@ -219,24 +226,39 @@ static int launch(struct calling *calling, double *event_ns, double *span_ns, do
     return broken(calling, "event", result);
 }
 
-static uint32_t repeats(const struct gpu_control *control)
-{
-    return control->repeats < REPEATS_MAX ? control->repeats : REPEATS_MAX;
-}
-
-/* Outputs come back from the last one alone: until then the poison must stay in the region. */
-static int repeat(struct calling *calling, uint32_t index)
+/* The module of a call that stays is the last such call's, with all that its variables hold. */
+static int open_graph(struct calling *calling)
 {
     struct gpu_runner *runner = calling->runner;
-    const struct gpu_control *control = runner->control;
+    const bool stays = calling->call->stays;
+    if (!stays)
+        runner_forget(runner);
+    int status = graph_open(&runner->driver, runner->image, runner->module, &runner->control->plan,
+                            calling->pointers, runner->stream, &calling->graph, &calling->fault);
+    if (stays) {
+        runner->module = calling->graph.module;
+        calling->graph.borrowed = true;
+    }
+    return status;
+}
+
+void runner_forget(struct gpu_runner *runner)
+{
+    if (runner->module != NULL)
+        (void)runner->driver.module_unload(runner->module);
+    runner->module = NULL;
+}
+
+static int run(struct calling *calling)
+{
+    struct gpu_runner *runner = calling->runner;
     const struct call *call = calling->call;
     struct gpu_report *report = runner->report;
-    if (graph_open(&runner->driver, runner->image, &control->plan, calling->pointers,
-                   runner->stream, &calling->graph, &calling->fault) != 0)
+    if (open_graph(calling) != 0)
         return -1;
     calling->graph.running = &report->running;
     calling->graph.warm = runner_warms_up(runner, runner->last_ns);
-    report->keeps = runner->variables || calling->graph.local_memory;
+    report->keeps = keeps_more(runner) || calling->graph.local_memory;
     part_end(calling, PART_LOAD);
     if ((call->timed && graph_capture(&calling->graph, &calling->fault) != 0) ||
         decoy(calling) != 0)
@@ -248,24 +270,20 @@ static int repeat(struct calling *calling, uint32_t index)
     if (upload(calling) != 0)
         return -1;
     part_end(calling, PART_UP);
-    if ((!calling->hashed && hash_inputs(calling) != 0) || empty_caches(calling) != 0)
+    if (hash_inputs(calling) != 0 || empty_caches(calling) != 0)
         return -1;
     part_end(calling, PART_EMPTY);
-    if (launch(calling, &report->event_ns[index], &report->span_ns[index],
-               &report->wall_ns[index]) != 0)
+    if (launch(calling, &report->event_ns, &report->span_ns, &report->wall_ns) != 0)
         return -1;
-    if (call->timed && index + 1 == repeats(control))
+    if (call->timed)
         nvml_look(&report->state);
     part_end(calling, PART_LAUNCH);
     if (hash_inputs(calling) != 0)
         return -1;
-    runner->last_ns = report->event_ns[index];
-    cu_result result = service_hash(&runner->service, runner->device_outputs, call->outputs_bytes,
-                                    runner->stream, &report->hashes[index]);
+    runner->last_ns = report->event_ns;
     part_end(calling, PART_HASH);
-    if (result == 0 && index + 1 == repeats(control))
-        result = runner->driver.download(runner->outputs, runner->device_outputs,
-                                         call->outputs_bytes, runner->stream);
+    cu_result result = runner->driver.download(runner->outputs, runner->device_outputs,
+                                               call->outputs_bytes, runner->stream);
     if (result == 0)
         result = runner->driver.stream_wait(runner->stream);
     part_end(calling, PART_DOWN);
@@ -285,15 +303,11 @@ void runner_call(struct gpu_runner *runner)
             call.offsets[i];
     memset(report, 0, offsetof(struct gpu_report, pinned));
     memset(report->part_ns, 0, sizeof report->part_ns);
+    report->event_ns = report->span_ns = report->wall_ns = 0.0;
     report->state = (struct device_state){0};
     calling.part_ns = clock_now_ns();
-    int status = 0;
-    for (uint32_t i = 0; status == 0 && i < repeats(control); i++) {
-        status = repeat(&calling, i);
-        graph_close(&calling.graph);
-        if (status == 0)
-            report->repeats = i + 1;
-    }
+    int status = run(&calling);
+    graph_close(&calling.graph);
     if (status == 0)
         return;
     memcpy(report->reason, calling.fault.reason, sizeof report->reason);

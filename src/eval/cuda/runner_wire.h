@@ -29,7 +29,7 @@ enum {
     WIRE_FIRST_OTHER = 9
 };
 
-enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400, REPEATS_MAX = 16 };
+enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400 };
 enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SANITIZE, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/timeline.h). */
@@ -44,7 +44,6 @@ struct gpu_control {
     int32_t gpu_index;
     uint64_t inputs_bytes, outputs_bytes;
     uint32_t command;
-    uint32_t repeats; /* launches of the plan, each on restored memory by a freshly loaded module */
     int32_t supervised; /* by compute-sanitizer, which is then the runner's parent */
     int32_t timeline;   /* every part is waited for, and its time told */
     char artifact[WIRE_PATH_MAX];
@@ -63,17 +62,15 @@ enum report_status {
 struct gpu_report {
     uint32_t status;
     char reason[WIRE_REASON_MAX];
-    uint32_t repeats;      /* that were done */
     uint32_t inputs_wrong; /* an input was written to */
-    uint32_t keeps;        /* local memory, or variables: what one launch left another may find */
-    uint32_t running;      /* of the plan, for whoever finds the runner dead or hanging */
-    uint32_t pinned;       /* the regions are registered: copies run at the bus's rate */
-    double event_ns[REPEATS_MAX];
-    uint64_t hashes[REPEATS_MAX]; /* of all outputs and red zones after each */
+    uint32_t keeps;   /* what one launch left another may find; a launch of one call in the next */
+    uint32_t running; /* of the plan, for whoever finds the runner dead or hanging */
+    uint32_t pinned;  /* the regions are registered: copies run at the bus's rate */
+    double event_ns;
     /* From before memory is restored to the plan's end, by two events and by the clock. */
-    double span_ns[REPEATS_MAX], wall_ns[REPEATS_MAX];
-    struct device_state state;   /* after the last launch of a timed call */
-    uint64_t part_ns[RUN_PARTS]; /* sums over the launches; where control->timeline */
+    double span_ns, wall_ns;
+    struct device_state state;   /* after the launch of a timed call */
+    uint64_t part_ns[RUN_PARTS]; /* where control->timeline */
     struct wire_profile profile; /* the answer to WIRE_PROFILE; to WIRE_RECORDS: .records */
 };
 

@@ -106,8 +106,8 @@ static void call(struct gpu_runner *runner)
     if (result != 0 || runner->image == NULL) {
         tell(runner, REPORT_BROKEN, driver_error(driver, result));
     } else {
-        if (graph_open(driver, runner->image, &runner->control->plan, pointers, runner->stream,
-                       &graph, &fault) != 0 ||
+        if (graph_open(driver, runner->image, NULL, &runner->control->plan, pointers,
+                       runner->stream, &graph, &fault) != 0 ||
             graph_step(&graph, &fault) != 0)
             tell(runner, fault.status, fault.reason);
         graph_close(&graph);

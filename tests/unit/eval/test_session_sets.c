@@ -257,9 +257,10 @@ static void test_regions_grow_and_stop_growing(void **state)
 }
 
 static int never(const struct lane_facts *lane, const struct region *region, const char *artifact,
-                 const struct program *program, struct subject **subject, struct err *err)
+                 const struct program *program, bool fresh, struct subject **subject,
+                 struct err *err)
 {
-    (void)lane, (void)region, (void)artifact, (void)program, (void)subject;
+    (void)lane, (void)region, (void)artifact, (void)program, (void)fresh, (void)subject;
     return err_set(err, ERR_UNSUPPORTED, "not asked for here");
 }
 

@@ -124,7 +124,7 @@ static inline struct program scene_program(struct scene *scene, const char *laun
 static inline int scene_open(struct scene *scene, const char *launches)
 {
     const struct program program = scene_program(scene, launches);
-    return backend_cuda.open_program(&scene->lane, &scene->region, scene->artifact, &program,
+    return backend_cuda.open_program(&scene->lane, &scene->region, scene->artifact, &program, false,
                                      &scene->subject, &scene->err);
 }
 
