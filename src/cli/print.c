@@ -128,10 +128,12 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
     if (evaluation->baseline_ns.samples) {
         print_interval_time("baseline", &evaluation->baseline_ns, out);
         const char *finding = finding_name(evaluation->finding);
-        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s\n",
+        bool unclean =
+            evaluation->finding == FINDING_FASTER && !(evaluation->stage_ms[STAGE_SANITIZE] > 0);
+        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s%s\n",
                 "speed-up", evaluation->speedup.median, evaluation->baseline,
                 evaluation->speedup.low, evaluation->speedup.high, 100 * evaluation->spread,
-                *finding ? ": " : "", finding);
+                *finding ? ": " : "", finding, unclean ? ", not sanitized" : "");
     }
     if (*evaluation->noise)
         fprintf(out, "  %-10s %s\n", "noise", evaluation->noise);

@@ -110,7 +110,7 @@ static const struct option options[] = {
     {"profile", 0, OPTION_BOOL, AT(profile), "true", 0, 0, NULL, NULL, NULL,
      "profile a candidate that is right", COMMAND_EVAL},
     {"sanitize", 0, OPTION_BOOL, AT(sanitize), "false", 0, 0, NULL, NULL, NULL,
-     "also run a build with address and undefined-behaviour sanitizers, on CUDA compute-sanitizer's four tools (always with --effort final)", COMMAND_EVAL},
+     "also run a build with address and undefined-behaviour sanitizers, on CUDA compute-sanitizer's four tools (always with --effort final, and for a win with --effort full)", COMMAND_EVAL},
     {"cachegrind", 0, OPTION_BOOL, AT(cachegrind), "false", 0, 0, NULL, NULL, NULL,
      "also count instructions, cache misses and branches with valgrind, on a small shape", COMMAND_EVAL},
     {"sweep", 0, OPTION_INT, AT(sweep), "-1", -1, 1000000, NULL, NULL, "N",

@@ -39,7 +39,7 @@ struct evaluation {
     double spread;        /* A/A: of the one that strays further from itself */
     int64_t checks_passed, checks_total;
     int64_t timed_samples, dropped_samples;
-    double stage_ms[STAGES]; /* wall time spent */
+    double stage_ms[STAGES]; /* wall time spent; STAGE_SANITIZE 0: no sanitizer has run */
     const char *identity;    /* hash of source and tune numbers */
     const char *tune;        /* JSON object of tune numbers */
     const char *metrics;     /* JSON object: profile; "{}" where none */

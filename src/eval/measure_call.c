@@ -111,8 +111,7 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
     new_pattern(session, pattern); /* whoever reads past an input gets something new each time */
     each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
     fill_gap(&fence, cursor, layout->inputs_bytes);
-    if (layout->guard != GUARD_NONE)
-        guard_fill(bench, layout, fence.base);
+    guard_fill(bench, layout, fence.base);
     for (size_t i = 0; i < layout->input_count; i++)
         parallel_copy(fence.base + layout->inputs[i].offset, set->inputs[i],
                       layout->inputs[i].bytes);

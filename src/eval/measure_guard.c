@@ -60,19 +60,41 @@ static void fill_largest(enum dtype dtype, size_t count, unsigned char *at)
     }
 }
 
+static void fill_behind(struct bench *bench, enum guard guard, enum dtype dtype, size_t bytes,
+                        unsigned char *at)
+{
+    size_t count = bytes / dtype_bytes(dtype);
+    if (guard == GUARD_END)
+        draw_poison(random_next(&bench->session->random), dtype, count, at);
+    else
+        fill_largest(dtype, count, at);
+}
+
+/* Where no page can be taken from a subject, all that lies behind an input is such numbers. */
+static void fill_gaps(struct bench *bench, const struct layout *layout, unsigned char *base)
+{
+    for (size_t i = 0; i < layout->input_count; i++) {
+        const struct placed *placed = &layout->inputs[i];
+        size_t end = placed->offset + placed->bytes;
+        size_t next = i + 1 < layout->input_count ? placed[1].offset : layout->inputs_bytes;
+        fill_behind(bench, bench->guarded, bench->session->problem->inputs[i].dtype, next - end,
+                    base + end);
+    }
+}
+
 void guard_fill(struct bench *bench, const struct layout *layout, unsigned char *base)
 {
     struct session *session = bench->session;
-    for (size_t i = 0; i < layout->input_count; i++) {
+    bool apart = bench->subject != NULL && !bench->subject->guards && bench->subject->device_clock;
+    if (bench->guarded != GUARD_NONE && apart)
+        fill_gaps(bench, layout, base);
+    for (size_t i = 0; i < layout->input_count && layout->guard != GUARD_NONE; i++) {
         enum dtype dtype = session->problem->inputs[i].dtype;
         const struct placed *placed = &layout->inputs[i];
         size_t end = placed->offset + placed->bytes, bytes = dtype_bytes(dtype);
         size_t before = placed->offset % PAGE_BYTES;
         size_t after = (PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES;
-        if (layout->guard == GUARD_END)
-            draw_poison(random_next(&session->random), dtype, after / bytes, base + end);
-        else
-            fill_largest(dtype, after / bytes, base + end);
+        fill_behind(bench, layout->guard, dtype, after, base + end);
         fill_largest(dtype, before / bytes, base + placed->offset - before);
     }
 }

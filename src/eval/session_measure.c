@@ -309,7 +309,7 @@ static int sanitize_smallest(struct bench *bench, struct buf *report, struct err
         return sanitize_one(bench, least, report, err);
     bench_note(bench, "sanitizer: not run, no check shape has less than %d million elements",
                SANITIZED_ELEMENTS_MOST >> 20);
-    return 0;
+    return 1;
 }
 
 static int sanitize(struct bench *bench, struct err *err)
@@ -340,7 +340,8 @@ static int sanitize(struct bench *bench, struct err *err)
         status = take_finding(bench, &report, err);
     }
     buf_free(&report);
-    bench->evaluation->stage_ms[STAGE_SANITIZE] = (double)(clock_now_ns() - started) / 1e6;
+    if (status == 0) /* else it could not be had */
+        bench->evaluation->stage_ms[STAGE_SANITIZE] = (double)(clock_now_ns() - started) / 1e6;
     return status < 0 ? -1 : 0;
 }
 

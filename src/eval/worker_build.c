@@ -191,9 +191,16 @@ bool evaluate_end_build(struct evaluate *evaluate)
 
 /* --- builds that only a kernel needs --- */
 
+/* A win is a claim: a race that happened to come out right must not make it. */
+static bool is_sanitized(const struct evaluate *evaluate)
+{
+    return evaluate->sanitize || (evaluate->measure.effort == EFFORT_FULL &&
+                                  evaluate->evaluation.finding == FINDING_FASTER);
+}
+
 bool evaluate_next_extra(const struct evaluate *evaluate, enum build_flavour *flavour)
 {
-    if (evaluate->sanitize && (evaluate->tried >> BUILD_SANITIZED & 1) == 0)
+    if (is_sanitized(evaluate) && (evaluate->tried >> BUILD_SANITIZED & 1) == 0)
         *flavour = BUILD_SANITIZED;
     else if (evaluate->profile && (evaluate->tried >> BUILD_REMARKS & 1) == 0)
         *flavour = BUILD_REMARKS;

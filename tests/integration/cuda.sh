@@ -172,6 +172,9 @@ if [ -n "$compiler" ]; then
     lasting 0 'x in a fresh process that had met none of them: the latter counts' relu_hoards '' '' '' $long
     lasting 0 'no difference shown' relu_hoards '' '' '' $long
     lasting 0 'no difference shown' relu_hoards ', cooperative: true' '' '' $long
+    lasting 0 'faster, not sanitized' relu_quick '' '' '' --effort search
+    TWAGENT_COMPUTE_SANITIZER=$work/none lasting 0 'faster, not sanitized' relu_quick '' '' ''
+    lasting 1 'rejected at check: wrong result' relu_peeks '' '' ''
     lasting 1 'of a program that was loaded once: wrong result' relu_tires '' '__device__ int seen;' 'seen = seen + 1;' --effort final
 fi
 if [ -n "$compiler" ] && [ "$(nproc)" -ge 2 ]; then
