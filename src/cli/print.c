@@ -135,7 +135,7 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
                 evaluation->speedup.low, evaluation->speedup.high, 100 * evaluation->spread,
                 *finding ? ": " : "", finding, unclean ? ", not sanitized" : "");
     }
-    if (*evaluation->noise)
+    if (evaluation->noise && *evaluation->noise)
         fprintf(out, "  %-10s %s\n", "noise", evaluation->noise);
     fprintf(out, "  %-10s %lld of %lld passed\n", "checks", (long long)evaluation->checks_passed,
             (long long)evaluation->checks_total);
