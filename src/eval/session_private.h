@@ -81,6 +81,10 @@ struct session {
 
 void session_pin(const struct session *session, size_t core); /* this thread, to one of the lane */
 
+/* --- session_count.c: members of an open JSON object --- */
+struct json;
+void session_count_caches(struct bench *bench, struct json *json);
+
 /* --- session_baseline.c --- */
 int baselines_open(struct session *session, struct err *err) MUST_USE;
 int baseline_ready(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;
