@@ -6,8 +6,10 @@
 #include "agents/diagnosis_metrics.h"
 #include "agents/diagnosis_remarks.h"
 #include "agents/diagnosis_rules.h"
+#include "agents/diagnosis_time.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { EVIDENCE_MAX = 4096 };
 
@@ -58,7 +60,9 @@ static void say_hot_loop(const struct metrics *metrics, struct buf *out)
     const struct value *loop = value_get(metrics->profile, "hot_loop");
     if (loop == NULL || loop->kind != VALUE_MAP)
         return;
-    buf_addf(out, "- hot loop in %.80s: ", value_text(loop, "function", "?"));
+    const char *function = value_text(loop, "function", "?");
+    bool inlined = strcmp(function, "twagent_entry") == 0; /* ours, which calls the kernel */
+    buf_addf(out, "- hot loop in %.80s: ", inlined ? "kernel" : function);
     metrics_say(metrics,
                 "{instructions} instructions, {vector_operations} operations on vectors of "
                 "{vector_bytes} bytes ({fma} multiply-adds), {scalar_operations} on single "
@@ -80,6 +84,7 @@ struct diagnosis diagnosis_of(struct arena *arena, const char *profile, const ch
             limit = &rules[i];
     if (limit != NULL)
         say(limit, &metrics, &evidence);
+    time_say(value_get(metrics.profile, "time"), &evidence);
     for (size_t i = 0; i < table.count; i++)
         if (&rules[i] != limit && rules[i].kind != KIND_LAST && holds(&rules[i], &metrics))
             say(&rules[i], &metrics, &evidence);
@@ -87,7 +92,9 @@ struct diagnosis diagnosis_of(struct arena *arena, const char *profile, const ch
     say_hot_loop(&metrics, &evidence);
     if (gpu)
         diagnosis_say_kernel(&metrics, &evidence);
-    struct diagnosis diagnosis = {.limiter = limit != NULL ? limit->limiter : DIAGNOSIS_UNKNOWN,
+    bool sampled = value_at(metrics.profile, "time.samples") != NULL;
+    const char *none = sampled ? DIAGNOSIS_NONE : DIAGNOSIS_UNKNOWN;
+    struct diagnosis diagnosis = {.limiter = limit != NULL ? limit->limiter : none,
                                   .categories = limit != NULL ? limit->categories : "",
                                   .place = place_of(arena, &metrics),
                                   .evidence = arena_strdup(arena, buf_text(&evidence))};

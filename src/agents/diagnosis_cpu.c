@@ -2,6 +2,7 @@
 #include "agents/diagnosis.h"
 #include "agents/diagnosis_rules.h"
 
+#define HOT        "loop_hot", '>', 0.5
 #define VECTORIZED "scalar_share", '<', 0.5
 
 static const struct diagnosis_rule rules[] = {
@@ -25,23 +26,37 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "parallelism",
      "parallelism",
-     {{"cores", '>', 7.5}, {"on_calling_thread", '>', 0.5}, {"of_one_core", '<', 1.3}},
+     {{HOT}, {"cores", '>', 7.5}, {"on_calling_thread", '>', 0.5}, {"of_one_core", '<', 1.3}},
      "the hot loop runs on the calling thread alone, and there are {cores} cores"},
+    {KIND_LIMIT,
+     "data movement",
+     "memory, compute",
+     {{"moving_share", '>', 0.5}},
+     "{moving_share} of the time goes into loops that only move data (packing, copies, "
+     "transposes): "
+     "pack less often, in whole vectors, by all threads, or not at all"},
+    {KIND_LIMIT,
+     "not vectorized",
+     "compute, algorithm",
+     {{"libm_share", '>', 0.5}},
+     "{libm_share} of the time goes into libm's functions, which take one number at a time: vector "
+     "versions of them, or polynomials"},
     {KIND_LIMIT,
      "not vectorized",
      "compute, memory, algorithm",
-     {{"scalar_share", '>', 0.5}},
+     {{HOT}, {"scalar_share", '>', 0.5}},
      "the hot loop has {scalar_operations} operations on single numbers and {vector_operations} on "
      "vectors: it is not vectorized"},
     {KIND_LIMIT,
      "not vectorized",
      "memory, compute",
-     {{"operations", '<', 0.5}, {"vector_bytes", '<', 16.5}, {"stores", '>', 0.5}},
+     {{HOT}, {"operations", '<', 0.5}, {"vector_bytes", '<', 16.5}, {"stores", '>', 0.5}},
      "the hot loop moves single numbers ({loads} loads, {stores} stores), not vectors"},
     {KIND_LIMIT,
      "parallelism",
      "parallelism",
-     {{"cores", '>', 1.5},
+     {{HOT},
+      {"cores", '>', 1.5},
       {"cores", '<', 7.5},
       {"on_calling_thread", '>', 0.5},
       {"of_one_core", '<', 1.3}},
@@ -49,7 +64,7 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "access pattern",
      "memory, algorithm",
-     {{"gathers", '>', 0.5}},
+     {{HOT}, {"gathers", '>', 0.5}},
      "{gathers} gathers or scatters in the hot loop: what is neighbours in a vector is none in "
      "memory"},
     {KIND_LIMIT,
@@ -61,13 +76,13 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "register pressure",
      "compute, tuning",
-     {{VECTORIZED}, {"spill_share", '>', 0.08}, {"spills", '>', 3.5}},
+     {{HOT}, {VECTORIZED}, {"spill_share", '>', 0.08}, {"spills", '>', 3.5}},
      "{spills} of {instructions} instructions of the hot loop move vectors to and from the stack: "
      "the register tile is too large, or values live too long"},
     {KIND_LIMIT,
      "narrow vectors",
      "compute",
-     {{COMPUTE_BOUND}, {VECTORIZED}, {"vector_share", '<', 0.6}},
+     {{HOT}, {COMPUTE_BOUND}, {VECTORIZED}, {"vector_share", '<', 0.6}},
      "vectors of {vector_bytes} bytes in the hot loop, {vector_share} of the machine's: intrinsics "
      "or -mprefer-vector-width=512"},
     {KIND_EVIDENCE,
@@ -78,13 +93,14 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "latency",
      "compute, tuning",
-     {{COMPUTE_BOUND}, {"fma", '>', 0.5}, {"fma", '<', 7.5}, {"stores", '<', 0.5}},
+     {{HOT}, {COMPUTE_BOUND}, {"fma", '>', 0.5}, {"fma", '<', 7.5}, {"stores", '<', 0.5}},
      "{fma} multiply-adds in a loop without stores: each waits for the one before; eight or more "
      "independent accumulators keep the units busy"},
     {KIND_LIMIT,
      "latency",
      "compute, memory",
-     {{MEMORY_BOUND},
+     {{HOT},
+      {MEMORY_BOUND},
       {"vector_operations", '<', 3.5},
       {"stores", '<', 0.5},
       {"memory_share", '<', 0.6}},
@@ -93,7 +109,7 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "data movement",
      "memory, compute",
-     {{COMPUTE_BOUND}, {VECTORIZED}, {"shuffle_share", '>', 0.25}},
+     {{HOT}, {COMPUTE_BOUND}, {VECTORIZED}, {"shuffle_share", '>', 0.25}},
      "{shuffles} of {instructions} instructions of the hot loop rearrange vectors: pack the data "
      "once, in the order in which it is loaded"},
     {KIND_EVIDENCE,
@@ -104,7 +120,7 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "register reuse",
      "compute, memory, tuning",
-     {{COMPUTE_BOUND}, {VECTORIZED}, {"loads_per_operation", '>', 0.85}},
+     {{HOT}, {COMPUTE_BOUND}, {VECTORIZED}, {"loads_per_operation", '>', 0.85}},
      "{loads} loads for {operations} operations in the hot loop: a value is used about once after "
      "it was loaded; a larger register tile uses it more often"},
     {KIND_LIMIT,

@@ -2,6 +2,8 @@
  * stays NaN, and no comparison with that is true. */
 #include "agents/diagnosis_metrics.h"
 
+#include "agents/diagnosis_time.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -99,14 +101,36 @@ static double of_one_core(const struct metrics *m)
     return of(m, "roofline.share_of_limit") * cores(m);
 }
 
-/* The hot loop is in the function that is called, not in one that a compiler made for threads.
+/* The hot loop is in the function that is called, or where that was inlined, not in one that a
+ * compiler made for threads.
  * NaN for a helper function, which may run on any thread. */
 static double on_calling_thread(const struct metrics *m)
 {
     const char *function = value_text(value_get(m->profile, "hot_loop"), "function", "");
     if (strstr(function, "omp") != NULL)
         return 0;
-    return strcmp(function, "kernel") == 0 ? 1 : NAN;
+    bool called = strcmp(function, "kernel") == 0 || strcmp(function, "twagent_entry") == 0;
+    return called ? 1 : NAN;
+}
+
+/* 0 where samples say that the hot loop has less than half of the time: then it limits nothing. */
+static double loop_hot(const struct metrics *m)
+{
+    double share = of(m, "hot_loop.time_share");
+    return isnan(share) || share >= 0.5;
+}
+
+/* Of a problem that has to compute: where only bytes count, moving them is the work. */
+static double moving_share(const struct metrics *m)
+{
+    bool computes = of(m, "roofline.flops") > 0 && !(by_memory(m) > 0.5);
+    return computes ? time_moving_share(value_get(m->profile, "time")) : NAN;
+}
+
+/* Of single numbers, all of them; those for vectors are another library's. */
+static double libm_share(const struct metrics *m)
+{
+    return time_library_share(value_get(m->profile, "time"), "libm.so");
 }
 
 /* ---- of a GPU's longest kernel ---- */
@@ -232,6 +256,9 @@ static const struct metric {
     {"spill_share", UNIT_SHARE, NULL, spill_share},
     {"ipc", UNIT_TIMES, "counters.instructions_per_cycle", NULL},
     {"traffic", UNIT_TIMES, NULL, traffic},
+    {"loop_hot", UNIT_COUNT, NULL, loop_hot},
+    {"moving_share", UNIT_SHARE, NULL, moving_share},
+    {"libm_share", UNIT_SHARE, NULL, libm_share},
     /* a GPU's */
     {"dram_bytes", UNIT_BYTES, "dram_bytes", NULL},
     {"sm_count", UNIT_COUNT, NULL, sm_count},

@@ -94,14 +94,15 @@ static const struct flavour {
     const char *march;
     const char *gcc[8], *clang[8];
 } flavours[] = {
-    /* -z defs: what is not there is said now, with its name, and not when a runner loads it. */
+    /* -g1: lines for samples; it changes no code.
+     * -z defs: what is not there is said now, with its name, and not when a runner loads it. */
     [BUILD_FAST] = {"unit",
                     "kernel.so",
                     false,
                     false,
                     "-march=native",
-                    {"-shared", "-Wl,-z,defs", "-Wl,-z,now"},
-                    {"-shared", "-Wl,-z,defs", "-Wl,-z,now"}},
+                    {"-shared", "-Wl,-z,defs", "-Wl,-z,now", "-g1"},
+                    {"-shared", "-Wl,-z,defs", "-Wl,-z,now", "-g1"}},
     [BUILD_SANITIZED] = {"sanitized",
                          "sanitized",
                          true,

@@ -1,33 +1,43 @@
-/* What the hot loop is made of, from a disassembly: a loop is what a jump backwards closes; the
- * innermost one with the most vector arithmetic is where such kernels spend their time. */
+/* What the hot loop is made of, from a disassembly: a loop is what a jump backwards closes. The hot
+ * one is the innermost one with the most samples; where nothing was sampled, the one with the most
+ * vector arithmetic, where such kernels spend their time. */
+#include "eval/cpu/mix.h"
+
 #include "eval/cpu/profile.h"
 
 #include "base/mem.h"
 #include "eval/cpu/toolchain.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 32 << 20, DISASSEMBLE_MS = 20000, NAME_MAX_SHOWN = 80, LOOPS_MAX = 4096 };
+enum { TEXT_MAX = 32 << 20, DISASSEMBLE_MS = 20000, LOOPS_MAX = 4096, NAMES_MAX = 64 };
 
 struct instruction {
     uint64_t address, target; /* target: of a jump within the function; 0: none */
+    long line;                /* of the candidate's source; 0: none of it */
+    size_t from;              /* the function that it was inlined from, in struct reading */
     unsigned width;           /* bytes of its vector registers; 0: none */
     bool fma, arithmetic, scalar, load, store, shuffle, gather, stack;
 };
 
-struct mix { /* counts over one loop */
-    char function[NAME_MAX_SHOWN];
-    size_t first, last; /* instructions */
-    unsigned vector_bytes;
-    size_t fma, arithmetic, scalar, loads, stores, shuffles, gathers, spills;
-};
-
 struct function {
-    char name[NAME_MAX_SHOWN];
+    char name[MIX_NAME];
     struct instruction *items;
     size_t count, capacity;
+};
+
+struct reading {
+    struct function function;
+    const struct samples *samples;
+    struct mix best;
+    struct phases *phases;
+    /* where the next instruction is from, as the line table has it */
+    long line;
+    size_t from, name_count;
+    char pending[MIX_NAME], names[NAMES_MAX][MIX_NAME];
 };
 
 static bool starts(const char *text, const char *prefix)
@@ -141,9 +151,47 @@ static size_t find(const struct function *function, uint64_t address)
     return low < function->count && function->items[low].address == address ? low : function->count;
 }
 
-static void add_up(const struct function *function, struct mix *mix)
+static size_t hits_of(const struct reading *reading, size_t at)
 {
+    const struct function *function = &reading->function;
+    uint64_t from = function->items[at].address;
+    uint64_t to = at + 1 < function->count ? function->items[at + 1].address : from + 1;
+    return reading->samples != NULL && to > from ? samples_between(reading->samples, from, to - 1)
+                                                 : 0;
+}
+
+/* Whose body the loop is, where several were inlined into it: by samples, or by instructions. Lines
+ * of that one alone; those that no sample fell on are what the compiler moved here. */
+static void find_lines(const struct reading *reading, struct mix *mix)
+{
+    const struct instruction *items = reading->function.items;
+    size_t weight[NAMES_MAX] = {0}, most = 0;
+    bool sampled = mix->samples > 0;
+    for (size_t i = mix->first; i <= mix->last; i++) {
+        if (items[i].line == 0)
+            continue;
+        weight[items[i].from] += sampled ? hits_of(reading, i) : 1;
+        most = weight[items[i].from] > weight[most] ? items[i].from : most;
+    }
+    memcpy(mix->from, reading->names[most], sizeof mix->from);
+    for (size_t i = mix->first; i <= mix->last; i++) {
+        long line = items[i].line;
+        if (line == 0 || items[i].from != most || (sampled && hits_of(reading, i) == 0))
+            continue;
+        mix->first_line = mix->first_line == 0 || line < mix->first_line ? line : mix->first_line;
+        mix->last_line = line > mix->last_line ? line : mix->last_line;
+    }
+}
+
+static void add_up(const struct reading *reading, struct mix *mix)
+{
+    const struct function *function = &reading->function;
     memcpy(mix->function, function->name, sizeof mix->function);
+    mix->samples = reading->samples == NULL
+                       ? 0
+                       : samples_between(reading->samples, function->items[mix->first].address,
+                                         function->items[mix->last].address);
+    find_lines(reading, mix);
     for (size_t i = mix->first; i <= mix->last; i++) {
         const struct instruction *item = &function->items[i];
         bool vector = item->arithmetic && !item->scalar;
@@ -170,8 +218,16 @@ static double heat(const struct mix *mix)
            0.01 * (double)(mix->last - mix->first);
 }
 
-static void find_loops(const struct function *function, struct mix *best)
+static bool hotter(const struct mix *mix, const struct mix *best)
 {
+    if (best->function[0] == '\0' || mix->samples != best->samples)
+        return best->function[0] == '\0' || mix->samples > best->samples;
+    return heat(mix) > heat(best);
+}
+
+static void find_loops(struct reading *reading)
+{
+    const struct function *function = &reading->function;
     struct {
         size_t first, last;
     } *loops = mem_array(LOOPS_MAX, sizeof *loops);
@@ -192,9 +248,11 @@ static void find_loops(const struct function *function, struct mix *best)
         if (!innermost)
             continue;
         struct mix mix = {.first = loops[i].first, .last = loops[i].last};
-        add_up(function, &mix);
-        if (best->function[0] == '\0' || heat(&mix) > heat(best))
-            *best = mix;
+        add_up(reading, &mix);
+        if (hotter(&mix, &reading->best))
+            reading->best = mix;
+        if (reading->phases != NULL && mix.samples > 0)
+            phases_add(reading->phases, &mix);
     }
     mem_free(loops);
 }
@@ -202,7 +260,7 @@ static void find_loops(const struct function *function, struct mix *best)
 static void begin_function(struct function *function, const char *open)
 {
     size_t length = strcspn(open + 1, ">\n");
-    length = length < NAME_MAX_SHOWN - 1 ? length : NAME_MAX_SHOWN - 1;
+    length = length < MIX_NAME - 1 ? length : MIX_NAME - 1;
     memset(function->name, 0, sizeof function->name);
     for (size_t i = 0; i < length; i++)
         function->name[i] = isprint((unsigned char)open[1 + i]) ? open[1 + i] : '?';
@@ -218,48 +276,99 @@ static void add_instruction(struct function *function, const struct instruction 
     function->items[function->count++] = *item;
 }
 
-static void put_mix(const struct mix *mix, struct json *json)
+static void put_mix(const struct mix *mix, const struct samples *samples, struct json *json)
 {
     json_object(json);
     json_put_text(json, "function", mix->function);
-    json_put_int(json, "instructions", (int64_t)(mix->last - mix->first + 1));
-    json_put_int(json, "vector_bytes", mix->vector_bytes);
-    json_put_int(json, "vector_fma", (int64_t)mix->fma);
-    json_put_int(json, "vector_arithmetic", (int64_t)mix->arithmetic);
-    json_put_int(json, "scalar_arithmetic", (int64_t)mix->scalar);
-    json_put_int(json, "loads", (int64_t)mix->loads);
-    json_put_int(json, "stores", (int64_t)mix->stores);
-    json_put_int(json, "shuffles", (int64_t)mix->shuffles);
+    mix_put_counts(mix, json);
     json_put_int(json, "gathers", (int64_t)mix->gathers);
     json_put_int(json, "spills", (int64_t)mix->spills);
+    if (samples != NULL && samples->total >= SAMPLES_FEW)
+        json_put_real(json, "time_share", (double)mix->samples / (double)samples->total);
     json_object_end(json);
 }
 
-void mix_parse(const char *disassembly, struct json *json)
+/* ---- where instructions are from: lines that objdump -l puts before them ---- */
+
+static size_t name_of(struct reading *reading, const char *name)
 {
-    struct function function = {0};
-    struct mix best = {0};
+    size_t i = 0;
+    while (i < reading->name_count && strcmp(reading->names[i], name) != 0)
+        i++;
+    if (i == NAMES_MAX)
+        return 0;
+    if (i == reading->name_count) {
+        reading->name_count++;
+        snprintf(reading->names[i], MIX_NAME, "%s", name);
+    }
+    return i;
+}
+
+/* "pack():" and then "/tmp/x/unit.c:12 (discriminator 3)"; what is inlined from a header belongs to
+ * no line, and to the function before. */
+static void read_place(struct reading *reading, const char *line, size_t length)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%.*s", (int)length, line);
+    char *end = strstr(text, "():");
+    if (end != NULL && end[3] == '\0') {
+        *end = '\0';
+        for (char *at = text; *at != '\0'; at++)
+            *at = isprint((unsigned char)*at) ? *at : '?';
+        snprintf(reading->pending, MIX_NAME, "%.79s", text);
+        return;
+    }
+    char *colon = strrchr(text, ':');
+    if (colon == NULL || !isdigit((unsigned char)colon[1]))
+        return;
+    *colon = '\0';
+    const char *slash = strrchr(text, '/'), *file = slash != NULL ? slash + 1 : text;
+    bool own = starts(file, "unit.") || starts(file, "candidate.");
+    reading->line = own ? strtol(colon + 1, NULL, 10) : 0;
+    if (own && reading->pending[0] != '\0')
+        reading->from = name_of(reading, reading->pending);
+    reading->pending[0] = '\0';
+}
+
+static void read_text(struct reading *reading, const char *disassembly)
+{
     for (const char *line = disassembly; *line != '\0';) {
         size_t length = strcspn(line, "\n");
         struct instruction item;
         const char *open = memchr(line, '<', length);
         if (length > 2 && line[length - 1] == ':' && open != NULL && line[0] != ' ') {
-            find_loops(&function, &best);
-            begin_function(&function, open);
+            find_loops(reading);
+            begin_function(&reading->function, open);
+            reading->line = 0;
         } else if (line[0] == ' ' && read_instruction(line, &item)) {
-            add_instruction(&function, &item);
+            item.line = reading->line;
+            item.from = reading->from;
+            add_instruction(&reading->function, &item);
+        } else if (line[0] != ' ') {
+            read_place(reading, line, length);
         }
         line += length + (line[length] == '\n');
     }
-    find_loops(&function, &best);
-    mem_free(function.items);
-    if (best.function[0] != '\0')
-        put_mix(&best, json);
-    else
-        json_null(json);
+    find_loops(reading);
 }
 
-void mix_put(const char *artifact, struct json *json)
+void mix_parse(const char *disassembly, const struct samples *samples, struct phases *phases,
+               struct json *json)
+{
+    struct reading *reading = MEM_NEW(struct reading);
+    reading->samples = samples != NULL && samples->total >= SAMPLES_FEW ? samples : NULL;
+    reading->phases = phases;
+    reading->name_count = 1; /* "": not known */
+    read_text(reading, disassembly);
+    mem_free(reading->function.items);
+    if (reading->best.function[0] != '\0')
+        put_mix(&reading->best, reading->samples, json);
+    else
+        json_null(json);
+    mem_free(reading);
+}
+
+void mix_put(const char *artifact, const struct samples *samples, struct json *json)
 {
 #if defined(__x86_64__)
     struct buf text;
@@ -268,17 +377,20 @@ void mix_put(const char *artifact, struct json *json)
     if (objdump == NULL)
         return;
     buf_init(&text, TEXT_MAX);
-    struct tool tool = {.argv = (const char *const[]){objdump, "-d", "--no-show-raw-insn", "-j",
-                                                      ".text", artifact, NULL},
+    struct tool tool = {.argv = (const char *const[]){objdump, "-d", "-l", "--no-show-raw-insn",
+                                                      "-j", ".text", artifact, NULL},
                         .reads = (const char *const[]){artifact, NULL},
                         .timeout_ms = DISASSEMBLE_MS};
     if (tool_run(&tool, &text, NULL, &ignored) == 0) {
+        struct phases phases = {.count = 0};
         json_key(json, "hot_loop");
-        mix_parse(buf_text(&text), json);
+        mix_parse(buf_text(&text), samples, &phases, json);
+        phases_put(&phases, samples, json);
     }
     buf_free(&text);
 #else
     (void)artifact;
+    (void)samples;
     (void)json;
 #endif
 }

@@ -90,14 +90,14 @@ static void the_hot_loop_is_the_inner_one(void **state)
     (void)state;
     buf_init(&text, 8192);
     json_init(&json, &text);
-    mix_parse(disassembly, &json);
+    mix_parse(disassembly, NULL, NULL, &json);
     assert_string_equal(buf_text(&text),
                         "{\"function\":\"kernel\",\"instructions\":8,\"vector_bytes\":64,"
                         "\"vector_fma\":2,\"vector_arithmetic\":2,\"scalar_arithmetic\":1,"
                         "\"loads\":3,\"stores\":1,\"shuffles\":1,\"gathers\":0,\"spills\":1}");
     buf_reset(&text);
     json_init(&json, &text);
-    mix_parse("", &json);
+    mix_parse("", NULL, NULL, &json);
     assert_string_equal(buf_text(&text), "null");
     buf_free(&text);
 }
@@ -117,6 +117,8 @@ static void garbage_is_read_within_its_bounds(void **state)
         "0x1f",
         "00001110 <f>:\n",
         "  1110:\tjne ",
+        "pack():\n",
+        "/x/unit.c:12 (discriminator 3)\n",
         "1110",
         "%zmm1,(%rsp)",
         ": missed: ",
@@ -144,7 +146,7 @@ static void garbage_is_read_within_its_bounds(void **state)
         memcpy(exact, buf_text(&text), text.length + 1);
         json_init(&json, &out);
         remarks_parse(exact, text.length, &json);
-        mix_parse(exact, &json);
+        mix_parse(exact, NULL, NULL, &json);
         cpu_diagnostics(kit.candidate, exact, text.length, &out);
         free(exact);
         buf_free(&text);
