@@ -25,6 +25,7 @@
 
 enum {
     STORED_BYTES_MAX = 64 << 20,
+    ELDER_MS = 1000,
     ARENA_BYTES = 1536 /* an address, headers and what reads the answer; its text has its own */
 };
 
@@ -64,11 +65,21 @@ void ask_let_go(struct ask *ask)
         gate_leave(ask->gate, ask);
 }
 
+static void wake_same(const struct ask *ask)
+{
+    list_each (link, &ask->completions->asks) {
+        struct ask *other = container_of(link, struct ask, all);
+        if (other != ask && strcmp(other->key, ask->key) == 0)
+            task_wake(&other->task);
+    }
+}
+
 enum task_result ask_end(struct ask *ask)
 {
     ask_let_go(ask);
     buf_free(&ask->stored);
     ask->awaited = false;
+    wake_same(ask);
     list_remove(&ask->all);
     task_move(&ask->task, ENDED);
     return TASK_DONE;
@@ -189,8 +200,27 @@ static enum task_result found(struct ask *ask)
     return TASK_WAIT;
 }
 
+/* Who began before and asks the same, or NULL. When that one has ended the store has the answer, or
+ * it is ours to ask. */
+static const struct ask *asked_by(const struct ask *ask)
+{
+    list_each (link, &ask->completions->asks) {
+        const struct ask *other = container_of(link, struct ask, all);
+        if (other == ask || strcmp(other->key, ask->key) == 0)
+            return other != ask ? other : NULL;
+    }
+    return NULL;
+}
+
 static enum task_result step_looking_up(struct ask *ask)
 {
+    const struct ask *elder = !ask->work.active && !ask->work.done ? asked_by(ask) : NULL;
+    timer_stop(&ask->timer);
+    ask->awaited = elder != NULL && elder->awaited;
+    if (elder != NULL) { /* it wakes us */
+        timer_start(ask->task.loop, &ask->timer, &ask->task, ELDER_MS);
+        return TASK_WAIT;
+    }
     if (!ask->work.active && !ask->work.done)
         work_start(ask->task.loop, &ask->work, &ask->task, look_up, ask);
     if (!ask->work.done)

@@ -276,7 +276,7 @@ static enum task_result start_evaluating(struct attempt *attempt)
 static void tell_twins(struct attempt *attempt, const char *verdict)
 {
     struct known *known = search_known(attempt->search, attempt->record.identity);
-    if (known && known->first == attempt && attempt->writing && !known->verdict)
+    if (known && known->first == attempt && search_has_model(attempt->search) && !known->verdict)
         known->verdict = mem_strdup(verdict);
 }
 

@@ -133,13 +133,19 @@ struct known *search_known(struct search *search, const char *identity)
     return NULL;
 }
 
-int64_t search_known_before(const struct search *search, const char *identity)
+static struct settled *find_settled(const struct search *search, const char *identity)
 {
     const struct hash mark = hash_bytes(identity, strlen(identity));
     for (size_t i = 0; i < search->settled_count; i++)
         if (hash_compare(search->settled[i].mark, mark) == 0)
-            return search->settled[i].number;
-    return 0;
+            return &search->settled[i];
+    return NULL;
+}
+
+int64_t search_known_before(const struct search *search, const char *identity)
+{
+    const struct settled *settled = find_settled(search, identity);
+    return settled && settled->number <= search->numbers_shown ? settled->number : 0;
 }
 
 void search_know(struct search *search, struct attempt *attempt)
@@ -151,22 +157,33 @@ void search_know(struct search *search, struct attempt *attempt)
     struct known *known = MEM_NEW(struct known);
     search->known[search->known_count++] = known;
     snprintf(known->identity, sizeof known->identity, "%s", attempt->record.identity);
-    known->number = attempt->record.number;
     known->first = attempt;
     slots_init(&known->slots, "verdict", 1);
     slots_acquire(&known->slots, &attempt->twin_slot, &attempt->task, 1);
 }
 
-/* Its round is over: who it was is enough. */
-static void settle(struct search *search, struct known *known)
+/* Whoever came first in time, the lowest number is who it was: so that a run whose candidates
+ * arrive in another order names the same ones. */
+void search_settle(struct search *search, const struct attempt *attempt)
 {
+    const struct candidate_record *record = &attempt->record;
+    struct settled *settled = find_settled(search, record->identity);
+    if (settled) {
+        if (record->number < settled->number)
+            settled->number = record->number;
+        return;
+    }
     if (search->settled_count == search->settled_capacity) {
         search->settled_capacity = search->settled_capacity ? 2 * search->settled_capacity : 64;
         search->settled =
             mem_resize(search->settled, search->settled_capacity * sizeof *search->settled);
     }
     search->settled[search->settled_count++] = (struct settled){
-        .mark = hash_bytes(known->identity, strlen(known->identity)), .number = known->number};
+        .mark = hash_bytes(record->identity, strlen(record->identity)), .number = record->number};
+}
+
+static void forget_known(struct known *known)
+{
     mem_free(known->verdict);
     mem_free(known);
 }
@@ -174,7 +191,7 @@ static void settle(struct search *search, struct known *known)
 void search_know_all(struct search *search)
 {
     for (size_t i = 0; i < search->known_count; i++)
-        settle(search, search->known[i]);
+        forget_known(search->known[i]);
     search->known_count = 0;
 }
 
@@ -187,7 +204,7 @@ void search_know_one(struct search *search, const struct attempt *attempt)
         if (known->first != attempt || known->slots.used > 0 || !list_empty(&known->slots.waiters))
             continue;
         search->known[i] = search->known[--search->known_count];
-        settle(search, known);
+        forget_known(known);
         return;
     }
 }

@@ -113,7 +113,6 @@ struct attempt {
  * same round wait for the first one's verdict, which is theirs too. */
 struct known {
     char identity[33];
-    int64_t number;              /* of the first candidate */
     const struct attempt *first; /* whose evaluation it is */
     char *verdict;               /* the evaluation as JSON; NULL: not yet */
     struct slots slots;          /* one place: the first one's until it has its verdict */

@@ -50,7 +50,8 @@ struct search {
     struct prompt_attempt *history;
     int *history_island;
     size_t history_count, history_capacity;
-    size_t history_shown; /* as it was when the round began: what its prompts say */
+    size_t history_shown;  /* as it was when the round began: what its prompts say */
+    int64_t numbers_shown; /* given out before it: who of earlier rounds is known */
     int64_t next_round;
     int barren_rounds;            /* in a row, whose requests all failed */
     const char *provider_stopped; /* why no more can be asked, or NULL */
@@ -164,6 +165,7 @@ struct known *search_known(struct search *search, const char *identity); /* NULL
 /* The candidate of an earlier round that was it; 0: nobody. */
 int64_t search_known_before(const struct search *search, const char *identity);
 void search_know(struct search *search, struct attempt *attempt);
+void search_settle(struct search *search, const struct attempt *attempt);   /* as it is taken */
 void search_know_all(struct search *search);                                /* the round is over */
 void search_know_one(struct search *search, const struct attempt *attempt); /* no rounds: taken */
 void search_history_free(struct search *search);

@@ -103,7 +103,9 @@ static bool recall_evaluation(struct attempt *attempt)
         found =
             value_parse_json(request->arena, "evaluation", copy, text.length, &value, &err) == 0 &&
             evaluation_from_value(request->arena, value, &request->evaluation, &err) == 0;
-        if (found && attempt->writing) {
+        /* Else it is of what a later answer, which had no code, did not mend. */
+        found = found && strcmp(request->evaluation.reason, attempt->record.reason) == 0;
+        if (found && search_has_model(search)) {
             struct known *known = search_known(search, attempt->record.identity);
             if (known && known->first == attempt)
                 known->verdict = mem_strdup(copy);
@@ -111,6 +113,10 @@ static bool recall_evaluation(struct attempt *attempt)
     }
     buf_free(&text);
     request->err.code = ERR_NONE;
+    if (!found) { /* it ended without one: as the process that saw it end had it */
+        arena_free(request->arena);
+        *request = (struct lane_request){0};
+    }
     return found;
 }
 
@@ -160,6 +166,8 @@ static enum recall recall_ended(struct attempt *attempt, int *state)
     attempt->record = *was;
     attempt->record.idea = idea;
     attempt->record.parent = parent;
+    if (!attempt->writing) /* said when its round was over, as it will be again */
+        attempt->record.duplicate_of = "";
     if (*was->identity && !*was->duplicate_of && !search_known(attempt->search, was->identity) &&
         search_known_before(attempt->search, was->identity) == 0)
         search_know(attempt->search, attempt);

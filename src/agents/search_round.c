@@ -379,6 +379,7 @@ static void round_start(struct search *search, int64_t number)
     search->round = round;
     search->record.round = number;
     search->history_shown = search->history_count;
+    search->numbers_shown = search->numbers;
     search->taught_shown = search->taught_count;
     search->round_began_ms = search_elapsed_ms(search);
     round->chain = (struct chain){.first = round->numbers + written + 1,

@@ -123,6 +123,8 @@ void search_take(struct search *search, struct attempt *attempt)
     search_lesson_take(attempt);
     if (!search_has_model(search))
         search_know_one(search, attempt);
+    else if (attempt->answered && *attempt->record.identity)
+        search_settle(search, attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
     if (attempt->answered && attempt_is_kernel(attempt) && !twin) {
         slim(attempt);
@@ -142,12 +144,14 @@ struct attempt *search_ended(struct search *search, int64_t number)
     return NULL;
 }
 
-static struct attempt *first_ended(struct search *search)
+/* The lowest number above `after`; or NULL. */
+static struct attempt *next_ended(struct search *search, int64_t after)
 {
     struct attempt *first = NULL;
     list_each (link, &search->ended) {
         struct attempt *attempt = container_of(link, struct attempt, link);
-        if (!first || attempt->record.number < first->record.number)
+        if (attempt->record.number > after &&
+            (!first || attempt->record.number < first->record.number))
             first = attempt;
     }
     return first;
@@ -162,27 +166,37 @@ static void put_again(struct store_batch *batch, const struct candidate_record *
     buf_free(&text);
 }
 
-/* Of several kernels with one source and numbers, the one with the lowest number is it. */
+/* `other` is what `attempt`, whose number is lower, was too. */
+static void drop_twin(struct search *search, struct attempt *attempt, struct attempt *other,
+                      struct store_batch **batch)
+{
+    bool twins = attempt->answered && other->answered && *attempt->record.identity &&
+                 other->record.number > attempt->record.number &&
+                 strcmp(other->record.identity, attempt->record.identity) == 0;
+    if (!twins || *other->record.duplicate_of)
+        return;
+    other->record.duplicate_of = arena_strdup(other->arena, attempt->record.id);
+    count(search, other, -1);
+    if (search->best == other && attempt_is_kernel(attempt))
+        search->best = attempt;
+    *batch = *batch ? *batch : store_batch_new();
+    put_again(*batch, &other->record);
+    search_lesson_remove(other, *batch);
+}
+
+/* Of several candidates with one source and numbers, the one with the lowest number is it. Points
+ * that the proposer tuned in this round have higher numbers and are in the pool already. */
 static void drop_twins(struct search *search)
 {
     struct store_batch *batch = NULL;
-    list_each (link, &search->ended) {
-        struct attempt *attempt = container_of(link, struct attempt, link);
-        list_each (other_link, &search->ended) {
-            struct attempt *other = container_of(other_link, struct attempt, link);
-            bool twins = attempt->answered && other->answered && *attempt->record.identity &&
-                         other->record.number > attempt->record.number &&
-                         strcmp(other->record.identity, attempt->record.identity) == 0;
-            if (!twins || *other->record.duplicate_of)
-                continue;
-            other->record.duplicate_of = arena_strdup(other->arena, attempt->record.id);
-            count(search, other, -1);
-            if (search->best == other && attempt_is_kernel(attempt))
-                search->best = attempt;
-            batch = batch ? batch : store_batch_new();
-            put_again(batch, &other->record);
-            search_lesson_remove(other, batch);
-        }
+    struct attempt *first;
+    for (int64_t after = 0; (first = next_ended(search, after)); after = first->record.number) {
+        if (*first->record.duplicate_of)
+            continue;
+        list_each (link, &search->ended)
+            drop_twin(search, first, container_of(link, struct attempt, link), &batch);
+        list_each (link, &search->kept)
+            drop_twin(search, first, container_of(link, struct attempt, link), &batch);
     }
     if (batch)
         store_write_take(search->writer, &search->twins, &search->task, batch);
@@ -192,7 +206,7 @@ void search_take_all(struct search *search)
 {
     struct attempt *attempt;
     drop_twins(search);
-    while ((attempt = first_ended(search)))
+    while ((attempt = next_ended(search, 0)))
         search_take(search, attempt);
     search_know_all(search);
 }

@@ -84,6 +84,13 @@ static struct draw draw_of(const struct attempt *attempt)
                          .tried = writing->tried};
 }
 
+/* At temperature 0 the same words get the same answer: they are asked once for all of an idea's
+ * implementations. */
+static bool is_certain(const struct model *model)
+{
+    return model->temperature >= 0 && model->temperature <= 0;
+}
+
 /* False where there is nobody who can be asked. */
 static bool writing_ask(struct attempt *attempt)
 {
@@ -101,7 +108,7 @@ static bool writing_ask(struct attempt *attempt)
         .request = fitting_request(attempt, model),
         .purpose = draw.purpose,
         .others = search_models(search, false),
-        .sample = writing->sample,
+        .sample = is_certain(model) ? 0 : writing->sample,
         .step = draw.step,
     };
     writing->asked = true;

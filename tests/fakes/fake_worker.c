@@ -4,11 +4,13 @@
  * alone: the same search has the same tree, however often it is killed.
  *
  * --ms: how long an evaluation takes, by its hash. --final-ms: a champion's. --dies N: the process
- * dies in every Nth evaluation that it begins, which a lane must survive. --waits N: from the Nth
+ * dies in every Nth evaluation that it begins, which a lane must survive; --final-dies FILE: it
+ * dies in a champion's where there is no FILE yet, which it makes. --waits N: from the Nth
  * evaluation on all wait for ever for another twagent's turn; -1: those do that are no search's.
  * --opens-never 1: what it was asked to open. --says-final MS: that a final measurement takes it.
  * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -26,8 +28,8 @@ static const double baseline_ns = 1e7;
 
 static struct {
     long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final;
-    const char *notes;
-} options = {5, 25, 0, 0, 0, 0, 0, NULL};
+    const char *notes, *final_dies;
+} options = {5, 25, 0, 0, 0, 0, 0, NULL, NULL};
 
 struct pending { /* evaluations that were asked for; [0] is the one under way */
     json_t *request;
@@ -250,6 +252,12 @@ static bool advance(struct pending *item)
         return true;
     if (options.dies > 0 && begun % (unsigned long)options.dies == 0)
         _exit(9);
+    bool final = strcmp(text_of(item->request, "effort"), "final") == 0;
+    int once = final && options.final_dies != NULL
+                   ? open(options.final_dies, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600)
+                   : -1;
+    if (once >= 0)
+        _exit(9);
     say(json_pack("{s:O, s:s, s:o, s:f}", "id", json_object_get(item->request, "id"), "event",
                   "result", "evaluation", evaluation(item, (long)(whole / 1000000u)), "final_ms",
                   (double)options.says_final));
@@ -359,6 +367,8 @@ static void read_options(int argc, char **argv)
             options.high_ms = *rest == '-' ? strtol(rest + 1, NULL, 10) : options.low_ms;
         } else if (strcmp(argv[i], "--final-ms") == 0) {
             options.final_ms = strtol(value, NULL, 10);
+        } else if (strcmp(argv[i], "--final-dies") == 0) {
+            options.final_dies = value;
         } else if (strcmp(argv[i], "--dies") == 0) {
             options.dies = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--waits") == 0) {

@@ -25,6 +25,7 @@ VARIANTS = {  # searches take turns; two lanes need two cores
     "beam": (*MODEL, "--beam", "3"),
     "islands": (*MODEL, "--strategy", "islands", "--islands", "2", "--migration", "2",
                 "--lanes", "2" if (os.cpu_count() or 1) > 1 else "1"),
+    "cold": (*MODEL, "--beam", "2", "--temperature", "0"),  # one body for an idea's implementations: asked once
     "builtin": ("--provider", "builtin", "--rounds", "6", "--branching", "8"),
 }
 # What may differ between two runs with one tree: wall clocks, process ids, and what lost answers cost.
@@ -40,8 +41,8 @@ class Searches:
         self.provider = Provider()
         self.environment = dict(os.environ, OPENAI_API_KEY="sk-test", TWAGENT_SELF=work + "/self")
         with open(work + "/self", "w") as out:
-            out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 2-20 --final-ms 30 "$@"\nexec %s "$@"\n' %
-                      (worker, twagent))
+            out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 2-20 --final-ms 30 --final-dies %s/died "$@"\nexec %s "$@"\n' %
+                      (worker, work, twagent))
         os.chmod(work + "/self", 0o755)
         self.lives = 0
 
@@ -55,6 +56,8 @@ class Searches:
         return popen
 
     def run(self, store, variant):
+        if os.path.exists(self.work + "/died"):  # its worker dies amid the champion's measurement, once
+            os.unlink(self.work + "/died")
         return self.start(store, "run", self.problem, *VARIANTS[variant], "--seed", SEED, "--final", "--base-url",
                           self.provider.url)
 
@@ -147,6 +150,14 @@ def undisturbed(check, searches, store, variant, name):
     if not check(dump is not None and "r1" in dump["runs"], name + ": there is no run"):
         return None, took_s
     check_money(check, name + ": ", searches.provider, first, [], dump)
+    if variant == "cold":
+        again = [text for text, count in collections.Counter(text for _, text in searches.provider.asked[first:]).items()
+                 if count > 1]
+        check(not again, "%s: %d bodies were sent more than once" % (name, len(again)))
+    if variant != "builtin":
+        check(os.path.exists(searches.work + "/died"), name + ": no worker died in a final measurement")
+        twins = [c for c in dump["candidates"].values() if c.get("duplicate_of")]
+        check(len(twins) > 2, "%s: %d candidates coincide: too few to see anything" % (name, len(twins)))
     return dump, took_s
 
 

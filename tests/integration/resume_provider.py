@@ -2,7 +2,8 @@
 
 It speaks OpenAI's chat completions as streams, in a thread of the test's own, so that it outlives every kill. Requests
 that ask for ideas get ideas (their parents taken from the prompt), all others a kernel; some answers hold no code, some
-do not parse, as models do. Latencies are by hash, too, but nothing depends on them."""
+do not parse, and about half are one of five texts, as models repeat themselves. Latencies are drawn anew each time:
+nothing may depend on them."""
 import asyncio
 import hashlib
 import json
@@ -62,6 +63,8 @@ def code(draw):
     kind = draw.random()
     if kind < 0.08:
         return "I am sorry, there is no code in this answer."
+    if kind > 0.55:  # what somebody else has written, too: in this round, in another, as a repair
+        draw = random.Random(draw.randrange(5))
     text = CODE % {"name": " ".join(draw.sample(WORDS, 3)), "a": draw.choice((16, 32, 64)), "b": draw.choice((8, 24, 48)),
                    "c": draw.choice((96, 128, 192))}
     if kind < 0.14:
@@ -117,7 +120,7 @@ class Provider(threading.Thread):
         self.asked.append((time.monotonic(), name))
         draw = random.Random(digest(body))
         prompt = body["messages"][-1]["content"]
-        await asyncio.sleep(draw.uniform(self.low_ms, self.high_ms) / 1000)
+        await asyncio.sleep(random.uniform(self.low_ms, self.high_ms) / 1000)
         text = ideas(draw, prompt) if '"ideas"' in prompt else code(draw)
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4,
                  "total_tokens": len(prompt) // 4 + len(text) // 4}
