@@ -4,6 +4,7 @@
 #include "eval/session_build.h"
 #include "eval/session_helpers.h"
 #include "eval/session_private.h"
+#include "eval/session_wide.h"
 #include "eval/timeline.h"
 
 #include <string.h>
@@ -169,6 +170,7 @@ void session_close(struct session *session)
     for (size_t i = 0; i < session->baseline_count; i++)
         baseline_free(session, &session->baselines[i]);
     helpers_close(session);
+    wide_close(session);
     reference_close(session->reference);
     for (size_t i = 0; i < session->pool_count; i++)
         set_free(&session->pool[i]);

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "eval/session_private.h"
+#include "eval/session_wide.h"
 #include "eval/timeline.h"
 
 #include <math.h>
@@ -50,9 +51,12 @@ static int compute_exact(struct session *session, struct set *set, struct call *
                 (double *)parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
         exact[i] = set->exact[i];
     }
-    int status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
+    bool done = wide_compute(session, set, PRECISION_EXACT, exact);
+    int status = 0;
+    if (!done)
+        status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
     timeline_end("set.exact", begun);
-    if (set->shape == &session->shapes[0])
+    if (!done && set->shape == &session->shapes[0])
         session->exact_ns = (double)(clock_now_ns() - started);
     return status;
 }
@@ -74,7 +78,8 @@ static int compute_others(struct session *session, const struct set *set, const 
     if (!floating || problem->tolerance_fixed)
         return 0;
     struct err none = {0};
-    if (reference_compute(session->reference, layout, call, PRECISION_LOWER, results->lower,
+    if (wide_compute(session, set, PRECISION_LOWER, results->lower) ||
+        reference_compute(session->reference, layout, call, PRECISION_LOWER, results->lower,
                           &none) == 0)
         results->has_lower = true;
     else if (none.code != ERR_UNSUPPORTED)
@@ -235,9 +240,12 @@ static int expect(struct session *session, struct set *set, struct err *err)
 int set_expect(struct session *session, struct set *set, struct err *err)
 {
     uint64_t started = clock_now_ns();
+    double spent_ms = session->costs.spent_ms;
     if (set->expected)
         return 0;
+    if (set->shape == &session->shapes[0])
+        wide_open(session); /* first: it computes sets of other shapes in the same region */
     int status = expect(session, set, err);
-    session->costs.spent_ms += (double)(clock_now_ns() - started) / 1e6;
+    session->costs.spent_ms = spent_ms + (double)(clock_now_ns() - started) / 1e6;
     return status;
 }

@@ -75,6 +75,8 @@ struct session {
     double load;             /* of other programs on the lane's cores, when last looked at */
     unsigned waits_in_vain;  /* for a quiet machine; measure_quiet.c */
     double exact_ns;         /* that the last exact results of the main shape took */
+    struct wide *wide;       /* session_wide.c; NULL: none, or not yet */
+    bool wide_over;          /* it was tried, and is not to be believed */
     struct costs costs;
     struct bench *bench; /* the candidate between session_check() and session_finish() */
 };

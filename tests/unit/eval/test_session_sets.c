@@ -1,16 +1,52 @@
 /* What a session keeps between candidates and what it does not, seen from inside: sets and their
  * seeds, the spots of a call, regions, cancelling between steps. */
 #include "eval/session_helpers.h"
+#include "eval/session_wide.h"
 
 #include "fake_backend.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 
 #include <cmocka.h>
 
-static const struct fake_entry kernels[] = {{"product", fake_product}, {NULL, NULL}};
+/* In float64; `mark` tells its results from the definition's, far below what is looked at. */
+static void wide_product(const struct fake_call *f)
+{
+    static const double mark = 1 + 1e-12;
+    const double *a = (const double *)(const void *)f->a, *b = (const double *)(const void *)f->b;
+    double *c = (double *)(void *)f->c;
+    for (int64_t i = 0; i < f->m * f->n; i++) {
+        double sum = 0.0;
+        for (int64_t k = 0; k < f->k; k++)
+            sum += a[i / f->n * f->k + k] * b[k * f->n + i % f->n];
+        c[i] = sum * mark;
+    }
+}
+
+/* One element of one shape, by less than float32 would show. */
+static void wide_wrong(const struct fake_call *f)
+{
+    wide_product(f);
+    if (f->m == 24)
+        ((double *)(void *)f->c)[f->m * f->n - 1] *= 1 + 1e-6;
+}
+
+static void wide_dies(const struct fake_call *f)
+{
+    static int calls; /* in this process: five compare, the sixth is a set's */
+    if (++calls > 5)
+        abort();
+    wide_product(f);
+}
+
+static const struct fake_entry kernels[] = {{"product", fake_product},
+                                            {"wide_product", wide_product},
+                                            {"wide_wrong", wide_wrong},
+                                            {"wide_dies", wide_dies},
+                                            {NULL, NULL}};
 
 struct fixture {
     struct folder folder, builds;
@@ -304,6 +340,72 @@ static void test_helpers(void **state)
     measure(f, EFFORT_FULL);
 }
 
+static int open_as_plain(const struct lane_facts *lane, const struct region *region,
+                         const char *artifact, const struct program *program, bool fresh,
+                         struct subject **subject, struct err *err)
+{
+    assert_true(fresh);
+    assert_int_equal(program->problem->inputs[0].dtype, DTYPE_FLOAT64);
+    return fake_open(lane, region, artifact, NULL, subject, err);
+}
+
+/* By the kernel that is called `name`, or the definition, which computes them once more: whether
+ * they are the kernel's. */
+static bool wide_made(struct fixture *f, struct set *set, const char *name)
+{
+    struct session *session = f->session;
+    char source[300];
+    snprintf(source, sizeof source,
+             "/*---\nlaunch:\n  - {entry: r, grid: M, block: 1, args: [A, B, C]}\n---*/\n%s", name);
+    folder_put(&f->folder, "ref_impl.cu", source);
+    session->wide_over = false;
+    session->exact_ns = 1e9;
+    set->expected = false;
+    assert_int_equal(set_expect(session, set, &f->err), 0);
+    size_t elements = set->shape->layout.outputs[0].elements, marked = 0;
+    double *made = (double *)mem_alloc(elements * sizeof *made);
+    memcpy(made, set->exact[0], elements * sizeof *made);
+    struct bound bound = set->bounds[0];
+    session->wide_over = true;
+    wide_close(session);
+    set->expected = false;
+    assert_int_equal(set_expect(session, set, &f->err), 0);
+    for (size_t i = 0; i < elements; i++) {
+        double from = set->exact[0][i];
+        assert_true(fabs(made[i] - from) <= 1e-10 * (fabs(from) + set->bounds[0].floor));
+        marked += made[i] != from;
+    }
+    /* The bounds follow from the lower precision's results, too, which it also gives. */
+    assert_true(fabs(bound.element / set->bounds[0].element - 1) < 0.1);
+    mem_free(made);
+    return marked > elements / 2;
+}
+
+/* What a kernel beside the definition computes in float64 is taken where it agrees everywhere. */
+static void test_wide(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct session *session = f->session;
+    struct backend with_plans = *session->backend;
+    const struct backend *own = session->backend;
+    with_plans.open_program = open_as_plain;
+    assert_int_equal(set_expect(session, &session->pool[0], &f->err), 0);
+    session->wide_over = false;
+    session->exact_ns = 1e9;
+    wide_open(session);
+    assert_null(session->wide); /* no backend with plans, and no file */
+    session->backend = &with_plans;
+    assert_true(wide_made(f, &session->pool[1], "wide_product"));
+    assert_false(wide_made(f, &session->pool[2], "wide_wrong"));
+    assert_false(wide_made(f, &session->pool[3], "wide_dies"));
+    assert_false(wide_made(f, &session->pool[1], "no kernel of that name"));
+    session->exact_ns = 1e6;
+    session->wide_over = false;
+    wide_open(session);
+    assert_null(session->wide); /* the definition is quick */
+    session->backend = own;
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -319,6 +421,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancelling_between_steps),
         cmocka_unit_test(test_regions_grow_and_stop_growing),
         cmocka_unit_test(test_helpers),
+        cmocka_unit_test(test_wide),
     };
     return cmocka_run_group_tests_name("session_sets", tests, set_up, tear_down);
 }

@@ -1,7 +1,8 @@
 /* Every CUDA start that ships: it parses, and the worker makes its launch plan, tensor maps and
  * arguments included, with the facts that the probe has (of a Hopper), for the shapes of the spec
  * and some hidden ones, at its first valid point, and for the main shape at every one; and, where
- * NVRTC is installed, that point compiles for sm_90a; what spills registers is said. */
+ * NVRTC is installed, that point compiles for sm_90a; what spills registers is said. The same for
+ * the definitions' own kernels in float64. */
 #include "kit.h"
 
 #include "base/mem.h"
@@ -122,6 +123,20 @@ static void compile(struct kit *kit, const char *path)
     check_cubin(kit, path);
 }
 
+/* The kernel in float64 that some have beside the definition: src/eval/session_wide.h. */
+static size_t check_wide(struct kit *kit, struct problem *problem, const char *name,
+                         void (*check)(struct kit *kit, const char *path))
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/problems/%s/ref_impl.cu", TEST_SOURCE_DIR, name);
+    if (!file_exists(path))
+        return 0;
+    for (size_t i = 0; i < TENSORS_MAX; i++)
+        problem->inputs[i].dtype = problem->outputs[i].dtype = DTYPE_FLOAT64;
+    check(kit, path);
+    return 1;
+}
+
 static size_t each_start(void (*check)(struct kit *kit, const char *path))
 {
     char path[1024];
@@ -144,6 +159,7 @@ static size_t each_start(void (*check)(struct kit *kit, const char *path))
         for (size_t i = 0; i < count; i++)
             check(&kit, starts[i]);
         seen += count;
+        seen += check_wide(&kit, problem, entry->d_name, check);
         kit_close(&kit);
         problem_free(problem);
     }
