@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What is measured of the CUDA backend on a machine with a GPU, in one go:
-#   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch faults
+#   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch faults verdict starts
 #   tests run devices table adversarial kernelbench (KERNELBENCH: the folder with its level1 and level2)
+# The last lines are a table: what each part came to. It needs no build: a bundle's bin/twagent does.
 set -u
 twagent=$(realpath "$1")
 out=$(realpath "$2")
@@ -21,6 +22,10 @@ timed() { # SECONDS-LIMIT COMMAND...: prints wall time and exit status last
     ended=$(date +%s.%N)
     awk -v a="$begun" -v b="$ended" -v s="$status" 'BEGIN {printf "wall %.2f s, status %d\n", b - a, s}'
 }
+row() { # NAME TEXT: of the table at the end
+    printf '%-34s %s\n' "$1" "$2" >>"$out/summary.txt"
+}
+: >"$out/summary.txt"
 for part in $parts; do
     case $part in
     doctor)
@@ -35,6 +40,32 @@ for part in $parts; do
         torch=bench/cuda/matmul4096/torch_matmul.py
         timed 120 python3 bench/cuda/eval.py "$twagent" $torch "${naive%.cu}_torch.cu" 4 --no-profile
         timed 60 python3 bench/cuda/eval.py "$twagent" bench/cuda/matmul4096 $naive 2 --no-profile
+        ;;
+    verdict)
+        stamp "the naive product's verdict with its profile (the first time nothing is remembered)"
+        timed 90 python3 bench/cuda/eval.py "$twagent" bench/cuda/matmul4096 $naive 3 >"$out/verdict.txt"
+        cat "$out/verdict.txt"
+        row "naive product with its profile" "$(grep '^eval' "$out/verdict.txt" | sed 's/^eval [0-9]*: verdict after \([0-9.]* s\).*/\1/' | tr '\n' ' ')(aim: 6 s)"
+        stamp "a win by eval's defaults: sanitized, and again in a fresh process"
+        timed 90 "$twagent" eval matmul problems/matmul/starts/cuda/simt.cu --backend cuda --no-profile >"$out/win.txt"
+        cat "$out/win.txt"
+        row "matmul/simt, eval by its defaults" "$(sed -n 1p "$out/win.txt"), $(grep -m 1 speed-up "$out/win.txt" | tr -s ' ')"
+        ;;
+    starts)
+        stamp "all starts"
+        fine=0 bad=0
+        for start in problems/*/starts/cuda/*.cu; do
+            problem=$(basename "$(dirname "$(dirname "$(dirname "$start")")")")
+            said=$(timeout 60 "$twagent" eval "$problem@dims" "$start" --backend cuda --effort search --no-profile 2>&1)
+            if grep -q '^kernel' <<<"$said"; then
+                fine=$((fine + 1))
+                echo "ok   $problem/$(basename "$start" .cu): $(grep -m 1 '  time ' <<<"$said" | tr -s ' ')"
+            else
+                bad=$((bad + 1))
+                echo "BAD  $problem/$(basename "$start" .cu): $(head -n 4 <<<"$said" | tr '\n' ' ')"
+            fi
+        done
+        row "starts" "$fine accepted, $bad refused (aim: 0)"
         ;;
     batch)
         stamp "batch, one worker"
@@ -60,8 +91,10 @@ for part in $parts; do
         ;;
     adversarial)
         stamp "attacks and controls"
-        timed 200 "$twagent" doctor --adversarial --backend cuda >"$out/adversarial.txt"
+        timed 400 "$twagent" doctor --adversarial --backend cuda >"$out/adversarial.txt"
         grep -v '^ok' "$out/adversarial.txt"
+        row "attacks and controls" "$(grep -c '^ok' "$out/adversarial.txt") ok, $(grep -c '^FAIL' "$out/adversarial.txt") FAIL, $(grep -c '^skip' "$out/adversarial.txt") skipped, $(tail -n 1 "$out/adversarial.txt")"
+        row "" "$(grep '^FAIL' "$out/adversarial.txt" | awk '{print $2}' | tr '\n' ' ')"
         ;;
     kernelbench)
         for level in level1 level2; do
@@ -72,9 +105,13 @@ for part in $parts; do
         ;;
     table)
         stamp "five searches beside PyTorch"
-        timed 420 bench/cuda/table/run "$twagent" "$out" --time 40s
+        timed 560 bench/cuda/table/run "$twagent" "$out" --time 40s >"$out/table.txt"
+        cat "$out/table.txt"
+        row "five searches" "$(grep -c . "$out/table.txt") lines in table.txt"
         ;;
     esac
 done
 stamp end
 nvidia-smi --query-gpu=memory.used,clocks.sm,temperature.gpu --format=csv,noheader
+stamp table
+cat "$out/summary.txt"

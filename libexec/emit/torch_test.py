@@ -1,6 +1,6 @@
 """python3 test.py: ModelNew against the original module, on a CUDA device: several seeds and inputs,
 within eight times the original's own error against float64 (and below that of a lower precision);
-on another stream; captured as a CUDA graph; with a state_dict taken over; and the times of both."""
+in 64 calls of the kernel as it was loaded once, on inputs that change from call to call; on another stream; captured as a CUDA graph; with a state_dict taken over; and the times of both."""
 
 import copy
 import importlib
@@ -96,6 +96,26 @@ def compare(name, model, new, arguments):
             say(torch.equal(a, b), "%s: output %d is equal" % (name, i))
 
 
+def steady(model, new, calls=64):
+    """Call after call, each on other inputs than the one before."""
+    sets = [drawn(seed) for seed in (15, 16, 17, 18)]
+    expected = [called(model, arguments) for arguments in sets]
+    bounds = []
+    for arguments, own in zip(sets, expected):
+        exact = in_float64(model, arguments)
+        bounds.append([8 * max(error(a, e), torch.finfo(a.dtype).eps) if a.is_floating_point() else 0.0
+                       for a, e in zip(own, exact)])
+        own[:] = exact
+    for call in range(calls):
+        at = call % len(sets)
+        for a, e, bound in zip(called(new, sets[at]), expected[at], bounds[at]):
+            wrong = error(a, e)
+            if not wrong <= max(bound, 64 * torch.finfo(a.dtype).eps if a.is_floating_point() else 0.0):
+                say(False, "call %d of %d: error %.2e" % (call + 1, calls, wrong))
+                return
+    say(True, "right in %d calls on changing inputs" % calls)
+
+
 def milliseconds(model, arguments):
     times = []
     with torch.no_grad():
@@ -119,6 +139,7 @@ def main():
     say(True, "a state_dict of the original loads")
     for seed in (11, 12, 13):
         compare("seed %d" % seed, model, new, drawn(seed))
+    steady(model, new)
     arguments = drawn(14)
     expected = called(new, arguments)
     side = torch.cuda.Stream()

@@ -62,7 +62,9 @@ struct call {
     /* For a runner with memory of its own: what of the regions belongs to this call, and how. */
     uint64_t inputs_from, inputs_bytes, outputs_bytes;
     bool cold, timed;
-    bool stays; /* the program stays loaded, from the call before to the next, where both say so */
+    /* The program stays loaded, from the call before to the next, where both say so; a device's is
+     * launched twice without a pause. */
+    bool stays;
     /* 0, or: outputs and workspaces are filled with these bits, and what lies between them comes
      * with the region. Inputs have bytes alone, where their numbers may change places. */
     uint64_t poison_seed;

@@ -3,13 +3,13 @@
  * A runner that is used on meets the sets of the pool again, and what its device keeps for it where
  * nobody can clear it (the driver's own memory) could hold a result. So whoever wins, or is below
  * the operations floor, is timed against the same baseline in a process that no candidate was in
- * before, one launch for each set that it has never met. Where that is slower by more than both
- * intervals allow, it is what counts, and so it goes on for the rest of the evaluation.
+ * before, one launch for each set that it has never met. Where that is slower than the first
+ * interval allows, it is what counts, and so it goes on for the rest of the evaluation.
  */
 #include "eval/measure_timing.h"
 
 enum { LAUNCHES_MOST = 12, MULTIPLE = 4 }; /* of what blocks and chunks of samples are made of */
-static const double slack = 1.02;
+static const double slack = 1.05;          /* of few samples' median */
 
 static bool claims(const struct bench *bench)
 {
@@ -38,7 +38,7 @@ int measure_fresh(struct bench *bench, struct err *err)
         return -1;
     if (bench->ended)
         return 0;
-    bench->fresh = timing.ratio.high * slack < bench->evaluation->speedup.low;
+    bench->fresh = timing.ratio.median * slack < bench->evaluation->speedup.low;
     if (!bench->fresh)
         return 0;
     bench_note(bench,

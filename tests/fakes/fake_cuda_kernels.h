@@ -35,7 +35,7 @@ static void run_hash(arguments a)
     const uint64_t *words = (const uint64_t *)(uintptr_t)a[0];
     uint64_t sum = 0;
     for (uint64_t i = 0; i < a[1]; i++) {
-        uint64_t w = words[i] ^ (i * 0x9E3779B97F4A7C15u + 1);
+        uint64_t w = words[i] ^ (i * 0x9E3779B97F4A7C15u + a[3]);
         w = (w ^ w >> 33) * 0xFF51AFD7ED558CCDu;
         sum += w ^ w >> 33;
     }
@@ -115,6 +115,17 @@ static void run_input(arguments a)
 {
     run_relu(a);
     ((float *)(uintptr_t)a[0])[0] = 1.0f;
+}
+
+/* Exchanges two words of its input so that run_hash() with the key 1 gives what it gave. */
+static void run_forges(arguments a)
+{
+    uint64_t *words = (uint64_t *)(uintptr_t)a[0], place = (4096 + (a[0] & 4095)) / 8;
+    const uint64_t odd = 0x9E3779B97F4A7C15u, first = words[0];
+    uint64_t mask = (place * odd + 1) ^ ((place + 1) * odd + 1);
+    run_relu(a);
+    words[0] = words[1] ^ mask;
+    words[1] = first ^ mask;
 }
 
 /* Right in the first launch since the module was loaded, and idle in those after it. */
@@ -240,7 +251,7 @@ static const struct kernel {
     const char *name;
     int count; /* of arguments, 8 bytes each */
     void (*run)(arguments a);
-} kernels[] = {{"hash", 3, run_hash},
+} kernels[] = {{"hash", 4, run_hash},
                {"poison", 5, run_poison},
                {"scrub", 0, nothing},
                {"read", 0, nothing},
@@ -265,6 +276,7 @@ static const struct kernel {
                {"fake_counts", 3, run_counts},
                {"relu_hoards", 4, run_hoards},
                {"relu_tires", 4, run_matrix_tires},
+               {"fake_forges", 3, run_forges},
                {"relu_quick", 4, run_quick},
                {"relu_peeks", 4, run_peeks}};
 

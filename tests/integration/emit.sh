@@ -3,6 +3,7 @@
 # where twagent is not. What cannot be emitted is refused with a line.
 set -u
 twagent=$1
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
@@ -78,6 +79,69 @@ refuse 'is there already' r1 plain
 refuse '--to numpy or c' r1 other --to pytorch
 refuse 'is called' nothing other
 refuse 'r1-c99' r1-c99 other
+# --- a CUDA package's own test, with a torch of numpy's: 64 calls, so that one which tires is seen
+mkdir -p cuda/torch
+cp "$root/libexec/emit/torch_function_test.py" cuda/test.py
+cat >cuda/torch/__init__.py <<'PY'
+import types
+
+import numpy
+
+
+class Tensor:
+    def __init__(self, array):
+        self.array = numpy.asarray(array)
+        self.dtype = types.SimpleNamespace(is_floating_point=self.array.dtype.kind == "f", kind=self.array.dtype)
+
+    def is_floating_point(self):
+        return self.dtype.is_floating_point
+
+    def to(self, dtype):
+        return Tensor(self.array.astype(dtype.kind))
+
+    def norm(self):
+        return numpy.linalg.norm(self.array)
+
+    numpy = lambda self: self.array
+    double = lambda self: Tensor(self.array.astype(numpy.float64))
+    cuda = clone = lambda self: self
+    __mul__ = lambda self, other: Tensor(self.array * other)
+    __add__ = lambda self, other: Tensor(self.array + other)
+    __sub__ = lambda self, other: Tensor(self.array - other.array)
+
+
+float32 = types.SimpleNamespace(is_floating_point=True, kind=numpy.float32)
+float64 = types.SimpleNamespace(is_floating_point=True, kind=numpy.float64)
+cuda = types.SimpleNamespace(is_available=lambda: True)
+manual_seed = numpy.random.seed
+rand = lambda extents, dtype: Tensor(numpy.random.rand(*extents))
+as_tensor = Tensor
+finfo = lambda dtype: numpy.finfo(dtype.kind)
+PY
+cat >cuda/__init__.py <<'PY'
+import os
+import types
+
+import torch
+
+calls = 0
+
+
+def run(x, M):
+    global calls
+    calls += 1
+    return torch.Tensor(2 * x.array if calls < int(os.environ["TIRES"]) else 0 * x.array)
+
+
+plan = {"inputs": [{"dtype": "float32"}], "dims": [{"name": "M", "value": None, "default": 5}]}
+run.shapes = types.SimpleNamespace(plan=plan, definition=lambda: lambda x: 2 * x, extents=lambda tensor, scope: (scope["M"], 3))
+PY
+for tires in 99 13; do
+    TIRES=$tires PYTHONPATH=cuda PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 cuda/test.py >out 2>&1
+    code=$? wanted=$([ $tires = 99 ] && echo 'ok     64 calls' || echo 'FAILED call 13')
+    say "$([ $code = $((tires == 13)) ] && grep -q "$wanted" out; echo $?)" "a package that tires after $tires calls: $(cat out)"
+done
+
 mv axpb moved
 refuse '--problem names another place' r1 other
 "$twagent" emit r1 other --problem moved >out 2>&1; say $? "from where the problem lies now: $(cat out)"

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "eval/stats.h"
 #include "eval/timeline.h"
 
@@ -267,6 +268,7 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
     struct gpu_control *control = host->control;
     control->command = WIRE_CALL;
     control->call = *call;
+    control->hash_key = random_seed();
     uint64_t timeout_ms = call->timeout_ms + around_ms(call);
     uint64_t start = clock_now_ns();
     if (gpu_host_go(host, err) != 0)

@@ -44,6 +44,7 @@ struct gpu_control {
     int32_t gpu_index;
     uint64_t inputs_bytes, outputs_bytes;
     uint32_t command;
+    uint64_t hash_key;  /* of the inputs' hashes: drawn for each call, and told to nobody else */
     int32_t supervised; /* by compute-sanitizer, which is then the runner's parent */
     int32_t timeline;   /* every part is waited for, and its time told */
     char artifact[WIRE_PATH_MAX];

@@ -4,15 +4,18 @@
 
 enum { BLOCK = 256, BLOCKS_PER_SM = 8 };
 
-/* Plain PTX for any device since Volta. hash: sum of mix(word ^ place * odd), Murmur3's finalizer.
+/* Plain PTX for any device since Volta. hash: sum of mix(word ^ (place * odd + key)), Murmur3's
+ * finalizer.
  * scrub: a block as large as an SM's shared memory, once or more an SM, fills it. */
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".extern .shared .align 16 .b8 pool[];\n"
-    ".visible .entry hash(.param .u64 from, .param .u64 words, .param .u64 sum)\n"
+    ".visible .entry hash(.param .u64 from, .param .u64 words, .param .u64 sum, .param .u64 key)\n"
     "{\n"
-    " .reg .pred %p;\n .reg .b32 %r<8>;\n .reg .b64 %a, %n, %s, %i, %step, %w, %k, %t, %acc;\n"
+    " .reg .pred %p;\n .reg .b32 %r<8>;\n .reg .b64 %a, %n, %s, %i, %step, %w, %k, %t, %acc, "
+    "%key;\n"
     " ld.param.u64 %a, [from];\n ld.param.u64 %n, [words];\n ld.param.u64 %s, [sum];\n"
+    " ld.param.u64 %key, [key];\n"
     " mov.u32 %r0, %tid.x;\n mov.u32 %r1, %ntid.x;\n mov.u32 %r2, %ctaid.x;\n"
     " mov.u32 %r3, %nctaid.x;\n"
     " mul.wide.u32 %i, %r2, %r1;\n cvt.u64.u32 %t, %r0;\n add.u64 %i, %i, %t;\n"
@@ -20,7 +23,7 @@ static const char ptx[] =
     "loop:\n"
     " setp.ge.u64 %p, %i, %n;\n @%p bra done;\n"
     " shl.b64 %t, %i, 3;\n add.u64 %t, %a, %t;\n ld.global.u64 %w, [%t];\n"
-    " mul.lo.u64 %k, %i, 0x9E3779B97F4A7C15;\n add.u64 %k, %k, 0x2545F4914F6CDD1D;\n"
+    " mul.lo.u64 %k, %i, 0x9E3779B97F4A7C15;\n add.u64 %k, %k, %key;\n"
     " xor.b64 %w, %w, %k;\n"
     " shr.u64 %t, %w, 33;\n xor.b64 %w, %w, %t;\n mul.lo.u64 %w, %w, 0xFF51AFD7ED558CCD;\n"
     " shr.u64 %t, %w, 33;\n xor.b64 %w, %w, %t;\n mul.lo.u64 %w, %w, 0xC4CEB9FE1A85EC53;\n"
@@ -85,12 +88,12 @@ int service_open(const struct driver *driver, int sm_count, int shared_bytes,
                    driver_error(driver, result));
 }
 
-cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, cu_stream stream,
-                       uint64_t *hash)
+cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, uint64_t key,
+                       cu_stream stream, uint64_t *hash)
 {
     const struct driver *driver = service->driver;
     uint64_t words = bytes / sizeof(uint64_t);
-    void *arguments[] = {&from, &words, &service->sum};
+    void *arguments[] = {&from, &words, &service->sum, &key};
     struct cu_launch_config config = {.grid = {(uint32_t)(service->sm_count * BLOCKS_PER_SM), 1, 1},
                                       .block = {BLOCK, 1, 1},
                                       .stream = stream};

@@ -25,10 +25,11 @@ struct service {
 int service_open(const struct driver *driver, int sm_count, int shared_bytes,
                  struct service *service, struct err *err) MUST_USE;
 
-/* The sum over all 8-byte words, each mixed with its place: order of threads does not matter.
- * `bytes` is a multiple of 8. Waits for it. Returns the driver's result. */
-cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, cu_stream stream,
-                       uint64_t *hash);
+/* The sum over all 8-byte words, each mixed with its place and the key: order of threads does not
+ * matter. Who knew the key could change words and keep the sum. `bytes` is a multiple of 8. Waits
+ * for it. Returns the driver's result. */
+cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, uint64_t key,
+                       cu_stream stream, uint64_t *hash);
 
 /* Fills with these bits and a hash of the seed and the place: up to 7 bytes more than `bytes`. */
 cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,
