@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is measured of the CUDA backend on a machine with a GPU, in one go:
-#   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch faults verdict starts
+#   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch faults verdict starts speed
 #   tests run devices table adversarial kernelbench (KERNELBENCH: the folder with its level1 and level2)
 # The last lines are a table: what each part came to. It needs no build: a bundle's bin/twagent does.
 set -u
@@ -72,6 +72,27 @@ for part in $parts; do
         torch=bench/cuda/matmul4096/torch_matmul.py
         timed 90 python3 bench/cuda/batch.py "$twagent" $torch "${naive%.cu}_torch.cu" 20 search
         timed 90 python3 bench/cuda/batch.py "$twagent" $torch "${naive%.cu}_torch.cu" 5 full
+        ;;
+    speed) # where a verdict's seconds go, its profile included; numpy definitions with and without a kernel beside them
+        stamp "verdicts with their profiles, and their time lines"
+        timed 60 python3 bench/cuda/eval.py "$twagent" bench/cuda/matmul4096/torch_matmul.py "${naive%.cu}_torch.cu" 3
+        timed 60 python3 bench/cuda/eval.py "$twagent" bench/cuda/matmul4096 $naive 2
+        for problem in softmax layernorm conv2d attention; do
+            without=$(mktemp -d)
+            cp -r "problems/$problem" "$without"
+            rm "$without/$problem/ref_impl.cu"
+            start=$(ls problems/$problem/starts/cuda/*.cu | head -n 1)
+            for folder in "$without/$problem" "problems/$problem"; do
+                stamp "$folder"
+                timed 60 python3 bench/cuda/eval.py "$twagent" "$folder" "$start" 2
+            done
+        done
+        for problem in softmax matmul conv2d; do
+            stamp "run $problem: 60 s"
+            timed 150 "$twagent" run $problem --backend cuda --budget-time 60s --quiet
+        done
+        stamp "a compile bomb"
+        timed 120 "$twagent" eval tests/adversarial/cuda/problems/mm tests/adversarial/cuda/attacks/bomb_unroll.cu --backend cuda
         ;;
     faults)
         stamp "100 faulting candidates in a row"

@@ -187,6 +187,8 @@ int session_check(struct session *session, const struct measure_request *request
     uint64_t begun = timeline_begin();
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);
+    if (status == 0 && !bench->ended && request->profile && session->backend->warm_profile != NULL)
+        session->backend->warm_profile(session->lane, bench->region);
     timeline_end("check.open", begun);
     if (status == 0 && !bench->ended)
         status = check_all(bench, err);

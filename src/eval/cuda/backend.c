@@ -94,6 +94,7 @@ const struct backend backend_cuda = {
     .sanitize_program = cuda_sanitize,
     .sanitize_end = cuda_sanitize_end,
     .profile = cuda_profile,
+    .warm_profile = profile_warm,
     .alignment = 256,
     .reference = &backend_cpu,
 };

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/drawer.h"
+#include "eval/cuda/profile.h"
 #include "eval/cuda/spawn.h"
 #include "eval/timeline.h"
 
@@ -200,6 +201,7 @@ void gpu_host_settle(void)
             spares[i] = NULL;
         }
     (void)cuda_draw_await();
+    profile_settle();
 }
 
 static int warm_one(const struct lane_facts *lane, const struct region *region, bool fresh,

@@ -26,6 +26,9 @@ int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
 /* The same plan, by two clocks once more; right after profile_collect(). */
 int profile_record_again(const struct call *call, double time_ns, struct wire_records *records,
                          struct err *err) MUST_USE;
+/* It begins to get warm; and waits until it is. */
+void profile_warm(const struct lane_facts *lane, const struct region *region);
+void profile_settle(void);
 void profile_discard(void); /* ends it, where there is one */
 
 /* ---- what two clocks say of the same launches, and of the timed ones (profile_clocks.c) ---- */

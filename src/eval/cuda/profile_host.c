@@ -33,15 +33,32 @@ static bool fits(const struct gpu_host *host, const struct lane_facts *lane,
            host->control->gpu_index == lane->gpu_index;
 }
 
-static int ready(const struct lane_facts *lane, const struct region *region, struct err *err)
+static int start(const struct lane_facts *lane, const struct region *region, struct err *err)
 {
     if (kept != NULL && !fits(kept, lane, region))
         profile_discard();
-    if (kept == NULL && gpu_host_start(lane, region, NULL, &kept, err) != 0) {
-        kept = NULL;
-        return -1;
-    }
-    return gpu_host_wait_warm(kept, err);
+    if (kept != NULL || gpu_host_start(lane, region, NULL, &kept, err) == 0)
+        return 0;
+    kept = NULL;
+    return -1;
+}
+
+static int ready(const struct lane_facts *lane, const struct region *region, struct err *err)
+{
+    return start(lane, region, err) == 0 ? gpu_host_wait_warm(kept, err) : -1;
+}
+
+void profile_warm(const struct lane_facts *lane, const struct region *region)
+{
+    struct err ignored;
+    (void)!start(lane, region, &ignored); /* the profile will say why */
+}
+
+void profile_settle(void)
+{
+    struct err ignored;
+    if (kept != NULL && gpu_host_wait_warm(kept, &ignored) != 0)
+        profile_discard();
 }
 
 static int ask(uint32_t command, const struct call *call, double time_ns,

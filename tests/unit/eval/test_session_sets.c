@@ -104,6 +104,30 @@ static void measure(struct fixture *f, enum effort effort)
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
 }
 
+static unsigned profiles_warmed;
+
+static void note_warming(const struct lane_facts *lane, const struct region *region)
+{
+    (void)lane, (void)region;
+    profiles_warmed++;
+}
+
+/* What a profile waits for begins beside the checks, where one is wanted. */
+static void test_profiles_are_warmed(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct backend backend = fake_backend;
+    backend.warm_profile = note_warming;
+    f->session->backend = &backend;
+    measure(f, EFFORT_SEARCH);
+    assert_int_equal(profiles_warmed, 0);
+    f->request.profile = true;
+    measure(f, EFFORT_SEARCH);
+    assert_int_equal(profiles_warmed, 1);
+    f->request.profile = false;
+    f->session->backend = &fake_backend;
+}
+
 /* What every champion must pass stays; what is for the record alone goes, and that is said. */
 static void test_a_champion_in_a_hurry(void **state)
 {
@@ -413,6 +437,7 @@ int main(int argc, char **argv)
         return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_champion_in_a_hurry),
+        cmocka_unit_test(test_profiles_are_warmed),
         cmocka_unit_test(test_reduction),
         cmocka_unit_test(test_sets_are_drawn_anew),
         cmocka_unit_test(test_what_the_battery_holds),
