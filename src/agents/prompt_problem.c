@@ -125,8 +125,8 @@ static void put_measure(const struct prompt_context *context, struct buf *out)
     buf_add_char(out, '\n');
     if (context->spread > 0)
         buf_addf(out,
-                 "- noise: a kernel measured against itself strays by %.2g %% here; less than "
-                 "%.2g %% is no difference\n",
+                 "- noise: a kernel measured against itself strays by %.1f %% here; less than "
+                 "%.1f %% is no difference\n",
                  100 * context->spread, fmax(least, times * 100 * context->spread));
 }
 
