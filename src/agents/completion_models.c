@@ -155,5 +155,7 @@ uint64_t ask_patience_ms(const struct ask *ask, bool heard)
     uint64_t ms = tally->view.answered > 0
                       ? longer(PATIENCE_KNOWN_MS, PATIENCE_TIMES * tally->word_ms)
                       : PATIENCE_NEW_MS;
-    return ms << (tally->silences < DOUBLINGS_MOST ? tally->silences : DOUBLINGS_MOST);
+    unsigned doublings =
+        tally->silences > 1 ? tally->silences - 1 : 0; /* the first may be chance */
+    return ms << (doublings < DOUBLINGS_MOST ? doublings : DOUBLINGS_MOST);
 }

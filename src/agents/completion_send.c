@@ -324,6 +324,9 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
     ask->failures++;
     ask->tally->view.failed++;
     ask_note_failure(ask, &words);
+    bool silent = verdict->err.code == ERR_TIMEOUT && ask->heard == 0;
+    if (silent && ask_has_others(ask)) /* the limit for a first byte came before our patience */
+        ask->moved = true;
     if (ask->moved) {
         ask->tally->silences +=
             gate_silent(ask->gate, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &words);

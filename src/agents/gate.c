@@ -297,7 +297,7 @@ void gate_failed(struct gate *gate, const struct ask *ask, const struct err *rea
 bool gate_silent(struct gate *gate, const struct ask *ask, uint64_t silent_ms,
                  const struct err *reason)
 {
-    enum { REST_TIMES = 20 }; /* who waits for its probe loses so little by it */
+    enum { REST_TIMES = 60 }; /* whoever waits for its probe loses so little by it */
     if (gate->broken && gate->prober != ask)
         return false;
     if (gate->failures + 1 < retry_break_after(gate->policy))

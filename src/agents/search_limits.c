@@ -109,6 +109,27 @@ static bool floor_reached(const struct search *search, const struct attempt *bes
     return share >= search->options.floor_share && share <= FLOOR_DOUBTED;
 }
 
+enum { STALE_CHANGE = 4, STALE_END = 20 };
+
+/* An outage is no lack of progress: rounds that nobody answered do not count. */
+static void note_progress(struct search *search, bool better)
+{
+    if (search->new_kernel || better)
+        search->stale_rounds = 0;
+    else if (search->answered_round)
+        search->stale_rounds++;
+    if (search->stale_rounds == STALE_CHANGE)
+        log_event(LOG_INFO, "round.stale", search->id,
+                  "%d rounds without a new kernel: other parents, models, temperatures",
+                  STALE_CHANGE);
+}
+
+int64_t search_staleness(const struct search *search)
+{
+    int64_t beyond = search->stale_rounds - STALE_CHANGE + 1;
+    return beyond > 0 ? beyond : 0;
+}
+
 void search_round_taken(struct search *search, int64_t round)
 {
     const struct search_options *o = &search->options;
@@ -119,15 +140,19 @@ void search_round_taken(struct search *search, int64_t round)
         if (!best || kept->record.speedup_low > best->record.speedup_low)
             best = kept;
     }
-    if (!best)
+    note_progress(search, best && best->record.speedup_low > search->best_low);
+    if (!best && search->stale_rounds < STALE_END)
         return;
-    if (best->record.speedup_low > search->best_low) {
+    if (best && best->record.speedup_low > search->best_low) {
         search->best_low = best->record.speedup_low;
         search->best_since = round;
     }
     if (search->reached)
         return;
-    if (o->target > 0 && search->best_low >= o->target)
+    if (search->stale_rounds >= STALE_END)
+        search->reached =
+            arena_printf(search->arena, "no progress: %d rounds without a new kernel", STALE_END);
+    else if (o->target > 0 && search->best_low >= o->target)
         search->reached = arena_printf(search->arena, "target reached: at least %.3gx", o->target);
     else if (floor_reached(search, best))
         search->reached =

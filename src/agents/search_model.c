@@ -71,7 +71,10 @@ const struct model *search_pick_model(struct search *search, const struct draw *
     const struct models *models = search_models(search, draw->idea);
     const int64_t words[] = {search->options.seed, draw->number, draw->idea};
     const uint64_t number = hash_bytes(words, sizeof words).low;
-    const struct model *first = models_pick(models, number);
+    const struct model *drawn = models_pick(models, number);
+    const size_t place = (size_t)(drawn - models->items);
+    const size_t turned = place + (size_t)search_staleness(search);
+    const struct model *first = &models->items[turned % models->count];
     const struct model *model = recorded(search, draw, models);
     if (model)
         return model;
@@ -92,6 +95,15 @@ const struct model *search_pick_model(struct search *search, const struct draw *
     log_event(LOG_DEBUG, "provider.none", draw->asker, "%s", search->provider_stopped);
     task_wake(&search->task);
     return NULL;
+}
+
+double search_temperature(const struct search *search, const struct model *model)
+{
+    const double step = 0.1, most = 1.2;
+    double temperature = model->temperature + step * (double)search_staleness(search);
+    if (model->temperature < 0 || model->temperature >= most) /* not all models take one */
+        return model->temperature;
+    return temperature < most ? temperature : most;
 }
 
 bool search_pick_another(struct search *search, struct draw *draw, const struct model *model)

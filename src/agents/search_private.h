@@ -54,6 +54,7 @@ struct search {
     int64_t numbers_shown; /* given out before it: who of earlier rounds is known */
     int64_t next_round;
     int barren_rounds;            /* in a row, whose requests all failed */
+    char provider_waits[256];     /* why nobody answers for now, or "" */
     const char *provider_stopped; /* why no more can be asked, or NULL */
     const char *awaited;          /* "3 answers awaited": the run stops for a mailbox */
     struct known **known;         /* of the round that goes on */
@@ -79,8 +80,10 @@ struct search {
     const char *budget_words; /* which budget, where that is known; or NULL */
     const char *reached;      /* "target of 2x reached", or NULL */
     double floor_ns;
-    double best_low;    /* as of the last round that was taken */
-    int64_t best_since; /* the round that brought it */
+    double best_low;                 /* as of the last round that was taken */
+    int64_t best_since;              /* the round that brought it */
+    int64_t stale_rounds;            /* in a row, that were answered and brought no new kernel */
+    bool answered_round, new_kernel; /* of the round that goes on */
     double round_ms, rounds_timed, round_began_ms;
     /* pauses, room on the disk, the record as others see it: search_watch.c */
     struct timer tick, mailbox;
@@ -132,6 +135,9 @@ bool search_cap_spending(struct search *search, const struct ask *ask);
 bool search_may_propose(struct search *search); /* false: no more; says why in the search */
 /* After each round (or as many candidates of the proposer): target, floor, patience. */
 void search_round_taken(struct search *search, int64_t round);
+/* Of the rounds without a new kernel, those beyond what is no wonder: what is asked, of whom and
+ * how is changed by this. */
+int64_t search_staleness(const struct search *search);
 double search_left_ms(const struct search *search); /* < 0: not known */
 
 /* --- search_time.c: a budget of time, and what of it is kept back --- */
@@ -227,6 +233,12 @@ struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length
                         struct err *err);   /* NULL: it cannot be read */
 void writing_free(struct writing *writing); /* NULL is fine */
 
+/* --- search_parents.c --- */
+size_t search_islands(const struct search *search);
+/* What an island's ideas of this round start from, best first; returns how many. */
+size_t search_parents(const struct search *search, int island,
+                      const struct attempt *parents[PARENTS_MAX]);
+
 /* --- search_round.c: rounds of ideas from a model --- */
 bool search_rounds_step(struct search *search); /* starts what is due; false when all is over */
 void search_rounds_stop(struct search *search);
@@ -248,6 +260,8 @@ struct draw { /* whom to ask */
 const struct model *search_pick_model(struct search *search, const struct draw *draw);
 /* Notes that this one failed; true: there is another who can be asked now. */
 bool search_pick_another(struct search *search, struct draw *draw, const struct model *model);
+/* The model's, and more where its answers repeat what is known. */
+double search_temperature(const struct search *search, const struct model *model);
 const struct models *search_models(const struct search *search, bool idea);
 
 /* --- search_lanes.c --- */

@@ -41,6 +41,10 @@ struct wish {
     uint64_t tried;        /* models that failed at this question; see struct draw */
     const char *complaint; /* of its last answer, or NULL */
     bool asked_again, over, failed;
+    struct timer timer; /* until it is asked again, where nobody could answer for now */
+    bool waits;
+    unsigned waited;
+    double since_ms; /* of the first of these */
 };
 
 struct model_round {
@@ -54,45 +58,6 @@ struct model_round {
 };
 
 /* ---- parents ---- */
-
-static size_t islands_of(const struct search *search)
-{
-    const struct search_options *o = &search->options;
-    int64_t count = o->strategy == STRATEGY_ISLANDS ? o->islands : 1;
-    if (count > o->branching)
-        count = o->branching;
-    if (count > ISLANDS_MAX)
-        count = ISLANDS_MAX;
-    return count < 1 ? 1 : (size_t)count;
-}
-
-static void add_parents(struct wish *wish, struct contender *all, size_t count)
-{
-    for (size_t i = 0; i < count && wish->parent_count < PARENTS_MAX; i++)
-        wish->parents[wish->parent_count++] = all[i].item;
-}
-
-/* By strategy. An island that has no kernel of its own yet starts from everybody's best. */
-static void choose_parents(struct search *search, struct wish *wish, size_t islands)
-{
-    const struct search_options *o = &search->options;
-    bool alone = o->strategy != STRATEGY_ISLANDS;
-    size_t count;
-    struct contender *all = search_contenders(search, alone ? -1 : wish->island, &count);
-    add_parents(wish, all,
-                o->strategy == STRATEGY_GREEDY ? (count > 0)
-                                               : select_count(count, o->select, o->beam));
-    mem_free(all);
-    if (alone)
-        return;
-    bool visit = o->migration > 0 && search->record.round % o->migration == 0 && islands > 1;
-    int from = (int)((size_t)wish->island + islands - 1) % (int)islands;
-    if (wish->parent_count == 0 || visit) {
-        all = search_contenders(search, visit ? from : -1, &count);
-        add_parents(wish, all, count > 0);
-        mem_free(all);
-    }
-}
 
 static const struct attempt *parent_of(const struct wish *wish, const struct idea *idea)
 {
@@ -154,10 +119,13 @@ static struct completion_request wish_request(struct model_round *round, struct 
                                               const struct model *model, const char *complaint)
 {
     struct completion_request request;
+    const struct search *search = round->search;
     struct err ignored;
     for (;; wish->shrink++) {
         wish_prompt(round, wish, complaint);
-        request = (struct completion_request){.system = buf_text(&wish->system),
+        request = (struct completion_request){.model = model->wire_name,
+                                              .temperature = search_temperature(search, model),
+                                              .system = buf_text(&wish->system),
                                               .prompt = buf_text(&wish->prompt),
                                               .max_tokens = wish->max_tokens,
                                               .json = true,
@@ -232,6 +200,45 @@ static void spread(struct model_round *round, struct wish *wish, const struct id
     }
 }
 
+/* Those who have answered before answer nothing of use now: a page of somebody's maintenance, say.
+ * That is an outage like any other, and is waited for. */
+static bool wait_for_better(struct model_round *round, struct wish *wish)
+{
+    enum { FIRST_MS = 15 * 1000, MOST_MS = 2 * 60 * 1000, DOUBLINGS = 3 };
+    const double patience_ms = 2 * 3600e3;
+    struct search *search = round->search;
+    enum fault fault = wish->ask.fault;
+    double now = search_elapsed_ms(search);
+    if (wish->waited == 0)
+        wish->since_ms = now;
+    if (completions_totals(search->completions).answers == 0 || search->barren_rounds > 0 ||
+        fault == FAULT_TOO_LONG || fault == FAULT_REFUSED || now - wish->since_ms > patience_ms)
+        return false;
+    uint64_t ms = (uint64_t)FIRST_MS << (wish->waited < DOUBLINGS ? wish->waited : DOUBLINGS);
+    wish->waited++;
+    wish->waits = true;
+    wish->over = false;
+    snprintf(search->provider_waits, sizeof search->provider_waits, "provider: %.200s",
+             wish->ask.err.message);
+    timer_start(search->task.loop, &wish->timer, &round->task, ms < MOST_MS ? ms : MOST_MS);
+    return true;
+}
+
+static void wish_waited(struct model_round *round, struct wish *wish)
+{
+    struct search *search = round->search;
+    bool over = search_stopping(search) || search->budget_reached || search->awaited;
+    if (wish->timer.armed && !over)
+        return;
+    timer_stop(&wish->timer);
+    wish->waits = false;
+    wish->tried = 0;
+    if (over)
+        wish->over = true;
+    else
+        wish_ask(round, wish);
+}
+
 /* No answer: with a shorter prompt, from another model, or none from this island. */
 static void no_answer(struct model_round *round, struct wish *wish)
 {
@@ -253,8 +260,11 @@ static void no_answer(struct model_round *round, struct wish *wish)
         wish_ask(round, wish); /* says itself where nobody is left */
         return;
     }
-    wish->failed = true;
     log_event(LOG_WARN, "round.ideas", search->id, "%s", ask->err.message);
+    if (wait_for_better(round, wish))
+        return;
+    wish->failed = true;
+    search->provider_waits[0] = '\0';
 }
 
 static void take_ideas(struct model_round *round, struct wish *wish)
@@ -277,6 +287,8 @@ static void take_ideas(struct model_round *round, struct wish *wish)
         unread = err_set(&err, ERR_PROTOCOL, "all of them were tried: %s", buf_text(&repeats));
     buf_free(&repeats);
     wish->over = true;
+    search->answered_round = true;
+    search->provider_waits[0] = '\0';
     if (!unread) {
         spread(round, wish, ideas, count);
         return;
@@ -300,7 +312,9 @@ static bool asking_ended(struct model_round *round)
         struct wish *wish = &round->wishes[i];
         if (wish->retrieving && wish->retrieval.task.finished)
             wish_retrieved(round, wish);
-        if (!wish->retrieving && !wish->over && wish->ask.task.finished) {
+        if (wish->waits) {
+            wish_waited(round, wish);
+        } else if (!wish->retrieving && !wish->over && wish->ask.task.finished) {
             if (search_stopping(search) || search->budget_reached || search->awaited)
                 wish->over = true;
             else if (wish->ask.err.code)
@@ -348,7 +362,7 @@ static const struct task_type round_type = {"round", states, moves, STATES, roun
 static void wishes_start(struct model_round *round)
 {
     struct search *search = round->search;
-    size_t islands = islands_of(search);
+    size_t islands = search_islands(search);
     int64_t ideas = search->options.branching, given = 0;
     for (size_t i = 0; i < islands; i++) {
         struct wish *wish = &round->wishes[round->wish_count++];
@@ -358,7 +372,7 @@ static void wishes_start(struct model_round *round)
         given += wish->count;
         buf_init(&wish->system, PROMPT_BYTES_MAX);
         buf_init(&wish->prompt, PROMPT_BYTES_MAX);
-        choose_parents(search, wish, islands);
+        wish->parent_count = search_parents(search, wish->island, wish->parents);
         wish_begin(round, wish);
     }
 }
@@ -378,6 +392,7 @@ static void round_start(struct search *search, int64_t number)
     round->ideas = search->idea_numbers;
     search->round = round;
     search->record.round = number;
+    search->answered_round = false;
     search->history_shown = search->history_count;
     search->numbers_shown = search->numbers;
     search->taught_shown = search->taught_count;
@@ -417,6 +432,7 @@ static void round_free(struct search *search)
 
 static void round_end(struct search *search)
 {
+    search->new_kernel = false;
     search_take_all(search);
     if (search->record.round > 0) {
         search->round_ms += search_elapsed_ms(search) - search->round_began_ms;
@@ -457,6 +473,8 @@ void search_rounds_stop(struct search *search)
         struct wish *wish = &round->wishes[i];
         if (wish->retrieving)
             task_cancel(&wish->retrieval.task);
+        if (wish->waits)
+            task_wake(&round->task);
         if (wish->ask.arena && !wish->ask.task.finished)
             task_cancel(&wish->ask.task);
     }

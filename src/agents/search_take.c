@@ -127,6 +127,7 @@ void search_take(struct search *search, struct attempt *attempt)
         search_settle(search, attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
     if (attempt->answered && attempt_is_kernel(attempt) && !twin) {
+        search->new_kernel = search->new_kernel || attempt->wrote;
         slim(attempt);
         list_append(&search->kept, &attempt->link);
         return;

@@ -88,7 +88,7 @@ static const char *reason_now(const struct search *search, char *text, size_t si
         awaited_words(search, text, size);
         return text;
     }
-    return gate_reason(search, text, size);
+    return *search->provider_waits ? search->provider_waits : gate_reason(search, text, size);
 }
 
 const char *search_paused(const struct search *search)

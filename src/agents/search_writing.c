@@ -66,9 +66,12 @@ static struct completion_request fitting_request(struct attempt *attempt, const 
     struct err ignored;
     for (;; writing->shrink++) {
         put_prompt(attempt);
-        request = (struct completion_request){.system = buf_text(&writing->system),
-                                              .prompt = buf_text(&writing->prompt),
-                                              .max_tokens = writing->max_tokens};
+        request =
+            (struct completion_request){.model = model->wire_name,
+                                        .temperature = search_temperature(attempt->search, model),
+                                        .system = buf_text(&writing->system),
+                                        .prompt = buf_text(&writing->prompt),
+                                        .max_tokens = writing->max_tokens};
         if (ask_fit(model, &request, &ignored) == 0 || writing->shrink >= SHRINK_ALL)
             return request;
     }

@@ -86,6 +86,36 @@ static void test_patience(void **state)
     drop(&taken);
 }
 
+/* Answers that only repeat what is known change who is asked and from where, and end the run;
+ * rounds that nobody answered do neither. */
+static void test_progress(void **state)
+{
+    struct taken taken = take((struct search_options){.patience = 0}, 0, 1000, 1.5);
+    struct search *search = taken.search;
+    static const struct model model = {.temperature = 0.5}, usual = {.temperature = -1};
+    int64_t round = 2;
+    (void)state;
+    for (; round < 40; round++) /* an outage */
+        search_round_taken(search, round);
+    assert_int_equal(search_staleness(search), 0);
+    search->answered_round = true;
+    for (int i = 1; i < 20; i++) {
+        search_round_taken(search, round++);
+        assert_null(search->reached);
+        assert_int_equal(search_staleness(search), i < 4 ? 0 : i - 3);
+    }
+    assert_float_equal(search_temperature(search, &model), 1.2, 1e-9);
+    assert_float_equal(search_temperature(search, &usual), -1, 0);
+    search->new_kernel = true;
+    search_round_taken(search, round++);
+    search->new_kernel = false;
+    assert_int_equal(search_staleness(search), 0);
+    for (int i = 0; i < 20; i++)
+        search_round_taken(search, round++);
+    assert_non_null(strstr(search->reached, "no progress: 20 rounds without a new kernel"));
+    drop(&taken);
+}
+
 /* Ten minutes, answers of 75 s, evaluations of two: what a night's end is kept back for goes by the
  * two, not by the 75. */
 static void test_time(void **state)
@@ -124,9 +154,8 @@ static void test_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_floor),
-        cmocka_unit_test(test_target),
-        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_floor),    cmocka_unit_test(test_target),
+        cmocka_unit_test(test_patience), cmocka_unit_test(test_progress),
         cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,8 @@ static void the_end_is_said_in_full(void **state)
         {"done", "target reached: at least 2x", "{}", "target reached: at least 2x", false},
         {"done", "patience: nothing better for 3 rounds", "{}",
          "patience: nothing better for 3 rounds", false},
+        {"done", "no progress: 20 rounds without a new kernel", "{}",
+         "no progress: 20 rounds without a new kernel", false},
         {"stopped", "interrupted", "{}",
          "interrupted by a person (Ctrl-C, twagent stop) or a signal", true},
         {"died", "the program was killed", "{}", "the program was killed", true},

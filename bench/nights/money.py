@@ -1,0 +1,66 @@
+"""money.py BENCH_NIGHTS TWAGENT (--check | RESULT ROOT): providers that bill otherwise than they say, under a cap.
+
+Each keeps a bill of what it read and wrote; the ledger is the run's. The bill must pass the cap by one answer at most, and
+the ledger must be within 10 % of the bill, where the provider says what it bills or the stream itself tells."""
+import os
+import subprocess
+import sys
+import time
+
+from nights import Night, scripts_of
+
+CAPS = (0.3, 3.0)  # dollars; prompts at $1, answers at $4 a million tokens
+UNTOLD = ("bill: no usage is said", "bill: usage that is no number")  # the reservation is charged: never less than the bill
+CHECKED = ("bill: as it is said", "bill: reasoning outside of max_tokens", "bill: every second stream breaks")
+
+
+def wrong_of(script, cap, night):
+    if night.bill > cap + night.dearest:
+        yield "the bill passes the cap by more than one answer"
+    off = night.ledger / night.bill - 1 if night.bill else 0
+    if script.name in UNTOLD:
+        if off < 0:
+            yield "the ledger is below the bill"
+    elif abs(off) > 0.1:
+        yield "the ledger is %+.1f %% off" % (100 * off)
+
+
+def main():
+    program, twagent = (os.path.realpath(path) for path in sys.argv[1:3])
+    checks = sys.argv[3] == "--check"
+    rows, failed = [], 0
+    for script in scripts_of(program):
+        if not script.name.startswith("bill:") or (checks and script.name not in CHECKED):
+            continue
+        for cap in CAPS[:1] if checks else CAPS:
+            night = Night(program, twagent, script, ("cap_micro=%d" % (cap * 1e6),))
+            wrong = list(wrong_of(script, cap, night))
+            failed += bool(wrong)
+            rows.append("| %s | %.2f | %d | %d | %.3f | %.3f | %+.1f | %.3f | %s |" % (
+                script.name[6:], cap, night.answers, night.lost, night.bill, night.ledger,
+                100 * (night.ledger / night.bill - 1) if night.bill else 0, night.dearest, "; ".join(wrong)))
+            print("%s %s" % ("FAILED" if wrong else "ok", rows[-1]), flush=True)
+            if wrong and checks:
+                print(night.said)
+    if not checks:
+        result, root = sys.argv[3:5]
+        commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+        with open(result, "w") as out:
+            out.write("""# Bills
+
+`bench/nights/run money`, %s, commit %s.
+
+Three providers in virtual time (`bench/nights`), each with a bill of its own of what it read and wrote, whether or not that
+was seen; 8 requests at once a key; the run has a cap in dollars and goes on until it is reached, or for 8 h. The bill must
+not pass the cap by more than one answer (the dearest one's cost stands in the table), and the ledger must be within 10 %% of
+the bill; where no usage is said that can be read, the reservation is charged, which is more.
+
+| what is billed | cap $ | answers | lost | bill $ | ledger $ | ledger off %% | dearest answer $ | |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
+%s
+""" % (time.strftime("%Y-%m-%d", time.gmtime()), commit.stdout.strip() or "unknown", "\n".join(rows)))
+    print("money: %d of %d failed" % (failed, len(rows)))
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,103 @@
+/* The nights: who is away when, and what the summary must say of it. */
+#include "nights.h"
+
+#include "../night/night.h"
+
+#define A      1u
+#define B      2u
+#define C      4u
+#define ALL    7u
+#define ALWAYS 0, 1e9
+
+const struct script scripts[] = {
+    {.name = "undisturbed"},
+    {.name = "one silent", .outages = {{B, ALWAYS, SILENT}}, .named = {"b: broken", "not a word"}},
+    {.name = "one silent from the second hour on",
+     .outages = {{B, 60, 1e9, SILENT}},
+     .named = {"b: broken", "not a word"}},
+    {.name = "two silent",
+     .outages = {{A | B, ALWAYS, SILENT}},
+     .named = {"a: broken", "b: broken", "not a word"}},
+    {.name = "one parked until tomorrow",
+     .outages = {{B, 10, 1e9, STATUS, 429, "inf"}},
+     .named = {"b: parked since", "429"}},
+    {.name = "all down for 70 minutes of the first two hours",
+     .outages = {{ALL, 20, 90, REFUSES}},
+     .named = {"a: broken", "b: broken", "c: broken", "refused"}},
+    {.name = "all say 503 for 70 minutes",
+     .outages = {{ALL, 20, 90, STATUS, 503, ""}},
+     .named = {"a: broken", "503"}},
+    {.name = "all silent for 70 minutes",
+     .outages = {{ALL, 100, 170, SILENT}},
+     .named = {"first-byte"}},
+    {.name = "all ask for an hour's patience",
+     .outages = {{ALL, 100, 160, STATUS, 429, "3600"}},
+     .named = {"a: parked", "b: parked", "c: parked"}},
+    {.name = "answers of 3 minutes", .outages = {{ALL, ALWAYS, THINKS, 150, ""}}},
+    {.name = "one thinks for 3 minutes", .outages = {{B, ALWAYS, THINKS, 180, ""}}},
+    {.name = "a connection that is never answered again",
+     .outages = {{A, 30, 1e9, STALE}},
+     .named = {"a: broken", "not a word"}},
+    {.name = "one takes no connections",
+     .outages = {{B, ALWAYS, REFUSES}},
+     .named = {"b: broken", "refused"}},
+    {.name = "connections to one hang",
+     .outages = {{B, ALWAYS, HANGS}},
+     .named = {"b: broken", "connect"}},
+    {.name = "one resets before it answers, for 3 hours",
+     .outages = {{C, 60, 240, RESETS}},
+     .named = {"c: broken", "reset"}},
+    {.name = "one breaks every stream, for 2 hours",
+     .outages = {{C, 60, 180, CUTS}},
+     .named = {"c: broken", "reset"}},
+    {.name = "one has its quota spent, another's key is refused",
+     .outages = {{A, 60, 1e9, STATUS, 402, ""}, {B, 90, 1e9, STATUS, 401, ""}},
+     .named = {"a: blocked since", "b: blocked since"}},
+    {.name = "one says a word a minute",
+     .outages = {{B, ALWAYS, DRIPS}},
+     .named = {"b: broken", "no end"}},
+    {.name = "one only pings", .outages = {{B, ALWAYS, PINGS}}, .named = {"b: broken"}},
+    {.name = "one limits every request for 100 s",
+     .outages = {{B, ALWAYS, STATUS, 429, "100"}},
+     .named = {"b: limited"}},
+    {.name = "each away for 2 hours, in turn",
+     .outages = {{A, 60, 180, REFUSES}, {B, 180, 300, STATUS, 529, ""}, {C, 300, 420, SILENT}},
+     .named = {"a: broken", "b: broken", "c: broken"}},
+    {.name = "one's errors come as events",
+     .outages = {{A, ALWAYS, ERROR_529}},
+     .named = {"a: broken", "overloaded"}},
+    {.name = "one answers nothing, one half a document",
+     .outages = {{A, ALWAYS, EMPTY}, {B, ALWAYS, GARBLES}},
+     .named = {"a: ", "empty", "b: "}},
+    {.name = "one shows a page for 70 minutes",
+     .outages = {{B, 20, 90, PAGES}},
+     .named = {"b: ", "content-type"}},
+    {.name = "all show a page for 70 minutes",
+     .outages = {{ALL, 20, 90, PAGES}},
+     .named = {"content-type"}},
+    {.name = "repeat: one kernel for ever", .outages = {{ALL, ALWAYS, REPEATS}}},
+    /* money: a cap, and bills that differ from what is said */
+    {.name = "bill: as it is said"},
+    {.name = "bill: reasoning outside of max_tokens", .bills = {.reasoning = 12}},
+    {.name = "bill: larger prompts", .bills = {.prompt_tokens = 60000}},
+    {.name = "bill: streams that break", .outages = {{ALL, ALWAYS, CUTS}}},
+    {.name = "bill: every second stream breaks", .outages = {{A | B, ALWAYS, CUTS}}},
+    {.name = "bill: reasoning and larger prompts",
+     .bills = {.reasoning = 6, .prompt_tokens = 20000}},
+    {.name = "bill: no usage is said", .bills = {.silent = true}},
+    {.name = "bill: usage that is no number", .bills = {.odd = true}},
+};
+const size_t script_count = sizeof scripts / sizeof scripts[0];
+
+const struct outage *script_now(const struct script *one, unsigned provider)
+{
+    static const struct outage fine = {.kind = FINE, .text = ""};
+    double minute = virtual_ms() / 60000;
+    for (size_t i = 0; i < OUTAGES_MOST; i++) {
+        const struct outage *outage = &one->outages[i];
+        if ((outage->providers >> provider & 1) && minute >= outage->from_min &&
+            minute < outage->to_min)
+            return outage;
+    }
+    return &fine;
+}
