@@ -355,7 +355,9 @@ def answer_to(state, request):
     if op in ("describe", "open"):
         prepare_imports(request)
     if op == "describe":
-        return dict(problem.describe(request["file"], request.get("device") or "cpu"), ok=True)
+        return dict(
+            problem.describe(request["file"], request.get("device") or "cpu", request.get("shipped") or ()), ok=True
+        )
     if op == "open":
         state["reference"] = Reference(request)
         version = ".".join(str(part) for part in sys.version_info[:3])

@@ -14,10 +14,12 @@ import re
 import types
 
 import torch
+import torch_shipped
 import torch_sums
 from torch_rows import SEED, Refused, check_size, few_rows, given_arguments
 
-TENSORS_MOST = 16
+INPUTS_MOST, OUTPUTS_MOST = 1024, 16  # src/eval/problem.h
+MATTERS_MOST = 64  # parameters: a call of the module for each
 DTYPES = {  # PyTorch's name: the spec's
     "float32": "float32",
     "float64": "float64",
@@ -346,8 +348,8 @@ class Described:
 
     def take_outputs(self, results, shapes):
         self.outputs, self.results = [], results
-        if not results or len(results) > TENSORS_MOST:
-            raise Refused("%d outputs, expected 1 to %d" % (len(results), TENSORS_MOST))
+        if not results or len(results) > OUTPUTS_MOST:
+            raise Refused("%d outputs, expected 1 to %d" % (len(results), OUTPUTS_MOST))
         for (name, tensor), shape in zip(results, shapes):
             check_tensor("output %s" % name, tensor)
             own = self.names.take(name)
@@ -389,7 +391,7 @@ class Described:
         unused = []
         for path, tensor, role in named:
             check_tensor("%s %s" % (role, path), tensor)
-            if len(named) <= 4 * TENSORS_MOST and not self.matters(path):
+            if len(named) <= MATTERS_MOST and not self.matters(path):
                 unused.append(path)
                 continue
             own = self.names.take(path.replace(".", "_"))
@@ -402,10 +404,10 @@ class Described:
             self.inputs.append(place)
         if unused:
             self.notes.append("without effect on the outputs: %s" % ", ".join(unused)[:200])
-        if len(self.inputs) > TENSORS_MOST:
+        if len(self.inputs) > INPUTS_MOST:
             raise Refused(
                 "%d inputs, parameters and buffers, expected at most %d"
-                % (len(self.inputs), TENSORS_MOST)
+                % (len(self.inputs), INPUTS_MOST)
             )
 
     def check_deterministic(self):
@@ -596,7 +598,7 @@ def parameter_range(low, high):
     return (low, high)
 
 
-def describe(path, device):
+def describe(path, device, shipped=()):
     described = Described(path, device)
     draws = dict(described.structures)
     for entry in described.binding["parameters"]:
@@ -608,4 +610,5 @@ def describe(path, device):
         "draws": {n: s for n, s in draws.items() if s != "free"},
         "initial": initial,
         "notes": described.notes,
+        "shipped": torch_shipped.find(described, shipped),
     }

@@ -51,6 +51,7 @@ static const struct field {
     FIELD(answer_ms, FIELD_INT),
     FIELD(call_timeout_ms, FIELD_INT),
     FIELD(time_budget_ms, FIELD_INT),
+    FIELD(unfit, FIELD_BOOL),
     FIELD(dry_run, FIELD_BOOL),
     FIELD(final, FIELD_BOOL),
     FIELD(lessons, FIELD_BOOL),

@@ -23,6 +23,7 @@ void search_progress(const struct search *search, struct search_progress *progre
         .best_speedup = run->speedup,
         .best_time_ns = run->time_ns,
         .baseline = run->baseline,
+        .unfit = run->unfit,
         .verified = run->verified,
         .win = run->win,
         .elapsed_ms = elapsed,

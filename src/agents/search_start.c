@@ -4,6 +4,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/problem_torch.h"
+#include "eval/shipped.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@ static int load_arm(struct search *search, const char *path, struct err *err)
                         .origin = "",
                         .number = -1,
                         .island = (int)(search->arm_count % islands_of_arms(search))};
-    if (file_read(path, &text, err)) {
+    if (shipped_read_start(search->problem, path, &text, err)) {
         buf_free(&text);
         return -1;
     }
@@ -52,11 +54,18 @@ int search_load(struct search *search, struct err *err)
     if (problem_load(search->options.problem, &search->problem, err))
         return -1;
     size_t count = problem_starts(search->problem, search->options.backend, paths, ARMS_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (load_arm(search, paths[i], err))
+    bool torch = search->problem->torch != NULL && search->problem->torch->shipped != NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (load_arm(search, paths[i], err) == 0)
+            continue;
+        if (!torch)
             return -1;
+        /* One of the shipped ones cannot be said in the file's names: the others can. */
+        log_event(LOG_WARN, "run.start", search->options.problem, "left out: %s", err->message);
+        *err = (struct err){0};
+    }
     /* A model can write the first kernel; the tuner alone has nothing to begin with. */
-    if (count == 0 && !search_has_model(search))
+    if (search->arm_count == 0 && !search_has_model(search))
         return err_set(err, ERR_USAGE,
                        "%s: no starts in %s/: put at least one source there, or name a --model",
                        search->problem->file,
@@ -151,6 +160,8 @@ int search_opened(struct search *search, struct err *err)
     const struct value *context;
     if (keep_context(search, &context, err))
         return -1;
+    search->record.unfit =
+        arena_strdup(search->arena, value_text(search->lanes[0].open.answer, "unfit", ""));
     compare_device(search, context);
     const struct value *facts = value_get(context, "facts");
     for (size_t i = 0; facts && i < facts->count; i++)

@@ -154,9 +154,9 @@ static void draw(struct display *display, const struct search_progress *p)
         draw_line(display, line);
     }
     if (p->best && *p->best) {
-        snprintf(line, sizeof line, "best %s  %s  %.3fx %s (at least %.3fx)", p->best,
+        snprintf(line, sizeof line, "best %s  %s  %.3fx %s (at least %.3fx)%s", p->best,
                  words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
-                 p->best_speedup_low);
+                 p->best_speedup_low, words_unfit(p->unfit));
         draw_line(display, line);
     }
     fflush(display->out);
@@ -223,10 +223,10 @@ static void tell(struct display *display, const struct search_progress *p)
         fprintf(display->out, "%6s  round %lld of %lld; %lld evaluated so far\n", elapsed,
                 (long long)p->round, (long long)p->rounds, (long long)p->evaluated);
     if (news_best)
-        fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)%s\n", elapsed,
+        fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)%s%s\n", elapsed,
                 display->color ? "\033[1m" : "", p->best, display->color ? "\033[0m" : "",
                 words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
-                p->best_speedup_low, searching ? "" : ", final");
+                p->best_speedup_low, searching ? "" : ", final", words_unfit(p->unfit));
     snprintf(display->best, sizeof display->best, "%s", p->best ? p->best : "");
     snprintf(display->phase, sizeof display->phase, "%s", p->phase ? p->phase : "");
     display->round = p->round;

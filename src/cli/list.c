@@ -53,12 +53,14 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         char speedup[32] = "-";
         if (run->speedup > 0)
             snprintf(speedup, sizeof speedup, "%.3fx", run->speedup);
-        printf("%-6s %-16s %-16s %-8s %10s %9s  %-9lld %s%s%s%s\n", run->id, started, run->problem,
+        printf("%-6s %-16s %-16s %-8s %10s %9s  %-9lld %s%s%s%s%s\n", run->id, started,
+               run->problem,
                died                   ? "died"
                : live && *run->paused ? "paused"
                                       : run->state,
                words_time(run->time_ns, time), speedup, (long long)run->evaluated, run->best, mark,
-               waits ? "  twagent resume " : "", waits ? run->id : "");
+               *run->unfit ? " UNFIT PROBLEM" : "", waits ? "  twagent resume " : "",
+               waits ? run->id : "");
     }
     if (settings->json)
         printf("]\n");
@@ -90,8 +92,8 @@ static int list_candidates(const struct settings *settings, struct store *store,
             continue;
         }
         if (i == 0)
-            printf("%-9s %-9s %10s %9s  %s (as the search measured them)\n", "candidate", "state",
-                   "time", "speed-up", "source");
+            printf("%-9s %-9s %10s %9s  %s (as the search measured them%s)\n", "candidate", "state",
+                   "time", "speed-up", "source", words_unfit(record.unfit));
         char speedup[32] = "-";
         if (c->speedup > 0)
             snprintf(speedup, sizeof speedup, "%.3fx", c->speedup);

@@ -120,7 +120,9 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
         fprintf(out, " at %s", stage_name(evaluation->stage));
     if (*evaluation->reason)
         fprintf(out, ": %s", evaluation->reason);
-    fputc('\n', out);
+    fprintf(out, "%s\n", words_unfit(evaluation->unfit));
+    if (*words_unfit(evaluation->unfit))
+        fprintf(out, "  %-10s %s\n", "unfit", evaluation->unfit);
     if (evaluation->verdict != VERDICT_KERNEL)
         print_details(evaluation->details, evaluation->reason, name, out);
     print_interval_time("time", &evaluation->time_ns, out);
@@ -130,10 +132,11 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
         const char *finding = finding_name(evaluation->finding);
         bool unclean =
             evaluation->finding == FINDING_FASTER && !(evaluation->stage_ms[STAGE_SANITIZE] > 0);
-        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s%s\n",
+        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s%s%s\n",
                 "speed-up", evaluation->speedup.median, evaluation->baseline,
                 evaluation->speedup.low, evaluation->speedup.high, 100 * evaluation->spread,
-                *finding ? ": " : "", finding, unclean ? ", not sanitized" : "");
+                *finding ? ": " : "", finding, unclean ? ", not sanitized" : "",
+                words_unfit(evaluation->unfit));
     }
     if (evaluation->noise && *evaluation->noise)
         fprintf(out, "  %-10s %s\n", "noise", evaluation->noise);

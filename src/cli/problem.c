@@ -216,10 +216,8 @@ static int check_report(const struct check *check)
     return fit ? 0 : EXIT_NONE;
 }
 
-static int problem_check(const struct settings *settings, const char *folder)
+int problem_check_one(const struct settings *settings, const char *folder)
 {
-    if (problem_folder_is(folder))
-        return problem_folder_check(settings, folder);
     struct arena *arena = arena_new();
     struct check check = {.settings = settings};
     if (find_problem(arena, folder, settings->backend, &check.problem, &check.err)) {
@@ -245,7 +243,8 @@ int command_problem(const struct settings *settings, const char *const *argument
     struct err err = {0};
     (void)count;
     if (strcmp(arguments[0], "check") == 0)
-        return problem_check(settings, arguments[1]);
+        return problem_folder_is(arguments[1]) ? problem_folder_check(settings, arguments[1])
+                                               : problem_check_one(settings, arguments[1]);
     if (strcmp(arguments[0], "new") != 0) {
         fprintf(stderr, "twagent: problem: expected new or check, not \"%s\"\n", arguments[0]);
         return EXIT_USAGE;

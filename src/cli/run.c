@@ -14,6 +14,7 @@
 #include "cli/devices.h"
 #include "cli/display.h"
 #include "cli/find.h"
+#include "cli/no_starts.h"
 #include "cli/run_result.h"
 #include "cli/search_settings.h"
 #include "loop/loop.h"
@@ -257,9 +258,11 @@ int command_run(const struct settings *settings, const char *const *arguments, s
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
     search_settings_apply(settings, false, &options);
-    int code = chosen_from_settings(arena, settings, &chosen, &err)
-                   ? command_fail(&err)
-                   : run_search(settings, &options, &chosen, folder);
+    int code;
+    if (chosen_from_settings(arena, settings, &chosen, &err))
+        code = command_fail(&err);
+    else if (chosen.ideas.count > 0 || (code = no_starts(settings, options.problem)) < 0)
+        code = run_search(settings, &options, &chosen, folder);
     mem_free(folder);
     arena_free(arena);
     return code;

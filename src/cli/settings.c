@@ -36,6 +36,8 @@ static const struct option options[] = {
      "times a candidate that fails or is wrong goes back with its diagnostics", COMMAND_RUN},
     {"dry-run", 0, OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL, NULL, NULL,
      "evaluate a single candidate, then stop", COMMAND_RUN},
+    {"unfit", 0, OPTION_BOOL, AT(unfit), "false", 0, 0, NULL, NULL, NULL,
+     "go on with a problem whose tolerance lets zeros, ones or lower precision pass (every line then says so)", COMMAND_RUN | COMMAND_EVAL | COMMAND_PROFILE},
     {"final", 0, OPTION_BOOL, AT(final), "true", 0, 0, NULL, NULL, NULL,
      "measure the champion again, with fresh processes, fresh seeds and sanitizers", COMMAND_RUN},
     {"lessons", 0, OPTION_BOOL, AT(lessons), "true", 0, 0, NULL, NULL, NULL,

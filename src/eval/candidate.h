@@ -20,7 +20,8 @@ struct launch {
     const struct expr *grid[3], *block[3], *cluster[3], *shared_bytes; /* NULL: absent */
     bool cooperative; /* all blocks are resident at once: a grid may wait for itself */
     size_t arg_count;
-    const char *args[64]; /* names of tensors, workspaces, dims, tensor maps; numbers */
+    const char *args[512]; /* 8 bytes each fill the 4 KiB of a launch; names of tensors, workspaces,
+                              dims, tensor maps; numbers */
 };
 
 struct tensor_map { /* CUDA: a CUtensorMap that the runner makes and a launch gets by value */

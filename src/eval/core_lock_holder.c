@@ -97,7 +97,8 @@ void core_lock_holder(int core, const char *folder, char *text, size_t size)
     if (pid == 0 || !read_stat(pid, &parent, &ticks))
         return;
     read_command(pid, command);
-    if (strncmp(command, "twagent worker", 14) == 0 && read_stat(parent, &ignored, &ticks)) {
+    const char *first = strchr(command, ' ');
+    if (first != NULL && strncmp(first, " worker", 7) == 0 && read_stat(parent, &ignored, &ticks)) {
         pid = parent; /* the command that a person has started */
         read_command(pid, command);
     }

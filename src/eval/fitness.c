@@ -1,13 +1,13 @@
 /* eval/fitness: is a problem fit to be optimized? Its reference must run, repeat itself and pass
  * its own tolerance; its tolerance must refuse what is not a solution; its floor must be sane. */
+#include "eval/fitness_null.h"
 #include "eval/problem_torch.h"
 #include "eval/reference_private.h"
-#include "eval/session_private.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { FITNESS_SETS = 4, DETAIL_MOST = 400 };
+enum { DETAIL_MOST = 400 };
 
 static void finding(struct fitness *fitness, const char *name, bool passed, const char *format, ...)
     PRINTF_LIKE(4, 5);
@@ -86,7 +86,7 @@ static int expect(struct fitness *fitness, struct set *set, bool pool, struct ta
 static int repeat(struct session *session, const struct set *set, struct tally *tally,
                   struct err *err)
 {
-    void *again[TENSORS_MAX];
+    void *again[OUTPUTS_MAX];
     if (set->unfit)
         return 0;
     if (compute(session, set, PRECISION_SPEC, again, err) != 0)
@@ -124,150 +124,37 @@ static int check_reference(struct fitness *fitness, struct err *err)
 
 /* --- what must be refused --- */
 
-static void fill(enum dtype dtype, size_t count, double number, void *out)
-{
-    size_t filled = dtype_bytes(dtype), bytes = count * filled;
-    if (count > 0)
-        dtype_store(dtype, out, 0, number);
-    for (; filled < bytes; filled *= 2)
-        memcpy((unsigned char *)out + filled, out,
-               filled < bytes - filled ? filled : bytes - filled);
-}
-
-struct attempt { /* one output of one set, and where the null solution puts its answer */
-    const struct session *session;
-    const struct set *set;
-    size_t output;
-    const struct tensor_spec *tensor;
-    size_t count;
-    void *out;
-};
-
-static bool all_zeros(struct attempt *attempt)
-{
-    fill(attempt->tensor->dtype, attempt->count, 0.0, attempt->out);
-    return true;
-}
-
-static bool all_ones(struct attempt *attempt)
-{
-    fill(attempt->tensor->dtype, attempt->count, 1.0, attempt->out);
-    return true;
-}
-
-static bool all_mean(struct attempt *attempt)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < attempt->count; i++)
-        sum += attempt->set->exact[attempt->output][i];
-    fill(attempt->tensor->dtype, attempt->count, sum / (double)attempt->count, attempt->out);
-    return attempt->count > 1; /* the mean of one element is right */
-}
-
-/* The first input of the same size, element for element; where that is the answer, as for a copy,
- * it is no null solution. */
-static bool copy_of_input(struct attempt *attempt)
-{
-    const struct problem *problem = attempt->session->problem;
-    for (size_t i = 0; i < problem->input_count; i++) {
-        if (attempt->set->shape->layout.inputs[i].elements != attempt->count)
-            continue;
-        bool same = true;
-        for (size_t k = 0; k < attempt->count; k++) {
-            double number = dtype_load(problem->inputs[i].dtype, attempt->set->inputs[i], k);
-            dtype_store(attempt->tensor->dtype, attempt->out, k, number);
-            same = same && number == attempt->set->exact[attempt->output][k];
-        }
-        return !same;
-    }
-    return false;
-}
-
-static bool stale_output(struct attempt *attempt)
-{
-    const struct session *session = attempt->session;
-    const struct set *other =
-        &session->pool[(size_t)(attempt->set - session->pool + 1) % FITNESS_SETS];
-    dtype_from_double(attempt->tensor->dtype, other->exact[attempt->output], attempt->count,
-                      attempt->out);
-    return true;
-}
-
-static const struct {
-    const char *name;
-    bool (*make)(struct attempt *attempt);
-} null_solutions[] = {
-    {"zeros", all_zeros},
-    {"ones", all_ones},
-    {"mean", all_mean},
-    {"copy of an input", copy_of_input},
-    {"stale output", stale_output},
-};
-
-/* Every output is wrong in turn, the others right: a null solution of one of several outputs must
- * be seen, too. It must be refused on at least half of the sets. */
+/* Every output is wrong in turn: a null solution of one of several must be seen, too. */
 static void check_null(struct fitness *fitness, size_t which)
 {
-    struct session *session = fitness->session;
-    const struct problem *problem = session->problem;
+    const struct problem *problem = fitness->session->problem;
     for (size_t output = 0; output < problem->output_count; output++) {
-        size_t refused = 0, tried = 0;
-        for (size_t i = 0; i < FITNESS_SETS; i++) {
-            const struct set *set = &session->pool[i];
-            const struct placed *placed = &set->shape->layout.outputs[output];
-            struct attempt attempt = {.session = session,
-                                      .set = set,
-                                      .output = output,
-                                      .tensor = &problem->outputs[output],
-                                      .count = placed->elements,
-                                      .out = session_scratch(session, output, placed->bytes)};
-            struct mismatch mismatch;
-            if (null_solutions[which].make(&attempt)) {
-                check_output(attempt.tensor, placed->extents, placed->elements,
-                             &set->bounds[output], set->exact[output], attempt.out, &mismatch);
-                tried++;
-                refused += !mismatch.passed;
-            }
-        }
-        if (tried > 0)
-            finding(fitness, null_solutions[which].name, refused * 2 >= tried,
-                    "%s: refused on %zu of %zu sets", problem->outputs[output].name, refused,
-                    tried);
+        struct null_result result;
+        null_try(fitness->session, which, output, &result);
+        if (result.tried > 0)
+            finding(fitness, result.name, null_refused(&result), "%s: refused on %zu of %zu sets",
+                    problem->outputs[output].name, result.refused, result.tried);
     }
 }
 
-static int check_lower(struct fitness *fitness, struct err *err)
+static void check_lower(struct fitness *fitness)
 {
-    struct session *session = fitness->session;
-    const struct problem *problem = session->problem;
-    size_t refused = 0;
-    if (!dtype_is_float(problem->outputs[0].dtype) || problem->tolerance_fixed)
-        return 0; /* the user's own tolerance is the user's own decision */
-    bool tf32 = problem->precision != NULL && strcmp(problem->precision, "tf32") == 0;
-    if (reference_bits(problem, PRECISION_SPEC) >= 0 && !tf32) { /* tf32's bound sees bfloat16 */
-        finding(fitness, "lower precision", true, "the spec allows %s", problem->precision);
-        return 0;
-    }
-    for (size_t i = 0; i < FITNESS_SETS; i++) {
-        void *lower[TENSORS_MAX];
-        int status = compute(session, &session->pool[i], PRECISION_LOWER, lower, err);
-        refused += status == 0 && !passes(session, &session->pool[i], lower);
-        if (status != 0 && err->code == ERR_UNSUPPORTED) {
-            finding(fitness, "lower precision", true, "not tried: %s", err->message);
-            return 0;
-        }
-        if (status != 0)
-            return -1;
-    }
-    finding(fitness, "lower precision", refused > 0,
-            "inputs rounded to %d bits: refused on %zu of %d sets",
-            reference_bits(problem, PRECISION_LOWER), refused, (int)FITNESS_SETS);
-    return 0;
+    const struct problem *problem = fitness->session->problem;
+    struct null_result result;
+    const char *why;
+    if (null_lower(fitness->session, &result, &why))
+        finding(fitness, result.name, result.refused > 0,
+                "inputs rounded to %d bits: refused on %zu of %zu sets",
+                reference_bits(problem, PRECISION_LOWER), result.refused, result.tried);
+    else if (why != NULL)
+        finding(fitness, result.name, true, "%s: %s", problem->precision, why);
 }
 
 /* --- the floor --- */
 
-static int time_reference(struct session *session, double *ns, struct err *err)
+/* Of one call; of the second, which is warm. */
+static int time_baseline(struct session *session, struct baseline *baseline, double *ns,
+                         struct err *err)
 {
     struct evaluation evaluation = {0};
     struct bench bench = {.session = session,
@@ -276,13 +163,13 @@ static int time_reference(struct session *session, double *ns, struct err *err)
                           .region = &session->region};
     struct arrangement arrangement;
     struct outcome outcome;
-    if (baseline_ready(session, &session->baselines[0], err) != 0)
+    if (baseline_ready(session, baseline, err) != 0)
         return -1;
-    for (size_t i = 0; i < 2; i++) { /* the second one is warm */
+    for (size_t i = 0; i < 2; i++) {
         if (bench_arrange(&bench, session->pool[i].shape, &arrangement, err) != 0)
             return -1;
         call_place(&bench, &session->pool[i], &arrangement);
-        if (call_run(&bench, session->baselines[0].subject, &arrangement, true, &outcome, err) != 0)
+        if (call_run(&bench, baseline->subject, &arrangement, true, &outcome, err) != 0)
             return -1;
     }
     *ns = (double)outcome.elapsed_ns;
@@ -297,7 +184,7 @@ int fitness_floor(struct fitness *fitness, struct err *err)
         return 0;
     fitness->ended = true;
     if (problem_work(session->problem, &session->shapes[0].dims, &flops, &bytes, err) != 0 ||
-        time_reference(session, &ns, err) != 0)
+        time_baseline(session, &session->baselines[0], &ns, err) != 0)
         return -1;
     bool sane = bytes > 0.0 && flops >= 0.0 && ns >= session->bytes_floor_ns;
     finding(fitness, "floor", sane,
@@ -305,6 +192,12 @@ int fitness_floor(struct fitness *fitness, struct err *err)
             "(bytes) and %.1f us (operations)%s",
             flops, bytes, ns / 1e3, session->bytes_floor_ns / 1e3, session->flops_floor_ns / 1e3,
             session->bandwidth > 0.0 ? "" : " (ceilings not measured)");
+    for (size_t i = 1; i < session->baseline_count; i++) {
+        struct baseline *baseline = &session->baselines[i];
+        struct err unavailable; /* check_baselines() has said why */
+        if (baseline->verified && time_baseline(session, baseline, &ns, &unavailable) == 0)
+            finding(fitness, "baseline", true, "%s takes %.1f us", baseline->name, ns / 1e3);
+    }
     return 0;
 }
 
@@ -352,10 +245,9 @@ int fitness_check(struct fitness *fitness, bool baselines, struct err *err)
         fitness->ended = true;
         return status < 0 ? -1 : 0;
     }
-    for (size_t i = 0; i < sizeof null_solutions / sizeof null_solutions[0]; i++)
+    for (size_t i = 0; i < null_count(); i++)
         check_null(fitness, i);
-    if (check_lower(fitness, err) != 0)
-        return -1;
+    check_lower(fitness);
     return baselines ? check_baselines(fitness, err) : 0;
 }
 

@@ -24,6 +24,9 @@ static void put_open(struct json *json, const struct lane_spec *spec, bool roofl
     json_put_bool(json, "roofline", roofline);
     if (roofline && spec->later)
         json_put_bool(json, "later", true);
+    static const char *const fitness[] = {
+        [FITNESS_UNASKED] = NULL, [FITNESS_MUST] = "must", [FITNESS_MAY] = "may"};
+    put_optional(json, "fit", fitness[spec->fitness]);
     if (ceilings != NULL) {
         json_key(json, "ceilings");
         json_raw(json, ceilings);

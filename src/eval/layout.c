@@ -232,3 +232,13 @@ void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout
     if (layout->guard != GUARD_NONE)
         call_guard(layout, slot_offset, call);
 }
+
+void call_copy(const struct call *from, struct call *to)
+{
+    size_t pointers = (size_t)from->input_count + from->output_count + from->workspace_count;
+    assert(pointers <= CALL_POINTERS_MAX && from->guard_count <= INPUTS_MAX + 1);
+    memcpy(to, from, offsetof(struct call, offsets));
+    memcpy(to->offsets, from->offsets, pointers * sizeof from->offsets[0]);
+    memcpy(to->poison, from->poison, pointers * sizeof from->poison[0]);
+    memcpy(to->guards, from->guards, from->guard_count * sizeof from->guards[0]);
+}

@@ -7,7 +7,8 @@
 #include "eval/candidate.h"
 #include "eval/draw.h"
 
-enum { REDZONE_BYTES = 4096, TENSOR_ALIGN = 64, CALL_POINTERS_MAX = 40 };
+enum { REDZONE_BYTES = 4096, TENSOR_ALIGN = 64 };
+enum { CALL_POINTERS_MAX = INPUTS_MAX + OUTPUTS_MAX + WORKSPACES_MAX };
 
 struct placed {
     size_t offset, bytes, elements; /* offset from the region's start */
@@ -25,7 +26,7 @@ struct layout {
     struct names dims;
     enum guard guard; /* of the inputs */
     size_t input_count, output_count, workspace_count;
-    struct placed inputs[TENSORS_MAX], outputs[TENSORS_MAX], workspaces[WORKSPACES_MAX];
+    struct placed inputs[INPUTS_MAX], outputs[OUTPUTS_MAX], workspaces[WORKSPACES_MAX];
     size_t inputs_bytes, outputs_bytes; /* extents of the whole, red zones and shift included */
 };
 
@@ -56,7 +57,6 @@ void region_close(struct region *region);
  * regions' starts; pointer order is inputs, outputs, workspaces; then the dims as int64_t. */
 struct call {
     uint32_t input_count, output_count, workspace_count, dim_count;
-    uint64_t offsets[CALL_POINTERS_MAX];
     int64_t dims[DIMS_MAX];
     uint64_t timeout_ms;
     /* For a runner with memory of its own: what of the regions belongs to this call, and how. */
@@ -65,18 +65,22 @@ struct call {
     /* The program stays loaded, from the call before to the next, where both say so; a device's is
      * launched twice without a pause. */
     bool stays;
+    uint32_t guard_count;
     /* 0, or: outputs and workspaces are filled with these bits, and what lies between them comes
      * with the region. Inputs have bytes alone, where their numbers may change places. */
     uint64_t poison_seed;
+    /* From here on as many of each as there are: call_copy(). */
+    uint64_t offsets[CALL_POINTERS_MAX];
     struct call_poison {
         uint64_t bytes;
         struct poison_bits bits;
     } poison[CALL_POINTERS_MAX]; /* by the pointers' numbers */
     /* Pages of the input region that cannot be read during this call: [0] up to [1], offsets. */
-    uint32_t guard_count;
-    uint64_t guards[TENSORS_MAX + 1][2];
+    uint64_t guards[INPUTS_MAX + 1][2];
 };
 void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
                struct call *call);
+/* What counts of it: few calls have as many tensors as there is room for. */
+void call_copy(const struct call *from, struct call *to);
 
 #endif

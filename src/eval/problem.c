@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "eval/problem_read.h"
 #include "eval/problem_torch.h"
+#include "eval/shipped.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -337,10 +338,9 @@ const char *problem_starts_folder(const struct problem *problem, const char *bac
     return arena_printf(problem->arena, "%s/%sstarts/%s", problem->folder, own, backend);
 }
 
-size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
-                      size_t most)
+static size_t list_starts(const struct problem *problem, const char *folder, const char **paths,
+                          size_t most)
 {
-    const char *folder = problem_starts_folder(problem, backend);
     DIR *entries = opendir(folder);
     size_t count = 0, capacity = 0;
     const char **found = NULL;
@@ -364,4 +364,12 @@ size_t problem_starts(const struct problem *problem, const char *backend, const 
         memcpy(paths, found, count * sizeof *paths);
     mem_free(found);
     return count;
+}
+
+size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
+                      size_t most)
+{
+    size_t count = list_starts(problem, problem_starts_folder(problem, backend), paths, most);
+    const char *shipped = count == 0 ? shipped_starts_folder(problem, backend) : NULL;
+    return shipped != NULL ? list_starts(problem, shipped, paths, most) : count;
 }

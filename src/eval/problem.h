@@ -9,7 +9,9 @@
 #include "eval/dtype.h"
 #include "eval/problem_size.h"
 
-enum { TENSORS_MAX = 16, RANK_MAX = 8, DIMS_MAX = 24, SHAPES_MAX = 32, BASELINES_MAX = 8 };
+/* A network's parameters are inputs; each of what it gives is computed and judged whole. */
+enum { INPUTS_MAX = 1024, OUTPUTS_MAX = 16, RANK_MAX = 8, DIMS_MAX = 24, SHAPES_MAX = 32 };
+enum { BASELINES_MAX = 8 };
 
 struct tensor_spec {
     const char *name;
@@ -23,6 +25,7 @@ struct tensor_spec {
 struct dim_spec {
     const char *name;
     const struct expr *value; /* a number, or an expression over dims before it (derived) */
+    const char *value_text;   /* as it is written */
     bool derived;
     int64_t hidden_low, hidden_high; /* for hidden shapes; 0, 0: as dims and check shapes have it */
 };
@@ -38,7 +41,7 @@ struct problem {
     const char *name, *family, *folder, *file, *description; /* folder, file: absolute */
     size_t dim_count, input_count, output_count, baseline_count, shape_count;
     struct dim_spec dims[DIMS_MAX];
-    struct tensor_spec inputs[TENSORS_MAX], outputs[TENSORS_MAX];
+    struct tensor_spec inputs[INPUTS_MAX], outputs[OUTPUTS_MAX];
     enum reference_kind { REFERENCE_PYTHON, REFERENCE_C, REFERENCE_TORCH } reference_kind;
     const struct problem_torch *torch; /* of REFERENCE_TORCH: problem_torch.h; else NULL */
     const char *reference_file, *reference_function;
@@ -81,7 +84,8 @@ uint64_t problem_sizes_beyond(const struct problem *problem);
 bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t *wanted,
                          struct names *dims);
 
-/* Absolute paths of starts/BACKEND/ *.{c,cu,...}, sorted, in the problem's arena: one thread. */
+/* Absolute paths of starts/BACKEND/ *.{c,cu,...}, sorted, in the problem's arena: one thread. Read
+ * them with shipped_read_start(): those of a PyTorch file may be another problem's. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
 const char *problem_starts_folder(const struct problem *problem, const char *backend);

@@ -85,7 +85,7 @@ static int read_dims(struct reading *reading)
             return document_refuse(document, dims->items[i]->line, "expected at most %d dims",
                                    DIMS_MAX);
         if (document_check_name(document, dims->key_lines[i], "a dim's name", dims->keys[i]) != 0 ||
-            document_expr(document, dims->items[i], &dim->value, NULL) != 0)
+            document_expr(document, dims->items[i], &dim->value, &dim->value_text) != 0)
             return -1;
         dim->name = dims->keys[i];
         dim->derived = dims->items[i]->kind != VALUE_INT && refers_to_dims(dim->value);
@@ -110,10 +110,11 @@ int problem_read_tensors(struct reading *reading, const char *key, bool inputs)
     const struct document *document = &reading->document;
     struct problem *problem = reading->problem;
     const struct value *map = value_get(reading->root, key);
-    if (map == NULL || map->kind != VALUE_MAP || map->count == 0 || map->count > TENSORS_MAX)
+    size_t most = inputs ? INPUTS_MAX : OUTPUTS_MAX;
+    if (map == NULL || map->kind != VALUE_MAP || map->count == 0 || map->count > most)
         return document_refuse(document, document_key_line(reading->root, key),
-                               "expected %s: {NAME: {shape: [...], dtype: ...}}, 1 to %d of them",
-                               key, TENSORS_MAX);
+                               "expected %s: {NAME: {shape: [...], dtype: ...}}, 1 to %zu of them",
+                               key, most);
     for (size_t i = 0; i < map->count; i++) {
         struct tensor_spec *tensor = inputs ? &problem->inputs[problem->input_count]
                                             : &problem->outputs[problem->output_count];

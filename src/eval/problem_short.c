@@ -46,7 +46,7 @@ static int add_dim(struct reading *reading, const char *name, const struct value
 {
     struct dim_spec *dim = &reading->problem->dims[reading->problem->dim_count++];
     dim->name = name;
-    return document_expr(&reading->document, number, &dim->value, NULL);
+    return document_expr(&reading->document, number, &dim->value, &dim->value_text);
 }
 
 static int read_matmul(struct reading *reading, const struct value *a, const struct value *b,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "eval/problem_read.h"
 #include "eval/reference_child.h"
+#include "eval/shipped.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ enum {
     FILE_MOST = 1 << 20,
     ANSWER_MOST = 1 << 20,
     DESCRIBE_TIMEOUT_MS = 300000, /* the file's own inputs are made, and its module is called */
-    ARGUMENTS_MOST = 32
+    ARGUMENTS_MOST = 32,
+    REQUEST_MOST = 1 << 18
 };
 
 static const char *const structure_names[STRUCTURES] = {
@@ -114,6 +116,7 @@ int problem_take_torch(struct problem *problem, const char *path, const char *an
         return -1;
     torch->binding = keep_json(problem->arena, value_get(root, "binding"));
     torch->notes = join_notes(problem->arena, value_get(root, "notes"));
+    torch->shipped = value_get(root, "shipped");
     take_draws(problem, root, torch);
     problem->reference_kind = REFERENCE_TORCH;
     problem->reference_function = "Model";
@@ -144,10 +147,16 @@ static int ask(const struct interpreter *python, const char *script, const char 
     const char *self = getenv("TWAGENT_SELF");
     char *own = self != NULL && *self != '\0' ? mem_strdup(self) : file_self_path();
     char *libexec = mem_strdup(script), *folder = mem_strdup(path);
+    char *problems = file_data_path("problems");
     *strrchr(libexec, '/') = '\0';
     *strrchr(folder, '/') = '\0';
-    const char *readable[] = {libexec,        folder,          python->prefix, python->base_prefix,
-                              "/dev/urandom", python->bytecode};
+    const char *readable[] = {libexec,
+                              folder,
+                              problems != NULL ? problems : libexec,
+                              python->prefix,
+                              python->base_prefix,
+                              "/dev/urandom",
+                              python->bytecode};
     bool bytecode = *python->bytecode != '\0' && file_is_dir(python->bytecode);
     static const char *const before[] = {"sandbox", "--profile", "reference"};
     argv[count++] = own;
@@ -173,12 +182,14 @@ static int ask(const struct interpreter *python, const char *script, const char 
     struct child child = {0};
     struct buf request;
     struct json json;
-    buf_init(&request, 1 << 14);
+    buf_init(&request, REQUEST_MOST);
     json_init(&json, &request);
     json_object(&json);
     json_put_text(&json, "op", "describe");
     json_put_text(&json, "file", path);
     json_put_text(&json, "scratch", scratch);
+    json_key(&json, "shipped");
+    shipped_put(&json);
     json_object_end(&json);
     buf_add_char(&request, '\n');
     int status = child_start(&child, argv, env, NULL, 0, err);
@@ -194,6 +205,7 @@ static int ask(const struct interpreter *python, const char *script, const char 
     mem_free(own);
     mem_free(libexec);
     mem_free(folder);
+    mem_free(problems);
     return status;
 }
 
@@ -246,17 +258,30 @@ static int hash_file(const char *path, struct hash *hash, struct err *err)
     return status;
 }
 
+static void put_shipped(struct buf *text)
+{
+    struct json json;
+    buf_init(text, REQUEST_MOST);
+    json_init(&json, text);
+    shipped_put(&json);
+}
+
 /* Everything that an answer follows from, but for what is installed beside the interpreter. */
 static int make_key(const char *path, const char *script, const char *python, char key[33],
                     struct err *err)
 {
-    static const char *const describers[] = {"torch_problem.py", "torch_rows.py", "torch_sums.py"};
+    static const char *const describers[] = {"torch_problem.py", "torch_rows.py",
+                                             "torch_shipped.py", "torch_sums.py"};
     char *libexec = mem_strdup(script);
     *strrchr(libexec, '/') = '\0';
     struct hash hash = hash_text(path);
     hash = hash_combine(hash, hash_text(python));
     hash = hash_combine(hash, hash_text(getenv("VIRTUAL_ENV")));
     hash = hash_combine(hash, hash_text(getenv("PATH")));
+    struct buf shipped;
+    put_shipped(&shipped);
+    hash = hash_combine(hash, hash_text(buf_text(&shipped)));
+    buf_free(&shipped);
     int status = hash_file(path, &hash, err) != 0 || hash_file(script, &hash, err) != 0 ? -1 : 0;
     for (size_t i = 0; status == 0 && i < sizeof describers / sizeof describers[0]; i++) {
         char *describer = file_join(libexec, describers[i]);

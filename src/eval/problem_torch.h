@@ -9,6 +9,8 @@
 #include "eval/problem.h"
 #include "eval/reference_probe.h"
 
+struct value;
+
 /* What a draw of an input's values has to keep. */
 enum torch_structure {
     STRUCTURE_FREE,
@@ -23,11 +25,12 @@ enum torch_structure {
 struct problem_torch {
     struct interpreter python;
     const char *binding; /* JSON for the child: how inputs become arguments and parameters again */
-    const char *notes;   /* what a person should know: constants, ranges, what varies; or "" */
+    const struct value *shipped; /* the problem that computes the same (shipped.h), or NULL */
+    const char *notes; /* what a person should know: constants, ranges, what varies; or "" */
     struct torch_input {
         enum torch_structure structure;
         bool initial; /* a parameter or buffer: the module has initial values of it */
-    } inputs[TENSORS_MAX];
+    } inputs[INPUTS_MAX];
 };
 
 /* problem_load() with the interpreter named; NULL: $TWAGENT_PYTHON, or else the first of

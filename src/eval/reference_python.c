@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { REQUEST_MOST = 1 << 16, ARGUMENTS_MOST = 64, START_TIMEOUT_MS = 30000 };
+enum { REQUEST_MOST = 1 << 20, ARGUMENTS_MOST = 64, START_TIMEOUT_MS = 30000 };
 
 static void put_tensors(struct json *json, const char *key, const struct tensor_spec *tensors,
                         size_t count)

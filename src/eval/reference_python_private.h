@@ -38,9 +38,9 @@ struct python {
     unsigned char *mapped;
     size_t mapped_bytes;
     struct buf request;
-    const char *device, *folder;         /* of PyTorch */
-    const char *visible;                 /* which GPU it sees, as its environment has it, or NULL */
-    unsigned char *initial[TENSORS_MAX]; /* of PyTorch: a parameter's initial values, or NULL */
+    const char *device, *folder;        /* of PyTorch */
+    const char *visible;                /* which GPU it sees, as its environment has it, or NULL */
+    unsigned char *initial[INPUTS_MAX]; /* of PyTorch: a parameter's initial values, or NULL */
 };
 
 static inline struct python *python_of(struct reference *reference)

@@ -93,7 +93,7 @@ static int check_memory(const struct problem *problem, struct err *err)
 static int read_initial(struct python *python, struct err *err)
 {
     const struct problem *problem = python->problem;
-    size_t offsets[TENSORS_MAX] = {0}, bytes[TENSORS_MAX] = {0}, end = 0, elements;
+    size_t offsets[INPUTS_MAX] = {0}, bytes[INPUTS_MAX] = {0}, end = 0, elements;
     int64_t extents[RANK_MAX];
     struct json json;
     python_begin(python, &json, "initial");
@@ -219,7 +219,7 @@ static int compute_baseline(struct reference *reference, const char *name,
 static void torch_close(struct reference *reference)
 {
     struct python *python = python_of(reference);
-    for (size_t i = 0; i < TENSORS_MAX; i++)
+    for (size_t i = 0; i < INPUTS_MAX; i++)
         mem_free(python->initial[i]);
     python_close(reference);
 }

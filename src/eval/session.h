@@ -75,6 +75,11 @@ void evaluation_begin(struct evaluation *evaluation, const struct candidate *can
 const char *session_versions(const struct session *session); /* JSON object: the lane's, Python's */
 void session_ceilings(struct session *session); /* the lane's rates are others; measure_floor.c */
 
+/* May it be searched at all: does its tolerance refuse the null solutions at the main shape? *why
+ * is NULL, or says what it lets pass, borrowed from the session. Known by the problem's hash where
+ * it was fit before (fitness_known.c). Before the first candidate. */
+int session_fit(struct session *session, const char **why, struct err *err) MUST_USE;
+
 /* Is the problem fit? Begun, checked, its floor looked at, ended, in this order; findings become
  * members of the open JSON object. -1 is ours; what the problem's own code did is a finding. */
 struct fitness {

@@ -52,7 +52,7 @@ static int is_additive_in(struct session *session, const struct set *set, const 
                           size_t input, struct err *err)
 {
     const struct layout *layout = &set->shape->layout;
-    void *halves[2][TENSORS_MAX];
+    void *halves[2][OUTPUTS_MAX];
     uint64_t key = random_next(&session->random);
     int status = 0;
     for (size_t half = 0; half < 2 && status == 0; half++) {

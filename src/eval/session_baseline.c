@@ -148,7 +148,7 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
     const struct problem *problem = session->problem;
     struct set *set = &session->pool[0];
     const struct layout *layout = &set->shape->layout;
-    void *results[TENSORS_MAX] = {NULL};
+    void *results[OUTPUTS_MAX] = {NULL};
     bool passed = true;
     struct call call;
     if (set_expect(session, set, err) != 0)

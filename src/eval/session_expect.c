@@ -39,7 +39,7 @@ static int compute_exact(struct session *session, struct set *set, struct call *
 {
     const struct layout *layout = &set->shape->layout;
     const struct problem *problem = session->problem;
-    void *exact[TENSORS_MAX];
+    void *exact[OUTPUTS_MAX];
     uint64_t begun = timeline_begin(), started = clock_now_ns();
     call_make(layout, 0, 0, call);
     for (size_t i = 0; i < problem->input_count; i++)
@@ -162,6 +162,20 @@ static struct sum sum_of(const struct session *session, const struct set *set)
     return sum;
 }
 
+/* A problem's fitness asks for it, and the results are gone with the next set. */
+static void judge_lower(const struct session *session, struct set *set,
+                        const struct results *results)
+{
+    set->lower = LOWER_PASSED;
+    for (size_t i = 0; i < session->problem->output_count && set->lower == LOWER_PASSED; i++) {
+        const struct placed *placed = &set->shape->layout.outputs[i];
+        struct mismatch mismatch;
+        check_output(&session->problem->outputs[i], placed->extents, placed->elements,
+                     &set->bounds[i], set->exact[i], results->lower[i], &mismatch);
+        set->lower = mismatch.passed ? LOWER_PASSED : LOWER_REFUSED;
+    }
+}
+
 void set_derive(struct session *session, struct set *set, const struct results *results)
 {
     set->expected = true;
@@ -178,6 +192,8 @@ void set_derive(struct session *session, struct set *set, const struct results *
                      set->exact[i], results->honest[i],
                      results->has_lower ? results->lower[i] : NULL, &set->bounds[i]);
     }
+    if (results->has_lower && set->shape == &session->shapes[0] && session->refreshed == 0)
+        judge_lower(session, set, results);
     if (!is_large(session, set))
         return;
     session->known_bounds |= 1U << set->distribution;

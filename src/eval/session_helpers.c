@@ -16,7 +16,7 @@ struct helper {
     struct reference *reference;
     struct set *set; /* that it works on; NULL: none, or it failed */
     bool sent;       /* it was asked for what is taken next; else the kernel in float64 is */
-    void *honest[TENSORS_MAX];
+    void *honest[OUTPUTS_MAX];
 };
 
 struct helpers {
@@ -65,7 +65,7 @@ void helpers_close(struct session *session)
         struct helper *helper = &helpers->each[i];
         reference_close(helper->reference);
         region_close(&helper->region);
-        for (size_t k = 0; k < TENSORS_MAX; k++)
+        for (size_t k = 0; k < OUTPUTS_MAX; k++)
             mem_free(helper->honest[k]);
     }
     mem_free(helpers);
@@ -92,7 +92,7 @@ static void send(struct session *session, struct helper *helper, enum reference_
 static void take_exact(struct session *session, struct helper *helper)
 {
     const struct layout *layout = &helper->set->shape->layout;
-    void *exact[TENSORS_MAX];
+    void *exact[OUTPUTS_MAX];
     struct err ignored;
     for (size_t i = 0; i < session->problem->output_count; i++) {
         if (helper->set->exact[i] == NULL)

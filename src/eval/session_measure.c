@@ -169,7 +169,7 @@ static int check_all(struct bench *bench, struct err *err)
             return -1;
     }
     bench->held = false;
-    return 0;
+    return bench->ended ? 0 : session_still_fit(session, err);
 }
 
 int session_check(struct session *session, const struct measure_request *request,

@@ -65,11 +65,12 @@ struct session {
     struct baseline baselines[BASELINES_MOST];
     int additive;          /* the definition: 1, 0 not, -1 not known yet; session_additive.c */
     unsigned known_bounds; /* bit set: distributions of a large main shape, in `bounds` */
-    struct bound bounds[DRAW_RANDOM_COUNT][TENSORS_MAX];
-    void *scratch[2 * TENSORS_MAX];
-    size_t scratch_bytes[2 * TENSORS_MAX];
+    struct bound bounds[DRAW_RANDOM_COUNT][OUTPUTS_MAX];
+    void *scratch[2 * OUTPUTS_MAX];
+    size_t scratch_bytes[2 * OUTPUTS_MAX];
     double bandwidth, flops_per_s; /* measured ceilings, the best seen; 0: not known */
     double bytes_floor_ns, flops_floor_ns;
+    bool stays_fit; /* it was when it was opened: so must be the sets that a candidate met */
     atomic_bool cancelled;
     struct helpers *helpers; /* session_helpers.c; NULL until they are worth their memory */
     double load;             /* of other programs on the lane's cores, when last looked at */
@@ -102,6 +103,9 @@ void cost_learn(struct session *session, const struct evaluation *evaluation, do
 double cost_of_baseline(const struct session *session, const struct baseline *baseline);
 /* False, and a note, where the request's time would be over. */
 bool bench_affords(struct bench *bench, double ms, const char *what);
+
+/* --- fitness_known.c --- */
+int session_still_fit(struct session *session, struct err *err) MUST_USE;
 
 /* --- session_region.c --- */
 int session_open_region(struct session *session, struct err *err) MUST_USE;

@@ -28,14 +28,17 @@ void set_assign(struct set *set, const struct shape *shape, enum distribution di
 void set_redraw(struct set *set)
 {
     set->filled = set->drawn = set->expected = set->unfit = false;
+    set->lower = LOWER_UNKNOWN;
 }
 
 void set_free(struct set *set)
 {
-    for (size_t i = 0; i < TENSORS_MAX; i++) {
+    for (size_t i = 0; i < INPUTS_MAX; i++) {
         mem_free(set->inputs[i]);
-        mem_free(set->exact[i]);
         set->inputs[i] = NULL;
+    }
+    for (size_t i = 0; i < OUTPUTS_MAX; i++) {
+        mem_free(set->exact[i]);
         set->exact[i] = NULL;
     }
     set_redraw(set);

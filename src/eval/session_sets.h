@@ -21,9 +21,11 @@ struct set {
     bool unfit;    /* not used: the reference itself leaves the output's range on these inputs, or
                       does not pass the spec's own tolerance there */
     bool optional; /* its shape is ours, not the spec's: a reference that raises there is unfit */
-    unsigned char *inputs[TENSORS_MAX];
-    double *exact[TENSORS_MAX];
-    struct bound bounds[TENSORS_MAX];
+    /* What the bounds say of the lower precision's results; of the main shape's first sets. */
+    enum { LOWER_UNKNOWN, LOWER_REFUSED, LOWER_PASSED } lower;
+    unsigned char *inputs[INPUTS_MAX];
+    double *exact[OUTPUTS_MAX];
+    struct bound bounds[OUTPUTS_MAX];
 };
 
 /* --- session_shapes.c --- */
@@ -50,7 +52,7 @@ void set_draw(struct session *session, struct set *set);
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
 /* The parts of set_expect(), for who has the results already (session_expect.c) */
 struct results {
-    void *honest[TENSORS_MAX], *lower[TENSORS_MAX];
+    void *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
     bool has_lower;
 };
 void set_derive(struct session *session, struct set *set, const struct results *results);

@@ -245,7 +245,7 @@ static bool agrees_on(struct session *session, struct set *set, struct err *err)
 {
     const struct problem *problem = session->problem;
     const struct layout *layout = &set->shape->layout;
-    void *mine[TENSORS_MAX] = {NULL};
+    void *mine[OUTPUTS_MAX] = {NULL};
     bool same = set_expect(session, set, err) == 0;
     for (size_t i = 0; i < problem->output_count; i++)
         mine[i] = parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));

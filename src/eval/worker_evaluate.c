@@ -51,8 +51,10 @@ static enum task_result fail(struct evaluate *evaluate)
 
 enum task_result evaluate_answer(struct evaluate *evaluate)
 {
-    const struct session *session = evaluate->request.worker->session;
-    answer_evaluation(evaluate->request.id, &evaluate->evaluation, session_final_ms(session));
+    const struct worker *worker = evaluate->request.worker;
+    evaluate->evaluation.unfit = worker->unfit != NULL ? worker->unfit : "";
+    answer_evaluation(evaluate->request.id, &evaluate->evaluation,
+                      session_final_ms(worker->session));
     if (evaluate->measure.candidate != NULL) /* it parsed, so that it has an identity */
         memory_keep(evaluate->request.worker, evaluate->identity, evaluate->measure.effort,
                     &evaluate->evaluation);

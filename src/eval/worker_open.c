@@ -185,6 +185,26 @@ static void put_answer(struct open *open)
     ceilings_put(worker, json);
     if (worker->problem != NULL)
         json_put_text(json, "problem", worker->problem->name);
+    if (worker->unfit != NULL)
+        json_put_text(json, "unfit", worker->unfit);
+}
+
+/* "fit": "must" refuses what is not, "may" goes on and says so; absent: nobody asks. */
+static int look_whether_fit(struct open *open)
+{
+    struct worker *worker = open->request.worker;
+    const char *wanted = value_text(open->document, "fit", NULL);
+    if (wanted == NULL)
+        return 0;
+    if (session_fit(worker->session, &worker->unfit, &open->err) != 0)
+        return -1;
+    if (worker->unfit == NULL || strcmp(wanted, "must") != 0)
+        return 0;
+    return err_set(
+        &open->err, ERR_USAGE,
+        "%s is not fit: what computes nothing would pass (%s); twagent problem check says "
+        "more, --unfit goes on all the same",
+        worker->problem->name, worker->unfit);
 }
 
 static void run_open(void *argument)
@@ -196,6 +216,7 @@ static void run_open(void *argument)
     problem_free(worker->problem);
     arena_free(worker->arena);
     worker->session = NULL;
+    worker->unfit = NULL;
     worker->problem = NULL;
     worker->arena = arena_new();
     memory_forget(worker);
@@ -207,6 +228,8 @@ static void run_open(void *argument)
         open->status = worker->options->backend->ready(&open->err);
     if (open->status == 0 && path != NULL)
         open->status = open_problem(open, path, beside);
+    if (open->status == 0 && path != NULL)
+        open->status = look_whether_fit(open);
     if (open->probing.running) /* the problem was not opened so far */
         pthread_join(open->probing.thread, NULL);
 }

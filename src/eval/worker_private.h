@@ -42,6 +42,7 @@ struct worker {
     struct lane_facts lane;
     struct problem *problem;
     struct session *session; /* NULL: nothing is open */
+    const char *unfit;       /* what the problem's tolerance lets pass; NULL: fit, or not asked */
     bool owes_ceilings;      /* they are to be measured with the first turn */
 };
 

@@ -57,6 +57,12 @@ const char *words_finding(const char *finding, bool win, double high)
     return win ? "faster" : high > 0 && high < 1 ? "slower" : "no difference shown";
 }
 
+const char *words_unfit(const char *unfit)
+{
+    return unfit != NULL && *unfit != '\0' ? "; UNFIT PROBLEM: what computes nothing would pass"
+                                           : "";
+}
+
 const char *words_dollars(int64_t micro, char text[32])
 {
     double dollars = (double)micro / 1e6;

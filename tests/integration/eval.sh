@@ -7,7 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 attacks=$here/../adversarial/cpu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 failed=0 passed=0
 say() { # TRUTH NAME
     if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
@@ -58,6 +58,49 @@ say $? "a line for each point"
 "$twagent" eval "$work/axpy" "$start" --sweep 2000000 >"$work/out" 2>&1
 [ $? -eq 2 ]; say $? "a sweep has its bounds"
 
+# A problem that lets zeros pass is refused, or said in every line; a fit one is known by what it is made of.
+cp -r "$work/axpy" "$work/loose"
+sed -i 's/^tolerance: auto/tolerance: {rtol: 100, atol: 100}/' "$work/loose/spec.yaml"
+for command in "eval $work/loose $start" "run $work/loose --dry-run"; do
+    "$twagent" $command >"$work/out" 2>&1
+    [ $? -eq 2 ] && grep -q 'not fit.*zeros: Y: refused on 0 of 4 sets.*--unfit' "$work/out"
+    say $? "$command: refused: $(cat "$work/out")"
+done
+"$twagent" eval "$work/loose" "$start" --unfit >"$work/out" 2>&1
+say $? "--unfit goes on"
+[ "$(grep -c 'UNFIT PROBLEM' "$work/out")" -ge 2 ]; say $? "and says it with the verdict and the speed-up: $(cat "$work/out")"
+"$twagent" run "$work/loose" --unfit --dry-run --report "$work/report" >"$work/out" 2>"$work/err"
+grep -q '^r[0-9]* axpy: .*UNFIT PROBLEM' "$work/out" && grep -q 'UNFIT PROBLEM' "$work/err" && grep -q 'UNFIT PROBLEM' "$work/report/report.html"
+say $? "so do a run, its lines and its report: $(cat "$work/out" "$work/err")"
+for command in list "list candidates r2" "show r2" status; do
+    "$twagent" $command | grep -q 'UNFIT PROBLEM'; say $? "$command says it"
+done
+known() { find "$work/cache/twagent/fit" -type f 2>/dev/null | wc -l; }
+cp -r "$work/axpy" "$work/turncoat"
+"$twagent" eval "$work/turncoat" "$start" --effort search --quiet >/dev/null 2>&1; count=$(known)
+[ "$count" -ge 1 ]; say $? "a fit problem is known"
+"$twagent" eval "$work/turncoat" "$start" --effort search --quiet >/dev/null 2>&1
+[ "$(known)" -eq "$count" ]; say $? "and the same one the next time"
+read_scale='SCALE = float(open(__file__.rsplit("/", 1)[0] + "/scale.txt").read())'
+printf '%s\n\n\ndef reference(A, X, B):\n    return SCALE * (A * X + B)\n' "$read_scale" >"$work/turncoat/ref_impl.py"
+echo 1 >"$work/turncoat/scale.txt"
+"$twagent" eval "$work/turncoat" "$start" --effort search --quiet >"$work/out" 2>&1
+say $? "a definition with a table beside it is fit, too: $(cat "$work/out")"
+echo 0 >"$work/turncoat/scale.txt"
+"$twagent" eval "$work/turncoat" "$start" --effort search --quiet >"$work/out" 2>&1
+grep -q 'not fit.*zeros' "$work/out"; say $? "one whose table has changed is another: $(cat "$work/out")"
+cat >"$work/turncoat/ref_impl.py" <<'PY'
+CALLS = [0]
+
+
+def reference(A, X, B):
+    CALLS[0] += 1
+    return (A * X + B) * (CALLS[0] <= 12)  # what the trial of four sets takes
+PY
+printf 'void kernel(const float *A, const float *X, const float *B, float *Y, int64_t M, int64_t N)\n{\n    for (int64_t i = 0; i < M * N; i++)\n        Y[i] = 0;\n}\n' >"$work/zeros.c"
+"$twagent" eval "$work/turncoat" "$work/zeros.c" --effort final --quiet >"$work/out" 2>&1
+[ $? -ne 0 ] && grep -q 'not fit any more.*zeros' "$work/out"; say $? "one that counts its calls is found out: $(cat "$work/out")"
+
 # What a simulator of caches counts, where there is one; a note where there is none.
 "$twagent" eval "$work/axpy" "$start" --cachegrind --json >"$work/one.json" 2>"$work/out"
 say $? "eval --cachegrind: $(cat "$work/out")"
@@ -75,9 +118,9 @@ say $? "caches are counted"
 # One twagent at a time times on a core, whoever runs it; the kernel frees it.
 if [ -d /sys/devices/system/cpu/cpu0 ] && command -v flock >/dev/null; then
     cores=$(/usr/bin/python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
-    flock "/sys/devices/system/cpu/cpu$cores" sleep 60 &
+    flock "/sys/devices/system/cpu/cpu$cores" sh -c "touch $work/held; exec sleep 60" &
     holder=$!
-    until ! flock -n "/sys/devices/system/cpu/cpu$cores" true; do sleep 0.05; done
+    until [ -e "$work/held" ]; do sleep 0.05; done
     # What needs no clock is told before any turn: the holder still holds when the answer is there.
     mkdir -p "$work/typo"
     cp "$work/axpy/ref_impl.py" "$work/typo/"

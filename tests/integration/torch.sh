@@ -54,9 +54,23 @@ void kernel(const float *x, const float *fc_weight, const float *fc_bias, float 
         }
 }
 C
+# A network: its parameters are inputs, 123 of them with x.
+write network 'self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(61))' 'return [x := torch.relu(layer(x)) + x for layer in self.layers][-1] * 0.01' \
+    'torch.rand(16, 8)'
+/usr/bin/python3 - >"$work/network.c" <<'PY'
+names = ["x"] + ["l%d_%s" % (i, kind) for i in range(61) for kind in ("w", "b")]
+print("void kernel(%s, float *out, int64_t B)" % ", ".join("const float *" + name for name in names))
+print("{\n    for (int64_t b = 0; b < B; b++) {\n        float v[8], n[8];\n        memcpy(v, x + b * 8, sizeof v);")
+for i in range(61):
+    print("        for (int o = 0; o < 8; o++) {\n            float s = l%d_b[o];\n            for (int k = 0; k < 8; k++)\n"
+          "                s += v[k] * l%d_w[o * 8 + k];\n            n[o] = (s > 0 ? s : 0) + v[o];\n        }\n        memcpy(v, n, sizeof v);" % (i, i))
+print("        for (int o = 0; o < 8; o++)\n            out[b * 8 + o] = v[o] * 0.01f;\n    }\n}")
+PY
+sed -i '1i #include <string.h>' "$work/network.c"
 before=$(ls "$work")
 "$twagent" problem check "$work/linear.py" >"$work/out" 2>&1; say $? "a linear layer is fit: $(cat "$work/out")"
 grep -q 'always 0.5' "$work/out"; say $? "its constant is said"
+"$twagent" eval "$work/network.py" "$work/network.c" --unfit --sanitize >"$work/out" 2>&1; say $? "a network of 123 tensors: $(cat "$work/out")"
 "$twagent" eval "$work/linear.py" "$work/linear.c" --json >"$work/json" 2>"$work/out"; say $? "a kernel of it is right: $(cat "$work/out")"
 grep -q '"baseline": *"eager"' "$work/json"; say $? "against eager: $(cut -c1-300 "$work/json")"
 sed 's/fc_bias\[o\]/0.0f/' "$work/linear.c" >"$work/nobias.c"
@@ -65,6 +79,21 @@ sed 's/b < B/b < 32 \&\& b < B + 31/' "$work/linear.c" >"$work/fixed.c"
 "$twagent" eval "$work/linear.py" "$work/fixed.c" >"$work/out" 2>&1; [ $? -eq 1 ]; say $? "nor one for a fixed batch"
 after=$(ls "$work" | grep -v -e '^out$' -e '^json$' -e '\.c$' -e '^cache$' -e '^store$')
 [ "$after" = "$(echo "$before" | grep -v -e '\.c$' -e '^cache$' -e '^store$')" ]; say $? "nothing is written beside the file: $after"
+
+# A file that computes what a shipped problem does begins with its starts; one that is like none is told
+# what is known of it and what to do next.
+write rows 'pass' 'return torch.softmax(x, dim=-1)' 'torch.rand(6, 4, 512)'
+"$twagent" run "$work/rows.py@B=4" --dry-run --no-final --report "$work/report" >"$work/out" 2>&1; say $? "a softmax by any name has starts: $(tail -3 "$work/out")"
+grep -q 'rows: .*eager' "$work/out"; say $? "and they are right: $(cat "$work/out")"
+write odd 'pass' 'return torch.sin(x) + 0.5 * x' 'torch.rand(16, 64)'
+"$twagent" run "$work/odd.py" >"$work/out" 2>&1; [ $? -eq 2 ]; say $? "without any and without a model it is a mistake"
+for words in 'nothing to begin a search with' 'the reference takes' 'compile takes' 'void kernel(const float \*x, float \*out, int64_t B)' \
+    'twagent eval .*odd.py first.c' 'odd.starts/cpu' -e.--model; do
+    grep -q -- "${words#-e.}" "$work/out"; say $? "it is told: $words: $(cat "$work/out")"
+done
+sed -n '/^void kernel/,/^}/p' "$work/out" >"$work/first.c"
+"$twagent" eval "$work/odd.py" "$work/first.c" >"$work/out" 2>&1; [ $? -eq 1 ] && ! grep -q 'does not compile' "$work/out"
+say $? "and the skeleton compiles: $(cat "$work/out")"
 
 # Buffers, int64 in and out, several outputs.
 write several 'self.register_buffer("table", torch.arange(6)); self.bn = nn.BatchNorm1d(6)' \

@@ -326,7 +326,7 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
         end(host);
         return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
     }
-    host->control->call = *call;
+    call_copy(call, &host->control->call);
     uint64_t timeout_ns = call->timeout_ms * UINT64_C(1000000);
     uint64_t start = clock_now_ns();
     int result = -1;

@@ -94,7 +94,7 @@ static const struct runner *guarded; /* the runner, for a signal handler */
 
 static const uint64_t *guard_at(const struct call *call, uint64_t offset)
 {
-    for (uint32_t i = 0; i < call->guard_count && i <= TENSORS_MAX; i++)
+    for (uint32_t i = 0; i < call->guard_count && i <= INPUTS_MAX; i++)
         if (offset >= call->guards[i][0] && offset < call->guards[i][1])
             return call->guards[i];
     return NULL;
@@ -127,7 +127,7 @@ static void watch_faults(const struct runner *runner)
 /* Only a checked call has guards: what is timed goes past here. */
 static void guard(const struct runner *runner, const struct call *call, int protection)
 {
-    for (uint32_t i = 0; i < call->guard_count && i <= TENSORS_MAX; i++)
+    for (uint32_t i = 0; i < call->guard_count && i <= INPUTS_MAX; i++)
         (void)mprotect((void *)(uintptr_t)(runner->inputs + call->guards[i][0]),
                        call->guards[i][1] - call->guards[i][0], protection);
 }

@@ -267,7 +267,7 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
         gpu_host_settle();
     struct gpu_control *control = host->control;
     control->command = WIRE_CALL;
-    control->call = *call;
+    call_copy(call, &control->call);
     control->hash_key = random_seed();
     uint64_t timeout_ms = call->timeout_ms + around_ms(call);
     uint64_t start = clock_now_ns();

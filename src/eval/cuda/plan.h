@@ -6,7 +6,7 @@
 
 #include "eval/backend.h"
 
-enum { PLAN_ENTRY_MAX = 128, PLAN_ARGS_MAX = 64 };
+enum { PLAN_ENTRY_MAX = 128, PLAN_ARGS_MAX = 512 };
 
 enum plan_arg_kind { PLAN_POINTER, PLAN_NUMBER, PLAN_MAP };
 

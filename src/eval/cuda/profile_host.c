@@ -69,7 +69,7 @@ static int ask(uint32_t command, const struct call *call, double time_ns,
     if (plan_make(&kept->program, kept->facts, call, &control->plan, err) != 0)
         return -1;
     control->command = command;
-    control->call = *call;
+    call_copy(call, &control->call);
     if (gpu_host_go(kept, err) != 0 ||
         gpu_host_await(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
         return -1;

@@ -147,7 +147,7 @@ static int tell(struct gpu_host *host, const struct lane_facts *lane, const stru
     host->facts = &lane->facts;
     host->program = *program;
     host->control->command = WIRE_SANITIZE;
-    host->control->call = *call;
+    call_copy(call, &host->control->call);
     if (plan_make(program, &lane->facts, call, &host->control->plan, err) != 0 ||
         sizes(program, call, &host->control->sanitize, err) != 0)
         return -1;

@@ -31,7 +31,7 @@ static const char all[] = "--branching|11|--rounds|12|"
                           "--python|a-python|--baseline|a-baseline|"
                           "--cores|0-1|--ca-file|a-file|"
                           "--first-byte-limit|35s|--silence-limit|36s|--answer-limit|37s|"
-                          "--passage-tokens|38|--dry-run|--no-final|--no-lessons";
+                          "--passage-tokens|38|--dry-run|--no-final|--no-lessons|--unfit";
 
 static void every_option_reaches_the_search(void **state)
 {
@@ -70,6 +70,7 @@ static void every_option_reaches_the_search(void **state)
                                            "\"ca_file\":\"a-file\"",
                                            "\"dry_run\":true",
                                            "\"final\":false",
+                                           "\"unfit\":true",
                                            "\"lessons\":false",
                                            "\"passage_tokens\":38",
                                            "\"backend\":\"cpu\""};

@@ -197,6 +197,35 @@ static void test_other_references(void **state)
     problem_free(p);
 }
 
+static void many_inputs(struct buf *spec, int count)
+{
+    buf_reset(spec);
+    buf_add_text(spec,
+                 "name: net\nreference: ref_impl.py\noutputs: {y: {shape: [4], dtype: float32}}\n"
+                 "inputs:\n");
+    for (int i = 0; i < count; i++)
+        buf_addf(spec, "  w%d: {shape: [4], dtype: float32}\n", i);
+}
+
+/* A network's parameters are inputs. */
+static void test_many_inputs(void **state)
+{
+    struct buf spec;
+    struct problem *problem;
+    struct err err = {0};
+    (void)state;
+    buf_init(&spec, 1 << 17);
+    many_inputs(&spec, INPUTS_MAX);
+    problem = load(buf_text(&spec));
+    assert_int_equal(problem->input_count, 1024);
+    problem_free(problem);
+    many_inputs(&spec, INPUTS_MAX + 1);
+    folder_put(&folder, "spec.yaml", buf_text(&spec));
+    assert_int_equal(problem_load(folder.path, &problem, &err), -1);
+    assert_non_null(strstr(err.message, "1 to 1024 of them"));
+    buf_free(&spec);
+}
+
 static void test_starts(void **state)
 {
     const char *paths[4];
@@ -372,6 +401,7 @@ int main(void)
         WITH_FOLDER(test_short_form),
         WITH_FOLDER(test_other_references),
         WITH_FOLDER(test_starts),
+        WITH_FOLDER(test_many_inputs),
         WITH_FOLDER(test_wrong_specs),
         WITH_FOLDER(test_paths),
         WITH_FOLDER(test_sizes),

@@ -2,6 +2,7 @@
  * is read from a description, what is remembered of it, what is drawn, and the wire. */
 #include "eval/problem_torch.h"
 #include "eval/reference.h"
+#include "eval/shipped.h"
 
 #include "fake_backend.h"
 
@@ -236,6 +237,68 @@ static void test_computing(void **state)
     end(&fixture);
 }
 
+/* A file that computes what a shipped problem does begins with its starts, in its own names. */
+static void test_shipped_starts(void **state)
+{
+    static const struct {
+        const char *inputs, *output, *shipped, *call;
+    } rows[] = {
+        {"x: {shape: [B, 8, 512], dtype: float32}", "[B, 8, 512]",
+         "{\"name\":\"softmax\",\"tensors\":{\"X\":\"x\",\"Y\":\"out\"},"
+         "\"dims\":{\"M\":\"B*8\",\"N\":\"512\"}}",
+         "shipped_kernel(x, out, B*8, 512);"},
+        {"b: {shape: [96, 48], dtype: float32}, a: {shape: [B, 96], dtype: float32}", "[B, 48]",
+         "{\"name\":\"matmul\",\"tensors\":{\"A\":\"a\",\"B\":\"b\",\"C\":\"out\"},"
+         "\"dims\":{\"M\":\"B\",\"N\":\"48\",\"K\":\"96\"}}",
+         "shipped_kernel(a, b, out, "},
+        {"x: {shape: [B, 512], dtype: float32}, n_weight: {shape: [512], dtype: float32}, n_bias: "
+         "{shape: [512], dtype: float32}",
+         "[B, 512]",
+         "{\"name\":\"layernorm\",\"tensors\":{\"X\":\"x\",\"gamma\":\"n_weight\","
+         "\"beta\":\"n_bias\",\"Y\":\"out\"},\"dims\":{\"M\":\"B\",\"N\":\"512\"}}",
+         "shipped_kernel(x, n_weight, n_bias, out, B, 512);"},
+    };
+    static const char *const backends[] = {"cpu", "cuda"};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fixture fixture;
+        struct buf answer;
+        assert_int_equal(load(&fixture, "# fine\n"), 0);
+        struct problem *problem = ARENA_NEW(fixture.arena, struct problem);
+        problem->arena = fixture.arena;
+        buf_init(&answer, 1 << 14);
+        buf_addf(
+            &answer,
+            "{\"spec\":\"name: file\\ndims: {B: 64}\\ninputs: {%s}\\noutputs: {out: {shape: %s, "
+            "dtype: float32}}\\nreference: 7_fake.py\\ncheck: [{B: 2}]\\n\",\"shipped\":%s}",
+            rows[i].inputs, rows[i].output, rows[i].shipped);
+        if (problem_take_torch(problem, fixture.file, buf_text(&answer), answer.length,
+                               &fixture.err) != 0)
+            fail_msg("%s", fixture.err.message);
+        buf_free(&answer);
+        for (size_t b = 0; b < 2; b++) {
+            const char *paths[32];
+            size_t count = problem_starts(problem, backends[b], paths, 32);
+            size_t fine = 0;
+            for (size_t k = 0; k < count; k++) {
+                struct buf text;
+                struct candidate *start = NULL;
+                buf_init(&text, 1 << 20);
+                if (shipped_read_start(problem, paths[k], &text, &fixture.err) != 0)
+                    fail_msg("%s: %s", paths[k], fixture.err.message);
+                fine += candidate_parse(problem, paths[k], buf_text(&text), text.length, &start,
+                                        &fixture.err) == 0;
+                assert_true(b == 1 || strstr(buf_text(&text), rows[i].call) != NULL);
+                candidate_free(start);
+                buf_free(&text);
+            }
+            /* A launch is given dims, and no products of them: one start of softmax wants one. */
+            assert_true(fine > 1 && (fine == count || (b == 1 && i == 0)));
+        }
+        end(&fixture);
+    }
+}
+
 /* A lane's definition sees the lane's GPU alone: of those that the user shows, where he does. */
 static void test_its_gpu(void **state)
 {
@@ -270,9 +333,10 @@ int main(int argc, char **argv)
         return code;
     setenv("TWAGENT_PYTHON", TEST_SOURCE_DIR "/tests/unit/eval/fake_torch.py", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_description),  cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_computing),    cmocka_unit_test(test_its_gpu),
+        cmocka_unit_test(test_description),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_what_is_said),   cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_computing),      cmocka_unit_test(test_its_gpu),
+        cmocka_unit_test(test_shipped_starts),
     };
     return cmocka_run_group_tests_name("problem_torch", tests, NULL, NULL);
 }

@@ -131,8 +131,10 @@ static size_t check_wide(struct kit *kit, struct problem *problem, const char *n
     snprintf(path, sizeof path, "%s/problems/%s/ref_impl.cu", TEST_SOURCE_DIR, name);
     if (!file_exists(path))
         return 0;
-    for (size_t i = 0; i < TENSORS_MAX; i++)
-        problem->inputs[i].dtype = problem->outputs[i].dtype = DTYPE_FLOAT64;
+    for (size_t i = 0; i < problem->input_count; i++)
+        problem->inputs[i].dtype = DTYPE_FLOAT64;
+    for (size_t i = 0; i < problem->output_count; i++)
+        problem->outputs[i].dtype = DTYPE_FLOAT64;
     check(kit, path);
     return 1;
 }
