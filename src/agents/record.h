@@ -26,9 +26,10 @@ struct run_record {
                          * micro_dollars, causes: [{state, times, since_ms, until_ms, total_ms,
                          * reason}...]}...]}: what became of the requests to each model */
     const char *baseline, *best;
-    const char *finding; /* of the champion against its baseline, verified; "": none */
-    const char *noise;   /* where that is "too noisy to say": why, and what helps; or "" */
-    const char *unfit;   /* what the problem's tolerance lets pass: said wherever a result is; "" */
+    const char *finding;  /* of the champion against its baseline, verified; "": none */
+    const char *noise;    /* where that is "too noisy to say": why, and what helps; or "" */
+    const char *left_out; /* baselines that the champion was not timed against; "" */
+    const char *unfit; /* what the problem's tolerance lets pass: said wherever a result is; "" */
     bool win, verified;
     int64_t number, round, evaluated, kept, rejected, failed;
     int64_t in_flight, awaited, requests, tokens, micro_dollars, pid; /* pid: whose run it is now */

@@ -143,6 +143,8 @@ static void final_record(struct search *search)
         run->finding = finding_name(evaluation->finding);
         run->noise = arena_strdup(search->arena, evaluation->noise);
         run->time_ns = evaluation->time_ns.median;
+        run->baseline = arena_strdup(search->arena, evaluation->baseline);
+        run->left_out = arena_strdup(search->arena, evaluation->left_out);
         run->speedup = evaluation->speedup.median;
         run->speedup_low = evaluation->speedup.low;
         run->speedup_high = evaluation->speedup.high;

@@ -130,13 +130,14 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
     if (evaluation->baseline_ns.samples) {
         print_interval_time("baseline", &evaluation->baseline_ns, out);
         const char *finding = finding_name(evaluation->finding);
+        char left_out[160];
         bool unclean =
             evaluation->finding == FINDING_FASTER && !(evaluation->stage_ms[STAGE_SANITIZE] > 0);
-        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s%s%s\n",
+        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s%s%s%s\n",
                 "speed-up", evaluation->speedup.median, evaluation->baseline,
                 evaluation->speedup.low, evaluation->speedup.high, 100 * evaluation->spread,
                 *finding ? ": " : "", finding, unclean ? ", not sanitized" : "",
-                words_unfit(evaluation->unfit));
+                words_left_out(evaluation->left_out, left_out), words_unfit(evaluation->unfit));
     }
     if (evaluation->noise && *evaluation->noise)
         fprintf(out, "  %-10s %s\n", "noise", evaluation->noise);

@@ -24,16 +24,17 @@ static const char *keep(struct arena *arena, struct buf *text)
 
 const char *run_words_outcome(struct arena *arena, const struct run_record *run)
 {
+    char left_out[160];
     if (!*run->best)
         return "no kernel was found";
     if (*run->noise)
         return arena_printf(arena, "no champion: %s whether %s is faster than %s%s", run->finding,
                             run->best, run->baseline, words_unfit(run->unfit));
     return arena_printf(
-        arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s%s", run->speedup, run->baseline,
+        arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s%s%s", run->speedup, run->baseline,
         run->speedup_low, run->speedup_high, run->verified ? "verified: " : "not verified",
         run->verified ? words_finding(run->finding, run->win, run->speedup_high) : "",
-        words_unfit(run->unfit));
+        words_left_out(run->left_out, left_out), words_unfit(run->unfit));
 }
 
 /* ---- the ledger ---- */

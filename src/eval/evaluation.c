@@ -114,6 +114,8 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
     json_put_text(json, "noise", evaluation->noise != NULL ? evaluation->noise : "");
     for (size_t i = 0; i < FIELDS; i++)
         put_field(json, &fields[i], evaluation);
+    if (evaluation->left_out != NULL && *evaluation->left_out != '\0')
+        json_put_text(json, "left_out", evaluation->left_out);
     if (evaluation->unfit != NULL && *evaluation->unfit != '\0')
         json_put_text(json, "unfit", evaluation->unfit);
     json_key(json, "checks");
@@ -249,6 +251,7 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
     for (size_t i = 0; i < FIELDS; i++)
         if (take_field(arena, value, &fields[i], &record, err) != 0)
             return -1;
+    record.left_out = arena_strdup(arena, value_text(value, "left_out", ""));
     record.unfit = arena_strdup(arena, value_text(value, "unfit", ""));
     const struct value *passed = value_at(value, "checks.passed");
     const struct value *total = value_at(value, "checks.total");

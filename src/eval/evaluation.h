@@ -34,6 +34,7 @@ struct evaluation {
     bool quarantined;     /* below the bytes floor: rejected, and kept for a person to look at */
     enum finding finding; /* what the comparison with the baseline shows */
     const char *noise;    /* FINDING_NOISY: why, and what would help; else "" */
+    const char *left_out; /* baselines that were not timed, and why: the best may be one; "" */
     const char *unfit;    /* what the problem's tolerance lets pass, so that this says little; "" */
     struct interval time_ns, hot_ns, baseline_ns, speedup;
     const char *baseline; /* the name of what speedup is against */

@@ -217,7 +217,8 @@ static int check_baselines(struct fitness *fitness, struct err *err)
         struct baseline *baseline = &session->baselines[i];
         if (baseline_ready(session, baseline, err) == 0)
             finding(fitness, "baseline", true, "%s is right", baseline->name);
-        else if (baseline->artifact == NULL && problem_links(session->problem, baseline->name))
+        else if (baseline->library != NULL ||
+                 (baseline->artifact == NULL && problem_links(session->problem, baseline->name)))
             finding(fitness, "baseline", true, "%s is not available here: %s", baseline->name,
                     err->message);
         else if (err->code == ERR_USAGE || err->code == ERR_CHILD || err->code == ERR_TIMEOUT)

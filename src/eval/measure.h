@@ -86,6 +86,7 @@ int measure_time(struct bench *bench, struct err *err) MUST_USE;   /* measure_ti
 int measure_fresh(struct bench *bench, struct err *err) MUST_USE;  /* measure_fresh.c */
 int measure_floor(struct bench *bench, struct err *err) MUST_USE;  /* measure_floor.c */
 int measure_steady(struct bench *bench, struct err *err) MUST_USE; /* measure_steady.c */
-int measure_final(struct bench *bench, struct err *err) MUST_USE;  /* measure_final.c */
+/* Of EFFORT_FINAL; of EFFORT_FULL it says which baselines that alone times. measure_final.c */
+int measure_final(struct bench *bench, struct err *err) MUST_USE;
 
 #endif

@@ -41,16 +41,49 @@ static void put_interval(struct json *json, const char *key, const struct interv
     json_object_end(json);
 }
 
-static int measure_baseline(struct bench *bench, struct baseline *baseline, struct json *json,
-                            struct err *err)
+struct rival {
+    const struct baseline *baseline; /* the fastest so far; NULL: none */
+    struct interval a;
+    struct comparison against;
+};
+
+/* Speed-ups are told against the best there is, unless a person has chosen. */
+static void tell_against(struct bench *bench, const struct rival *rival)
+{
+    struct evaluation *evaluation = bench->evaluation;
+    const struct session *session = bench->session;
+    if (session->options.baseline != NULL || rival->baseline == NULL ||
+        rival->baseline == &session->baselines[session->baseline])
+        return;
+    bench->against = rival->against;
+    evaluation->baseline = rival->baseline->name;
+    evaluation->baseline_ns = rival->a;
+    evaluation->speedup = rival->against.speedup;
+    evaluation->finding = stats_finding(&rival->against);
+    evaluation->noise =
+        evaluation->finding == FINDING_NOISY ? quiet_words(bench, &rival->against) : "";
+}
+
+static void leave_out(struct bench *bench, const struct baseline *baseline, const char *why)
+{
+    struct evaluation *evaluation = bench->evaluation;
+    bool first = evaluation->left_out == NULL || *evaluation->left_out == '\0';
+    evaluation->left_out = arena_printf(bench->arena, "%s%s%s%s", first ? "" : evaluation->left_out,
+                                        first ? "" : ", ", baseline->name, why);
+}
+
+static int measure_baseline(struct bench *bench, struct baseline *baseline, struct rival *rival,
+                            struct json *json, struct err *err)
 {
     const struct evaluation *evaluation = bench->evaluation;
     struct timing timing = {.bench = bench, .baseline = baseline};
     bool own = baseline == &bench->session->baselines[bench->session->baseline];
     struct interval a = evaluation->baseline_ns;
     struct comparison against = bench->against;
-    if (!own && !bench_affords(bench, cost_of_baseline(bench->session, baseline), baseline->name))
+    if (!own && !bench_affords(bench, cost_of_baseline(bench->session, baseline), baseline->name)) {
+        leave_out(bench, baseline, "");
         return 0;
+    }
     if (!own) {
         timing_limits(bench, &timing.limits);
         if (timing_run(&timing, err) != 0)
@@ -69,7 +102,18 @@ static int measure_baseline(struct bench *bench, struct baseline *baseline, stru
     json_put_bool(json, "win", stats_finding(&against) == FINDING_FASTER);
     json_put_text(json, "finding", finding_name(stats_finding(&against)));
     json_object_end(json);
+    if (rival->baseline == NULL || against.speedup.median < rival->against.speedup.median)
+        *rival = (struct rival){baseline, a, against};
     return 0;
+}
+
+/* What a library does takes a process and its start: a champion is set against it. */
+static void tell_left_out(struct bench *bench)
+{
+    const struct session *session = bench->session;
+    for (size_t i = 1; i < session->baseline_count; i++)
+        if (session->baselines[i].library != NULL && i != session->baseline)
+            leave_out(bench, &session->baselines[i], " (--effort final times it)");
 }
 
 /* A baseline that this machine cannot build is no reason to lose the rest. */
@@ -78,21 +122,25 @@ static int measure_baselines(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     struct buf text;
     struct json json;
+    struct rival rival = {NULL};
     int status = 0;
     buf_init(&text, BASELINES_TEXT);
     json_init(&json, &text);
     json_object(&json);
     for (size_t i = 0; i < session->baseline_count && status == 0 && !bench->ended; i++) {
         struct err why = {0};
-        status = measure_baseline(bench, &session->baselines[i], &json, &why);
+        status = measure_baseline(bench, &session->baselines[i], &rival, &json, &why);
         if (status != 0 && why.code != ERR_CANCELLED && i != session->baseline) {
             bench_note(bench, "%s", why.message);
+            leave_out(bench, &session->baselines[i], "");
             status = 0;
         } else if (status != 0) {
             *err = why;
         }
     }
     json_object_end(&json);
+    if (status == 0 && !bench->ended)
+        tell_against(bench, &rival);
     if (status == 0)
         bench->evaluation->baselines = arena_strdup(bench->arena, buf_text(&text));
     buf_free(&text);
@@ -133,6 +181,10 @@ static int measure_hot(struct bench *bench, struct err *err)
 
 int measure_final(struct bench *bench, struct err *err)
 {
+    if (bench->request->effort == EFFORT_FULL)
+        tell_left_out(bench);
+    if (bench->request->effort != EFFORT_FINAL)
+        return 0;
     if (measure_spread(bench, err) != 0)
         return -1;
     if (!bench->ended && measure_baselines(bench, err) != 0)

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/session_build.h"
+#include "eval/session_library.h"
 #include "eval/session_private.h"
 #include "eval/stats.h"
 
@@ -58,7 +59,8 @@ static void add_found(struct session *session, const char *suffix)
  */
 static const char *choose_default(const struct session *session)
 {
-    if (session->backend->open_program != NULL && session->baseline_count > 1 &&
+    bool kernels = session->baseline_count > 1 && session->baselines[1].library == NULL;
+    if (session->backend->open_program != NULL && kernels &&
         strcmp(session->problem->baseline, "reference") == 0 &&
         session->problem->reference_kind != REFERENCE_TORCH)
         return session->baselines[1].name;
@@ -67,7 +69,7 @@ static const char *choose_default(const struct session *session)
             return session->problem->baseline;
     if (session->backend->open_program == NULL)
         return session->problem->baseline;
-    return session->baselines[session->baseline_count > 1 ? 1 : 0].name;
+    return session->baselines[kernels ? 1 : 0].name;
 }
 
 int baselines_open(struct session *session, struct err *err)
@@ -81,6 +83,10 @@ int baselines_open(struct session *session, struct err *err)
         add_listed(session);
     else
         add_found(session, ".cu");
+    bool asked =
+        session->options.baseline != NULL && strcmp(session->options.baseline, "torch") == 0;
+    if (session->backend->open_program != NULL || asked) /* on a CPU it is not what one looks for */
+        library_add(session);
     const char *wanted =
         session->options.baseline != NULL ? session->options.baseline : choose_default(session);
     if (torch && strcmp(wanted, "reference") == 0)
@@ -159,8 +165,10 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
                       layout->inputs[i].bytes);
     for (size_t i = 0; i < problem->output_count; i++)
         results[i] = mem_alloc(layout->outputs[i].bytes);
-    int status =
-        reference_compute_baseline(session->reference, baseline->name, layout, &call, results, err);
+    int status = baseline->own != NULL
+                     ? reference_compute(baseline->own, layout, &call, PRECISION_SPEC, results, err)
+                     : reference_compute_baseline(session->reference, baseline->name, layout, &call,
+                                                  results, err);
     for (size_t i = 0; i < problem->output_count; i++) {
         struct mismatch mismatch = {.passed = true};
         const struct placed *placed = &layout->outputs[i];
@@ -180,9 +188,16 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
 
 static int own_ready(struct session *session, struct baseline *baseline, struct err *err)
 {
+    if (baseline->library != NULL && baseline->own == NULL &&
+        library_open(session, baseline, err) != 0) {
+        baseline->own = NULL;
+        return err_wrap(err, "baseline %s", baseline->name);
+    }
     if (!baseline->verified && verify_own(session, baseline, err) != 0)
         return -1;
-    baseline->subject = reference_baseline(session->reference, baseline->name);
+    baseline->subject = baseline->own != NULL
+                            ? reference_subject(baseline->own)
+                            : reference_baseline(session->reference, baseline->name);
     if (baseline->subject == NULL)
         return err_set(err, ERR_UNSUPPORTED, "the reference has no baseline %s", baseline->name);
     baseline->subject->ops->pause(baseline->subject);
@@ -250,6 +265,7 @@ void baseline_close(struct session *session, struct baseline *baseline)
 void baseline_free(struct session *session, struct baseline *baseline)
 {
     baseline_close(session, baseline);
+    reference_close(baseline->own);
     candidate_free(baseline->candidate);
 }
 

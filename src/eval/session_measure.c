@@ -226,7 +226,7 @@ static int time_pinned(struct bench *bench, struct err *err)
         status = measure_floor(bench, err);
     if (status == 0 && !bench->ended)
         status = measure_steady(bench, err);
-    if (status == 0 && !bench->ended && bench->request->effort == EFFORT_FINAL)
+    if (status == 0 && !bench->ended)
         status = measure_final(bench, err);
     if (known)
         (void)sched_setaffinity(0, sizeof before, &before);

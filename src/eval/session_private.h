@@ -25,7 +25,9 @@ enum {
 struct baseline {
     const char *name, *artifact; /* artifact NULL: the reference's own subject */
     const char *const *env;
-    const char *file;            /* of its source; NULL: the reference */
+    const char *file;            /* of its source; NULL: the reference, or: */
+    const char *library;         /* of a PyTorch module that is nobody's definition; else NULL */
+    struct reference *own;       /* its process; NULL until it is first used */
     struct candidate *candidate; /* where the source is one, with a launch plan; owned */
     struct names tune;           /* the candidate's first point */
     struct subject *subject;     /* NULL until first used, or after it died */

@@ -57,6 +57,14 @@ const char *words_finding(const char *finding, bool win, double high)
     return win ? "faster" : high > 0 && high < 1 ? "slower" : "no difference shown";
 }
 
+const char *words_left_out(const char *left_out, char text[160])
+{
+    text[0] = '\0';
+    if (left_out != NULL && *left_out != '\0')
+        snprintf(text, 160, "; left out: %.140s", left_out);
+    return text;
+}
+
 const char *words_unfit(const char *unfit)
 {
     return unfit != NULL && *unfit != '\0' ? "; UNFIT PROBLEM: what computes nothing would pass"

@@ -10,6 +10,8 @@ const char *words_duration(double ms, char text[32]);  /* "0:07", "12:05", "2:13
 const char *words_count(int64_t count, char text[32]); /* "812", "48.1 k", "1.20 M" */
 const char *words_number(int64_t count, const char *noun,
                          char text[48]); /* "1 kernel", "0 kernels" */
+/* "", or "; left out: ...": a best baseline that was not timed is nothing to be silent about. */
+const char *words_left_out(const char *left_out, char text[160]);
 /* "", or what every result of a problem that is not fit is told with. */
 const char *words_unfit(const char *unfit);
 /* What a comparison shows: the record's own word; of a record that is older than those "faster",

@@ -101,6 +101,23 @@ printf 'void kernel(const float *A, const float *X, const float *B, float *Y, in
 "$twagent" eval "$work/turncoat" "$work/zeros.c" --effort final --quiet >"$work/out" 2>&1
 [ $? -ne 0 ] && grep -q 'not fit any more.*zeros' "$work/out"; say $? "one that counts its calls is found out: $(cat "$work/out")"
 
+# A champion is set against the fastest baseline, whatever the spec begins with.
+cp -r "$work/axpy" "$work/two"
+sed -i -e 's/^baselines:.*/baselines: {naive: baselines\/naive.c, slow: baselines\/slow.c}\nbaseline: slow/' -e 's/1024/256/g' "$work/two/spec.yaml"
+sed -e 's/^void kernel/static void once/' "$work/two/baselines/naive.c" >"$work/two/baselines/slow.c"
+cat >>"$work/two/baselines/slow.c" <<'C'
+void kernel(const float *A, const float *X, const float *B, float *Y, int64_t M, int64_t N)
+{
+    for (volatile int i = 0; i < 300; i++)
+        once(A, X, B, Y, M, N);
+}
+C
+"$twagent" eval "$work/two" "$start" --effort final --no-profile --json >"$work/one.json" 2>"$work/out"
+grep -q '"baseline":"\(naive\|reference\)"' "$work/one.json"
+say $? "the headline is against the fastest: $(grep -o '"baseline":"[a-z]*"' "$work/one.json" | head -1; cat "$work/out")"
+"$twagent" eval "$work/two" "$start" --effort final --no-profile --baseline slow --json 2>"$work/out" | grep -q '"baseline":"slow"'
+say $? "unless a person has chosen"
+
 # What a simulator of caches counts, where there is one; a note where there is none.
 "$twagent" eval "$work/axpy" "$start" --cachegrind --json >"$work/one.json" 2>"$work/out"
 say $? "eval --cachegrind: $(cat "$work/out")"

@@ -83,7 +83,7 @@ after=$(ls "$work" | grep -v -e '^out$' -e '^json$' -e '\.c$' -e '^cache$' -e '^
 # A file that computes what a shipped problem does begins with its starts; one that is like none is told
 # what is known of it and what to do next.
 write rows 'pass' 'return torch.softmax(x, dim=-1)' 'torch.rand(6, 4, 512)'
-"$twagent" run "$work/rows.py@B=4" --dry-run --no-final --report "$work/report" >"$work/out" 2>&1; say $? "a softmax by any name has starts: $(tail -3 "$work/out")"
+"$twagent" run "$work/rows.py@B=4" --dry-run --no-final --report "$work/report" >"$work/out" 2>&1
 grep -q 'rows: .*eager' "$work/out"; say $? "and they are right: $(cat "$work/out")"
 write odd 'pass' 'return torch.sin(x) + 0.5 * x' 'torch.rand(16, 64)'
 "$twagent" run "$work/odd.py" >"$work/out" 2>&1; [ $? -eq 2 ]; say $? "without any and without a model it is a mistake"
@@ -94,6 +94,35 @@ done
 sed -n '/^void kernel/,/^}/p' "$work/out" >"$work/first.c"
 "$twagent" eval "$work/odd.py" "$work/first.c" >"$work/out" 2>&1; [ $? -eq 1 ] && ! grep -q 'does not compile' "$work/out"
 say $? "and the skeleton compiles: $(cat "$work/out")"
+
+# A shipped problem beside what PyTorch has for it, where it is asked for (on a GPU a champion always is).
+problems=$(dirname "${BASH_SOURCE[0]}")/../../problems
+"$twagent" eval softmax@M=64,N=256 "$problems/softmax/baselines/naive.c" --baseline torch >"$work/out" 2>&1
+grep -q 'speed-up .*x torch ' "$work/out"; say $? "PyTorch as a baseline: $(cat "$work/out")"
+"$found" -I - "$problems" <<'PY'; say $? "every baselines/torch.py computes what its problem does"
+import glob, importlib.util, os, sys
+import torch
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("loaded", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+shapes = {"matmul_batched": [(3, 5, 7), (3, 7, 4)], "gemv": [(5, 7), (7,)], "conv2d": [(2, 3, 9, 8), (4, 3, 3, 3)],
+          "attention": [(2, 9, 4)] * 3, "attention_fp16": [(2, 9, 4)] * 3, "layernorm": [(5, 16), (16,), (16,)],
+          "rmsnorm": [(5, 16), (16,)]}
+files = glob.glob(sys.argv[1] + "/*/baselines/torch.py")
+assert len(files) == 15, files
+for path in files:
+    folder = os.path.dirname(os.path.dirname(path))
+    name = os.path.basename(folder)
+    given = [torch.randn(s) for s in shapes.get(name, [(5, 7), (7, 4)] if name.startswith("matmul") else [(5, 7)])]
+    dims, more = ([2, 3, 9, 8, 4, 3, 3, 1, 2, 5, 4], {"PAD": 1, "STRIDE": 2}) if name == "conv2d" else ([], {})
+    wanted = load(folder + "/ref_impl.py").reference(*[g.numpy() for g in given], **more)
+    got = load(path).Model()(*given, *dims)
+    assert torch.allclose(got, torch.as_tensor(wanted), rtol=1e-3, atol=1e-4), name
+PY
 
 # Buffers, int64 in and out, several outputs.
 write several 'self.register_buffer("table", torch.arange(6)); self.bn = nn.BatchNorm1d(6)' \

@@ -181,6 +181,12 @@ static void one_is_no_plural(void **state)
     assert_string_equal(words_finding("", false, 1.3), "no difference shown");
     assert_string_equal(words_finding(NULL, false, 0.99), "slower");
     assert_string_equal(words_finding("", false, 0), "no difference shown"); /* not measured */
+    char left_out[160];
+    assert_string_equal(words_left_out("", left_out), "");
+    assert_string_equal(words_left_out("torch (--effort final times it)", left_out),
+                        "; left out: torch (--effort final times it)");
+    assert_string_equal(words_unfit(NULL), "");
+    assert_non_null(strstr(words_unfit("zeros: Y"), "UNFIT PROBLEM"));
 }
 
 int main(void)
