@@ -7,6 +7,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,9 +72,11 @@ struct http_connection *http_connection_of(struct http *http, int fd)
 
 static int port_of(const struct sockaddr_storage *address)
 {
-    if (address->ss_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
-    return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+    struct sockaddr_in6 six;
+    struct sockaddr_in four;
+    memcpy(&six, address, sizeof six);
+    memcpy(&four, address, sizeof four);
+    return ntohs(address->ss_family == AF_INET6 ? six.sin6_port : four.sin_port);
 }
 
 /* libcurl tells a request the ports of its connection, and nothing else by which to know it. */

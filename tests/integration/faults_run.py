@@ -162,24 +162,58 @@ THREE = {  # what one of three does to its requests, and what the summary says o
 }
 
 
-def three(tools, work, kind):
-    """One of three providers is away: its share is asked of the others, and the summary names it."""
-    fault, says = THREE[kind]
+def start_three(tools, work, fault):
+    """Three providers, of which b has the fault; returns them, and an environment to run with."""
     servers, entries = [], "models:\n"
     shutil.rmtree(work + "/three", ignore_errors=True)
     for name in "abc":
         faults = ("--fault", fault) if name == "b" else ()
-        server = subprocess.Popen([tools[1], "--key", KEY, "--by-content", work + "/sources", *faults],
-                                  stdout=subprocess.PIPE)
+        os.makedirs(work + "/three/" + name)
+        server = subprocess.Popen([tools[1], "--key", KEY, "--by-content", work + "/sources", "--record",
+                                   work + "/three/" + name, *faults], stdout=subprocess.PIPE)
         port = int(server.stdout.readline().split()[1])
         servers.append((server, "http://127.0.0.1:%d" % port))
         entries += "  %s: {provider: openai, url: \"http://127.0.0.1:%d/v1\", key: OPENAI_API_KEY}\n" % (name, port)
-    os.makedirs(work + "/three")
     with open(work + "/three/models.yaml", "w") as out:
         out.write(entries)
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     environment.update({"OPENAI_API_KEY": KEY, "TWAGENT_SELF": work + "/self", "XDG_CONFIG_HOME": work + "/config",
                         "no_proxy": "*"})
+    return servers, environment
+
+
+def moved_and_resumed(tools, work):
+    """Questions that moved to others are theirs when the run goes on, though b could be asked then: nothing is paid twice."""
+    servers, environment = start_three(tools, work, "status code=503 times=7")
+    start = [tools[0], "run", work + "/mm", "--model", "a,b,c", "--models", work + "/three/models.yaml", "--rounds", "4",
+             "--branching", "3", "--implementations", "1", "--tuning", "0", "--seed", "3", "--budget-evaluations", "6",
+             "--store", work + "/three/store"]
+    go_on = [tools[0], "resume", "r1", "--budget-evaluations", "100", "--store", work + "/three/store"]
+    seen, said, wrong = set(), "", []
+    for command in (start, go_on):
+        done = subprocess.run(command, env=environment, cwd=work, capture_output=True, timeout=120, text=True)
+        said += done.stdout + done.stderr
+        asked = {(name, file) for name in "abc" for file in os.listdir(work + "/three/" + name)}
+        bodies = {key: words(json.load(open(work + "/three/%s/%s" % key)).get("messages")) for key in asked - seen}
+        if command is start:
+            answered = {text for (name, _), text in bodies.items() if name != "b"}
+            if not answered & {text for (name, _), text in bodies.items() if name == "b"}:
+                wrong.append("nothing moved")
+        elif answered & set(bodies.values()):
+            wrong.append("%d questions are paid twice" % len(answered & set(bodies.values())))
+        elif not any(name == "b" for name, _ in bodies):
+            wrong.append("b is not asked again")
+        seen |= asked
+    for server, _ in servers:
+        server.kill()
+        server.wait()
+    return wrong, said
+
+
+def three(tools, work, kind):
+    """One of three providers is away: its share is asked of the others, and the summary names it."""
+    fault, says = THREE[kind]
+    servers, environment = start_three(tools, work, fault)
     done = subprocess.run([tools[0], "run", work + "/mm", "--model", "a,b,c", "--models", work + "/three/models.yaml",
                            "--rounds", "3", "--branching", "2", "--implementations", "2", "--seed", "3", "--store",
                            work + "/three/store"], env=environment, cwd=work, capture_output=True, timeout=120, text=True)
@@ -229,8 +263,10 @@ def main():
                     print("    " + "\n    ".join(run.said.splitlines()[-16:]))
                     for body in run.bodies:
                         print("    asked: room %d, %d bytes: %.300s" % (room(body), len(words(body)), words(body)))
-        for kind in THREE:
-            wrong, said = three(tools, work, kind) if wanted in kind else ([], "")
+        for kind in [*THREE, "away, then back when the run goes on"]:
+            if wanted not in kind:
+                continue
+            wrong, said = three(tools, work, kind) if kind in THREE else moved_and_resumed(tools, work)
             failed += bool(wrong)
             print("%s one of three %s%s" % ("FAILED" if wrong else "ok", kind, "".join("; " + what for what in wrong)))
             if wrong:
