@@ -97,23 +97,43 @@ int layout_make(const struct problem *problem, const struct names *dims,
     return 0;
 }
 
-static size_t page_floor(size_t bytes)
+bool layout_guard(struct layout *layout, enum guard guard, const struct region *region)
 {
-    return bytes / PAGE * PAGE;
-}
-
-void layout_guard(struct layout *layout, enum guard guard)
-{
-    size_t cursor = PAGE;
+    if (layout->input_count > region->alias_count)
+        return false;
+    for (size_t i = 0; i < layout->input_count; i++)
+        if (layout->inputs[i].bytes > region->aliases[i].bytes)
+            return false;
     layout->guard = guard;
     for (size_t i = 0; i < layout->input_count; i++) {
         struct placed *placed = &layout->inputs[i];
-        size_t end = round_to(cursor + placed->bytes, PAGE);
-        placed->offset =
-            guard == GUARD_START ? cursor : (end - placed->bytes) / alignment * alignment;
-        cursor = end + PAGE;
+        const struct alias *alias = &region->aliases[i];
+        placed->offset = guard == GUARD_START ? alias->offset
+                                              : (alias->offset + alias->bytes - placed->bytes) /
+                                                    alignment * alignment;
+        layout->alias_shift[i] = alias->address - alias->offset;
+        layout->inputs_bytes = alias->offset + alias->bytes;
     }
-    layout->inputs_bytes = cursor;
+    return true;
+}
+
+void region_alias(struct region *region, const size_t *bytes, size_t count)
+{
+    size_t offset = 0, address = region->inputs_bytes + PAGE;
+    for (size_t i = 0; i < count; i++) {
+        struct alias *alias = &region->aliases[i];
+        *alias = (struct alias){offset, round_to(bytes[i] > 0 ? bytes[i] : 1, PAGE), address};
+        offset += alias->bytes;
+        address += alias->bytes + PAGE;
+    }
+    assert(offset <= region->inputs_bytes);
+    region->alias_count = count;
+}
+
+size_t region_alias_end(const struct region *region)
+{
+    const struct alias *last = &region->aliases[region->alias_count - 1];
+    return region->alias_count == 0 ? region->inputs_bytes : last->address + last->bytes + PAGE;
 }
 
 /* A memory file that nobody can shorten under our mapping. */
@@ -191,21 +211,6 @@ void region_close(struct region *region)
     close_fd(&region->outputs_fd);
 }
 
-/* All whole pages between, before and behind the inputs. */
-static void call_guard(const struct layout *layout, size_t slot_offset, struct call *call)
-{
-    size_t from = 0;
-    for (size_t i = 0; i <= layout->input_count; i++) {
-        bool last = i == layout->input_count;
-        const struct placed *placed = &layout->inputs[last ? 0 : i];
-        size_t to = last ? layout->inputs_bytes : page_floor(placed->offset);
-        call->guards[i][0] = slot_offset + from;
-        call->guards[i][1] = slot_offset + to;
-        from = round_to(placed->offset + placed->bytes, PAGE);
-    }
-    call->guard_count = (uint32_t)layout->input_count + 1;
-}
-
 void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
                struct call *call)
 {
@@ -229,16 +234,18 @@ void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout
         call->offsets[pointer++] = layout->workspaces[i].offset;
     for (size_t i = 0; i < layout->dims.count; i++)
         call->dims[i] = layout->dims.number[i];
-    if (layout->guard != GUARD_NONE)
-        call_guard(layout, slot_offset, call);
+    call->guarded = layout->guard != GUARD_NONE;
+    for (size_t i = 0; i < layout->input_count; i++)
+        call->alias_offsets[i] = slot_offset + layout->inputs[i].offset + layout->alias_shift[i];
 }
 
 void call_copy(const struct call *from, struct call *to)
 {
     size_t pointers = (size_t)from->input_count + from->output_count + from->workspace_count;
-    assert(pointers <= CALL_POINTERS_MAX && from->guard_count <= INPUTS_MAX + 1);
+    assert(pointers <= CALL_POINTERS_MAX);
     memcpy(to, from, offsetof(struct call, offsets));
     memcpy(to->offsets, from->offsets, pointers * sizeof from->offsets[0]);
     memcpy(to->poison, from->poison, pointers * sizeof from->poison[0]);
-    memcpy(to->guards, from->guards, from->guard_count * sizeof from->guards[0]);
+    memcpy(to->alias_offsets, from->alias_offsets,
+           from->input_count * sizeof from->alias_offsets[0]);
 }

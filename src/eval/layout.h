@@ -28,6 +28,7 @@ struct layout {
     size_t input_count, output_count, workspace_count;
     struct placed inputs[INPUTS_MAX], outputs[OUTPUTS_MAX], workspaces[WORKSPACES_MAX];
     size_t inputs_bytes, outputs_bytes; /* extents of the whole, red zones and shift included */
+    size_t alias_shift[INPUTS_MAX];     /* guarded: from an input's bytes to its alias */
 };
 
 /* What tensors of this process are aligned to: a power of two from TENSOR_ALIGN to 4096. */
@@ -39,8 +40,11 @@ int layout_make(const struct problem *problem, const struct names *dims,
                 const struct candidate *candidate, const struct names *tune, size_t shift,
                 struct layout *layout, struct err *err) MUST_USE;
 
-/* Places the inputs of a layout anew, whole pages apart. Takes up to a page more for each. */
-void layout_guard(struct layout *layout, enum guard guard);
+/* A second way for a runner to the same bytes: `bytes` from `offset` on are at `address`, too, both
+ * from the start of the inputs; the pages before and behind cannot be read there. */
+struct alias {
+    uint64_t offset, bytes, address;
+};
 
 struct region {
     int inputs_fd;      /* ours: read and write */
@@ -48,7 +52,17 @@ struct region {
     int outputs_fd;
     unsigned char *inputs, *outputs; /* our mappings */
     size_t inputs_bytes, outputs_bytes;
+    size_t alias_count;
+    struct alias aliases[INPUTS_MAX]; /* of the inputs, in order */
 };
+/* Gives every input whole pages for `bytes`, from the region's start on. Before it is first used.
+ */
+void region_alias(struct region *region, const size_t *bytes, size_t count);
+/* Bytes of the inputs' addresses, aliases and the pages around them included. */
+size_t region_alias_end(const struct region *region);
+/* Places the inputs of a layout anew, where the region has aliases: against the end or the start of
+ * each. False: one does not fit. */
+bool layout_guard(struct layout *layout, enum guard guard, const struct region *region);
 int region_open(size_t inputs_bytes, size_t outputs_bytes, struct region *region,
                 struct err *err) MUST_USE;
 void region_close(struct region *region);
@@ -65,7 +79,7 @@ struct call {
     /* The program stays loaded, from the call before to the next, where both say so; a device's is
      * launched twice without a pause. */
     bool stays;
-    uint32_t guard_count;
+    bool guarded;
     /* 0, or: outputs and workspaces are filled with these bits, and what lies between them comes
      * with the region. Inputs have bytes alone, where their numbers may change places. */
     uint64_t poison_seed;
@@ -74,9 +88,8 @@ struct call {
     struct call_poison {
         uint64_t bytes;
         struct poison_bits bits;
-    } poison[CALL_POINTERS_MAX]; /* by the pointers' numbers */
-    /* Pages of the input region that cannot be read during this call: [0] up to [1], offsets. */
-    uint64_t guards[INPUTS_MAX + 1][2];
+    } poison[CALL_POINTERS_MAX];        /* by the pointers' numbers */
+    uint64_t alias_offsets[INPUTS_MAX]; /* of a guarded call's inputs, for who has aliases */
 };
 void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout_ms,
                struct call *call);

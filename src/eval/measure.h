@@ -40,6 +40,7 @@ struct bench {
         never_held;         /* it has its verdict; is timed; its threads are not held again */
     bool fresh;             /* every life is a process that no candidate was in before */
     bool stays;             /* the next calls find the program as the last one left it */
+    bool threaded;          /* it had other threads than the caller's while it was checked */
     uint64_t longest_ns;    /* of its calls so far, all threads at once */
     size_t slot, shift;     /* where the last call found its inputs */
     bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */

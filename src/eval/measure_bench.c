@@ -167,8 +167,8 @@ int bench_check(struct bench *bench, struct set *set, struct outcome *outcome, s
     if (call_held(bench, &arrangement, is_cold(bench, set), outcome, err) != 0)
         return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
     bench_saw(bench, set);
-    if (arrangement.layout.guard != GUARD_NONE)
-        guard_forget(bench);
+    if (arrangement.layout.guard != GUARD_NONE) /* it has touched other pages than a timed call's */
+        bench->warm &= ~(1U << bench->slot);
     call_verify(bench, set, &arrangement);
     return 0;
 }
@@ -215,7 +215,9 @@ static int check_held_at_times(struct bench *bench, size_t sets_needed, struct e
     enum { CHANCE_THREADED = 4, CHANCE_ALONE = 16 };
     struct session *session = bench->session;
     size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
-    uint64_t chance = bench->subject->threads > 0 ? CHANCE_THREADED : CHANCE_ALONE;
+    uint64_t chance = bench->subject->threads == 0 ? CHANCE_ALONE
+                      : bench->threaded            ? CHANCE_THREADED
+                                                   : 1; /* it had none while it was checked */
     if (left <= sets_needed || random_below(&session->random, chance) != 0)
         return 0;
     return bench_check_held(bench, err);

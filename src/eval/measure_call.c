@@ -91,10 +91,13 @@ static void check_gap(void *context, size_t from, size_t to)
     }
 }
 
-static void new_pattern(struct session *session, unsigned char pattern[GUARD_BYTES])
+/* Of a generator of its own: the subject sees one, and could compute what comes next. */
+static void new_pattern(unsigned char pattern[GUARD_BYTES])
 {
+    struct random own;
+    random_init(&own, random_seed());
     for (size_t i = 0; i < GUARD_BYTES; i += sizeof(uint64_t)) {
-        uint64_t bits = random_next(&session->random);
+        uint64_t bits = random_next(&own);
         memcpy(pattern + i, &bits, sizeof bits);
     }
 }
@@ -108,7 +111,7 @@ void call_place(struct bench *bench, const struct set *set, const struct arrange
                           .pattern = pattern};
     size_t cursor = 0;
     uint64_t begun = timeline_begin();
-    new_pattern(session, pattern); /* whoever reads past an input gets something new each time */
+    new_pattern(pattern); /* whoever reads past an input gets something new each time */
     each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
     fill_gap(&fence, cursor, layout->inputs_bytes);
     guard_fill(bench, layout, fence.base);
@@ -133,13 +136,13 @@ static void poison(struct bench *bench, const struct layout *layout)
     unsigned char *base = bench->outputs;
     const struct problem *problem = session->problem;
     struct fence fence = {.base = base, .pattern = bench->guard};
-    new_pattern(session, bench->guard);
+    new_pattern(bench->guard);
     visit_outputs(layout, fill_gap, &fence);
     for (size_t i = 0; i < layout->output_count; i++)
-        draw_poison(random_next(&session->random), problem->outputs[i].dtype,
-                    layout->outputs[i].elements, base + layout->outputs[i].offset);
+        draw_poison(random_seed(), problem->outputs[i].dtype, layout->outputs[i].elements,
+                    base + layout->outputs[i].offset);
     for (size_t i = 0; i < layout->workspace_count; i++)
-        draw_poison(random_next(&session->random), bench->request->candidate->workspaces[i].dtype,
+        draw_poison(random_seed(), bench->request->candidate->workspaces[i].dtype,
                     layout->workspaces[i].elements, base + layout->workspaces[i].offset);
 }
 
@@ -165,9 +168,9 @@ static void poison_there(struct bench *bench, const struct layout *layout, struc
 {
     struct session *session = bench->session;
     struct fence fence = {.base = bench->outputs, .pattern = bench->guard};
-    new_pattern(session, bench->guard);
+    new_pattern(bench->guard);
     visit_outputs(layout, fill_gap, &fence);
-    call->poison_seed = random_next(&session->random) | 1;
+    call->poison_seed = random_seed() | 1;
     for (size_t i = 0; i < layout->input_count; i++)
         call->poison[i].bytes = is_free(session->problem, i) ? layout->inputs[i].bytes : 0;
     for (size_t i = 0; i < layout->output_count + layout->workspace_count; i++) {
@@ -285,7 +288,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
         flush(bench, &own);
     begun = timeline_begin();
     noise_read(subject->pid, &before);
-    subject->ops->resume(subject);
+    if (!subject->wakes_itself)
+        subject->ops->resume(subject);
     int status = subject_call(subject, &own.call, &outcome->elapsed_ns, err);
     for (size_t i = 0; status == 0 && i < bench->spot_count; i++)
         bench->spots[i].early = load(&bench->spots[i]);

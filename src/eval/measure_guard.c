@@ -5,7 +5,6 @@
  * largest of both signs in the other, since a maximum may pass a NaN over. */
 #include "eval/measure_guard.h"
 
-#include "base/file.h"
 #include "eval/session_private.h"
 
 #include <string.h>
@@ -22,26 +21,17 @@ enum guard guard_of_case(const struct session *session, size_t index)
     return before == 0 ? GUARD_END : before == 1 ? GUARD_START : GUARD_NONE;
 }
 
-/* Whole pages are guarded on both sides by the first of the two calls. */
-enum guard guard_of_main(const struct session *session, size_t slot)
+enum guard guard_of_main(size_t slot)
 {
-    const struct layout *layout = &session->shapes[0].layout;
-    if (slot == 0)
-        return GUARD_END;
-    for (size_t i = 0; i < layout->input_count; i++)
-        if (layout->inputs[i].bytes % PAGE_BYTES != 0)
-            return GUARD_START;
-    return GUARD_NONE;
+    return slot == 0 ? GUARD_END : GUARD_START;
 }
 
-void guard_arrange(const struct bench *bench, struct layout *layout)
+/* The aliases are of the first slot. */
+void guard_arrange(struct bench *bench, struct layout *layout)
 {
-    struct layout guarded = *layout;
-    if (bench->guarded == GUARD_NONE || bench->subject == NULL || !bench->subject->guards)
-        return;
-    layout_guard(&guarded, bench->guarded);
-    if (guarded.inputs_bytes <= bench->session->slot_bytes)
-        *layout = guarded;
+    if (bench->guarded != GUARD_NONE && bench->subject != NULL && bench->subject->guards &&
+        layout_guard(layout, bench->guarded, bench->region))
+        bench->slot = 0;
 }
 
 /* --- what lies between a tensor and its guards --- */
@@ -60,12 +50,11 @@ static void fill_largest(enum dtype dtype, size_t count, unsigned char *at)
     }
 }
 
-static void fill_behind(struct bench *bench, enum guard guard, enum dtype dtype, size_t bytes,
-                        unsigned char *at)
+static void fill_behind(enum guard guard, enum dtype dtype, size_t bytes, unsigned char *at)
 {
     size_t count = bytes / dtype_bytes(dtype);
     if (guard == GUARD_END)
-        draw_poison(random_next(&bench->session->random), dtype, count, at);
+        draw_poison(random_seed(), dtype, count, at);
     else
         fill_largest(dtype, count, at);
 }
@@ -77,7 +66,7 @@ static void fill_gaps(struct bench *bench, const struct layout *layout, unsigned
         const struct placed *placed = &layout->inputs[i];
         size_t end = placed->offset + placed->bytes;
         size_t next = i + 1 < layout->input_count ? placed[1].offset : layout->inputs_bytes;
-        fill_behind(bench, bench->guarded, bench->session->problem->inputs[i].dtype, next - end,
+        fill_behind(bench->guarded, bench->session->problem->inputs[i].dtype, next - end,
                     base + end);
     }
 }
@@ -94,7 +83,7 @@ void guard_fill(struct bench *bench, const struct layout *layout, unsigned char 
         size_t end = placed->offset + placed->bytes, bytes = dtype_bytes(dtype);
         size_t before = placed->offset % PAGE_BYTES;
         size_t after = (PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES;
-        fill_behind(bench, layout->guard, dtype, after, base + end);
+        fill_behind(layout->guard, dtype, after, base + end);
         fill_largest(dtype, before / bytes, base + placed->offset - before);
     }
 }
@@ -107,14 +96,15 @@ static void describe(const struct problem *problem, const struct layout *layout,
 {
     size_t nearest = 0, least = SIZE_MAX;
     for (size_t i = 0; i < layout->input_count; i++) {
-        size_t start = layout->inputs[i].offset, end = start + layout->inputs[i].bytes;
+        size_t start = layout->inputs[i].offset + layout->alias_shift[i];
+        size_t end = start + layout->inputs[i].bytes;
         size_t away = offset >= end ? offset - end : start - offset;
         nearest = away < least ? i : nearest;
         least = away < least ? away : least;
     }
     const struct placed *placed = &layout->inputs[nearest];
     int64_t bytes = (int64_t)dtype_bytes(problem->inputs[nearest].dtype);
-    int64_t at = (int64_t)offset - (int64_t)placed->offset;
+    int64_t at = (int64_t)offset - (int64_t)(placed->offset + layout->alias_shift[nearest]);
     buf_addf(text, "read out of bounds: element %lld of %s, which has elements 0 to %zu",
              (long long)(at >= 0 ? at / bytes : (at + 1) / bytes - 1),
              problem->inputs[nearest].name, placed->elements - 1);
@@ -126,8 +116,7 @@ bool guard_hit(struct bench *bench, const struct set *set, const struct arrangem
     if (arrangement->layout.guard == GUARD_NONE || bench->subject == NULL || !bench->subject->hit)
         return false;
     buf_init(&text, 400);
-    describe(bench->session->problem, &arrangement->layout,
-             bench->subject->hit_offset - arrangement->slot_offset, &text);
+    describe(bench->session->problem, &arrangement->layout, bench->subject->hit_offset, &text);
     for (size_t i = 0; i < set->shape->dims.count; i++)
         buf_addf(&text, "%s%s=%lld", i > 0 ? ", " : " at ", set->shape->dims.name[i],
                  (long long)set->shape->dims.number[i]);
@@ -137,27 +126,4 @@ bool guard_hit(struct bench *bench, const struct set *set, const struct arrangem
                  "it, whatever becomes of the value.\n");
     buf_free(&text);
     return true;
-}
-
-/* --- after a guarded call --- */
-
-/* Where shared memory has huge pages a guard has split one: its pages are to be touched anew
- * before they are in a timed call. */
-static bool huge_pages(void)
-{
-    struct buf text;
-    struct err ignored;
-    buf_init(&text, 256);
-    bool known =
-        file_read("/sys/kernel/mm/transparent_hugepage/shmem_enabled", &text, &ignored) == 0;
-    bool huge = known && strstr(buf_text(&text), "[never]") == NULL &&
-                strstr(buf_text(&text), "[deny]") == NULL;
-    buf_free(&text);
-    return huge;
-}
-
-void guard_forget(struct bench *bench)
-{
-    if (huge_pages())
-        bench->warm &= ~(1U << bench->slot);
 }

@@ -149,8 +149,8 @@ static int check_all(struct bench *bench, struct err *err)
         struct set *set = main_shape ? bench_fresh_set(bench) : &session->cases[order[i]];
         bench->slot_forced = main_shape; /* one call in each slot */
         bench->slot_wanted = main_shape ? order[i] - session->case_count : 0;
-        bench->guarded = main_shape ? guard_of_main(session, bench->slot_wanted)
-                                    : guard_of_case(session, order[i]);
+        bench->guarded =
+            main_shape ? guard_of_main(bench->slot_wanted) : guard_of_case(session, order[i]);
         bench->held = !main_shape && random_below(&session->random, 2) == 0;
         int status = bench_check(bench, set, &outcome, err);
         bench->slot_forced = false;
@@ -169,6 +169,7 @@ static int check_all(struct bench *bench, struct err *err)
             return -1;
     }
     bench->held = false;
+    bench->threaded = bench->subject != NULL && bench->subject->threads > 0;
     return bench->ended ? 0 : session_still_fit(session, err);
 }
 

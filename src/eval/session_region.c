@@ -12,25 +12,50 @@
 static const size_t hidden_bytes = 8 * MIB + (size_t)16 * 2 * REDZONE_BYTES;
 static const size_t headroom_most = 8 * MIB;
 static const size_t roomy_most = (size_t)4096 * MIB;
+static const size_t workspace_floor = 64 * MIB;
+enum { WORKSPACE_TIMES = 16 }; /* of the problem's own tensors */
 
 static size_t page_up(size_t bytes)
 {
     return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
+/* The most that each input has, of the hidden shapes, too, where that is not far too much. */
+static size_t most_of_inputs(const struct session *session, size_t *most)
+{
+    enum { FEW_INPUTS = 4, HIDDEN_ELEMENTS = 1 << 20 };
+    const struct problem *problem = session->problem;
+    size_t sum = 0;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        most[i] = problem->input_count > FEW_INPUTS
+                      ? 0
+                      : HIDDEN_ELEMENTS * dtype_bytes(problem->inputs[i].dtype);
+        for (size_t k = 0; k < session->shape_total; k++) {
+            size_t bytes = session->shapes[k].layout.inputs[i].bytes;
+            most[i] = bytes > most[i] ? bytes : most[i];
+        }
+        sum += page_up(most[i]) + PAGE_BYTES;
+    }
+    return sum;
+}
+
 int session_open_region(struct session *session, struct err *err)
 {
-    size_t inputs = hidden_bytes, outputs = hidden_bytes;
+    size_t most[INPUTS_MAX], each = most_of_inputs(session, most);
+    size_t inputs = each > hidden_bytes ? each : hidden_bytes, outputs = hidden_bytes;
     for (size_t i = 0; i < session->shape_total; i++) {
         const struct layout *layout = &session->shapes[i].layout;
         inputs = layout->inputs_bytes > inputs ? layout->inputs_bytes : inputs;
         outputs = layout->outputs_bytes > outputs ? layout->outputs_bytes : outputs;
     }
-    /* One page more: a shift moves everything by up to that; and one for each guarded input. */
-    session->slot_bytes = page_up(inputs) + PAGE_BYTES * (1 + session->problem->input_count);
+    /* One page more: a shift moves everything by up to that. */
+    session->slot_bytes = page_up(inputs) + PAGE_BYTES;
     size_t headroom = inputs + outputs < headroom_most ? inputs + outputs : headroom_most;
-    return region_open(SLOTS * session->slot_bytes, page_up(outputs + headroom) + PAGE_BYTES,
-                       &session->region, err);
+    if (region_open(SLOTS * session->slot_bytes, page_up(outputs + headroom) + PAGE_BYTES,
+                    &session->region, err) != 0)
+        return -1;
+    region_alias(&session->region, most, session->problem->input_count);
+    return 0;
 }
 
 static void drop_roomy(struct session *session)
@@ -47,11 +72,17 @@ static int make_roomy(struct session *session, size_t outputs_bytes, struct err 
 {
     struct region own;
     size_t bytes = 2 * headroom_most;
+    size_t own_bytes = session->slot_bytes + session->region.outputs_bytes;
+    size_t most = own_bytes * WORKSPACE_TIMES + workspace_floor;
+    most = most < roomy_most ? most : roomy_most;
+    if (outputs_bytes > most)
+        return err_set(
+            err, ERR_LIMIT,
+            "outputs and workspaces need %zu MiB, expected at most %zu: %zu, and %d times "
+            "what the problem's tensors take",
+            outputs_bytes / MIB, most / MIB, workspace_floor / MIB, WORKSPACE_TIMES);
     while (bytes < outputs_bytes + PAGE_BYTES || bytes <= session->roomy.outputs_bytes)
         bytes *= 2;
-    if (bytes > roomy_most)
-        return err_set(err, ERR_LIMIT, "tensors and workspaces need %zu MiB, expected at most %zu",
-                       outputs_bytes / MIB, roomy_most / MIB);
     if (region_open(1, bytes, &own, err) != 0)
         return -1;
     munmap(own.inputs, own.inputs_bytes);

@@ -34,7 +34,8 @@ struct subject { /* embedded first by each kind */
     bool device_clock;         /* elapsed_ns is a device's own time, which the wall clock bounds */
     struct device_state state; /* at the last call; looks 0: not known */
     bool keeps_state;          /* what a launch leaves in its own program a later one may find */
-    bool own_results; /* it keeps what it computes: the region's outputs stay as they were */
+    bool wakes_itself; /* call() lets it go, when the clock runs: not before, or it had that time */
+    bool own_results;  /* it keeps what it computes: the region's outputs stay as they were */
     bool guards; /* keeps a call's guards: who runs into one dies, ERR_CHILD, with these filled: */
     bool hit;
     uint64_t hit_offset; /* of the byte, from the input region's start */

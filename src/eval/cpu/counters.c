@@ -46,3 +46,17 @@ int64_t process_cpu_ns(int pid)
         return -1;
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
+
+uint64_t thread_cpu_ns(int pid, int thread)
+{
+    char path[80];
+    unsigned long long ns = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, thread);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%llu", &ns) != 1)
+        ns = 0;
+    fclose(file);
+    return ns;
+}

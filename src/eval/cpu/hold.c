@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "eval/cpu/private.h"
 #include "eval/cpu/wire.h"
 
 #include <dirent.h>
@@ -19,10 +20,12 @@
 #include <unistd.h>
 
 enum {
-    SLICE_NS = 2000000, /* of a thread that others wait for in a loop */
-    YIELD_NS = 20000,   /* what a sched_yield() counts */
-    LOOKS = 64,         /* for a stop, before this thread sleeps */
+    SLICE_NS = 62500, /* the shortest of a thread that others wait for in a loop */
+    SLICES = 6,       /* each twice the one before; which one is up to chance */
+    YIELD_NS = 20000, /* what a sched_yield() counts */
+    LOOKS = 64,       /* for a stop, before this thread sleeps */
     NAP_NS = 50000,
+    GRACE_NS = 20000000, /* a short sleep may end late where others want the core */
     OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL
 };
 
@@ -33,6 +36,7 @@ struct thread {
     enum state state;
     int signal;        /* to be delivered when it goes on */
     bool saying;       /* in the system call that says "done" */
+    bool futex;        /* in one that may wake another */
     uint64_t begun_ns; /* CPU time at the beginning of its turn */
     uint64_t extra_ns; /* what counts as CPU time in this turn */
     uint64_t waits_ns; /* when a wait with an end of its own began; 0: it is none */
@@ -43,7 +47,9 @@ struct hold {
     size_t count, most, at; /* at: whose turn it was last, of those that are not the caller */
     struct thread *current; /* the one that runs, or NULL */
     uint64_t patience_ns;
-    bool lent; /* ... its turn is a tired caller's */
+    bool lent;   /* ... its turn is a tired caller's */
+    bool settle; /* look once more before anybody has a turn */
+    uint64_t slice_ns;
     bool done, forged, crowded;
     struct random random;
     struct thread threads[HOLD_THREADS_MOST + 1]; /* [0]: the caller */
@@ -53,16 +59,7 @@ struct hold {
 
 static uint64_t cpu_ns(const struct hold *hold, const struct thread *thread)
 {
-    char path[80];
-    unsigned long long ns = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", hold->pid, thread->id);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    if (fscanf(file, "%llu", &ns) != 1)
-        ns = 0;
-    fclose(file);
-    return ns;
+    return thread_cpu_ns(hold->pid, thread->id);
 }
 
 static void go_on(struct thread *thread, enum state state)
@@ -131,6 +128,7 @@ static void enters(struct hold *hold, struct thread *thread,
         thread->saying = true;
         hold->forged |= thread != hold->threads;
     }
+    thread->futex = info->entry.nr == SYS_futex;
     if (info->entry.nr == SYS_sched_yield)
         thread->extra_ns += YIELD_NS;
     if (!is_wait(info, &ends_itself)) {
@@ -146,7 +144,8 @@ static void enters(struct hold *hold, struct thread *thread,
 /* Who sleeps for a moment waits for nobody: that is time in which it might have computed. */
 static uint64_t used_waiting(const struct thread *thread)
 {
-    return thread->extra_ns + (thread->waits_ns != 0 ? clock_now_ns() - thread->waits_ns : 0);
+    uint64_t waited_ns = thread->waits_ns != 0 ? clock_now_ns() - thread->waits_ns : 0;
+    return thread->extra_ns + (waited_ns > GRACE_NS ? waited_ns - GRACE_NS : 0);
 }
 
 static void leaves(struct hold *hold, struct thread *thread)
@@ -154,11 +153,14 @@ static void leaves(struct hold *hold, struct thread *thread)
     if (thread->saying && thread == hold->threads)
         hold->done = true;
     thread->saying = false;
-    if (thread->state == RUNS && hold->current == thread && !hold->done) {
+    bool woke = thread != hold->threads && thread->futex;
+    thread->futex = false;
+    if (thread->state == RUNS && hold->current == thread && !hold->done && !woke) {
         go_on(thread, RUNS);
         return;
     }
-    thread->extra_ns = thread->waits_ns != 0 ? used_waiting(thread) : 0;
+    hold->settle |= woke; /* the caller may be on its way: not a step further before it */
+    thread->extra_ns = thread->waits_ns != 0 ? used_waiting(thread) + NAP_NS : 0;
     thread->waits_ns = 0;
     thread->state = HELD;
     if (hold->current == thread)
@@ -257,7 +259,7 @@ static bool is_tired(const struct hold *hold, const struct thread *thread)
     uint64_t used = used_waiting(thread);
     if (thread->state != WAITS)
         used += cpu_ns(hold, thread) - thread->begun_ns;
-    return used > (thread == hold->threads ? hold->patience_ns : SLICE_NS);
+    return used > (thread == hold->threads ? hold->patience_ns : hold->slice_ns);
 }
 
 static void choose_next(struct hold *hold)
@@ -269,6 +271,7 @@ static void choose_next(struct hold *hold)
         other = next_other(hold);
     if (other != NULL) {
         hold->lent = !waits;
+        hold->slice_ns = (uint64_t)SLICE_NS << random_below(&hold->random, SLICES);
         begin_turn(hold, other);
     } else if (caller->state == HELD) {
         hold->lent = false;
@@ -311,8 +314,10 @@ enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns)
             return HOLD_CROWDED;
         if (hold->done)
             return HOLD_DONE;
-        if (looks == 0 || looks > LOOKS)
+        if ((looks == 0 && !hold->settle) || looks > LOOKS) {
+            hold->settle = false;
             choose(hold);
+        }
         if (looks > LOOKS && clock_now_ns() > deadline_ns)
             return HOLD_LATE;
     }
@@ -402,12 +407,18 @@ void hold_end(struct hold *hold)
     mem_free(hold);
 }
 
+/* Also those that are in no table, since there were too many. The caller's end comes last. */
 void hold_bury(struct hold *hold)
 {
+    siginfo_t info;
     int status;
-    for (size_t i = 1; hold != NULL && i < hold->count; i++)
-        if (hold->threads[i].state != GONE)
-            while (waitpid(hold->threads[i].id, &status, __WALL) > 0 && WIFSTOPPED(status))
-                ;
+    while (hold != NULL) {
+        int result = waitid(P_PGID, (id_t)hold->pid, &info, WEXITED | WNOWAIT | __WALL);
+        if (result != 0 && errno == EINTR)
+            continue;
+        if (result != 0 || info.si_pid == hold->pid)
+            break;
+        (void)waitpid(info.si_pid, &status, __WALL);
+    }
     mem_free(hold);
 }

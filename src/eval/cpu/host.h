@@ -20,6 +20,7 @@ struct host {
     const struct region *region; /* who it was started for: tells whether a spare fits */
     ino_t inputs_inode, outputs_inode;
     const char *env;   /* its own entries, joined; owned */
+    int64_t others_ns; /* CPU time of all threads but the caller's; -1: not yet looked at */
     struct hold *hold; /* while its threads are held: from a call to the pause after it */
 };
 

@@ -103,6 +103,9 @@ static void fill_control(struct host *host, const struct lane_facts *lane)
         control->cores[i] = lane->cores[i];
     control->inputs_bytes = host->region->inputs_bytes;
     control->outputs_bytes = host->region->outputs_bytes;
+    control->alias_count = (uint32_t)host->region->alias_count;
+    memcpy(control->aliases, host->region->aliases, sizeof control->aliases);
+    control->alias_end = region_alias_end(host->region);
     /* malloc() reserves 128 MiB of addresses for each thread's arena. */
     control->memory_bytes = 4 * GIB + 256 * MIB * lane->core_count;
 }
@@ -133,6 +136,7 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
     int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     host->pidfd = host->errors = -1;
     host->region = region;
+    host->others_ns = -1;
     host->inputs_inode = inode_of(region->inputs_fd);
     host->outputs_inode = inode_of(region->outputs_fd);
     host->env = join_env(env);

@@ -18,5 +18,6 @@ int cpu_profile(const struct lane_facts *lane, const struct problem *problem,
 /* Involuntary context switches and CPU time of a process and all its threads; -1: not known. */
 int64_t process_switches(int pid);
 int64_t process_cpu_ns(int pid);
+uint64_t thread_cpu_ns(int pid, int thread); /* of one of its threads; 0: not known */
 
 #endif

@@ -1,5 +1,6 @@
 /* The disposable process. Up to stage one it is ours; from dlopen() on it is the candidate's: what
  * keeps it in bounds is what it has given away by then, not what it does. */
+#include "base/random.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/sandbox.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef void entry_function(void **pointers, const int64_t *dims);
@@ -24,7 +26,9 @@ struct runner {
     const struct control *control;
     const unsigned char *inputs;
     unsigned char *outputs;
+    size_t bytes; /* of addresses, from the inputs on, that stay as they are */
     entry_function *entry;
+    uint64_t stack_top, stack_end; /* all that the stack may ever have, from its end up */
 };
 
 _Noreturn static void give_up(const char *format, ...) PRINTF_LIKE(1, 2);
@@ -88,48 +92,119 @@ static void set_cores(const struct control *control)
         give_up("cannot use the lane's cores: %s", strerror(errno));
 }
 
-/* ---- reads past an input ---- */
+/* ---- faults, in words for whoever wrote the kernel ---- */
 
-static const struct runner *guarded; /* the runner, for a signal handler */
+static const struct runner *faulting; /* the runner, for a signal handler */
 
-static const uint64_t *guard_at(const struct call *call, uint64_t offset)
+_Noreturn static void say_fault(const char *text, size_t length)
 {
-    for (uint32_t i = 0; i < call->guard_count && i <= INPUTS_MAX; i++)
-        if (offset >= call->guards[i][0] && offset < call->guards[i][1])
-            return call->guards[i];
-    return NULL;
-}
-
-/* Says where, for whoever wrote the kernel. Anything else dies of the same signal once more. */
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-    (void)number, (void)context;
-    uint64_t offset = (uint64_t)((uintptr_t)info->si_addr - (uintptr_t)guarded->inputs);
-    char text[] = WIRE_GUARD_HIT "0000000000000000\n";
-    if (guard_at(&guarded->control->call, offset) == NULL)
-        return; /* SA_RESETHAND: back to what it was without us */
-    for (size_t i = 0; i < 16; i++)
-        text[sizeof WIRE_GUARD_HIT - 1 + i] = "0123456789abcdef"[offset >> (60 - 4 * i) & 15];
-    ssize_t ignored = write(2, text, sizeof text - 1);
+    ssize_t ignored = write(2, text, length);
     (void)ignored;
     _exit(RUNNER_EXIT);
 }
 
-static void watch_faults(const struct runner *runner)
+static void say_guard(uint64_t offset)
 {
-    struct sigaction action = {.sa_sigaction = on_fault,
-                               .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND)};
-    guarded = runner;
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGSEGV, &action, NULL);
+    char text[] = WIRE_GUARD_HIT "0000000000000000\n";
+    for (size_t i = 0; i < 16; i++)
+        text[sizeof WIRE_GUARD_HIT - 1 + i] = "0123456789abcdef"[offset >> (60 - 4 * i) & 15];
+    say_fault(text, sizeof text - 1);
 }
 
-/* Only a checked call has guards: what is timed goes past here. */
-static void guard(const struct runner *runner, const struct call *call, int protection)
+static bool is_input(const struct control *control, uint64_t offset)
 {
-    for (uint32_t i = 0; i < call->guard_count && i <= INPUTS_MAX; i++)
-        (void)mprotect((void *)(uintptr_t)(runner->inputs + call->guards[i][0]),
-                       call->guards[i][1] - call->guards[i][0], protection);
+    bool input = offset < control->inputs_bytes;
+    for (uint32_t i = 0; i < control->alias_count && i < INPUTS_MAX; i++)
+        input |= offset >= control->aliases[i].address &&
+                 offset < control->aliases[i].address + control->aliases[i].bytes;
+    return input;
+}
+
+/* Anything else dies of the same signal once more (SA_RESETHAND: back to what it was without us).
+ */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    static const char wrote[] = "killed by SIGSEGV: wrote to an input\n";
+    static const char deep[] = "killed by SIGSEGV: stack overflow\n";
+    static const char crooked[] = "killed by SIGSEGV: misaligned vector access, or an address that "
+                                  "no pointer can have\n";
+    const struct control *control = faulting->control;
+    uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
+    uint64_t offset = at - (uint64_t)(uintptr_t)faulting->inputs;
+    (void)context;
+    bool tensors = at >= (uint64_t)(uintptr_t)faulting->inputs && offset < control->alias_end;
+    if (tensors && is_input(control, offset))
+        say_fault(wrote, sizeof wrote - 1);
+    if (tensors)
+        say_guard(offset);
+    if (number == SIGSEGV && at < faulting->stack_top && at >= faulting->stack_end)
+        say_fault(deep, sizeof deep - 1);
+#if defined(__x86_64__)
+    if (number == SIGSEGV && info->si_code == SI_KERNEL) /* a general protection fault */
+        say_fault(crooked, sizeof crooked - 1);
+#endif
+}
+
+/* On a stack of its own: the usual one may be what has ended. */
+static void watch_faults(struct runner *runner)
+{
+    static unsigned char own[1 << 16];
+    const stack_t stack = {.ss_sp = own, .ss_size = sizeof own};
+    struct sigaction action = {.sa_sigaction = on_fault,
+                               .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_ONSTACK)};
+    struct rlimit limit;
+    uint64_t bytes = (uint64_t)8 << 20;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        bytes = limit.rlim_cur;
+    /* What is mapped of it answers; a fault there is one below all that there will ever be. */
+    runner->stack_top = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    runner->stack_end = runner->stack_top - bytes - ((uint64_t)1 << 20);
+    faulting = runner;
+    sigemptyset(&action.sa_mask);
+    (void)sigaltstack(&stack, NULL);
+    (void)sigaction(SIGSEGV, &action, NULL);
+    (void)sigaction(SIGBUS, &action, NULL);
+}
+
+/* ---- the tensors' addresses ---- */
+
+/* Far from where anything else is mapped, so that a filter can tell them by the address alone. */
+static unsigned char *reserve(size_t bytes)
+{
+    struct random random;
+    random_init(&random, random_seed());
+    for (int tries = 0; tries < 8; tries++) {
+        uint64_t at = (UINT64_C(1) << 45) + (random_below(&random, 1 << 20) << 24);
+        void *memory =
+            mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (memory == (void *)(uintptr_t)at)
+            return memory;
+    }
+    return map(-1, bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE);
+}
+
+static void map_over(unsigned char *at, int fd, size_t offset, size_t bytes, int protection)
+{
+    if (mmap(at, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED)
+        give_up("mmap of %zu bytes: %s", bytes, strerror(errno));
+}
+
+/* Inputs, then the inputs again, each between pages without rights, then the outputs. */
+static void map_tensors(struct runner *runner)
+{
+    const struct control *control = runner->control;
+    size_t inputs =
+        control->alias_end > control->inputs_bytes ? control->alias_end : control->inputs_bytes;
+    runner->bytes = inputs + WIRE_PAGE + control->outputs_bytes + WIRE_PAGE;
+    unsigned char *base = reserve(runner->bytes);
+    runner->inputs = base;
+    runner->outputs = base + inputs + WIRE_PAGE;
+    map_over(base, WIRE_INPUTS, 0, control->inputs_bytes, PROT_READ);
+    for (uint32_t i = 0; i < control->alias_count && i < INPUTS_MAX; i++)
+        map_over(base + control->aliases[i].address, WIRE_INPUTS, control->aliases[i].offset,
+                 control->aliases[i].bytes, PROT_READ);
+    map_over(runner->outputs, WIRE_OUTPUTS, 0, control->outputs_bytes, PROT_READ | PROT_WRITE);
 }
 
 /* The page tables are filled here, so that no timed call faults on memory that was there before. */
@@ -142,15 +217,13 @@ static void set_up(struct runner *runner)
     close_range(WIRE_FIRST_OTHER, ~0u, 0);
     prefer_as_victim();
     set_cores(control);
-    void *inputs = map(WIRE_INPUTS, control->inputs_bytes, PROT_READ, 0);
-    void *outputs = map(WIRE_OUTPUTS, control->outputs_bytes, PROT_READ | PROT_WRITE, 0);
+    map_tensors(runner);
+    void *inputs = (void *)(uintptr_t)runner->inputs, *outputs = runner->outputs;
     /* No effect unless the machine's shmem_enabled allows it; a hint in any case. */
     (void)madvise(inputs, control->inputs_bytes, MADV_HUGEPAGE);
     (void)madvise(outputs, control->outputs_bytes, MADV_HUGEPAGE);
     (void)madvise(inputs, control->inputs_bytes, 22 /* MADV_POPULATE_READ, Linux 5.14 */);
     (void)madvise(outputs, control->outputs_bytes, 23 /* MADV_POPULATE_WRITE */);
-    runner->inputs = inputs;
-    runner->outputs = outputs;
     /* Closed, they cannot be opened again for writing through /proc/self/fd. */
     close(WIRE_CONTROL);
     close(WIRE_INPUTS);
@@ -194,17 +267,32 @@ static void omp_make_threads(const struct control *control)
     set_cores(control);
 }
 
-static void bound_memory(const struct control *control)
+static void bound_memory(const struct runner *runner)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     struct err err;
-    struct sandbox_limits limits = {
-        .address_bytes = control->inputs_bytes + control->outputs_bytes + control->memory_bytes};
-    if (sandbox_bound_memory(SANDBOX_RUNNER_LOAD, &limits, &err) != 0)
+    struct sandbox_limits limits = {.address_bytes = runner->bytes + runner->control->memory_bytes};
+    if (sandbox_bound_memory(SANDBOX_RUNNER, &limits, &err) != 0)
         give_up("%s", err.message);
 #else
-    (void)control; /* their shadow alone is terabytes of addresses */
+    (void)runner; /* their shadow alone is terabytes of addresses */
 #endif
+}
+
+/* Proved by calls that must fail, before anything of the candidate's could answer them. */
+static void filter(const struct runner *runner)
+{
+    struct err err;
+    struct sandbox_facts facts;
+    uint64_t from = (uint64_t)(uintptr_t)runner->inputs;
+    const struct sandbox_window window = {from, from + runner->bytes};
+    sandbox_probe(&facts);
+    if (sandbox_filter(SANDBOX_RUNNER, &window, &err) != 0)
+        give_up("%s", err.message);
+    void *inputs = (void *)(uintptr_t)runner->inputs;
+    if (facts.seccomp && (mprotect(inputs, WIRE_PAGE, PROT_READ) == 0 || errno != EPERM ||
+                          dup(WIRE_DONE) >= 0 || errno != EPERM))
+        give_up("the filter of system calls is not in force");
 }
 
 static void load(struct runner *runner)
@@ -228,27 +316,25 @@ static void load(struct runner *runner)
     struct sandbox_paths paths = {
         .read_count = artifact_may_load(path) ? 6 : 1,
         .reads = {path, "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"}};
-    if (sandbox_confine(SANDBOX_RUNNER_LOAD, &limits, &paths, &err) != 0)
+    if (sandbox_confine(SANDBOX_RUNNER, &limits, &paths, &err) != 0)
         give_up("%s", err.message);
     omp_make_threads(runner->control);
-    bound_memory(runner->control);
+    bound_memory(runner);
     close(WIRE_ARTIFACT);
-    if (sandbox_filter(SANDBOX_RUNNER_LOAD, &err) != 0)
-        give_up("%s", err.message);
+    filter(runner);
     say_done();
+    wait_go();
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         give_up("%s", dlerror());
     *(void **)&runner->entry = dlsym(library, "twagent_entry");
     if (runner->entry == NULL)
         give_up("the artifact has no kernel");
-    if (sandbox_filter(SANDBOX_RUNNER_RUN, &err) != 0)
-        give_up("%s", err.message);
 }
 
 static void serve(struct runner *runner)
 {
-    const struct call *call = &runner->control->call;
+    const struct wire_call *call = &runner->control->call;
     for (;;) {
         void *pointers[CALL_POINTERS_MAX];
         int64_t dims[DIMS_MAX];
@@ -259,9 +345,7 @@ static void serve(struct runner *runner)
             pointers[i] = i < outputs ? (void *)(uintptr_t)(runner->inputs + call->offsets[i])
                                       : runner->outputs + call->offsets[i];
         memcpy(dims, call->dims, sizeof dims);
-        guard(runner, call, PROT_NONE);
         runner->entry(pointers, dims);
-        guard(runner, call, PROT_READ);
         say_done();
     }
 }

@@ -29,8 +29,7 @@ static const struct profile {
     bool keeps_access; /* CAP_DAC_OVERRIDE, if it was there: a user's folder seen by root */
 } profiles[SANDBOX_PROFILES] = {
     [SANDBOX_COMPILE] = {"compile", {2 * GIB, COMPILE_CPU_S, 64 * MIB, 256}, NULL, 2, true, true},
-    [SANDBOX_RUNNER_LOAD] = {"runner-load", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
-    [SANDBOX_RUNNER_RUN] = {"runner-run", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
+    [SANDBOX_RUNNER] = {"runner", {NO_LIMIT, NO_LIMIT, 1, 64}, NULL, 8, false, false},
     [SANDBOX_REFERENCE] =
         {"reference", {NO_LIMIT, NO_LIMIT, 64 * MIB, 1024}, "/proc", 8, true, true},
     [SANDBOX_GPU] = {"gpu", {NO_LIMIT, NO_LIMIT, 64 * MIB, 4096}, "/proc", 8, true, true},
@@ -270,7 +269,7 @@ static int become(const struct request *request, struct err *err)
         for (int fd = keep + 1; fd < 1024; fd++)
             close(fd);
     if (sandbox_confine(request->profile, &request->limits, &request->paths, err) != 0 ||
-        sandbox_filter(request->profile, err) != 0 ||
+        sandbox_filter(request->profile, NULL, err) != 0 ||
         sandbox_bound_memory(request->profile, &request->limits, err) != 0)
         return -1;
     execv(request->program[0], request->program);

@@ -13,10 +13,9 @@
 #include <stdint.h>
 
 enum sandbox_profile {
-    SANDBOX_COMPILE,     /* a compiler and its children; writes where it is told */
-    SANDBOX_RUNNER_LOAD, /* a runner while it loads an artifact, constructors included */
-    SANDBOX_RUNNER_RUN,  /* a runner that serves calls: compute, threads, two eventfds */
-    SANDBOX_REFERENCE,   /* Python, or another trusted definition */
+    SANDBOX_COMPILE,   /* a compiler and its children; writes where it is told */
+    SANDBOX_RUNNER,    /* loads an artifact, serves calls: compute, threads, two eventfds */
+    SANDBOX_REFERENCE, /* Python, or another trusted definition */
     SANDBOX_GPU,  /* a reference on a GPU: no Landlock, no seccomp, behind which no driver starts */
     SANDBOX_TOOL, /* a disassembler: reads, prints */
     SANDBOX_SANITIZED, /* a candidate as a program with its sanitizers; they read /proc */
@@ -57,9 +56,16 @@ int sandbox_confine(enum sandbox_profile profile, const struct sandbox_limits *l
 int sandbox_bound_memory(enum sandbox_profile profile, const struct sandbox_limits *limits,
                          struct err *err) MUST_USE;
 
-/* The profile's seccomp filter, for all threads of the process. Filters add up: a later one can
- * only take more away. */
-int sandbox_filter(enum sandbox_profile profile, struct err *err) MUST_USE;
+/* Addresses whose mappings stay as they are: no call may begin in [from, to), or be so long that it
+ * reaches there from below. */
+struct sandbox_window {
+    uint64_t from, to; /* 0, 0: none */
+};
+
+/* The profile's seccomp filter, for all threads of the process; `window` (or NULL) is a runner's.
+ * It is the last one: a runner can install no other. */
+int sandbox_filter(enum sandbox_profile profile, const struct sandbox_window *window,
+                   struct err *err) MUST_USE;
 
 /* Landlock alone (sandbox_landlock.c). `system`: /usr, /lib and what a loader needs may be read;
  * `proc` (or NULL): what of /proc. */

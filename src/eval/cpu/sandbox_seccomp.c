@@ -114,24 +114,21 @@ static const char *const refused[] = {
 };
 
 static const char *const compute[] = {
-    "futex",         "mmap",           "munmap",
-    "mremap",        "madvise",        "mprotect",
-    "brk",           "sched_yield",    "sched_getaffinity",
-    "clock_gettime", "clock_getres",   "gettimeofday",
-    "time",          "nanosleep",      "clock_nanosleep",
-    "rt_sigaction",  "rt_sigprocmask", "rt_sigreturn",
-    "sigaltstack",   "exit",           "exit_group",
-    "getpid",        "gettid",         "getppid",
-    "getuid",        "geteuid",        "set_robust_list",
-    "rseq",          "getcpu",         "sysinfo",
-    "uname",         "getrandom",      "restart_syscall",
-    "membarrier",    "getrusage",
+    "futex",          "brk",          "sched_yield",
+    "clock_gettime",  "clock_getres", "gettimeofday",
+    "time",           "nanosleep",    "clock_nanosleep",
+    "rt_sigprocmask", "rt_sigreturn", "sched_getaffinity",
+    "sigaltstack",    "exit",         "exit_group",
+    "getpid",         "gettid",       "getppid",
+    "getuid",         "geteuid",      "set_robust_list",
+    "rseq",           "getcpu",       "sysinfo",
+    "uname",          "getrandom",    "restart_syscall",
+    "membarrier",     "getrusage",
 };
 
 static const char *const loading[] = {
-    "read",     "pread64",    "close",  "fstat",     "newfstatat", "stat",
-    "lstat",    "statx",      "lseek",  "access",    "faccessat",  "faccessat2",
-    "readlink", "readlinkat", "getcwd", "fadvise64",
+    "pread64", "fstat",     "newfstatat", "stat",     "lstat",      "statx",  "lseek",
+    "access",  "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "fadvise64",
 };
 
 static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *names,
@@ -182,6 +179,8 @@ static int add_rules(scmp_filter_ctx filter, const struct rule *rules, size_t co
 #define NAMESPACES                                                                                 \
     ((uint64_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |      \
                 CLONE_NEWPID | CLONE_NEWNET))
+/* A thread that its maker's tracer would not see (cpu/hold.h), or that is no plain thread. */
+#define UNSEEN ((uint64_t)(CLONE_UNTRACED | CLONE_PTRACE | CLONE_VFORK | CLONE_PARENT))
 #define THREAD ((uint64_t)(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD))
 
 /* clone3's flags lie in memory, which a filter cannot read: libc falls back to clone on ENOSYS. */
@@ -252,8 +251,83 @@ static int allow_pair(scmp_filter_ctx filter, int number, unsigned one, uint64_t
     return seccomp_rule_add_array(filter, ALLOW, number, 2, compare);
 }
 
-/* What a runner may do in both of its stages. */
-static int rules_runner(scmp_filter_ctx filter)
+/* A mapping call at an address below the window or above it, and shorter than the gap below. */
+static int allow_outside(scmp_filter_ctx filter, int number, const struct sandbox_window *window,
+                         const struct scmp_arg_cmp *more, unsigned more_count)
+{
+    const uint64_t gap = UINT64_C(1) << 36;
+    struct scmp_arg_cmp compare[6] = {{.arg = 1, .op = SCMP_CMP_LE, .datum_a = gap}};
+    unsigned count = 1;
+    for (unsigned i = 0; i < more_count; i++)
+        compare[count++] = more[i];
+    if (window == NULL || window->to == 0)
+        return seccomp_rule_add_array(filter, ALLOW, number, count, compare);
+    uint64_t from = window->from > gap ? window->from - gap : 0;
+    compare[count] = (struct scmp_arg_cmp){.arg = 0, .op = SCMP_CMP_LT, .datum_a = from};
+    int result = seccomp_rule_add_array(filter, ALLOW, number, count + 1, compare);
+    compare[count] = (struct scmp_arg_cmp){.arg = 0, .op = SCMP_CMP_GE, .datum_a = window->to};
+    return result != 0 ? result : seccomp_rule_add_array(filter, ALLOW, number, count + 1, compare);
+}
+
+/* Mappings come and go, but those of the tensors, and the pages without rights between them, stay.
+ * MREMAP_FIXED would have a second address to look at. */
+static int rules_mappings(scmp_filter_ctx filter, const struct sandbox_window *window)
+{
+    static const int advices[] = {0, 1, 2, 3, 4, 8, 14, 15, 16, 17, 22, 23, 25, 102, 103};
+    const struct scmp_arg_cmp moves[] = {
+        {.arg = 3, .op = SCMP_CMP_MASKED_EQ, .datum_a = 2 /* MREMAP_FIXED */, .datum_b = 0},
+        {.arg = 2, .op = SCMP_CMP_LE, .datum_a = UINT64_C(1) << 36}};
+    int result = allow_outside(filter, SCMP_SYS(mmap), window, NULL, 0);
+    if (result == 0)
+        result = allow_outside(filter, SCMP_SYS(munmap), window, NULL, 0);
+    if (result == 0)
+        result = allow_outside(filter, SCMP_SYS(mprotect), window, NULL, 0);
+    if (result == 0)
+        result = allow_outside(filter, SCMP_SYS(mremap), window, moves, 2);
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0] && result == 0; i++) {
+        const struct scmp_arg_cmp advice = {.arg = 2,
+                                            .op = SCMP_CMP_MASKED_EQ,
+                                            .datum_a = INT_BITS,
+                                            .datum_b = (uint64_t)advices[i]};
+        result = allow_outside(filter, SCMP_SYS(madvise), window, &advice, 1);
+    }
+    return result;
+}
+
+/* Its faults are the runner's to tell of: who handled them could read where nothing may be read. */
+static int rules_signals(scmp_filter_ctx filter)
+{
+    int result = 0;
+    for (int number = 1; number < 65 && result == 0; number++)
+        if (number != SIGSEGV && number != SIGBUS) {
+            const struct rule rule = {ALLOW, SCMP_SYS(rt_sigaction), 0, INT_BITS, (uint64_t)number};
+            result = add_rules(filter, &rule, 1);
+        }
+    return result;
+}
+
+#if defined(__x86_64__)
+/* A kernel that multiplies in tiles asks for their registers (AMX). */
+static int rules_machine(scmp_filter_ctx filter)
+{
+    static const struct rule rules[] = {
+        {ALLOW, SCMP_SYS(arch_prctl), 0, INT_BITS, 0x1021}, /* ARCH_GET_XCOMP_SUPP */
+        {ALLOW, SCMP_SYS(arch_prctl), 0, INT_BITS, 0x1022}, /* ARCH_GET_XCOMP_PERM */
+        {ALLOW, SCMP_SYS(arch_prctl), 0, INT_BITS, 0x1023}, /* ARCH_REQ_XCOMP_PERM */
+    };
+    return ADD_RULES(filter, rules);
+}
+#else
+static int rules_machine(scmp_filter_ctx filter)
+{
+    (void)filter;
+    return 0;
+}
+#endif
+
+/* One filter for all of a candidate's life, constructors included: whoever could add another could
+ * have it answer for this one. Descriptors: a loader's are the lowest that are free. */
+static int rules_runner(scmp_filter_ctx filter, const struct sandbox_window *window)
 {
     static const struct rule rules[] = {
         {KILL, SCMP_SYS(execve), 0, 0, 0},
@@ -262,18 +336,39 @@ static int rules_runner(scmp_filter_ctx filter)
         {KILL, SCMP_SYS(vfork), 0, 0, 0},
         {KILL, SCMP_SYS(kill), 0, 0, 0},
         {KILL, SCMP_SYS(tkill), 0, 0, 0},
-        {ALLOW, SCMP_SYS(clone), 0, THREAD | NAMESPACES, THREAD},
+        {KILL, SCMP_SYS(seccomp), 0, 0, 0},
+        {ALLOW, SCMP_SYS(clone), 0, THREAD | NAMESPACES | UNSEEN, THREAD},
         {KILL, SCMP_SYS(clone), 0, CLONE_THREAD, 0}, /* a fork */
         /* "done", with nothing done: OpenMP runtimes are content, and no thread leaves its lane */
         {SCMP_ACT_ERRNO(0), SCMP_SYS(sched_setaffinity), 0, 0, 0},
+        /* the second wall, and the only one where there is no Landlock: nothing is changed */
+        {ALLOW, SCMP_SYS(openat), 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 0},
+        {ALLOW, SCMP_SYS(read), 0, INT_BITS, WIRE_CONTROL},
+        {ALLOW, SCMP_SYS(read), 0, INT_BITS, WIRE_INPUTS},
+        {ALLOW, SCMP_SYS(read), 0, INT_BITS, WIRE_OUTPUTS},
+        {ALLOW, SCMP_SYS(read), 0, INT_BITS, WIRE_GO},
+        {ALLOW, SCMP_SYS(close), 0, INT_BITS, WIRE_CONTROL},
+        {ALLOW, SCMP_SYS(close), 0, INT_BITS, WIRE_INPUTS},
+        {ALLOW, SCMP_SYS(close), 0, INT_BITS, WIRE_OUTPUTS},
+        {ALLOW, SCMP_SYS(write), 0, INT_BITS, WIRE_DONE},
+        {ALLOW, SCMP_SYS(write), 0, INT_BITS, 2}, /* the last words of whoever aborts */
+        {ALLOW, SCMP_SYS(writev), 0, INT_BITS, 2},
     };
     int result = ADD_NAMES(filter, ALLOW, compute);
+    if (result == 0)
+        result = ADD_NAMES(filter, ALLOW, loading);
     if (result == 0)
         result = ADD_NAMES(filter, KILL, dangerous);
     if (result == 0)
         result = add_clone3(filter);
     if (result == 0)
         result = ADD_RULES(filter, rules);
+    if (result == 0)
+        result = rules_mappings(filter, window);
+    if (result == 0)
+        result = rules_signals(filter);
+    if (result == 0)
+        result = rules_machine(filter);
     if (result == 0) /* abort(), and no other signal to nobody else */
         result = allow_pair(filter, SCMP_SYS(tgkill), 0, (uint64_t)getpid(), 2, SIGABRT);
     if (result == 0) /* limits are read, never set */
@@ -281,45 +376,14 @@ static int rules_runner(scmp_filter_ctx filter)
     return result;
 }
 
-static int rules_load(scmp_filter_ctx filter)
-{
-    static const struct rule rules[] = {
-        /* the second wall, and the only one where there is no Landlock: nothing is changed */
-        {ALLOW, SCMP_SYS(openat), 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, 0},
-        {ALLOW, SCMP_SYS(write), 0, 0, 0},
-        {ALLOW, SCMP_SYS(writev), 0, 0, 0},
-        /* what sandbox_filter() needs for the second stage */
-        {ALLOW, SCMP_SYS(seccomp), 0, 0, 0},
-        {ALLOW, SCMP_SYS(prctl), 0, INT_BITS, PR_SET_NO_NEW_PRIVS},
-        {ALLOW, SCMP_SYS(prctl), 0, INT_BITS, PR_GET_SECCOMP},
-    };
-    int result = rules_runner(filter);
-    if (result == 0)
-        result = ADD_NAMES(filter, ALLOW, loading);
-    if (result == 0)
-        result = ADD_RULES(filter, rules);
-    return result;
-}
-
-static int rules_run(scmp_filter_ctx filter)
-{
-    static const struct rule rules[] = {
-        {ALLOW, SCMP_SYS(read), 0, INT_BITS, WIRE_GO},
-        {ALLOW, SCMP_SYS(write), 0, INT_BITS, WIRE_DONE},
-        {ALLOW, SCMP_SYS(write), 0, INT_BITS, 2}, /* the last words of whoever aborts */
-        {ALLOW, SCMP_SYS(writev), 0, INT_BITS, 2},
-    };
-    int result = rules_runner(filter);
-    return result == 0 ? ADD_RULES(filter, rules) : result;
-}
-
-int sandbox_filter(enum sandbox_profile profile, struct err *err)
+int sandbox_filter(enum sandbox_profile profile, const struct sandbox_window *window,
+                   struct err *err)
 {
     struct sandbox_facts facts;
     sandbox_probe(&facts);
     if (!facts.seccomp || profile == SANDBOX_GPU)
         return 0;
-    bool runner = profile == SANDBOX_RUNNER_LOAD || profile == SANDBOX_RUNNER_RUN;
+    bool runner = profile == SANDBOX_RUNNER;
     scmp_filter_ctx filter = seccomp_init(runner ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW);
     if (filter == NULL)
         return err_set(err, ERR_ENVIRONMENT, "libseccomp refuses to begin a filter");
@@ -330,9 +394,7 @@ int sandbox_filter(enum sandbox_profile profile, struct err *err)
     if (result == 0)
         (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
     if (result == 0)
-        result = profile == SANDBOX_RUNNER_RUN    ? rules_run(filter)
-                 : profile == SANDBOX_RUNNER_LOAD ? rules_load(filter)
-                                                  : rules_program(filter);
+        result = runner ? rules_runner(filter, window) : rules_program(filter);
     if (result == 0 && profile == SANDBOX_SANITIZED)
         result = rules_sanitized(filter);
     if (result == 0)

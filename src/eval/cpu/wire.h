@@ -4,9 +4,9 @@
  *   host                              runner
  *   spawn, region and cores set  -->  maps, loads the OpenMP runtime
  *                                <--  done (warm; may wait here as a spare)
- *   artifact set, go             -->  confines itself
+ *   artifact set, go             -->  confines itself, for good
  *                                <--  done (up to here every failure is ours)
- *                                     loads the artifact, filters itself again
+ *   looks at its filters, go     -->  loads the artifact
  *                                <--  done (loaded)
  *   call set, go                 -->  calls
  *                                <--  done ... and so on
@@ -28,13 +28,20 @@ enum {
     WIRE_FIRST_OTHER = 9
 };
 
-enum { WIRE_CORES_MAX = 64, WIRE_PATH_MAX = 1024 };
+enum { WIRE_CORES_MAX = 64, WIRE_PATH_MAX = 1024, WIRE_PAGE = 4096 };
 
 /* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
 enum { RUNNER_EXIT = 70 };
 
-/* What it says when a guard of its call was hit; 16 hexadecimal digits follow: the offset. */
+/* What it says when a guard was hit; 16 hexadecimal digits follow: the offset from the inputs. */
 #define WIRE_GUARD_HIT "guard "
+
+/* All that a candidate may know of a call. Nothing here tells a timed call from another. */
+struct wire_call {
+    uint32_t input_count, output_count, workspace_count;
+    uint64_t offsets[CALL_POINTERS_MAX];
+    int64_t dims[DIMS_MAX];
+};
 
 /* sizeof is rounded up to whole pages when mapped. */
 struct control {
@@ -44,7 +51,10 @@ struct control {
     uint64_t inputs_bytes, outputs_bytes;
     uint64_t memory_bytes; /* what it may map besides the regions */
     char artifact[WIRE_PATH_MAX];
-    struct call call;
+    uint32_t alias_count; /* of the region: the inputs once more, among pages without rights */
+    struct alias aliases[INPUTS_MAX];
+    uint64_t alias_end; /* where these end */
+    struct wire_call call;
 };
 
 #endif

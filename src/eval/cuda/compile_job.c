@@ -79,7 +79,7 @@ int cuda_job_confine(const struct cuda_job *job, const char *readable, const cha
         return -1;
     if (!bounded)
         return 0;
-    if (sandbox_filter(SANDBOX_COMPILE, err) != 0)
+    if (sandbox_filter(SANDBOX_COMPILE, NULL, err) != 0)
         return -1;
 #if defined(__SANITIZE_ADDRESS__)
     return 0; /* its shadow alone is terabytes of addresses */

@@ -64,43 +64,47 @@ static void test_places(void **state)
     problem_free(problem);
 }
 
-/* Each input meets a page that cannot be read, aligned as ever; guards leave out no whole page. */
+/* Each input meets a page that cannot be read, aligned as ever, and is where the host writes it. */
 static void test_guards(void **state)
 {
     static const struct {
         enum guard guard;
     } cases[] = {{GUARD_END}, {GUARD_START}};
     struct problem *problem = parse_problem(parse_spec);
+    struct region region = {.inputs_bytes = 1 << 20};
+    size_t most[INPUTS_MAX];
+    struct layout layout;
     struct err err;
     (void)state;
+    assert_int_equal(layout_make(problem, &problem->shapes[0], NULL, NULL, 128, &layout, &err), 0);
+    assert_false(layout_guard(&layout, GUARD_END, &region)); /* it has no aliases */
+    for (size_t i = 0; i < layout.input_count; i++)
+        most[i] = layout.inputs[i].bytes + 4096 * (i % 2);
+    region_alias(&region, most, layout.input_count);
+    layout.inputs[0].bytes -= 4; /* as a size that is no multiple of the alignment */
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-        struct layout layout;
         struct call call;
-        const size_t slot = 1 << 20;
-        assert_int_equal(layout_make(problem, &problem->shapes[0], NULL, NULL, 128, &layout, &err),
-                         0);
-        call_make(&layout, slot, 77, &call);
-        assert_int_equal(call.guard_count, 0);
-        layout.inputs[0].bytes -= 4; /* as a size that is no multiple of the alignment */
-        layout_guard(&layout, cases[k].guard);
-        call_make(&layout, slot, 77, &call);
-        assert_int_equal(call.guard_count, layout.input_count + 1);
-        assert_int_equal(call.guards[0][0], slot);
+        assert_true(layout_guard(&layout, cases[k].guard, &region));
+        call_make(&layout, 0, 77, &call);
+        assert_true(call.guarded);
+        size_t last = region.inputs_bytes;
         for (size_t i = 0; i < layout.input_count; i++) {
-            const struct placed *placed = &layout.inputs[i];
-            size_t start = slot + placed->offset, end = start + placed->bytes;
+            const struct alias *alias = &region.aliases[i];
+            size_t start = call.alias_offsets[i], end = start + layout.inputs[i].bytes;
             assert_int_equal(start % TENSOR_ALIGN, 0);
-            assert_true(call.guards[i][1] <= start && end <= call.guards[i + 1][0]);
-            assert_true(start - call.guards[i][1] < 4096 && call.guards[i + 1][0] - end < 4096);
-            assert_true(call.guards[i][1] - call.guards[i][0] >= 4096);
+            assert_int_equal(start - alias->address, layout.inputs[i].offset - alias->offset);
+            assert_true(alias->address - last >= 4096); /* a page without rights between */
+            assert_true(alias->address <= start && end <= alias->address + alias->bytes);
             if (cases[k].guard == GUARD_END)
-                assert_true(call.guards[i + 1][0] - end < TENSOR_ALIGN);
+                assert_true(alias->address + alias->bytes - end < TENSOR_ALIGN);
             else
-                assert_int_equal(start, call.guards[i][1]);
+                assert_int_equal(start, alias->address);
+            last = alias->address + alias->bytes;
         }
-        assert_int_equal(call.guards[layout.input_count][1], slot + layout.inputs_bytes);
-        assert_true(layout.inputs_bytes - (call.guards[layout.input_count][0] - slot) >= 4096);
+        assert_true(region_alias_end(&region) - last >= 4096);
     }
+    layout.inputs[1].bytes = most[1] + 8192;
+    assert_false(layout_guard(&layout, GUARD_END, &region));
     problem_free(problem);
 }
 
