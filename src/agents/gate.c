@@ -240,7 +240,10 @@ bool gate_is_shut(const struct gate *gate, const struct ask *ask)
 
 bool gate_rests(const struct gate *gate, const struct ask *ask)
 {
+    const uint64_t soon_ns = UINT64_C(15) * 1000000000; /* who is told to come back then waits */
     bool probes = ask != NULL && gate->prober == ask;
+    if (gate->state == GATE_LIMITED && gate->until_ns > clock_now_ns() + soon_ns)
+        return true;
     return gate_is_shut(gate, ask) ||
            (gate->state == GATE_BROKEN && !probes && clock_now_ns() < gate->rest_ns);
 }
