@@ -9,6 +9,7 @@ which is made larger where it must) at the offsets asked for.
      "inputs":[{"name","dtype"}], "outputs":[{"name","dtype"}]}
     {"op":"compute", "precision":"exact"|"spec", "bits":null|N, "dims":{...},
      "inputs":[{"offset","shape"}], "outputs":[{"offset","shape"}]}
+    {"op":"steps"}   places where the file may compute in float64 in between
     {"op":"prepare", "dims":..., "inputs":...}   then the bare line `go`, answered at once
 
 `exact` converts floating inputs to float64 and answers in float64. `spec` keeps the problem's types
@@ -259,6 +260,47 @@ class Reference:
         return returned
 
 
+DOUBLE_NAMES = {"float", "float64", "double", "longdouble", "float128", "vectorize", "item", "tolist"}
+CONSTANTS = {"pi", "e", "tau", "inf", "nan"}
+MAKERS = {"zeros", "ones", "empty", "full", "arange", "linspace", "eye"}
+
+
+def double_step(node):
+    """What makes float64 of float32, or None. A function of constants alone does not."""
+    import ast
+
+    if isinstance(node, ast.Attribute):
+        math = getattr(node.value, "id", "") == "math" and node.attr not in CONSTANTS
+        return "math.%s" % node.attr if math else None
+    if not isinstance(node, ast.Call) or all(isinstance(a, ast.Constant) for a in node.args):
+        return None
+    called = node.func
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    owner = getattr(getattr(called, "value", None), "id", "")
+    if name in DOUBLE_NAMES:
+        return "%s.%s" % (owner, name) if owner else name
+    typed = [k for k in node.keywords if k.arg == "dtype"]
+    if owner in ("np", "numpy") and name in MAKERS and not typed and len(node.args) < 3:
+        return "%s.%s without a dtype" % (owner, name)
+    given = [k.value for k in typed] + (node.args[:1] if name == "astype" else [])
+    if any(getattr(g, "id", getattr(g, "attr", "")) in ("float", "float64", "double") for g in given):
+        return "%s to float64" % (name or "a call")
+    return None
+
+
+def double_steps(path):
+    import ast
+
+    with open(path, "rb") as file:
+        tree = ast.parse(file.read())
+    nodes = list(ast.walk(tree))
+    plain = [n.func for n in nodes if isinstance(n, ast.Call) and all(isinstance(a, ast.Constant) for a in n.args)]
+    found = [(n.lineno, double_step(n)) for n in nodes if hasattr(n, "lineno") and n not in plain]
+    name = os.path.basename(path)
+    steps = ["%s:%d: %s" % (name, line, what) for line, what in sorted(set(f for f in found if f[1]))]
+    return {"ok": True, "steps": ", ".join(steps[:6])}
+
+
 def describe(problem, path):
     """One line for people: what was raised, and the line of the user's that led to it: the innermost
     one of their file, or of a file beside it. Where numpy was by then is nobody's concern."""
@@ -307,6 +349,8 @@ def main():
                 answer({"ok": True, "versions": {"python": version, "numpy": np.__version__}})
             elif request["op"] == "compute":
                 answer(reference.compute(request))
+            elif request["op"] == "steps":
+                answer(double_steps(path))
             else:
                 answer(reference.prepare(request))
         except (Exception, SystemExit) as problem:

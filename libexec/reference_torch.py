@@ -6,6 +6,7 @@ JSON answer a line on stdout. The requests of reference.py, and besides:
     {"op":"describe", "file":..., "device":"cpu"}   before anything else: the file as a problem
     {"op":"open", ..., "binding":..., "device":..., "scratch":FOLDER}
     {"op":"initial", "outputs":[{"name", "offset"}]}  initial values of parameters and buffers
+    {"op":"given", "seed":N, "outputs":[{"name", "offset", "shape"}]}  inputs as get_inputs draws them
     "baseline": "eager" | "compile" in compute and prepare: how the module is called
 
 `exact` runs a float64 copy of the module; where the module cannot be cast, its own precision is all
@@ -18,6 +19,7 @@ import gc
 import json
 import mmap
 import os
+import random
 import sys
 import threading
 import time
@@ -276,6 +278,27 @@ class Reference:
             self.place(place["offset"], values.shape, getattr(torch, dtype)).copy_(values)
         return {"ok": True}
 
+    def give_inputs(self, request):
+        """As the file's get_inputs draws them, under another seed; of more rows than asked for, the
+        first."""
+        random.seed(request["seed"])
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(request["seed"] % (1 << 32))
+        given = problem.given_arguments(self.module, request["seed"])
+        named = {}
+        for entry, value in zip(self.binding["arguments"], given):
+            if "input" in entry:
+                named[entry["input"]] = value
+        for place in request["outputs"]:
+            values, shape = named[place["name"]], tuple(place["shape"])
+            if values.dim() and shape[0] < values.shape[0]:
+                values = values[: shape[0]]
+            if tuple(values.shape) != shape:
+                raise problem.Refused("get_inputs gives %s no shape %s" % (place["name"], shape))
+            dtype = self.inputs[self.index[place["name"]]]["dtype"]
+            self.place(place["offset"], shape, getattr(torch, dtype)).copy_(values.detach())
+        return {"ok": True}
+
     def prepare(self, request):
         """A compiled module is compiled here, and called once: only the next call is timed."""
         baseline = request.get("baseline")
@@ -370,6 +393,7 @@ def answer_to(state, request):
         "compute": reference.compute,
         "prepare": reference.prepare,
         "initial": reference.give_initial,
+        "given": reference.give_inputs,
     }[op](request)
 
 

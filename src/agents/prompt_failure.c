@@ -72,6 +72,13 @@ static const struct cause inputs[] = {
      "signs alternate: terms cancel; look at precision and at abs or max of negative "
      "numbers"},
     {"sorted", "the inputs are in order: look at running maxima"},
+    {"huge",
+     "the inputs are around 1e12: look at clamps, at a narrower type in between and at what "
+     "overflows"},
+    {"few", "most of the first input is 0, so that sums have few terms and their own rounding is "
+            "small: an error there is that of products in less than the spec's precision"},
+    {"given",
+     "the inputs are as the file's own get_inputs draws them, or uniform over their range"},
     {"tiny", "the inputs are close to 0: look at subnormal numbers, and at an epsilon that is too "
              "large or missing"},
 };

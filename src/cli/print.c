@@ -61,6 +61,25 @@ static void print_remarks(const struct value *remarks, FILE *out)
         fprintf(out, "  %-10s and %zu more (--json has all)\n", "", missed - shown);
 }
 
+/* How near the bound it comes, beside what an honest computation needs; and the largest numbers of
+ * dims at which it was called. */
+static void print_error(const struct value *metrics, FILE *out)
+{
+    const struct value *error = value_get(metrics, "error");
+    const struct value *reached = value_get(metrics, "checked_up_to");
+    if (error)
+        fprintf(out, "  %-10s %.2g of what is allowed, an honest computation's %.2g (%s inputs)\n",
+                "error", value_real(error, "of_allowed", 0), value_real(error, "honest", 0),
+                value_text(error, "inputs", "?"));
+    if (!reached || reached->count == 0)
+        return;
+    fprintf(out, "  %-10s ", "checked");
+    for (size_t i = 0; i < reached->count; i++)
+        fprintf(out, "%s%s=%lld", i > 0 ? ", " : "up to ", reached->keys[i],
+                (long long)reached->items[i]->integer);
+    fputc('\n', out);
+}
+
 /* The main lines of the profile and the notes; --json has everything. */
 static void print_metrics(const char *text, FILE *out)
 {
@@ -69,6 +88,7 @@ static void print_metrics(const char *text, FILE *out)
     if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *notes = value_get(metrics, "notes");
         char clocks[WORDS_CLOCKS];
+        print_error(metrics, out);
         print_roofline(value_get(metrics, "roofline"), out);
         if (*words_clocks(value_get(metrics, "profile"), clocks))
             fprintf(out, "  %-10s %s\n", "clocks", clocks);

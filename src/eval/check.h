@@ -63,15 +63,17 @@ void bound_usual(const struct problem *problem, const struct tensor_spec *output
 
 struct mismatch {
     bool passed;
-    size_t bad_count, worst;                    /* elements; flat index */
-    double worst_got, worst_exact, worst_ratio; /* error over allowed error */
-    double norm_ratio;                          /* relative L2 over allowed */
-    double max_relative;                        /* largest |d| / scale */
+    size_t bad_count, worst;       /* elements; flat index */
+    double worst_got, worst_exact; /* where one failed */
+    double worst_ratio;            /* largest error over the allowed one */
+    double norm_ratio;             /* relative L2 over allowed */
     const char
         *pattern; /* "not written", "not written at the boundary", "NaN", "all zero",
                      "overflow", "transposed", "shifted", "off by a constant factor",
                      "boundary only", "low precision", "scattered", "everywhere"; "" passed */
 };
+/* The larger of both ratios: how much of what is allowed was needed. */
+double mismatch_ratio(const struct mismatch *mismatch);
 void check_output(const struct tensor_spec *output, const int64_t *extents, size_t count,
                   const struct bound *bound, const double *exact, const void *got,
                   struct mismatch *mismatch);

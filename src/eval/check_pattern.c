@@ -216,6 +216,17 @@ static const char *constant_factor(struct scene *scene)
     return "off by a constant factor";
 }
 
+/* No element is off by a fiftieth of its scale. */
+static bool is_close(const struct scene *scene, const struct mismatch *mismatch)
+{
+    static const double close = 0.02;
+    const struct bound *bound = scene->bound;
+    double off = fabs(mismatch->worst_got - mismatch->worst_exact);
+    double relative = bound->fixed ? off / (fabs(mismatch->worst_exact) + 1e-300)
+                                   : mismatch->worst_ratio * bound->element;
+    return isfinite(mismatch->worst_ratio) && relative < close;
+}
+
 static const char *name_pattern(struct scene *scene, const struct mismatch *mismatch)
 {
     const char *name = not_a_number(scene);
@@ -229,8 +240,7 @@ static const char *name_pattern(struct scene *scene, const struct mismatch *mism
         name = constant_factor(scene);
     if (name == NULL && is_boundary(scene))
         name = "boundary only";
-    if (name == NULL && dtype_is_float(scene->output->dtype) && mismatch->max_relative < 0.02 &&
-        isfinite(mismatch->worst_ratio))
+    if (name == NULL && dtype_is_float(scene->output->dtype) && is_close(scene, mismatch))
         name = "low precision";
     if (name == NULL)
         name = scene->bad_count * 2 < scene->count ? "scattered" : "everywhere";

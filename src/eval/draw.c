@@ -21,7 +21,8 @@ static const char *const names[DISTRIBUTIONS] = {
     [DRAW_ONES] = "ones",       [DRAW_EXTREMES] = "extremes",
     [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
     [DRAW_SORTED] = "sorted",   [DRAW_TINY] = "tiny",
-    [DRAW_OFFSET] = "offset",   [DRAW_FEW] = "few",
+    [DRAW_HUGE] = "huge",       [DRAW_OFFSET] = "offset",
+    [DRAW_FEW] = "few",
 };
 
 const char *distribution_name(enum distribution distribution)
@@ -33,7 +34,7 @@ const char *distribution_name(enum distribution distribution)
 bool distribution_is_alike(enum distribution distribution)
 {
     return distribution == DRAW_SPARSE ||
-           (distribution >= DRAW_RANDOM_COUNT && distribution != DRAW_TINY);
+           (distribution >= DRAW_EDGES && distribution != DRAW_TINY && distribution != DRAW_HUGE);
 }
 
 static inline __attribute__((always_inline)) void hash_words(uint32_t before, uint32_t within,
@@ -86,6 +87,11 @@ static float tiny_of(enum dtype dtype)
     return dtype == DTYPE_FLOAT16 ? 1e-4f : dtype == DTYPE_INT32 ? 1.0f : 1e-20f;
 }
 
+static float huge_of(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT16 ? 100.0f : 1e12f;
+}
+
 /* How far from zero, for a deviation of one: the type must still tell such numbers apart. */
 static float offset_of(enum dtype dtype)
 {
@@ -98,7 +104,7 @@ static float offset_of(enum dtype dtype)
 static void fill_edge(const struct drawing *drawing, uint64_t first, const uint32_t *words,
                       float *z)
 {
-    float tiny = tiny_of(dtype_of(drawing));
+    float tiny = tiny_of(dtype_of(drawing)), huge = huge_of(dtype_of(drawing));
     for (uint32_t i = 0; i < BLOCK; i++) {
         float unit = number_signed_unit(words[i]), size = number_magnitude(unit);
         switch ((enum distribution)drawing->distribution) {
@@ -118,6 +124,9 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
             break;
         case DRAW_TINY:
             z[i] *= tiny;
+            break;
+        case DRAW_HUGE:
+            z[i] *= huge;
             break;
         case DRAW_OFFSET:
             z[i] += drawing->bounded ? 0.0f : offset_of(dtype_of(drawing));
@@ -169,6 +178,7 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
         return;
     }
     case DRAW_TINY:
+    case DRAW_HUGE:
     case DRAW_OFFSET:
         fill_normal(words, z);
         break;
@@ -217,7 +227,7 @@ static void plan(struct drawing *drawing)
     case DRAW_ONE_HOT:
         drawing->folds = false;
         return;
-    default: /* extremes and tiny numbers keep their size */
+    default: /* extremes, tiny and huge numbers keep their size */
         break;
     }
     drawing->center = number_clamp(0.0, drawing->low + below, drawing->high - above);

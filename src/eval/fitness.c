@@ -62,6 +62,8 @@ static bool passes(const struct session *session, const struct set *set, void **
 
 struct tally {
     size_t unfit, counted, failed;
+    size_t inexact, rounded; /* results that no float32 is; of those, the exact one's rounding */
+    size_t beside; /* of the main shape: the definition itself fails the spec's tolerance */
 };
 
 /* 1: what the user's function did is a finding. */
@@ -75,12 +77,44 @@ static int expect(struct fitness *fitness, struct set *set, bool pool, struct ta
         return 1;
     }
     tally->unfit += set->unfit;
-    if (!pool || !set->unfit)
+    tally->beside += pool && set->beside;
+    if (!pool || !set->unfit || set->beside)
         return 0;
     finding(fitness, "reference", false,
             "its results on %s inputs leave the range of the output's type",
             distribution_name(set->distribution));
     return 1;
+}
+
+/* Whether a definition's float32 results are its float64 ones, rounded: then it computes in float64
+ * whatever it is given. */
+static void compare_rounded(const struct session *session, const struct set *set, void **results,
+                            struct tally *tally)
+{
+    for (size_t i = 0; i < session->problem->output_count; i++) {
+        const float *got = (const float *)results[i];
+        if (session->problem->outputs[i].dtype != DTYPE_FLOAT32)
+            continue;
+        for (size_t k = 0; k < set->shape->layout.outputs[i].elements; k++) {
+            float rounded = (float)set->exact[i][k];
+            bool inexact = (double)rounded < set->exact[i][k] || (double)rounded > set->exact[i][k];
+            tally->inexact += inexact;
+            tally->rounded += inexact && memcmp(&rounded, &got[k], sizeof rounded) == 0;
+        }
+    }
+}
+
+static void name_double_steps(struct fitness *fitness, const struct tally *tally)
+{
+    struct session *session = fitness->session;
+    if (tally->inexact == 0 || tally->rounded < tally->inexact - tally->inexact / 1000)
+        return;
+    const char *steps = reference_double_steps(session->reference, session->arena);
+    if (*steps != '\0')
+        finding(fitness, "double steps", true,
+                "its float32 results are its float64 ones, rounded, so that its own error says "
+                "nothing of float32's: %s",
+                steps);
 }
 
 static int repeat(struct session *session, const struct set *set, struct tally *tally,
@@ -91,9 +125,30 @@ static int repeat(struct session *session, const struct set *set, struct tally *
         return 0;
     if (compute(session, set, PRECISION_SPEC, again, err) != 0)
         return -1;
+    if (set->shape == &session->shapes[0])
+        compare_rounded(session, set, again, tally);
     tally->counted++;
     tally->failed += !passes(session, set, again);
     return 0;
+}
+
+/* Sets that do not count, by name. A problem that has no others is no question. */
+static void check_tolerance(struct fitness *fitness, const struct tally *tally)
+{
+    const struct session *session = fitness->session;
+    struct buf names;
+    buf_init(&names, DETAIL_MOST);
+    for (int d = 0; d < DISTRIBUTIONS; d++)
+        if ((session->beside >> d & 1) != 0)
+            buf_addf(&names, "%s%s", names.length > 0 ? ", " : "",
+                     distribution_name((enum distribution)d));
+    finding(
+        fitness, "tolerance", tally->beside < FITNESS_SETS,
+        "the definition itself, computed in its own types, fails rtol %g, atol %g on some sets, "
+        "which do not count: %s inputs; %zu of %d sets of the main shape",
+        session->problem->rtol, session->problem->atol, buf_text(&names), tally->beside,
+        (int)FITNESS_SETS);
+    buf_free(&names);
 }
 
 /* A case is asked for here alone, so that all of them use the memory of the first: there is no room
@@ -116,6 +171,9 @@ static int check_reference(struct fitness *fitness, struct err *err)
     }
     finding(fitness, "reference", true, "computed %zu sets of inputs; %zu edge cases do not apply",
             count, tally.unfit);
+    name_double_steps(fitness, &tally);
+    if (session->beside != 0)
+        check_tolerance(fitness, &tally);
     finding(fitness, "repeats", tally.failed == 0,
             "computed again in its own precision, %zu of %zu results are within the tolerance",
             tally.counted - tally.failed, tally.counted);

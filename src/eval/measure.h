@@ -23,6 +23,19 @@ struct outcome {
     bool disturbed;                /* ... which is too much of the sample */
 };
 
+/* What a candidate needed of the allowed error: measure_accuracy.h. */
+struct accuracy {
+    bool seen, weighing;
+    double ratio, honest, last; /* the largest so far, the honest computation's there; the last */
+    uint64_t seed;              /* of the last set */
+    enum distribution distribution; /* of the largest */
+    struct names dims, reached;     /* of the largest; the largest number of each dim */
+    unsigned judged[DISTRIBUTIONS], over[DISTRIBUTIONS]; /* sets of the main shape; too inexact */
+    size_t weighed_count;
+    uint64_t weighed[8];          /* kinds of sets that were drawn again */
+    const char *reason, *details; /* of the last that was too inexact, but in doubt */
+};
+
 /* A candidate under measurement. A life is the time from one fresh runner to the next. */
 struct bench {
     struct session *session;
@@ -50,11 +63,12 @@ struct bench {
     size_t outputs_end;     /* past the last output's red zone */
     struct spot spots[SPOTS];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
-    struct comparison against;        /* the baseline, once timed */
-    struct buf notes;                 /* lines for metrics.notes */
-    uint64_t ends_ns;                 /* when the request's time is over; 0: never */
-    double sets_ms;                   /* of session->costs, as the check began, then of it alone */
-    struct device_state watched;      /* over the candidate's timed calls; span_ns, wall_ns: sums */
+    struct accuracy accuracy;
+    struct comparison against;   /* the baseline, once timed */
+    struct buf notes;            /* lines for metrics.notes */
+    uint64_t ends_ns;            /* when the request's time is over; 0: never */
+    double sets_ms;              /* of session->costs, as the check began, then of it alone */
+    struct device_state watched; /* over the candidate's timed calls; span_ns, wall_ns: sums */
 };
 
 /* --- measure_call.c --- */

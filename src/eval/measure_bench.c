@@ -1,6 +1,7 @@
 /* eval/measure_bench: the candidate's runner over its lives, and how its evaluation gets a verdict.
  */
 #include "base/mem.h"
+#include "eval/measure_accuracy.h"
 #include "eval/measure_guard.h"
 #include "eval/session_private.h"
 
@@ -170,7 +171,7 @@ int bench_check(struct bench *bench, struct set *set, struct outcome *outcome, s
     if (arrangement.layout.guard != GUARD_NONE) /* it has touched other pages than a timed call's */
         bench->warm &= ~(1U << bench->slot);
     call_verify(bench, set, &arrangement);
-    return 0;
+    return accuracy_weigh(bench, set, err);
 }
 
 void bench_saw(struct bench *bench, const struct set *set)

@@ -186,7 +186,7 @@ bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t 
     struct random random;
     struct names given = {0};
     uint64_t reached = 0;
-    size_t place[DIMS_MAX];
+    size_t place[DIMS_MAX] = {0};
     random_init(&random, seed);
     for (size_t i = 0; i < problem->dim_count; i++) {
         if (problem->dims[i].derived)

@@ -103,3 +103,17 @@ void reference_close(struct reference *reference)
     if (reference != NULL)
         reference->ops->close(reference);
 }
+
+void reference_draw_given(struct reference *reference, const struct layout *layout, uint64_t seed,
+                          unsigned char *const *values)
+{
+    struct err ignored;
+    if (reference->ops->draw_given != NULL)
+        (void)!reference->ops->draw_given(reference, layout, seed, values, &ignored);
+}
+
+const char *reference_double_steps(struct reference *reference, struct arena *arena)
+{
+    return reference->ops->double_steps != NULL ? reference->ops->double_steps(reference, arena)
+                                                : "";
+}

@@ -70,6 +70,13 @@ int reference_compute_baseline(struct reference *reference, const char *name,
 void reference_shape_input(const struct reference *reference, size_t input,
                            enum distribution distribution, const struct placed *placed,
                            void *values);
+/* Inputs as the definition's own file makes them, under another seed, in place of what was drawn.
+ * Where it has none, or they cannot be had for this shape, `values` stay. */
+void reference_draw_given(struct reference *reference, const struct layout *layout, uint64_t seed,
+                          unsigned char *const *values);
+/* Places in the definition's file that may compute in float64 whatever they are given, for people;
+ * "" where none are seen. */
+const char *reference_double_steps(struct reference *reference, struct arena *arena);
 const char *reference_versions(const struct reference *reference); /* JSON object text */
 
 #endif

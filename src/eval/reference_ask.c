@@ -52,3 +52,18 @@ void python_begin(struct python *python, struct json *json, const char *op)
     json_object(json);
     json_put_text(json, "op", op);
 }
+
+const char *python_double_steps(struct reference *reference, struct arena *arena)
+{
+    struct python *python = python_of(reference);
+    struct err ignored;
+    struct json json;
+    const struct value *answer;
+    if (python_ensure(python, &ignored) != 0)
+        return "";
+    python_begin(python, &json, "steps");
+    json_object_end(&json);
+    if (python_ask(python, REFERENCE_TIMEOUT_MS, arena, &answer, &ignored) != 0)
+        return "";
+    return value_text(answer, "steps", "");
+}

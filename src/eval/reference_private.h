@@ -28,6 +28,11 @@ struct reference_ops {
                             struct err *err);
     void (*shape_input)(const struct reference *reference, size_t input,
                         enum distribution distribution, const struct placed *placed, void *values);
+    /* NULL: nothing can be said. */
+    const char *(*double_steps)(struct reference *reference, struct arena *arena);
+    /* NULL: the definition has no inputs of its own. */
+    int (*draw_given)(struct reference *reference, const struct layout *layout, uint64_t seed,
+                      unsigned char *const *values, struct err *err);
 };
 
 struct reference { /* embedded first by each kind */

@@ -478,6 +478,7 @@ int reference_open(const struct problem *problem, const struct lane_facts *lane,
                                              .close = python_close,
                                              .pending = python_pending,
                                              .ready = python_ready,
+                                             .double_steps = python_double_steps,
                                              .again = again,
                                              .send = send,
                                              .take = take};

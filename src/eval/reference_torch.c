@@ -183,7 +183,8 @@ static void shape_input(const struct reference *reference, size_t input,
     const struct tensor_spec *tensor = &python->problem->inputs[input];
     const struct torch_input *torch = &python->problem->torch->inputs[input];
     const unsigned char *initial = python->initial[input];
-    if (initial != NULL && (distribution == DRAW_NORMAL || torch->structure == STRUCTURE_GIVEN)) {
+    if (initial != NULL && (distribution == DRAW_NORMAL || distribution == DRAW_GIVEN ||
+                            torch->structure == STRUCTURE_GIVEN)) {
         memcpy(values, initial, placed->bytes);
         return;
     }
@@ -192,6 +193,75 @@ static void shape_input(const struct reference *reference, size_t input,
     else if (torch->structure >= STRUCTURE_UPPER && torch->structure <= STRUCTURE_SYMMETRIC &&
              tensor->rank >= 2)
         make_matrix(torch->structure, tensor->dtype, tensor->rank, placed, values);
+}
+
+/* get_inputs makes all of them, whatever the shape asked for: what is very large would take too
+ * long. */
+static bool is_given(const struct problem *problem)
+{
+    static const size_t bytes_most = (size_t)256 << 20;
+    size_t bytes = 0, elements;
+    int64_t extents[RANK_MAX];
+    struct err ignored;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (tensor_extents(&problem->inputs[i], &problem->shapes[0], extents, &elements,
+                           &ignored) != 0)
+            return false;
+        bytes += elements * dtype_bytes(problem->inputs[i].dtype);
+    }
+    return bytes <= bytes_most;
+}
+
+static size_t put_places(const struct python *python, const struct layout *layout,
+                         size_t offsets[INPUTS_MAX], struct json *json)
+{
+    const struct problem *problem = python->problem;
+    size_t end = 0;
+    json_key(json, "outputs");
+    json_array(json);
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (problem->torch->inputs[i].initial)
+            continue;
+        offsets[i] = end;
+        end += (layout->inputs[i].bytes + 63) / 64 * 64;
+        json_object(json);
+        json_put_text(json, "name", problem->inputs[i].name);
+        json_put_int(json, "offset", (int64_t)offsets[i]);
+        json_key(json, "shape");
+        json_array(json);
+        for (size_t axis = 0; axis < problem->inputs[i].rank; axis++)
+            json_int(json, layout->inputs[i].extents[axis]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    return end;
+}
+
+static int draw_given(struct reference *reference, const struct layout *layout, uint64_t seed,
+                      unsigned char *const *values, struct err *err)
+{
+    struct python *python = python_of(reference);
+    size_t offsets[INPUTS_MAX] = {0};
+    struct json json;
+    const struct value *answer;
+    if (!is_given(python->problem))
+        return err_set(err, ERR_UNSUPPORTED, "its inputs are large");
+    if (python_ensure(python, err) != 0)
+        return -1;
+    python_begin(python, &json, "given");
+    json_put_int(&json, "seed", (int64_t)(seed >> 2));
+    size_t bytes = put_places(python, layout, offsets, &json);
+    json_object_end(&json);
+    struct arena *arena = arena_new();
+    int status = python_make_room(python, bytes, err);
+    if (status == 0)
+        status = python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
+    arena_free(arena);
+    for (size_t i = 0; status == 0 && i < python->problem->input_count; i++)
+        if (!python->problem->torch->inputs[i].initial)
+            memcpy(values[i], python->mapped + offsets[i], layout->inputs[i].bytes);
+    return status;
 }
 
 /* --- computing --- */
@@ -233,6 +303,7 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
                                              .baseline = baseline,
                                              .compute_baseline = compute_baseline,
                                              .shape_input = shape_input,
+                                             .draw_given = draw_given,
                                              .pending = python_pending,
                                              .ready = python_ready};
     struct python *python = python_new(problem, lane, region, arena, &ops, script);

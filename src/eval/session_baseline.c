@@ -215,8 +215,10 @@ static int verify(struct session *session, struct baseline *baseline, struct err
     struct arrangement arrangement;
     struct outcome outcome;
     struct set *set = &session->pool[0];
-    if (set_expect(session, set, err) != 0 ||
-        bench_arrange(&bench, set->shape, &arrangement, err) != 0)
+    int status = set_expect(session, set, err);
+    for (size_t i = 1; status == 0 && set->unfit && i < session->pool_count; i++)
+        status = set_expect(session, set = &session->pool[i], err);
+    if (status != 0 || bench_arrange(&bench, set->shape, &arrangement, err) != 0)
         return -1;
     call_place(&bench, set, &arrangement);
     if (call_run(&bench, baseline->subject, &arrangement, true, &outcome, err) != 0) {

@@ -220,7 +220,7 @@ static bool worth_it(const struct session *session)
 void session_expect_pool(struct session *session)
 {
     uint64_t begun = timeline_begin();
-    if (!worth_it(session))
+    if (!worth_it(session) || session->problem->normwise) /* whose bounds need one more result */
         return;
     uint64_t started = clock_now_ns();
     double spent_ms = session->costs.spent_ms;

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "eval/measure_accuracy.h"
 #include "eval/measure_guard.h"
 #include "eval/measure_watch.h"
 #include "eval/session_helpers.h"
@@ -229,6 +230,8 @@ static int time_pinned(struct bench *bench, struct err *err)
         status = measure_steady(bench, err);
     if (status == 0 && !bench->ended)
         status = measure_final(bench, err);
+    if (status == 0)
+        status = accuracy_settle(bench, err);
     if (known)
         (void)sched_setaffinity(0, sizeof before, &before);
     return status;
@@ -404,7 +407,9 @@ static void finish_metrics(struct bench *bench)
         profile(bench, &json);
     if (!bench->ended && bench->request->portable != NULL)
         session_count_caches(bench, &json);
+    accuracy_put(bench, &json);
     bench_put_watched(bench, &json);
+    accuracy_note(bench);
     put_notes(bench, &json);
     json_object_end(&json);
     if (text.dropped == 0)

@@ -68,8 +68,9 @@ struct session {
     int additive;          /* the definition: 1, 0 not, -1 not known yet; session_additive.c */
     unsigned known_bounds; /* bit set: distributions of a large main shape, in `bounds` */
     struct bound bounds[DRAW_RANDOM_COUNT][OUTPUTS_MAX];
-    void *scratch[2 * OUTPUTS_MAX];
-    size_t scratch_bytes[2 * OUTPUTS_MAX];
+    unsigned beside; /* bit set: distributions where the definition failed the spec's tolerance */
+    void *scratch[4 * OUTPUTS_MAX];
+    size_t scratch_bytes[4 * OUTPUTS_MAX];
     double bandwidth, flops_per_s; /* measured ceilings, the best seen; 0: not known */
     double bytes_floor_ns, flops_floor_ns;
     bool stays_fit; /* it was when it was opened: so must be the sets that a candidate met */

@@ -5,6 +5,7 @@
 #include "eval/session_private.h"
 #include "eval/timeline.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, FEW_REDUCTION = 16 };
@@ -27,7 +28,7 @@ void set_assign(struct set *set, const struct shape *shape, enum distribution di
 
 void set_redraw(struct set *set)
 {
-    set->filled = set->drawn = set->expected = set->unfit = false;
+    set->filled = set->drawn = set->expected = set->unfit = set->beside = false;
     set->lower = LOWER_UNKNOWN;
 }
 
@@ -74,6 +75,14 @@ static enum distribution distribution_of(const struct set *set, bool first)
     return plain && !first ? DRAW_NORMAL : set->distribution;
 }
 
+/* Of integers without a range: what a narrower type does not hold, and whose products' sums do not
+ * overflow. */
+static double largest_integer(const struct shape *shape)
+{
+    double terms = shape->reduction > 1 ? (double)shape->reduction : 1.0;
+    return fmax(100.0, fmin(30000.0, floor(sqrt(0x1p30 / terms))));
+}
+
 /* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. */
 void set_fill(struct session *session, struct set *set)
 {
@@ -90,8 +99,10 @@ void set_fill(struct session *session, struct set *set)
         size_t row = distribution == DRAW_FEW ? set->shape->reduction / FEW_DRAWN
                                               : tensor_row(tensor, placed);
         struct drawing drawing;
-        draw_plan(distribution, random_next(&seeds), tensor->dtype, row, tensor->low, tensor->high,
-                  &drawing);
+        double high = tensor->high, low = tensor->low;
+        if (distribution == DRAW_EXTREMES && !dtype_is_float(tensor->dtype) && low > high)
+            low = -(high = largest_integer(set->shape));
+        draw_plan(distribution, random_next(&seeds), tensor->dtype, row, low, high, &drawing);
         if (session->backend->draw == NULL ||
             !session->backend->draw(&drawing, placed->elements, set->inputs[i]))
             draw_run(&drawing, placed->elements, set->inputs[i]);
@@ -107,6 +118,8 @@ void set_draw(struct session *session, struct set *set)
     for (size_t i = 0; i < session->problem->input_count; i++)
         reference_shape_input(session->reference, i, set->distribution,
                               &set->shape->layout.inputs[i], set->inputs[i]);
+    if (set->distribution == DRAW_GIVEN)
+        reference_draw_given(session->reference, &set->shape->layout, set->seed, set->inputs);
     set->drawn = true;
 }
 

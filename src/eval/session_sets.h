@@ -20,6 +20,7 @@ struct set {
     bool filled, drawn, expected; /* filled: drawn, and not yet made what the reference takes */
     bool unfit;    /* not used: the reference itself leaves the output's range on these inputs, or
                       does not pass the spec's own tolerance there */
+    bool beside;   /* ... the latter */
     bool optional; /* its shape is ours, not the spec's: a reference that raises there is unfit */
     /* What the bounds say of the lower precision's results; of the main shape's first sets. */
     enum { LOWER_UNKNOWN, LOWER_REFUSED, LOWER_PASSED } lower;
@@ -64,6 +65,24 @@ int set_expect(struct session *session, struct set *set, struct err *err) MUST_U
 /* session->additive, once a session: `set` has its exact results, and its inputs are in place. */
 int session_find_additive(struct session *session, const struct set *set, const struct call *call,
                           struct err *err) MUST_USE; /* _additive.c */
+
+/* --- session_shake.c --- */
+struct shake {
+    bool by_norm; /* each number moves by `size` of its tensor's largest; else of itself */
+    double size;  /* up or down, by the key */
+    uint64_t key;
+    size_t scratch; /* where results lie: session_scratch() from here on */
+};
+int session_shake(struct session *session, const struct set *set, const struct shake *shake,
+                  void **results, struct err *err) MUST_USE;
+/* For each output: by how much an element moves, over how much the inputs did, as a part of their
+ * largest numbers. */
+int session_norm_errors(struct session *session, const struct set *set, double *errors,
+                        struct err *err) MUST_USE;
+/* Whether all that is wrong in `got` lies in rows that hang on a tie: an exact result, too, is
+ * another one there when the inputs move by their last bits. */
+bool session_excuses(struct session *session, const struct set *set, size_t output,
+                     const void *got);
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 int session_make_cases(struct session *session, struct err *err) MUST_USE;
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;

@@ -5,6 +5,7 @@ x * w, and computes it. The file's first line says how it misbehaves."""
 
 import array
 import json
+import math
 import mmap
 import os
 import sys
@@ -81,6 +82,12 @@ def answer(request):
     if request["op"] == "initial":
         for place in request["outputs"]:
             write(4, place["offset"], "f", INITIAL[place["name"]])
+        return {"ok": True}
+    if request["op"] == "given":
+        for place in request["outputs"]:
+            count = math.prod(place["shape"])
+            labels = place["name"] == "labels"
+            write(4, place["offset"], "i" if labels else "f", [1 if labels else 0.75] * count)
         return {"ok": True}
     if request["op"] == "compute":
         return compute(request)

@@ -197,6 +197,30 @@ static void test_draws(void **state)
     assert_true(v[0] != 0.25f && fabsf(v[0]) <= 0.5f && v[0] != v[1]);
     draw(&fixture, T, DRAW_UNIFORM, v); /* never others */
     assert_true(v[0] == 1.0f && v[3] == 4.0f);
+    draw(&fixture, W, DRAW_GIVEN, v);
+    assert_true(v[0] == 0.25f && v[3] == -0.5f);
+    end(&fixture);
+}
+
+/* What get_inputs gives comes from the file; a parameter's values do not. */
+static void test_given_inputs(void **state)
+{
+    struct fixture fixture;
+    unsigned char *values[INPUTS_MAX];
+    (void)state;
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    assert_int_equal(open_reference(&fixture), 0);
+    for (size_t i = 0; i < fixture.problem->input_count; i++)
+        values[i] = (unsigned char *)mem_alloc(fixture.layout.inputs[i].bytes);
+    draw(&fixture, W, DRAW_UNIFORM, (float *)(void *)values[W]);
+    float kept = ((float *)(void *)values[W])[2];
+    reference_draw_given(fixture.reference, &fixture.layout, 7, values);
+    for (size_t i = 0; i < 256; i++)
+        assert_true(((float *)(void *)values[X])[i] == 0.75f);
+    assert_int_equal(((int32_t *)(void *)values[X + 1])[63], 1);
+    assert_true(((float *)(void *)values[W])[2] == kept);
+    for (size_t i = 0; i < fixture.problem->input_count; i++)
+        mem_free(values[i]);
     end(&fixture);
 }
 
@@ -336,7 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_description),    cmocka_unit_test(test_memory),
         cmocka_unit_test(test_what_is_said),   cmocka_unit_test(test_draws),
         cmocka_unit_test(test_computing),      cmocka_unit_test(test_its_gpu),
-        cmocka_unit_test(test_shipped_starts),
+        cmocka_unit_test(test_shipped_starts), cmocka_unit_test(test_given_inputs),
     };
     return cmocka_run_group_tests_name("problem_torch", tests, NULL, NULL);
 }
