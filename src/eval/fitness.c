@@ -107,13 +107,12 @@ static void compare_rounded(const struct session *session, const struct set *set
 static void name_double_steps(struct fitness *fitness, const struct tally *tally)
 {
     struct session *session = fitness->session;
-    if (tally->inexact == 0 || tally->rounded < tally->inexact - tally->inexact / 1000)
-        return;
-    const char *steps = reference_double_steps(session->reference, session->arena);
+    bool rounded = tally->inexact > 0 && tally->rounded >= tally->inexact - tally->inexact / 1000;
+    const char *steps = reference_double_steps(session->reference, rounded, session->arena);
     if (*steps != '\0')
         finding(fitness, "double steps", true,
-                "its float32 results are its float64 ones, rounded, so that its own error says "
-                "nothing of float32's: %s",
+                "it computes in float64 whatever it is given, so that its own error says little of "
+                "float32's: %s",
                 steps);
 }
 

@@ -112,8 +112,9 @@ void reference_draw_given(struct reference *reference, const struct layout *layo
         (void)!reference->ops->draw_given(reference, layout, seed, values, &ignored);
 }
 
-const char *reference_double_steps(struct reference *reference, struct arena *arena)
+const char *reference_double_steps(struct reference *reference, bool rounded, struct arena *arena)
 {
-    return reference->ops->double_steps != NULL ? reference->ops->double_steps(reference, arena)
-                                                : "";
+    if (reference->ops->double_steps == NULL)
+        return "";
+    return reference->ops->double_steps(reference, rounded, arena);
 }

@@ -53,7 +53,7 @@ void python_begin(struct python *python, struct json *json, const char *op)
     json_put_text(json, "op", op);
 }
 
-const char *python_double_steps(struct reference *reference, struct arena *arena)
+const char *python_double_steps(struct reference *reference, bool rounded, struct arena *arena)
 {
     struct python *python = python_of(reference);
     struct err ignored;
@@ -62,6 +62,7 @@ const char *python_double_steps(struct reference *reference, struct arena *arena
     if (python_ensure(python, &ignored) != 0)
         return "";
     python_begin(python, &json, "steps");
+    json_put_bool(&json, "rounded", rounded);
     json_object_end(&json);
     if (python_ask(python, REFERENCE_TIMEOUT_MS, arena, &answer, &ignored) != 0)
         return "";

@@ -29,7 +29,7 @@ struct reference_ops {
     void (*shape_input)(const struct reference *reference, size_t input,
                         enum distribution distribution, const struct placed *placed, void *values);
     /* NULL: nothing can be said. */
-    const char *(*double_steps)(struct reference *reference, struct arena *arena);
+    const char *(*double_steps)(struct reference *reference, bool rounded, struct arena *arena);
     /* NULL: the definition has no inputs of its own. */
     int (*draw_given)(struct reference *reference, const struct layout *layout, uint64_t seed,
                       unsigned char *const *values, struct err *err);

@@ -66,7 +66,7 @@ void python_begin(struct python *python, struct json *json, const char *op);
 int python_tell(struct python *python, struct err *err) MUST_USE;
 int python_hear(struct python *python, uint64_t timeout_ms, struct arena *arena,
                 const struct value **answer, struct err *err) MUST_USE;
-const char *python_double_steps(struct reference *reference, struct arena *arena);
+const char *python_double_steps(struct reference *reference, bool rounded, struct arena *arena);
 int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
                const struct value **answer, struct err *err) MUST_USE;
 int python_make_room(struct python *python, size_t bytes, struct err *err) MUST_USE;
