@@ -103,6 +103,29 @@ static void test_precisions(void **state)
     end(&fixture);
 }
 
+/* What computes in float64 whatever it is given is named; a function of constants is no such step.
+ */
+static void test_double_steps(void **state)
+{
+    struct fixture fixture;
+    float results[ELEMENTS];
+    (void)state;
+    assert_int_equal(begin(&fixture, "import math\nimport numpy as np\ndef reference(A, B):\n"
+                                     "    C = np.vectorize(math.erf)(A @ B)\n"
+                                     "    return C / math.sqrt(2.0)\n"),
+                     0);
+    assert_int_equal(compute(&fixture, PRECISION_SPEC, results), 0);
+    assert_string_equal(reference_double_steps(fixture.reference, false, fixture.arena),
+                        "ref_impl.py:4: math.erf, ref_impl.py:4: np.vectorize");
+    end(&fixture);
+    assert_int_equal(begin(&fixture, "import math\ndef reference(A, B):\n"
+                                     "    return A @ B * math.sqrt(len(A))\n"),
+                     0);
+    assert_int_equal(compute(&fixture, PRECISION_SPEC, results), 0);
+    assert_string_equal(reference_double_steps(fixture.reference, false, fixture.arena), "");
+    end(&fixture);
+}
+
 /* The only function there is, one with a dim as its last parameter, one that returns a dict. */
 static void test_forms(void **state)
 {
@@ -238,9 +261,13 @@ int main(int argc, char **argv)
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_precisions),   cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_its_death_costs_one_call),
-        cmocka_unit_test(test_as_a_subject), cmocka_unit_test(test_byte_code),
+        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_double_steps),
+        cmocka_unit_test(test_what_is_said),
+        cmocka_unit_test(test_its_death_costs_one_call),
+        cmocka_unit_test(test_as_a_subject),
+        cmocka_unit_test(test_byte_code),
     };
     return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
 }
