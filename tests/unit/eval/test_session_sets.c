@@ -42,31 +42,10 @@ static void wide_dies(const struct fake_call *f)
     wide_product(f);
 }
 
-/* Errs by `size` at the main shape, by how much there is allowed. */
-static void inexact_product(const struct fake_call *f, float size)
-{
-    fake_product(f);
-    for (int64_t i = 0; i < f->m * f->n && f->m == 24 && f->k == 28; i++)
-        f->c[i] *= 1.0f + size * 0x1p-23f;
-}
-
-static void nearly_product(const struct fake_call *f)
-{
-    inexact_product(f, 13.0f); /* less than twice of what is allowed */
-}
-
-static void flicker_product(const struct fake_call *f)
-{
-    static unsigned calls;
-    inexact_product(f, f->m == 24 && f->k == 28 && calls++ % 5 == 0 ? 13.0f : 0.0f);
-}
-
 static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"wide_product", wide_product},
                                             {"wide_wrong", wide_wrong},
                                             {"wide_dies", wide_dies},
-                                            {"nearly", nearly_product},
-                                            {"flicker", flicker_product},
                                             {NULL, NULL}};
 
 struct fixture {
@@ -276,51 +255,6 @@ static void test_edge_cases_have_rows(void **state)
     folder_remove(&folder);
 }
 
-/* What is nearly too inexact gets its verdict from more than one drawing. */
-static void test_doubt(void **state)
-{
-    struct fixture *f = (struct fixture *)*state;
-    struct evaluation evaluation = {0};
-    for (int i = 0; i < 4; i++) {
-        f->request.artifact = "flicker";
-        measure(f, EFFORT_FULL);
-        f->request.artifact = "nearly";
-        assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err),
-                         0);
-        assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
-        assert_non_null(strstr(evaluation.details, "drawn again: too inexact on"));
-        assert_non_null(strstr(evaluation.metrics, "\"of_allowed\":1."));
-    }
-    f->request.artifact = "product";
-}
-
-/* Inputs on which the definition itself fails the spec's tolerance do not count. */
-static void test_tolerance_that_the_definition_fails(void **state)
-{
-    struct fixture *f = (struct fixture *)*state;
-    const struct session_options options = {
-        .folder = f->builds.path, .baseline = "product", .memory_bytes = 1 << 20};
-    struct folder folder;
-    struct problem *problem;
-    struct session *session, *kept = f->session;
-    struct evaluation evaluation = {0};
-    fake_problem(&folder, "def reference(A, B):\n    return A @ B\n",
-                 "tolerance: {rtol: 1e-8, atol: 1e-5}\n");
-    assert_int_equal(problem_load(folder.path, &problem, &f->err), 0);
-    assert_int_equal(session_open(problem, &fake_backend, &f->lane, &options, &session, &f->err),
-                     0);
-    f->session = session;
-    assert_int_equal(session_measure(session, &f->request, f->arena, &evaluation, &f->err), 0);
-    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
-    assert_true((session->beside >> DRAW_HEAVY & 1) != 0);
-    assert_true((session->beside >> DRAW_UNIFORM & 1) == 0);
-    assert_non_null(strstr(evaluation.metrics, "heavy inputs do not count"));
-    f->session = kept;
-    session_close(session);
-    problem_free(problem);
-    folder_remove(&folder);
-}
-
 /* An output that changes between the answer and the stop: here by our own hand. */
 static void test_spots(void **state)
 {
@@ -508,8 +442,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sets_are_drawn_anew),
         cmocka_unit_test(test_what_the_battery_holds),
         cmocka_unit_test(test_edge_cases_have_rows),
-        cmocka_unit_test(test_doubt),
-        cmocka_unit_test(test_tolerance_that_the_definition_fails),
         cmocka_unit_test(test_spots),
         cmocka_unit_test(test_cancelling_between_steps),
         cmocka_unit_test(test_regions_grow_and_stop_growing),

@@ -1,0 +1,191 @@
+/* What is done where a kernel is nearly too inexact, where a tie decides, and where the definition
+ * itself fails the spec's tolerance. */
+#include "eval/session_private.h"
+
+#include "fake_backend.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include <cmocka.h>
+
+/* Errs by `size` at the main shape, by how much there is allowed. */
+static void inexact_product(const struct fake_call *f, float size)
+{
+    fake_product(f);
+    for (int64_t i = 0; i < f->m * f->n && f->m == 24 && f->k == 28; i++)
+        f->c[i] *= 1.0f + size * 0x1p-23f;
+}
+
+static void nearly_product(const struct fake_call *f)
+{
+    inexact_product(f, 13.0f); /* less than twice of what is allowed */
+}
+
+static void flicker_product(const struct fake_call *f)
+{
+    static unsigned calls;
+    inexact_product(f, f->m == 24 && f->k == 28 && calls++ % 5 == 0 ? 13.0f : 0.0f);
+}
+
+static const struct fake_entry kernels[] = {{"product", fake_product},
+                                            {"nearly", nearly_product},
+                                            {"flicker", flicker_product},
+                                            {NULL, NULL}};
+
+struct fixture {
+    struct folder folder, builds;
+    struct problem *problem;
+    struct candidate *candidate;
+    struct session *session;
+    struct lane_facts lane;
+    struct names tune;
+    struct arena *arena;
+    struct measure_request request;
+    struct err err;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    int core = 0;
+    f = (struct fixture){.arena = arena_new()};
+    fake_kernels = kernels;
+    fake_problem(&f.folder, "def reference(A, B):\n    return A @ B\n", "");
+    folder_make(&f.builds);
+    struct session_options options = {.folder = f.builds.path,
+                                      .baseline = "product",
+                                      .time_budget_ms = 10,
+                                      .memory_bytes = 1 << 20};
+    if (problem_load(f.folder.path, &f.problem, &f.err) != 0 ||
+        fake_probe(&core, 1, false, f.arena, &f.lane, &f.err) != 0 ||
+        session_open(f.problem, &fake_backend, &f.lane, &options, &f.session, &f.err) != 0 ||
+        candidate_parse(f.problem, "c.c", "product", 7, &f.candidate, &f.err) != 0)
+        return -1;
+    tune_at(f.candidate, 0, &f.tune);
+    f.request = (struct measure_request){
+        .candidate = f.candidate, .tune = &f.tune, .artifact = "product", .effort = EFFORT_SEARCH};
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    candidate_free(f->candidate);
+    session_close(f->session);
+    problem_free(f->problem);
+    arena_free(f->arena);
+    folder_remove(&f->folder);
+    folder_remove(&f->builds);
+    return 0;
+}
+
+static void measure(struct fixture *f, enum effort effort)
+{
+    struct evaluation evaluation = {0};
+    f->request.effort = effort;
+    assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+}
+
+/* What is nearly too inexact gets its verdict from more than one drawing. */
+static void test_doubt(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct evaluation evaluation = {0};
+    for (int i = 0; i < 4; i++) {
+        f->request.artifact = "flicker";
+        measure(f, EFFORT_FULL);
+        f->request.artifact = "nearly";
+        assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err),
+                         0);
+        assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
+        assert_non_null(strstr(evaluation.details, "drawn again: too inexact on"));
+        assert_non_null(strstr(evaluation.metrics, "\"of_allowed\":1."));
+    }
+    f->request.artifact = "product";
+}
+
+/* Inputs on which the definition itself fails the spec's tolerance do not count. */
+static void test_tolerance_that_the_definition_fails(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    const struct session_options options = {
+        .folder = f->builds.path, .baseline = "product", .memory_bytes = 1 << 20};
+    struct folder folder;
+    struct problem *problem;
+    struct session *session, *kept = f->session;
+    struct evaluation evaluation = {0};
+    fake_problem(&folder, "def reference(A, B):\n    return A @ B\n",
+                 "tolerance: {rtol: 1e-8, atol: 1e-5}\n");
+    assert_int_equal(problem_load(folder.path, &problem, &f->err), 0);
+    assert_int_equal(session_open(problem, &fake_backend, &f->lane, &options, &session, &f->err),
+                     0);
+    f->session = session;
+    assert_int_equal(session_measure(session, &f->request, f->arena, &evaluation, &f->err), 0);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_true((session->beside >> DRAW_HEAVY & 1) != 0);
+    assert_true((session->beside >> DRAW_UNIFORM & 1) == 0);
+    assert_non_null(strstr(evaluation.metrics, "heavy inputs do not count"));
+    f->session = kept;
+    session_close(session);
+    problem_free(problem);
+    folder_remove(&folder);
+}
+
+/* Rows that hang on a tie are excused, where what is there is a number; others are not. */
+static void test_ties(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    const struct session_options options = {
+        .folder = f->builds.path, .baseline = "reference", .memory_bytes = 1 << 20};
+    struct folder folder;
+    struct problem *problem;
+    struct session *session;
+    float got[24 * 20];
+    bool excused = false;
+    fake_problem(&folder,
+                 "import numpy as np\ndef reference(A, B):\n"
+                 "    return np.where(A @ B > 0, A.dtype.type(1), A.dtype.type(-1))\n",
+                 "");
+    assert_int_equal(problem_load(folder.path, &problem, &f->err), 0);
+    assert_int_equal(session_open(problem, &fake_backend, &f->lane, &options, &session, &f->err),
+                     0);
+    struct set *set = &session->pool[1];
+    set_draw(session, set);
+    float *a = (float *)(void *)set->inputs[0], *b = (float *)(void *)set->inputs[1];
+    for (size_t k = 0; k < 28; k++) { /* the first element's sum is hardly more than 0 */
+        a[k] = k % 2 == 0 ? 1.0f + (k == 0 ? 0x1p-22f : 0.0f) : -1.0f;
+        b[k * 20] = 1.0f;
+    }
+    assert_int_equal(set_expect(session, set, &f->err), 0);
+    dtype_from_double(DTYPE_FLOAT32, set->exact[0], 480, got);
+    got[0] = -got[0];
+    for (int i = 0; i < 20 && !excused; i++) /* which way it tips is drawn each time */
+        excused = session_excuses(session, set, 0, got);
+    assert_true(excused);
+    got[0] = NAN;
+    assert_false(session_excuses(session, set, 0, got));
+    got[0] = 1.0f;
+    got[5 * 20 + 3] = -got[5 * 20 + 3];
+    assert_false(session_excuses(session, set, 0, got));
+    session_close(session);
+    problem_free(problem);
+    folder_remove(&folder);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_doubt),
+        cmocka_unit_test(test_tolerance_that_the_definition_fails),
+        cmocka_unit_test(test_ties),
+    };
+    return cmocka_run_group_tests_name("accuracy", tests, set_up, tear_down);
+}
