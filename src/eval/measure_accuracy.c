@@ -161,6 +161,6 @@ void accuracy_note(struct bench *bench)
         if ((bench->session->beside >> d & 1) != 0)
             bench_note(bench,
                        "%s inputs do not count: there the definition itself, computed in its own "
-                       "types, fails rtol %g, atol %g",
+                       "types, needs more than a quarter of rtol %g, atol %g",
                        distribution_name((enum distribution)d), problem->rtol, problem->atol);
 }

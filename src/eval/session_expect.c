@@ -178,15 +178,17 @@ static void judge_lower(const struct session *session, struct set *set,
     }
 }
 
-/* A tolerance that the definition itself does not meet in the spec's own precision is no question
- * on these inputs. */
+/* A tolerance of which the definition itself needs more than a quarter in the spec's own precision
+ * is no question on these inputs: another honest kernel, which sums in another order, errs as much.
+ */
 static bool stands_beside(const struct tensor_spec *output, const struct placed *placed,
                           const double *exact, const void *honest, struct bound *bound)
 {
+    static const double most = 0.25;
     struct mismatch mismatch;
     check_output(output, placed->extents, placed->elements, bound, exact, honest, &mismatch);
     bound->honest = mismatch_ratio(&mismatch);
-    return !mismatch.passed;
+    return !mismatch.passed || bound->honest > most;
 }
 
 void set_derive(struct session *session, struct set *set, const struct results *results)
