@@ -48,6 +48,8 @@ struct prompt_attempt { /* one line of the history */
     const char *reason;        /* of what was not kept */
     double speedup;            /* over the baseline; 0: none */
     double over_parent;        /* time of the parent over its own; 0: not known */
+    double time_ns;            /* what they are ordered by; 0: not known */
+    bool dropped;              /* far behind, after a few samples */
     const char *same_as;       /* whose source it ended as, so that it was not tested; or "" */
     const char *first_failure; /* of one that was mended: what was first wrong; or "" */
     int64_t repairs;

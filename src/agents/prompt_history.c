@@ -27,7 +27,6 @@ struct item {
     const char *reason;                /* of the last one that came to nothing */
     enum group group;
     size_t tries, last; /* last: index in the history */
-    double gain;        /* best over its parent; 0: not known */
     double likeness;    /* to the idea at hand */
     bool tuning, shown;
 };
@@ -53,6 +52,8 @@ static enum group group_of(const struct prompt_attempt *attempt)
 {
     if (has(attempt->same_as))
         return GROUP_SAME;
+    if (is(attempt->state, "kept") && attempt->dropped)
+        return GROUP_NONE;
     if (is(attempt->state, "kept") && (attempt->given || attempt->over_parent <= 0))
         return GROUP_FIRST;
     if (is(attempt->state, "kept"))
@@ -60,18 +61,25 @@ static enum group group_of(const struct prompt_attempt *attempt)
     return is(attempt->state, "rejected") ? GROUP_WRONG : GROUP_FAILED;
 }
 
+/* By time: speed-ups were taken against the baseline at different moments. */
+static bool is_faster(const struct prompt_attempt *one, const struct prompt_attempt *other)
+{
+    if (one->time_ns > 0 && other->time_ns > 0)
+        return one->time_ns < other->time_ns;
+    return gain_of(one) > gain_of(other);
+}
+
 static void add_attempt(struct item *item, const struct prompt_attempt *attempt, size_t index)
 {
     enum group group = group_of(attempt);
     bool better = item->best == NULL || group < item->group ||
-                  (group == item->group && gain_of(attempt) > gain_of(item->best));
+                  (group == item->group && is_faster(attempt, item->best));
     if (better) {
         item->best = attempt;
         item->group = group;
     }
     if ((group == GROUP_WRONG || group == GROUP_FAILED) && has(attempt->reason))
         item->reason = attempt->reason;
-    item->gain = gain_of(item->best);
     item->tuning = is(attempt->category, "tuning");
     item->last = index;
     item->tries += group != GROUP_SAME;
@@ -105,7 +113,7 @@ static size_t gather(const struct material *material, struct item *items)
     return count;
 }
 
-/* By group; then what is like the idea at hand, what is no mere number, the largest gain, the
+/* By group; then what is like the idea at hand, what is no mere number, the fastest, the
  * latest. */
 static int compare(const void *left, const void *right)
 {
@@ -116,8 +124,9 @@ static int compare(const void *left, const void *right)
         return a->tuning ? 1 : -1;
     if (a->likeness != b->likeness)
         return a->likeness > b->likeness ? -1 : 1;
-    if (a->group == GROUP_WINS && a->gain != b->gain)
-        return a->gain > b->gain ? -1 : 1;
+    bool ordered = a->group == GROUP_WINS || a->group == GROUP_FIRST;
+    if (ordered && is_faster(a->best, b->best) != is_faster(b->best, a->best))
+        return is_faster(a->best, b->best) ? -1 : 1;
     return a->last > b->last ? -1 : a->last < b->last;
 }
 
@@ -151,6 +160,10 @@ static void put_item(const struct item *item, struct buf *out)
         buf_addf(out, ", best of %zu tries", item->tries);
     buf_add_char(out, ']');
     const char *separator = ": ";
+    if (best->time_ns > 0) {
+        buf_addf(out, "%s%.1f us", separator, best->time_ns / 1e3);
+        separator = ", ";
+    }
     if (best->over_parent > 0) {
         buf_addf(out, "%s%.3fx its parent", separator, best->over_parent);
         separator = ", ";

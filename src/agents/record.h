@@ -1,7 +1,8 @@
 /* agents/record: what a run keeps in the store, as plain structs with their JSON. The keys: "r3" in
  * STORE_RUNS; "r3-i12" in STORE_IDEAS; "r3-c17" in STORE_CANDIDATES and STORE_EVALUATIONS
- * ("r3-c17-final" there is the champion's last measurement); a source's hash in STORE_SOURCES;
- * "r3-42" in STORE_EVENTS. Any thread. Texts of a decoded record are in its arena. */
+ * ("r3-c17-final" there is the champion's last measurement, "r3-c17-over-r3-c5" one of the
+ * run-off); a source's hash in STORE_SOURCES; "r3-42" in STORE_EVENTS. Any thread. Texts of a
+ * decoded record are in its arena. */
 #ifndef AGENTS_RECORD_H
 #define AGENTS_RECORD_H
 
@@ -57,6 +58,7 @@ struct candidate_record {
     const char *duplicate_of; /* a candidate's id, or "" */
     const char *verdict, *reason;
     double time_ns, speedup, speedup_low, speedup_high;
+    double time_high; /* upper end of the time's interval, which ranks it; 0: not known */
     int64_t number, round, repairs;
     int64_t evaluations;               /* how often a lane was asked about it */
     const char *failure, *diagnostics; /* while it waits to be mended: what goes into the prompt */

@@ -335,6 +335,8 @@ static void put_end(struct search *search)
     struct run_record *run = &search->record;
     search->written_end = true;
     keep_earlier(search);
+    if (search->ceilings_beaten)
+        search_put_ceilings(search, batch);
     run->state = search->err.code                   ? "failed"
                  : search->stops || search->awaited ? "stopped"
                  : search->provider_stopped         ? "paused"

@@ -2,7 +2,7 @@
  * the last round ends it. Loop thread only.
  *
  * The pool holds parents beside their children; each round keeps the best ceil(select x kept), at
- * least one, by the lower end of the speed-up's interval, as the parents of the next. Each move of
+ * least one, by the upper end of the time's interval, as the parents of the next. Each move of
  * a candidate is committed before the next step starts. Everything that happens is a log event. */
 #ifndef AGENTS_SEARCH_H
 #define AGENTS_SEARCH_H

@@ -294,6 +294,7 @@ static void attempt_finish(struct attempt *attempt, int state)
         record->verdict = verdict_name(evaluation->verdict);
         record->reason = arena_strdup(attempt->arena, evaluation->reason);
         record->time_ns = evaluation->time_ns.samples ? evaluation->time_ns.median : 0;
+        record->time_high = evaluation->time_ns.samples ? evaluation->time_ns.high : 0;
         record->speedup = evaluation->speedup.samples ? evaluation->speedup.median : 0;
         record->speedup_low = evaluation->speedup.samples ? evaluation->speedup.low : 0;
         record->speedup_high = evaluation->speedup.samples ? evaluation->speedup.high : 0;

@@ -1,105 +1,158 @@
-/* agents/search_final: who looked best among many looked so partly by luck. So a run-off: the first
- * few by the lower end of the interval, and the first by time, are measured again in full; and the
- * champion of that once more before it is called one: fresh processes, fresh seeds, a real A/A run,
- * every baseline, sanitizers. If it fails there, the next best has its turn. */
+/* agents/search_final: who looked best among many looked so partly by luck, or by the moment. So a
+ * run-off: the first few by time are measured again, two at a time in turns on the same inputs, and
+ * whoever is the faster stays. That one is measured once more before it is called a champion: fresh
+ * processes, fresh seeds, a real A/A run, every baseline, sanitizers. If it fails there, the next
+ * has its turn. */
 #include "agents/search_private.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
-enum { RUN_OFF_BY_LOW = 3, RUN_OFF_BY_TIME = 2 };
+/* ---- the run-off ---- */
 
-/* The kept kernels, best first by the lower end of the interval, or by time; NULL past the end.
- * Those of the run-off stand before all others. */
-static struct attempt *contender(struct search *search, int place, bool by_time)
-{
-    const double before_all = 1e9;
-    size_t count;
-    struct contender *all = search_contenders(search, -1, &count);
-    for (size_t i = 0; i < count; i++) {
-        const struct attempt *kept = all[i].item;
-        if (by_time)
-            all[i].speedup_low = 1 / kept->record.time_ns;
-        if (kept->ran_off)
-            all[i].speedup_low += before_all;
-    }
-    select_sort(all, count);
-    struct attempt *chosen = (size_t)place < count ? all[place].item : NULL;
-    mem_free(all);
-    return chosen;
-}
-
-/* Marks who is to be measured again. */
 static void run_off_begin(struct search *search)
 {
-    for (int i = 0; i < RUN_OFF_BY_LOW + RUN_OFF_BY_TIME; i++) {
-        bool by_time = i >= RUN_OFF_BY_LOW;
-        struct attempt *one = contender(search, by_time ? i - RUN_OFF_BY_LOW : i, by_time);
-        if (one)
-            one->runs_off = true;
-    }
-    search->run_off_begun = true;
+    size_t count;
+    struct contender *all = search_contenders(search, -1, &count);
+    for (size_t i = 0; i < count && i < RUN_OFF; i++)
+        search->run_off.ranked[search->run_off.count++] = all[i].item;
+    mem_free(all);
+    search->run_off.entered = search->run_off.count;
+    search->run_off.next = 1;
+    search->run_off.begun = true;
 }
 
-static bool run_off_submit(struct search *search)
+/* "r3-c17-over-r3-c5": the measurement of one in turns with the other. */
+static const char *match_key(struct search *search)
 {
-    list_each (link, &search->kept) {
-        struct attempt *one = container_of(link, struct attempt, link);
-        if (!one->runs_off)
-            continue;
-        one->runs_off = false;
-        arena_free(search->final.arena);
-        search->finalist = one;
-        search->final = (struct lane_request){.op = LANE_EVALUATE,
-                                              .id = one->record.id,
-                                              .name = one->arm->name,
-                                              .source = one->arm->text,
-                                              .source_length = one->arm->length,
-                                              .tune = one->record.tune,
-                                              .effort = EFFORT_FULL};
-        lane_submit(search->lanes[0].lane, &search->final, &search->task);
-        return true;
-    }
-    return false;
+    return arena_printf(search->arena, "%s-over-%s",
+                        search->run_off.ranked[search->run_off.next]->record.id,
+                        search->run_off.ranked[0]->record.id);
 }
 
-/* A second measurement replaces the first, unless the worker failed us. */
-static void run_off_take(struct search *search)
+/* Of an earlier process of the run. */
+static bool match_recall(struct search *search)
 {
-    struct attempt *one = search->finalist;
+    struct lane_request *request = &search->final;
+    struct buf text;
+    struct value *value;
+    struct err err;
+    buf_init(&text, 64 << 20);
+    bool found = store_get(search->store, STORE_EVALUATIONS, match_key(search), &text, &err) == 0;
+    if (found) {
+        arena_free(request->arena);
+        *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new()};
+        const char *copy = arena_strndup(request->arena, buf_text(&text), text.length);
+        found =
+            value_parse_json(request->arena, "evaluation", copy, text.length, &value, &err) == 0 &&
+            evaluation_from_value(request->arena, value, &request->evaluation, &err) == 0;
+        request->done = found;
+    }
+    buf_free(&text);
+    return found;
+}
+
+static void match_submit(struct search *search)
+{
+    const struct attempt *one = search->run_off.ranked[search->run_off.next],
+                         *first = search->run_off.ranked[0];
+    arena_free(search->final.arena);
+    search->final = (struct lane_request){.op = LANE_EVALUATE,
+                                          .id = one->record.id,
+                                          .name = one->arm->name,
+                                          .source = one->arm->text,
+                                          .source_length = one->arm->length,
+                                          .tune = one->record.tune,
+                                          .effort = EFFORT_FULL,
+                                          .rival_name = first->arm->name,
+                                          .rival_source = first->arm->text,
+                                          .rival_length = first->arm->length,
+                                          .rival_tune = first->record.tune};
+    lane_submit(search->lanes[0].lane, &search->final, &search->task);
+}
+
+/* To disk before it counts: a run that goes on takes it from there. */
+static void match_put(struct search *search)
+{
+    struct store_batch *batch = store_batch_new();
+    struct buf text;
+    struct json json;
+    buf_init(&text, 64 << 20);
+    json_init(&json, &text);
+    evaluation_to_json(&search->final.evaluation, &json);
+    store_batch_put(batch, STORE_EVALUATIONS, match_key(search), buf_text(&text), text.length);
+    buf_free(&text);
+    store_write_take(search->writer, &search->write, &search->task, batch);
+}
+
+/* Whoever is the faster is first; one that is wrong now is none of them. A fault of ours, or of the
+ * other one, leaves the order as it was. */
+static void match_take(struct search *search)
+{
+    size_t at = search->run_off.next;
+    struct attempt *one = search->run_off.ranked[at], **ranked = search->run_off.ranked;
     const struct evaluation *evaluation = &search->final.evaluation;
-    search->finalist = NULL;
     search->final.done = false;
+    search->run_off.next++;
     if (search->final.err.code || evaluation->ours)
         return;
-    bool kernel = evaluation->verdict == VERDICT_KERNEL && evaluation->speedup.samples > 0;
-    one->ran_off = kernel;
-    one->record.speedup_low = kernel ? evaluation->speedup.low : 0;
-    if (kernel) {
-        one->record.speedup = evaluation->speedup.median;
-        one->record.speedup_high = evaluation->speedup.high;
-        one->record.time_ns = evaluation->time_ns.median;
+    log_event(LOG_INFO, "run.off", one->record.id, "%s, %.3fx %s (95 %%: %.3f to %.3f) %s",
+              verdict_name(evaluation->verdict), evaluation->speedup.median, ranked[0]->record.id,
+              evaluation->speedup.low, evaluation->speedup.high, finding_name(evaluation->finding));
+    if (evaluation->verdict != VERDICT_KERNEL) {
+        search->run_off.count--; /* the next one has its number */
+        search->run_off.next--;
+        memmove(&ranked[at], &ranked[at + 1], (search->run_off.count - at) * sizeof ranked[0]);
+    } else if (evaluation->speedup.samples > 0 && evaluation->speedup.median > 1) {
+        memmove(&ranked[1], &ranked[0], at * sizeof ranked[0]);
+        ranked[0] = one;
     }
-    log_event(LOG_INFO, "run.off", one->record.id, "%s, %.3fx (at least %.3fx)",
-              verdict_name(evaluation->verdict), one->record.speedup, one->record.speedup_low);
 }
 
 /* True when it is over. */
 static bool run_off_step(struct search *search)
 {
-    if (search->run_off_over)
+    if (search->run_off.over)
         return true;
-    if (!search->run_off_begun)
+    if (!search->run_off.begun)
         run_off_begin(search);
-    else if (search->finalist && search->final.done)
-        run_off_take(search);
-    if (!search_stopping(search) && !search->out_of_time && search_affords_run_off(search) &&
-        run_off_submit(search))
+    if (search->final.done && !search->run_off.stored && !search->final.err.code &&
+        !search->final.evaluation.ours) {
+        search->run_off.stored = true;
+        match_put(search);
         return false;
-    search->run_off_over = true;
+    }
+    if (search->final.done)
+        match_take(search);
+    search->run_off.stored = false;
+    while (search->run_off.next < search->run_off.count && match_recall(search))
+        match_take(search);
+    if (!search_stopping(search) && !search->out_of_time && search_affords_run_off(search) &&
+        search->run_off.next < search->run_off.count) {
+        match_submit(search);
+        return false;
+    }
+    if (search->run_off.count > 0)
+        search_name_best(search, search->run_off.ranked[0]);
+    search->run_off.over = true;
     return true;
 }
+
+/* Those of the run-off in its order, then all others by time; NULL past the end. */
+static struct attempt *contender(struct search *search, size_t place)
+{
+    size_t count;
+    if (place < search->run_off.count)
+        return search->run_off.ranked[place];
+    struct contender *all = search_contenders(search, -1, &count);
+    size_t at = search->run_off.entered + place - search->run_off.count;
+    struct attempt *chosen = at < count ? all[at].item : NULL;
+    mem_free(all);
+    return chosen;
+}
+
+/* ---- the champion ---- */
 
 static void final_submit(struct search *search, struct attempt *attempt)
 {
@@ -197,7 +250,7 @@ bool search_final_step(struct search *search)
     if (search->has_champion || search_stopping(search) || search->out_of_time ||
         search->final_try >= FINAL_TRIES)
         return true;
-    struct attempt *next = contender(search, search->final_try++, false);
+    struct attempt *next = contender(search, (size_t)search->final_try++);
     if (!next)
         return true;
     if (!search_affords_final(search)) {

@@ -58,7 +58,8 @@ static void set_texts(struct prompt_attempt *entry, const struct attempt *attemp
 static bool is_win(const struct prompt_attempt *entry)
 {
     double gain = entry->over_parent > 0 ? entry->over_parent : entry->speedup;
-    return strcmp(entry->state, "kept") == 0 && *entry->same_as == '\0' && gain > WIN;
+    return strcmp(entry->state, "kept") == 0 && !entry->dropped && *entry->same_as == '\0' &&
+           gain > WIN;
 }
 
 static void forget(struct search *search, size_t from, size_t to)
@@ -104,9 +105,9 @@ void search_remember(struct search *search, const struct attempt *attempt)
     if (!search_has_model(search))
         return;                                /* nobody is told */
     bool same = *record->duplicate_of != '\0'; /* it credits its idea with nothing */
-    if (attempt->before.speedup > 0)           /* its parent may have left the pool since */
-        over_parent = record->speedup / attempt->before.speedup;
-    list_each (link, &search->kept) {
+    if (attempt->before.time_ns > 0 && record->time_ns > 0)
+        over_parent = attempt->before.time_ns / record->time_ns;
+    list_each (link, &search->kept) { /* of what the proposer tunes */
         const struct attempt *parent = container_of(link, struct attempt, link);
         if (strcmp(parent->record.id, record->parent) == 0 && record->time_ns > 0)
             over_parent = parent->record.time_ns / record->time_ns;
@@ -117,6 +118,8 @@ void search_remember(struct search *search, const struct attempt *attempt)
                                      .state = search_constant(record->state),
                                      .speedup = same ? 0 : record->speedup,
                                      .over_parent = same ? 0 : over_parent,
+                                     .time_ns = same ? 0 : record->time_ns,
+                                     .dropped = record->dropped,
                                      .repairs = record->repairs,
                                      .given = !attempt->wrote && !*record->parent};
     set_texts(entry, attempt);

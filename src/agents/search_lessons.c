@@ -247,6 +247,7 @@ void search_lesson_parent(struct attempt *attempt, const struct attempt *parent)
     const struct candidate_record *record = &parent->record;
     attempt->before =
         (struct before){.limiter = limiter_of(attempt->search, attempt->arena, parent->metrics),
+                        .time_ns = record->time_ns,
                         .speedup = record->speedup,
                         .speedup_low = record->speedup_low,
                         .speedup_high = record->speedup_high};

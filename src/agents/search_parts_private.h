@@ -32,6 +32,7 @@ enum {
     POOL_MAX = 96, /* kept kernels that a run remembers; those beyond are on the disk */
     PAUSES_MAX = 100,
     FINAL_TRIES = 3,
+    RUN_OFF = 5, /* finalists, timed in turns with each other */
     WORKER_DEATHS_MAX = 2,
     SHRINK_ALL = 12 /* steps after which nothing more can be left out of a prompt */
 };
@@ -74,10 +75,17 @@ struct writing {
     struct buf system, prompt;
 };
 
+/* The finalists, the best first; each is timed in turns with the first one of then. */
+struct run_off {
+    struct attempt *ranked[RUN_OFF];
+    size_t count, next, entered; /* entered: how many there were */
+    bool begun, over, stored;    /* stored: what was measured last is on its way to the disk */
+};
+
 /* What a candidate starts from, as it was when that was decided; its lesson compares with it. */
 struct before {
     const char *limiter; /* NULL or "": not known */
-    double speedup, speedup_low, speedup_high;
+    double time_ns, speedup, speedup_low, speedup_high;
 };
 
 /* One candidate on its way; see search_candidate.c. */
@@ -106,7 +114,6 @@ struct attempt {
     /* of what is kept, whose evaluation is on the disk: its profile, and what it was measured by */
     const char *metrics, *baseline;
     double baseline_ns, spread;
-    bool runs_off, ran_off; /* is among the finalists; has been measured again as one */
 };
 
 /* An identity that is being evaluated, or was in this round: nobody else with it is. Others of the

@@ -72,14 +72,14 @@ struct search {
     struct library library;
     struct embedding embedding;
     /* ends */
-    bool budget_reached, rounds_over;
-    bool opened_late; /* not at all: the time was over first */
+    bool budget_reached, rounds_over, ceilings_beaten; /* the last: by a kernel, by 10 % */
+    bool opened_late;                                  /* not at all: the time was over first */
     double final_ms,
         full_ms; /* what a champion's measurement, another full one take; 0: not known */
-    uint64_t deadline_at_ms;  /* that the timer is set to, from the process's start */
-    const char *budget_words; /* which budget, where that is known; or NULL */
-    const char *reached;      /* "target of 2x reached", or NULL */
-    double floor_ns;
+    uint64_t deadline_at_ms;         /* that the timer is set to, from the process's start */
+    const char *budget_words;        /* which budget, where that is known; or NULL */
+    const char *reached;             /* "target of 2x reached", or NULL */
+    double floor_ns;                 /* by the ceilings, not by what a verdict needs */
     double best_low;                 /* as of the last round that was taken */
     int64_t best_since;              /* the round that brought it */
     int64_t stale_rounds;            /* in a row, that were answered and brought no new kernel */
@@ -100,11 +100,10 @@ struct search {
     bool written_start, written_end;
     bool prepared; /* the problem was opened: from here on there is a run to go on with */
     struct store_write write;
-    struct attempt *best; /* in ended or kept */
+    struct attempt *best, *finalist; /* in ended or kept */
     int final_try;
-    bool run_off_begun, run_off_over;
-    bool out_of_time; /* amid it, while another twagent timed on the cores */
-    struct attempt *finalist;
+    struct run_off run_off;
+    bool out_of_time;           /* amid it, while another twagent timed on the cores */
     struct evaluation champion; /* texts in final.arena */
     bool has_champion, keeps_earlier;
     double first_busy_ms; /* of the lanes, when the first evaluation had ended: it pays for what
@@ -157,6 +156,7 @@ bool chain_step(struct search *search, struct chain *chain);
 void search_count(struct search *search, struct attempt *attempt);   /* at its end, in any order */
 void search_take(struct search *search, struct attempt *attempt);    /* in the order of numbers */
 struct attempt *search_ended(struct search *search, int64_t number); /* not yet taken; or NULL */
+void search_name_best(struct search *search, struct attempt *attempt);
 void search_prune(struct search *search);    /* nobody may be writing: the pool is kept small */
 void search_take_all(struct search *search); /* the end of a round; ties are put right */
 struct prompt_kernel search_kernel_words(const struct attempt *attempt); /* NULL is fine */

@@ -12,23 +12,29 @@
 
 /* ---- counting ---- */
 
-static bool better(const struct attempt *one, const struct attempt *other)
+/* Whom the ranking knows: not one that was dropped after a few samples. */
+static bool ranks(const struct attempt *attempt)
 {
-    if (!other)
-        return true;
-    if (one->record.speedup_low != other->record.speedup_low)
-        return one->record.speedup_low > other->record.speedup_low;
-    return one->record.number < other->record.number;
+    return attempt_is_kernel(attempt) && !attempt->record.dropped;
 }
 
-static void new_best(struct search *search, struct attempt *attempt)
+static struct contender contender_of(struct attempt *attempt)
 {
     const struct candidate_record *record = &attempt->record;
-    if (!better(attempt, search->best))
-        return;
+    return (struct contender){.time_high =
+                                  record->time_high > 0 ? record->time_high : record->time_ns,
+                              .time_ns = record->time_ns,
+                              .number = record->number,
+                              .item = attempt};
+}
+
+void search_name_best(struct search *search, struct attempt *attempt)
+{
+    const struct candidate_record *record = &attempt->record;
     search->best = attempt;
-    search->record.baseline =
-        arena_strdup(search->arena, attempt->request.evaluation.baseline ?: "");
+    const char *baseline = attempt->request.evaluation.baseline;
+    if (baseline) /* once taken it is on the disk alone, and the run has it */
+        search->record.baseline = arena_strdup(search->arena, baseline);
     search->record.time_ns = record->time_ns;
     search->record.speedup = record->speedup;
     search->record.speedup_low = record->speedup_low;
@@ -50,6 +56,16 @@ static void count(struct search *search, const struct attempt *attempt, int64_t 
         run->failed += by;
 }
 
+static void new_best(struct search *search, struct attempt *attempt)
+{
+    struct contender two[] = {contender_of(attempt), contender_of(attempt)};
+    if (search->best)
+        two[1] = contender_of(search->best);
+    select_sort(two, 2);
+    if (!search->best || two[0].item == attempt)
+        search_name_best(search, attempt);
+}
+
 void search_count(struct search *search, struct attempt *attempt)
 {
     if (!attempt->answered || *attempt->record.duplicate_of)
@@ -57,8 +73,10 @@ void search_count(struct search *search, struct attempt *attempt)
     count(search, attempt, 1);
     if (!attempt->recalled && search->measured++ == 0)
         search->first_busy_ms = search_lanes_busy_ms(search);
-    if (attempt_is_kernel(attempt))
+    if (ranks(attempt))
         new_best(search, attempt);
+    if (ranks(attempt) && search->floor_ns > 1.1 * attempt->record.time_ns)
+        search->ceilings_beaten = true;
 }
 
 /* ---- taking ---- */
@@ -114,6 +132,12 @@ void search_prune(struct search *search)
     mem_free(all);
 }
 
+/* A kernel that is far behind, whose numbers the proposer tunes all the same. */
+static bool is_tuned(const struct attempt *attempt)
+{
+    return attempt_is_kernel(attempt) && attempt->wrote && attempt->arm->number >= 0;
+}
+
 void search_take(struct search *search, struct attempt *attempt)
 {
     list_remove(&attempt->link);
@@ -126,7 +150,7 @@ void search_take(struct search *search, struct attempt *attempt)
     else if (attempt->answered && *attempt->record.identity)
         search_settle(search, attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
-    if (attempt->answered && attempt_is_kernel(attempt) && !twin) {
+    if (attempt->answered && !twin && (ranks(attempt) || is_tuned(attempt))) {
         search->new_kernel = search->new_kernel || attempt->wrote;
         slim(attempt);
         list_append(&search->kept, &attempt->link);
@@ -178,7 +202,7 @@ static void drop_twin(struct search *search, struct attempt *attempt, struct att
         return;
     other->record.duplicate_of = arena_strdup(other->arena, attempt->record.id);
     count(search, other, -1);
-    if (search->best == other && attempt_is_kernel(attempt))
+    if (search->best == other && ranks(attempt))
         search->best = attempt;
     *batch = *batch ? *batch : store_batch_new();
     put_again(*batch, &other->record);
@@ -238,12 +262,9 @@ struct contender *search_contenders(const struct search *search, int island, siz
     struct contender *all = mem_array(most + 1, sizeof *all);
     list_each (link, &search->kept) {
         struct attempt *kept = container_of(link, struct attempt, link);
-        if ((island >= 0 && kept->island != island) || *kept->record.duplicate_of)
+        if ((island >= 0 && kept->island != island) || *kept->record.duplicate_of || !ranks(kept))
             continue;
-        all[(*count)++] = (struct contender){.speedup_low = kept->record.speedup_low,
-                                             .time_ns = kept->record.time_ns,
-                                             .number = kept->record.number,
-                                             .item = kept};
+        all[(*count)++] = contender_of(kept);
     }
     select_sort(all, *count);
     return all;

@@ -6,10 +6,10 @@
 static int compare(const void *left, const void *right)
 {
     const struct contender *a = left, *b = right;
-    double low_a = isnan(a->speedup_low) ? 0 : a->speedup_low;
-    double low_b = isnan(b->speedup_low) ? 0 : b->speedup_low;
-    if (low_a != low_b)
-        return low_a > low_b ? -1 : 1;
+    double high_a = a->time_high > 0 ? a->time_high : (double)INFINITY;
+    double high_b = b->time_high > 0 ? b->time_high : (double)INFINITY;
+    if (high_a != high_b)
+        return high_a < high_b ? -1 : 1;
     if (a->time_ns != b->time_ns && !isnan(a->time_ns) && !isnan(b->time_ns))
         return a->time_ns < b->time_ns ? -1 : 1;
     return a->number < b->number ? -1 : a->number > b->number;

@@ -6,13 +6,14 @@
 #include <stdint.h>
 
 struct contender {
-    double speedup_low; /* lower end of the interval; NaN counts as 0 */
-    double time_ns;     /* median; breaks ties */
-    int64_t number;     /* of the candidate: the older one first among equals */
-    void *item;         /* the caller's */
+    double time_high; /* upper end of the time's interval; 0 or NaN: not known, the last */
+    double time_ns;   /* median; breaks ties */
+    int64_t number;   /* of the candidate: the older one first among equals */
+    void *item;       /* the caller's */
 };
 
-/* Best first, by the lower end of the interval. */
+/* Best first, by the upper end of the time's interval: a lucky median with a wide one is no parent.
+ * Not by speed-ups, which were taken against the baseline at different moments. */
 void select_sort(struct contender *contenders, size_t count);
 
 /* How many of `count` kept kernels stay: `beam` where it is positive, else ceil(share x count); at

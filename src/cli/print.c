@@ -25,7 +25,9 @@ static void print_roofline(const struct value *roof, FILE *out)
     fprintf(out, "  %-10s %s bound, at %.1f %% of that roof: %.1f GB/s, %.1f GFLOP/s%s\n",
             "roofline", value_text(roof, "limit", "not known what"), 100 * share,
             value_real(roof, "gbytes_per_s", 0), value_real(roof, "gflops_per_s", 0),
-            share > 1.1 ? " (the roof was measured while the machine was busy)" : "");
+            value_bool(roof, "under_load", false) || share > 1.1
+                ? " (the roof was measured under load)"
+                : "");
 }
 
 static void print_hot_loop(const struct value *loop, FILE *out)

@@ -38,6 +38,10 @@ static const char *measured_words(struct arena *arena, const struct candidate_re
     if (!final)
         return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), as the search measured it",
                             c->speedup, run->baseline, c->speedup_low, c->speedup_high);
+    const char *noise = value_text(final, "noise", "");
+    if (*noise)
+        return arena_printf(arena, "no champion: %s whether %s is faster than %s",
+                            value_text(final, "finding", ""), c->id, run->baseline);
     double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
     return arena_printf(
         arena, "%.3fx %s (95 %%: %.3f to %.3f), verified: %s", value_real(speedup, "median", 0),

@@ -43,6 +43,10 @@ struct lane_request {
     bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
     double best_ns;
     uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
+    /* Another kernel, which is timed in turns with it in place of the baseline: `speedup` is over
+     * that one. NULL: none. */
+    const char *rival_name, *rival_source, *rival_tune;
+    size_t rival_length;
     /* the answer */
     bool active, done;
     struct err err;               /* ERR_CHILD: the worker died; ask again */

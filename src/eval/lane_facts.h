@@ -13,6 +13,7 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
     double copy_bytes_per_s, read_bytes_per_s; /* measured over memory; 0: not measured */
     double flops_per_s; /* measured float32 FMA rate of all the lane's cores, or of the GPU */
     double tf32_flops_per_s, bf16_flops_per_s, fp16_flops_per_s; /* its matrix units; 0: none */
+    bool under_load;       /* other programs had the cores when these were measured */
     bool gpu;              /* candidates run on a device of its own, whose clock times them */
     int gpu_index;         /* in the order of the PCI bus; set before probe(), which keeps it */
     bool measure_anew;     /* set before probe(): remembered ceilings do not count */

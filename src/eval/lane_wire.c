@@ -57,6 +57,16 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     if (request->cachegrind)
         json_put_bool(json, "cachegrind", true);
     json_put_real(json, "best_ns", request->best_ns);
+    if (request->rival_source == NULL)
+        return;
+    json_key(json, "rival");
+    json_object(json);
+    json_put_text(json, "name", request->rival_name);
+    json_key(json, "source");
+    json_text_n(json, request->rival_source, request->rival_length);
+    json_key(json, "tune");
+    json_raw(json, request->rival_tune != NULL ? request->rival_tune : "{}");
+    json_object_end(json);
 }
 
 static void put_within(struct json *json, const struct lane_request *request)

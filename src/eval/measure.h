@@ -43,6 +43,7 @@ struct bench {
     struct arena *arena;
     struct evaluation *evaluation;
     const struct region *region;    /* whose outputs the candidate has */
+    struct bench *rival;            /* the request's; NULL: none. measure_rival.c */
     struct subject *subject, *twin; /* twin: the same kernel once more, for an A/A run */
     enum stage stage;
     double estimate_ns;       /* fastest call of the main shape while it was checked */
@@ -56,6 +57,7 @@ struct bench {
     bool threaded;          /* it had other threads than the caller's while it was checked */
     uint64_t longest_ns;    /* of its calls so far, all threads at once */
     size_t slot, shift;     /* where the last call found its inputs */
+    bool follows;           /* calls are where its owner says, in slot and shift */
     bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
     size_t slot_wanted, spot_count;
     enum guard guarded;     /* of the next call's inputs */
@@ -96,7 +98,17 @@ void bench_saw(struct bench *bench, const struct set *set);
 struct set *bench_fresh_set(struct bench *bench);
 int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
 int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
+int bench_choose_region(struct bench *bench, struct err *err) MUST_USE; /* for all its shapes */
 void bench_note(struct bench *bench, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* --- measure_rival.c: the request's other kernel; an error is its end, too --- */
+int rival_open(struct bench *bench, struct err *err) MUST_USE;   /* builds it */
+int rival_ensure(struct bench *bench, struct err *err) MUST_USE; /* as old as the bench's runner */
+/* On the bench's set, in the same place; checked like any other. */
+int rival_call(struct bench *bench, const struct set *set, struct outcome *outcome,
+               struct err *err) MUST_USE;
+void rival_close(struct bench *bench);
+
 int measure_time(struct bench *bench, struct err *err) MUST_USE;   /* measure_time.c */
 int measure_fresh(struct bench *bench, struct err *err) MUST_USE;  /* measure_fresh.c */
 int measure_floor(struct bench *bench, struct err *err) MUST_USE;  /* measure_floor.c */

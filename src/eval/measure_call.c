@@ -23,7 +23,7 @@ int bench_arrange(struct bench *bench, const struct shape *shape, struct arrange
     struct session *session = bench->session;
     const struct measure_request *request = bench->request;
     /* Half of the calls find new bytes where the call before found its own. */
-    if (random_below(&session->random, 2) == 0) {
+    if (!bench->follows && random_below(&session->random, 2) == 0) {
         bench->slot = random_below(&session->random, SLOTS);
         bench->shift =
             layout_alignment() * random_below(&session->random, PAGE_BYTES / layout_alignment());

@@ -24,6 +24,7 @@ uint64_t noise_between(const struct noise *before, const struct noise *after, ui
 
 /* The share of these cores' time that programs other than ours take now: 0 to 1, of the busiest
  * one. Blocking: keeps all of them busy for 12 ms, in threads that end with it. */
+#define NOISE_QUIET 0.05 /* more than that is load */
 double noise_load(const int *cores, size_t count);
 
 #endif

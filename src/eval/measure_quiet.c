@@ -10,7 +10,6 @@
 #include <math.h>
 #include <time.h>
 
-static const double quiet_load = 0.05;
 enum { LOOK_NS = 200000000 };
 
 /* In budgets of timed calls. Halved after each wait that was in vain, so that a machine which is
@@ -27,7 +26,7 @@ static uint64_t patience_ns(const struct bench *bench)
 static bool is_quiet(struct session *session)
 {
     session->load = noise_load(session->lane->cores, session->lane->core_count);
-    return session->load < quiet_load;
+    return session->load < NOISE_QUIET;
 }
 
 bool quiet_wait(struct bench *bench, const struct timing *timing)
@@ -71,7 +70,7 @@ const char *quiet_words(struct bench *bench, const struct comparison *comparison
                             : "what helps: end other programs, --cores with idle ones, a larger "
                               "--time-budget";
     const char *load =
-        session->load >= quiet_load
+        session->load >= NOISE_QUIET
             ? arena_printf(bench->arena, "; other programs take %.0f %% of a core's time",
                            100.0 * session->load)
             : "";

@@ -36,6 +36,12 @@ static int call_a(struct timing *timing, const struct set *set,
                   const struct arrangement *arrangement, struct outcome *outcome, struct err *err)
 {
     struct bench *bench = timing->bench;
+    if (timing->rival != NULL) {
+        if (rival_call(bench, set, outcome, err) != 0)
+            return -1;
+        timing->timed_ns += outcome->elapsed_ns;
+        return 0;
+    }
     struct subject *subject = timing->baseline != NULL ? timing->baseline->subject : bench->twin;
     int status = call_run(bench, subject, arrangement, true, outcome, err);
     if (status != 0) {
@@ -64,6 +70,14 @@ static int call_b(struct timing *timing, const struct set *set,
     return 0;
 }
 
+/* Of A, where it is a kernel, too. */
+static int other_life(struct timing *timing, struct err *err)
+{
+    if (timing->rival != NULL)
+        return rival_ensure(timing->bench, err);
+    return timing->baseline == NULL ? bench_ensure_twin(timing->bench, err) : 0;
+}
+
 /* The next set that this life has not met, in place; NULL where there is a verdict already. */
 static int next_set(struct timing *timing, struct set **set, struct arrangement *arrangement,
                     struct err *err)
@@ -73,8 +87,9 @@ static int next_set(struct timing *timing, struct set **set, struct arrangement 
     for (size_t tries = 0; tries < 4 * POOL_MOST; tries++) {
         if (atomic_load(&bench->session->cancelled))
             return err_set(err, ERR_CANCELLED, "cancelled");
-        if (bench_ensure_life(bench, 1, err) != 0 ||
-            (timing->baseline == NULL && !bench->ended && bench_ensure_twin(bench, err) != 0))
+        if (bench_ensure_life(bench, 1, err) != 0)
+            return -1;
+        if (!bench->ended && other_life(timing, err) != 0)
             return -1;
         if (bench->ended)
             return 0;
@@ -283,6 +298,8 @@ void timing_record(const struct timing *timing)
     struct evaluation *evaluation = bench->evaluation;
     const struct comparison comparison = timing_comparison(timing);
     evaluation->time_ns = timing->b;
+    if (timing->rival != NULL)
+        evaluation->baseline = "rival";
     evaluation->baseline_ns = timing->a;
     evaluation->speedup = timing->ratio;
     evaluation->spread = timing->spread;
@@ -306,7 +323,7 @@ static bool baseline_drifted(const struct timing *timing)
 {
     const struct comparison comparison = timing_comparison(timing);
     struct bench *bench = timing->bench;
-    double usual = baseline_median(timing->baseline);
+    double usual = timing->baseline != NULL ? baseline_median(timing->baseline) : INFINITY;
     bool drifted = !timing->shared && timing->a.median > 1.1 * usual &&
                    stats_finding(&comparison) == FINDING_FASTER;
     if (drifted)
@@ -338,10 +355,12 @@ int measure_time(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
     struct timing timing;
-    struct baseline *baseline = &session->baselines[session->baseline];
-    bool paired = false, again = false;
+    struct baseline *baseline =
+        bench->rival == NULL ? &session->baselines[session->baseline] : NULL;
+    bool paired = bench->rival != NULL, again = false;
     for (bool more = true; more && !bench->ended;) {
-        timing = (struct timing){.bench = bench, .baseline = baseline, .paired = paired};
+        timing = (struct timing){
+            .bench = bench, .baseline = baseline, .rival = bench->rival, .paired = paired};
         timing_limits(bench, &timing.limits);
         if (timing_run(&timing, err) != 0)
             return -1;
@@ -357,7 +376,7 @@ int measure_time(struct bench *bench, struct err *err)
     }
     if (again)
         bench_note(bench, "measured a second time, which is what counts");
-    if (timing.shared ? timing.a_count > 0 : timing.count > 0)
+    if (baseline != NULL && (timing.shared ? timing.a_count > 0 : timing.count > 0))
         baseline_remember(baseline, timing.a.median);
     timing_record(&timing);
     bench->timed = true;

@@ -26,7 +26,8 @@ struct sample {
  * that takes more than five times as long: chunks of B with an A between them. */
 struct timing {
     struct bench *bench;
-    struct baseline *baseline; /* NULL: A is bench->twin, the same kernel in a runner of its own */
+    struct baseline *baseline; /* NULL: A is `rival`, or bench->twin, the same kernel once more */
+    struct bench *rival;
     struct limits limits;
     bool paired; /* set before: in pairs, however slow A is */
     bool shared, far_behind;

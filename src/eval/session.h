@@ -39,6 +39,11 @@ enum effort {
     EFFORT_FINAL /* fresh seeds, fresh runners, real A/A run, every baseline, hot time, sanitizer */
 };
 
+struct rival_kernel { /* another kernel of the problem, to be timed in turns with a candidate */
+    const struct candidate *candidate;
+    const struct names *tune;
+};
+
 struct measure_request {
     const struct candidate *candidate;
     const struct names *tune;
@@ -48,8 +53,9 @@ struct measure_request {
     const char *portable;    /* of BUILD_PORTABLE, to count with; NULL: none */
     enum effort effort;
     bool profile;
-    double best_ns;     /* 0: none yet */
-    uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
+    double best_ns;                   /* 0: none yet */
+    uint64_t within_ms;               /* what can be left out is, to be done by then; 0: no hurry */
+    const struct rival_kernel *rival; /* it stands in the baseline's place; NULL: none */
 };
 
 /* Checks, then times, then (where asked) sanitizes and profiles; fills *evaluation, whose texts are

@@ -87,7 +87,7 @@ static struct bench *bench_begin(struct session *session, const struct measure_r
 }
 
 /* Workspaces may be of another size for every shape; the largest decides. */
-static int choose_region(struct bench *bench, struct err *err)
+int bench_choose_region(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
     const struct measure_request *request = bench->request;
@@ -183,7 +183,9 @@ int session_check(struct session *session, const struct measure_request *request
     atomic_store(&session->cancelled, false);
     int status = session_refresh(session, request->effort == EFFORT_FINAL, err);
     if (status == 0)
-        status = choose_region(bench, err);
+        status = bench_choose_region(bench, err);
+    if (status == 0 && !bench->ended && request->rival != NULL)
+        status = rival_open(bench, err);
     if (status == 0 && !bench->ended)
         session_expect_pool(session);
     uint64_t begun = timeline_begin();
@@ -437,6 +439,7 @@ int session_finish(struct session *session, struct err *err)
     }
     cost_learn(session, bench->evaluation, bench->sets_ms);
     uint64_t begun = timeline_begin();
+    rival_close(bench);
     bench_close(bench);
     baselines_rest(session);
     timeline_end("finish.close", begun);

@@ -62,6 +62,24 @@ static enum effort read_effort(const char *text)
     return strcmp(text, "final") == 0 ? EFFORT_FINAL : EFFORT_FULL;
 }
 
+static int read_rival(struct evaluate *evaluate, const struct value *rival, struct err *err)
+{
+    struct worker *worker = evaluate->request.worker;
+    const struct value *source = value_get(rival, "source");
+    if (rival == NULL)
+        return 0;
+    if (source == NULL || source->kind != VALUE_TEXT)
+        return err_set(err, ERR_USAGE, "no source of the rival in the request");
+    if (candidate_parse(worker->problem, value_text(rival, "name", "candidate.c"), source->text,
+                        source->length, &evaluate->rival, err) != 0 ||
+        tune_given(evaluate->rival, value_get(rival, "tune"), &worker->problem->shapes[0],
+                   &worker->lane.facts, &evaluate->rival_tune, err) != 0)
+        return err_wrap(err, "the rival");
+    evaluate->rival_spec = (struct rival_kernel){evaluate->rival, &evaluate->rival_tune};
+    evaluate->measure.rival = &evaluate->rival_spec;
+    return 0;
+}
+
 int evaluate_read(struct evaluate *evaluate)
 {
     const struct value *document = evaluate->document;
@@ -88,6 +106,8 @@ int evaluate_read(struct evaluate *evaluate)
         .best_ns = value_real(document, "best_ns", 0.0),
         .within_ms = (uint64_t)value_int(document, "within_ms", 0),
     };
+    if (read_rival(evaluate, value_get(document, "rival"), &err) != 0)
+        return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->sanitize =
         value_bool(document, "sanitize", false) || evaluate->measure.effort == EFFORT_FINAL;
     evaluation_begin(&evaluate->evaluation, evaluate->candidate, &evaluate->tune,

@@ -38,6 +38,7 @@ static enum task_result end(struct evaluate *evaluate)
     slots_release(&evaluate->ahead_slot);
     slots_release(&evaluate->session_slot);
     candidate_free(evaluate->candidate);
+    candidate_free(evaluate->rival);
     evaluate_remove_builds(evaluate);
     task_move(&evaluate->request.task, ENDED);
     return TASK_DONE;
@@ -55,7 +56,7 @@ enum task_result evaluate_answer(struct evaluate *evaluate)
     evaluate->evaluation.unfit = worker->unfit != NULL ? worker->unfit : "";
     answer_evaluation(evaluate->request.id, &evaluate->evaluation,
                       session_final_ms(worker->session));
-    if (evaluate->measure.candidate != NULL) /* it parsed, so that it has an identity */
+    if (evaluate->measure.candidate != NULL && evaluate->rival == NULL) /* it has an identity */
         memory_keep(evaluate->request.worker, evaluate->identity, evaluate->measure.effort,
                     &evaluate->evaluation);
     return end(evaluate);
@@ -75,7 +76,7 @@ static bool answer_from_memory(struct evaluate *evaluate)
         memory_find(evaluate->request.worker, evaluate->identity, evaluate->measure.effort);
     struct json json;
     struct buf line;
-    if (known == NULL || evaluate->cachegrind) /* which what is known was not asked for */
+    if (known == NULL || evaluate->cachegrind || evaluate->rival != NULL) /* not asked for then */
         return false;
     worker_answer_begin(&json, &line, evaluate->request.id, "result");
     json_key(&json, "evaluation");

@@ -26,6 +26,9 @@ struct evaluate {
     struct candidate *candidate;
     struct names tune;
     struct hash identity;
+    struct candidate *rival; /* whom it is timed with, in place of the baseline; NULL: nobody */
+    struct names rival_tune;
+    struct rival_kernel rival_spec;
     bool profile, sanitize, cachegrind;
     /* building */
     enum build_flavour flavour;

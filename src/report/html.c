@@ -257,7 +257,7 @@ void report_html(const struct report *report, struct buf *out)
                           "lower end of its 95 % interval over ");
         escape(out, report->against);
         buf_addf(out,
-                 ", which is what the search selects by; the large one is the champion; red marks "
+                 "; the search selects by times. The large one is the champion; red marks "
                  "are candidates that were refused.%s</p>\n",
                  report->final
                      ? " The band is the final measurement's interval, which the headline "

@@ -44,11 +44,13 @@ static void text_baselines(const struct report *report, struct buf *out)
     }
 }
 
-static int by_speedup(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
     const struct report_candidate *x = *(const struct report_candidate *const *)a;
     const struct report_candidate *y = *(const struct report_candidate *const *)b;
-    return x->low < y->low ? 1 : x->low > y->low ? -1 : 0;
+    double of_x = x->time_ns > 0 ? x->time_ns : (double)INFINITY;
+    double of_y = y->time_ns > 0 ? y->time_ns : (double)INFINITY;
+    return of_x < of_y ? -1 : of_x > of_y;
 }
 
 static void text_best(const struct report *report, struct buf *out)
@@ -60,7 +62,7 @@ static void text_best(const struct report *report, struct buf *out)
     const struct report_candidate **order = mem_array(report->count, sizeof *order);
     for (size_t i = 0; i < report->count; i++)
         order[i] = &report->candidates[i];
-    qsort(order, report->count, sizeof *order, by_speedup);
+    qsort(order, report->count, sizeof *order, by_time);
     buf_addf(out, "\nbest of %zu evaluated, as the search measured them%s\n", report->count,
              report->final ? " (the headline is the final measurement)" : "");
     for (size_t i = 0; i < report->count && i < SHOWN && order[i]->time_ns > 0; i++)

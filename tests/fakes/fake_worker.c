@@ -159,6 +159,18 @@ static struct outcome outcome_of(const json_t *request, uint64_t hash)
     return refused[source < 0.12 ? 0 : point < 0.1 ? 1 : point < 0.13 ? 2 : 3];
 }
 
+/* What it is timed with: another kernel, or what every kernel is. */
+static double baseline_of(const json_t *request)
+{
+    const json_t *rival = json_object_get(request, "rival");
+    if (rival == NULL)
+        return baseline_ns;
+    char *tune = tune_of(rival);
+    uint64_t hash = hash_of(hash_of(5, tune), text_of(rival, "source"));
+    free(tune);
+    return time_of(rival, hash);
+}
+
 static json_t *evaluation(const struct pending *item, long ms)
 {
     const json_t *request = item->request;
@@ -169,7 +181,7 @@ static json_t *evaluation(const struct pending *item, long ms)
         outcome = (struct outcome){"rejected", "sanitize", "a read out of bounds",
                                    "heap-buffer-overflow in kernel, candidate.c:9\n"};
     bool kernel = strcmp(outcome.verdict, "kernel") == 0;
-    double time = time_of(request, item->hash), ratio = baseline_ns / time;
+    double time = time_of(request, item->hash), ratio = baseline_of(request) / time;
     char identity[33], *tune = tune_of(request);
     snprintf(identity, sizeof identity, "%016llx%016llx", (unsigned long long)item->hash,
              (unsigned long long)hash_of(4, text_of(request, "source")));

@@ -43,6 +43,8 @@ static void put_roofline(const struct lane_facts *lane, const struct problem *pr
                     : memory_s >= compute_s         ? "memory"
                                                     : "compute");
     put_number(json, "share_of_limit", (memory_s > compute_s ? memory_s : compute_s) / seconds);
+    if (lane->under_load)
+        json_put_bool(json, "under_load", true);
     json_object_end(json);
 }
 

@@ -381,6 +381,22 @@ static void test_history(void **state)
     assert_non_null(strstr(wins, "\n- fusion: 51 tried, "));
     assert_true(strstr(wins, "# Which kinds") - wins < 12100);
     buf_free(&text);
+    /* by time: what a slow moment of the baseline made of a ratio orders nothing */
+    struct prompt_attempt two[] = {
+        TRIED("r1-c1", "Much, it seemed", "memory", "kept", "", 72.9, 9),
+        TRIED("r1-c2", "The faster one", "compute", "kept", "", 2.24, 1.2),
+        TRIED("r1-c3", "Far behind", "compute", "kept", "dropped: far behind", 90, 30)};
+    two[0].time_ns = 126.8e3;
+    two[1].time_ns = 104.9e3;
+    two[2].time_ns = 15.7e6;
+    two[2].dropped = true;
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_ideas(the.prompts, &the.context, NULL, 0, two, 3, 5, 0, &text);
+    wins = strstr(buf_text(&text), "Faster than what they started from:\n- The faster one");
+    assert_non_null(wins);
+    assert_non_null(strstr(wins, "]: 104.9 us, 1.200x its parent, 2.240x the baseline\n- Much"));
+    assert_non_null(strstr(wins, "Right, but no faster:\n- Far behind"));
+    buf_free(&text);
     /* who writes is shown what is like his idea */
     const struct idea like = {.title = "idea 37 about loop 4", .category = "memory", .why = ""};
     buf_init(&text, PROMPT_BYTES_MAX);

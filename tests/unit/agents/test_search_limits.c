@@ -151,11 +151,92 @@ static void test_time(void **state)
     }
 }
 
+/* A kernel is ranked by its time. Its speed-up was taken against the baseline of another moment;
+ * one that was dropped after a few samples is not ranked at all. */
+static void test_ranking(void **state)
+{
+    static const struct {
+        double time_ns, time_high, speedup_low;
+        bool dropped;
+    } rows[] = {{126.8e3, 130e3, 70, false},  /* a slow moment of the baseline's */
+                {104.9e3, 109e3, 2.2, false}, /* the best */
+                {15.7e6, 15.8e6, 300, true},  /* dropped, in another such moment */
+                {90e3, 200e3, 3, false},      /* a lucky median */
+                {120e3, 0, 2, false}};        /* of a record that is older */
+    static const int64_t order[] = {2, 5, 1, 4};
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    struct search *search = mem_alloc(sizeof *search);
+    struct attempt *all = mem_array(ROWS, sizeof *all);
+    size_t count;
+    (void)state;
+    search->arena = arena_new();
+    search->record.baseline = "naive";
+    list_init(&search->kept);
+    for (size_t i = 0; i < ROWS; i++) {
+        all[i].search = search;
+        all[i].answered = true;
+        all[i].task = (struct task){.type = &attempt_type, .state = 6}; /* kept */
+        all[i].record = (struct candidate_record){.id = "r1-c1",
+                                                  .duplicate_of = "",
+                                                  .verdict = "kernel",
+                                                  .number = (int64_t)i + 1,
+                                                  .time_ns = rows[i].time_ns,
+                                                  .time_high = rows[i].time_high,
+                                                  .speedup_low = rows[i].speedup_low,
+                                                  .dropped = rows[i].dropped};
+        search_count(search, &all[i]);
+        list_append(&search->kept, &all[i].link);
+    }
+    assert_int_equal(search->best->record.number, 2);
+    assert_false(search->ceilings_beaten);
+    search->floor_ns = 1.2 * 104.9e3;
+    search_count(search, &all[1]);
+    assert_true(search->ceilings_beaten);
+    struct contender *ranked = search_contenders(search, -1, &count);
+    assert_int_equal(count, sizeof order / sizeof order[0]);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(ranked[i].number, order[i]);
+    mem_free(ranked);
+    mem_free(all);
+    arena_free(search->arena);
+    mem_free(search);
+}
+
+static bool puts_ceilings(const char *ceilings, bool beaten)
+{
+    struct search *search = mem_alloc(sizeof *search);
+    struct arena *arena = arena_new();
+    struct store_batch *batch = store_batch_new();
+    struct value *answer;
+    assert_int_equal(value_parse_json(arena, "answer", ceilings, strlen(ceilings), &answer, NULL),
+                     0);
+    search->lanes[0].open.answer = answer;
+    search->ceilings_beaten = beaten;
+    search_put_ceilings(search, batch);
+    bool put = !store_batch_empty(batch);
+    store_batch_free(batch);
+    arena_free(arena);
+    mem_free(search);
+    return put;
+}
+
+/* What was measured under load is not the machine's; what a kernel has beaten is taken away. */
+static void test_ceilings(void **state)
+{
+    (void)state;
+    assert_true(puts_ceilings("{\"ceilings\":{\"copy_bytes_per_s\":2e10}}", false));
+    assert_false(
+        puts_ceilings("{\"ceilings\":{\"copy_bytes_per_s\":2e9,\"under_load\":true}}", false));
+    assert_true(puts_ceilings("{\"ceilings\":{}}", true)); /* a removal */
+    assert_false(puts_ceilings("{\"ceilings\":{}}", false));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floor),    cmocka_unit_test(test_target),
-        cmocka_unit_test(test_patience), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_ceilings), cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_progress), cmocka_unit_test(test_ranking),
         cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

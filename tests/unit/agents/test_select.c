@@ -1,4 +1,4 @@
-/* Selection: the best by the lower end of the interval, at least one of any. */
+/* Selection: the best by the upper end of the time, at least one of any. */
 #include "check.h"
 
 #include "agents/select.h"
@@ -29,11 +29,11 @@ static void test_order(void **state)
 {
     (void)state;
     struct contender all[] = {
-        {.speedup_low = 2.0, .time_ns = 50, .number = 4}, /* large median, wide interval */
-        {.speedup_low = NAN, .time_ns = 1, .number = 1},
-        {.speedup_low = 2.5, .time_ns = 60, .number = 3},
-        {.speedup_low = 2.0, .time_ns = 40, .number = 9},
-        {.speedup_low = 2.0, .time_ns = 50, .number = 2},
+        {.time_high = 50, .time_ns = 30, .number = 4}, /* a lucky median, a wide interval */
+        {.time_high = NAN, .time_ns = 1, .number = 1},
+        {.time_high = 40, .time_ns = 39, .number = 3},
+        {.time_high = 50, .time_ns = 29, .number = 9},
+        {.time_high = 50, .time_ns = 30, .number = 2},
     };
     static const int64_t expected[] = {3, 9, 2, 4, 1};
     select_sort(all, COUNT(all));

@@ -176,6 +176,21 @@ static void test_noise_of_nobody(void **state)
     assert_int_equal(after.subject_ns, 0);
 }
 
+/* What a subject's own threads took from each other is no disturbance: else a candidate that makes
+ * more of them than there are cores would have its slow samples left out. */
+static void test_who_disturbed(void **state)
+{
+    const struct noise before = {0, 0, 0};
+    struct noise after = {.subject_ns = 8000, .own_ns = 10, .subject_ran_ns = 2000};
+    (void)state;
+    assert_int_equal(noise_between(&before, &after, 1000, 2), 10); /* both cores were its own */
+    after.subject_ran_ns = 500;
+    assert_int_equal(noise_between(&before, &after, 1000, 2), 1510); /* 1500 were somebody's */
+    after.subject_ns = 300;
+    assert_int_equal(noise_between(&before, &after, 1000, 2), 310);
+    assert_int_equal(noise_between(&after, &before, 1000, 2), 0); /* a thread has ended */
+}
+
 /* --- machines, simulated: what is said of a kernel that is known to be as fast, or not --- */
 
 enum { EVALUATIONS = 400, SIMULATED_PAIRS = 24 };
@@ -322,17 +337,25 @@ static void test_what_is_said_on_any_machine(void **state)
 
 /* --- the floor --- */
 
-static const struct fake_entry kernels[] = {{"product", fake_product}, {NULL, NULL}};
+static void slow_product(const struct fake_call *call)
+{
+    for (int i = 0; i < 100; i++)
+        fake_product(call);
+}
 
-static struct evaluation measure_under(double ceiling)
+static const struct fake_entry kernels[] = {
+    {"product", fake_product}, {"slow_product", slow_product}, {NULL, NULL}};
+
+/* `source`, under a ceiling; against the baseline, or in turns with another kernel. */
+static struct evaluation measure_one(double ceiling, const char *source, const char *other)
 {
     static struct evaluation evaluation;
     struct folder folder, builds;
     struct problem *problem;
-    struct candidate *candidate;
+    struct candidate *candidate, *rival = NULL;
     struct session *session;
     struct lane_facts lane;
-    struct names tune;
+    struct names tune, rival_tune;
     struct err err = {0};
     struct arena *arena = arena_new();
     int core = 0;
@@ -347,16 +370,23 @@ static struct evaluation measure_under(double ceiling)
     assert_int_equal(problem_load(folder.path, &problem, &err), 0);
     assert_int_equal(fake_probe(&core, 1, true, arena, &lane, &err), 0);
     assert_int_equal(session_open(problem, &fake_backend, &lane, &options, &session, &err), 0);
-    assert_int_equal(candidate_parse(problem, "c.c", "product", 7, &candidate, &err), 0);
+    assert_int_equal(candidate_parse(problem, "c.c", source, strlen(source), &candidate, &err), 0);
     tune_at(candidate, 0, &tune);
+    if (other != NULL) {
+        assert_int_equal(candidate_parse(problem, "d.c", other, strlen(other), &rival, &err), 0);
+        tune_at(rival, 0, &rival_tune);
+    }
+    const struct rival_kernel asked = {rival, &rival_tune};
     struct measure_request request = {
-        .candidate = candidate, .tune = &tune, .artifact = "product", .effort = EFFORT_SEARCH};
+        .candidate = candidate, .tune = &tune, .artifact = source, .effort = EFFORT_SEARCH};
+    request.rival = other != NULL ? &asked : NULL;
     evaluation = (struct evaluation){0};
     assert_int_equal(session_measure(session, &request, arena, &evaluation, &err), 0);
     evaluation.reason = strstr(evaluation.reason, "bytes floor") != NULL ? "bytes floor" : "";
     evaluation.metrics =
         strstr(evaluation.metrics, "operations floor") != NULL ? "operations floor" : "";
     candidate_free(candidate);
+    candidate_free(rival);
     session_close(session);
     problem_free(problem);
     arena_free(arena);
@@ -368,14 +398,29 @@ static struct evaluation measure_under(double ceiling)
 static void test_the_floor(void **state)
 {
     (void)state;
-    struct evaluation evaluation = measure_under(1e15); /* a machine faster than any */
+    struct evaluation evaluation =
+        measure_one(1e15, "product", NULL); /* a machine faster than any */
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
     assert_false(evaluation.quarantined);
-    evaluation = measure_under(1e3); /* a kilobyte a second: whoever is faster lies */
+    evaluation =
+        measure_one(1e3, "product", NULL); /* a kilobyte a second: whoever is faster lies */
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
     assert_true(evaluation.quarantined);
     assert_false(evaluation_wins(&evaluation));
     assert_string_equal(evaluation.reason, "bytes floor");
+}
+
+/* Two kernels in turns on the same inputs: no baseline is asked. */
+static void test_two_kernels_in_turns(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        struct evaluation evaluation =
+            measure_one(1e15, slow ? "slow_product" : "product", slow ? "product" : "slow_product");
+        assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+        assert_true(evaluation.speedup.samples >= 5);
+        assert_true(slow ? evaluation.speedup.median < 1 : evaluation.speedup.median > 1);
+    }
 }
 
 int main(int argc, char **argv)
@@ -393,8 +438,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_when_it_is_enough),
         cmocka_unit_test(test_flushing_touches_nothing),
         cmocka_unit_test(test_noise_of_nobody),
+        cmocka_unit_test(test_who_disturbed),
         cmocka_unit_test(test_what_is_said_on_any_machine),
         cmocka_unit_test(test_the_floor),
+        cmocka_unit_test(test_two_kernels_in_turns),
     };
     return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
