@@ -254,6 +254,12 @@ static void judge(struct ask *ask, bool readable, struct verdict *verdict)
 
 /* ---- faults ---- */
 
+/* Empty, or cut in its JSON: who does so again and again is there, but no help while others are. */
+static bool is_useless(const struct ask *ask, const struct verdict *verdict)
+{
+    return (verdict->malformed || verdict->fault == FAULT_EMPTY) && ask_has_others(ask);
+}
+
 /* The gate learns of it first; then whoever else waits there. */
 static void tell_gate(struct ask *ask, const struct verdict *verdict,
                       const struct retry_decision *decision)
@@ -273,9 +279,9 @@ static void tell_gate(struct ask *ask, const struct verdict *verdict,
     else if (verdict->tls || verdict->fault == FAULT_QUOTA || verdict->fault == FAULT_KEY ||
              verdict->fault == FAULT_MODEL)
         gate_block(gate, ask->model, verdict->fault, &reason);
-    else if (verdict->alive)
+    else if (verdict->alive && !is_useless(ask, verdict))
         gate_succeeded(gate);
-    else if (verdict->fault == FAULT_RETRY)
+    else if (verdict->fault == FAULT_RETRY || verdict->fault == FAULT_EMPTY)
         gate_failed(gate, ask, &reason);
     gate_leave(gate, ask);
     if (gate->state != before || gate->broken || gate_blocked(gate, ask->model)->code != ERR_NONE)
@@ -346,6 +352,8 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
         ask->failures--; /* an outage is the gate's, and uses up nobody's tries */
         return again(ask, verdict, 0);
     }
+    if (is_useless(ask, verdict))
+        return give_up(ask, verdict);
     if (verdict->fault == FAULT_EMPTY && ask->empty++ < EMPTY_MAX)
         return again(ask, verdict, completions->policy->base_ms);
     if (verdict->malformed && ++ask->malformed > MALFORMED_MAX)
