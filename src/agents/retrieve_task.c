@@ -211,7 +211,8 @@ static enum task_result step_looking(struct retrieval *retrieval)
 {
     if (!done_by(retrieval, look))
         return TASK_WAIT;
-    if (retrieval->err.code)
+    if (retrieval->err.code &&
+        (retrieval->err.code != ERR_CORRUPT || rag_say_damage(retrieval->rag)))
         log_event(LOG_WARN, "prompt.passages", retrieval->key, "without any: %s",
                   retrieval->err.message);
     struct store_batch *batch = retrieval->batch;

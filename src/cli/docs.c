@@ -1,5 +1,5 @@
-/* twagent docs add|list|search|show|remove|stats|update: the index of manuals and headers that
- * prompts take passages from. */
+/* twagent docs add|list|search|show|remove|stats|check|update: the index of manuals and headers
+ * that prompts take passages from. */
 #include "cli/docs.h"
 
 #include "agents/rag/documents.h"
@@ -128,6 +128,18 @@ static int stats(struct request *request, struct err *err)
     return 0;
 }
 
+/* That its pages are whole was seen when it was opened. */
+static int check(struct request *request, struct err *err)
+{
+    struct rag_stats numbers;
+    if (rag_check(request->rag, err) != 0)
+        return err_wrap(err, "the index is damaged, `twagent docs update` makes it again");
+    if (rag_stats(request->rag, &numbers, err) != 0)
+        return -1;
+    printf("whole: %zu documents, %zu passages\n", numbers.documents, numbers.passages);
+    return 0;
+}
+
 static const struct verb {
     const char *name, *arguments;
     size_t least, most;
@@ -135,6 +147,7 @@ static const struct verb {
     int (*run)(struct request *request, struct err *err);
 } verbs[] = {
     {"add", "PATH... | --builtin", 1, SIZE_MAX, true, add},
+    {"check", "", 0, 0, false, check},
     {"list", "", 0, 0, false, list},
     {"search", "WORDS...", 1, SIZE_MAX, false, search},
     {"show", "PASSAGE|PATH", 1, 1, false, show},
@@ -151,15 +164,35 @@ static const struct verb *verb_find(const char *name)
     return NULL;
 }
 
+static void say_wait(long process)
+{
+    fprintf(stderr, "twagent: process %ld changes the index; waiting for it\n", process);
+}
+
+/* An update is what mends, so it looks at all that it builds on. */
+static int open_index(const struct verb *verb, const char *folder, struct rag **rag,
+                      struct err *err)
+{
+    bool repaired = false;
+    int failed = verb->run == update ? rag_open_repaired(folder, &repaired, rag, err)
+                                     : rag_open(folder, verb->creates, rag, err);
+    if (repaired)
+        fprintf(stderr, "twagent: the index was damaged; it is made again from its paths\n");
+    if (!failed)
+        rag_wait_for_others(*rag, say_wait);
+    return failed;
+}
+
 int command_docs(const struct settings *settings, const char *const *arguments, size_t count)
 {
     const struct verb *verb = verb_find(arguments[0]);
     struct err err = {0};
     if (verb == NULL) {
-        fprintf(stderr,
-                "twagent: docs: expected add, list, search, show, remove, stats or update, not "
-                "\"%s\"\n",
-                arguments[0]);
+        fprintf(
+            stderr,
+            "twagent: docs: expected add, list, search, show, remove, stats, check or update, not "
+            "\"%s\"\n",
+            arguments[0]);
         return EXIT_USAGE;
     }
     size_t least = settings->builtin && verb->run == add ? 0 : verb->least;
@@ -170,7 +203,7 @@ int command_docs(const struct settings *settings, const char *const *arguments, 
     struct request request = {
         .settings = settings, .words = arguments + 1, .count = count - 1, .arena = arena_new()};
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
-    int failed = rag_open(folder, verb->creates, &request.rag, &err);
+    int failed = open_index(verb, folder, &request.rag, &err);
     if (failed && err.code == ERR_NOT_FOUND && strcmp(verb->name, "list") == 0) {
         docs_print_documents(settings, NULL, 0);
         failed = 0;

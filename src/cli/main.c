@@ -57,7 +57,7 @@ const struct command commands[] = {
      "kernel a folder of C with its build.sh, and a numpy module. Each has a test against the "
      "definition.",
      2, 2, command_emit},
-    {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|update [ARGUMENTS]",
+    {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|check|update [ARGUMENTS]",
      "the manuals and headers that prompts quote",
      "add PATH... takes in Markdown, HTML, reStructuredText, plain text, C, C++ and CUDA sources, "
      "and PDF where pdftotext is installed; add --builtin, the guides that ship with twagent; "

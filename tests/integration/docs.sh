@@ -93,8 +93,9 @@ expect 0 'd399.txt' docs search word399
 ) &
 holder=$!
 sleep 0.3
-expect 3 'changes the index' docs update
 expect 0 'Guide > Banks' docs search banks
+expect 0 'waiting for it' docs update
+check "it waited" bash -c '! kill -0 $1 2>/dev/null || flock -n "$2" true' - $holder "$work/store/rag/writer"
 wait $holder
 
 # A limit that is named, and an index that is as it was.
@@ -132,6 +133,11 @@ cp -r "$work/store" "$work/bad"
 printf '\xff%.0s' {1..4096} | dd of="$work/bad/rag/data.mdb" bs=1 count=4096 conv=notrunc 2>/dev/null
 dd if=/dev/urandom of="$work/bad/rag/data.mdb" bs=4096 seek=1 count=1 conv=notrunc 2>/dev/null
 TWAGENT_STORE=$work/bad expect 3 'damaged' docs search banks
+TWAGENT_STORE=$work/bad expect 3 'damaged' docs check
+expect 0 'whole' docs check
+TWAGENT_STORE=$work/bad expect 0 'made again' docs update
+TWAGENT_STORE=$work/bad expect 0 'Guide > Banks' docs search banks
+TWAGENT_STORE=$work/bad expect 0 'whole' docs check
 
 echo "docs: $passed passed, $failed failed"
 [ $failed -eq 0 ]

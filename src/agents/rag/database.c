@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAP_BYTES ((size_t)64 << 30) /* address space only */
 
-enum { LAYOUT_VERSION = 1, READERS_MOST = 1022 };
+enum { LAYOUT_VERSION = 1, READERS_MOST = 1022, MOVES_MOST = 100 };
 
 static const struct {
     const char *name;
@@ -45,16 +46,26 @@ int database_error(const struct rag *rag, int code, struct err *err)
     case MDB_INVALID:
     case MDB_PANIC:
         return err_set(err, ERR_CORRUPT,
-                       "the index %s is damaged (%s); remove it and add the documents again",
-                       folder, mdb_strerror(code));
+                       "the index %s is damaged (%s); `twagent docs update` makes it again", folder,
+                       mdb_strerror(code));
     default:
         return err_set(err, code > 0 ? ERR_ENVIRONMENT : ERR_IO, "the index %s: %s", folder,
                        mdb_strerror(code));
     }
 }
 
+static int damaged(const struct rag *rag, const struct err *why, struct err *err)
+{
+    struct err found = *why; /* `why` may be `err` */
+    if (found.code != ERR_CORRUPT)
+        return err_set(err, found.code, "the index %s: %.200s", rag->folder, found.message);
+    return err_set(err, ERR_CORRUPT,
+                   "the index %s is damaged (%.120s); `twagent docs update` makes it again",
+                   rag->folder, found.message);
+}
+
 /* LMDB maps what it finds: the two pages that everything hangs on are looked at first. */
-static int look_at_file(const struct rag *rag, struct err *err)
+static int look_at_file(struct rag *rag, struct err *err)
 {
     char *path = file_join(rag->folder, "data.mdb");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -64,10 +75,51 @@ static int look_at_file(const struct rag *rag, struct err *err)
     off_t size = lseek(fd, 0, SEEK_END);
     int result = 0;
     if (size > 0 && structure_check_metas(fd, err) != STRUCTURE_WHOLE)
-        result = err_wrap(err, "the index %s is damaged; remove it and add the documents again",
-                          rag->folder);
+        result = damaged(rag, err, err);
     close(fd);
     return result;
+}
+
+/* Every page that the snapshot can reach. */
+static int look_at_pages(struct rag *rag, MDB_txn *txn, bool *moved, struct err *err)
+{
+    struct structure structure;
+    struct err found = {ERR_NONE, ""};
+    enum structure_result result = structure_check(rag->data, mdb_txn_id(txn), &structure, &found);
+    *moved = result == STRUCTURE_MOVED;
+    if (*moved)
+        return err_set(err, ERR_BUSY, "the index %s is written to all the time", rag->folder);
+    return result == STRUCTURE_WHOLE ? 0 : damaged(rag, &found, err);
+}
+
+/* A snapshot, once its pages are known to be whole. */
+static int first_snapshot(struct rag *rag, MDB_txn **txn, struct err *err)
+{
+    bool moved = true;
+    for (int tries = 0; tries < MOVES_MOST && moved; tries++) {
+        int code = mdb_txn_begin(rag->env, NULL, MDB_RDONLY, txn);
+        if (code != 0)
+            return database_error(rag, code, err);
+        if (look_at_pages(rag, *txn, &moved, err) == 0)
+            return 0;
+        mdb_txn_abort(*txn);
+    }
+    return -1;
+}
+
+/* A mapped file that is cut ends the process when a page past its end is read. */
+static int look_at_size(struct rag *rag, struct err *err)
+{
+    struct stat status;
+    long long known = rag->size; /* before: other threads may see it grow meanwhile */
+    if (fstat(rag->data, &status) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot look at the index %s", rag->folder);
+    if (status.st_size < known)
+        return err_set(err, ERR_CORRUPT,
+                       "the index %s was cut short; `twagent docs update` makes it again",
+                       rag->folder);
+    rag->size = status.st_size;
+    return 0;
 }
 
 static int open_tables(struct rag *rag, MDB_txn *txn, unsigned flags)
@@ -90,6 +142,17 @@ static int check_version(struct rag *rag, MDB_txn *txn, bool writing, struct err
     return 0;
 }
 
+static int open_data(struct rag *rag, struct err *err)
+{
+    char *path = file_join(rag->folder, "data.mdb");
+    rag->data = open(path, O_RDONLY | O_CLOEXEC);
+    int saved = errno;
+    mem_free(path);
+    if (rag->data < 0)
+        return err_set_errno(err, ERR_IO, saved, "cannot look at the index %s", rag->folder);
+    return look_at_size(rag, err);
+}
+
 static int open_environment(struct rag *rag, bool create, struct err *err)
 {
     int code = mdb_env_create(&rag->env);
@@ -105,9 +168,8 @@ static int open_environment(struct rag *rag, bool create, struct err *err)
     int dead;
     mdb_reader_check(rag->env, &dead); /* what died amid a search keeps no pages */
     MDB_txn *txn;
-    code = mdb_txn_begin(rag->env, NULL, MDB_RDONLY, &txn);
-    if (code != 0)
-        return database_error(rag, code, err);
+    if (open_data(rag, err) != 0 || first_snapshot(rag, &txn, err) != 0)
+        return -1;
     code = open_tables(rag, txn, 0);
     if (code == 0) {
         int result = check_version(rag, txn, false, err);
@@ -140,6 +202,7 @@ int rag_open(const char *folder, bool create, struct rag **result, struct err *e
 {
     struct rag *rag = MEM_NEW(struct rag);
     rag->folder = file_join(folder, "rag");
+    rag->data = -1;
     pthread_mutex_init(&rag->lock, NULL);
     char *data = file_join(rag->folder, "data.mdb");
     int failed = 0;
@@ -167,6 +230,8 @@ void rag_close(struct rag *rag)
     scratch_free_all(rag);
     if (rag->env != NULL)
         mdb_env_close(rag->env);
+    if (rag->data >= 0)
+        close(rag->data);
     pthread_mutex_destroy(&rag->lock);
     mem_free(rag->folder);
     mem_free(rag);
@@ -174,6 +239,8 @@ void rag_close(struct rag *rag)
 
 int database_read(struct rag *rag, MDB_txn **txn, struct err *err)
 {
+    if (look_at_size(rag, err) != 0)
+        return -1;
     int code = mdb_txn_begin(rag->env, NULL, MDB_RDONLY, txn);
     if (code == MDB_READERS_FULL && mdb_reader_check(rag->env, NULL) == 0)
         code = mdb_txn_begin(rag->env, NULL, MDB_RDONLY, txn);
@@ -182,6 +249,8 @@ int database_read(struct rag *rag, MDB_txn **txn, struct err *err)
 
 int database_write(struct rag *rag, MDB_txn **txn, struct err *err)
 {
+    if (look_at_size(rag, err) != 0)
+        return -1;
     int code = mdb_txn_begin(rag->env, NULL, 0, txn);
     return code == 0 ? 0 : database_error(rag, code, err);
 }
@@ -189,6 +258,25 @@ int database_write(struct rag *rag, MDB_txn **txn, struct err *err)
 int database_commit(struct rag *rag, MDB_txn *txn, struct err *err)
 {
     int code = mdb_txn_commit(txn);
+    return code == 0 ? 0 : database_error(rag, code, err);
+}
+
+bool rag_say_damage(struct rag *rag)
+{
+    return !atomic_exchange(&rag->damage_said, true);
+}
+
+void rag_wait_for_others(struct rag *rag, void (*told)(long process))
+{
+    rag->waits = told;
+}
+
+int database_entries(struct rag *rag, MDB_txn *txn, enum table table, uint64_t *count,
+                     struct err *err)
+{
+    MDB_stat stat;
+    int code = mdb_stat(txn, rag->tables[table], &stat);
+    *count = code == 0 ? stat.ms_entries : 0;
     return code == 0 ? 0 : database_error(rag, code, err);
 }
 
@@ -283,9 +371,17 @@ int database_lock(struct rag *rag, int *result, struct err *err)
         return err_set_errno(err, ERR_ENVIRONMENT, saved, "cannot write into %s", rag->folder);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         (void)!pread(fd, text, sizeof text - 1, 0);
-        close(fd);
-        return err_set(err, ERR_BUSY, "process %ld changes the index %s at this moment",
-                       strtol(text, NULL, 10), rag->folder);
+        long other = strtol(text, NULL, 10);
+        if (rag->waits)
+            rag->waits(other);
+        int waited = -1;
+        while (rag->waits && (waited = flock(fd, LOCK_EX)) != 0 && errno == EINTR)
+            ;
+        if (waited != 0) {
+            close(fd);
+            return err_set(err, ERR_BUSY, "process %ld changes the index %s at this moment", other,
+                           rag->folder);
+        }
     }
     int length = snprintf(text, sizeof text, "%-10ld\n", (long)getpid());
     (void)!pwrite(fd, text, (size_t)length, 0);

@@ -3,8 +3,11 @@
  *
  * Why not tables of src/store: its owner holds it for a whole night, while documents are added
  * from another terminal; its records are JSON behind checksums, copied out when read, while
- * postings are read where they lie; and it looks at every page when opened, which the index, as
- * large as it may be and as easily made again, is not worth. */
+ * postings are read where they lie.
+ *
+ * As there, every page is looked at when it is opened, since LMDB trusts its pages: one flipped bit
+ * would end a run. What a page holds is checked where it is read: passages against their ids,
+ * lengths and numbers against what there is. */
 #ifndef RAG_DATABASE_H
 #define RAG_DATABASE_H
 
@@ -13,6 +16,7 @@
 
 #include <lmdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum table {
     TABLE_META,      /* "version", "next", "passages" -> number */
@@ -33,6 +37,10 @@ struct rag {
     MDB_env *env;
     MDB_dbi tables[TABLES];
     char *folder; /* STORE/rag */
+    int data;     /* the file, to see that nobody cuts it; -1 */
+    atomic_llong size;
+    atomic_bool damage_said;
+    void (*waits)(long process); /* for whoever changes documents; NULL: ERR_BUSY */
     pthread_mutex_t lock;
     struct scratch *scratches; /* free ones, guarded by `lock` */
 };
@@ -66,6 +74,12 @@ struct key_number {
 };
 struct key_number database_number_key(uint32_t number);
 uint32_t database_key_number(const void *bytes);
+
+/* The paths that were added, beside the data file, from which a damaged index is made again. */
+int database_keep_roots(struct rag *rag, struct err *err) MUST_USE;
+int database_restore_roots(struct rag *rag, struct err *err) MUST_USE;
+int database_entries(struct rag *rag, MDB_txn *txn, enum table table, uint64_t *count,
+                     struct err *err) MUST_USE;
 
 /* The one who changes documents: ERR_BUSY with its process. */
 int database_lock(struct rag *rag, int *fd, struct err *err) MUST_USE;

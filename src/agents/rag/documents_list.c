@@ -78,8 +78,12 @@ static int passages_of(struct rag *rag, MDB_txn *txn, const char *source, struct
             err_set(err, ERR_NOT_FOUND, "no document of the index is %s", source);
         return -1;
     }
-    if (document_decode(value.mv_data, value.mv_size, arena, &document, err) != 0)
+    uint64_t there;
+    if (document_decode(value.mv_data, value.mv_size, arena, &document, err) != 0 ||
+        database_entries(rag, txn, TABLE_PASSAGES, &there, err) != 0)
         return -1;
+    if (document.count > there)
+        return err_set(err, ERR_CORRUPT, "a damaged document in the index of documents");
     *items = arena_array(arena, (size_t)document.count + 1, sizeof **items);
     for (uint32_t i = 0; i < document.count; i++) {
         struct key_number number = database_number_key(document.first + i);

@@ -157,16 +157,10 @@ static int remove_documents(struct writing *writing, struct err *err)
     return result;
 }
 
-/* Of what a reader sees, so that it outlives changes elsewhere; a second passage of the same look
- * in the same place takes the next number. */
 static uint64_t passage_id(struct writing *writing, const char *source,
                            const struct passage *passage, struct err *err)
 {
-    struct hash hash = hash_bytes(source, strlen(source));
-    hash = hash_combine(hash, hash_bytes(passage->path, strlen(passage->path)));
-    hash = hash_combine(hash, hash_bytes(passage->title, strlen(passage->title)));
-    hash = hash_combine(hash, hash_bytes(passage->text, passage->length));
-    uint64_t id = hash.low;
+    uint64_t id = passage_identity(source, passage);
     MDB_val value;
     while (database_get(writing->rag, writing->txn, TABLE_IDS, &id, sizeof id, &value, err) == 0)
         id++;
@@ -290,6 +284,8 @@ int plan_write(struct rag *rag, struct plan *plan, struct rag_change *change, st
         result = database_commit(rag, writing.txn, err);
     else
         mdb_txn_abort(writing.txn);
+    if (result == 0)
+        result = database_keep_roots(rag, err);
     gather_free(writing.gone);
     buf_free(&bytes);
     return result;

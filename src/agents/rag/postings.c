@@ -113,6 +113,8 @@ size_t postings_block(const struct postings *postings, uint32_t block, uint32_t 
             number |= (uint32_t)(*at & 0x7f) << shift;
             shift += 7;
         } while (*at++ & 0x80);
+        if ((*impacts)[i] == 0 || number > UINT32_MAX - id || (number == 0 && (i > 0 || block > 0)))
+            return 0; /* ids ascend */
         id += number;
         ids[i] = id;
     }

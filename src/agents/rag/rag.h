@@ -24,6 +24,19 @@ struct rag; /* opaque */
 int rag_open(const char *folder, bool create, struct rag **rag, struct err *err) MUST_USE;
 void rag_close(struct rag *rag); /* NULL is fine */
 
+/* As rag_open() without `create`, after rag_check(): what is damaged is emptied, and the paths that
+ * it was made of are put in, for rag_update() to read. ERR_CORRUPT where they are not known. */
+int rag_open_repaired(const char *folder, bool *repaired, struct rag **rag,
+                      struct err *err) MUST_USE;
+/* Reads all passages and postings; ERR_CORRUPT. That pages are whole is seen whenever it is opened.
+ */
+int rag_check(struct rag *rag, struct err *err) MUST_USE;
+/* True once: a run says that its index is damaged, and then quotes nothing in silence. */
+bool rag_say_damage(struct rag *rag);
+/* From now on who changes documents waits for another process that does, in place of ERR_BUSY;
+ * `told` is called before, with its number. */
+void rag_wait_for_others(struct rag *rag, void (*told)(long process));
+
 /* Sees to it that the guides which ship with the program are in the index, tagged RAG_BUILTIN: some
  * tenths of a millisecond where they are and nothing changed, else as long as indexing takes
  * (blocks on fsync: a pool thread). Guides that a person removed stay out. ERR_NOT_FOUND where the

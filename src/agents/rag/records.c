@@ -160,6 +160,23 @@ int passage_decode(const void *bytes, size_t length, struct arena *arena,
     return finish(&reader, "passage", err);
 }
 
+uint64_t passage_identity(const char *source, const struct passage *passage)
+{
+    struct hash hash = hash_bytes(source, strlen(source));
+    hash = hash_combine(hash, hash_bytes(passage->path, strlen(passage->path)));
+    hash = hash_combine(hash, hash_bytes(passage->title, strlen(passage->title)));
+    hash = hash_combine(hash, hash_bytes(passage->text, passage->length));
+    return hash.low;
+}
+
+int passage_verify(const struct passage_record *record, const char *source, struct err *err)
+{
+    enum { TWINS_MOST = 1 << 20 };
+    if (record->id - passage_identity(source, &record->passage) > TWINS_MOST)
+        return err_set(err, ERR_CORRUPT, "a damaged passage in the index of documents");
+    return 0;
+}
+
 const char *tags_normal(struct arena *arena, const char *tags)
 {
     struct buf out;

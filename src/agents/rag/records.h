@@ -40,6 +40,13 @@ void passage_encode(const struct passage_record *record, struct buf *out);
 int passage_decode(const void *bytes, size_t length, struct arena *arena,
                    struct passage_record *record, struct err *err) MUST_USE;
 
+/* Of what a reader sees, so that it outlives changes elsewhere; a second passage of the same look
+ * in the same place takes the next number. */
+uint64_t passage_identity(const char *source, const struct passage *passage);
+/* Is it what its id was made of? ERR_CORRUPT. */
+int passage_verify(const struct passage_record *record, const char *source,
+                   struct err *err) MUST_USE;
+
 /* "a, b,,c" -> ",a,b,c," (""  where there is none); and whether two such lists share a tag. */
 const char *tags_normal(struct arena *arena, const char *tags);
 bool tags_meet(const char *tags, const char *others);

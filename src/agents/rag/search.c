@@ -177,6 +177,9 @@ static int open_terms(struct search *search, uint64_t passages, struct err *err)
             continue;
         if (postings_open(value.mv_data, value.mv_size, &term->postings, err) != 0)
             return -1;
+        if (term->postings.count > passages)
+            return err_set(err, ERR_CORRUPT, "the index %s: a damaged list of postings",
+                           search->rag->folder);
         double df = term->postings.count;
         term->weight *= (float)log(1 + ((double)passages - df + 0.5) / (df + 0.5));
         search->terms[kept] = *term;
@@ -200,11 +203,11 @@ static int score_term(struct search *search, const struct query_term *term, stru
         if (count == 0 || ids[count - 1] >= scratch->capacity)
             return err_set(
                 err, ERR_CORRUPT,
-                "the index %s is damaged at \"%s\"; remove it and add the documents again",
+                "the index %s is damaged at \"%s\"; `twagent docs update` makes it again",
                 search->rag->folder, term->text);
         for (size_t i = 0; i < count; i++) {
             uint32_t id = ids[i];
-            if (scratch->scores[id] == 0)
+            if (scratch->scores[id] == 0 && scratch->touched_count < scratch->capacity)
                 scratch->touched[scratch->touched_count++] = id;
             scratch->scores[id] += scale * (float)impacts[i];
             scratch->met[id] += term->weight;
@@ -260,7 +263,8 @@ static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct are
         return -1;
     struct key_hash source = database_hash_key(record.document);
     if (database_get(rag, txn, TABLE_DOCUMENTS, &source, sizeof source, &value, err) != 0 ||
-        document_decode(value.mv_data, value.mv_size, arena, &document, err) != 0)
+        document_decode(value.mv_data, value.mv_size, arena, &document, err) != 0 ||
+        passage_verify(&record, document.path, err) != 0)
         return -1;
     *passage = (struct rag_passage){.id = record.id,
                                     .source = document.path,
@@ -337,14 +341,38 @@ static int choose(const struct search *search, const struct rag_query *query,
     return 0;
 }
 
+/* How many places scores need. Two numbers say it, so that neither one, damaged, asks for all
+ * memory. */
+static int find_places(const struct search *search, uint64_t *places, struct err *err)
+{
+    MDB_cursor *cursor;
+    MDB_val key = {0, NULL}, value;
+    if (database_number(search->rag, search->txn, "next", places, err) != 0)
+        return -1;
+    int code = mdb_cursor_open(search->txn, search->rag->tables[TABLE_PASSAGES], &cursor);
+    if (code != 0)
+        return database_error(search->rag, code, err);
+    code = mdb_cursor_get(cursor, &key, &value, MDB_LAST);
+    mdb_cursor_close(cursor);
+    if (code == MDB_NOTFOUND)
+        *places = 0;
+    else if (code != 0)
+        return database_error(search->rag, code, err);
+    else if (key.mv_size != sizeof(struct key_number))
+        return err_set(err, ERR_CORRUPT, "the index %s: a damaged number", search->rag->folder);
+    else if (database_key_number(key.mv_data) < *places)
+        *places = (uint64_t)database_key_number(key.mv_data) + 1;
+    return 0;
+}
+
 static int run(struct search *search, const struct rag_query *query, struct arena *arena,
                struct rag_passage **items, size_t *count, struct err *err)
 {
-    uint64_t passages, next;
-    if (database_number(search->rag, search->txn, "passages", &passages, err) != 0 ||
-        database_number(search->rag, search->txn, "next", &next, err) != 0)
+    uint64_t passages, places;
+    if (database_entries(search->rag, search->txn, TABLE_PASSAGES, &passages, err) != 0 ||
+        find_places(search, &places, err) != 0)
         return -1;
-    scratch_size(search->scratch, (size_t)next);
+    scratch_size(search->scratch, (size_t)places);
     words_each(search->scratch->words, query->text, strlen(query->text), take_term, search);
     add_other_names(search);
     if (open_terms(search, passages, err) != 0)

@@ -70,6 +70,8 @@ int vectors_rank(struct rag *rag, MDB_txn *txn, const float *vector, size_t dime
         if (!tagged_has(tagged, number))
             continue;
         memcpy(&scale, value.mv_data, sizeof scale);
+        if (!isfinite(scale))
+            continue;
         const int8_t *bytes = (const int8_t *)value.mv_data + sizeof scale;
         candidates_offer(best, (struct candidate){number, scale * dot(vector, bytes, dimensions)});
     }
