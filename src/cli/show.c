@@ -29,44 +29,31 @@ static int put_source(const struct settings *settings, const char *source, struc
     return 0;
 }
 
-/* "1.128x reference (95 %: 1.111 to 1.141), verified": the final measurement's where there is one.
- */
+/* The run's own words of its champion, of another kernel the search's. */
 static const char *measured_words(struct arena *arena, const struct candidate_record *c,
-                                  const struct run_record *run, const struct value *final)
+                                  const struct run_record *run)
 {
-    const struct value *speedup = value_get(final, "speedup");
-    if (!final)
-        return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), as the search measured it",
-                            c->speedup, run->baseline, c->speedup_low, c->speedup_high);
-    const char *noise = value_text(final, "noise", "");
-    if (*noise)
-        return arena_printf(arena, "no champion: %s whether %s is faster than %s",
-                            value_text(final, "finding", ""), c->id, run->baseline);
-    double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
-    return arena_printf(
-        arena, "%.3fx %s (95 %%: %.3f to %.3f), verified: %s", value_real(speedup, "median", 0),
-        run->baseline, low, high,
-        words_finding(value_text(final, "finding", ""), value_bool(final, "win", false), high));
+    if (strcmp(run->best, c->id) == 0)
+        return run_words_outcome(arena, run);
+    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), as the search measured it",
+                        c->speedup, run->baseline, c->speedup_low, c->speedup_high);
 }
 
 /* The source as a file that compiles alone: with the tune numbers that were measured. */
 static const char *whole_source(struct store *store, struct arena *arena,
                                 const struct candidate_record *c)
 {
-    struct run_record run = {.problem = "", .baseline = ""};
+    struct run_record run = {.problem = "", .baseline = "", .best = ""};
     struct err ignored;
     struct buf text;
     if (history_run(store, arena, c->run, &run, &ignored))
         run.problem = c->name; /* its run's record is gone */
-    const struct value *evaluation = history_evaluation(store, arena, c->id);
-    bool final = history_is_final(store, arena, c->id);
     const struct report report = {.problem = run.problem,
-                                  .outcome =
-                                      measured_words(arena, c, &run, final ? evaluation : NULL),
+                                  .outcome = measured_words(arena, c, &run),
                                   .best = c->id,
                                   .language = report_language(c->name),
                                   .source = history_source(store, arena, c),
-                                  .evaluation = evaluation};
+                                  .evaluation = history_evaluation(store, arena, c->id)};
     if (!report.source)
         return NULL;
     buf_init(&text, 4 << 20);
