@@ -445,42 +445,6 @@ static void test_sanitized_where_all_is_large(void **state)
     folder_remove(&large.folder);
 }
 
-/* A win waits for the tools at small work alone; a final has them at all that fits. */
-static void test_sanitized_at_small_work(void **state)
-{
-    const struct fixture *fixture = (const struct fixture *)*state;
-    struct fixture own = {.arena = fixture->arena, .lane = fixture->lane};
-    const struct session_options options = {.folder = fixture->builds.path,
-                                            .baseline = "product",
-                                            .call_timeout_ms = 4000,
-                                            .time_budget_ms = 20,
-                                            .memory_bytes = 1 << 20};
-    struct err err = {0};
-    int64_t calls[2];
-    fake_problem(&own.folder, matmul, "");
-    folder_put(&own.folder, "spec.yaml",
-               "name: work\ndims: {M: 24, N: 20, K: 28}\n"
-               "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
-               "outputs: {C: {shape: [M, N], dtype: float32}}\nreference: ref_impl.py\n"
-               "baselines: {product: product.c}\nflops: 2000*M*N*K\n"
-               "check: [{M: 4, N: 4, K: 4}, {M: 32, N: 32, K: 32}]\n"
-               "hidden: {M: [2, 8], N: [2, 8], K: [2, 8]}\n");
-    if (problem_load(own.folder.path, &own.problem, &err) != 0 ||
-        session_open(own.problem, &fake_backend, &own.lane, &options, &own.session, &err) != 0)
-        fail_msg("%s", err.message);
-    for (int i = 0; i < 2; i++) {
-        fake_sanitized = 0;
-        enum effort effort = i == 0 ? EFFORT_FULL : EFFORT_FINAL;
-        assert_int_equal(measure_with(&own, "product", "product", "product", effort).verdict,
-                         VERDICT_KERNEL);
-        calls[i] = fake_sanitized;
-    }
-    assert_true(calls[0] > 0 && calls[0] < calls[1]);
-    session_close(own.session);
-    problem_free(own.problem);
-    folder_remove(&own.folder);
-}
-
 static void test_far_behind(void **state)
 {
     struct fixture *fixture = (struct fixture *)*state;
@@ -529,7 +493,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_workspaces),
         cmocka_unit_test(test_a_champion),
         cmocka_unit_test(test_sanitized_where_all_is_large),
-        cmocka_unit_test(test_sanitized_at_small_work),
         cmocka_unit_test(test_far_behind),
         cmocka_unit_test(test_cancelling),
     };
