@@ -20,6 +20,8 @@ def read_queries(path):
             items.append({"q": json.loads(line[5:])})
         elif line.startswith("  a: "):
             items[-1]["a"] = [tuple(a.split("#", 1)) for a in json.loads(line[5:])]
+        elif line.startswith("  half: "):
+            items[-1]["half"] = line[8:].strip()
     return items
 
 
@@ -90,8 +92,10 @@ def main():
     options = parser.parse_args()
     queries = read_queries(options.queries)
     for i, q in enumerate(queries):
-        q["half"] = ("tuned", "unseen")[i % 2]  # see the head of queries.yaml
+        q.setdefault("half", ("tuned", "unseen")[i % 2])  # see the head of queries.yaml
     queries = [q for q in queries if options.half in (q["half"], "both")]
+    if not queries:
+        sys.exit(f"no question of the half {options.half}")
     rows = passages(options.bench, options.store)
     named = {}
     for r in rows:
@@ -103,7 +107,7 @@ def main():
     rankings = {"twagent": ours(options.bench, options.store, queries)}
     rankings.update(fts_rankings(rows, queries))
     print("| half | questions | ranking | recall@5 | MRR@10 |\n| --- | ---: | --- | ---: | ---: |")
-    for half in ("tuned", "unseen"):
+    for half in dict.fromkeys(q["half"] for q in queries):
         chosen = [i for i, q in enumerate(queries) if q["half"] == half and q["there"]]
         for name, found in rankings.items() if chosen else ():
             ranks = [rank(found[i], queries[i]["a"]) for i in chosen]

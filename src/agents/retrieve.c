@@ -17,6 +17,9 @@ enum {
     CALM = 3             /* how slowly a passage's worth falls with its rank */
 };
 
+/* Of the query's words, by their weights: what has less of them is filler, and nothing is better.
+ */
+static const double SHARE_LEAST = 0.12;
 static const double too_alike = 0.8; /* novelty_likeness() of two passages' headings and begins */
 
 /* ---- queries ---- */
@@ -35,7 +38,32 @@ static void add_query(struct arena *arena, struct retrieve_plan *plan, double we
     plan->queries[plan->count++] = arena_strdup(arena, buf_text(text));
 }
 
-/* The operation in words: "matmul matmul: C = A @ B float32". */
+/* What the definition calls: "einsum softmax exp". Names of languages and of this program say
+ * nothing of the operation. */
+static void put_operators(const char *definition, struct buf *out)
+{
+    static const char known[] = ",int,float,double,void,for,if,while,sizeof,return,def,class,super,"
+                                "forward,init,range,len,array,asarray,tensor,astype,reshape,"
+                                "size,shape,view,to,get_inputs,get_init_inputs,print,isinstance,";
+    char said[256] = ",";
+    for (const char *at = definition; (at = strchr(at, '(')); at++) {
+        const char *start = at;
+        char name[40];
+        while (start > definition && (isalnum((unsigned char)start[-1]) || start[-1] == '_'))
+            start--;
+        size_t length = (size_t)(at - start);
+        if (length < 2 || length > 30)
+            continue;
+        snprintf(name, sizeof name, ",%.*s,", (int)length, start);
+        if (strstr(known, name) || strstr(said, name) || strlen(said) + length + 2 > sizeof said ||
+            start[0] == '_')
+            continue;
+        strcat(said, name + 1);
+        buf_addf(out, " %.*s", (int)length, start);
+    }
+}
+
+/* The operation in words: "matmul matmul: C = A @ B float32", and what its definition calls. */
 static void put_problem_words(const struct retrieve_about *about, struct buf *out)
 {
     const struct problem *problem = about->problem;
@@ -44,6 +72,7 @@ static void put_problem_words(const struct retrieve_about *about, struct buf *ou
     buf_addf(out, "%s %s %.160s", problem->family, problem->name, text_or(problem->description));
     if (problem->input_count > 0)
         buf_addf(out, " %s", dtype_name(problem->inputs[0].dtype));
+    put_operators(text_or(about->definition), out);
 }
 
 /* Numbers and names of this source tell an index of manuals nothing: words alone. */
@@ -159,30 +188,6 @@ struct found {
     size_t order;
 };
 
-static bool has_tag(const char *tags, const char *tag)
-{
-    size_t length = strlen(tag);
-    for (const char *at = tags; (at = strstr(at, tag)); at += length)
-        if ((at == tags || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
-            return true;
-    return false;
-}
-
-/* The guides that ship say by their names for whom they are: cpu-simd.md, gpu-gemm.md. */
-static bool is_for(const struct rag_passage *passage, const char *backend)
-{
-    static const struct {
-        const char *prefix, *backends;
-    } rows[] = {
-        {"cpu-", "cpu"}, {"gpu-", "cuda,triton,webgpu"}, {"triton", "triton"}, {"wgsl", "webgpu"}};
-    const char *slash = strrchr(passage->source, '/');
-    const char *name = slash ? slash + 1 : passage->source;
-    for (size_t i = 0; has_tag(passage->tags, RAG_BUILTIN) && i < sizeof rows / sizeof rows[0]; i++)
-        if (strncmp(name, rows[i].prefix, strlen(rows[i].prefix)) == 0)
-            return has_tag(rows[i].backends, backend);
-    return true;
-}
-
 static int best_first(const void *left, const void *right)
 {
     const struct found *a = left, *b = right;
@@ -198,7 +203,9 @@ static size_t join(struct found *all, size_t count, const struct rag_passage *it
     size_t rank = 0;
     for (size_t i = 0; i < found; i++) {
         size_t at = 0;
-        if (!is_for(&items[i], backend))
+        if (rank == FOUND_EACH)
+            break;
+        if (!retrieve_is_for(&items[i], backend) || items[i].share < SHARE_LEAST)
             continue;
         while (at < count && all[at].passage.id != items[i].id)
             at++;
@@ -238,7 +245,7 @@ int retrieve_passages(struct rag *rag, const char *backend, const struct retriev
         size_t found_count;
         const struct rag_query query = {
             .text = plan->queries[i],
-            .most = FOUND_EACH,
+            .most = FOUND_EACH * 6, /* many are for other backends */
             .purpose = plan->purpose,
             .vector = plan->vectors ? plan->vectors + i * plan->dimensions : NULL,
             .dimensions = plan->dimensions};

@@ -17,6 +17,7 @@ enum { RETRIEVE_QUERIES = 4, RETRIEVE_MOST = 8 };
 struct retrieve_about { /* texts borrowed, "" or NULL where there is none */
     const struct problem *problem;
     const char *backend;
+    const char *definition;             /* of the operation, in whatever language */
     const char *limiter, *evidence;     /* of the parent: agents/diagnosis */
     const char *title, *category, *why; /* of the idea */
     const char *failure, *diagnostics;  /* of what is to be mended */
@@ -34,8 +35,10 @@ struct retrieve_plan {   /* texts in the arena */
 void retrieve_plan(struct arena *arena, enum prompt_agent agent, const struct retrieve_about *about,
                    struct retrieve_plan *plan);
 
-/* Any thread. What the index has for that, the best first, in at most `tokens`; guides for other
- * backends are left out. */
+bool retrieve_is_for(const struct rag_passage *passage, const char *backend);
+
+/* Any thread. What the index has for that, the best first, in at most `tokens`; what is for
+ * other backends is left out, and so is what has too few of a query's words. */
 int retrieve_passages(struct rag *rag, const char *backend, const struct retrieve_plan *plan,
                       size_t tokens, struct arena *arena, struct rag_passage **items, size_t *count,
                       struct err *err) MUST_USE;

@@ -111,6 +111,7 @@ bool search_retrieve(struct search *search, struct retrieval *retrieval, struct 
         return false;
     struct retrieve_about asked = {.problem = search->problem,
                                    .backend = search->options.backend,
+                                   .definition = search->context.reference,
                                    .limiter = found.limiter,
                                    .evidence = found.evidence};
     if (writing) {

@@ -41,6 +41,7 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
                 {"too_large", "too large", change->too_large},
                 {"not_text", "not text", change->not_text},
                 {"unreadable", "could not be read", change->unreadable},
+                {"other", "of no kind that is read", change->other},
                 {"links", "links, not followed", change->links},
                 {"passages_added", "passages added", change->passages_added},
                 {"passages_removed", "passages removed", change->passages_removed}};
@@ -53,6 +54,7 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
         json_object(&json);
         for (size_t i = 0; i < count; i++)
             json_put_int(&json, rows[i].key, (int64_t)rows[i].count);
+        json_put_text(&json, "other_kinds", change->kinds);
         json_put_text(&json, "note", change->note);
         json_object_end(&json);
         printf("%s\n", buf_text(&text));
@@ -67,6 +69,8 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
         any = true;
     }
     printf("%s\n", any ? "" : "nothing to do");
+    if (change->kinds[0] != '\0')
+        printf("of no kind that is read: %s\n", change->kinds);
     if (change->note[0] != '\0')
         printf("passed over: %s\n", change->note);
 }

@@ -12,15 +12,17 @@
 #include <stdint.h>
 
 /* Changed whenever the same document gives other passages: then `docs update` reads all again. */
-enum { CHUNK_VERSION = 1 };
+enum { CHUNK_VERSION = 2 };
 
 enum document_kind {
     DOCUMENT_MARKDOWN,
     DOCUMENT_HTML,
     DOCUMENT_RST,
     DOCUMENT_PLAIN,
-    DOCUMENT_SOURCE, /* C, C++, CUDA */
-    DOCUMENT_PDF,    /* as pdftotext gives it: form feeds between pages */
+    DOCUMENT_SOURCE,   /* C, C++, CUDA */
+    DOCUMENT_PDF,      /* as pdftotext gives it: form feeds between pages */
+    DOCUMENT_SCRIPT,   /* Python */
+    DOCUMENT_NOTEBOOK, /* Jupyter's JSON */
     DOCUMENT_KINDS
 };
 

@@ -91,11 +91,14 @@ static void add_code(struct state *state, const char *code, size_t length, uint3
     chunker_code(state->chunker, code + from, length - from, line, false);
 }
 
-static void emit(struct state *state, const char *code, size_t length, size_t body, bool type,
-                 uint32_t line)
-{
+struct named {
     const char *name;
-    size_t name_length = source_name(code, length, &name);
+    size_t length;
+};
+
+static void emit_named(struct state *state, struct named name, const char *code, size_t length,
+                       size_t body, bool type, uint32_t line)
+{
     struct buf shown;
     buf_init(&shown, PASSAGE_MOST * 64);
     if (body > 0 && length > BODY_MOST && !type) { /* the signature says what a prompt needs */
@@ -107,7 +110,7 @@ static void emit(struct state *state, const char *code, size_t length, size_t bo
     bool alone = state->comment.length > 0 || shown.length > SMALL;
     if (alone || !state->small_open || state->chunker->text.length > PASSAGE_GOOD / 2) {
         end_small(state);
-        set_headings(state, name, name_length);
+        set_headings(state, name.name, name.length);
         state->small_open = !alone;
     }
     if (state->comment.length > 0)
@@ -118,6 +121,14 @@ static void emit(struct state *state, const char *code, size_t length, size_t bo
         chunker_flush(state->chunker);
     buf_reset(&state->comment);
     buf_free(&shown);
+}
+
+static void emit(struct state *state, const char *code, size_t length, size_t body, bool type,
+                 uint32_t line)
+{
+    struct named name;
+    name.length = source_name(code, length, &name.name);
+    emit_named(state, name, code, length, body, type, line);
 }
 
 /* A comment of substance that no declaration followed: an introduction. */
@@ -159,6 +170,89 @@ static void directive(struct state *state)
         buf_reset(&state->comment);
 }
 
+static void comment(struct state *state)
+{
+    size_t end = source_comment_end(state->text, state->length, state->at);
+    const char *start = state->text + state->at;
+    take_comment(state, start, end - state->at);
+    count_lines(state, end);
+}
+
+/* Comments behind the enumerator's comma, on its line, are its own. */
+static size_t trailing_comment(struct state *state, size_t at, size_t end)
+{
+    while (at < end && (state->text[at] == ' ' || state->text[at] == '\t'))
+        at++;
+    if (at + 1 >= end || state->text[at] != '/' ||
+        (state->text[at + 1] != '*' && state->text[at + 1] != '/'))
+        return at;
+    size_t stop = source_comment_end(state->text, end, at);
+    if (state->text[at + 1] == '/') { /* the next line's is the next one's */
+        const char *newline = memchr(state->text + at, '\n', end - at);
+        stop = newline ? (size_t)(newline - state->text) + 1 : end;
+    }
+    take_comment(state, state->text + at, stop - at);
+    return stop;
+}
+
+/* What the system says of an error, a flag or a mode stands above its enumerator: a passage each.
+ * From past the opening brace to before the closing one. */
+static void enumerators(struct state *state, size_t end)
+{
+    while (state->at < end) {
+        size_t at = state->at;
+        char c = state->text[at], next = at + 1 < end ? state->text[at + 1] : '\0';
+        if (isspace((unsigned char)c) || c == ',') {
+            count_lines(state, at + 1);
+        } else if (c == '/' && (next == '*' || next == '/')) {
+            comment(state);
+        } else if (c == '#') {
+            count_lines(state, source_directive_end(state->text, end, at));
+        } else {
+            uint32_t line = state->line;
+            size_t stop = source_enumerator_end(state->text, end, at);
+            size_t after = trailing_comment(state, stop + (stop < end), end);
+            size_t name = at;
+            while (name < stop &&
+                   (isalnum((unsigned char)state->text[name]) || state->text[name] == '_'))
+                name++;
+            emit_named(state, (struct named){state->text + at, name - at}, state->text + at,
+                       stop - at, 0, false, line);
+            count_lines(state, after > at ? after : at + 1);
+        }
+    }
+    buf_reset(&state->comment);
+}
+
+static bool are_explained(const char *body, size_t length)
+{
+    return memmem(body, length, "/*", 2) != NULL || memmem(body, length, "//", 2) != NULL;
+}
+
+static void enumeration(struct state *state, const struct source_declaration *found)
+{
+    const char *start = state->text + state->at;
+    struct named name;
+    size_t body = found->body - state->at, end = found->end, braces = end;
+    while (braces > found->body && state->text[braces - 1] != '}')
+        braces--;
+    size_t length = name.length = source_name(start, end - state->at, &name.name);
+    emit_named(state, name, start, body, 0, true, state->line);
+    end_small(state);
+    if (state->depth < NAMESPACES_MOST) {
+        size_t room = sizeof state->names[0] - 1;
+        length = length < room ? length : room;
+        memcpy(state->names[state->depth], name.name, length);
+        state->names[state->depth][length] = '\0';
+    }
+    state->depth++;
+    count_lines(state, found->body + 1);
+    enumerators(state, braces > found->body ? braces - 1 : end);
+    end_small(state);
+    state->depth--;
+    count_lines(state, end);
+}
+
 static void declaration(struct state *state)
 {
     const char *start = state->text + state->at;
@@ -172,6 +266,11 @@ static void declaration(struct state *state)
     }
     size_t length = found.end - state->at;
     size_t body = found.body ? found.body - state->at : 0;
+    if (found.type && body > 0 && length > SMALL && source_is_enum(start, body) &&
+        are_explained(start + body, length - body)) {
+        enumeration(state, &found);
+        return;
+    }
     if (found.type && length > BODY_MOST && source_has_members(start, body)) {
         emit(state, start, body, 0, true, line); /* its members are declarations of their own */
         open_scope(state, start, body);
@@ -181,14 +280,6 @@ static void declaration(struct state *state)
     count_lines(state, found.end);
     if (length > 1)
         emit(state, start, length, body, found.type, line);
-}
-
-static void comment(struct state *state)
-{
-    size_t end = source_comment_end(state->text, state->length, state->at);
-    const char *start = state->text + state->at;
-    take_comment(state, start, end - state->at);
-    count_lines(state, end);
 }
 
 /* Blank lines after a comment say that it belongs to nothing below. */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static const char *const kind_names[DOCUMENT_KINDS] = {"markdown", "html",   "rst",
-                                                       "plain",    "source", "pdf"};
+static const char *const kind_names[DOCUMENT_KINDS] = {"markdown", "html", "rst",    "plain",
+                                                       "source",   "pdf",  "script", "notebook"};
 
 const char *document_kind_name(enum document_kind kind)
 {
@@ -220,7 +220,8 @@ void chunk_document(enum document_kind kind, const char *name, const char *text,
     static void (*const readers[DOCUMENT_KINDS])(struct chunker *, const char *, size_t) = {
         [DOCUMENT_MARKDOWN] = chunk_markdown, [DOCUMENT_HTML] = chunk_html,
         [DOCUMENT_RST] = chunk_rst,           [DOCUMENT_PLAIN] = chunk_plain,
-        [DOCUMENT_SOURCE] = chunk_source,     [DOCUMENT_PDF] = chunk_plain};
+        [DOCUMENT_SOURCE] = chunk_source,     [DOCUMENT_PDF] = chunk_plain,
+        [DOCUMENT_SCRIPT] = chunk_script,     [DOCUMENT_NOTEBOOK] = chunk_notebook};
     struct chunker chunker;
     chunker_start(&chunker, name, list);
     readers[kind](&chunker, text, length);

@@ -41,6 +41,8 @@ void chunk_markdown(struct chunker *chunker, const char *text, size_t length);
 void chunk_html(struct chunker *chunker, const char *text, size_t length);
 void chunk_rst(struct chunker *chunker, const char *text, size_t length);
 void chunk_plain(struct chunker *chunker, const char *text, size_t length);
+void chunk_script(struct chunker *chunker, const char *text, size_t length);
+void chunk_notebook(struct chunker *chunker, const char *text, size_t length);
 void chunk_source(struct chunker *chunker, const char *text, size_t length);
 
 #endif

@@ -17,6 +17,19 @@ static void note(struct rag_change *change, const char *path, const char *why)
         snprintf(change->note, sizeof change->note, "%.140s: %s", path, why);
 }
 
+static void note_kind(struct rag_change *change, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    const char *kind = dot ? dot : "no ending";
+    size_t used = strlen(change->kinds), length = strlen(kind);
+    change->other++;
+    for (const char *at = change->kinds; (at = strstr(at, kind)); at++)
+        if (at[length] == '\0' || at[length] == ',')
+            return;
+    if (length < 12 && used + length + 3 < sizeof change->kinds)
+        snprintf(change->kinds + used, sizeof change->kinds - used, "%s%s", used ? ", " : "", kind);
+}
+
 static void remember(struct survey *survey, const char *path, const struct read_file *file)
 {
     if (survey->count == survey->capacity) {
@@ -41,6 +54,7 @@ static bool look(void *context, const char *path, bool named, struct err *err)
         remember(survey, path, &file);
         return true;
     case READ_OTHER:
+        note_kind(survey->change, path);
         return true;
     case READ_TOO_LARGE:
         survey->change->too_large++;

@@ -29,9 +29,11 @@ struct rag_change { /* what a call did, in documents but for the last two */
     size_t too_large;  /* RAG_FILE_BYTES_MOST */
     size_t not_text;   /* binary, or nothing to read in it */
     size_t unreadable; /* no right, gone meanwhile, or pdftotext failed */
+    size_t other;      /* of no kind that is read, by their names */
     size_t links;      /* in folders: not followed */
     size_t passages_added, passages_removed;
-    char note[200]; /* the first file that was passed over, and why; "" */
+    char kinds[100]; /* whose names end so: ".o, .png"; the first ones */
+    char note[200];  /* the first file that was passed over, and why; "" */
 };
 
 /* Remembers the paths, for rag_update(); one that was added before gets the new tags. */

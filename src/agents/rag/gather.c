@@ -1,5 +1,6 @@
 #include "agents/rag/gather.h"
 
+#include "agents/rag/source_scan.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -134,8 +135,27 @@ static float count_field(struct gather *gather, enum field field, const char *te
     return (float)words_each(gather->words, text, length, count_word, gather);
 }
 
+/* Who comments code writes prose. */
+static void count_code(struct gather *gather, enum document_kind kind, const char *text,
+                       size_t length, float *lengths)
+{
+    size_t from = 0;
+    for (size_t at = 0; kind == DOCUMENT_SOURCE && at + 1 < length;) {
+        if (text[at] != '/' || (text[at + 1] != '*' && text[at + 1] != '/')) {
+            at++;
+            continue;
+        }
+        size_t end = source_comment_end(text, length, at);
+        lengths[FIELD_CODE] += count_field(gather, FIELD_CODE, text + from, at - from);
+        lengths[FIELD_BODY] += count_field(gather, FIELD_BODY, text + at, end - at);
+        from = at = end;
+    }
+    lengths[FIELD_CODE] += count_field(gather, FIELD_CODE, text + from, length - from);
+}
+
 /* The text outside and inside of the code spans. */
-static void count_text(struct gather *gather, const struct passage *passage, float *lengths)
+static void count_text(struct gather *gather, enum document_kind kind,
+                       const struct passage *passage, float *lengths)
 {
     size_t at = 0;
     for (size_t i = 0; i < passage->span_count; i++) {
@@ -143,7 +163,7 @@ static void count_text(struct gather *gather, const struct passage *passage, flo
         if (start < at || end < start || end > passage->length)
             continue;
         lengths[FIELD_BODY] += count_field(gather, FIELD_BODY, passage->text + at, start - at);
-        lengths[FIELD_CODE] += count_field(gather, FIELD_CODE, passage->text + start, end - start);
+        count_code(gather, kind, passage->text + start, end - start, lengths);
         at = end;
     }
     lengths[FIELD_BODY] +=
@@ -198,7 +218,7 @@ void gather_passage(struct gather *gather, uint32_t id, enum document_kind kind,
     float lengths[FIELDS] = {0}, norms[FIELDS], value = worth(kind, passage);
     lengths[FIELD_TITLE] = count_field(gather, FIELD_TITLE, passage->title, strlen(passage->title));
     lengths[FIELD_PATH] = count_field(gather, FIELD_PATH, passage->path, strlen(passage->path));
-    count_text(gather, passage, lengths);
+    count_text(gather, kind, passage, lengths);
     for (int f = 0; f < FIELDS; f++)
         norms[f] = fields[f].boost / (1 - fields[f].b + fields[f].b * lengths[f] / fields[f].usual);
     for (size_t i = 0; i < gather->touched_count; i++)

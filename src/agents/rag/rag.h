@@ -67,6 +67,7 @@ struct rag_passage { /* texts in the caller's arena */
     const char *text;
     uint32_t line; /* in the source; 0 in a PDF */
     size_t tokens; /* of the text, at 4 bytes a token */
+    double share;  /* of the query's words that it has, by weight; 1 where found by meaning */
     double score;  /* falls from one to the next; comparable within one query only */
 };
 

@@ -19,7 +19,9 @@ static const struct {
     {"hh", DOCUMENT_SOURCE},   {"hpp", DOCUMENT_SOURCE},        {"hxx", DOCUMENT_SOURCE},
     {"cuh", DOCUMENT_SOURCE},  {"inl", DOCUMENT_SOURCE},        {"c", DOCUMENT_SOURCE},
     {"cc", DOCUMENT_SOURCE},   {"cpp", DOCUMENT_SOURCE},        {"cxx", DOCUMENT_SOURCE},
-    {"cu", DOCUMENT_SOURCE},   {"pdf", DOCUMENT_PDF},
+    {"cu", DOCUMENT_SOURCE},   {"pdf", DOCUMENT_PDF},           {"cl", DOCUMENT_SOURCE},
+    {"rs", DOCUMENT_SOURCE},   {"wgsl", DOCUMENT_SOURCE},       {"py", DOCUMENT_SCRIPT},
+    {"pyi", DOCUMENT_SCRIPT},  {"ptx", DOCUMENT_PLAIN},         {"ipynb", DOCUMENT_NOTEBOOK},
 };
 
 static bool contains(const struct buf *bytes, size_t within, const char *word)

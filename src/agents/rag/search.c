@@ -37,6 +37,7 @@ struct query_term {
     char text[TERM_MAX + 1];
     size_t length;
     float weight; /* by kind and count, then times idf */
+    bool plain;   /* a word, no identifier */
     bool other;   /* another name of a word of the query */
     struct postings postings;
 };
@@ -48,6 +49,7 @@ struct search {
     struct query_term terms[TERMS_MOST];
     size_t term_count;
     float weights;        /* of all terms */
+    float missing;        /* of the words that no passage has */
     struct tagged tagged; /* the passages that are asked about */
 };
 
@@ -124,6 +126,7 @@ static void take_term(void *context, const char *term, size_t length, enum word_
     new->text[length] = '\0';
     new->length = length;
     new->weight = weights[kind];
+    new->plain = kind == WORD_PLAIN;
 }
 
 struct naming {
@@ -173,6 +176,8 @@ static int open_terms(struct search *search, uint64_t passages, struct err *err)
                                    &value, err);
         if (missing && err->code != ERR_NOT_FOUND)
             return -1;
+        if (missing && term->plain && !term->other)
+            search->missing += term->weight * (float)log(1 + ((double)passages + 0.5) / 0.5);
         if (missing)
             continue;
         if (postings_open(value.mv_data, value.mv_size, &term->postings, err) != 0)
@@ -216,12 +221,16 @@ static int score_term(struct search *search, const struct query_term *term, stru
     return 0;
 }
 
+static float share_of(const struct search *search, uint32_t id)
+{
+    float share = search->weights > 0 ? search->scratch->met[id] / search->weights : 1;
+    return share > 1 ? 1 : share;
+}
+
 /* A passage that has all of the words is more than one that has one of them often. */
 static float whole_score(const struct search *search, uint32_t id)
 {
-    float share = search->weights > 0 ? search->scratch->met[id] / search->weights : 1;
-    share = share > 1 ? 1 : share;
-    return search->scratch->scores[id] * (0.4f + 0.6f * share);
+    return search->scratch->scores[id] * (0.4f + 0.6f * share_of(search, id));
 }
 
 static void rank_words(const struct search *search, struct candidates *best)
@@ -323,6 +332,9 @@ static int choose(const struct search *search, const struct rag_query *query,
         if (passage_of(search->rag, search->txn, candidates[i].number, arena, passage, err) != 0)
             return -1;
         passage->score = candidates[i].score;
+        float all = search->weights + search->missing;
+        float met = search->scratch->met[candidates[i].number];
+        passage->share = query->vector || all <= 0 || met > all ? 1 : met / all;
         if (apply_use(search, query, passage, err) != 0)
             return -1;
         if (query->tokens == 0 || passage->tokens <= query->tokens)

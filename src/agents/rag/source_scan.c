@@ -107,8 +107,9 @@ static size_t after_body(const char *text, size_t length, size_t at, bool type)
 {
     if (!type)
         return at;
-    const char *end = memchr(text + at, ';', length - at);
-    if (end == NULL || (size_t)(end - text) - at > 200)
+    size_t near = length - at < 200 ? length - at : 200; /* so that an endless line is linear */
+    const char *end = memchr(text + at, ';', near);
+    if (end == NULL)
         return at;
     return (size_t)(end - text) + 1;
 }
@@ -247,6 +248,30 @@ bool source_has_members(const char *head, size_t length)
 {
     return memchr(head, '=', length) == NULL && !has_word(head, length, "enum") &&
            (has_word(head, length, "struct") || has_word(head, length, "class"));
+}
+
+bool source_is_enum(const char *head, size_t length)
+{
+    return memchr(head, '=', length) == NULL && has_word(head, length, "enum");
+}
+
+size_t source_enumerator_end(const char *text, size_t length, size_t at)
+{
+    size_t round = 0;
+    while (at < length && (round > 0 || text[at] != ',')) {
+        if (text[at] == '/' && at + 1 < length && (text[at + 1] == '*' || text[at + 1] == '/')) {
+            at = source_comment_end(text, length, at);
+            continue;
+        }
+        if (text[at] == '"' || text[at] == '\'') {
+            at = quoted_end(text, length, at);
+            continue;
+        }
+        round += text[at] == '(' || text[at] == '{';
+        round -= (text[at] == ')' || text[at] == '}') && round > 0;
+        at++;
+    }
+    return at;
 }
 
 static size_t last_name(const char *code, size_t length, const char **name)

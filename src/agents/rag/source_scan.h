@@ -29,6 +29,10 @@ void source_declaration_end(const char *text, size_t length, size_t at,
 /* Is what stands before the brace a class or struct, whose members are worth a look each? */
 bool source_has_members(const char *head, size_t length);
 
+bool source_is_enum(const char *head, size_t length);
+/* `at` is at an enumerator's name; at the comma behind it, or `length`. */
+size_t source_enumerator_end(const char *text, size_t length, size_t at);
+
 /* The declared name: what stands before the first parenthesis, else after struct, #define, ...;
  * its length, 0: none found. */
 size_t source_name(const char *code, size_t length, const char **name);

@@ -67,6 +67,21 @@ static const char *const meanings[] = {
     "kv cache",
     "flash attention",
     "wgsl webgpu",
+    "nanosleep sleep pause backoff", /* what intrinsics do, in words */
+    "shfl shuffle exchange",
+    "ballot vote",
+    "popc popcount bits",
+    "clz leading",
+    "ffs lowest",
+    "brev reverse",
+    "ldg readonly",
+    "prmt permute",
+    "dp4a dot",
+    "rcp reciprocal",
+    "saturatef clamp",
+    "clock64 cycles",
+    "globaltimer nanoseconds",
+    "activemask active",
 };
 
 struct meaning {

@@ -137,6 +137,42 @@ static void test_choose(void **state)
     assert_int_equal(choose("", 1000, &items) > 0, 1); /* what the other query finds */
 }
 
+static size_t ask(const char *backend, const char *query, struct rag_passage **items)
+{
+    struct err err;
+    size_t count;
+    const struct retrieve_plan plan = {
+        .purpose = "ideas", .queries = {query}, .weights = {1}, .count = 1};
+    if (retrieve_passages(the.rag, backend, &plan, 1000, the.arena, items, &count, &err) != 0)
+        fail_msg("%s", err.message);
+    return count;
+}
+
+static void test_backend_and_floor(void **state)
+{
+    (void)state;
+    struct rag_passage *items;
+    add_document("launch.h",
+                 "/** Launches a zebra kernel. */\ncudaError_t zebra(cudaStream_t s);\n", NULL);
+    add_document("kernels.cuh", "/** A zebra reduction. */\nint zebra_sum(int a);\n", NULL);
+    add_document("notes.md", "# Zebra\nA zebra is tagged here.\n", "cuda,own");
+    assert_int_equal(ask("cpu", "zebra", &items), 0); /* by content, by name, by tag */
+    assert_int_equal(ask("cuda", "zebra", &items), 3);
+    assert_int_equal(ask("webgpu", "zebra", &items), 0);
+    /* A word of eight that are asked for is filler. */
+    assert_int_equal(ask("cuda", "giraffe elephant savanna leopard okapi gnu lion zebra", &items),
+                     0);
+    assert_int_equal(ask("cuda", "zebra reduction lion", &items) > 0, 1);
+    const struct problem problem = {.family = "norm", .name = "rms"};
+    struct retrieve_plan plan;
+    const struct retrieve_about about = {
+        .backend = "cpu",
+        .problem = &problem,
+        .definition = "def forward(self, x):\n    return np.sum(np.exp(x)) / range(3)\n"};
+    retrieve_plan(the.arena, PROMPT_IDEAS, &about, &plan);
+    assert_string_equal(plan.queries[0], "norm rms  sum exp cpu");
+}
+
 /* ---- recorded ---- */
 
 struct asking {
@@ -272,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_backend_and_floor),
         cmocka_unit_test(test_recall),
         cmocka_unit_test(test_uses),
     };

@@ -191,6 +191,50 @@ static int end(void **state)
     return 0;
 }
 
+static void enumerators_are_passages(void **state)
+{
+    (void)state;
+    cut(DOCUMENT_SOURCE,
+        "/** What went wrong. */\ntypedef enum error_enum {\n  /** All well. */\n  OK = 0,\n"
+        "  /** The address is not aligned,\n   * by four. */\n  ERR_MISALIGNED = 7,\n"
+        "  ERR_LATE = F(1, 2), /**< It took too long. */\n  ERR_LAST = 999 + "
+        "0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "000000000000000000000000000000000000000000000000\n} error_t;\n"
+        "enum plain { A, B };\nint after;\n");
+    const struct passage *one = titled("ERR_MISALIGNED");
+    assert_non_null(strstr(one->text, "by four."));
+    assert_null(strstr(one->text, "All well"));
+    assert_non_null(strstr(one->path, "error_t"));
+    assert_int_equal(one->line, 5);
+    assert_non_null(strstr(titled("ERR_LATE")->text, "too long"));
+    assert_non_null(strstr(titled("ERR_LATE")->text, "F(1, 2)"));
+    assert_non_null(titled("ERR_LAST"));
+    assert_non_null(strstr(titled("error_t")->text, "What went wrong."));
+    assert_non_null(strstr(titled("plain")->text, "int after"));
+    cut(DOCUMENT_SOURCE, "enum { /* cut"); /* what ends early ends all the same */
+    cut(DOCUMENT_SOURCE, "enum e { A /* x */, B = ',' // y\n }");
+}
+
+static void scripts_and_notebooks(void **state)
+{
+    (void)state;
+    cut(DOCUMENT_SCRIPT,
+        "import triton\n\n@triton.jit\ndef add_kernel(x):\n    pass\n\n\nclass Model:\n"
+        "    def forward(self):\n        return 1\n");
+    assert_non_null(strstr(titled("add_kernel")->text, "@triton.jit\ndef"));
+    assert_int_equal(titled("add_kernel")->line, 3);
+    assert_non_null(strstr(titled("forward")->path, "Model"));
+    cut(DOCUMENT_NOTEBOOK,
+        "{\"cells\": [{\"cell_type\": \"markdown\", \"source\": [\"# Warps\\n\", \"Text.\"]},"
+        "{\"cell_type\": \"code\", \"source\": \"def f():\\n  pass\"}]}");
+    assert_non_null(strstr(titled("Warps")->text, "Text."));
+    assert_non_null(strstr(titled("f")->text, "pass"));
+    cut(DOCUMENT_NOTEBOOK, "{\"cells\": 7");
+    assert_int_equal(list.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +246,8 @@ int main(void)
         cmocka_unit_test(source_by_declaration),
         cmocka_unit_test(source_with_uneven_braces),
         cmocka_unit_test(cleaning),
+        cmocka_unit_test(enumerators_are_passages),
+        cmocka_unit_test(scripts_and_notebooks),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }

@@ -189,6 +189,8 @@ static void hostile_files(void **state)
     put(place, "twin.md", "same words here\n");
     put(place, "twin2.md", "same words here\n");
     put(place, "ignored.xyz", "unknown\n");
+    put(place, "other.xyz", "unknown too\n");
+    put(place, "object.o", "unknown again\n");
     put(place, ".hidden.md", "hidden\n");
     put(place, "skipped.inl", "int skipped;\n");
     assert_int_equal(add(place, NULL, "*.inl"), 0);
@@ -197,6 +199,8 @@ static void hostile_files(void **state)
     assert_int_equal(place->change.not_text, 1);
     assert_int_equal(place->change.links, 1);
     assert_int_equal(place->change.doubles, 1);
+    assert_int_equal(place->change.other, 3);
+    assert_string_equal(place->change.kinds, ".xyz, .o");
     assert_int_equal(search(place, "wavefront", NULL), 1);
     assert_non_null(strstr(place->items[0].text, "caf\xef\xbf\xbd"));
     assert_int_equal(search(place, "skipped hidden unknown", NULL), 0);
