@@ -157,14 +157,32 @@ static int remove_documents(struct writing *writing, struct err *err)
     return result;
 }
 
-static uint64_t passage_id(struct writing *writing, const char *source,
-                           const struct passage *passage, struct err *err)
+static bool is_taken(struct writing *writing, uint64_t id)
 {
-    uint64_t id = passage_identity(source, passage);
+    struct err ignored;
     MDB_val value;
-    while (database_get(writing->rag, writing->txn, TABLE_IDS, &id, sizeof id, &value, err) == 0)
-        id++;
-    return id;
+    return database_get(writing->rag, writing->txn, TABLE_IDS, &id, sizeof id, &value, &ignored) ==
+           0;
+}
+
+/* Twins stand behind one another; a file of one line again and again has thousands of them, so the
+ * end of the row is found by halving. */
+static uint64_t passage_id(struct writing *writing, const char *source,
+                           const struct passage *passage)
+{
+    uint64_t id = passage_identity(source, passage), taken = 0, open = 1;
+    if (!is_taken(writing, id))
+        return id;
+    for (; is_taken(writing, id + open); open *= 2)
+        taken = open;
+    while (open - taken > 1) {
+        uint64_t middle = taken + (open - taken) / 2;
+        if (is_taken(writing, id + middle))
+            taken = middle;
+        else
+            open = middle;
+    }
+    return id + open;
 }
 
 static int add_passage(struct writing *writing, const struct planned *planned, size_t index,
@@ -173,7 +191,7 @@ static int add_passage(struct writing *writing, const struct planned *planned, s
     const struct passage *passage = &planned->passages[index];
     uint32_t number = (uint32_t)writing->next++;
     struct key_number key = database_number_key(number);
-    struct passage_record record = {.id = passage_id(writing, planned->record.path, passage, err),
+    struct passage_record record = {.id = passage_id(writing, planned->record.path, passage),
                                     .document = record_key(planned->record.path),
                                     .passage = *passage};
     writing->passages++;

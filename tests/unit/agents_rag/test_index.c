@@ -231,6 +231,29 @@ static void budget_and_use(void **state)
     assert_true(place->items[0].id == second);
 }
 
+/* One endless line of the same again: each passage is there under a number of its own. */
+static void twins_have_their_own_ids(void **state)
+{
+    struct place *place = *state;
+    struct buf text;
+    buf_init(&text, 4 << 20);
+    for (int i = 0; i < 300000; i++)
+        buf_add_text(&text, "{}");
+    put(place, "endless.h", buf_text(&text));
+    buf_free(&text);
+    assert_int_equal(add(place, NULL, NULL), 0);
+    char *path = file_join(place->docs, "endless.h");
+    assert_int_equal(rag_document_passages(place->rag, path, place->arena, &place->items,
+                                           &place->count, &place->err),
+                     0);
+    mem_free(path);
+    assert_true(place->count > 100);
+    for (size_t i = 0; i < place->count; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(place->items[i].id != place->items[k].id);
+    assert_int_equal(rag_check(place->rag, &place->err), 0);
+}
+
 struct searching {
     struct place *place;
     volatile bool end;
@@ -381,6 +404,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(budget_and_use, start, stop),
         cmocka_unit_test_setup_teardown(searches_see_one_snapshot, start, stop),
         cmocka_unit_test_setup_teardown(damage_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(twins_have_their_own_ids, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
