@@ -119,7 +119,7 @@ static bool refused_at_a_glance(struct attempt *attempt, size_t which)
 void null_try(struct session *session, size_t which, size_t output, struct null_result *result)
 {
     *result = (struct null_result){.name = null_solutions[which].name};
-    for (size_t i = 0; i < FITNESS_SETS; i++) {
+    for (size_t i = 0; i < session->pool_count && result->tried < FITNESS_SETS; i++) {
         const struct set *set = &session->pool[i];
         const struct placed *placed = &set->shape->layout.outputs[output];
         struct attempt attempt = {.session = session,
