@@ -122,7 +122,7 @@ static int measure_baselines(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     struct buf text;
     struct json json;
-    struct rival rival = {NULL};
+    struct rival rival = {0};
     int status = 0;
     buf_init(&text, BASELINES_TEXT);
     json_init(&json, &text);

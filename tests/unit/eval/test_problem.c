@@ -116,7 +116,7 @@ static void test_numbers(void **state)
     assert_int_equal(elements, 2 * 10);
     assert_int_equal(problem_work(p, &dims, &flops, &bytes, &err), 0);
     assert_true(flops == 2.0 * 2 * 10 * 9 && bytes == 4.0 * (3 * 20 + 9 + 20));
-    assert_true(problem_reduction(p, &dims) == 9.0);
+    assert_int_equal(problem_reduction(p, &dims), 9);
     assert_int_equal(problem_dims(p, &dims, &given, &err), 0); /* all of them again */
     assert_int_equal(names_set(&dims, "OH", 99, &err), 0);
     assert_int_equal(problem_dims(p, &dims, &given, &err), -1);
