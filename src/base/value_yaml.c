@@ -45,7 +45,9 @@ static size_t line_before(const struct reader *reader, size_t index, size_t line
         size_t start = at;
         while (start > 0 && text[start - 1] != '\n')
             start--;
-        size_t word = start + strspn(text + start, " \t\r");
+        size_t word = start;
+        while (word < at && strchr(" \t\r", text[word]) != NULL)
+            word++;
         if ((word < at && text[word] != '#') || start == 0)
             return line;
         at = start - 1;

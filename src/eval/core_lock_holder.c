@@ -13,6 +13,17 @@
 
 enum { COMMAND_MOST = 120, LINE_MOST = 1024 };
 
+/* The word that has so many before it, or "". */
+static const char *word_at(const char *text, size_t index)
+{
+    text += strspn(text, " ");
+    for (; index > 0 && *text != '\0'; index--) {
+        text += strcspn(text, " ");
+        text += strspn(text, " ");
+    }
+    return text;
+}
+
 /* 0: nobody that we can see. */
 static int pid_of_holder(const char *folder)
 {
@@ -21,11 +32,14 @@ static int pid_of_holder(const char *folder)
     FILE *locks = stat(folder, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
     int found = 0;
     while (locks != NULL && found == 0 && fgets(line, sizeof line, locks) != NULL) {
-        unsigned major, minor;
-        unsigned long inode;
-        int pid;
-        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &major, &minor, &inode) == 4 &&
-            pid > 0 && inode == status.st_ino && makedev(major, minor) == status.st_dev)
+        char *end;
+        if (strncmp(word_at(line, 1), "FLOCK ", 6) != 0)
+            continue;
+        int pid = (int)strtol(word_at(line, 4), NULL, 10);
+        unsigned major = (unsigned)strtoul(word_at(line, 5), &end, 16);
+        unsigned minor = *end == ':' ? (unsigned)strtoul(end + 1, &end, 16) : 0;
+        unsigned long inode = *end == ':' ? strtoul(end + 1, NULL, 10) : 0;
+        if (pid > 0 && inode == status.st_ino && makedev(major, minor) == status.st_dev)
             found = pid;
     }
     if (locks != NULL)
@@ -44,11 +58,12 @@ static bool read_stat(int pid, int *parent, unsigned long long *ticks)
     if (file != NULL)
         fclose(file);
     const char *rest = there ? strrchr(line, ')') : NULL;
-    return rest != NULL &&
-           sscanf(rest,
-                  ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                  "%*d %llu",
-                  parent, ticks) == 2;
+    const char *start = rest != NULL ? word_at(rest + 1, 19) : "";
+    if (*start == '\0')
+        return false;
+    *parent = (int)strtol(word_at(rest + 1, 1), NULL, 10);
+    *ticks = strtoull(start, NULL, 10);
+    return true;
 }
 
 /* "twagent run matmul": the first word without its folder, nothing that a terminal would obey. */
@@ -78,7 +93,7 @@ static bool started_at(unsigned long long ticks, char text[16])
     struct tm local;
     long hertz = sysconf(_SC_CLK_TCK);
     while (file != NULL && boot == 0 && fgets(line, sizeof line, file) != NULL)
-        (void)sscanf(line, "btime %llu", &boot);
+        boot = strncmp(line, "btime ", 6) == 0 ? strtoull(line + 6, NULL, 10) : 0;
     if (file != NULL)
         fclose(file);
     time_t when = (time_t)(boot + ticks / (hertz > 0 ? (unsigned long long)hertz : 100));

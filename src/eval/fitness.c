@@ -99,7 +99,7 @@ static void compare_rounded(const struct session *session, const struct set *set
             float rounded = (float)set->exact[i][k];
             bool inexact = (double)rounded < set->exact[i][k] || (double)rounded > set->exact[i][k];
             tally->inexact += inexact;
-            tally->rounded += inexact && memcmp(&rounded, &got[k], sizeof rounded) == 0;
+            tally->rounded += inexact && !(rounded < got[k]) && !(rounded > got[k]);
         }
     }
 }

@@ -326,7 +326,7 @@ static bool baseline_drifted(const struct timing *timing)
     double usual = timing->baseline != NULL ? baseline_median(timing->baseline) : INFINITY;
     bool drifted = !timing->shared && timing->a.median > 1.1 * usual &&
                    stats_finding(&comparison) == FINDING_FASTER;
-    if (drifted)
+    if (drifted && timing->baseline != NULL)
         bench_note(bench, "baseline %s took %.0f us, %.0f us earlier in the session",
                    timing->baseline->name, timing->a.median / 1e3, usual / 1e3);
     return drifted;
@@ -354,7 +354,7 @@ static bool is_doubtful(struct timing *timing)
 int measure_time(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
-    struct timing timing;
+    struct timing timing = {.bench = bench};
     struct baseline *baseline =
         bench->rival == NULL ? &session->baselines[session->baseline] : NULL;
     bool paired = bench->rival != NULL, again = false;

@@ -289,8 +289,8 @@ int problem_work(const struct problem *problem, const struct names *dims, double
 size_t problem_reduction(const struct problem *problem, const struct names *dims)
 {
     int64_t extents[RANK_MAX], number = 0;
-    double flops, bytes, reduction = 1.0, largest = 0.0;
-    size_t outputs = 0, elements;
+    double flops = 0.0, bytes = 0.0, reduction = 1.0, largest = 0.0;
+    size_t outputs = 0, elements = 0;
     const struct tensor_spec *output = &problem->outputs[0];
     struct err ignored;
     for (size_t i = 0; i < problem->input_count; i++)

@@ -58,7 +58,7 @@ const char *python_double_steps(struct reference *reference, bool rounded, struc
     struct python *python = python_of(reference);
     struct err ignored;
     struct json json;
-    const struct value *answer;
+    const struct value *answer = NULL;
     if (python_ensure(python, &ignored) != 0)
         return "";
     python_begin(python, &json, "steps");

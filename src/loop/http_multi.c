@@ -282,6 +282,7 @@ void http_free(struct http *http)
     if (http->running != 0)
         loop_die("http_free() while %u requests run", http->running);
     curl_multi_cleanup(http->multi); /* closes what was kept alive */
+    http_forget_connections(http);
     list_each_safe (link, &http->sockets)
         close_socket(container_of(link, struct http_socket, link));
     http_origins_free(http);

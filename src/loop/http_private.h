@@ -89,6 +89,7 @@ void http_multi_look(struct http *http);
 
 /* --- http_sockets.c --- */
 CURLcode http_watch_sockets(struct http *http, CURL *easy) MUST_USE;
+void http_forget_connections(struct http *http); /* once libcurl has none any more */
 struct http_connection *http_connection_of(struct http *http, int fd); /* NULL: not libcurl's */
 /* Bytes wait on the request's connection, before anything was sent for it. */
 bool http_connection_spoke(const struct http_request *request);

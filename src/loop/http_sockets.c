@@ -31,9 +31,15 @@ static int on_opened(void *context, curl_socket_t fd, curlsocktype purpose)
     set(fd, TCP_KEEPINTVL, INTERVAL_S);
     set(fd, TCP_KEEPCNT, COUNT);
     set(fd, TCP_USER_TIMEOUT, GONE_MS);
-    struct http_connection *connection = MEM_NEW(struct http_connection);
-    connection->fd = fd;
-    list_append(&http->connections, &connection->link);
+    /* libcurl closes some that it has not finished to open without a word: their number comes again
+     */
+    struct http_connection *connection = http_connection_of(http, fd);
+    if (connection == NULL) {
+        connection = MEM_NEW(struct http_connection);
+        connection->fd = fd;
+        list_append(&http->connections, &connection->link);
+    }
+    connection->heard_ns = 0;
     return CURL_SOCKOPT_OK;
 }
 
@@ -46,6 +52,14 @@ static int on_closed(void *context, curl_socket_t fd)
         mem_free(connection);
     }
     return close(fd);
+}
+
+void http_forget_connections(struct http *http)
+{
+    list_each_safe (link, &http->connections) {
+        list_remove(link);
+        mem_free(container_of(link, struct http_connection, link));
+    }
 }
 
 CURLcode http_watch_sockets(struct http *http, CURL *easy)

@@ -49,14 +49,12 @@ int64_t process_cpu_ns(int pid)
 
 uint64_t thread_cpu_ns(int pid, int thread)
 {
-    char path[80];
-    unsigned long long ns = 0;
+    char path[80], text[96];
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, thread);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return 0;
-    if (fscanf(file, "%llu", &ns) != 1)
-        ns = 0;
+    bool there = fgets(text, sizeof text, file) != NULL; /* the first number: time on a core */
     fclose(file);
-    return ns;
+    return there ? strtoull(text, NULL, 10) : 0;
 }
