@@ -22,6 +22,6 @@ function(twagent_tests folder)
     target_compile_definitions(${target} PRIVATE
       TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${folder}/${stem} COMMAND ${target})
-    set_tests_properties(${folder}/${stem} PROPERTIES TIMEOUT 120)
+    set_tests_properties(${folder}/${stem} PROPERTIES TIMEOUT 300)
   endforeach()
 endfunction()
