@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     options.idea_models = &models;
     if (store_open(argv[2], true, false, &night.store, &night.err) == 0) {
         struct loop *loop = loop_new();
-        virtual_time_start(loop);
+        virtual_time_start(loop, false);
         task_start(loop, &night.task, &type, NULL, "night");
         loop_run(loop);
         if (night.search != NULL && night.err.code == ERR_NONE)

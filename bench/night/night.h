@@ -3,15 +3,18 @@
 #ifndef BENCH_NIGHT_H
 #define BENCH_NIGHT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loop;
 
-/* --- virtual_time.c: the clock runs as it does, and jumps to the next deadline whenever nothing is
- * left to do but to wait for it. Call once, after loop_new(), before loop_run(). --- */
-void virtual_time_start(struct loop *loop);
+/* --- virtual_time.c: the clock jumps to the next deadline whenever nothing is left to do but to
+ * wait for it. Between two jumps it runs as the real one does, or stands still: then, with
+ * work_at_once.c, a night is the same on every machine and under every load. Call once, after
+ * loop_new(), before loop_run(). --- */
+void virtual_time_start(struct loop *loop, bool stands_still);
 void virtual_time_end(void);
-double virtual_ms(void); /* since the start */
+double virtual_ms(void); /* since the start; before it, 0 */
 
 /* --- night.c --- */
 struct latencies {

@@ -1,7 +1,8 @@
-/* Virtual time for a loop: base/clock's injected source is the real clock plus what was skipped. An
- * idle handle sees every turn: where no task is ready, no work is on the pool and a timer is armed,
- * nothing can happen before its deadline, so the clock is put there. What the program itself needs
- * (its steps, its commits) takes its real time. */
+/* Virtual time for a loop: base/clock's injected source is what was skipped, and for one that runs
+ * the real clock beside it. An idle handle sees every turn: where no task is ready, no work is on
+ * the pool and a timer is armed, nothing can happen before its deadline, so the clock is put there.
+ * What the program itself needs (its steps, its commits) takes its real time on a clock that runs,
+ * and none on one that stands still. */
 #include "night.h"
 
 #include "base/clock.h"
@@ -9,7 +10,6 @@
 #include "loop/private.h" /* it asks the loop what nobody else may: is there nothing to do? */
 #include "loop/task.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,13 +18,15 @@ static struct {
     uv_idle_t idle;
     struct task nudge; /* makes the loop look at its timers */
     uint64_t skipped_ns, started_ns;
-    bool ending;
+    bool stands_still, ending;
 } clockwork;
 
 static uint64_t now_ns(void *context)
 {
     (void)context;
     struct timespec now;
+    if (clockwork.stands_still)
+        return clockwork.skipped_ns;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + clockwork.skipped_ns;
 }
@@ -48,7 +50,7 @@ static enum task_result nudge_step(struct task *task)
     return clockwork.ending ? TASK_DONE : TASK_WAIT;
 }
 
-void virtual_time_start(struct loop *loop)
+void virtual_time_start(struct loop *loop, bool stands_still)
 {
     static const char *const states[] = {"ticking"};
     static const uint32_t moves[] = {0};
@@ -57,6 +59,8 @@ void virtual_time_start(struct loop *loop)
                                           .moves = moves,
                                           .state_count = 1,
                                           .step = nudge_step};
+    clockwork.stands_still = stands_still;
+    clockwork.skipped_ns = 1; /* to some, a time of 0 is none */
     clock_inject(now_ns, NULL);
     clockwork.loop = loop;
     clockwork.started_ns = clock_now_ns();
@@ -76,5 +80,5 @@ void virtual_time_end(void)
 
 double virtual_ms(void)
 {
-    return (double)(clock_now_ns() - clockwork.started_ns) / 1e6;
+    return clockwork.loop != NULL ? (double)(clock_now_ns() - clockwork.started_ns) / 1e6 : 0;
 }

@@ -21,7 +21,10 @@ static const double dollars_a_token[2] = {1e-6, 4e-6}; /* of a prompt, of an ans
 
 const struct script *script;
 static double billed, dearest;
-static int64_t requests;
+static struct {
+    uint64_t *prompts; /* what was answered to the end, by night_hash() */
+    size_t count, capacity;
+} answered;
 
 struct http {
     struct loop *loop;
@@ -33,7 +36,7 @@ struct http_request {
     struct timer timer;
     const struct outage *outage;
     unsigned provider;
-    int64_t number;
+    uint64_t prompt;
     bool done, connected, stale, ideas;
     int status, words; /* words: pieces of the text that came */
     const char *type, *retry;
@@ -69,6 +72,26 @@ void http_free(struct http *http)
 }
 
 /* ---- what is answered ---- */
+
+/* What an answer says and how long it takes is drawn by what is asked, not by when or of whom: a
+ * night with an outage gets the answers that the undisturbed one gets, only later. */
+static uint64_t draw_of(uint64_t prompt)
+{
+    int64_t before = 0;
+    for (size_t i = 0; i < answered.count; i++)
+        before += answered.prompts[i] == prompt;
+    return night_hash("answer", "", (int64_t)(prompt + (uint64_t)before));
+}
+
+static void note_answered(uint64_t prompt)
+{
+    if (answered.count == answered.capacity) {
+        answered.capacity = answered.capacity > 0 ? 2 * answered.capacity : 1024;
+        answered.prompts =
+            mem_resize(answered.prompts, answered.capacity * sizeof answered.prompts[0]);
+    }
+    answered.prompts[answered.count++] = prompt;
+}
 
 static void put_ideas(struct buf *out, uint64_t hash)
 {
@@ -143,6 +166,8 @@ static void finish(struct http_request *request)
     int64_t prompt, completion;
     timer_stop(&request->timer);
     request->done = true;
+    if (request->words == WORDS)
+        note_answered(request->prompt);
     tokens(request, &prompt, &completion);
     bool read = request->status == 200 && request->outage->kind != PAGES &&
                 request->outage->kind != PINGS && request->outage->kind != ERROR_529;
@@ -263,7 +288,8 @@ struct http_request *http_start(struct http *http, struct task *owner, const str
     request->owner = owner;
     request->provider = (unsigned)(strstr(spec->url, "://")[3] - 'a');
     request->outage = script_now(script, request->provider);
-    request->number = ++requests;
+    const char *messages = strstr(spec->body, "\"messages\"");
+    request->prompt = night_hash("prompt", messages != NULL ? messages : spec->body, 0);
     request->type = "text/event-stream";
     request->retry = "";
     request->ideas = strstr(spec->body, "response_format") != NULL;
@@ -275,7 +301,7 @@ struct http_request *http_start(struct http *http, struct task *owner, const str
     request->start_ms = virtual_ms();
     buf_init(&request->text, 1 << 20);
     buf_init(&request->body, 1 << 20);
-    uint64_t hash = night_hash("answer", "", request->number);
+    uint64_t hash = draw_of(request->prompt);
     enum kind kind = request->outage->kind;
     if (request->ideas)
         put_ideas(&request->text, hash);
