@@ -53,6 +53,9 @@ static void put_fact(const char *key, const struct value *value, struct buf *out
 {
     /* What only says how it is measured here is of no use to who writes a kernel. */
     static const char *const ours[] = {"backend", "perf_counters", "sandbox", NULL};
+    const char *missing = value_text(value, "missing", NULL);
+    if (strcmp(key, "sandbox") == 0 && missing != NULL) /* so was all that is quoted below */
+        buf_addf(out, "- measured without a whole sandbox: %s\n", missing);
     if (among(key, ours))
         return;
     bool rate = value->kind == VALUE_REAL || value->kind == VALUE_INT;

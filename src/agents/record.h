@@ -31,6 +31,7 @@ struct run_record {
     const char *noise;    /* where that is "too noisy to say": why, and what helps; or "" */
     const char *left_out; /* baselines that the champion was not timed against; "" */
     const char *unfit; /* what the problem's tolerance lets pass: said wherever a result is; "" */
+    const char *unconfined; /* what was missing of the sandbox: likewise; "" */
     bool win, verified;
     int64_t number, round, evaluated, kept, rejected, failed;
     int64_t in_flight, awaited, requests, tokens, micro_dollars, pid; /* pid: whose run it is now */

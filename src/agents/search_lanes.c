@@ -180,7 +180,8 @@ static int open_one(struct search *search, struct lane_place *place, const char 
                                    .call_timeout_ms = (uint64_t)o->call_timeout_ms,
                                    .time_budget_ms = (uint64_t)o->time_budget_ms,
                                    .roofline = !ceilings,
-                                   .fitness = o->unfit ? FITNESS_MAY : FITNESS_MUST,
+                                   .fitness = o->unfit ? DEMAND_MAY : DEMAND_MUST,
+                                   .walls = o->unconfined ? DEMAND_MAY : DEMAND_MUST,
                                    .ceilings = ceilings};
     if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
         return -1;

@@ -52,6 +52,7 @@ static const struct field {
     FIELD(call_timeout_ms, FIELD_INT),
     FIELD(time_budget_ms, FIELD_INT),
     FIELD(unfit, FIELD_BOOL),
+    FIELD(unconfined, FIELD_BOOL),
     FIELD(dry_run, FIELD_BOOL),
     FIELD(final, FIELD_BOOL),
     FIELD(lessons, FIELD_BOOL),

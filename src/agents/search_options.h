@@ -47,6 +47,7 @@ struct search_options {                    /* borrowed for the search's life */
     int64_t call_timeout_ms,
         time_budget_ms;     /* of one call; of one evaluation's samples; 0: usual */
     bool unfit;             /* goes on with a problem that lets null solutions pass */
+    bool unconfined;        /* goes on where nothing keeps candidates from the evaluator */
     bool dry_run;           /* one candidate, then stop */
     int64_t passage_tokens; /* most that a prompt quotes of manuals; 0: nothing */
     bool lessons;           /* begins with what earlier runs have taught (default) */

@@ -162,6 +162,8 @@ int search_opened(struct search *search, struct err *err)
         return -1;
     search->record.unfit =
         arena_strdup(search->arena, value_text(search->lanes[0].open.answer, "unfit", ""));
+    search->record.unconfined =
+        arena_strdup(search->arena, value_text(search->lanes[0].open.answer, "unconfined", ""));
     compare_device(search, context);
     const struct value *facts = value_get(context, "facts");
     for (size_t i = 0; facts && i < facts->count; i++)

@@ -107,6 +107,7 @@ static int lane_for_case(struct suite *suite, const char *problem)
                                    .python = suite->settings->python,
                                    .call_timeout_ms = 2000,
                                    .time_budget_ms = 200,
+                                   .walls = suite->settings->unconfined ? DEMAND_MAY : DEMAND_MUST,
                                    .roofline = suite->lane_count == 0};
     if (suite->lane_count == LANES_MAX)
         return err_set(&suite->err, ERR_LIMIT, "manifest.yaml: more than %d changes of problem",

@@ -19,6 +19,8 @@ static void note(void *context, const struct event *event)
     if (strcmp(event->kind, "provider.unsure") == 0)
         snprintf(display->note, sizeof display->note, "        not sure of %s: %s", event->subject,
                  event->message);
+    if (strcmp(event->kind, "lane.unconfined") == 0)
+        snprintf(display->warning, sizeof display->warning, "        %s", event->message);
     bool told = display->noted_ms > 0 && event->wall_ms < display->noted_ms + NOTE_EVERY_MS;
     if (strcmp(event->kind, "lane.waits") != 0 || told)
         return;
@@ -29,6 +31,8 @@ static void note(void *context, const struct event *event)
 static void note_at_once(void *context, const struct event *event)
 {
     static uint64_t told_ms;
+    if (strcmp(event->kind, "lane.unconfined") == 0)
+        fprintf(context, "%s\n", event->message);
     bool again = told_ms == 0 || event->wall_ms >= told_ms + NOTE_EVERY_MS;
     if (strcmp(event->kind, "lane.waits") != 0 || !again)
         return;
@@ -129,9 +133,20 @@ static void put_counts(const struct search_progress *p, char line[512])
              words_lane(p->lane_busy, p->lane_waits, lane));
 }
 
+/* "1.97x reference (95%: at least 1.95x)" */
+static const char *best_words(const struct search_progress *p, char text[128])
+{
+    char ratio[32], least[32];
+    double low = p->best_speedup_low, high = p->best_speedup_high;
+    snprintf(text, 128, "%sx %.40s (95%%: at least %sx)",
+             words_ratio(p->best_speedup, low, high, ratio), p->baseline,
+             words_ratio(low, low, high, least));
+    return text;
+}
+
 static void draw(struct display *display, const struct search_progress *p)
 {
-    char line[512], time[32], spending[256], since[32], length[32];
+    char line[512], time[32], spending[256], since[32], length[32], caveats[160], best[128];
     erase(display);
     draw_head(display, p);
     if (*display->paused) {
@@ -154,9 +169,10 @@ static void draw(struct display *display, const struct search_progress *p)
         draw_line(display, line);
     }
     if (p->best && *p->best) {
-        snprintf(line, sizeof line, "best %s  %s  %.3fx %s (at least %.3fx)%s", p->best,
-                 words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
-                 p->best_speedup_low, words_unfit(p->unfit));
+        snprintf(line, sizeof line, "best %s  %s  %s%s", p->best,
+                 words_time_by(p->best_time_ns, p->best_speedup, p->best_speedup_low,
+                               p->best_speedup_high, time),
+                 best_words(p, best), words_caveats(p->unfit, p->unconfined, caveats));
         draw_line(display, line);
     }
     fflush(display->out);
@@ -207,7 +223,7 @@ static void tell_pause(struct display *display, const struct search_progress *p)
 /* A new champion, a new round, a new phase. */
 static void tell(struct display *display, const struct search_progress *p)
 {
-    char elapsed[32], time[32];
+    char elapsed[32], time[32], caveats[160], best[128];
     bool news_best = p->best && *p->best && strcmp(p->best, display->best) != 0;
     bool news_round = p->round != display->round && !display->terminal;
     bool news_phase = p->phase && strcmp(p->phase, display->phase) != 0 && !display->terminal;
@@ -223,10 +239,12 @@ static void tell(struct display *display, const struct search_progress *p)
         fprintf(display->out, "%6s  round %lld of %lld; %lld evaluated so far\n", elapsed,
                 (long long)p->round, (long long)p->rounds, (long long)p->evaluated);
     if (news_best)
-        fprintf(display->out, "%6s  %s%-8s%s %s  %.3fx %s (95%%: at least %.3fx)%s%s\n", elapsed,
+        fprintf(display->out, "%6s  %s%-8s%s %s  %s%s%s\n", elapsed,
                 display->color ? "\033[1m" : "", p->best, display->color ? "\033[0m" : "",
-                words_time(p->best_time_ns, time), p->best_speedup, p->baseline,
-                p->best_speedup_low, searching ? "" : ", final", words_unfit(p->unfit));
+                words_time_by(p->best_time_ns, p->best_speedup, p->best_speedup_low,
+                              p->best_speedup_high, time),
+                best_words(p, best), searching ? "" : ", final",
+                words_caveats(p->unfit, p->unconfined, caveats));
     snprintf(display->best, sizeof display->best, "%s", p->best ? p->best : "");
     snprintf(display->phase, sizeof display->phase, "%s", p->phase ? p->phase : "");
     display->round = p->round;
@@ -239,6 +257,11 @@ void display_update(struct display *display, const struct search_progress *progr
         return;
     tell(display, progress);
     tell_pause(display, progress);
+    if (*display->warning && strcmp(display->warning, display->warned) != 0)
+        display_say(display, display->warning);
+    if (*display->warning) /* each lane has it */
+        strcpy(display->warned, display->warning);
+    display->warning[0] = '\0';
     if (*display->note)
         display_say(display, display->note);
     display->note[0] = '\0';

@@ -92,6 +92,24 @@ static void print_object(const char *title, const struct value *object)
     }
 }
 
+/* What of the walls around candidates this kernel, or the container, does not give. */
+static int print_walls(const struct value *device)
+{
+    const struct value *sandbox = value_get(device, "sandbox");
+    bool seccomp = value_bool(sandbox, "seccomp", true);
+    if (!seccomp)
+        printf("  MISSING  seccomp: system calls are not filtered, so that a candidate could reach "
+               "this user's processes and its own verdict. It is in every kernel with "
+               "CONFIG_SECCOMP_FILTER; a container needs no profile that forbids it. run and eval "
+               "refuse; with --unconfined they go on and say so in every line\n");
+    if (value_int(sandbox, "landlock", 1) == 0)
+        printf(
+            "  WARNING  no Landlock: files that this user can read are not hidden from candidates "
+            "and compilers. It needs Linux 5.13 and \"landlock\" in /sys/kernel/security/lsm; "
+            "verdicts say so\n");
+    return !seccomp;
+}
+
 /* A line for each thing that is missing, with what it costs. Returns how many forbid the work. */
 static int print_findings(const struct doctor *doctor, const struct doctor_gpu *cuda,
                           const char *folder)
@@ -119,12 +137,7 @@ static int print_findings(const struct doctor *doctor, const struct doctor_gpu *
         printf(
             "  note     no hardware counters here: profiles have compiler remarks, instruction mix "
             "and roofline only\n");
-    const struct value *sandbox = value_get(device, "sandbox");
-    for (size_t i = 0; sandbox && i < sandbox->count; i++)
-        if ((sandbox->items[i]->kind == VALUE_BOOL && !sandbox->items[i]->boolean) ||
-            (sandbox->items[i]->kind == VALUE_INT && sandbox->items[i]->integer == 0))
-            printf("  WARNING  sandbox: no %s on this machine: candidates run with thinner walls\n",
-                   sandbox->keys[i]);
+    fatal += print_walls(device);
     struct statvfs disk;
     if (statvfs(folder, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < 1e9)
         printf("  WARNING  less than 1 GB free where the store is (%s)\n", folder);

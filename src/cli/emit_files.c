@@ -3,6 +3,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/run_words.h"
+#include "report/words.h"
 
 #include <sys/stat.h>
 
@@ -45,9 +47,13 @@ int emit_copy(const struct emission *emission, const char *from, const char *nam
 
 const char *emit_title(const struct emission *e)
 {
+    char time[32];
     const struct value *device = value_get(e->evaluation, "device");
     const char *on = value_text(device, "gpu", value_text(device, "cpu", NULL));
-    return arena_printf(e->arena, "%s, %s: %.3fx %s (95 %%: %.3f to %.3f), %.1f us%s%s",
-                        e->problem->name, e->id, e->speedup.median, e->baseline, e->speedup.low,
-                        e->speedup.high, e->time_ns / 1e3, on ? " on " : "", on ? on : "");
+    return arena_printf(
+        e->arena, "%s, %s: %s, %s%s%s", e->problem->name, e->id,
+        run_words_speedup(e->arena, e->speedup.median, e->speedup.low, e->speedup.high,
+                          e->baseline),
+        words_time_by(e->time_ns, e->speedup.median, e->speedup.low, e->speedup.high, time),
+        on ? " on " : "", on ? on : "");
 }

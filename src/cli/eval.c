@@ -92,8 +92,9 @@ static enum task_result eval_open(struct eval *eval)
                                        .time_budget_ms = (uint64_t)eval->settings->time_budget_ms,
                                        .roofline = known.length == 0,
                                        .later = true,
-                                       .fitness =
-                                           eval->settings->unfit ? FITNESS_MAY : FITNESS_MUST,
+                                       .fitness = eval->settings->unfit ? DEMAND_MAY : DEMAND_MUST,
+                                       .walls =
+                                           eval->settings->unconfined ? DEMAND_MAY : DEMAND_MUST,
                                        .ahead_name = eval->name,
                                        .ahead = eval->tune ? NULL : buf_text(&eval->source),
                                        .ceilings = known.length ? buf_text(&known) : NULL};

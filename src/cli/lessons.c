@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/history.h"
+#include "cli/run_words.h"
 #include "report/words.h"
 
 #include <stdio.h>
@@ -143,9 +144,11 @@ static void print_whole(const struct request *request, const struct lesson *less
     print_row("with", strcmp(lesson->tune, "{}") == 0 ? "" : lesson->tune);
     if (lesson->time_ns > 0)
         print_row("time",
-                  arena_printf(arena, "%s, %.3fx %s (%.3f to %.3f)",
-                               words_time(lesson->time_ns, time), lesson->speedup, lesson->baseline,
-                               lesson->speedup_low, lesson->speedup_high));
+                  arena_printf(arena, "%s, %s",
+                               words_time_by(lesson->time_ns, lesson->speedup, lesson->speedup_low,
+                                             lesson->speedup_high, time),
+                               run_words_speedup(arena, lesson->speedup, lesson->speedup_low,
+                                                 lesson->speedup_high, lesson->baseline)));
     if (lesson->ended_ms > 0)
         print_row("measured", words_date((uint64_t)lesson->ended_ms, date));
     buf_free(&words);

@@ -22,7 +22,7 @@ static int list_runs(const struct settings *settings, struct store *store, struc
 {
     struct run_record *runs;
     size_t count;
-    char time[32], started[32];
+    char time[32], started[32], caveats[160], ratio[32];
     char *folder = control_folder(settings);
     pid_t owner = control_owner(folder);
     mem_free(folder);
@@ -52,15 +52,17 @@ static int list_runs(const struct settings *settings, struct store *store, struc
         bool waits = died || (live ? *run->paused != '\0' : run_can_go_on(run));
         char speedup[32] = "-";
         if (run->speedup > 0)
-            snprintf(speedup, sizeof speedup, "%.3fx", run->speedup);
+            snprintf(speedup, sizeof speedup, "%.30sx",
+                     words_ratio(run->speedup, run->speedup_low, run->speedup_high, ratio));
         printf("%-6s %-16s %-16s %-8s %10s %9s  %-9lld %s%s%s%s%s\n", run->id, started,
                run->problem,
                died                   ? "died"
                : live && *run->paused ? "paused"
                                       : run->state,
-               words_time(run->time_ns, time), speedup, (long long)run->evaluated, run->best, mark,
-               *run->unfit ? " UNFIT PROBLEM" : "", waits ? "  twagent resume " : "",
-               waits ? run->id : "");
+               words_time_by(run->time_ns, run->speedup, run->speedup_low, run->speedup_high, time),
+               speedup, (long long)run->evaluated, run->best, mark,
+               words_caveats(run->unfit, run->unconfined, caveats),
+               waits ? "  twagent resume " : "", waits ? run->id : "");
     }
     if (settings->json)
         printf("]\n");
@@ -75,7 +77,7 @@ static int list_candidates(const struct settings *settings, struct store *store,
     struct candidate_record *items;
     struct run_record record;
     size_t count;
-    char time[32];
+    char time[32], caveats[160], ratio[32];
     if (history_run(store, arena, run, &record, err) ||
         history_candidates(store, arena, run, &items, &count, err))
         return -1;
@@ -93,11 +95,14 @@ static int list_candidates(const struct settings *settings, struct store *store,
         }
         if (i == 0)
             printf("%-9s %-9s %10s %9s  %s (as the search measured them%s)\n", "candidate", "state",
-                   "time", "speed-up", "source", words_unfit(record.unfit));
+                   "time", "speed-up", "source",
+                   words_caveats(record.unfit, record.unconfined, caveats));
         char speedup[32] = "-";
         if (c->speedup > 0)
-            snprintf(speedup, sizeof speedup, "%.3fx", c->speedup);
-        printf("%-9s %-9s %10s %9s  %s %s%s%s\n", c->id, c->state, words_time(c->time_ns, time),
+            snprintf(speedup, sizeof speedup, "%.30sx",
+                     words_ratio(c->speedup, c->speedup_low, c->speedup_high, ratio));
+        printf("%-9s %-9s %10s %9s  %s %s%s%s\n", c->id, c->state,
+               words_time_by(c->time_ns, c->speedup, c->speedup_low, c->speedup_high, time),
                speedup, c->name, run_words_tune(arena, c, ","), *c->reason ? "  " : "", c->reason);
     }
     if (settings->json)

@@ -13,8 +13,9 @@ static void print_interval_time(const char *label, const struct interval *interv
     if (interval->samples == 0)
         return;
     fprintf(out, "  %-10s %s   (95%%: %s to %s; %zu samples)\n", label,
-            words_time(interval->median, median), words_time(interval->low, low),
-            words_time(interval->high, high), interval->samples);
+            words_time_in(interval->median, interval->low, interval->high, median),
+            words_time_in(interval->low, interval->low, interval->high, low),
+            words_time_in(interval->high, interval->low, interval->high, high), interval->samples);
 }
 
 static void print_roofline(const struct value *roof, FILE *out)
@@ -142,8 +143,9 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
         fprintf(out, " at %s", stage_name(evaluation->stage));
     if (*evaluation->reason)
         fprintf(out, ": %s", evaluation->reason);
-    fprintf(out, "%s\n", words_unfit(evaluation->unfit));
-    if (*words_unfit(evaluation->unfit))
+    char caveats[160];
+    fprintf(out, "%s\n", words_caveats(evaluation->unfit, evaluation->unconfined, caveats));
+    if (evaluation->unfit && *evaluation->unfit)
         fprintf(out, "  %-10s %s\n", "unfit", evaluation->unfit);
     if (evaluation->verdict != VERDICT_KERNEL)
         print_details(evaluation->details, evaluation->reason, name, out);
@@ -155,11 +157,15 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
         char left_out[160];
         bool unclean =
             evaluation->finding == FINDING_FASTER && !(evaluation->stage_ms[STAGE_SANITIZE] > 0);
-        fprintf(out, "  %-10s %.3fx %s   (95%%: %.3f to %.3f; A/A spread %.2f %%)%s%s%s%s%s\n",
-                "speed-up", evaluation->speedup.median, evaluation->baseline,
-                evaluation->speedup.low, evaluation->speedup.high, 100 * evaluation->spread,
-                *finding ? ": " : "", finding, unclean ? ", not sanitized" : "",
-                words_left_out(evaluation->left_out, left_out), words_unfit(evaluation->unfit));
+        const struct interval *ratio = &evaluation->speedup;
+        char median[32], low[32], high[32], spread[32];
+        fprintf(out, "  %-10s %sx %s   (95%%: %s to %s; A/A spread %s)%s%s%s%s%s\n", "speed-up",
+                words_ratio(ratio->median, ratio->low, ratio->high, median), evaluation->baseline,
+                words_ratio(ratio->low, ratio->low, ratio->high, low),
+                words_ratio(ratio->high, ratio->low, ratio->high, high),
+                words_spread(evaluation->spread, spread), *finding ? ": " : "", finding,
+                unclean ? ", not sanitized" : "", words_left_out(evaluation->left_out, left_out),
+                caveats);
     }
     if (evaluation->noise && *evaluation->noise)
         fprintf(out, "  %-10s %s\n", "noise", evaluation->noise);

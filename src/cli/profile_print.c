@@ -221,7 +221,7 @@ static void print_kernel(const struct value *kernel, FILE *out)
 
 void profile_print(const struct evaluation *evaluation, const char *facts, FILE *out)
 {
-    char text[32];
+    char text[32], caveats[160];
     struct arena *arena = arena_new();
     struct value *metrics = NULL;
     if (value_parse_json(arena, "metrics", evaluation->metrics, strlen(evaluation->metrics),
@@ -229,10 +229,15 @@ void profile_print(const struct evaluation *evaluation, const char *facts, FILE 
         metrics = NULL;
     const struct value *kernels = value_get(metrics, "kernels");
     const struct value *notes = value_get(metrics, "notes");
-    fprintf(out, "  %-10s %s", "time", words_time(evaluation->time_ns.median, text));
+    fprintf(out, "  %-10s %s", "time",
+            words_time_in(evaluation->time_ns.median, evaluation->time_ns.low,
+                          evaluation->time_ns.high, text));
     if (evaluation->speedup.samples)
-        fprintf(out, ", %.3fx %s", evaluation->speedup.median, evaluation->baseline);
-    fputc('\n', out);
+        fprintf(out, ", %sx %s",
+                words_ratio(evaluation->speedup.median, evaluation->speedup.low,
+                            evaluation->speedup.high, text),
+                evaluation->baseline);
+    fprintf(out, "%s\n", words_caveats(evaluation->unfit, evaluation->unconfined, caveats));
     print_diagnosis(evaluation, facts, kernels != NULL, out);
     if (kernels) {
         print_source(value_get(metrics, "profile"), out);

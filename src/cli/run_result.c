@@ -135,15 +135,16 @@ static void fill_report(struct store *store, struct arena *arena, const struct r
 static void print_baselines(const struct report *report, FILE *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
-    char time[32];
+    char time[32], middle[32], least[32], most[32];
     for (size_t i = 0; all && i < all->count; i++) {
         const struct value *speedup = value_get(all->items[i], "speedup");
         bool win = value_bool(all->items[i], "win", false);
-        fprintf(out, "%s  %s %.3fx (95%%: %.3f to %.3f; it takes %s)%s%s\n",
-                i ? "           " : "  against  ", all->keys[i], value_real(speedup, "median", 0),
-                value_real(speedup, "low", 0), value_real(speedup, "high", 0),
-                words_time(value_real(value_at(all->items[i], "ns"), "median", 0), time),
-                win ? "" : "  ",
+        double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
+        fprintf(out, "%s  %s %sx (95%%: %s to %s; it takes %s)%s%s\n",
+                i ? "           " : "  against  ", all->keys[i],
+                words_ratio(value_real(speedup, "median", 0), low, high, middle),
+                words_ratio(low, low, high, least), words_ratio(high, low, high, most),
+                words_time_of(value_get(all->items[i], "ns"), time), win ? "" : "  ",
                 win ? ""
                     : words_finding(value_text(all->items[i], "finding", ""), false,
                                     value_real(speedup, "high", 0)));
@@ -174,7 +175,9 @@ static void print_text(const struct run_record *run, const struct report *report
     if (report->best)
         for (size_t i = 0; i < report->count; i++)
             if (report->candidates[i].champion)
-                fprintf(out, "  kernel     %s  %s  %s\n", run->best, words_time(run->time_ns, time),
+                fprintf(out, "  kernel     %s  %s  %s\n", run->best,
+                        words_time_by(run->time_ns, run->speedup, run->speedup_low,
+                                      run->speedup_high, time),
                         report->candidates[i].source);
     print_baselines(report, out);
     double spread = value_real(report->evaluation, "spread", 0);

@@ -22,19 +22,31 @@ static const char *keep(struct arena *arena, struct buf *text)
     return copy;
 }
 
+const char *run_words_speedup(struct arena *arena, double speedup, double low, double high,
+                              const char *baseline)
+{
+    char middle[32], least[32], most[32];
+    return arena_printf(arena, "%sx %s (95 %%: %s to %s)", words_ratio(speedup, low, high, middle),
+                        baseline, words_ratio(low, low, high, least),
+                        words_ratio(high, low, high, most));
+}
+
 const char *run_words_outcome(struct arena *arena, const struct run_record *run)
 {
-    char left_out[160];
+    char left_out[160], caveats[160];
     if (!*run->best)
         return "no kernel was found";
     if (*run->noise)
         return arena_printf(arena, "no champion: %s whether %s is faster than %s%s", run->finding,
-                            run->best, run->baseline, words_unfit(run->unfit));
+                            run->best, run->baseline,
+                            words_caveats(run->unfit, run->unconfined, caveats));
     return arena_printf(
-        arena, "%.3fx %s (95 %%: %.3f to %.3f), %s%s%s%s", run->speedup, run->baseline,
-        run->speedup_low, run->speedup_high, run->verified ? "verified: " : "not verified",
+        arena, "%s, %s%s%s%s",
+        run_words_speedup(arena, run->speedup, run->speedup_low, run->speedup_high, run->baseline),
+        run->verified ? "verified: " : "not verified",
         run->verified ? words_finding(run->finding, run->win, run->speedup_high) : "",
-        words_left_out(run->left_out, left_out), words_unfit(run->unfit));
+        words_left_out(run->left_out, left_out),
+        words_caveats(run->unfit, run->unconfined, caveats));
 }
 
 /* ---- the ledger ---- */

@@ -24,6 +24,9 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
                             const struct spending *spending);
 /* "1.380x naive (95 %: 1.310 to 1.450), verified: faster"; of a machine that was too busy: "no
  * champion: too noisy to say whether r3-c7 is faster than naive"; "no kernel was found" */
+/* "1.97x reference (95 %: 1.95 to 1.98)" */
+const char *run_words_speedup(struct arena *arena, double speedup, double low, double high,
+                              const char *baseline);
 const char *run_words_outcome(struct arena *arena, const struct run_record *run);
 /* What became of the requests to each model: "a: 12 asked, 10 answered, 2 failed, 0 known, $0.10",
  * and a line for each reason why it failed or was waited for. Returns how many lines. */

@@ -51,6 +51,7 @@ static const struct pair {
     SAME(KIND_INT, call_timeout_ms),
     SAME(KIND_INT, time_budget_ms),
     SAME(KIND_BOOL, unfit),
+    SAME(KIND_BOOL, unconfined),
     SAME(KIND_BOOL, dry_run),
     SAME(KIND_BOOL, final),
     SAME(KIND_BOOL, lessons),

@@ -38,6 +38,8 @@ static const struct option options[] = {
      "evaluate a single candidate, then stop", COMMAND_RUN},
     {"unfit", 0, OPTION_BOOL, AT(unfit), "false", 0, 0, NULL, NULL, NULL,
      "go on with a problem whose tolerance lets zeros, ones or lower precision pass (every line then says so)", COMMAND_RUN | COMMAND_EVAL | COMMAND_PROFILE},
+    {"unconfined", 0, OPTION_BOOL, AT(unconfined), "false", 0, 0, NULL, NULL, NULL,
+     "go on where this machine lacks seccomp, so that a candidate could reach its verdict (every line then says so)", SEARCHING | COMMAND_EVAL | COMMAND_PROFILE | COMMAND_DOCTOR},
     {"final", 0, OPTION_BOOL, AT(final), "true", 0, 0, NULL, NULL, NULL,
      "measure the champion again, with fresh processes, fresh seeds and sanitizers", COMMAND_RUN},
     {"lessons", 0, OPTION_BOOL, AT(lessons), "true", 0, 0, NULL, NULL, NULL,

@@ -39,7 +39,7 @@ struct settings {
     int64_t branching, rounds, implementations, repairs, beam, seed;
     int64_t islands, migration, lanes, tuning, requests, passage_tokens;
     double select;
-    bool dry_run, final, lessons, unfit;
+    bool dry_run, final, lessons, unfit, unconfined;
     const char *report; /* folder for the report; NULL: the store's reports/RUN */
     /* run: who is asked */
     const char *provider, *model, *idea_model, *code_model, *base_url;

@@ -35,8 +35,9 @@ static const char *measured_words(struct arena *arena, const struct candidate_re
 {
     if (strcmp(run->best, c->id) == 0)
         return run_words_outcome(arena, run);
-    return arena_printf(arena, "%.3fx %s (95 %%: %.3f to %.3f), as the search measured it",
-                        c->speedup, run->baseline, c->speedup_low, c->speedup_high);
+    return arena_printf(
+        arena, "%s, as the search measured it",
+        run_words_speedup(arena, c->speedup, c->speedup_low, c->speedup_high, run->baseline));
 }
 
 /* The source as a file that compiles alone: with the tune numbers that were measured. */
@@ -69,7 +70,7 @@ static int print_record(const struct settings *settings, struct store *store, st
     const struct value *value = history_evaluation(store, arena, c->id);
     struct evaluation evaluation;
     struct idea_record idea = {.title = "", .why = "", .category = ""};
-    char time[32];
+    char time[32], ratio[32];
     struct err ignored;
     if (settings->json) {
         struct buf text;
@@ -94,8 +95,9 @@ static int print_record(const struct settings *settings, struct store *store, st
         printf("  parent     %s\n", c->parent);
     if (value && history_is_final(store, arena, c->id))
         printf("  measured   again at the end: fresh processes, fresh seeds (in the search: %s, "
-               "%.3fx)\n",
-               words_time(c->time_ns, time), c->speedup);
+               "%sx)\n",
+               words_time_by(c->time_ns, c->speedup, c->speedup_low, c->speedup_high, time),
+               words_ratio(c->speedup, c->speedup_low, c->speedup_high, ratio));
     if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0)
         print_evaluation_of(&evaluation, c->name, stdout);
     else if (*c->reason)
@@ -174,7 +176,8 @@ static void print_run(struct store *store, struct arena *arena, const struct run
                pauses[i].reason);
     print_options(arena, run);
     if (*run->best)
-        printf("  best       %s  %s  %s\n", run->best, words_time(run->time_ns, time),
+        printf("  best       %s  %s  %s\n", run->best,
+               words_time_by(run->time_ns, run->speedup, run->speedup_low, run->speedup_high, time),
                run_words_outcome(arena, run));
     if (*run->noise)
         printf("  noise      %s\n", run->noise);

@@ -86,8 +86,10 @@ static void put_work(struct arena *arena, const struct status *status, struct bu
              (long long)run->rejected, (long long)run->failed,
              words_lane(run->lane_busy, run->lane_waits, lane));
     if (*run->best)
-        buf_addf(out, "  best       %s  %s  %s\n", run->best, words_time(run->time_ns, time),
-                 run_words_outcome(arena, run));
+        buf_addf(
+            out, "  best       %s  %s  %s\n", run->best,
+            words_time_by(run->time_ns, run->speedup, run->speedup_low, run->speedup_high, time),
+            run_words_outcome(arena, run));
 }
 
 static void put_asking(struct arena *arena, const struct status *status, struct buf *out)

@@ -118,6 +118,8 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
         json_put_text(json, "left_out", evaluation->left_out);
     if (evaluation->unfit != NULL && *evaluation->unfit != '\0')
         json_put_text(json, "unfit", evaluation->unfit);
+    if (evaluation->unconfined != NULL && *evaluation->unconfined != '\0')
+        json_put_text(json, "unconfined", evaluation->unconfined);
     json_key(json, "checks");
     json_object(json);
     json_put_int(json, "passed", evaluation->checks_passed);
@@ -253,6 +255,7 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
             return -1;
     record.left_out = arena_strdup(arena, value_text(value, "left_out", ""));
     record.unfit = arena_strdup(arena, value_text(value, "unfit", ""));
+    record.unconfined = arena_strdup(arena, value_text(value, "unconfined", ""));
     const struct value *passed = value_at(value, "checks.passed");
     const struct value *total = value_at(value, "checks.total");
     if (passed == NULL || passed->kind != VALUE_INT || total == NULL || total->kind != VALUE_INT)

@@ -36,6 +36,7 @@ struct evaluation {
     const char *noise;    /* FINDING_NOISY: why, and what would help; else "" */
     const char *left_out; /* baselines that were not timed, and why: the best may be one; "" */
     const char *unfit;    /* what the problem's tolerance lets pass, so that this says little; "" */
+    const char *unconfined; /* what was missing of the sandbox around it; "" */
     struct interval time_ns, hot_ns, baseline_ns, speedup;
     const char *baseline; /* the name of what speedup is against */
     double spread;        /* A/A: of the one that strays further from itself */

@@ -23,7 +23,9 @@ struct lane_spec {
     uint64_t call_timeout_ms, time_budget_ms; /* 0: defaults */
     bool roofline; /* measure the ceilings at open (else `ceilings` or unknown) */
     bool later;    /* not at open, but with the first timing: what needs no clock comes first */
-    enum lane_fitness { FITNESS_UNASKED, FITNESS_MUST, FITNESS_MAY } fitness; /* of the problem */
+    /* that the problem be fit, that candidates be confined: not asked, or refused where it is not,
+     * or gone on and said */
+    enum lane_demand { DEMAND_NONE, DEMAND_MUST, DEMAND_MAY } fitness, walls;
     const char *ceilings;           /* JSON from an earlier run's record, cached; or NULL */
     const char *ahead_name, *ahead; /* a source that will be asked for first, built while the
                                        problem is opened; or NULL */

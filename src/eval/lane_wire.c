@@ -24,9 +24,10 @@ static void put_open(struct json *json, const struct lane_spec *spec, bool roofl
     json_put_bool(json, "roofline", roofline);
     if (roofline && spec->later)
         json_put_bool(json, "later", true);
-    static const char *const fitness[] = {
-        [FITNESS_UNASKED] = NULL, [FITNESS_MUST] = "must", [FITNESS_MAY] = "may"};
-    put_optional(json, "fit", fitness[spec->fitness]);
+    static const char *const demands[] = {
+        [DEMAND_NONE] = NULL, [DEMAND_MUST] = "must", [DEMAND_MAY] = "may"};
+    put_optional(json, "fit", demands[spec->fitness]);
+    put_optional(json, "confined", demands[spec->walls]);
     if (ceilings != NULL) {
         json_key(json, "ceilings");
         json_raw(json, ceilings);
@@ -164,5 +165,9 @@ bool lane_decode(struct lane_request *request, struct arena *arena, const struct
              evaluation_from_value(arena, value_get(record, "evaluation"), &request->evaluation,
                                    &request->err) != 0)
         err_wrap(&request->err, "the worker's answer");
+    const char *unconfined = value_text(record, "unconfined", NULL);
+    if (request->op == LANE_OPEN && unconfined != NULL)
+        log_event(LOG_WARN, "lane.unconfined", request->id,
+                  "%s (twagent doctor says what that means)", unconfined);
     return true;
 }

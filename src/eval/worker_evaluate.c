@@ -54,6 +54,8 @@ enum task_result evaluate_answer(struct evaluate *evaluate)
 {
     const struct worker *worker = evaluate->request.worker;
     evaluate->evaluation.unfit = worker->unfit != NULL ? worker->unfit : "";
+    evaluate->evaluation.unconfined =
+        worker->lane.unconfined != NULL ? worker->lane.unconfined : "";
     answer_evaluation(evaluate->request.id, &evaluate->evaluation,
                       session_final_ms(worker->session));
     if (evaluate->measure.candidate != NULL && evaluate->rival == NULL) /* it has an identity */

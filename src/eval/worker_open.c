@@ -70,6 +70,19 @@ static void start_probe(struct open *open, bool beside)
         run_probe(open);
 }
 
+/* "confined": as "fit" below. The first thing that is known, before anybody's code runs. */
+static int look_whether_confined(const struct open *open, const struct lane_facts *lane,
+                                 struct err *err)
+{
+    if (!lane->exposed || strcmp(value_text(open->document, "confined", ""), "must") != 0)
+        return 0;
+    return err_set(err, ERR_ENVIRONMENT,
+                   "%s: a candidate could reach this user's files and processes, and "
+                   "its own verdict; twagent doctor says what to do, --unconfined goes on all the "
+                   "same",
+                   lane->unconfined);
+}
+
 /* The lane is what the probe found: session.h's know_lane. */
 static int take_probe(void *context, struct err *err)
 {
@@ -83,6 +96,8 @@ static int take_probe(void *context, struct err *err)
         return -1;
     }
     worker->lane = open->probing.lane;
+    if (look_whether_confined(open, &worker->lane, err) != 0)
+        return -1;
     worker->owes_ceilings = value_bool(open->document, "roofline", false) &&
                             !ceilings_take(worker, value_get(open->document, "ceilings"));
     return 0;
@@ -187,6 +202,8 @@ static void put_answer(struct open *open)
         json_put_text(json, "problem", worker->problem->name);
     if (worker->unfit != NULL)
         json_put_text(json, "unfit", worker->unfit);
+    if (lane->unconfined != NULL && value_get(open->document, "confined") != NULL)
+        json_put_text(json, "unconfined", lane->unconfined);
 }
 
 /* "fit": "must" refuses what is not, "may" goes on and says so; absent: nobody asks. */

@@ -4,6 +4,7 @@
 #include "report/report.h"
 
 #include "base/value.h"
+#include "report/words.h"
 
 #include <math.h>
 
@@ -71,12 +72,13 @@ static void final_band(const struct report *report, const struct scale *scale, s
            high = value_real(final, "high", 0), floor_at = exp2(scale->low);
     if (!report->final || !(low > 0) || !(high >= low))
         return;
+    char ratio[32];
     double top = at_y(scale, fmax(high, floor_at)), bottom = at_y(scale, fmax(low, floor_at));
     buf_addf(out,
              "<rect class=\"final\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>"
-             "<text class=\"final\" x=\"%d\" y=\"%.1f\">final measurement %.3fx</text>\n",
+             "<text class=\"final\" x=\"%d\" y=\"%.1f\">final measurement %sx</text>\n",
              LEFT, top, WIDTH - LEFT - RIGHT, fmax(bottom - top, 1.0), LEFT + 6,
-             top > TOP + 16 ? top - 5 : bottom + 14, median);
+             top > TOP + 16 ? top - 5 : bottom + 14, words_ratio(median, low, high, ratio));
 }
 
 void report_chart(const struct report *report, struct buf *out)

@@ -81,10 +81,9 @@ static void head(const struct report *report, struct buf *out)
     buf_addf(out, " <span class=\"soft\">");
     escape(out, report->run);
     bool win = report->final && value_bool(report->evaluation, "win", false);
-    double time_ns = value_real(value_get(report->evaluation, "time_ns"), "median", 0);
     buf_addf(out, "</span></h1>\n<p class=\"outcome%s\">", win ? " win" : "");
-    if (time_ns > 0)
-        buf_addf(out, "%s: ", words_time(time_ns, took));
+    if (value_real(value_get(report->evaluation, "time_ns"), "median", 0) > 0)
+        buf_addf(out, "%s: ", words_time_of(value_get(report->evaluation, "time_ns"), took));
     escape(out, report->outcome);
     buf_addf(out, "</p>\n<p class=\"soft\">%s</p>\n<p class=\"soft\">", report_kind(report));
     escape(out, report->description);
@@ -118,25 +117,28 @@ static void interval_cells(const struct value *interval, const char *unit, struc
     double median = value_real(interval, "median", 0), low = value_real(interval, "low", 0),
            high = value_real(interval, "high", 0);
     if (*unit)
-        buf_addf(out, "<td class=\"n\">%.3fx</td><td class=\"n\">%.3f to %.3f</td>", median, low,
-                 high);
+        buf_addf(out, "<td class=\"n\">%sx</td><td class=\"n\">%s to %s</td>",
+                 words_ratio(median, low, high, a), words_ratio(low, low, high, b),
+                 words_ratio(high, low, high, c));
     else
-        buf_addf(out, "<td class=\"n\">%s</td><td class=\"n\">%s to %s</td>", words_time(median, a),
-                 words_time(low, b), words_time(high, c));
+        buf_addf(out, "<td class=\"n\">%s</td><td class=\"n\">%s to %s</td>",
+                 words_time_in(median, low, high, a), words_time_in(low, low, high, b),
+                 words_time_in(high, low, high, c));
 }
 
 static void baselines(const struct report *report, struct buf *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
+    char spread[32];
     if (!all || all->count == 0)
         return;
     buf_addf(out,
              "<h2>Against each baseline</h2>\n<p class=\"soft\">Measured in alternating turns with "
              "the kernel, same inputs, same cores, cold caches. A win is an interval whose lower "
-             "end exceeds 1 + max(1 %%, 3 x the A/A spread); the spread here is %.2f %%.</p>\n"
+             "end exceeds 1 + max(1 %%, 3 x the A/A spread); the spread here is %s.</p>\n"
              "<table><tr><th>baseline</th><th class=\"n\">its time</th><th class=\"n\">95 %%</th>"
              "<th class=\"n\">speed-up</th><th class=\"n\">95 %%</th><th></th></tr>\n",
-             100 * value_real(report->evaluation, "spread", 0));
+             words_spread(value_real(report->evaluation, "spread", 0), spread));
     for (size_t i = 0; i < all->count; i++) {
         buf_add_text(out, "<tr><td>");
         escape(out, all->keys[i]);
@@ -195,19 +197,16 @@ static void final_row(const struct report *report, struct buf *out)
         return;
     buf_add_text(out, "<tr class=\"champion\"><td>");
     escape(out, report->best);
-    buf_addf(out,
-             "</td><td>final</td><td></td><td class=\"n\">%s</td><td class=\"n\">%.3fx</td>"
-             "<td class=\"n\">%.3f to %.3f</td><td>the final measurement: fresh processes, fresh "
-             "seeds</td></tr>\n",
-             words_time(value_real(value_get(report->evaluation, "time_ns"), "median", 0), time),
-             value_real(speedup, "median", 0), value_real(speedup, "low", 0),
-             value_real(speedup, "high", 0));
+    buf_addf(out, "</td><td>final</td><td></td><td class=\"n\">%s</td>",
+             words_time_of(value_get(report->evaluation, "time_ns"), time));
+    interval_cells(speedup, "x", out);
+    buf_add_text(out, "<td>the final measurement: fresh processes, fresh seeds</td></tr>\n");
 }
 
 static void candidates(const struct report *report, struct buf *out)
 {
     enum { SHOWN = 500 };
-    char time[32];
+    char time[32], middle[32], least[32], most[32];
     size_t from = report->count > SHOWN ? report->count - SHOWN : 0;
     buf_addf(out,
              "<h2>Every evaluation%s</h2>\n<p class=\"soft\">As the search measured it, to choose "
@@ -230,9 +229,12 @@ static void candidates(const struct report *report, struct buf *out)
         escape(out, c->source);
         if (c->time_ns > 0)
             buf_addf(out,
-                     "</code></td><td class=\"n\">%s</td><td class=\"n\">%.3fx</td>"
-                     "<td class=\"n\">%.3f to %.3f</td><td>",
-                     words_time(c->time_ns, time), c->speedup, c->low, c->high);
+                     "</code></td><td class=\"n\">%s</td><td class=\"n\">%sx</td>"
+                     "<td class=\"n\">%s to %s</td><td>",
+                     words_time_by(c->time_ns, c->speedup, c->low, c->high, time),
+                     words_ratio(c->speedup, c->low, c->high, middle),
+                     words_ratio(c->low, c->low, c->high, least),
+                     words_ratio(c->high, c->low, c->high, most));
         else
             buf_add_text(out, "</code></td><td></td><td></td><td></td><td class=\"bad\">");
         if (strcmp(c->verdict, "kernel") != 0 || *c->reason) {

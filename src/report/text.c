@@ -24,7 +24,7 @@ const char *report_kind(const struct report *report)
 static void text_baselines(const struct report *report, struct buf *out)
 {
     const struct value *all = value_get(report->evaluation, "baselines");
-    char time[32];
+    char time[32], middle[32], least[32], most[32];
     if (!all || all->count == 0)
         return;
     double spread = value_real(report->evaluation, "spread", 0);
@@ -33,11 +33,12 @@ static void text_baselines(const struct report *report, struct buf *out)
              1 + fmax(0.01, 3 * spread), 100 * spread);
     buf_addf(out, "against          its time     speed-up   95 %% interval\n");
     for (size_t i = 0; i < all->count; i++) {
-        const struct value *ns = value_get(all->items[i], "ns");
         const struct value *speedup = value_get(all->items[i], "speedup");
-        buf_addf(out, "  %-14s %-12s %7.3fx   %.3f to %.3f   %s\n", all->keys[i],
-                 words_time(value_real(ns, "median", 0), time), value_real(speedup, "median", 0),
-                 value_real(speedup, "low", 0), value_real(speedup, "high", 0),
+        double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
+        buf_addf(out, "  %-14s %-12s %7sx   %s to %s   %s\n", all->keys[i],
+                 words_time_of(value_get(all->items[i], "ns"), time),
+                 words_ratio(value_real(speedup, "median", 0), low, high, middle),
+                 words_ratio(low, low, high, least), words_ratio(high, low, high, most),
                  words_finding(value_text(all->items[i], "finding", ""),
                                value_bool(all->items[i], "win", false),
                                value_real(speedup, "high", 0)));
@@ -53,10 +54,19 @@ static int by_time(const void *a, const void *b)
     return of_x < of_y ? -1 : of_x > of_y;
 }
 
+static void put_candidate(const struct report_candidate *c, struct buf *out)
+{
+    char time[32], middle[32], least[32], most[32];
+    buf_addf(out, "%s %-9s %-11s %sx (%s to %s)  %s\n", c->champion ? "*" : " ", c->id,
+             words_time_by(c->time_ns, c->speedup, c->low, c->high, time),
+             words_ratio(c->speedup, c->low, c->high, middle),
+             words_ratio(c->low, c->low, c->high, least),
+             words_ratio(c->high, c->low, c->high, most), c->source);
+}
+
 static void text_best(const struct report *report, struct buf *out)
 {
     enum { SHOWN = 10 };
-    char time[32];
     if (report->count == 0)
         return;
     const struct report_candidate **order = mem_array(report->count, sizeof *order);
@@ -66,9 +76,7 @@ static void text_best(const struct report *report, struct buf *out)
     buf_addf(out, "\nbest of %zu evaluated, as the search measured them%s\n", report->count,
              report->final ? " (the headline is the final measurement)" : "");
     for (size_t i = 0; i < report->count && i < SHOWN && order[i]->time_ns > 0; i++)
-        buf_addf(out, "%s %-9s %-11s %.3fx (%.3f to %.3f)  %s\n", order[i]->champion ? "*" : " ",
-                 order[i]->id, words_time(order[i]->time_ns, time), order[i]->speedup,
-                 order[i]->low, order[i]->high, order[i]->source);
+        put_candidate(order[i], out);
     mem_free(order);
 }
 
@@ -109,7 +117,6 @@ static void text_metrics(const struct report *report, struct buf *out)
 
 void report_text(const struct report *report, struct buf *out)
 {
-    const struct value *time = value_get(report->evaluation, "time_ns");
     const struct value *checks = value_get(report->evaluation, "checks");
     char median[32], took[32];
     buf_addf(out, "%s %s: %s\n%s\n\n", report->run, report->problem, report->outcome,
@@ -132,7 +139,7 @@ void report_text(const struct report *report, struct buf *out)
         buf_addf(out, "options   %s\n", report->command);
     if (report->best)
         buf_addf(out, "kernel    %s, %s (%s)\n", report->best,
-                 words_time(value_real(time, "median", 0), median),
+                 words_time_of(value_get(report->evaluation, "time_ns"), median),
                  report->final ? "final measurement" : "the search's measurement");
     if (checks)
         buf_addf(out, "checks    %lld of %lld passed\n", (long long)value_int(checks, "passed", 0),

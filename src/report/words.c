@@ -22,6 +22,74 @@ const char *words_time(double ns, char text[32])
     return text;
 }
 
+enum { DIGITS = 4, DIGITS_UNKNOWN = 3 };
+
+/* The power of ten of the last digit that a number with this interval has: never below `digits` of
+ * them, and never so high that nothing of the number is left. */
+static int last_place(double number, double low, double high)
+{
+    int first = (int)floor(log10(fabs(number)) + 1e-9);
+    int last = high > low ? (int)floor(log10((high - low) / 6)) : first - DIGITS + 1;
+    if (high <= 0)
+        last = first - DIGITS_UNKNOWN + 1;
+    last = last < first - DIGITS + 1 ? first - DIGITS + 1 : last;
+    return last > first ? first : last;
+}
+
+/* In units of 10^unit. */
+static void put_number(double number, int last, int unit, char *text, size_t size)
+{
+    double step = pow(10, last);
+    int decimals = unit > last ? unit - last : 0;
+    snprintf(text, size, "%.*f", decimals, round(number / step) * step / pow(10, unit));
+}
+
+const char *words_ratio(double ratio, double low, double high, char text[32])
+{
+    if (!isfinite(ratio) || ratio <= 0) {
+        strcpy(text, ratio < 0 || !isfinite(ratio) ? "-" : "0");
+        return text;
+    }
+    put_number(ratio, last_place(ratio, low, high), 0, text, 32);
+    return text;
+}
+
+const char *words_time_in(double ns, double low, double high, char text[32])
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    char number[24];
+    int unit = 0;
+    if (!isfinite(ns) || ns <= 0) {
+        strcpy(text, "-");
+        return text;
+    }
+    for (double left = ns; unit < 3 && left >= 1000; left /= 1000)
+        unit++;
+    put_number(ns, last_place(ns, low, high), 3 * unit, number, sizeof number);
+    snprintf(text, 32, "%s %s", number, units[unit]);
+    return text;
+}
+
+const char *words_time_by(double ns, double ratio, double low, double high, char text[32])
+{
+    bool known = ratio > 0 && low > 0 && high >= low;
+    return known ? words_time_in(ns, ns * ratio / high, ns * ratio / low, text)
+                 : words_time_in(ns, 0, 0, text);
+}
+
+const char *words_time_of(const struct value *interval, char text[32])
+{
+    return words_time_in(value_real(interval, "median", 0), value_real(interval, "low", 0),
+                         value_real(interval, "high", 0), text);
+}
+
+const char *words_spread(double spread, char text[32])
+{
+    double percent = 100 * spread;
+    snprintf(text, 32, "%.*f %%", percent < 1 ? 2 : percent < 10 ? 1 : 0, percent);
+    return text;
+}
+
 const char *words_duration(double ms, char text[32])
 {
     int64_t seconds = ms > 0 ? (int64_t)(ms / 1000) : 0;
@@ -65,10 +133,16 @@ const char *words_left_out(const char *left_out, char text[160])
     return text;
 }
 
-const char *words_unfit(const char *unfit)
+const char *words_caveats(const char *unfit, const char *unconfined, char text[160])
 {
-    return unfit != NULL && *unfit != '\0' ? "; UNFIT PROBLEM: what computes nothing would pass"
-                                           : "";
+    int length = 0;
+    text[0] = '\0';
+    if (unconfined != NULL && *unconfined != '\0')
+        length = snprintf(text, 160, "; %.70s", unconfined);
+    if (unfit != NULL && *unfit != '\0')
+        snprintf(text + length, (size_t)(160 - length),
+                 "; UNFIT PROBLEM: what computes nothing would pass");
+    return text;
 }
 
 const char *words_dollars(int64_t micro, char text[32])

@@ -5,15 +5,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-const char *words_time(double ns, char text[32]);      /* "1.234 ms"; "-" where not measured */
-const char *words_duration(double ms, char text[32]);  /* "0:07", "12:05", "2:13:07" */
-const char *words_count(int64_t count, char text[32]); /* "812", "48.1 k", "1.20 M" */
+const char *words_time(double ns, char text[32]); /* "1.234 ms"; "-" where not measured */
+/* The same and a ratio ("1.97") with no more digits than [low, high] supports, which they are the
+ * middle or an end of: the last one is worth at least a sixth of the interval, and there are four
+ * at most. high 0: the interval is not known. */
+const char *words_time_in(double ns, double low, double high, char text[32]);
+const char *words_ratio(double ratio, double low, double high, char text[32]);
+/* A time whose interval is known as that of its ratio to another: [low, high] around `ratio`. */
+const char *words_time_by(double ns, double ratio, double low, double high, char text[32]);
+/* The median of a record's {median, low, high}. */
+struct value;
+const char *words_time_of(const struct value *interval, char text[32]);
+const char *words_spread(double spread, char text[32]); /* "0.53 %", "12 %" */
+const char *words_duration(double ms, char text[32]);   /* "0:07", "12:05", "2:13:07" */
+const char *words_count(int64_t count, char text[32]);  /* "812", "48.1 k", "1.20 M" */
 const char *words_number(int64_t count, const char *noun,
                          char text[48]); /* "1 kernel", "0 kernels" */
 /* "", or "; left out: ...": a best baseline that was not timed is nothing to be silent about. */
 const char *words_left_out(const char *left_out, char text[160]);
-/* "", or what every result of a problem that is not fit is told with. */
-const char *words_unfit(const char *unfit);
+/* "", or what every result is told with where the problem is not fit (`unfit`), or where something
+ * of the sandbox is missing (`unconfined`). "" or NULL: it is not so. */
+const char *words_caveats(const char *unfit, const char *unconfined, char text[160]);
 /* What a comparison shows: the record's own word; of a record that is older than those "faster",
  * "slower" (the whole interval is below 1) or "no difference shown" */
 const char *words_finding(const char *finding, bool win, double high);
@@ -30,7 +42,6 @@ const char *words_lane(double busy, double waits, char text[80]);
 /* Which clocks a GPU's times were compared with, from metrics.profile (NULL is fine): "events
  * 1.234 ms, CUPTI's records 1.230 ms" of the same launches. "": it does not say. */
 enum { WORDS_CLOCKS = 320 };
-struct value;
 const char *words_clocks(const struct value *profile, char text[WORDS_CLOCKS]);
 
 #endif

@@ -266,6 +266,10 @@ int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *
     for (size_t i = 0; i < core_count; i++)
         lane->cores[i] = cores[i];
     lane->core_count = core_count;
+    struct sandbox_facts sandbox;
+    sandbox_probe(&sandbox);
+    lane->unconfined = sandbox.missing;
+    lane->exposed = !sandbox.seccomp;
     const struct {
         const char *name;
         int64_t number;

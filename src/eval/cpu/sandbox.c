@@ -114,10 +114,13 @@ int sandbox_confine(enum sandbox_profile profile, const struct sandbox_limits *l
 
 void sandbox_probe(struct sandbox_facts *facts)
 {
+    static const char *const missing[2][2] = {
+        {"NOT SANDBOXED: no Landlock, no seccomp", "SANDBOX INCOMPLETE: no Landlock"},
+        {"NOT SANDBOXED: no seccomp", NULL}};
     uint32_t action = 0x80000000u; /* SECCOMP_RET_KILL_PROCESS */
     facts->landlock_abi = sandbox_landlock_abi();
     facts->seccomp = syscall(SYS_seccomp, 2 /* SECCOMP_GET_ACTION_AVAIL */, 0, &action) == 0;
-    facts->complete = facts->landlock_abi > 0 && facts->seccomp;
+    facts->missing = missing[facts->landlock_abi > 0][facts->seccomp];
 }
 
 void sandbox_describe(const struct sandbox_facts *facts, struct json *json)
@@ -125,11 +128,9 @@ void sandbox_describe(const struct sandbox_facts *facts, struct json *json)
     json_object(json);
     json_put_int(json, "landlock", facts->landlock_abi);
     json_put_bool(json, "seccomp", facts->seccomp);
-    json_put_bool(json, "complete", facts->complete);
-    if (!facts->complete)
-        json_put_text(json, "missing",
-                      facts->seccomp ? "Landlock: files that this user can read are not hidden"
-                                     : "seccomp: system calls are not filtered");
+    json_put_bool(json, "complete", facts->missing == NULL);
+    if (facts->missing != NULL)
+        json_put_text(json, "missing", facts->missing);
     json_object_end(json);
 }
 

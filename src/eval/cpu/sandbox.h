@@ -76,7 +76,7 @@ int sandbox_landlock_abi(void); /* 0: the kernel has none, or refuses it */
 struct sandbox_facts {
     int landlock_abi;
     bool seccomp;
-    bool complete; /* both are there: what this project promises holds */
+    const char *missing; /* "NOT SANDBOXED: no seccomp"; NULL: what this project promises holds */
 };
 void sandbox_probe(struct sandbox_facts *facts);
 void sandbox_describe(const struct sandbox_facts *facts, struct json *json); /* one object */

@@ -34,7 +34,7 @@ static char *print(const char *metrics, const char *facts)
 static void test_counters(void **unused)
 {
     static const char *const wanted[] = {
-        "  time       40.30 us, 1.250x naive\n",
+        "  time       40.30 us, 1.25x naive\n",
         "  place      74 % of the memory roof",
         "  limiter    long-scoreboard stalls\n",
         "  source     hardware counters, 9 passes, 350 ms\n",

@@ -15,23 +15,24 @@ static const char *encoded(struct arena *arena, const struct search_options *opt
 }
 
 /* Every option of a search, each with a value that nothing else has. */
-static const char all[] = "--branching|11|--rounds|12|"
-                          "--implementations|13|--repairs|14|"
-                          "--beam|15|--islands|16|"
-                          "--migration|17|--lanes|18|"
-                          "--tuning|19|--requests|20|"
-                          "--select|0.21|--seed|22|"
-                          "--budget-time|23s|--budget-usd|2.4|"
-                          "--budget-evaluations|25|--budget-tokens|26|"
-                          "--target|2.7|--floor-share|0.28|"
-                          "--patience|29|--mailbox-wait|30ms|"
-                          "--disk-quota|31|--disk-floor|32|"
-                          "--call-timeout|33ms|--time-budget|34ms|"
-                          "--strategy|islands|--launcher|launch it|"
-                          "--python|a-python|--baseline|a-baseline|"
-                          "--cores|0-1|--ca-file|a-file|"
-                          "--first-byte-limit|35s|--silence-limit|36s|--answer-limit|37s|"
-                          "--passage-tokens|38|--dry-run|--no-final|--no-lessons|--unfit";
+static const char all[] =
+    "--branching|11|--rounds|12|"
+    "--implementations|13|--repairs|14|"
+    "--beam|15|--islands|16|"
+    "--migration|17|--lanes|18|"
+    "--tuning|19|--requests|20|"
+    "--select|0.21|--seed|22|"
+    "--budget-time|23s|--budget-usd|2.4|"
+    "--budget-evaluations|25|--budget-tokens|26|"
+    "--target|2.7|--floor-share|0.28|"
+    "--patience|29|--mailbox-wait|30ms|"
+    "--disk-quota|31|--disk-floor|32|"
+    "--call-timeout|33ms|--time-budget|34ms|"
+    "--strategy|islands|--launcher|launch it|"
+    "--python|a-python|--baseline|a-baseline|"
+    "--cores|0-1|--ca-file|a-file|"
+    "--first-byte-limit|35s|--silence-limit|36s|--answer-limit|37s|"
+    "--passage-tokens|38|--dry-run|--no-final|--no-lessons|--unfit|--unconfined";
 
 static void every_option_reaches_the_search(void **state)
 {
@@ -71,6 +72,7 @@ static void every_option_reaches_the_search(void **state)
                                            "\"dry_run\":true",
                                            "\"final\":false",
                                            "\"unfit\":true",
+                                           "\"unconfined\":true",
                                            "\"lessons\":false",
                                            "\"passage_tokens\":38",
                                            "\"backend\":\"cpu\""};

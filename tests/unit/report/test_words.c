@@ -146,17 +146,17 @@ static void a_report_says_whose_numbers_are_which(void **state)
     buf_init(&text, 1 << 20);
     report_text(&report, &text);
     assert_non_null(strstr(buf_text(&text), "This is the final measurement"));
-    assert_non_null(strstr(buf_text(&text), "848.2 us (final measurement)"));
+    assert_non_null(strstr(buf_text(&text), "848 us (final measurement)"));
     assert_non_null(strstr(buf_text(&text), "best of 1 evaluated, as the search measured them"));
     buf_reset(&text);
     report_html(&report, &text);
     const char *head = strstr(buf_text(&text), "This is the final measurement");
     const char *chart = strstr(buf_text(&text), "as the search measured it");
-    const char *band = strstr(buf_text(&text), ">final measurement 1.270x<");
+    const char *band = strstr(buf_text(&text), ">final measurement 1.27x<");
     const char *row = strstr(buf_text(&text), "<td>final</td>");
     assert_true(head && chart > head && band > chart && row > band);
-    assert_true(strstr(row, "848.2 us") < strstr(row, "744.3 us")); /* then the search's own */
-    assert_non_null(strstr(buf_text(&text), "class=\"outcome win\">848.2 us: 1.270x reference"));
+    assert_true(strstr(row, "848 us") < strstr(row, "740 us")); /* then the search's own */
+    assert_non_null(strstr(buf_text(&text), "class=\"outcome win\">848 us: 1.270x reference"));
     report.final = false; /* nothing but the search's */
     buf_reset(&text);
     report_html(&report, &text);
@@ -185,13 +185,53 @@ static void one_is_no_plural(void **state)
     assert_string_equal(words_left_out("", left_out), "");
     assert_string_equal(words_left_out("torch (--effort final times it)", left_out),
                         "; left out: torch (--effort final times it)");
-    assert_string_equal(words_unfit(NULL), "");
-    assert_non_null(strstr(words_unfit("zeros: Y"), "UNFIT PROBLEM"));
+    char caveats[160];
+    assert_string_equal(words_caveats(NULL, "", caveats), "");
+    assert_non_null(strstr(words_caveats("zeros: Y", NULL, caveats), "UNFIT PROBLEM"));
+    assert_string_equal(words_caveats("", "NOT SANDBOXED: no seccomp", caveats),
+                        "; NOT SANDBOXED: no seccomp");
+    words_caveats("zeros: Y", "NOT SANDBOXED: no Landlock, no seccomp", caveats);
+    assert_non_null(strstr(caveats, "NOT SANDBOXED"));
+    assert_non_null(strstr(caveats, "UNFIT PROBLEM: what computes nothing would pass"));
+}
+
+static void digits_are_those_of_the_interval(void **state)
+{
+    static const struct {
+        double middle, low, high;
+        const char *ratio, *least, *most;
+    } rows[] = {{1.97012, 1.93456, 2.00789, "1.97", "1.93", "2.01"},
+                {1.97012, 1.96512, 1.97589, "1.970", "1.965", "1.976"},
+                {1455, 987, 2019, "1500", "1000", "2000"},
+                {0.0553, 0.0002, 2.388, "0.06", "0.0002", "2.4"},
+                {2.24049, 2.24049, 2.24049, "2.240", "2.240", "2.240"}, /* four at most */
+                {2.24049, 0, 0, "2.24", "0", "0"},                      /* not known */
+                {9.996, 9.5, 10.5, "10.0", "9.5", "10.5"}};
+    char text[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double low = rows[i].low, high = rows[i].high;
+        assert_string_equal(words_ratio(rows[i].middle, low, high, text), rows[i].ratio);
+        assert_string_equal(words_ratio(low, low, high, text), rows[i].least);
+        assert_string_equal(words_ratio(high, low, high, text), rows[i].most);
+    }
+    assert_string_equal(words_time_in(5148000, 5017000, 10490000, text), "5.1 ms");
+    assert_string_equal(words_time_in(10490000, 5017000, 10490000, text), "10.5 ms");
+    assert_string_equal(words_time_in(848213, 841000, 855000, text), "848 us");
+    assert_string_equal(words_time_in(999700, 940000, 1060000, text), "1000 us");
+    assert_string_equal(words_time_in(513000, 200000, 2000000, text), "500 us");
+    assert_string_equal(words_time_in(0, 0, 0, text), "-");
+    assert_string_equal(words_time_in(1234567, 0, 0, text), "1.23 ms"); /* nobody knows how far */
+    assert_string_equal(words_time_by(1234567, 2, 1.9, 2.1, text), "1.23 ms");
+    assert_string_equal(words_time_by(1234567, 2, 1, 4, text), "1.2 ms");
+    assert_string_equal(words_spread(5.1376, text), "514 %");
+    assert_string_equal(words_spread(0.0053, text), "0.53 %");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digits_are_those_of_the_interval),
         cmocka_unit_test(times_have_a_unit_that_fits),
         cmocka_unit_test(durations_are_those_of_a_clock),
         cmocka_unit_test(counts_and_dollars_are_short),

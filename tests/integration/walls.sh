@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Machines that lack what a verdict rests on (tests/fakes/without.c): without the walls around candidates it is
+# refused, or said in every line; what else is forbidden is said.
+set -u
+twagent=$1 without=$(dirname "$2")/without
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
+failed=0 passed=0
+say() { # TRUTH NAME
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
+}
+"$twagent" problem new "$work/axpy" >/dev/null
+start="$work/axpy/starts/cpu/rows.c"
+
+# A machine without the walls around candidates: refused, or said in every line. One without Landlock alone says it.
+open="seccomp landlock_create_ruleset --"
+for command in "eval $work/axpy $start" "run $work/axpy --dry-run" "profile $work/axpy $start"; do
+    "$without" $open "$twagent" $command >"$work/out" 2>&1
+    [ $? -eq 3 ] && grep -q 'NOT SANDBOXED: no Landlock, no seccomp.*--unconfined' "$work/out"
+    say $? "$command: refused without walls: $(cat "$work/out")"
+done
+"$without" $open "$twagent" eval "$work/axpy" "$start" --unconfined --json --no-profile --effort search >"$work/one.json" 2>"$work/err"
+say $? "--unconfined goes on"
+grep -q '"unconfined":"NOT SANDBOXED' "$work/one.json" && grep -q '^NOT SANDBOXED' "$work/err"; say $? "and says it first, and in the record: $(cat "$work/err")"
+"$without" landlock_create_ruleset -- "$twagent" eval "$work/axpy" "$start" --effort search >"$work/out" 2>&1
+say $? "no Landlock alone refuses nothing"
+[ "$(grep -c 'SANDBOX INCOMPLETE: no Landlock' "$work/out")" -ge 3 ]; say $? "and is said first, with the verdict and the speed-up: $(cat "$work/out")"
+"$without" $open "$twagent" run "$work/axpy" --unconfined --dry-run --report "$work/report" >"$work/out" 2>"$work/err"
+grep -q '^r[0-9]* axpy: .*NOT SANDBOXED' "$work/out" && [ "$(grep -c 'NOT SANDBOXED' "$work/err")" -ge 2 ] && grep -q 'NOT SANDBOXED' "$work/report/report.html" "$work/report/report.txt" "$work/report/kernel.c"
+say $? "so do a run, its lines and its report: $(cat "$work/out" "$work/err")"
+run=$(sed -n 's/^\(r[0-9]*\) axpy: .*/\1/p' "$work/out")
+for command in list "list candidates $run" "show $run" "status $run" "best axpy"; do
+    "$twagent" $command | grep -q 'NOT SANDBOXED'; say $? "$command says it"
+done
+"$without" $open "$twagent" doctor >"$work/out" 2>&1
+[ $? -eq 3 ] && grep -q 'MISSING  seccomp' "$work/out" && grep -q 'WARNING  no Landlock' "$work/out"; say $? "doctor names both: $(tail -5 "$work/out")"
+
+echo "walls: $passed passed, $failed failed"
+[ $failed -eq 0 ]
