@@ -47,14 +47,18 @@ int64_t process_cpu_ns(int pid)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-uint64_t thread_cpu_ns(int pid, int thread)
+struct thread_times thread_times(int pid, int thread)
 {
-    char path[80], text[96];
+    struct thread_times times = {0};
+    char path[80], text[96], *end = text;
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, thread);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return 0;
-    bool there = fgets(text, sizeof text, file) != NULL; /* the first number: time on a core */
+        return times;
+    if (fgets(text, sizeof text, file) != NULL) {
+        times.cpu_ns = strtoull(text, &end, 10);
+        times.queued_ns = strtoull(end, NULL, 10);
+    }
     fclose(file);
-    return there ? strtoull(text, NULL, 10) : 0;
+    return times;
 }

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,10 +23,11 @@
 enum {
     SLICE_NS = 62500, /* the shortest of a thread that others wait for in a loop */
     SLICES = 6,       /* each twice the one before; which one is up to chance */
-    YIELD_NS = 20000, /* what a sched_yield() counts */
-    LOOKS = 64,       /* for a stop, before this thread sleeps */
+    YIELD_NS =
+        100000, /* what a sched_yield() counts: where others want the core it is a long one */
+    LOOKS = 64, /* for a stop, before this thread sleeps */
     NAP_NS = 50000,
-    GRACE_NS = 20000000, /* a short sleep may end late where others want the core */
+    GRACE_NS = 20000000, /* a short sleep may end late */
     OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL
 };
 
@@ -35,20 +37,20 @@ struct thread {
     int id;
     enum state state;
     int signal;        /* to be delivered when it goes on */
+    bool had_turn;     /* since all of them had one */
     bool saying;       /* in the system call that says "done" */
     bool futex;        /* in one that may wake another */
     uint64_t begun_ns; /* CPU time at the beginning of its turn */
     uint64_t extra_ns; /* what counts as CPU time in this turn */
-    uint64_t waits_ns; /* when a wait with an end of its own began; 0: it is none */
+    uint64_t waits_ns; /* when a wait with an end of its own began, in free_ns(); 0: it is none */
 };
 
 struct hold {
     int pid;
-    size_t count, most, at; /* at: whose turn it was last, of those that are not the caller */
+    size_t count, most;
     struct thread *current; /* the one that runs, or NULL */
     uint64_t patience_ns;
-    bool lent;   /* ... its turn is a tired caller's */
-    bool settle; /* look once more before anybody has a turn */
+    bool lent; /* ... its turn is a tired caller's */
     uint64_t slice_ns;
     bool done, forged, crowded;
     struct random random;
@@ -59,7 +61,14 @@ struct hold {
 
 static uint64_t cpu_ns(const struct hold *hold, const struct thread *thread)
 {
-    return thread_cpu_ns(hold->pid, thread->id);
+    return thread_times(hold->pid, thread->id).cpu_ns;
+}
+
+/* The clock, less what the two spent in the queue for a core: what others use is nobody's wait. */
+static uint64_t free_ns(const struct hold *hold, const struct thread *thread)
+{
+    uint64_t own_ns = thread_times(getpid(), gettid()).queued_ns;
+    return clock_now_ns() - own_ns - thread_times(hold->pid, thread->id).queued_ns;
 }
 
 static void go_on(struct thread *thread, enum state state)
@@ -78,7 +87,7 @@ static struct thread *find(struct hold *hold, int id)
     return NULL;
 }
 
-/* At a random place among the others. NULL: there are too many. */
+/* NULL: there are too many. */
 static struct thread *add(struct hold *hold, int id)
 {
     struct thread *known = find(hold, id);
@@ -135,17 +144,19 @@ static void enters(struct hold *hold, struct thread *thread,
         go_on(thread, RUNS);
         return;
     }
-    thread->waits_ns = ends_itself ? clock_now_ns() : 0;
+    thread->waits_ns = ends_itself ? free_ns(hold, thread) : 0;
     go_on(thread, WAITS);
     if (hold->current == thread)
         hold->current = NULL;
 }
 
 /* Who sleeps for a moment waits for nobody: that is time in which it might have computed. */
-static uint64_t used_waiting(const struct thread *thread)
+static uint64_t used_waiting(const struct hold *hold, const struct thread *thread)
 {
-    uint64_t waited_ns = thread->waits_ns != 0 ? clock_now_ns() - thread->waits_ns : 0;
-    return thread->extra_ns + (waited_ns > GRACE_NS ? waited_ns - GRACE_NS : 0);
+    int64_t waited_ns = 0; /* below 0: both were in the queue at once */
+    if (thread->waits_ns != 0)
+        waited_ns = (int64_t)(free_ns(hold, thread) - thread->waits_ns);
+    return thread->extra_ns + (waited_ns > GRACE_NS ? (uint64_t)waited_ns - GRACE_NS : 0);
 }
 
 static void leaves(struct hold *hold, struct thread *thread)
@@ -153,14 +164,14 @@ static void leaves(struct hold *hold, struct thread *thread)
     if (thread->saying && thread == hold->threads)
         hold->done = true;
     thread->saying = false;
-    bool woke = thread != hold->threads && thread->futex;
+    bool woke =
+        thread != hold->threads && thread->futex; /* the caller, it may be: to choose anew */
     thread->futex = false;
     if (thread->state == RUNS && hold->current == thread && !hold->done && !woke) {
         go_on(thread, RUNS);
         return;
     }
-    hold->settle |= woke; /* the caller may be on its way: not a step further before it */
-    thread->extra_ns = thread->waits_ns != 0 ? used_waiting(thread) + NAP_NS : 0;
+    thread->extra_ns = thread->waits_ns != 0 ? used_waiting(hold, thread) + NAP_NS : 0;
     thread->waits_ns = 0;
     thread->state = HELD;
     if (hold->current == thread)
@@ -239,27 +250,57 @@ static void begin_turn(struct hold *hold, struct thread *thread)
     go_on(thread, RUNS);
 }
 
-/* The next after the last one; who begins is up to chance. */
+/* Each has one turn before anybody has the next; which of them is up to chance, each time: two that
+ * were made in an order, among many that do nothing, begin as often in the other one. */
 static struct thread *next_other(struct hold *hold)
 {
-    if (hold->count < 2)
-        return NULL;
-    if (hold->at == 0)
-        hold->at = 1 + (size_t)random_below(&hold->random, hold->count - 1);
-    for (size_t i = 0; i < hold->count - 1; i++) {
-        hold->at = hold->at % (hold->count - 1) + 1;
-        if (hold->threads[hold->at].state == HELD)
-            return &hold->threads[hold->at];
+    struct thread *next = NULL;
+    for (int round = 0; round < 2 && next == NULL; round++) {
+        size_t seen = 0;
+        for (size_t i = 1; i < hold->count; i++) {
+            struct thread *thread = &hold->threads[i];
+            if (round > 0)
+                thread->had_turn = false;
+            if (thread->state == HELD && !thread->had_turn &&
+                random_below(&hold->random, ++seen) == 0)
+                next = thread;
+        }
     }
-    return NULL;
+    if (next != NULL)
+        next->had_turn = true;
+    return next;
 }
 
 static bool is_tired(const struct hold *hold, const struct thread *thread)
 {
-    uint64_t used = used_waiting(thread);
+    uint64_t used = used_waiting(hold, thread);
     if (thread->state != WAITS)
         used += cpu_ns(hold, thread) - thread->begun_ns;
     return used > (thread == hold->threads ? hold->patience_ns : hold->slice_ns);
+}
+
+/* One that was just made has yet to stop: it, too, may be the one that begins. */
+static bool all_have_stopped(const struct hold *hold)
+{
+    for (size_t i = 1; i < hold->count; i++)
+        if (hold->threads[i].state == NEW)
+            return false;
+    return true;
+}
+
+/* A caller that was woken is on its way, wherever its core is: nobody gets a step further before
+ * it. Whoever wakes or ends has done so to the kernel before this thread is told. */
+static bool sleeps(const struct hold *hold)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", hold->pid, hold->pid);
+    FILE *file = fopen(path, "re");
+    size_t size = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[size] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
 static void choose_next(struct hold *hold)
@@ -267,6 +308,8 @@ static void choose_next(struct hold *hold)
     struct thread *caller = hold->threads, *other = NULL;
     bool tired = is_tired(hold, caller);
     bool waits = caller->state == WAITS && caller->waits_ns == 0;
+    if ((waits && !sleeps(hold)) || ((waits || tired) && !all_have_stopped(hold)))
+        return;
     if (waits || tired)
         other = next_other(hold);
     if (other != NULL) {
@@ -280,7 +323,7 @@ static void choose_next(struct hold *hold)
     if (tired && hold->current != NULL) { /* after this turn it has all of its patience again */
         caller->begun_ns = cpu_ns(hold, caller);
         caller->extra_ns = 0;
-        caller->waits_ns = caller->waits_ns != 0 ? clock_now_ns() : 0;
+        caller->waits_ns = caller->waits_ns != 0 ? free_ns(hold, caller) : 0;
     }
 }
 
@@ -314,10 +357,8 @@ enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns)
             return HOLD_CROWDED;
         if (hold->done)
             return HOLD_DONE;
-        if ((looks == 0 && !hold->settle) || looks > LOOKS) {
-            hold->settle = false;
+        if (looks == 0 || looks > LOOKS)
             choose(hold);
-        }
         if (looks > LOOKS && clock_now_ns() > deadline_ns)
             return HOLD_LATE;
     }

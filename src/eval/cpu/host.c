@@ -120,7 +120,7 @@ static bool others_have_run(struct host *host)
 {
     enum { CLOCK_NS = 2000 };
     int64_t all = process_cpu_ns(host->subject.pid);
-    int64_t others = all - (int64_t)thread_cpu_ns(host->subject.pid, host->subject.pid);
+    int64_t others = all - (int64_t)thread_times(host->subject.pid, host->subject.pid).cpu_ns;
     int64_t before = host->others_ns;
     host->others_ns = others;
     return all > 0 && before >= 0 && others > before + CLOCK_NS;

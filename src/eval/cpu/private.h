@@ -18,6 +18,10 @@ int cpu_profile(const struct lane_facts *lane, const struct problem *problem,
 /* Involuntary context switches and CPU time of a process and all its threads; -1: not known. */
 int64_t process_switches(int pid);
 int64_t process_cpu_ns(int pid);
-uint64_t thread_cpu_ns(int pid, int thread); /* of one of its threads; 0: not known */
+/* Of one of its threads, since it began: on a core, and in the queue for one. 0: not known. */
+struct thread_times {
+    uint64_t cpu_ns, queued_ns;
+};
+struct thread_times thread_times(int pid, int thread);
 
 #endif
