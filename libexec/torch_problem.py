@@ -581,9 +581,9 @@ class Described:
         flops = self.flops()
         if flops:
             spec["flops"] = flops
-            longest = self.longest_sum()
-            if longest:
-                spec["reduction"] = longest
+        longest = self.longest_sum()
+        if longest == 1 or (flops and longest):
+            spec["reduction"] = longest
         return json.dumps(spec)
 
 

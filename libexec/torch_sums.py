@@ -103,8 +103,8 @@ class Sums(TorchDispatchMode):
 
 
 def longest(call):
-    """Terms of the one sum that errs as the sums behind what `call` returns, as [(name, tensor)];
-    None where it cannot be told, or where it is one sum or none."""
+    """Terms of the one sum that errs as the sums behind what `call` returns, as [(name, tensor)]; 1
+    where there is none; None where it cannot be told, or where it is one sum."""
     sums = Sums()
     try:
         with sums:
@@ -113,6 +113,6 @@ def longest(call):
     except Exception:
         return None
     if not any(closed > 0.0 for closed, _ in states):
-        return None
+        return 1 if states and all(terms == 1 for _, terms in states) else None
     roots = max(closed + (math.sqrt(terms) if terms > 1 else 0.0) for closed, terms in states)
     return math.ceil(round(roots**2, 3))

@@ -199,6 +199,8 @@ for call, terms in (
     (lambda: (x @ w).amax(1), 100),
     (lambda: torch.softmax(x @ w, 1), both),
     (lambda: torch.relu(x @ w) + x[:, :80], 100),
+    (lambda: torch.relu(x) * 2 + x, 1),  # no sum, however long its rows
+    (lambda: x.sum(1), None),  # one alone
     (lambda: torch.relu(torch.sort(x @ w)[0]), None),  # of which nothing is known
 ):
     with torch.no_grad():
