@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "eval/fitness_null.h"
 #include "eval/problem_torch.h"
+#include "eval/reference_private.h"
 #include "eval/session_helpers.h"
 #include "eval/timeline.h"
 
@@ -193,15 +194,19 @@ static int expect_all(struct session *session, struct buf *why, struct err *err)
 
 static void try_nulls(struct session *session, struct buf *why)
 {
+    static const char words[] = "what computes nothing would pass (";
     const struct problem *problem = session->problem;
     struct null_result result;
     for (size_t i = 0; i < null_count(); i++)
         for (size_t output = 0; output < problem->output_count; output++) {
             null_try(session, i, output, &result);
             if (!null_refused(&result))
-                buf_addf(why, "%s%s: %s: refused on %zu of %zu sets", why->length > 0 ? "; " : "",
-                         result.name, problem->outputs[output].name, result.refused, result.tried);
+                buf_addf(why, "%s%s: %s: refused on %zu of %zu sets",
+                         why->length > 0 ? "; " : words, result.name, problem->outputs[output].name,
+                         result.refused, result.tried);
         }
+    if (why->length > 0)
+        buf_add_text(why, ")");
 }
 
 static void try_lower(const struct session *session, struct buf *why)
@@ -209,7 +214,10 @@ static void try_lower(const struct session *session, struct buf *why)
     struct null_result result;
     const char *not_tried;
     if (null_lower(session, &result, &not_tried) && result.refused == 0)
-        buf_addf(why, "%s%s: refused on none of %zu sets", why->length > 0 ? "; " : "", result.name,
+        buf_addf(why,
+                 "%sits tolerance is too wide to see a lower precision than its own: results from "
+                 "inputs rounded to %d bits pass on all of %zu sets",
+                 why->length > 0 ? "; " : "", reference_bits(session->problem, PRECISION_LOWER),
                  result.tried);
 }
 
@@ -248,11 +256,9 @@ int session_still_fit(struct session *session, struct err *err)
     buf_init(&why, WHY_MOST);
     try_nulls(session, &why);
     if (why.length > 0)
-        status =
-            err_set(err, ERR_USAGE,
-                    "%s is not fit any more: on the sets that this candidate met, what computes "
-                    "nothing would pass (%s)",
-                    session->problem->name, buf_text(&why));
+        status = err_set(err, ERR_USAGE,
+                         "%s is not fit any more: on the sets that this candidate met, %s",
+                         session->problem->name, buf_text(&why));
     buf_free(&why);
     return status;
 }

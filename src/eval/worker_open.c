@@ -219,8 +219,7 @@ static int look_whether_fit(struct open *open)
         return 0;
     return err_set(
         &open->err, ERR_USAGE,
-        "%s is not fit: what computes nothing would pass (%s); twagent problem check says "
-        "more, --unfit goes on all the same",
+        "%s is not fit: %s; twagent problem check says more, --unfit goes on all the same",
         worker->problem->name, worker->unfit);
 }
 

@@ -140,8 +140,7 @@ const char *words_caveats(const char *unfit, const char *unconfined, char text[1
     if (unconfined != NULL && *unconfined != '\0')
         length = snprintf(text, 160, "; %.70s", unconfined);
     if (unfit != NULL && *unfit != '\0')
-        snprintf(text + length, (size_t)(160 - length),
-                 "; UNFIT PROBLEM: what computes nothing would pass");
+        snprintf(text + length, (size_t)(160 - length), "; UNFIT PROBLEM: a wrong kernel may pass");
     return text;
 }
 
