@@ -165,9 +165,9 @@ double mismatch_ratio(const struct mismatch *mismatch)
     return scale_largest(mismatch->worst_ratio, mismatch->norm_ratio);
 }
 
-void check_output(const struct tensor_spec *output, const int64_t *extents, size_t count,
-                  const struct bound *bound, const double *exact, const void *got,
-                  struct mismatch *mismatch)
+void check_compare(const struct tensor_spec *output, const int64_t *extents, size_t count,
+                   const struct bound *bound, const double *exact, const void *got,
+                   struct mismatch *mismatch)
 {
     struct tally tally = {0};
     struct groups groups;
@@ -191,6 +191,13 @@ void check_output(const struct tensor_spec *output, const int64_t *extents, size
         .pattern = "",
     };
     mismatch->passed = tally.bad == 0 && mismatch->norm_ratio <= 1.0;
+}
+
+void check_output(const struct tensor_spec *output, const int64_t *extents, size_t count,
+                  const struct bound *bound, const double *exact, const void *got,
+                  struct mismatch *mismatch)
+{
+    check_compare(output, extents, count, bound, exact, got, mismatch);
     if (!mismatch->passed)
         mismatch->pattern = check_pattern(output, extents, count, bound, exact, got, mismatch);
 }

@@ -52,8 +52,8 @@ static bool passes(const struct session *session, const struct set *set, void **
     for (size_t i = 0; i < session->problem->output_count; i++) {
         struct mismatch mismatch;
         const struct placed *placed = &set->shape->layout.outputs[i];
-        check_output(&session->problem->outputs[i], placed->extents, placed->elements,
-                     &set->bounds[i], set->exact[i], results[i], &mismatch);
+        check_compare(&session->problem->outputs[i], placed->extents, placed->elements,
+                      &set->bounds[i], set->exact[i], results[i], &mismatch);
         if (!mismatch.passed)
             return false;
     }

@@ -110,8 +110,8 @@ static bool refused_at_a_glance(struct attempt *attempt, size_t which)
     attempt->count = (size_t)extents[0] * row;
     bool made = attempt->count < attempt->total && null_solutions[which].make(attempt);
     if (made)
-        check_output(attempt->tensor, extents, attempt->count, bound,
-                     attempt->set->exact[attempt->output], attempt->out, &mismatch);
+        check_compare(attempt->tensor, extents, attempt->count, bound,
+                      attempt->set->exact[attempt->output], attempt->out, &mismatch);
     attempt->count = attempt->total;
     return made && mismatch.bad_count > 0 && mismatch.worst_ratio >= clear_ratio;
 }
@@ -135,8 +135,8 @@ void null_try(struct session *session, size_t which, size_t output, struct null_
         if (!refused_at_a_glance(&attempt, which)) {
             if (!null_solutions[which].make(&attempt))
                 continue;
-            check_output(attempt.tensor, placed->extents, placed->elements, &set->bounds[output],
-                         set->exact[output], attempt.out, &mismatch);
+            check_compare(attempt.tensor, placed->extents, placed->elements, &set->bounds[output],
+                          set->exact[output], attempt.out, &mismatch);
         }
         result->tried++;
         result->refused += !mismatch.passed;

@@ -173,8 +173,8 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
         struct mismatch mismatch = {.passed = true};
         const struct placed *placed = &layout->outputs[i];
         if (status == 0 && !set->unfit)
-            check_output(&problem->outputs[i], placed->extents, placed->elements, &set->bounds[i],
-                         set->exact[i], results[i], &mismatch);
+            check_compare(&problem->outputs[i], placed->extents, placed->elements, &set->bounds[i],
+                          set->exact[i], results[i], &mismatch);
         passed = passed && mismatch.passed;
         mem_free(results[i]);
     }

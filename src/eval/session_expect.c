@@ -172,8 +172,8 @@ static void judge_lower(const struct session *session, struct set *set,
     for (size_t i = 0; i < session->problem->output_count && set->lower == LOWER_PASSED; i++) {
         const struct placed *placed = &set->shape->layout.outputs[i];
         struct mismatch mismatch;
-        check_output(&session->problem->outputs[i], placed->extents, placed->elements,
-                     &set->bounds[i], set->exact[i], results->lower[i], &mismatch);
+        check_compare(&session->problem->outputs[i], placed->extents, placed->elements,
+                      &set->bounds[i], set->exact[i], results->lower[i], &mismatch);
         set->lower = mismatch.passed ? LOWER_PASSED : LOWER_REFUSED;
     }
 }
@@ -186,7 +186,7 @@ static bool stands_beside(const struct tensor_spec *output, const struct placed 
 {
     static const double most = 0.25;
     struct mismatch mismatch;
-    check_output(output, placed->extents, placed->elements, bound, exact, honest, &mismatch);
+    check_compare(output, placed->extents, placed->elements, bound, exact, honest, &mismatch);
     bound->honest = mismatch_ratio(&mismatch);
     return !mismatch.passed || bound->honest > most;
 }
