@@ -11,10 +11,12 @@
 enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4, A_ENOUGH = 3 };
 static const double far_behind = 1.5;
 
-/* A device's call is a single launch, and for what lies around it takes many times as long. */
+/* A device's call is a single launch, and for what lies around it takes many times as long: where
+ * that is tensors of hundreds of MiB to bring there, back and to compare, fewer do. */
 void timing_limits(const struct bench *bench, struct limits *limits)
 {
     const bool device = bench->session->lane->gpu;
+    const bool large = device && session_is_large(bench->session);
     uint64_t budget_ns = bench->session->options.time_budget_ms * UINT64_C(1000000);
     size_t most = device ? PAIRS_MOST : PAIRS_MOST / 4;
     switch (bench->request->effort) {
@@ -25,7 +27,7 @@ void timing_limits(const struct bench *bench, struct limits *limits)
         *limits = (struct limits){10, most, device ? 3 * budget_ns : budget_ns, 0.01, 0.0};
         break;
     case EFFORT_FINAL:
-        *limits = (struct limits){20, most, (device ? 6 : 2) * budget_ns, 0.005, 0.0};
+        *limits = (struct limits){large ? 10 : 20, most, (device ? 6 : 2) * budget_ns, 0.005, 0.0};
         break;
     }
 }

@@ -14,7 +14,6 @@ enum { POOL_LARGE = 8, POOL_RENEWED = 5 };
 enum { CALL_TIMEOUT_MS = 10000, TIME_BUDGET_MS = 400, VERSIONS_MOST = 4096 };
 
 #define GIB (UINT64_C(1) << 30)
-static const size_t large_set = (size_t)64 << 20;
 
 static uint64_t default_memory(void)
 {
@@ -35,8 +34,9 @@ static int open_shapes(struct session *session, struct err *err)
     session_draw_beyond(session);
     size_t bytes = shape_bytes(&session->shapes[0]) + 1;
     size_t sets = session->options.memory_bytes / bytes;
-    size_t most = bytes > large_set ? POOL_LARGE : POOL_MOST; /* drawing them takes its time, too */
-    if (bytes > large_set && session->backend->open_program != NULL)
+    bool large = session_is_large(session);
+    size_t most = large ? POOL_LARGE : POOL_MOST;
+    if (large && session->backend->open_program != NULL)
         most = POOL_RENEWED; /* what has met them all is as good as new after a word */
     session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > most ? most : sets;
     return 0;

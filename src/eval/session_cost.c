@@ -12,7 +12,7 @@ void cost_learn(struct session *session, const struct evaluation *evaluation, do
         return;
     /* Until the first kernel every set was drawn and computed once, as a final measurement does. */
     if (!costs->known)
-        costs->sets_ms = costs->spent_ms;
+        costs->sets_ms = costs->spent_ms - costs->once_ms;
     costs->known = true;
     costs->calls_ms = fmax(0.0, evaluation->stage_ms[STAGE_CHECK] - check_sets_ms);
     costs->compile_ms = evaluation->stage_ms[STAGE_COMPILE];

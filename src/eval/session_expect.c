@@ -279,10 +279,13 @@ static int expect(struct session *session, struct set *set, struct err *err)
         set_draw(session, set);
     set->unfit = false;
     int status = compute_exact(session, set, &call, err);
+    uint64_t begun = clock_now_ns();
     if (status == 0 && set_bounds_known(session, set))
         set_known(session, set);
     else if (status == 0)
         status = expect_others(session, set, &call, err);
+    if (is_large(session, set) && session_is_large(session))
+        session->costs.once_ms += (double)(clock_now_ns() - begun) / 1e6;
     set->expected = status == 0;
     if (status != 0)
         status = give_up(session, set, err);

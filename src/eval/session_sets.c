@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, FEW_REDUCTION = 16 };
+enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, FEW_REDUCTION = 16, CASE_LARGE = 1 << 22 };
 
 size_t shape_bytes(const struct shape *shape)
 {
@@ -192,10 +192,17 @@ static void add_long_cases(struct session *session)
         session->cases[i].optional = true;
 }
 
+/* Where nothing small can be had, since parameters alone are large, fewer do. */
+static size_t sets_of(const struct shape *shape, size_t wanted)
+{
+    return shape->elements <= CASE_LARGE ? wanted : (wanted + 1) / 2;
+}
+
 static void add_hidden_cases(struct session *session)
 {
     for (size_t i = 0; i < HIDDEN_SHAPES; i++)
-        for (size_t k = 0; k < CASES_A_SHAPE; k++)
+        for (size_t k = 0; k < sets_of(&session->shapes[session->shape_count + i], CASES_A_SHAPE);
+             k++)
             add_case(session, &session->shapes[session->shape_count + i],
                      next_distribution(session));
     for (size_t i = 0; i < session->beyond_count; i++) {
@@ -226,7 +233,7 @@ int session_make_cases(struct session *session, struct err *err)
         each++;
     for (size_t i = 1; i < shapes; i++) {
         bool large = session->shapes[i].elements > session->shapes[0].elements / 2;
-        for (size_t k = 0; k < (large ? 1 : each); k++)
+        for (size_t k = 0; k < (large ? 1 : sets_of(&session->shapes[i], each)); k++)
             add_case(session, &session->shapes[i], next_distribution(session));
     }
     add_long_cases(session);
@@ -265,7 +272,7 @@ int session_refresh(struct session *session, bool all, struct err *err)
         return 0;
     if (session->backend->open_program != NULL)
         turn /= SELDOM;
-    if (all)
+    if (all && !session_is_large(session)) /* there they would take longer than all the rest */
         session->known_bounds = 0;
     if (all && refresh_hidden(session, err) != 0)
         return -1;

@@ -19,6 +19,12 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
     return 0;
 }
 
+bool session_is_large(const struct session *session)
+{
+    static const size_t large_set = (size_t)64 << 20;
+    return shape_bytes(&session->shapes[0]) > large_set;
+}
+
 int shape_shows(const struct session *session, const struct shape *shape)
 {
     enum { ENOUGH = 256, EACH_WAY = 8 };
