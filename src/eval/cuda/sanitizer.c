@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "eval/cpu/toolchain.h"
 #include "eval/cuda/host.h"
+#include "eval/timeline.h"
 
 #include <glob.h>
 #include <poll.h>
@@ -14,6 +15,11 @@
 
 /* A kernel under one of them is some ten to a hundred times slower. */
 enum { SLOWER = 50, MOST_MS = 30000, QUIT_MS = 20000, FINDINGS = 4, SAID_MOST = 1 << 18 };
+
+static const char *const timeline_names[TOOLS] = {[TOOL_MEMCHECK] = "sanitize.memcheck",
+                                                  [TOOL_RACECHECK] = "sanitize.racecheck",
+                                                  [TOOL_INITCHECK] = "sanitize.initcheck",
+                                                  [TOOL_SYNCCHECK] = "sanitize.synccheck"};
 
 static struct running {
     struct gpu_host *hosts[TOOLS]; /* NULL: not running */
@@ -217,8 +223,11 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
                 strcmp(running.artifact, artifact) == 0;
     uint64_t timeout_ms = call->timeout_ms * SLOWER;
     timeout_ms = timeout_ms > MOST_MS ? MOST_MS : timeout_ms;
+    uint64_t begun = timeline_begin();
     if (!same && start(lane, region, artifact, err) != 0)
         return -1;
+    timeline_end("sanitize.start", begun);
+    begun = timeline_begin();
     for (int i = 0; i < TOOLS; i++)
         if (tell(running.hosts[i], lane, program, call, err) != 0) {
             discard();
@@ -230,6 +239,7 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
             return ended_badly(i, err->code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_CHILD, err->message,
                                report, err);
         listen(i);
+        timeline_end(timeline_names[i], begun); /* all run at once */
         uint32_t status = host->report->status;
         if (status == REPORT_FAULT || status == REPORT_REFUSED)
             return ended_badly(i, ERR_CHILD, (const char *)host->report->reason, report, err);
@@ -249,9 +259,11 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
 int cuda_sanitize_end(struct buf *report, struct err *err)
 {
     int status = 0;
+    uint64_t begun = timeline_begin();
     if (running.artifact == NULL)
         return 0;
     quit_all();
+    timeline_end("sanitize.end", begun);
     for (int i = 0; i < TOOLS && status == 0; i++) {
         struct sanitizer_words words;
         struct buf ignored;

@@ -178,12 +178,50 @@ static void test_ties(void **state)
     folder_remove(&folder);
 }
 
+/* Parameters as large as half a million of rows cannot be had smaller at another shape: fewer sets
+ * do, and what a distribution's results may be off by is derived once. */
+static void test_large_sets_are_few(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    const struct session_options options = {.folder = f->builds.path, .memory_bytes = 1 << 20};
+    struct folder folder;
+    struct problem *problem;
+    struct session *session;
+    size_t count[SHAPES_MOST] = {0};
+    fake_problem(&folder, "def reference(A, B):\n    return A * B\n", "");
+    folder_put(&folder, "spec.yaml",
+               "name: large\ndims: {M: 8, N: 1048576}\n"
+               "inputs: {A: {shape: [M, N], dtype: float32}, B: {shape: [N], dtype: float32}}\n"
+               "outputs: {C: {shape: [M, N], dtype: float32}}\nreference: ref_impl.py\n"
+               "check: [{M: 2, N: 64}, {M: 3}]\nhidden: {M: [2, 8], N: [1048576, 1048576]}\n");
+    assert_int_equal(problem_load(folder.path, &problem, &f->err), 0);
+    assert_int_equal(session_open(problem, &fake_backend, &f->lane, &options, &session, &f->err),
+                     0);
+    assert_true(session_is_large(session));
+    for (size_t i = 0; i < session->case_count; i++)
+        count[session->cases[i].shape - session->shapes] += i < session->edge_case;
+    assert_int_equal(count[1], 3);
+    assert_int_equal(count[2], 2);
+    assert_int_equal(count[3], 1);
+    assert_int_equal(count[4], 1);
+    session->known_bounds = 1;
+    assert_int_equal(session_refresh(session, true, &f->err), 0);
+    assert_int_equal(session->known_bounds, 1);
+    f->session->known_bounds = 1;
+    assert_int_equal(session_refresh(f->session, true, &f->err), 0);
+    assert_int_equal(f->session->known_bounds, 0);
+    session_close(session);
+    problem_free(problem);
+    folder_remove(&folder);
+}
+
 int main(int argc, char **argv)
 {
     int code;
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_large_sets_are_few),
         cmocka_unit_test(test_doubt),
         cmocka_unit_test(test_tolerance_that_the_definition_fails),
         cmocka_unit_test(test_ties),
