@@ -209,11 +209,24 @@ class Reference:
             returned = returned if one else [returned]
         elif not isinstance(returned, (tuple, list)):
             returned = [returned]
+        if any(one is None for one in returned):
+            raise Refused("%s, expected %s" % (self.returns_nothing(), self.wanted()))
         if len(returned) != len(self.outputs):
             raise Refused(
-                "the reference returned %d results, expected %d" % (len(returned), len(self.outputs))
+                "the reference returned %d results, expected %s" % (len(returned), self.wanted())
             )
         return returned
+
+    def wanted(self):
+        names = ", ".join(o["name"] for o in self.outputs)
+        return names + (": one array" if len(self.outputs) == 1 else ": %d arrays" % len(self.outputs))
+
+    def returns_nothing(self):
+        """With the line, where the function has one: a `return` that was forgotten."""
+        code = getattr(self.function, "__code__", None)
+        name = getattr(self.function, "__name__", "the reference")
+        where = " (%s:%d)" % (os.path.basename(code.co_filename), code.co_firstlineno) if code else ""
+        return "%s%s returned None: is a `return` missing?" % (name, where)
 
     def store(self, array, tensor, place, exact):
         shape = tuple(place["shape"])

@@ -85,7 +85,9 @@ def flatten(result):
     elif isinstance(result, (tuple, list)):
         pairs = [("out%d" % i, item) for i, item in enumerate(result)]
     else:
-        raise Refused("forward returned a %s, expected tensors" % type(result).__name__)
+        missing = ": is a `return` missing?" if result is None else ""
+        what = "None" if result is None else "a " + type(result).__name__
+        raise Refused("Model.forward returned %s%s, expected tensors" % (what, missing))
     pairs = [(str(name), item) for name, item in pairs if item is not None]
     for name, item in pairs:
         if not isinstance(item, torch.Tensor):

@@ -73,7 +73,8 @@ static void put_format(const struct material *material, size_t most, struct buf 
 static void put_count(const struct material *material, size_t most, struct buf *out)
 {
     (void)most;
-    buf_addf(out, "%lld", (long long)material->count);
+    buf_addf(out, "%lld %s", (long long)material->count,
+             material->count == 1 ? "idea" : "different ideas");
 }
 
 static void put_failure_name(const struct material *material, size_t most, struct buf *out)

@@ -52,7 +52,8 @@ static bool among(const char *key, const char *const *list)
 static void put_fact(const char *key, const struct value *value, struct buf *out)
 {
     /* What only says how it is measured here is of no use to who writes a kernel. */
-    static const char *const ours[] = {"backend", "perf_counters", "sandbox", NULL};
+    static const char *const ours[] = {"backend", "perf_counters", "perf_samples",
+                                       "ptrace",  "sandbox",       NULL};
     const char *missing = value_text(value, "missing", NULL);
     if (strcmp(key, "sandbox") == 0 && missing != NULL) /* so was all that is quoted below */
         buf_addf(out, "- measured without a whole sandbox: %s\n", missing);

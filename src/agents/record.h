@@ -38,6 +38,7 @@ struct run_record {
     int64_t resumes;               /* how often it was gone on with */
     double left_ms;                /* as estimated when the record was written; < 0: not known */
     uint64_t started_ms, ended_ms; /* wall clock; 0: not ended */
+    uint64_t saved_ms;             /* when this was written */
     double lane_waits;             /* share of time that lanes waited for another twagent's turn */
     double elapsed_ms, lane_busy, speedup, speedup_low, speedup_high, time_ns;
 };

@@ -77,6 +77,7 @@ void search_put_run(struct search *search, struct store_batch *batch)
     struct buf text;
     struct run_record *record = &search->record;
     record->elapsed_ms = search_elapsed_ms(search);
+    record->saved_ms = clock_wall_ms();
     record->left_ms = search_left_ms(search);
     record->lane_busy = search_lanes_busy(search);
     record->lane_waits = search_lanes_wait(search);

@@ -40,8 +40,9 @@ void search_name_best(struct search *search, struct attempt *attempt)
     search->record.speedup_low = record->speedup_low;
     search->record.speedup_high = record->speedup_high;
     log_event(attempt->recalled ? LOG_DEBUG : LOG_INFO, "run.best", record->id,
-              "%.3f us, %.3fx %s (95 %%: %.3f to %.3f)", record->time_ns / 1e3, record->speedup,
-              search->record.baseline, record->speedup_low, record->speedup_high);
+              "%.*f us, %.3gx %s (95 %%: %.3g to %.3g)", record->time_ns < 100e3 ? 1 : 0,
+              record->time_ns / 1e3, record->speedup, search->record.baseline, record->speedup_low,
+              record->speedup_high);
 }
 
 static void count(struct search *search, const struct attempt *attempt, int64_t by)

@@ -137,6 +137,16 @@ static int print_findings(const struct doctor *doctor, const struct doctor_gpu *
         printf(
             "  note     no hardware counters here: profiles have compiler remarks, instruction mix "
             "and roofline only\n");
+    if (!gpu && !value_bool(device, "perf_samples", true))
+        printf(
+            "  note     perf_event_open is not permitted: nothing is known of where a kernel's "
+            "time "
+            "goes by loop (kernel.perf_event_paranoid of 2 or less; a container that allows it)\n");
+    if (!gpu && !value_bool(device, "ptrace", true))
+        printf("  note     ptrace is not permitted: threads cannot be held, so that work which a "
+               "kernel "
+               "does not wait for may pass (kernel.yama.ptrace_scope of 0 or 1; docker run "
+               "--cap-add SYS_PTRACE)\n");
     fatal += print_walls(device);
     struct statvfs disk;
     if (statvfs(folder, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < 1e9)
@@ -147,8 +157,21 @@ static int print_findings(const struct doctor *doctor, const struct doctor_gpu *
 }
 
 /* No lane could be opened: what a GPU's lane is made of, and what of it is missing. */
-static void print_without_lane(const struct settings *settings)
+static void print_without_lane(const struct settings *settings, const struct err *err)
 {
+    if (settings->json) {
+        struct buf text;
+        struct json json;
+        buf_init(&text, 1 << 16);
+        json_init(&json, &text);
+        json_object(&json);
+        json_put_text(&json, "backend", settings->backend);
+        json_put_text(&json, "error", err->message);
+        json_object_end(&json);
+        printf("%s\n", buf_text(&text));
+        fflush(stdout);
+        buf_free(&text);
+    }
     if (settings->json || strcmp(settings->backend, "cuda") != 0)
         return;
     struct doctor_gpu found = doctor_gpu();
@@ -162,7 +185,7 @@ static void print_without_lane(const struct settings *settings)
 static int doctor_report(const struct doctor *doctor)
 {
     if (doctor->err.code) {
-        print_without_lane(doctor->settings);
+        print_without_lane(doctor->settings, &doctor->err);
         return command_fail(&doctor->err);
     }
     if (doctor->settings->json) {

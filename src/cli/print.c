@@ -1,5 +1,6 @@
 #include "cli/print.h"
 
+#include "agents/diagnosis_time.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "report/words.h"
@@ -64,6 +65,22 @@ static void print_remarks(const struct value *remarks, FILE *out)
         fprintf(out, "  %-10s and %zu more (--json has all)\n", "", missed - shown);
 }
 
+/* In one line: the lines of the source, or the libraries, that it is in; or why nobody knows. */
+static void print_time(const struct value *time, FILE *out)
+{
+    static const char label[] = "- where the time goes: ";
+    const char *why = value_text(time, "why", NULL);
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    time_say(time, &text);
+    const char *line = buf_text(&text);
+    if (strncmp(line, label, sizeof label - 1) == 0)
+        fprintf(out, "  %-10s %s", "time in", line + sizeof label - 1);
+    else if (why)
+        fprintf(out, "  %-10s not known: %s\n", "time in", why);
+    buf_free(&text);
+}
+
 /* How near the bound it comes, beside what an honest computation needs; and the largest numbers of
  * dims at which it was called. */
 static void print_error(const struct value *metrics, FILE *out)
@@ -96,6 +113,7 @@ static void print_metrics(const char *text, FILE *out)
         if (*words_clocks(value_get(metrics, "profile"), clocks))
             fprintf(out, "  %-10s %s\n", "clocks", clocks);
         print_hot_loop(value_get(metrics, "hot_loop"), out);
+        print_time(value_get(metrics, "time"), out);
         print_remarks(value_get(metrics, "remarks"), out);
         for (size_t i = 0; notes && i < notes->count; i++)
             fprintf(out, "  %-10s %s\n", i ? "" : "notes", notes->items[i]->text);

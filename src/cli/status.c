@@ -9,6 +9,7 @@
 #include "cli/run_words.h"
 #include "report/words.h"
 
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ enum { EVENTS_SHOWN = 8, REDRAW_MS = 1000 };
 struct status { /* one look; everything in the arena */
     struct run_record run;
     bool live;
+    double since_ms; /* the record was written, of a live run; that long ago it was as it says */
     struct spending spending;
     struct log_tail tail;
     struct report_pause *pauses;
@@ -39,6 +41,9 @@ static int look(const struct settings *settings, struct arena *arena, const char
         history_open(settings, &store, err))
         return -1;
     status->live = control_is_live(folder, run);
+    uint64_t now = clock_wall_ms();
+    if (status->live && run->saved_ms > 0 && now > run->saved_ms)
+        status->since_ms = (double)(now - run->saved_ms);
     status->spending = run_spending(store, arena, run->id);
     status->tail =
         log_tail_read(arena, arena_printf(arena, "%s/logs/%s.log", folder, run->id), EVENTS_SHOWN);
@@ -125,12 +130,13 @@ static void put_time(const struct status *status, struct buf *out)
     const struct run_record *run = &status->run;
     char elapsed[32], left[48], end[32];
     int64_t cap = value_int(status->options, "budget_ms", 0);
-    buf_addf(out, "  time       %s", words_duration(run->elapsed_ms, elapsed));
+    buf_addf(out, "  time       %s", words_duration(run->elapsed_ms + status->since_ms, elapsed));
     if (cap > 0)
         buf_addf(out, " of %s", words_duration((double)cap, elapsed));
+    double left_ms = fmax(0, run->left_ms - status->since_ms);
     if (status->live && run->left_ms >= 0 && !*run->paused)
-        buf_addf(out, ", about %s left: until %s", words_duration(run->left_ms, left),
-                 words_clock(clock_wall_ms() + (uint64_t)run->left_ms, end));
+        buf_addf(out, ", about %s left: until %s", words_duration(left_ms, left),
+                 words_clock(clock_wall_ms() + (uint64_t)left_ms, end));
     if (run->resumes > 0)
         buf_addf(out, "; resumed %s", words_number(run->resumes, "time", left));
     buf_add_char(out, '\n');
@@ -226,12 +232,38 @@ static void draw(const char *text)
     fflush(stdout);
 }
 
+/* Lines that are longer than the terminal is wide go on below, at a space, beside what they say. */
+static void wrap(const char *text, size_t width, struct buf *out)
+{
+    enum { INDENT = 13, NARROW = 2 };
+    const size_t indent = width >= 3 * INDENT ? INDENT : NARROW;
+    while (*text) {
+        size_t length = strcspn(text, "\n"), room = width;
+        while (length > room) {
+            size_t cut = room;
+            while (cut > room / 2 && text[cut] != ' ')
+                cut--;
+            if (text[cut] != ' ')
+                cut = room;
+            buf_add(out, text, cut);
+            buf_addf(out, "\n%*s", (int)indent, "");
+            cut += text[cut] == ' ';
+            text += cut;
+            length -= cut;
+            room = width - indent;
+        }
+        buf_add(out, text, length);
+        buf_add_char(out, '\n');
+        text += length + (text[length] == '\n');
+    }
+}
+
 static int show(const struct settings *settings, const char *folder, const char *id, bool terminal,
                 char followed[32], bool *live, struct err *err)
 {
     struct arena *arena = arena_new();
     struct status status;
-    struct buf text;
+    struct buf text, wrapped;
     int failed = look(settings, arena, folder, id, &status, err);
     buf_init(&text, 16 << 20);
     if (!failed) {
@@ -241,10 +273,17 @@ static int show(const struct settings *settings, const char *folder, const char 
             put_json(&status, &text);
         else
             put_status(arena, &status, &text);
+        buf_init(&wrapped, 16 << 20);
+        struct winsize size = {0};
+        bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 8;
+        if (known && !settings->json)
+            wrap(buf_text(&text), size.ws_col - 1U, &wrapped);
+        const char *shown = known && !settings->json ? buf_text(&wrapped) : buf_text(&text);
         if (terminal)
-            draw(buf_text(&text));
+            draw(shown);
         else
-            fputs(buf_text(&text), stdout);
+            fputs(shown, stdout);
+        buf_free(&wrapped);
         fflush(stdout);
     }
     buf_free(&text);

@@ -130,6 +130,12 @@ static int call_held(struct bench *bench, const struct arrangement *arrangement,
     bool held = bench->held && !bench->never_held && subject->holds;
     subject->hold_ns = held ? PATIENCE_NS + TIMES * bench->longest_ns : 0;
     int status = call_run(bench, subject, arrangement, cold, outcome, err);
+    if (held && subject->unheld) {
+        bench->never_held = true;
+        bench_note(bench,
+                   "no call was made with its threads one at a time: ptrace is not permitted "
+                   "here, so that work which nobody waits for may pass");
+    }
     if (status == 0 && !held && outcome->elapsed_ns > bench->longest_ns)
         bench->longest_ns = outcome->elapsed_ns;
     if (status == 0 || !held || err->code != ERR_TIMEOUT)

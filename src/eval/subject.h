@@ -45,6 +45,7 @@ struct subject { /* embedded first by each kind */
     /* 0, or: in the next call, and in no other, threads besides the caller's run only while that
      * one waits, or has used this much CPU time without an answer. Where `holds` says so. */
     bool holds;
+    bool unheld; /* a call was to be, and this machine does not permit it */
     uint64_t hold_ns;
     unsigned threads; /* the most that were seen besides the caller's */
 };

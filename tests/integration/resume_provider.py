@@ -50,7 +50,7 @@ def texts_digest(body):
 
 
 def ideas(draw, prompt):
-    found = re.search(r"Exactly (\d+) ideas", prompt) or re.search(r"Propose (\d+)", prompt)
+    found = re.search(r"Propose (\d+)", prompt)
     count = int(found[1]) if found else 2
     parents = sorted(set(re.findall(r"r\d+-c\d+", prompt.split("# What was tried")[0])))
     one = lambda: {"title": " ".join(draw.sample(WORDS, 5)), "category": draw.choice(CATEGORIES),

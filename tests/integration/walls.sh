@@ -36,5 +36,43 @@ done
 "$without" $open "$twagent" doctor >"$work/out" 2>&1
 [ $? -eq 3 ] && grep -q 'MISSING  seccomp' "$work/out" && grep -q 'WARNING  no Landlock' "$work/out"; say $? "doctor names both: $(tail -5 "$work/out")"
 
+# What else containers forbid is said where it is missed.
+"$without" ptrace perf_event_open -- "$twagent" eval "$work/axpy" "$start" --effort search >"$work/out" 2>&1
+say $? "a machine without ptrace and perf has verdicts"
+grep -q 'ptrace is not permitted' "$work/out" && grep -q 'time in  *not known: perf_event_open: Permission denied' "$work/out"
+say $? "that say what they lack: $(cat "$work/out")"
+"$without" ptrace perf_event_open -- "$twagent" doctor >"$work/out" 2>&1
+[ $? -eq 0 ] && grep -q 'note     ptrace is not permitted' "$work/out" && grep -q 'note     perf_event_open is not' "$work/out"
+say $? "so does doctor: $(tail -5 "$work/out")"
+if "$twagent" doctor | grep -q 'perf_samples *yes'; then
+    "$twagent" eval "$work/axpy" "$start" --effort search >"$work/out" 2>&1
+    grep -q 'time in  *[0-9]* % in' "$work/out" && ! grep -q 'not permitted' "$work/out"; say $? "elsewhere the line has shares: $(cat "$work/out")"
+fi
+
+# Words of first minutes: a definition that returns nothing, a doctor for programs where nothing is there.
+cp -r "$work/axpy" "$work/nothing"
+printf 'def reference(A, X, B):\n    A * X + B\n' >"$work/nothing/ref_impl.py"
+"$twagent" problem check "$work/nothing" >"$work/out" 2>&1
+grep -q 'reference (ref_impl.py:1) returned None: is a `return` missing?, expected Y: one array' "$work/out"; say $? "None is named: $(cat "$work/out")"
+if ! "$twagent" doctor --backend cuda --json >"$work/out" 2>/dev/null; then
+    /usr/bin/python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["error"]' "$work/out"; say $? "doctor --json says JSON without a GPU: $(cat "$work/out")"
+fi
+/usr/bin/python3 - "$twagent" "$run" <<'PY'
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    os.execv(sys.argv[1], [sys.argv[1], "status", sys.argv[2]])
+text = b""
+try:
+    while part := os.read(fd, 4096):
+        text += part
+except OSError:
+    pass  # it has ended
+lines = text.decode().splitlines()
+assert max(map(len, lines)) < 40 and "  best       " in text.decode(), lines
+assert " ".join(text.decode().split()).find("NOT SANDBOXED: no Landlock, no seccomp") > 0, lines
+PY
+say $? "status fits 40 columns, and says all"
 echo "walls: $passed passed, $failed failed"
 [ $failed -eq 0 ]

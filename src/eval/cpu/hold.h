@@ -27,7 +27,8 @@ enum hold_end {
     HOLD_CROWDED /* more than HOLD_THREADS_MOST besides the caller's */
 };
 
-/* The group `pid` is stopped. NULL where this user may not trace. */
+/* The group `pid` is stopped. NULL with errno: EPERM and the like where this user may not trace. */
+bool hold_permitted(void); /* as far as can be told without a process to hold */
 struct hold *hold_begin(int pid, uint64_t patience_ns);
 /* Lets it run until the caller writes to the descriptor WIRE_DONE. */
 enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns);

@@ -336,6 +336,14 @@ static void tell(struct host *host, const struct call *call)
     memcpy(told->dims, call->dims, sizeof told->dims);
 }
 
+/* A thread that ended meanwhile is no reason to say that none can be held. */
+static void begin_hold(struct host *host)
+{
+    host->hold = hold_begin(host->subject.pid, host->subject.hold_ns);
+    if (host->hold == NULL && errno != ESRCH && !hold_permitted())
+        host->subject.unheld = true;
+}
+
 static int call_runner(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
                        struct err *err)
 {
@@ -347,7 +355,7 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
     if (host->hold != NULL || subject->hold_ns != 0)
         pause_group(subject);
     if (subject->hold_ns != 0)
-        host->hold = hold_begin(subject->pid, subject->hold_ns);
+        begin_hold(host);
     subject->hold_ns = 0;
     if (read(host->done, &stale, sizeof stale) > 0) {
         end(host);

@@ -2,6 +2,7 @@
  */
 #include "eval/cpu/mix.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,8 +96,22 @@ static void put_elsewhere(const struct samples *samples, struct json *json)
     json_array_end(json);
 }
 
+static void put_why(const struct samples *samples, struct json *json)
+{
+    char why[160];
+    snprintf(why, sizeof why,
+             "perf_event_open: %s (kernel.perf_event_paranoid over 2, or a container forbids it)",
+             strerror(samples->failed));
+    json_key(json, "time");
+    json_object(json);
+    json_put_text(json, "why", why);
+    json_object_end(json);
+}
+
 void phases_put(struct phases *phases, const struct samples *samples, struct json *json)
 {
+    if (samples != NULL && samples->failed != 0)
+        put_why(samples, json);
     if (samples == NULL || samples->total < SAMPLES_FEW)
         return;
     double all = (double)samples->total;

@@ -4,7 +4,9 @@
 #include "base/value.h"
 #include "eval/cpu/compile.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/hold.h"
 #include "eval/cpu/roofline.h"
+#include "eval/cpu/samples.h"
 #include "eval/cpu/sandbox.h"
 #include "eval/cpu/toolchain.h"
 
@@ -225,6 +227,8 @@ static const char *describe_device(const struct lane_facts *lane, struct arena *
     describe_memory(lane, &json);
     json_put_text(&json, "march", buf_text(&march));
     json_put_bool(&json, "perf_counters", perf_available());
+    json_put_bool(&json, "perf_samples", samples_available());
+    json_put_bool(&json, "ptrace", hold_permitted());
     put_rate(&json, "copy_bytes_per_s", lane->copy_bytes_per_s);
     put_rate(&json, "read_bytes_per_s", lane->read_bytes_per_s);
     put_rate(&json, "flops_per_s", lane->flops_per_s);

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,13 +35,14 @@ struct ring {
 struct sampling {
     struct ring rings[THREADS_MOST];
     size_t count, page;
+    int failed; /* errno of the first that was not given */
     uint64_t *addresses;
     size_t address_count;
 };
 
 /* ---- rings ---- */
 
-static void open_ring(struct sampling *sampling, int thread)
+static int open_event(int thread)
 {
     struct perf_event_attr attributes = {
         .type = PERF_TYPE_SOFTWARE,
@@ -53,10 +55,25 @@ static void open_ring(struct sampling *sampling, int thread)
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
+    return (int)syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+bool samples_available(void)
+{
+    int fd = open_event(0);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static void open_ring(struct sampling *sampling, int thread)
+{
     struct ring *ring = &sampling->rings[sampling->count];
-    ring->fd = (int)syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (ring->fd < 0)
+    ring->fd = open_event(thread);
+    if (ring->fd < 0) {
+        sampling->failed = errno;
         return;
+    }
     ring->memory = mmap(NULL, (1 + RING_PAGES) * sampling->page, PROT_READ | PROT_WRITE, MAP_SHARED,
                         ring->fd, 0);
     if (ring->memory == MAP_FAILED)
@@ -239,6 +256,7 @@ void samples_take(struct subject *subject, const char *artifact, const struct ca
     uint64_t elapsed_ns, start = clock_now_ns();
     *samples = (struct samples){0};
     open_rings(&sampling, subject->pid);
+    samples->failed = sampling.count == 0 ? sampling.failed : 0;
     sampling.addresses = mem_array(SAMPLES_MOST, sizeof *sampling.addresses);
     while (sampling.count > 0) {
         switch_rings(&sampling, PERF_EVENT_IOC_ENABLE);

@@ -8,12 +8,14 @@
 #include "base/json.h"
 #include "eval/subject.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { SAMPLES_LIBRARIES = 8, SAMPLES_NAME = 32, SAMPLES_FEW = 40 };
 
 struct samples {
+    int failed;          /* errno of what the kernel did not permit; 0: it did */
     size_t total;        /* in user space, wherever */
     size_t own;          /* in the artifact */
     uint64_t *addresses; /* [own], ascending: as a disassembly of the artifact has them */
@@ -28,6 +30,7 @@ struct samples {
  * sampling is not permitted; samples_free() either way. */
 void samples_take(struct subject *subject, const char *artifact, const struct call *call,
                   struct samples *samples);
+bool samples_available(void); /* whether the kernel permits it */
 void samples_free(struct samples *samples);
 
 /* How many lie in [from, to]. */
