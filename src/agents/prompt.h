@@ -37,8 +37,9 @@ struct prompt_context { /* the same for every prompt of a run; borrowed */
 };
 
 struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is none */
-    const char *id, *name, *source, *tune;              /* tune: JSON object of numbers */
-    const char *metrics;                                /* JSON object: the profile */
+    const char *id, *name, *source, *tune; /* tune: JSON object of numbers */
+    const char *metrics;                   /* JSON object: the profile */
+    const char *finding; /* what its comparison with the baseline shows: "faster"; or NULL */
     double time_ns, speedup, speedup_low, speedup_high; /* 0: not measured */
 };
 

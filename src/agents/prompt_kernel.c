@@ -80,8 +80,10 @@ static void put_head(const struct prompt_kernel *kernel, struct buf *out)
 {
     buf_addf(out, "%s (%s): ", kernel->id, kernel->name != NULL ? kernel->name : "");
     if (kernel->time_ns > 0)
-        buf_addf(out, "%.1f us, %.3fx the baseline (95 %%: %.3f to %.3f)\n", kernel->time_ns / 1e3,
-                 kernel->speedup, kernel->speedup_low, kernel->speedup_high);
+        buf_addf(out, "%.1f us, %.3fx the baseline (95 %%: %.3f to %.3f)%s%s\n",
+                 kernel->time_ns / 1e3, kernel->speedup, kernel->speedup_low, kernel->speedup_high,
+                 kernel->finding != NULL && *kernel->finding != '\0' ? ": " : "",
+                 kernel->finding != NULL ? kernel->finding : "");
     else
         buf_add_text(out, "not measured yet\n");
     if (kernel->tune != NULL && *kernel->tune != '\0' && strcmp(kernel->tune, "{}") != 0)

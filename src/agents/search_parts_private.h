@@ -113,6 +113,7 @@ struct attempt {
     unsigned deaths;
     /* of what is kept, whose evaluation is on the disk: its profile, and what it was measured by */
     const char *metrics, *baseline;
+    enum finding finding;
     double baseline_ns, spread;
 };
 

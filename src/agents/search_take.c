@@ -106,6 +106,7 @@ static void slim(struct attempt *attempt)
     const struct evaluation *evaluation = &attempt->request.evaluation;
     const char *metrics = evaluation->metrics;
     attempt->metrics = arena_strdup(attempt->arena, metrics ? metrics : "");
+    attempt->finding = evaluation->finding;
     attempt->baseline =
         arena_strdup(attempt->arena, evaluation->baseline ? evaluation->baseline : "");
     attempt->baseline_ns = evaluation->baseline_ns.samples ? evaluation->baseline_ns.median : 0;
@@ -248,6 +249,7 @@ struct prompt_kernel search_kernel_words(const struct attempt *attempt)
                                   .source = attempt->arm->text,
                                   .tune = attempt->record.tune,
                                   .metrics = attempt->metrics,
+                                  .finding = finding_name(attempt->finding),
                                   .time_ns = attempt->record.time_ns,
                                   .speedup = attempt->record.speedup,
                                   .speedup_low = attempt->record.speedup_low,

@@ -85,19 +85,11 @@ static void print_time(const struct value *time, FILE *out)
  * dims at which it was called. */
 static void print_error(const struct value *metrics, FILE *out)
 {
-    const struct value *error = value_get(metrics, "error");
-    const struct value *reached = value_get(metrics, "checked_up_to");
-    if (error)
-        fprintf(out, "  %-10s %.2g of what is allowed, an honest computation's %.2g (%s inputs)\n",
-                "error", value_real(error, "of_allowed", 0), value_real(error, "honest", 0),
-                value_text(error, "inputs", "?"));
-    if (!reached || reached->count == 0)
-        return;
-    fprintf(out, "  %-10s ", "checked");
-    for (size_t i = 0; i < reached->count; i++)
-        fprintf(out, "%s%s=%lld", i > 0 ? ", " : "up to ", reached->keys[i],
-                (long long)reached->items[i]->integer);
-    fputc('\n', out);
+    char text[320];
+    if (*words_error(metrics, text))
+        fprintf(out, "  %-10s %s\n", "error", text);
+    if (*words_reached(metrics, text))
+        fprintf(out, "  %-10s up to %s\n", "checked", text);
 }
 
 /* The main lines of the profile and the notes; --json has everything. */

@@ -93,6 +93,18 @@ static void head(const struct report *report, struct buf *out)
     escape(out, report->started);
     buf_addf(out, ", took %s, %zu evaluated, lane busy %.0f %%<br>",
              words_duration(report->elapsed_ms, took), report->count, 100 * report->lane_busy);
+    const struct value *metrics = value_get(report->evaluation, "metrics");
+    char words[320];
+    if (*words_error(metrics, words)) {
+        buf_add_text(out, "error: ");
+        escape(out, words);
+        buf_add_text(out, "<br>");
+    }
+    if (*words_reached(metrics, words)) {
+        buf_add_text(out, "checked up to: ");
+        escape(out, words);
+        buf_add_text(out, "<br>");
+    }
     buf_add_text(out, "ended: ");
     escape(out, report->stopped ? report->stopped : "all rounds done");
     if (report->failures) {

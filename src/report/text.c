@@ -95,11 +95,12 @@ static void text_metrics(const struct report *report, struct buf *out)
     const struct value *metrics = value_get(report->evaluation, "metrics");
     const struct value *profile = value_get(metrics, "profile");
     const struct value *notes = value_get(metrics, "notes");
-    const struct value *error = value_get(metrics, "error");
     const char *source = value_text(profile, "source", "");
-    if (error)
-        buf_addf(out, "error     %.2g of what is allowed, an honest computation's %.2g\n",
-                 value_real(error, "of_allowed", 0), value_real(error, "honest", 0));
+    char words[320];
+    if (*words_error(metrics, words))
+        buf_addf(out, "error     %s\n", words);
+    if (*words_reached(metrics, words))
+        buf_addf(out, "checked   up to %s\n", words);
     if (strcmp(source, "counters") == 0)
         buf_addf(out, "profile   hardware counters, %lld passes\n",
                  (long long)value_int(profile, "passes", 0));

@@ -206,6 +206,34 @@ const char *words_lane(double busy, double waits, char text[80])
     return text;
 }
 
+const char *words_error(const struct value *metrics, char text[160])
+{
+    const struct value *error = value_get(metrics, "error");
+    text[0] = '\0';
+    if (error != NULL && error->kind == VALUE_MAP)
+        snprintf(text, 160, "%.2g of what is allowed, an honest computation's %.2g (%.40s inputs)",
+                 value_real(error, "of_allowed", 0), value_real(error, "honest", 0),
+                 value_text(error, "inputs", "?"));
+    return text;
+}
+
+const char *words_reached(const struct value *metrics, char text[320])
+{
+    const struct value *reached = value_get(metrics, "checked_up_to");
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; reached != NULL && reached->kind == VALUE_MAP && i < reached->count; i++) {
+        int64_t most = reached->items[i]->kind == VALUE_INT ? reached->items[i]->integer : 0;
+        int more = snprintf(text + length, 320 - length, "%s%.40s=%" PRId64, i > 0 ? ", " : "",
+                            reached->keys[i], most);
+        if (more < 0 || (size_t)more >= 320 - length)
+            break;
+        length += (size_t)more;
+    }
+    text[length] = '\0';
+    return text;
+}
+
 const char *words_clocks(const struct value *profile, char text[WORDS_CLOCKS])
 {
     char event[32], span[32];

@@ -39,6 +39,10 @@ const char *words_spent(int64_t micro, int64_t cap, bool unpriced, char text[64]
 /* "lane busy 62 %"; where there was some: "lane busy 62 %, 30 % waiting for another twagent" */
 const char *words_lane(double busy, double waits, char text[80]);
 
+/* Of a record's metrics: how near the bound a kernel comes, beside an honest computation; the
+ * largest number of each dim at which it was called ("M=202, N=161"). "": they do not say. */
+const char *words_error(const struct value *metrics, char text[160]);
+const char *words_reached(const struct value *metrics, char text[320]);
 /* Which clocks a GPU's times were compared with, from metrics.profile (NULL is fine): "events
  * 1.234 ms, CUPTI's records 1.230 ms" of the same launches. "": it does not say. */
 enum { WORDS_CLOCKS = 320 };

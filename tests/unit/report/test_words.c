@@ -112,7 +112,9 @@ static void a_report_says_why_it_waited_and_ended(void **state)
 static void a_report_says_whose_numbers_are_which(void **state)
 {
     static const char record[] =
-        "{\"win\":true,\"time_ns\":{\"median\":848200},\"speedup\":{\"median\":1.27,"
+        "{\"win\":true,\"metrics\":{\"error\":{\"of_allowed\":0.19,\"honest\":0.12,"
+        "\"inputs\":\"normal\"},\"checked_up_to\":{\"M\":202,\"N\":161}},"
+        "\"time_ns\":{\"median\":848200},\"speedup\":{\"median\":1.27,"
         "\"low\":1.201,\"high\":1.326},\"baselines\":{\"reference\":{\"ns\":{\"median\":9e5},"
         "\"speedup\":{\"median\":1.27,\"low\":1.2,\"high\":1.33},\"win\":true}}}";
     const struct report_candidate candidates[] = {{.id = "r1-c1",
@@ -148,8 +150,13 @@ static void a_report_says_whose_numbers_are_which(void **state)
     assert_non_null(strstr(buf_text(&text), "This is the final measurement"));
     assert_non_null(strstr(buf_text(&text), "848 us (final measurement)"));
     assert_non_null(strstr(buf_text(&text), "best of 1 evaluated, as the search measured them"));
+    assert_non_null(
+        strstr(buf_text(&text), "0.19 of what is allowed, an honest computation's 0.12"));
+    assert_non_null(strstr(buf_text(&text), "checked   up to M=202, N=161\n"));
     buf_reset(&text);
     report_html(&report, &text);
+    assert_non_null(strstr(buf_text(&text), "error: 0.19 of what is allowed, an honest"));
+    assert_non_null(strstr(buf_text(&text), "checked up to: M=202, N=161<br>"));
     const char *head = strstr(buf_text(&text), "This is the final measurement");
     const char *chart = strstr(buf_text(&text), "as the search measured it");
     const char *band = strstr(buf_text(&text), ">final measurement 1.27x<");
