@@ -10,8 +10,8 @@ struct loop;
 
 /* --- virtual_time.c: the clock jumps to the next deadline whenever nothing is left to do but to
  * wait for it. Between two jumps it runs as the real one does, or stands still: then, with
- * work_at_once.c, a night is the same on every machine and under every load. Call once, after
- * loop_new(), before loop_run(). --- */
+ * work_at_once.c, a night is the same on every machine and under every load, and a task that spins
+ * aborts. Call once, after loop_new(), before loop_run(). --- */
 void virtual_time_start(struct loop *loop, bool stands_still);
 void virtual_time_end(void);
 double virtual_ms(void); /* since the start; before it, 0 */

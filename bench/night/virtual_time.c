@@ -17,7 +17,8 @@ static struct {
     struct loop *loop;
     uv_idle_t idle;
     struct task nudge; /* makes the loop look at its timers */
-    uint64_t skipped_ns, started_ns;
+    uint64_t skipped_ns, started_ns, turned_ns;
+    int turns;
     bool stands_still, ending;
 } clockwork;
 
@@ -31,10 +32,23 @@ static uint64_t now_ns(void *context)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + clockwork.skipped_ns;
 }
 
+/* Who looks again and again without waiting for anything would hold the night up for ever, and a
+ * core in a real one. */
+static void look_for_spinning(void)
+{
+    enum { TURNS_MOST = 1000000 };
+    if (clockwork.skipped_ns != clockwork.turned_ns)
+        clockwork.turns = 0;
+    clockwork.turned_ns = clockwork.skipped_ns;
+    if (clockwork.stands_still && clockwork.turns++ > TURNS_MOST)
+        loop_die("%d turns of the loop, and no time has passed: a task spins", TURNS_MOST);
+}
+
 static void on_idle(uv_idle_t *idle)
 {
     (void)idle;
     struct loop *loop = clockwork.loop;
+    look_for_spinning();
     if (!list_empty(&loop->ready) || loop->uv.active_reqs.count > 0 || list_empty(&loop->timers))
         return;
     const struct timer *first = container_of(loop->timers.head.next, struct timer, link);

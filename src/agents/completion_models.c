@@ -109,16 +109,17 @@ bool ask_has_others(const struct ask *ask)
     return false;
 }
 
+/* One that could be asked already is nothing to wait for: who still waits has a better place. */
 uint64_t ask_looks_ns(const struct ask *ask)
 {
-    uint64_t first = gate_opens_ns(ask->gate);
+    uint64_t first = gate_opens_ns(ask->gate), now = clock_now_ns();
     for (size_t i = 0; ask->others != NULL && i < ask->others->count; i++) {
         const struct model *other = &ask->others->items[i];
         const struct gate *gate =
             other->codec != NULL ? completions_find_gate(ask->completions, other) : NULL;
         uint64_t opens =
-            gate != NULL && gate_blocked(gate, other)->code == ERR_NONE ? gate_opens_ns(gate) : 0;
-        if (opens != 0 && (first == 0 || opens < first))
+            gate != NULL && gate_blocked(gate, other)->code == ERR_NONE ? gate_rested_ns(gate) : 0;
+        if (opens > now && (first == 0 || opens < first))
             first = opens;
     }
     return first;

@@ -282,7 +282,7 @@ static void tell_gate(struct ask *ask, const struct verdict *verdict,
     else if (verdict->alive && !is_useless(ask, verdict))
         gate_succeeded(gate);
     else if (verdict->fault == FAULT_RETRY || verdict->fault == FAULT_EMPTY)
-        gate_failed(gate, ask, &reason);
+        gate_failed(gate, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &reason);
     gate_leave(gate, ask);
     if (gate->state != before || gate->broken || gate_blocked(gate, ask->model)->code != ERR_NONE)
         completions_wake(ask->completions, NULL); /* those at other gates too: they may move */

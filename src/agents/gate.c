@@ -238,9 +238,10 @@ bool gate_is_shut(const struct gate *gate, const struct ask *ask)
            (gate->prober != NULL ? gate->prober != ask : clock_now_ns() < gate->probe_ns);
 }
 
+static const uint64_t soon_ns = UINT64_C(15) * 1000000000; /* who is told to come back then waits */
+
 bool gate_rests(const struct gate *gate, const struct ask *ask)
 {
-    const uint64_t soon_ns = UINT64_C(15) * 1000000000; /* who is told to come back then waits */
     bool probes = ask != NULL && gate->prober == ask;
     if (gate->state == GATE_LIMITED && gate->until_ns > clock_now_ns() + soon_ns)
         return true;
@@ -253,6 +254,15 @@ uint64_t gate_opens_ns(const struct gate *gate)
     if (gate->state == GATE_LIMITED || gate->state == GATE_PARKED)
         return gate->until_ns;
     return gate->state == GATE_BROKEN && gate->prober == NULL ? gate->probe_ns : 0;
+}
+
+uint64_t gate_rested_ns(const struct gate *gate)
+{
+    uint64_t opens_ns = gate_opens_ns(gate);
+    if (gate->state == GATE_LIMITED)
+        return opens_ns > soon_ns ? opens_ns - soon_ns : 1;
+    return gate->state == GATE_BROKEN && opens_ns != 0 && gate->rest_ns > opens_ns ? gate->rest_ns
+                                                                                   : opens_ns;
 }
 
 /* ---- what becomes of requests ---- */
@@ -278,8 +288,10 @@ void gate_succeeded(struct gate *gate)
     gate_update(gate);
 }
 
-void gate_failed(struct gate *gate, const struct ask *ask, const struct err *reason)
+void gate_failed(struct gate *gate, const struct ask *ask, uint64_t lost_ms,
+                 const struct err *reason)
 {
+    enum { REST_TIMES = 60 }; /* so little of its time does a probe cost who could ask another */
     bool probed = gate->broken && gate->prober == ask;
     if (gate->broken && !probed)
         return; /* sent before it broke: says nothing new */
@@ -291,6 +303,7 @@ void gate_failed(struct gate *gate, const struct ask *ask, const struct err *rea
     gate->prober = NULL;
     gate->probes += probed;
     set_probe(gate);
+    gate->rest_ns = clock_now_ns() + REST_TIMES * lost_ms * 1000000;
     if (probed)
         log_event(LOG_INFO, "provider.probe", gate->name, "probe %d failed: %s", gate->probes,
                   reason->message);
@@ -300,13 +313,11 @@ void gate_failed(struct gate *gate, const struct ask *ask, const struct err *rea
 bool gate_silent(struct gate *gate, const struct ask *ask, uint64_t silent_ms,
                  const struct err *reason)
 {
-    enum { REST_TIMES = 60 }; /* whoever waits for its probe loses so little by it */
     if (gate->broken && gate->prober != ask)
         return false;
     if (gate->failures + 1 < retry_break_after(gate->policy))
         gate->failures = retry_break_after(gate->policy) - 1;
-    gate_failed(gate, ask, reason);
-    gate->rest_ns = clock_now_ns() + REST_TIMES * silent_ms * 1000000;
+    gate_failed(gate, ask, silent_ms, reason);
     return true;
 }
 

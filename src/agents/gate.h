@@ -29,7 +29,7 @@ struct gate {
     bool parked, broken; /* parked: the longer of the two kinds of patience */
     int failures, probes;
     uint64_t probe_ns;
-    uint64_t rest_ns;           /* after a silence: not probed before by who could ask another */
+    uint64_t rest_ns;           /* not probed before by who could ask another */
     const struct ask *prober;   /* whose request is out while it is broken */
     struct list blocked_models; /* struct blocked_model */
     struct cause causes[CAUSES_MOST];
@@ -58,13 +58,17 @@ bool gate_is_shut(const struct gate *gate, const struct ask *ask); /* parked or 
 /* The same for who could ask another: NULL, one that is not there yet. */
 bool gate_rests(const struct gate *gate, const struct ask *ask);
 uint64_t gate_opens_ns(const struct gate *gate); /* when to look again; 0: somebody will say so */
+uint64_t gate_rested_ns(const struct gate *gate); /* the same for who could ask another */
 
 /* ERR_NONE, or why this model can never be asked through it. */
 const struct err *gate_blocked(const struct gate *gate, const struct model *model);
 
 /* What became of a request; `reason` without the key. */
 void gate_succeeded(struct gate *gate); /* any answer that shows that the provider works */
-void gate_failed(struct gate *gate, const struct ask *ask, const struct err *reason);
+/* `lost_ms`: how long it took until that was known. The longer, the longer a broken one rests
+ * before who could ask another probes it. */
+void gate_failed(struct gate *gate, const struct ask *ask, uint64_t lost_ms,
+                 const struct err *reason);
 /* It said nothing for so long, though others could be asked: broken at once. False: it was so
  * already, and this request tells nothing new. */
 bool gate_silent(struct gate *gate, const struct ask *ask, uint64_t silent_ms,

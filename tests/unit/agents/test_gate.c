@@ -1,6 +1,7 @@
 /* Gates: a key that is limited, parked, broken or blocked, with everybody that waits at it. */
 #include "completion_check.h"
 
+#include "agents/gate.h"
 #include "base/clock.h"
 
 static const struct retry_policy policy = {.tries = 4,
@@ -368,12 +369,50 @@ static void test_hold(void **state)
     provider_stop(&provider);
 }
 
+static uint64_t told_ns;
+
+static uint64_t tell(void *context)
+{
+    (void)context;
+    return told_ns;
+}
+
+/* What a failure cost is what a probe may: who could ask another leaves it alone for sixty times as
+ * long, and has nothing to look for before that, though a probe is due. */
+static void test_rests(void **state)
+{
+    (void)state;
+    const struct model model = {.provider = "openai", .name = "m", .codec = &codec_openai};
+    const uint64_t second_ns = 1000000000;
+    struct random random;
+    struct err empty;
+    err_set(&empty, ERR_PROTOCOL, "the answer is empty");
+    random_init(&random, 1);
+    told_ns = second_ns;
+    clock_inject(tell, NULL);
+    struct gate *gate = gate_new(&model, &policy, &random, 4);
+    for (int i = 0; i < policy.break_after; i++)
+        gate_failed(gate, NULL, 10000, &empty);
+    assert_true(gate->broken);
+    told_ns += second_ns;
+    assert_true(gate_opens_ns(gate) < told_ns);
+    assert_false(gate_is_shut(gate, NULL));
+    assert_true(gate_rests(gate, NULL));
+    assert_true(gate_rested_ns(gate) > told_ns);
+    told_ns = gate_rested_ns(gate);
+    assert_false(gate_rests(gate, NULL));
+    assert_true(told_ns == 601 * second_ns);
+    gate_free(gate);
+    clock_inject(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {ENGINE_TEST(test_limited),
                                        ENGINE_TEST(test_parked),
                                        ENGINE_TEST(test_parked_for_a_day),
                                        ENGINE_TEST(test_moved),
+                                       ENGINE_TEST(test_rests),
                                        ENGINE_TEST(test_broken),
                                        ENGINE_TEST(test_broken_in_flight),
                                        ENGINE_TEST(test_prober_cancelled),
