@@ -1,7 +1,7 @@
 """money.py BENCH_NIGHTS TWAGENT (--check | RESULT ROOT): providers that bill otherwise than they say, under a cap.
 
 Each keeps a bill of what it read and wrote; the ledger is the run's. The bill must pass the cap by one answer at most, and
-the ledger must be within 10 % of the bill, where the provider says what it bills or the stream itself tells."""
+the ledger must be within 10 % of the bill, but where a model reasons and nobody says so."""
 import os
 import subprocess
 import sys
@@ -10,18 +10,16 @@ import time
 from nights import Night, scripts_of
 
 CAPS = (0.3, 3.0)  # dollars; prompts at $1, answers at $4 a million tokens
-UNTOLD = ("bill: no usage is said", "bill: usage that is no number")  # the reservation is charged: never less than the bill
-CHECKED = ("bill: as it is said", "bill: reasoning outside of max_tokens", "bill: every second stream breaks")
+UNTOLD = ("bill: reasoning, of which nothing is said",)  # nobody can know: the cap holds, the ledger has what was seen
+CHECKED = ("bill: as it is said", "bill: reasoning outside of max_tokens", "bill: every second stream breaks",
+           "bill: usage that is no number", "bill: reasoning, of which nothing is said")
 
 
 def wrong_of(script, cap, night):
     if night.bill > cap + night.dearest:
         yield "the bill passes the cap by more than one answer"
     off = night.ledger / night.bill - 1 if night.bill else 0
-    if script.name in UNTOLD:
-        if off < 0:
-            yield "the ledger is below the bill"
-    elif abs(off) > 0.1:
+    if script.name not in UNTOLD and abs(off) > 0.1:
         yield "the ledger is %+.1f %% off" % (100 * off)
 
 
@@ -53,7 +51,8 @@ def main():
 Three providers in virtual time (`bench/nights`), each with a bill of its own of what it read and wrote, whether or not that
 was seen; 8 requests at once a key; the run has a cap in dollars and goes on until it is reached, or for 8 h. The bill must
 not pass the cap by more than one answer (the dearest one's cost stands in the table), and the ledger must be within 10 %% of
-the bill; where no usage is said that can be read, the reservation is charged, which is more.
+the bill. Of an answer without a usage that can be read the prompt and the text tell what it cost, but not what a model may
+have thought unseen: the ledger has the estimate, and what else was reserved is kept for it, so that the cap holds.
 
 | what is billed | cap $ | answers | lost | bill $ | ledger $ | ledger off %% | dearest answer $ | |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |

@@ -90,6 +90,8 @@ const struct script scripts[] = {
      .bills = {.reasoning = 6, .prompt_tokens = 20000}},
     {.name = "bill: no usage is said", .bills = {.silent = true}},
     {.name = "bill: usage that is no number", .bills = {.odd = true}},
+    {.name = "bill: reasoning, of which nothing is said",
+     .bills = {.silent = true, .reasoning = 1.5}},
 };
 const size_t script_count = sizeof scripts / sizeof scripts[0];
 

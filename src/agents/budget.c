@@ -1,15 +1,18 @@
 /* agents/budget: the ledger. One entry a request, "r3-17", in STORE_SPENDING:
  *
- *   reserved --> settled   (by its usage)
+ *   reserved --> settled   (by its usage; by an estimate, where none is said)
  *            --> charged   (its stream broke: by what came of it)
  *            --> unknown   (whole: nothing came of it, or the program was killed before it knew)
  *            --> released  (nothing was spent; the entry stays, with nothing in it)
  *
  * spent + reserved never exceeds a cap, so neither does what is spent in the end, where providers
- * bill what they were allowed. What those that bill more took is learnt, model by model.
+ * bill what they were allowed. What those that bill more took is learnt, model by model. An answer
+ * without a usage may have cost all that was reserved (a model thinks unseen): what its estimate
+ * leaves of that is in doubt, and no room for others.
  */
 #include "agents/budget.h"
 
+#include "agents/budget_shown.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/list.h"
@@ -25,19 +28,8 @@
 enum {
     ENTRY_BYTES_MAX = 8 << 10,
     TOKENS_BELIEVED = 20 * 1000 * 1000, /* of one request; no model reads or writes as much */
-    BYTES_A_TOKEN = 4,                  /* where nothing is known of the model yet */
     RISK_UNPROVEN = 4,
     RISK_OVERRAN = 2
-};
-
-/* What the answers of one model have shown. */
-struct shown {
-    struct link link;
-    char *model;
-    int64_t answers;                      /* with a usage to believe */
-    int64_t over_prompt, over_completion; /* the most that one took beyond its reservation */
-    double prompt_tokens, prompt_bytes;   /* sums */
-    double completion_tokens, completion_bytes;
 };
 
 struct budget {
@@ -47,7 +39,7 @@ struct budget {
     struct budget_totals totals;
     int64_t risk_micro_dollars, risk_tokens; /* of what is reserved, times its risk */
     int64_t last;                            /* the last entry's number */
-    char reason[96];
+    char reason[160];
     struct list shown;
 };
 
@@ -94,20 +86,7 @@ static int64_t not_negative(int64_t number)
     return number > 0 ? number : 0;
 }
 
-/* ---- what answers show ---- */
-
-static struct shown *shown_of(struct budget *budget, const char *model)
-{
-    list_each (link, &budget->shown) {
-        struct shown *shown = container_of(link, struct shown, link);
-        if (strcmp(shown->model, model) == 0)
-            return shown;
-    }
-    struct shown *shown = MEM_NEW(struct shown);
-    shown->model = mem_strdup(model);
-    list_append(&budget->shown, &shown->link);
-    return shown;
-}
+/* ---- usages ---- */
 
 /* A usage that can be: some of both, but a text without any tokens, or more than any model takes,
  * was never had. */
@@ -121,27 +100,6 @@ static bool is_believable(const struct entry *entry, bool wordless)
 static int64_t larger(int64_t one, int64_t other)
 {
     return one > other ? one : other;
-}
-
-static void learn(struct budget *budget, const struct entry *entry)
-{
-    struct shown *shown = shown_of(budget, entry->model);
-    if (entry->prompt_bytes <= 0) /* an earlier version's */
-        return;
-    shown->answers++;
-    shown->over_prompt = larger(shown->over_prompt, entry->prompt_tokens - entry->prompt_bytes);
-    shown->over_completion =
-        larger(shown->over_completion, entry->completion_tokens - entry->max_tokens);
-    shown->prompt_tokens += (double)entry->prompt_tokens;
-    shown->prompt_bytes += (double)entry->prompt_bytes;
-    shown->completion_tokens += (double)entry->completion_tokens;
-    shown->completion_bytes += (double)entry->text_bytes;
-}
-
-static int64_t tokens_in(int64_t bytes, double tokens_shown, double bytes_shown)
-{
-    double share = bytes_shown > 0 ? tokens_shown / bytes_shown : 1.0 / BYTES_A_TOKEN;
-    return (int64_t)((double)bytes * share + 0.5);
 }
 
 /* ---- opening ---- */
@@ -165,8 +123,20 @@ static void count_entry(struct budget *budget, const struct entry *entry)
     totals->settled += strcmp(entry->state, "settled") == 0;
     totals->charged += unknown || strcmp(entry->state, "charged") == 0;
     totals->released += strcmp(entry->state, "released") == 0;
-    if (strcmp(entry->state, "settled") == 0 && is_believable(entry, false))
-        learn(budget, entry);
+    if (strcmp(entry->state, "settled") != 0)
+        return;
+    if (is_believable(entry, false)) {
+        budget_shown_learn(budget_shown_of(&budget->shown, entry->model),
+                           &(struct usage){.prompt_bytes = entry->prompt_bytes,
+                                           .max_tokens = entry->max_tokens,
+                                           .text_bytes = entry->text_bytes,
+                                           .prompt_tokens = entry->prompt_tokens,
+                                           .completion_tokens = entry->completion_tokens});
+        return;
+    }
+    totals->doubt_micro_dollars +=
+        not_negative(entry->reserved_micro_dollars - entry->micro_dollars);
+    totals->doubt_tokens += not_negative(entry->reserved_tokens - entry->tokens);
 }
 
 static bool read_entry(void *context, const char *key, const char *text, size_t length)
@@ -278,11 +248,7 @@ void budget_free(struct budget *budget)
 {
     if (budget == NULL)
         return;
-    for (struct link *link; (link = list_pop(&budget->shown)) != NULL;) {
-        struct shown *shown = container_of(link, struct shown, link);
-        mem_free(shown->model);
-        mem_free(shown);
-    }
+    budget_shown_free(&budget->shown);
     mem_free(budget);
 }
 
@@ -342,13 +308,23 @@ static struct entry entry_of(const struct spend *spend, const char *state,
 
 static void say_over(struct budget *budget, bool dollars)
 {
+    const struct budget_totals *totals = &budget->totals;
+    bool doubt = (dollars ? totals->doubt_micro_dollars : totals->doubt_tokens) > 0;
     double cap = (double)budget->caps.micro_dollars / 1e6;
+    struct buf words;
+    buf_init(&words, sizeof budget->reason - 1);
     if (dollars)
-        snprintf(budget->reason, sizeof budget->reason, "another request could pass $%.*f",
-                 cap < 0.01 ? 4 : 2, cap);
+        buf_addf(&words, "another request could pass $%.*f", cap < 0.01 ? 4 : 2, cap);
     else
-        snprintf(budget->reason, sizeof budget->reason, "another request could pass %lld tokens",
-                 (long long)budget->caps.tokens);
+        buf_addf(&words, "another request could pass %lld tokens", (long long)budget->caps.tokens);
+    if (doubt && dollars)
+        buf_addf(&words, ", with $%.*f in doubt for answers that said no usage", cap < 0.01 ? 4 : 2,
+                 (double)totals->doubt_micro_dollars / 1e6);
+    else if (doubt)
+        buf_addf(&words, ", with %lld in doubt for answers that said no usage",
+                 (long long)totals->doubt_tokens);
+    snprintf(budget->reason, sizeof budget->reason, "%s", buf_text(&words));
+    buf_free(&words);
 }
 
 enum budget_answer budget_reserve(struct budget *budget, const struct model *model, const char *ask,
@@ -357,16 +333,18 @@ enum budget_answer budget_reserve(struct budget *budget, const struct model *mod
                                   struct store_batch *batch)
 {
     struct budget_totals *totals = &budget->totals;
-    const struct shown *shown = shown_of(budget, model->name);
+    const struct shown *shown = budget_shown_of(&budget->shown, model->name);
     assert(!spend->open);
     int64_t prompt = not_negative(prompt_bytes) + shown->over_prompt;
     int64_t completion = not_negative(max_tokens) + shown->over_completion;
     int64_t tokens = prompt + completion, micro_dollars = cost_of(model, prompt, completion);
     int64_t risk = risk_of(shown, model);
     bool alone = totals->reserved_tokens == 0;
-    const struct room of_dollars = {budget->caps.micro_dollars, totals->micro_dollars,
+    const struct room of_dollars = {budget->caps.micro_dollars,
+                                    totals->micro_dollars + totals->doubt_micro_dollars,
                                     budget->risk_micro_dollars, alone};
-    const struct room of_tokens = {budget->caps.tokens, totals->tokens, budget->risk_tokens, alone};
+    const struct room of_tokens = {budget->caps.tokens, totals->tokens + totals->doubt_tokens,
+                                   budget->risk_tokens, alone};
     enum budget_answer dollars = room_for(&of_dollars, micro_dollars, risk);
     enum budget_answer answer = room_for(&of_tokens, tokens, risk);
     answer = dollars > answer ? dollars : answer;
@@ -410,12 +388,25 @@ static void close_spend(struct budget *budget, struct spend *spend, const struct
     spend->open = false;
 }
 
+/* By the usage as far as it was said, else by what this model's answers so far had in tokens a
+ * byte, of the prompt and of what came. */
+static void estimate(struct budget *budget, const struct spend *spend, struct entry *entry)
+{
+    const struct shown *shown = budget_shown_of(&budget->shown, spend->model->name);
+    bool said = entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED;
+    int64_t prompt =
+        said ? entry->prompt_tokens : budget_shown_prompt(shown, entry->prompt_bytes);
+    int64_t written = budget_shown_completion(shown, entry->text_bytes);
+    if (entry->completion_tokens <= TOKENS_BELIEVED)
+        written = larger(written, entry->completion_tokens);
+    entry->micro_dollars = cost_of(spend->model, prompt, written);
+    entry->tokens = prompt + written;
+}
+
 void budget_settle(struct budget *budget, struct spend *spend, const struct completion *completion,
                    struct store_batch *batch)
 {
     struct entry entry = entry_of(spend, "settled", completion);
-    entry.micro_dollars = spend->micro_dollars;
-    entry.tokens = spend->tokens;
     if (is_believable(&entry, is_wordless(spend->model))) {
         entry.micro_dollars = cost_of(spend->model, entry.prompt_tokens, entry.completion_tokens);
         entry.tokens = entry.prompt_tokens + entry.completion_tokens;
@@ -426,10 +417,13 @@ void budget_settle(struct budget *budget, struct spend *spend, const struct comp
                       spend->model->name, (long long)entry.prompt_tokens,
                       (long long)entry.completion_tokens, (long long)spend->tokens);
     } else {
+        estimate(budget, spend, &entry);
         log_event(LOG_WARN, "budget.usage", spend->ask,
-                  "%s: no usage to believe (%lld and %lld tokens): the reservation is charged",
+                  "%s: no usage to believe (%lld and %lld tokens): %lld tokens by its text, of %lld "
+                  "reserved",
                   spend->model->name, (long long)completion->prompt_tokens,
-                  (long long)completion->completion_tokens);
+                  (long long)completion->completion_tokens, (long long)entry.tokens,
+                  (long long)spend->tokens);
     }
     close_spend(budget, spend, &entry, batch);
 }
@@ -437,17 +431,8 @@ void budget_settle(struct budget *budget, struct spend *spend, const struct comp
 void budget_cut(struct budget *budget, struct spend *spend, const struct completion *part,
                 struct store_batch *batch)
 {
-    const struct shown *shown = shown_of(budget, spend->model->name);
     struct entry entry = entry_of(spend, "charged", part);
-    int64_t prompt = entry.prompt_tokens > 0 && entry.prompt_tokens <= TOKENS_BELIEVED
-                         ? entry.prompt_tokens
-                         : tokens_in(entry.prompt_bytes, shown->prompt_tokens, shown->prompt_bytes);
-    int64_t written =
-        tokens_in(entry.text_bytes, shown->completion_tokens, shown->completion_bytes);
-    if (entry.completion_tokens <= TOKENS_BELIEVED)
-        written = larger(written, entry.completion_tokens);
-    entry.micro_dollars = cost_of(spend->model, prompt, written);
-    entry.tokens = prompt + written;
+    estimate(budget, spend, &entry);
     close_spend(budget, spend, &entry, batch);
 }
 

@@ -17,6 +17,7 @@ struct budget_caps {
 struct budget_totals {
     int64_t micro_dollars, tokens;                 /* settled and charged */
     int64_t unknown_micro_dollars, unknown_tokens; /* of these, reserved for what was lost */
+    int64_t doubt_micro_dollars, doubt_tokens;     /* beside them, that estimates may be short of */
     int64_t reserved_micro_dollars, reserved_tokens;
     int64_t settled, charged, released; /* requests by their end */
     bool unpriced; /* some model's price is not known: the sum is a lower end */
@@ -54,8 +55,9 @@ enum budget_answer budget_reserve(struct budget *budget, const struct model *mod
                                   int64_t max_tokens, struct spend *spend,
                                   struct store_batch *batch);
 
-/* The answer is there: charged by its usage, also where that is more than was reserved; by the
- * reservation where the usage is missing, negative, or more than any model can have read. */
+/* The answer is there: charged by its usage, also where that is more than was reserved. Where the
+ * usage is missing, negative, or more than any model can have read, by an estimate as for a stream
+ * that broke; the rest of the reservation stays in doubt, and counts against the caps. */
 void budget_settle(struct budget *budget, struct spend *spend, const struct completion *completion,
                    struct store_batch *batch);
 /* The stream broke: the prompt was read and what came was written, so that much is charged, by the

@@ -105,17 +105,17 @@ static void test_ends(void **state)
     ledger_close(&ledger);
 }
 
-/* A usage that cannot be is none: the reservation is charged. One beyond what was allowed is
- * believed. */
+/* A usage that cannot be is none: prompt and text are charged, and the rest of the reservation
+ * stays in doubt. One beyond what was allowed is believed. */
 static void test_usage(void **state)
 {
     (void)state;
     static const struct {
-        int64_t prompt, completion, charged;
-    } rows[] = {{100, 50, 700}, {1, 1, 12},     {-1, -1, 700}, {20, -1, 700},
-                {-5, 30, 700},  {0, 30, 700},   {20, 0, 700},  {INT64_MAX, INT64_MAX, 700},
-                {101, 30, 502}, {20, 151, 1550}};
-    int64_t spent = 0;
+        int64_t prompt, completion, charged, doubt;
+    } rows[] = {{100, 50, 700, 0}, {1, 1, 12, 0},      {-1, -1, 60, 640},
+                {20, -1, 50, 650}, {-5, 30, 350, 350}, {0, 30, 350, 350},
+                {20, 0, 50, 650},  {101, 30, 502, 0},  {INT64_MAX, INT64_MAX, 60, 640},
+                {20, 151, 1550, 0}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         char run[8];
         snprintf(run, sizeof run, "r%zu", i + 1);
@@ -123,11 +123,35 @@ static void test_usage(void **state)
         struct spend spend = {.open = false};
         assert_int_equal(reserve(&ledger, 100, 50, &spend), BUDGET_OK);
         close_spend(&ledger, &spend, SETTLE, rows[i].prompt, rows[i].completion);
-        spent = budget_totals(ledger.budget).micro_dollars;
-        if (spent != rows[i].charged)
-            fail_msg("row %zu: %lld", i, (long long)spent);
+        struct budget_totals totals = budget_totals(ledger.budget);
+        if (totals.micro_dollars != rows[i].charged || totals.doubt_micro_dollars != rows[i].doubt)
+            fail_msg("row %zu: %lld, %lld in doubt", i, (long long)totals.micro_dollars,
+                     (long long)totals.doubt_micro_dollars);
         ledger_close(&ledger);
     }
+}
+
+/* What may have been thought unseen keeps its room under the cap, over a kill too. */
+static void test_doubt(void **state)
+{
+    (void)state;
+    struct ledger ledger = ledger_open("r1", 2000, 0);
+    struct spend spend = {.open = false};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(reserve(&ledger, 100, 50, &spend), BUDGET_OK);
+        close_spend(&ledger, &spend, SETTLE, -1, -1);
+    }
+    for (int again = 0; again < 2; again++) {
+        expect(&ledger, 120, 52, 0);
+        assert_int_equal(budget_totals(ledger.budget).doubt_tokens, 248);
+        assert_int_equal(reserve(&ledger, 100, 50, &spend), BUDGET_OVER); /* 1400 may be gone */
+        assert_string_equal(budget_reason(ledger.budget),
+                            "another request could pass $0.0020, with $0.0013 in doubt for answers "
+                            "that said no usage");
+        ledger_close(&ledger);
+        ledger = ledger_open("r1", 2000, 0);
+    }
+    ledger_close(&ledger);
 }
 
 /* A provider that bills more than it was allowed: its later reservations are larger, over a kill
@@ -319,7 +343,8 @@ static void test_engine_over(void **state)
         assert_int_equal(over, 4);
         assert_int_equal(scene->totals.requests, again ? 0 : 2);
         assert_int_equal(scene->totals.from_store, again ? 2 : 0);
-        assert_int_equal(scene->spent.tokens, 2 * WORST);
+        assert_true(scene->spent.tokens > 0 && scene->spent.tokens < WORST); /* no usage is said */
+        assert_int_equal(scene->spent.tokens + scene->spent.doubt_tokens, 2 * WORST);
         scene_free(scene);
     }
     provider_stop(&provider);
@@ -391,17 +416,13 @@ static void test_engine_cancelled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {ENGINE_TEST(test_ends),
-                                       ENGINE_TEST(test_usage),
-                                       ENGINE_TEST(test_overrun),
-                                       ENGINE_TEST(test_cut),
-                                       ENGINE_TEST(test_killed),
-                                       ENGINE_TEST(test_caps),
-                                       ENGINE_TEST(test_prices),
-                                       ENGINE_TEST(test_engine_waits),
-                                       ENGINE_TEST(test_engine_over),
-                                       ENGINE_TEST(test_engine_faults),
-                                       ENGINE_TEST(test_engine_cancelled)};
+    const struct CMUnitTest tests[] = {
+        ENGINE_TEST(test_ends),          ENGINE_TEST(test_usage),
+        ENGINE_TEST(test_doubt),         ENGINE_TEST(test_overrun),
+        ENGINE_TEST(test_cut),           ENGINE_TEST(test_killed),
+        ENGINE_TEST(test_caps),          ENGINE_TEST(test_prices),
+        ENGINE_TEST(test_engine_waits),  ENGINE_TEST(test_engine_over),
+        ENGINE_TEST(test_engine_faults), ENGINE_TEST(test_engine_cancelled)};
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
