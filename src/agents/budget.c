@@ -394,8 +394,7 @@ static void estimate(struct budget *budget, const struct spend *spend, struct en
 {
     const struct shown *shown = budget_shown_of(&budget->shown, spend->model->name);
     bool said = entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED;
-    int64_t prompt =
-        said ? entry->prompt_tokens : budget_shown_prompt(shown, entry->prompt_bytes);
+    int64_t prompt = said ? entry->prompt_tokens : budget_shown_prompt(shown, entry->prompt_bytes);
     int64_t written = budget_shown_completion(shown, entry->text_bytes);
     if (entry->completion_tokens <= TOKENS_BELIEVED)
         written = larger(written, entry->completion_tokens);
@@ -418,12 +417,13 @@ void budget_settle(struct budget *budget, struct spend *spend, const struct comp
                       (long long)entry.completion_tokens, (long long)spend->tokens);
     } else {
         estimate(budget, spend, &entry);
-        log_event(LOG_WARN, "budget.usage", spend->ask,
-                  "%s: no usage to believe (%lld and %lld tokens): %lld tokens by its text, of %lld "
-                  "reserved",
-                  spend->model->name, (long long)completion->prompt_tokens,
-                  (long long)completion->completion_tokens, (long long)entry.tokens,
-                  (long long)spend->tokens);
+        log_event(
+            LOG_WARN, "budget.usage", spend->ask,
+            "%s: no usage to believe (%lld and %lld tokens): %lld tokens by its text, of %lld "
+            "reserved",
+            spend->model->name, (long long)completion->prompt_tokens,
+            (long long)completion->completion_tokens, (long long)entry.tokens,
+            (long long)spend->tokens);
     }
     close_spend(budget, spend, &entry, batch);
 }

@@ -57,7 +57,7 @@ bool gate_admits(struct gate *gate, const struct ask *ask);
 bool gate_is_shut(const struct gate *gate, const struct ask *ask); /* parked or broken: not soon */
 /* The same for who could ask another: NULL, one that is not there yet. */
 bool gate_rests(const struct gate *gate, const struct ask *ask);
-uint64_t gate_opens_ns(const struct gate *gate); /* when to look again; 0: somebody will say so */
+uint64_t gate_opens_ns(const struct gate *gate);  /* when to look again; 0: somebody will say so */
 uint64_t gate_rested_ns(const struct gate *gate); /* the same for who could ask another */
 
 /* ERR_NONE, or why this model can never be asked through it. */
