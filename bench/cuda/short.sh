@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What one short call on a machine with a GPU shows, most valuable first, in at most 200 s:
-#   bench/cuda/short.sh TWAGENT OUT_FOLDER [PART...]      parts: layernorm relu sanitizer attacks final wide
+#   bench/cuda/short.sh TWAGENT OUT_FOLDER [PART...]      parts: layernorm relu sanitizer attacks
+#   final wide runoff
 # Every part has a limit of its own and what is left of the whole; what it prints comes as it goes. It needs no
 # build: a bundle's bin/twagent does. TWAGENT_SHORT_S: the seconds in all.
 set -u
@@ -8,7 +9,7 @@ twagent=$(realpath "$1")
 mkdir -p "$2"
 out=$(realpath "$2")
 shift 2
-parts=${*:-layernorm relu sanitizer attacks final wide}
+parts=${*:-layernorm relu sanitizer attacks final wide runoff}
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 export TWAGENT_STORE=$out/../store-$$ PYTHONUNBUFFERED=1
 mkdir -p "$TWAGENT_STORE"
@@ -33,7 +34,7 @@ for part in $parts; do
     case $part in
     layernorm) # its row with 40 s: aim: verified, about 2.07x compile
         TWAGENT_TIMELINE=$out/layernorm.timeline limited 62 bench/cuda/table/run "$twagent" "$out" --time 40s --only layernorm
-        grep -i 'run-off\|run_off\|final\|unverified' "$out/layernorm.log" | tail -n 8
+        grep -E ' run\.| kept' "$out/layernorm.log" | cut -c 1-200 | tail -n 12
         where_it_went "$out/layernorm.timeline"
         ;;
     relu) # aim: a kernel, where the file was refused as unfit
@@ -55,6 +56,9 @@ for part in $parts; do
         rm -f "$out/wide.timeline"
         TWAGENT_TIMELINE=$out/wide.timeline limited 25 "$twagent" eval problems/attention problems/attention/baselines/naive.cu --backend cuda --effort search --no-profile
         where_it_went "$out/wide.timeline" | grep -E 'step|wide|set\.|open\.'
+        ;;
+    runoff) # the best few in turns with each other: aim: lines of run.off
+        limited 38 "$twagent" run matmul --backend cuda --budget-time 30s --verbose | grep -E 'run\.(off|verified|final|end)' | cut -c 1-200
         ;;
     esac
 done
