@@ -3,9 +3,9 @@
 
 Writes Markdown rows; ends with 1 where one is not.
 """
-import json, os, subprocess, sys, tempfile
+import json, os, re, subprocess, sys, tempfile
 
-from quality import found_in, ours, rank
+from quality import ours, rank
 
 TOKENS = "1600"  # what a prompt has for passages where nobody says otherwise
 
@@ -19,8 +19,20 @@ def read_limiters(path):
             key, value = line.strip().split(": ", 1)
             items[-1][key] = json.loads(value)
     for item in items:
-        item["a"] = [tuple(a.split("#", 1)) for a in item["a"]]
+        item["a"] = [tuple(re.split("(?=#)", a, maxsplit=1)) for a in item["a"]]
     return items
+
+
+def found_in(text):
+    """What bench_prompts prints: a line for each passage, an empty one after each query's."""
+    found, one = [], []
+    for line in text.split("\n")[:-1]:
+        if line:
+            one.append(tuple(line.split("\t")))
+        else:
+            found.append(one)
+            one = []
+    return found
 
 
 def in_prompts(program, store, items):
@@ -44,7 +56,7 @@ def main():
     for item, *found in zip(items, *ways):
         ranks = [rank(way, item["a"]) for way in found]
         missed += sum(not 0 < r <= 5 for r in ranks)
-        print(f"| {item['limiter']} | {item['a'][0][0]}: {item['a'][0][1]} | "
+        print(f"| {item['limiter']} | {item['a'][0][0]}: {item['a'][0][1][1:]} | "
               + " | ".join(str(r or "none") for r in ranks) + " |")
     print(f"\n{3 * len(items) - missed} of {3 * len(items)} among the first five.")
     sys.exit(missed > 0)

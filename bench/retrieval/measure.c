@@ -1,10 +1,10 @@
 /* Latency and quality of the index of documents, in one process.
  *   bench_retrieval latency FOLDER QUERIES ROUNDS     one query a line; prints figures
- *   bench_retrieval answers FOLDER QUERIES            per query a line of "source \t path \t title"
- *                                                     for each passage found, then an empty line
- *   bench_retrieval passages FOLDER                   every passage: source, path, title and text,
- *                                                     unit separators between, a record separator
- *                                                     behind (no text holds control characters) */
+ *   bench_retrieval answers FOLDER QUERIES            per query the passages found, then a group
+ *                                                     separator
+ *   bench_retrieval passages FOLDER                   every passage
+ * A passage is source, path, title and text, unit separators between, a record separator behind (no
+ * text holds control characters). */
 #include "agents/rag/documents.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -108,6 +108,12 @@ static void latency(struct rag *rag, char **lines, size_t count, size_t rounds)
     mem_free(cpu);
 }
 
+static void write_passage(const struct rag_passage *passage)
+{
+    printf("%s\x1f%s\x1f%s\x1f%s\x1e", passage->source, passage->path, passage->title,
+           passage->text);
+}
+
 static void answers(struct rag *rag, char **lines, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -115,8 +121,8 @@ static void answers(struct rag *rag, char **lines, size_t count)
         struct rag_passage *items;
         size_t found = find(rag, lines[i], arena, &items);
         for (size_t k = 0; k < found; k++)
-            printf("%s\t%s\t%s\n", items[k].source, items[k].path, items[k].title);
-        printf("\n");
+            write_passage(&items[k]);
+        printf("\x1d");
         arena_free(arena);
     }
 }
@@ -140,8 +146,7 @@ static void passages(struct rag *rag)
             exit(1);
         }
         for (size_t k = 0; k < all; k++)
-            printf("%s\x1f%s\x1f%s\x1f%s\x1e", items[k].source, items[k].path, items[k].title,
-                   items[k].text);
+            write_passage(&items[k]);
         arena_free(one);
     }
     arena_free(arena);

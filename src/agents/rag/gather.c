@@ -16,14 +16,14 @@ static const struct {
 } fields[FIELDS] = {
     [FIELD_TITLE] = {3.0f, 0.4f, 4},
     [FIELD_PATH] = {1.5f, 0.4f, 10},
-    [FIELD_BODY] = {1.0f, 0.6f, 120},
+    [FIELD_BODY] = {1.0f, 0.6f, 60},
     [FIELD_CODE] = {0.7f, 0.6f, 60},
 };
 static const float k1 = 1.6f;
-static const float INSIDES_WORTH = 0.65f, DECLARED_WORTH = 0.95f, BARE_WORTH = 0.7f;
+static const float INSIDES_WORTH = 0.65f, DECLARED_WORTH = 0.85f, BARE_WORTH = 0.7f;
 
 static const float kind_counts[] = {
-    [WORD_PLAIN] = 1.0f, [WORD_WHOLE] = 1.0f, [WORD_PART] = 0.5f, [WORD_PREFIX] = 0.7f};
+    [WORD_PLAIN] = 1.0f, [WORD_WHOLE] = 1.0f, [WORD_PART] = 1.0f, [WORD_PREFIX] = 0.7f};
 
 struct entry {
     struct gathered gathered; /* first: gather_terms() gives pointers to it */

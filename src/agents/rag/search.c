@@ -5,49 +5,39 @@
  * since the best are settled late.) */
 #include "agents/rag/candidates.h"
 #include "agents/rag/database.h"
-#include "agents/rag/postings.h"
+#include "agents/rag/nearness.h"
+#include "agents/rag/query.h"
 #include "agents/rag/records.h"
-#include "agents/rag/synonyms.h"
 #include "agents/rag/tagged.h"
 #include "agents/rag/uses.h"
 #include "agents/rag/vectors.h"
-#include "agents/rag/words.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const float OTHER_NAME = 0.4f; /* what another name is worth of a word */
-static const float AGAIN = 0.8f;      /* what the next passage of the same thing is worth */
+static const float AGAIN = 0.8f; /* what the next passage of the same thing is worth */
+static const float NEAR = 0.6f;  /* what words that stand together add */
 
-enum { TERMS_MOST = 48, CANDIDATES = 48, MOST_DEFAULT = 5, MOST_MOST = 1000 };
+enum { CANDIDATES = 48, REFINED = 20, MOST_DEFAULT = 5, MOST_MOST = 1000 };
 
 struct scratch { /* what a search needs and the next can use again */
     struct scratch *next;
     struct words *words;
     struct synonyms *synonyms;
+    struct messages *messages;
     float *scores; /* by number; all 0 between searches */
     float *met;    /* weights of the query's terms that the passage has */
     uint32_t *touched;
     size_t capacity, touched_count;
 };
 
-struct query_term {
-    char text[TERM_MAX + 1];
-    size_t length;
-    float weight; /* by kind and count, then times idf */
-    bool plain;   /* a word, no identifier */
-    bool other;   /* another name of a word of the query */
-    struct postings postings;
-};
-
 struct search {
     struct rag *rag;
     MDB_txn *txn;
     struct scratch *scratch;
-    struct query_term terms[TERMS_MOST];
-    size_t term_count;
+    struct query query;
     float weights;        /* of all terms */
     float missing;        /* of the words that no passage has */
     struct tagged tagged; /* the passages that are asked about */
@@ -64,6 +54,7 @@ static struct scratch *scratch_take(struct rag *rag)
         scratch = MEM_NEW(struct scratch);
         scratch->words = words_new();
         scratch->synonyms = synonyms_new(scratch->words);
+        scratch->messages = messages_new(scratch->words);
     }
     return scratch;
 }
@@ -84,6 +75,7 @@ void scratch_free_all(struct rag *rag)
     for (struct scratch *scratch = rag->scratches, *next; scratch != NULL; scratch = next) {
         next = scratch->next;
         synonyms_free(scratch->synonyms);
+        messages_free(scratch->messages);
         words_free(scratch->words);
         mem_free(scratch->scores);
         mem_free(scratch->met);
@@ -105,79 +97,33 @@ static void scratch_size(struct scratch *scratch, size_t count)
     scratch->touched = mem_array(scratch->capacity, sizeof *scratch->touched);
 }
 
-static void take_term(void *context, const char *term, size_t length, enum word_kind kind)
-{
-    static const float weights[] = {
-        [WORD_PLAIN] = 1.0f, [WORD_WHOLE] = 1.5f, [WORD_PART] = 0.5f, [WORD_PREFIX] = 0.3f};
-    struct search *search = context;
-    if (length > TERM_MAX)
-        return;
-    for (size_t i = 0; i < search->term_count; i++) {
-        struct query_term *known = &search->terms[i];
-        if (known->length == length && memcmp(known->text, term, length) == 0) {
-            known->weight += weights[kind] * 0.5f;
-            return;
-        }
-    }
-    if (search->term_count == TERMS_MOST)
-        return;
-    struct query_term *new = &search->terms[search->term_count++];
-    memcpy(new->text, term, length);
-    new->text[length] = '\0';
-    new->length = length;
-    new->weight = weights[kind];
-    new->plain = kind == WORD_PLAIN;
-}
-
-struct naming {
-    struct search *search;
-    float weight; /* of the query's own word */
-};
-
-static void take_other_name(void *context, const char *term, size_t length, enum word_kind kind)
-{
-    struct naming *naming = context;
-    struct search *search = naming->search;
-    size_t before = search->term_count;
-    for (size_t i = 0; i < before; i++)
-        if (search->terms[i].length == length && memcmp(search->terms[i].text, term, length) == 0)
-            return;
-    take_term(search, term, length, kind);
-    if (search->term_count > before) {
-        search->terms[before].weight = naming->weight * OTHER_NAME;
-        search->terms[before].other = true;
-    }
-}
-
-static void add_other_names(struct search *search)
-{
-    size_t own = search->term_count;
-    for (size_t i = 0; i < own; i++) {
-        struct naming naming = {search, search->terms[i].weight};
-        synonyms_each(search->scratch->synonyms, search->terms[i].text, search->terms[i].length,
-                      take_other_name, &naming);
-    }
-}
-
 static int by_count(const void *a, const void *b)
 {
     const struct query_term *x = a, *y = b;
     return (x->postings.count > y->postings.count) - (x->postings.count < y->postings.count);
 }
 
+static float idf(uint64_t passages, uint64_t holders)
+{
+    return (float)log(1 + ((double)passages - (double)holders + 0.5) / ((double)holders + 0.5));
+}
+
 /* Opens the postings of the terms that the index has, rare ones first. */
 static int open_terms(struct search *search, uint64_t passages, struct err *err)
 {
+    struct query *query = &search->query;
+    float own[QUERY_TERMS_MOST] = {
+        0}; /* idf, by place: a word's own stands before its other names */
     size_t kept = 0;
-    for (size_t i = 0; i < search->term_count; i++) {
-        struct query_term *term = &search->terms[i];
+    for (size_t i = 0; i < query->count; i++) {
+        struct query_term *term = &query->terms[i];
         MDB_val value;
         int missing = database_get(search->rag, search->txn, TABLE_TERMS, term->text, term->length,
                                    &value, err);
         if (missing && err->code != ERR_NOT_FOUND)
             return -1;
         if (missing && term->plain && !term->other)
-            search->missing += term->weight * (float)log(1 + ((double)passages + 0.5) / 0.5);
+            search->missing += term->weight * idf(passages, 0);
         if (missing)
             continue;
         if (postings_open(value.mv_data, value.mv_size, &term->postings, err) != 0)
@@ -185,15 +131,19 @@ static int open_terms(struct search *search, uint64_t passages, struct err *err)
         if (term->postings.count > passages)
             return err_set(err, ERR_CORRUPT, "the index %s: a damaged list of postings",
                            search->rag->folder);
-        double df = term->postings.count;
-        term->weight *= (float)log(1 + ((double)passages - df + 0.5) / (df + 0.5));
-        search->terms[kept] = *term;
-        search->weights += term->other ? 0 : term->weight;
-        kept++;
+        float rarity = idf(passages, term->postings.count), *word = &own[term->place];
+        if (!term->other)
+            *word = rarity;
+        else if (*word > 0 && rarity > *word)
+            rarity = *word; /* a rare name says no more than the word that was used */
+        term->weight *= rarity;
+        if (!term->other)
+            search->weights += query->worth[term->place] = term->weight;
+        query->terms[kept++] = *term;
     }
-    search->term_count = kept;
+    query->count = kept;
     if (kept > 1)
-        qsort(search->terms, kept, sizeof *search->terms, by_count);
+        qsort(query->terms, kept, sizeof *query->terms, by_count);
     return 0;
 }
 
@@ -244,22 +194,6 @@ static void rank_words(const struct search *search, struct candidates *best)
     candidates_sort(best);
 }
 
-/* By words, and where the query has a vector, by meaning too. */
-static int rank(const struct search *search, const struct rag_query *query, struct candidates *best,
-                struct err *err)
-{
-    rank_words(search, best);
-    if (query->vector == NULL)
-        return 0;
-    struct candidates near = {mem_array(best->most, sizeof *near.items), 0, best->most};
-    int result = vectors_rank(search->rag, search->txn, query->vector, query->dimensions,
-                              &search->tagged, &near, err);
-    if (result == 0)
-        candidates_fuse(best, &near);
-    mem_free(near.items);
-    return result;
-}
-
 static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct arena *arena,
                       struct rag_passage *passage, struct err *err)
 {
@@ -284,6 +218,43 @@ static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct are
                                     .line = record.passage.line,
                                     .tokens = (record.passage.length + 3) / 4};
     return 0;
+}
+
+/* The best once more, with a look at their texts: the words of an error message or of a term of the
+ * trade stand together. */
+static int refine(const struct search *search, struct candidates *best, struct err *err)
+{
+    struct arena *arena = arena_new();
+    struct rag_passage passage;
+    int result = 0;
+    for (size_t i = 0; i < best->count && i < REFINED && result == 0; i++) {
+        struct candidate *one = &best->items[i];
+        result = passage_of(search->rag, search->txn, one->number, arena, &passage, err);
+        if (result == 0)
+            one->score *= 1 + NEAR * nearness(&search->query, search->scratch->words, passage.title,
+                                              passage.text);
+    }
+    arena_free(arena);
+    candidates_sort(best);
+    return result;
+}
+
+/* By words, and where the query has a vector, by meaning too. */
+static int rank(const struct search *search, const struct rag_query *query, struct candidates *best,
+                struct err *err)
+{
+    rank_words(search, best);
+    if (refine(search, best, err) != 0)
+        return -1;
+    if (query->vector == NULL)
+        return 0;
+    struct candidates near = {mem_array(best->most, sizeof *near.items), 0, best->most};
+    int result = vectors_rank(search->rag, search->txn, query->vector, query->dimensions,
+                              &search->tagged, &near, err);
+    if (result == 0)
+        candidates_fuse(best, &near);
+    mem_free(near.items);
+    return result;
 }
 
 static int by_passage_score(const void *a, const void *b)
@@ -385,12 +356,12 @@ static int run(struct search *search, const struct rag_query *query, struct aren
         find_places(search, &places, err) != 0)
         return -1;
     scratch_size(search->scratch, (size_t)places);
-    words_each(search->scratch->words, query->text, strlen(query->text), take_term, search);
-    add_other_names(search);
+    query_read(&search->query, query->text, search->scratch->words, search->scratch->synonyms,
+               search->scratch->messages);
     if (open_terms(search, passages, err) != 0)
         return -1;
-    for (size_t i = 0; i < search->term_count; i++)
-        if (score_term(search, &search->terms[i], err) != 0)
+    for (size_t i = 0; i < search->query.count; i++)
+        if (score_term(search, &search->query.terms[i], err) != 0)
             return -1;
     size_t wanted = CANDIDATES + 4 * (query->most > MOST_MOST ? MOST_MOST : query->most);
     if (tagged_find(search->rag, search->txn, query->tags, &search->tagged, err) != 0)

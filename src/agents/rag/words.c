@@ -12,6 +12,7 @@ enum { CACHE_SLOTS = 8192, CACHE_WORD = 24, PARTS_MOST = 24 };
 
 struct cached {
     char word[CACHE_WORD], stem[CACHE_WORD];
+    size_t length; /* of the stem; 0: a stop word */
 };
 
 struct words {
@@ -102,10 +103,24 @@ static size_t token_end(const unsigned char *text, size_t length)
     return at;
 }
 
+static size_t stem_word(struct words *words, char *stem, const char *word, size_t length)
+{
+    const char *found =
+        (const char *)sb_stemmer_stem(words->stemmer, (const sb_symbol *)word, (int)length);
+    size_t found_length = (size_t)sb_stemmer_length(words->stemmer);
+    if (found == NULL || found_length == 0 || found_length >= CACHE_WORD) {
+        found = word;
+        found_length = length;
+    }
+    memcpy(stem, found, found_length);
+    stem[found_length] = '\0';
+    return found_length;
+}
+
 static void emit_plain(struct words *words, const char *word, size_t length, enum word_kind kind,
                        word_visit *visit, void *context)
 {
-    if (length < 2 || length > TERM_MAX || is_stop_word(word, length))
+    if (length < 2 || length > TERM_MAX)
         return;
     if (length >= CACHE_WORD) {
         visit(context, word, length, kind);
@@ -118,17 +133,11 @@ static void emit_plain(struct words *words, const char *word, size_t length, enu
     if (strncmp(cached->word, word, length) != 0 || cached->word[length] != '\0') {
         memcpy(cached->word, word, length);
         cached->word[length] = '\0';
-        const sb_symbol *stem =
-            sb_stemmer_stem(words->stemmer, (const sb_symbol *)word, (int)length);
-        size_t stem_length = (size_t)sb_stemmer_length(words->stemmer);
-        if (stem == NULL || stem_length == 0 || stem_length >= CACHE_WORD) {
-            stem = (const sb_symbol *)word;
-            stem_length = length;
-        }
-        memcpy(cached->stem, stem, stem_length);
-        cached->stem[stem_length] = '\0';
+        cached->length =
+            is_stop_word(word, length) ? 0 : stem_word(words, cached->stem, word, length);
     }
-    visit(context, cached->stem, strlen(cached->stem), kind);
+    if (cached->length > 0)
+        visit(context, cached->stem, cached->length, kind);
 }
 
 struct part {

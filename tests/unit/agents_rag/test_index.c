@@ -254,6 +254,41 @@ static void twins_have_their_own_ids(void **state)
     assert_int_equal(rag_check(place->rag, &place->err), 0);
 }
 
+/* What is asked in a message's, a phrase's or a person's words stands before what has the same
+ * words otherwise. */
+static void ranks_what_is_meant(void **state)
+{
+    struct place *place = *state;
+    static const struct {
+        const char *question, *title;
+    } cases[] = {
+        {"RuntimeError: CUDA error: the launch timed out and was terminated",
+         "cudaErrorLaunchTimeout"}, /* its comment has none of these words */
+        {"the size of a register file", "Threads"},
+        {"tell me whose turn comes after a warp stall", "Warp stalls"},
+    };
+    put(place, "types.h",
+        "/** Errors */\nenum cudaError {\n"
+        "/** This device kernel took too long to execute. A program that wants to go on has to "
+        "make a new process; what it had is lost, and whoever holds it hears of that no more. "
+        "*/\ncudaErrorLaunchTimeout = 702,\n"
+        "/** The launch was out of resources and was terminated. */\n"
+        "cudaErrorLaunchOutOfResources = 701,\n"
+        "/** The driver timed out and was terminated before the launch; CUDA tells of it at once. "
+        "*/\ncudaErrorOther = 9,\n"
+        "};\n");
+    put(place, "phrases.md",
+        "# Notes\n## Threads\nWhat is left of the register file when a thread has taken its own.\n"
+        "## Buffers\nRegister a buffer first. Then comes a file of words, and another file.\n"
+        "## Warp stalls\nA stall of a warp ends when its data is there; then the next one runs.\n"
+        "## Tell whose turn\nTell the others whose it is.\n");
+    assert_int_equal(add(place, NULL, NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_true(search(place, cases[i].question, NULL) > 0);
+        assert_string_equal(place->items[0].title, cases[i].title);
+    }
+}
+
 struct searching {
     struct place *place;
     volatile bool end;
@@ -405,6 +440,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(changes_leave_nothing_behind, start, stop),
         cmocka_unit_test_setup_teardown(hostile_files, start, stop),
         cmocka_unit_test_setup_teardown(budget_and_use, start, stop),
+        cmocka_unit_test_setup_teardown(ranks_what_is_meant, start, stop),
         cmocka_unit_test_setup_teardown(searches_see_one_snapshot, start, stop),
         cmocka_unit_test_setup_teardown(damage_is_told, start, stop),
         cmocka_unit_test_setup_teardown(twins_have_their_own_ids, start, stop),
