@@ -262,7 +262,7 @@ static const struct machine machines[] = {
     {"virtual", on_virtual, 80},
     {"phases", on_phases, 0},
     {"drifting", on_drift, 95},
-    {"shared now and then", on_shared, 65},
+    {"shared now and then", on_shared, 80},
     {"busy", on_busy, 0},
     {"busy, unseen", on_busy_unseen, 0},
 };

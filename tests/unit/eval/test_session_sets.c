@@ -3,14 +3,9 @@
 #include "eval/session_helpers.h"
 #include "eval/session_wide.h"
 
-#include "fake_backend.h"
+#include "one_session.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-
-#include <cmocka.h>
 
 /* In float64; `mark` tells its results from the definition's, far below what is looked at. */
 static void wide_product(const struct fake_call *f)
@@ -48,60 +43,11 @@ static const struct fake_entry kernels[] = {{"product", fake_product},
                                             {"wide_dies", wide_dies},
                                             {NULL, NULL}};
 
-struct fixture {
-    struct folder folder, builds;
-    struct problem *problem;
-    struct candidate *candidate;
-    struct session *session;
-    struct lane_facts lane;
-    struct names tune;
-    struct arena *arena;
-    struct measure_request request;
-    struct err err;
-};
-
 static int set_up(void **state)
 {
     static struct fixture f;
-    int core = 0;
-    f = (struct fixture){.arena = arena_new()};
-    fake_kernels = kernels;
-    fake_problem(&f.folder, "def reference(A, B):\n    return A @ B\n", "");
-    folder_make(&f.builds);
-    struct session_options options = {.folder = f.builds.path,
-                                      .baseline = "product",
-                                      .time_budget_ms = 10,
-                                      .memory_bytes = 1 << 20};
-    if (problem_load(f.folder.path, &f.problem, &f.err) != 0 ||
-        fake_probe(&core, 1, false, f.arena, &f.lane, &f.err) != 0 ||
-        session_open(f.problem, &fake_backend, &f.lane, &options, &f.session, &f.err) != 0 ||
-        candidate_parse(f.problem, "c.c", "product", 7, &f.candidate, &f.err) != 0)
-        return -1;
-    tune_at(f.candidate, 0, &f.tune);
-    f.request = (struct measure_request){
-        .candidate = f.candidate, .tune = &f.tune, .artifact = "product", .effort = EFFORT_SEARCH};
     *state = &f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = (struct fixture *)*state;
-    candidate_free(f->candidate);
-    session_close(f->session);
-    problem_free(f->problem);
-    arena_free(f->arena);
-    folder_remove(&f->folder);
-    folder_remove(&f->builds);
-    return 0;
-}
-
-static void measure(struct fixture *f, enum effort effort)
-{
-    struct evaluation evaluation = {0};
-    f->request.effort = effort;
-    assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
-    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    return open_product(&f, kernels);
 }
 
 static unsigned profiles_warmed;
