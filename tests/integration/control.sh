@@ -24,10 +24,8 @@ import json, sys
 status = json.load(sys.stdin)
 print(status['$1'] if '$1' in status else status['run']['$1'])" 2>/dev/null
 }
-await() { # SECONDS COMMAND...: until it succeeds; no verdict hangs on how long
-    local tries=$(($1 * 10))
-    shift
-    for ((; tries > 0; tries--)); do "$@" >/dev/null 2>&1 && return 0; sleep 0.1; done
+await() { # COMMAND...: until it succeeds; no verdict hangs on how long, and five minutes of tries are a hang
+    for ((tries = 3000; tries > 0; tries--)); do "$@" >/dev/null 2>&1 && return 0; sleep 0.1; done
     return 1
 }
 evaluated_more() { [ "$(field evaluated)" -gt "$1" ]; }
@@ -35,7 +33,7 @@ serve() { # ARGUMENTS: a provider in the background; sets url and server
     : >"$work/server" # now: the background may do so after the last one's port was seen
     "$provider" --key sk-secret-test "$@" >>"$work/server" 2>&1 &
     server=$!
-    await 5 grep -q '^port ' "$work/server"
+    await grep -q '^port ' "$work/server"
     url=http://127.0.0.1:$(sed -n 's/^port //p' "$work/server")/v1
 }
 
@@ -58,7 +56,7 @@ serve --by-content "$work/sources" --latency-ms 50-200
 "$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 3 --implementations 1 \
     --seed 5 --budget-tokens 100000000 >run.out 2>run.err &
 run=$!
-await 20 evaluated_more 3; say $? "the run gets to its first evaluations: $(cat run.err)"
+await evaluated_more 3; say $? "the run gets to its first evaluations: $(cat run.err)"
 "$twagent" status r1 >out 2>&1; say $? 'status of a live run'
 has out 'running, process' 'status says that it runs'
 has out 'openai/test' 'status names the model'
@@ -75,16 +73,16 @@ quiet_for() { # a paused run neither asks nor measures, once what was under way 
     local before
     before=$(field evaluated) && sleep 1.5 && [ "$(field evaluated)" = "$before" ]
 }
-await 10 quiet_for; say $? 'nothing is evaluated while it is paused'
+await quiet_for; say $? 'nothing is evaluated while it is paused'
 "$twagent" resume r1 --rounds 3 >out 2>&1; [ $? -eq 2 ]; say $? "options cannot change a run that goes on: $(cat out)"
 "$twagent" resume r1 >out 2>&1; say $? "resume of a paused run: $(cat out)"
 has out 'r1 goes on' 'resume says so'
 before=$(field evaluated)
-await 20 evaluated_more "$before"; say $? 'and it evaluates again'
+await evaluated_more "$before"; say $? 'and it evaluates again'
 "$twagent" resume r1 >out 2>&1; say $? 'resume of a run that goes on is no error'
 has out 'goes on already' 'and says so'
-kill -USR1 $run; await 10 sh -c "'$twagent' status r1 | grep -q PAUSED"; say $? 'SIGUSR1 pauses'
-kill -USR2 $run; await 10 sh -c "'$twagent' status r1 | grep -q running"; say $? 'SIGUSR2 lets it go on'
+kill -USR1 $run; await sh -c "'$twagent' status r1 | grep -q PAUSED"; say $? 'SIGUSR1 pauses'
+kill -USR2 $run; await sh -c "'$twagent' status r1 | grep -q running"; say $? 'SIGUSR2 lets it go on'
 "$twagent" stop >out 2>&1; say $? "stop without a name stops the one that goes on: $(cat out)"
 has out 'twagent resume r1' 'stop says how to go on'
 wait $run; code=$?
@@ -119,7 +117,7 @@ cd "$work" || exit 1
 "$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 2 --seed 6 >out 2>&1 &
 run=$!
 r2_evaluates() { "$twagent" status r2 | grep -q 'evaluated  [1-9]'; }
-await 20 r2_evaluates; say $? 'the second run begins'
+await r2_evaluates; say $? 'the second run begins'
 kill -9 $run; wait $run 2>/dev/null
 "$twagent" status r2 >out 2>&1
 has out 'died' 'status sees that it died'
@@ -172,7 +170,7 @@ has box.out 'all rounds done' 'and says that it is done'
 # --- no room on the disk: it waits, says so, and can be stopped
 "$twagent" run "$work/mm" --rounds 50 --disk-quota 1 >disk.out 2>disk.err &
 run=$!
-await 15 sh -c "'$twagent' status | grep -q 'PAUSED.*--disk-quota'"; say $? "a quota pauses: $("$twagent" status | head -n 1)"
+await sh -c "'$twagent' status | grep -q 'PAUSED.*--disk-quota'"; say $? "a quota pauses: $("$twagent" status | head -n 1)"
 "$twagent" status >out 2>&1; has out 'by itself' 'and nobody has to say when it goes on'
 "$twagent" stop >out 2>&1; say $? "a paused run can be stopped: $(cat out)"
 wait $run; [ $? -eq 4 ]; say $? 'and ends with 4'

@@ -28,7 +28,7 @@ expect() {
 export TWAGENT_CUDA_DRIVER=$work/libcuda.so.1 # there is none
 expect 3 'no NVIDIA driver' eval softmax "$kernel"
 expect 3 'no NVIDIA driver' profile softmax "$kernel"
-expect 1 'give --backend cuda' eval softmax "$kernel" --backend cpu
+expect 1 'give --backend cuda' eval softmax@M=8,N=8 "$kernel" --backend cpu
 
 # --- no GPU: what can be said all the same, and never a verdict for a kernel
 relu=$root/problems/relu/starts/cuda/linear.cu

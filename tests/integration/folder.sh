@@ -45,7 +45,7 @@ grep -q 'not run  2_second: longer than' "$work/out"; say $? "a limit ends one f
 mkdir "$work/slow" && cp -r 2_second "$work/slow/" && sed -i 's/return A \* X + B/import time; time.sleep(60); return A * X + B/' "$work/slow/2_second/ref_impl.py"
 "$twagent" problem check "$work/slow" >"$work/out" 2>&1 &
 checking=$!
-for _ in $(seq 200); do
+while kill -0 "$checking"; do
     worker=$(pgrep -P "$checking" | head -n 1)
     [ -n "$worker" ] && pgrep -P "$worker" >/dev/null && break
     sleep 0.1
@@ -58,7 +58,7 @@ sed -i "s|import time; time.sleep(60)|import os, time; time.sleep(60 if os.path.
 touch "$work/busy"
 "$twagent" problem check "$work/slow" --jobs 2 >"$work/out" 2>&1 &
 checking=$!
-for _ in $(seq 200); do # the other one has ended, and its worker
+while kill -0 "$checking"; do # the other one has ended, and its worker
     sleep 0.1
     worker=$(pgrep -P "$checking")
     grep -q 10_other "$work/out" && [ "$(wc -w <<<"$worker")" = 1 ] && pgrep -P "$worker" >/dev/null && break

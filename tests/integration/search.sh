@@ -8,6 +8,7 @@ work=$(mktemp -d)
 trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config
 unset OPENAI_API_KEY OPENAI_BASE_URL
+mkdir -p "$work/config/twagent" && echo 'time-budget: 40ms' >"$work/config/twagent/config.yaml" # no number is looked at
 failed=0 passed=0 server=
 say() { # TRUTH NAME
     if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
@@ -92,7 +93,7 @@ echo 'I am sorry, here is no code.' >"$work/answers/03"
 code_answer '' >"$work/answers/04"
 "$provider" --answers "$work/answers" --key sk-test --record "$work/requests" >"$work/server" 2>&1 &
 server=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q port "$work/server" && break; sleep 0.1; done
+until grep -q '^port ' "$work/server" || ! kill -0 $server; do sleep 0.1; done
 url=http://127.0.0.1:$(sed -n 's/^port //p' "$work/server")/v1
 OPENAI_API_KEY=sk-test "$twagent" run "$work/mm" --provider openai --model test --base-url "$url" \
     --rounds 1 --branching 1 --implementations 1 >"$work/out" 2>&1

@@ -1,5 +1,5 @@
-/* Preloaded into the real program: while the file $BROKEN_DISK names holds a number, every write
- * to a data.mdb fails with that errno. What a full, broken or read-only disk looks like, without
+/* Preloaded into the real program: while the file $BROKEN_DISK names holds two numbers, writes to a
+ * data.mdb fail with the first as errno, after as many that succeed as the second says. What a full, broken or read-only disk looks like, without
  * the privileges to make one. */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,8 @@ static int is_data(int fd)
 
 static int broken(int fd)
 {
-    char text[16] = "";
+    static int writes;
+    char text[32] = "", *spare;
     const char *path = getenv("BROKEN_DISK");
     if (path == NULL)
         return 0;
@@ -32,9 +33,12 @@ static int broken(int fd)
         return 0;
     ssize_t got = read(control, text, sizeof text - 1);
     close(control);
-    if (got <= 0 || atoi(text) == 0 || !is_data(fd))
+    if (got <= 0 || !is_data(fd))
         return 0;
-    errno = atoi(text);
+    int number = (int)strtol(text, &spare, 10);
+    if (number == 0 || writes++ < atoi(spare))
+        return 0;
+    errno = number;
     return 1;
 }
 
