@@ -1,6 +1,6 @@
 /* Preloaded into the real program: while the file $BROKEN_DISK names holds two numbers, writes to a
- * data.mdb fail with the first as errno, after as many that succeed as the second says. What a full, broken or read-only disk looks like, without
- * the privileges to make one. */
+ * data.mdb fail with the first as errno, after as many that succeed as the second says. What a
+ * full, broken or read-only disk looks like, without the privileges to make one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
