@@ -41,7 +41,7 @@ static const struct field run_fields[] = {
     RUN(left_ms, FIELD_REAL),      RUN(speedup_low, FIELD_REAL), RUN(speedup_high, FIELD_REAL),
     RUN(time_ns, FIELD_REAL),      RUN(finding, FIELD_TEXT),     RUN(noise, FIELD_TEXT),
     RUN(asked, FIELD_JSON),        RUN(unfit, FIELD_TEXT),       RUN(left_out, FIELD_TEXT),
-    RUN(unconfined, FIELD_TEXT),   RUN(saved_ms, FIELD_INT),
+    RUN(unconfined, FIELD_TEXT),   RUN(saved_ms, FIELD_INT),     RUN(strange_parents, FIELD_INT),
 };
 static const struct field idea_fields[] = {
     IDEA(id, FIELD_TEXT),       IDEA(run, FIELD_TEXT),      IDEA(parent, FIELD_TEXT),

@@ -36,10 +36,12 @@ struct run_record {
     int64_t number, round, evaluated, kept, rejected, failed;
     int64_t in_flight, awaited, requests, tokens, micro_dollars, pid; /* pid: whose run it is now */
     int64_t resumes;               /* how often it was gone on with */
+    int64_t strange_parents;       /* ideas that named a parent which was none of theirs */
     double left_ms;                /* as estimated when the record was written; < 0: not known */
     uint64_t started_ms, ended_ms; /* wall clock; 0: not ended */
     uint64_t saved_ms;             /* when this was written */
-    double lane_waits;             /* share of time that lanes waited for another twagent's turn */
+    double lane_waits;             /* share of time that lanes waited for another twagent's turn;
+                                    * like lane_busy of all the run's processes */
     double elapsed_ms, lane_busy, speedup, speedup_low, speedup_high, time_ns;
 };
 

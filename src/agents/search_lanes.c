@@ -292,12 +292,23 @@ struct lane_place *search_lane_pick(struct search *search)
     return least;
 }
 
+/* Of all the run's time: a process that went on with it knows its own share only, and one that had
+ * nothing left to measure would say that the lanes were idle. */
+static double share_of(const struct search *search, double earlier, double sum)
+{
+    double now = search->lanes_open ? sum / (double)search->lanes_open : 0;
+    double all_ms = search_elapsed_ms(search);
+    if (search->earlier_ms <= 0 || all_ms <= 0)
+        return now;
+    return (earlier * search->earlier_ms + now * (all_ms - search->earlier_ms)) / all_ms;
+}
+
 double search_lanes_busy(const struct search *search)
 {
     double sum = 0;
     for (size_t i = 0; i < search->lanes_open; i++)
         sum += lane_busy_ratio(search->lanes[i].lane);
-    return search->lanes_open ? sum / (double)search->lanes_open : 0;
+    return share_of(search, search->earlier.lane_busy, sum);
 }
 
 double search_lanes_wait(const struct search *search)
@@ -305,7 +316,7 @@ double search_lanes_wait(const struct search *search)
     double sum = 0;
     for (size_t i = 0; i < search->lanes_open; i++)
         sum += lane_waits_ratio(search->lanes[i].lane);
-    return search->lanes_open ? sum / (double)search->lanes_open : 0;
+    return share_of(search, search->earlier.lane_waits, sum);
 }
 
 double search_lanes_busy_ms(const struct search *search)

@@ -67,6 +67,7 @@ int search_recall(struct search *search, struct err *err)
         search->evaluations += search->recalled[i].evaluations;
     run->evaluated = run->kept = run->rejected = run->failed = run->round = 0;
     search->went_on = run->context && strlen(run->context) > 2;
+    run->strange_parents = 0;
     run->resumes++;
     search->earlier = *run;
     if (!run->verified)

@@ -59,12 +59,14 @@ struct model_round {
 
 /* ---- parents ---- */
 
-static const struct attempt *parent_of(const struct wish *wish, const struct idea *idea)
+static const struct attempt *parent_of(struct search *search, const struct wish *wish,
+                                       const struct idea *idea)
 {
     for (size_t i = 0; i < wish->parent_count; i++)
         if (strcmp(wish->parents[i]->record.id, idea->parent) == 0)
             return wish->parents[i];
     const struct attempt *first = wish->parent_count ? wish->parents[0] : NULL;
+    search->record.strange_parents += *idea->parent != '\0';
     if (first || *idea->parent)
         log_event(LOG_WARN, "round.parent", wish->id,
                   "\"%s\" is to start from \"%s\", no parent here: from %s", idea->title,
@@ -194,9 +196,10 @@ static void spread(struct model_round *round, struct wish *wish, const struct id
         char id[48];
         int64_t place = wish->first_idea + (int64_t)i;
         snprintf(id, sizeof id, "%.20s-i%" PRId64, search->id, round->ideas + place + 1);
+        const struct attempt *parent = parent_of(search, wish, &ideas[i]);
         for (int64_t k = 0; k < each; k++)
             attempt_start_writing(search, &round->task, round->numbers + place * each + k + 1,
-                                  &ideas[i], id, parent_of(wish, &ideas[i]), wish->island, k);
+                                  &ideas[i], id, parent, wish->island, k);
     }
 }
 

@@ -238,7 +238,7 @@ size_t run_words_asked(struct arena *arena, const struct run_record *run, const 
         const struct value *causes = value_get(list->items[i], "causes");
         most += 1 + (causes ? causes->count : 0);
     }
-    *lines = arena_array(arena, most + 1, sizeof **lines);
+    *lines = arena_array(arena, most + 2, sizeof **lines);
     for (size_t i = 0; list && i < list->count; i++) {
         const struct value *model = list->items[i], *causes = value_get(model, "causes");
         const char *name = value_text(model, "name", "");
@@ -253,6 +253,10 @@ size_t run_words_asked(struct arena *arena, const struct run_record *run, const 
         for (size_t k = 0; causes && k < causes->count; k++)
             (*lines)[count++] = cause_words(arena, name, causes->items[k]);
     }
+    if (run->strange_parents > 0)
+        (*lines)[count++] = arena_printf(
+            arena, "%lld of their ideas named an unknown parent, and started from the best instead",
+            (long long)run->strange_parents);
     return count;
 }
 

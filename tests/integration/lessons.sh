@@ -81,11 +81,17 @@ night() { # night ARGUMENTS...: until it waits for an answer or ends; its last r
 }
 answer() { cat >"${prompt%.md}.answer.txt"; }
 box=(--provider mailbox --model "$work/box" --rounds 1 --branching 1 --implementations 1 --repairs 0 --tuning 0 --seed 7)
+idle() { # idle RUN: its record says that no lane was ever busy
+    ! "$twagent" show "$1" --json | grep -Eq '"lane_busy": *(0\.0*[1-9]|1|[1-9])'
+}
 night run matmul "${box[@]}"
+check "the starts were measured" eval '! idle r1'
 check "a first night begins with the starts alone" [ "$(grep -c '^## r1-c.* (r1-c' "$prompt")" -eq 0 ]
 echo '{"ideas": [{"title": "Rows in pairs", "category": "memory", "why": "x", "expected": 2, "parent": "r7-c9"}]}' | answer
 night resume r1
 check "an unknown parent is told" grep -rq 'no parent here' "$TWAGENT_STORE/logs"
+check "and stands in the summary" grep -q '1 of their ideas named an unknown parent' <("$twagent" show r1)
+check "who goes on and measures nothing does not say that the lanes were idle" eval '! idle r1'
 # The fake's times are functions of the source: this one is faster than every start.
 printf '```c\n/* try 22 */\nvoid kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)\n{\n}\n```\n' | answer
 night resume r1

@@ -139,11 +139,14 @@ static void what_became_of_requests_is_said(void **state)
         "a: 1 failure, Thu 00:01: reset",
         "b: 1 asked, 0 answered, 0 failed, 0 known, $0.00",
         "b: parked since Thu 00:01: HTTP 429",
+        "3 of their ideas named an unknown parent, and started from the best instead",
     };
+    run.strange_parents = 3;
     assert_int_equal(run_words_asked(arena, &run, &lines), COUNT(expected));
     for (size_t i = 0; i < COUNT(expected); i++)
         assert_string_equal(lines[i], expected[i]);
     run.asked = NULL; /* of an earlier version */
+    run.strange_parents = 0;
     assert_int_equal(run_words_asked(arena, &run, &lines), 0);
     arena_free(arena);
 }
