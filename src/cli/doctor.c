@@ -98,15 +98,14 @@ static int print_walls(const struct value *device)
     const struct value *sandbox = value_get(device, "sandbox");
     bool seccomp = value_bool(sandbox, "seccomp", true);
     if (!seccomp)
-        printf("  MISSING  seccomp: system calls are not filtered, so that a candidate could reach "
-               "this user's processes and its own verdict. It is in every kernel with "
-               "CONFIG_SECCOMP_FILTER; a container needs no profile that forbids it. run and eval "
-               "refuse; with --unconfined they go on and say so in every line\n");
+        printf("  MISSING  seccomp: system calls are not filtered, so that a candidate could\n"
+               "           reach this user's processes and its own verdict: run and eval\n"
+               "           refuse, or with --unconfined go on and say so in every line.\n"
+               "           Needed: CONFIG_SECCOMP_FILTER, no container profile against it\n");
     if (value_int(sandbox, "landlock", 1) == 0)
-        printf(
-            "  WARNING  no Landlock: files that this user can read are not hidden from candidates "
-            "and compilers. It needs Linux 5.13 and \"landlock\" in /sys/kernel/security/lsm; "
-            "verdicts say so\n");
+        printf("  WARNING  no Landlock: files that this user can read are not hidden from\n"
+               "           candidates and compilers; verdicts say so. Needed: Linux 5.13,\n"
+               "           \"landlock\" in /sys/kernel/security/lsm\n");
     return !seccomp;
 }
 
@@ -134,19 +133,16 @@ static int print_findings(const struct doctor *doctor, const struct doctor_gpu *
         fatal++;
     }
     if (!gpu && !value_bool(device, "perf_counters", false))
-        printf(
-            "  note     no hardware counters here: profiles have compiler remarks, instruction mix "
-            "and roofline only\n");
+        printf("  note     no hardware counters here: profiles have compiler remarks,\n"
+               "           instruction mix and roofline only\n");
     if (!gpu && !value_bool(device, "perf_samples", true))
-        printf(
-            "  note     perf_event_open is not permitted: nothing is known of where a kernel's "
-            "time "
-            "goes by loop (kernel.perf_event_paranoid of 2 or less; a container that allows it)\n");
+        printf("  note     perf_event_open is not permitted: where a kernel's time goes by loop\n"
+               "           is not known. Needed: kernel.perf_event_paranoid of 2 or less, a\n"
+               "           container that allows it\n");
     if (!gpu && !value_bool(device, "ptrace", true))
-        printf("  note     ptrace is not permitted: threads cannot be held, so that work which a "
-               "kernel "
-               "does not wait for may pass (kernel.yama.ptrace_scope of 0 or 1; docker run "
-               "--cap-add SYS_PTRACE)\n");
+        printf("  note     ptrace is not permitted: threads cannot be held, so that work which\n"
+               "           a kernel does not wait for may pass. Needed:\n"
+               "           kernel.yama.ptrace_scope of 0 or 1; docker run --cap-add SYS_PTRACE\n");
     fatal += print_walls(device);
     struct statvfs disk;
     if (statvfs(folder, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < 1e9)
