@@ -226,7 +226,7 @@ static int set_up(void **state)
     struct err err = {0};
     struct session_options options = {.folder = fixture.builds.path,
                                       .baseline = "product",
-                                      .call_timeout_ms = 400,
+                                      .call_timeout_ms = 2000,
                                       .time_budget_ms = 20,
                                       .memory_bytes = 1 << 20};
     int core = 0;

@@ -133,9 +133,10 @@ static const struct attack {
 static void attacks_fail(void **state)
 {
     (void)state;
-    kit.call.timeout_ms = 300;
     for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++) {
         char text[2048];
+        /* what ends by itself may take as long as a busy machine lets it */
+        kit.call.timeout_ms = attacks[i].code == ERR_TIMEOUT ? 300 : 120000;
         snprintf(text, sizeof text, "%s%s{ %s " KIT_RIGHT "}", attacks[i].before, KIT_SIGNATURE,
                  attacks[i].body);
         enum err_code code = kit_try(&kit, text);
