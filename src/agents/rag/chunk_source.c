@@ -62,7 +62,8 @@ static void take_comment(struct state *state, const char *text, size_t length)
         end_small(state);
         if (group_length >= sizeof state->group)
             group_length = sizeof state->group - 1;
-        memcpy(state->group, group, group_length);
+        if (group_length > 0) /* the end of a group has no name, and no text */
+            memcpy(state->group, group, group_length);
         state->group[group_length] = '\0';
     }
     if (source_is_licence(text, length)) {
