@@ -51,7 +51,7 @@ static void test_numbers(void **unused)
              "memset: {W: 255, C: 0}\nlaunch:\n"
              "  - {entry: mm, grid: \"ceil_div(N, T), ceil_div(M, T)\", block: \"T, T\","
              " shared: 8*T*T, cluster: 2, args: [A, W, C, M, K, 4096, -3, 0x10]}\n"
-             "  - {entry: end, grid: 2*sm_count, block: 32, cooperative: true}\n",
+             "  - {entry: end, grid: 2*sm_count, block: 32, shared: 4*33, cooperative: true}\n",
              32, &plan, &err),
         0);
     assert_int_equal(plan.launch_count, 2);
@@ -62,6 +62,7 @@ static void test_numbers(void **unused)
     assert_int_equal(first->grid[2], 1);
     assert_int_equal(first->block[1], 16);
     assert_int_equal(first->shared_bytes, 2048);
+    assert_int_equal(plan.launches[1].shared_bytes, 144); /* in whole vectors */
     assert_int_equal(first->cluster[0], 2);
     assert_int_equal(first->args[0].index, 0);
     assert_int_equal(first->args[1].index, 3); /* inputs, outputs, workspaces */
