@@ -1,6 +1,6 @@
 /* Likeness is the mean of what two sets of words share over what either has (Jaccard), and over
- * what the shorter one has (containment), so that a longer wording of the same stays near. Words
- * that differ by an ending or a typing error match by their trigrams.
+ * what the shorter one has (containment), so that a longer wording of the same stays near. Plain
+ * words that differ by an ending that the stemmer leaves or a typing error match by trigrams.
  *
  * Where both name something of one kind and not the same - inner and outer, loads and stores, A
  * and B - they are about different things, however many words they share: that halves it. */
@@ -39,7 +39,8 @@ static bool same_word(const struct word *a, const struct word *b)
 {
     if (strcmp(a->text, b->text) == 0)
         return true;
-    return a->kind == 0 && b->kind == 0 && a->weight == b->weight && same_letters(a->text, b->text);
+    return a->kind == 0 && b->kind == 0 && a->weight == 1 && b->weight == 1 &&
+           same_letters(a->text, b->text);
 }
 
 static double weight_of(const struct words *words)

@@ -1,207 +1,125 @@
-/* What the words of an idea are worth. A word is its root where a table knows it, with an ending
- * that changes nothing; else what is left without its ending. A technique weighs most; a number
- * little, since measurement chooses it; a word that any idea could hold next to nothing. */
+/* What the words of an idea are worth. A phrase of up to three stems that a table knows is one
+ * word. A technique weighs most; a number little, since measurement chooses it; a word that any
+ * idea could hold next to nothing. */
 #include "agents/novelty_words.h"
 
 #include <ctype.h>
+#include <libstemmer.h>
 #include <string.h>
 
-#define WEIGHT_TELLING 2.0
-#define WEIGHT_PLAIN   1.0
-#define WEIGHT_NUMBER  0.2
-#define WEIGHT_COMMON  0.15
+#define WEIGHT_TECHNIQUE 2.0
+#define WEIGHT_NUMBER    0.2
+#define WEIGHT_COMMON    0.15
 
-enum { ROOTS_MAX = 14, KIND_NAMES = NOVELTY_KINDS - 1 };
+enum { TOKENS_MAX = 128, PHRASE_MAX = 3, NAME_LETTERS = 3, KIND_NAMES = NOVELTY_KINDS - 1 };
 
-/* Roots of one meaning; the first stands for all. */
-static const char *const techniques[][ROOTS_MAX] = {
-    {"tile", "til", "block", "chunk", "strip", "subblock", "multiblock"},
-    {"vector", "vectori", "simd", "avx", "mm", "zmm", "ymm", "intrinsic", "autovectori"},
-    {"unroll", "unrol"},
-    {"prefetch"},
-    {"parallel", "paralleli", "thread", "openmp", "omp", "multithread", "multicore", "core"},
-    {"temporal", "nontemporal", "stream", "nt"},
-    {"pack", "repack", "prepack"},
-    {"register", "reg"},
-    {"fuse", "fus", "merg", "combin", "join"},
-    {"fma", "fmadd"},
-    {"accumulat", "accum", "acc"},
-    {"reciproc"},
-    {"microkernel", "micro"},
-    {"huge", "hugepage", "thp"},
-    {"interchang", "reorder", "permut", "swap", "exchang"},
-    {"align", "misalign"},
-    {"remainder", "tail", "edge", "boundar", "leftover", "residu"},
-    {"polynomial", "approximat"},
-    {"transpos"},
-    {"schedul", "dynamic", "balanc", "steal"},
-    {"split", "splitk"},
-    {"pipelin"},
-    {"shuffl", "permutevar"},
-    {"branch", "branchless", "branchfree"},
-    {"mask", "predicat"},
-    {"restrict", "alias", "noalias"},
-    {"mathematic", "fastmath"},
-    {"winograd"},
-    {"strassen"},
-    {"fft", "fourier"},
-    {"im2col"},
-    {"online"},
-    {"gather", "scatter"},
-    {"broadcast"},
-    {"buffer", "doublebuffer", "stag"},
-    {"bf16", "bfloat16"},
-    {"fp16", "float16", "half"},
-    {"kahan", "compensat"},
-    {"layout", "soa", "aos"},
-    {"workspace", "scratch"},
-    {"panel"},
+/* Stems and phrases of stems: bars between those of one meaning, of which the first stands for all,
+ * slashes between meanings. They are written as the stemmer leaves them ("unrol"). */
+static const char *const techniques[] = {
+    "tile|block|chunk|strip|subblock|multiblock",
+    "vector|vectoris|simd|avx|avx2|avx512|mm|zmm|ymm|mm512|mm256|autovector|float4",
+    "parallel|parallelis|openmp|omp|multithread|multicor|thread|core",
+    "tempor|nontempor|non tempor|stream|nt|bypass cach|bypass the cach",
+    "pack|repack|prepack",
+    "fuse|fusion|merg|combin|join",
+    "fma|fmadd",
+    "accumul|accum|acc",
+    "microkernel|micro kernel|micro",
+    "huge page|hugepag|thp|huge",
+    "interchang|reorder|permut|swap|exchang",
+    "align|misalign",
+    "remaind|tail|edg|boundari|leftov|residu",
+    "polynomi|approxim",
+    "transpos|transposit|pre transpos|pretranspos",
+    "schedul|balanc|steal",
+    "split k|k split|splitk",
+    "shuffl|permutevar|shfl|warp shuffl",
+    "branch|branchless|branchfre|branch free",
+    "mask|predic",
+    "restrict|alias|alia|noalia",
+    "mathemat|fastmath",
+    "fft|fourier",
+    "buffer|doublebuff|doubl buffer|stage",
+    "kahan|compens",
+    "layout|soa|ao",
+    "workspac|scratch",
+    "tensor core|mma|wmma|mma sync",
+    "thread block cluster|cluster",
+    "block swizzl|swizzl thread block",
+    "warp special|produc|consum|produc warp|consum warp",
+    "cuda graph|graph",
+    "pin|thread pin|thread to core|affin",
+    "unrol/prefetch/hardwar prefetch/reciproc/split/stream k/pipelin/winograd/strassen",
+    "im2col/onlin/broadcast/panel/wgmma/cuda core/amx/bank conflict/pad/swizzl/multicast",
+    "persist/occup/coalesc/launch bound/cuda stream/grid stride/ldmatrix/coarsen/numa",
+    "first touch",
 };
 
-/* Things of one kind, of which an idea is about one or some. A kind's roots that mean the same
- * stand next to each other in one text. */
-static const char *const kinds[][8] = {
-    {"inner", "outer", "middl"},
-    {"inmost innermost", "outermost"},
-    {"row", "column col", "diagonal"},
-    {"load read", "stor writ"},
-    {"l1", "l2", "l3", "tlb"},
-    {"max maxim", "sum", "mean", "varianc", "exp exponent"},
-    {"input", "output"},
-    {"first", "second", "third", "last"},
-    {"numerat", "denominat"},
-    {"horizontal", "vertical"},
-    {"hoist", "sink"},
+/* Meanings of one kind, of which an idea is about one or some. */
+static const struct {
+    double weight;
+    const char *terms;
+} kinds[] = {
+    {2, "regist|reg/share memori|smem/distribut share memori|dsmem/constant memori/global memori"},
+    {2, "gather/scatter"},
+    {2, "bf16|bfloat16/fp16|float16|half/tf32/fp32|float32"},
+    {2, "cp async|async copi|asynchron copi/tma"},
+    {2, "warp|warp level|per warp/thread block|cta|per block|block level/one thread|per "
+        "thread|each thread"},
+    {2, "dynam/static"},
+    {1, "inner/outer/middl"},
+    {1, "inmost|innermost/outermost"},
+    {1, "row/column|col/diagon"},
+    {1, "load|read/store|write|written"},
+    {1, "l1/l2/l3/tlb"},
+    {1, "max|maximum/sum|summat/mean/varianc/exp|expon|exponenti/log|logarithm"},
+    {1, "input/output"},
+    {1, "first/second/third/last"},
+    {1, "numer/denomin"},
+    {1, "horizont/vertic"},
 };
 
-/* Roots that any idea could hold. */
-static const char *const common[] = {
-    "us",       "loop",       "kernel",   "code",        "data",     "valu",        "comput",
-    "calculat", "add",        "mak",      "apply",       "appli",    "do",          "improv",
-    "optimi",   "fast",       "better",   "instead",     "step",     "siz",         "element",
-    "small",    "efficien",   "avoid",    "explicit",    "manual",   "work",        "perform",
-    "run",      "lin",        "way",      "set",         "tun",      "increas",     "chang",
-    "iterat",   "operat",     "larg",     "big",         "hot",      "main",        "whol",
-    "final",    "direct",     "replac",   "dimension",   "function", "process",     "handl",
-    "non",      "pre",        "multi",    "keep",        "hold",     "introduc",    "implement",
-    "enabl",    "version",    "software", "hardware",    "factor",   "multipl",     "access",
-    "pattern",  "overhead",   "reduc",    "number",      "several",  "independent", "hand",
-    "writ",     "contiguous", "togeth",   "current",     "between",  "across",      "memory",
-    "array",    "matri",      "tensor",   "onto",        "loops",    "wid",         "full",
-    "time",     "cach",       "path",     "instruction", "size",     "dedicat"};
+/* Stems that any idea could hold. */
+static const char common[] =
+    "use|usag|loop|kernel|code|data|valu|comput|calcul|add|make|appli|do|improv|optim|fast|better|"
+    "instead|step|size|element|small|effici|avoid|explicit|manual|work|perform|run|line|way|set|"
+    "tune|increas|rais|chang|iter|oper|operand|larg|larger|big|hot|main|whole|throughout|final|"
+    "direct|replac|dimens|function|process|handl|non|pre|multi|keep|hold|introduc|implement|enabl|"
+    "version|softwar|hardwar|factor|multipl|access|pattern|overhead|reduc|number|sever|independ|"
+    "hand|contigu|togeth|current|between|across|memori|array|matrix|matric|tensor|onto|wide|full|"
+    "time|cach|path|instruct|intrins|dedic|launch|given|assign|through|within|captur";
 
 /* No words of an idea at all. */
-static const char *const stop[] = {
-    "a",    "an",   "the",  "of",   "in",   "on",    "to",    "with",  "by",    "for",   "from",
-    "into", "and",  "or",   "so",   "that", "it",    "its",   "is",    "are",   "be",    "as",
-    "at",   "per",  "each", "all",  "this", "then",  "via",   "when",  "than",  "over",  "out",
-    "up",   "also", "more", "both", "only", "their", "them",  "very",  "own",   "one",   "while",
-    "not",  "no",   "off",  "if",   "but",  "every", "which", "where", "after", "before"};
+static const char stop[] =
+    "a|an|the|of|in|on|to|with|by|for|from|into|and|or|so|that|it|its|is|are|be|as|at|per|each|all|"
+    "this|then|via|when|than|over|out|up|also|more|both|only|their|them|very|own|one|while|not|no|"
+    "off|if|but|every|which|where|after|before";
 
-static const char *const numbers[] = {"two",   "three",  "four",    "five",   "six",   "eight",
-                                      "twice", "double", "sixteen", "triple", "single"};
+static const char numbers[] = "two|three|four|five|six|eight|twice|double|sixteen|triple|single";
 
 /* Tokens in capitals that are no names of the kernel's own. */
-static const char *const acronyms[] = {"cpu", "ilp", "rfo", "gpu", "ipc", "io", "sse", "gcc", "os"};
+static const char acronyms[] = "cpu|ilp|rfo|gpu|ipc|io|sse|gcc|os";
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static bool listed(const char *const *list, size_t count, const char *text)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i], text) == 0)
-            return true;
-    return false;
-}
+struct token {
+    char text[NOVELTY_WORD_BYTES], stem[NOVELTY_WORD_BYTES];
+    bool capitals; /* it was written in capitals alone */
+};
 
-/* Endings, longest first where one ends another. */
-static const char *const endings[] = {
-    "izations", "isations", "ization", "isation", "izing", "ising", "ized", "ised", "izes",
-    "ises",     "ize",      "ise",     "ations",  "ation", "ators", "ator", "ates", "ating",
-    "ated",     "ate",      "ments",   "ment",    "ings",  "ing",   "ions", "ion",  "ities",
-    "ity",      "ors",      "or",      "als",     "al",    "wise",  "ism",  "ers",  "er",
-    "ed",       "ies",      "es",      "s",       "ly",    "e",     "y",    "ve"};
-
-/* `word` is `root`, or goes on with an ending, its last letter doubled ("splitting") or digits. */
-static bool has_root(const char *word, const char *root, size_t size)
+/* The term that stands for `text` in `terms`; NULL where it is none of them. */
+static const char *find(const char *terms, const char *text)
 {
-    if (strncmp(word, root, size) != 0)
-        return false;
-    const char *rest = word + size;
-    if (*rest == '\0' || strspn(rest, "0123456789") == strlen(rest))
-        return true;
-    if (listed(endings, COUNT(endings), rest))
-        return true;
-    return rest[0] == root[size - 1] && listed(endings, COUNT(endings), rest + 1);
-}
-
-static void cut_ending(char *word)
-{
-    size_t length = strlen(word);
-    for (size_t i = 0; i < COUNT(endings); i++) {
-        size_t size = strlen(endings[i]);
-        if (length < size + 4 || strcmp(word + length - size, endings[i]) != 0)
-            continue;
-        length -= size;
-        break;
-    }
-    if (length > 4 && word[length - 1] == word[length - 2])
-        length--;
-    word[length] = '\0';
-}
-
-static void replace(struct word *word, const char *text)
-{
-    size_t length = strcspn(text, " ");
-    memcpy(word->text, text, length);
-    word->text[length] = '\0';
-}
-
-static bool is_technique(struct word *word)
-{
-    for (size_t i = 0; i < COUNT(techniques); i++)
-        for (size_t j = 0; j < ROOTS_MAX && techniques[i][j] != NULL; j++)
-            if (has_root(word->text, techniques[i][j], strlen(techniques[i][j]))) {
-                replace(word, techniques[i][0]);
-                word->weight = WEIGHT_TELLING;
-                return true;
-            }
-    return false;
-}
-
-static bool is_kind(struct word *word)
-{
-    for (size_t i = 0; i < COUNT(kinds); i++)
-        for (size_t j = 0; j < COUNT(kinds[i]) && kinds[i][j] != NULL; j++)
-            for (const char *root = kinds[i][j]; *root != '\0';) {
-                size_t size = strcspn(root, " ");
-                if (has_root(word->text, root, size)) {
-                    replace(word, kinds[i][j]);
-                    word->kind = (unsigned)i + 1;
-                    return true;
-                }
-                root += size + (root[size] == ' ');
-            }
-    return false;
-}
-
-/* `capitals`: the word was written in capitals alone. */
-static void judge(struct word *word, bool capitals)
-{
-    size_t length = strlen(word->text);
-    word->weight = WEIGHT_PLAIN;
-    if (isdigit((unsigned char)word->text[0]) || listed(numbers, COUNT(numbers), word->text)) {
-        word->weight = WEIGHT_NUMBER;
-    } else if (is_technique(word) || is_kind(word)) {
-        return;
-    } else if (length == 1 ||
-               (capitals && length <= 3 && !listed(acronyms, COUNT(acronyms), word->text))) {
-        word->kind = KIND_NAMES;
-    } else {
-        for (size_t i = 0; i < COUNT(common); i++)
-            if (has_root(word->text, common[i], strlen(common[i])))
-                word->weight = WEIGHT_COMMON;
-        cut_ending(word->text);
+    const char *first = terms;
+    for (;;) {
+        size_t size = strcspn(terms, "|/");
+        if (strlen(text) == size && memcmp(terms, text, size) == 0)
+            return first;
+        terms += size;
+        if (*terms == '\0')
+            return NULL;
+        if (*terms++ == '/')
+            first = terms;
     }
 }
 
@@ -210,27 +128,97 @@ static bool is_letter(char c)
     return isalnum((unsigned char)c) || (c & 0x80) != 0;
 }
 
-void words_read(const char *text, struct words *words)
+static size_t read_tokens(const char *text, struct token *tokens)
 {
-    words->count = 0;
-    while (words->count < NOVELTY_WORDS_MAX) {
-        struct word word = {.kind = 0};
+    struct sb_stemmer *stemmer = sb_stemmer_new("english", "ISO_8859_1");
+    size_t count = 0;
+    for (; count < TOKENS_MAX; count++) {
+        struct token token = {.capitals = true};
         size_t length = 0;
-        bool capitals = true;
         while (*text != '\0' && !is_letter(*text))
             text++;
         if (*text == '\0')
-            return;
+            break;
         for (; is_letter(*text); text++) {
-            capitals &= !islower((unsigned char)*text);
-            if (length < sizeof word.text - 1)
-                word.text[length++] = (char)tolower((unsigned char)*text);
+            token.capitals &= !islower((unsigned char)*text);
+            if (length < sizeof token.text - 1)
+                token.text[length++] = (char)tolower((unsigned char)*text);
         }
-        bool article = strcmp(word.text, "a") == 0 && !capitals;
-        if (article || (length > 1 && listed(stop, COUNT(stop), word.text)))
-            continue;
-        judge(&word, capitals);
-        bool known = false;
+        const sb_symbol *stem =
+            sb_stemmer_stem(stemmer, (const sb_symbol *)token.text, (int)length);
+        memcpy(token.stem, stem, (size_t)sb_stemmer_length(stemmer)); /* never longer */
+        tokens[count] = token;
+    }
+    sb_stemmer_delete(stemmer);
+    return count;
+}
+
+static bool find_meaning(const char *phrase, struct word *word)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < COUNT(techniques) && found == NULL; i++) {
+        found = find(techniques[i], phrase);
+        word->weight = WEIGHT_TECHNIQUE;
+    }
+    for (size_t i = 0; i < COUNT(kinds) && found == NULL; i++) {
+        found = find(kinds[i].terms, phrase);
+        word->weight = kinds[i].weight;
+        word->kind = (unsigned)i + 1;
+    }
+    if (found != NULL)
+        memcpy(word->text, found, strcspn(found, "|/"));
+    return found != NULL;
+}
+
+/* The longest phrase that `tokens` [count] begin with; returns how many tokens it has. */
+static size_t read_phrase(const struct token *tokens, size_t count, struct word *word)
+{
+    char phrase[PHRASE_MAX * NOVELTY_WORD_BYTES];
+    for (size_t size = count < PHRASE_MAX ? count : PHRASE_MAX; size > 0; size--) {
+        size_t length = 0;
+        for (size_t i = 0; i < size; i++) {
+            size_t stem = strlen(tokens[i].stem);
+            memcpy(phrase + length, tokens[i].stem, stem);
+            length += stem;
+            phrase[length++] = ' ';
+        }
+        phrase[length - 1] = '\0';
+        if (find_meaning(phrase, word))
+            return size;
+    }
+    return 0;
+}
+
+static struct word read_word(const struct token *token)
+{
+    struct word word = {.weight = 1};
+    size_t length = strlen(token->text);
+    memcpy(word.text, token->stem, sizeof word.text);
+    if (isdigit((unsigned char)token->text[0]) || find(numbers, token->text))
+        word.weight = WEIGHT_NUMBER;
+    else if (length == 1 ? token->capitals || token->text[0] != 'a'
+                         : token->capitals && length <= NAME_LETTERS &&
+                               !find(acronyms, token->text) && !find(stop, token->text))
+        word.kind = KIND_NAMES;
+    else if (find(stop, token->text))
+        word.weight = 0;
+    else if (find(common, token->stem))
+        word.weight = WEIGHT_COMMON;
+    return word;
+}
+
+void words_read(const char *text, struct words *words)
+{
+    struct token tokens[TOKENS_MAX];
+    size_t count = read_tokens(text, tokens);
+    words->count = 0;
+    for (size_t at = 0; at < count && words->count < NOVELTY_WORDS_MAX;) {
+        struct word word = {.kind = 0};
+        size_t size = read_phrase(tokens + at, count - at, &word);
+        if (size == 0)
+            word = read_word(&tokens[at]);
+        at += size > 0 ? size : 1;
+        bool known = word.weight <= 0;
         for (size_t i = 0; i < words->count; i++)
             known |= strcmp(words->items[i].text, word.text) == 0;
         if (!known)
