@@ -195,6 +195,17 @@ char *file_self_path(void)
     return mem_strdup(path);
 }
 
+const char *file_program_path(void)
+{
+    static char *path; /* the measuring thread's first call is the first of all */
+    const char *given = getenv("TWAGENT_SELF");
+    if (given != NULL && *given != '\0')
+        return given;
+    if (path == NULL)
+        path = file_self_path();
+    return path;
+}
+
 /* Takes `folder`. */
 static char *existing_in(char *folder, const char *name)
 {

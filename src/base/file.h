@@ -27,6 +27,10 @@ char *file_join(const char *folder, const char *name);
 /* Absolute path of the running executable (/proc/self/exe). mem_free() the result. */
 char *file_self_path(void);
 
+/* The running program, or $TWAGENT_SELF: what answers to "runner", "sandbox" and "cuda-compile".
+ * Static. */
+const char *file_program_path(void);
+
 /* Finds what ships with the program ("problems", "templates", "libexec/reference.py"): the
  * environment's TWAGENT_DATA, then ../share/twagent beside the executable, then the source tree
  * that the build was made from. mem_free() the result; NULL where there is none. */

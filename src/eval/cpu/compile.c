@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/host.h"
 #include "eval/cpu/sandbox.h"
 #include "eval/cpu/source.h"
 #include "eval/cpu/toolchain.h"
@@ -177,7 +176,7 @@ static void add_sandbox(struct command *command, const char *driver, const char 
                         const char *log)
 {
     const char *prefix = tool_prefix(driver);
-    add_list(command, (const char *const[]){cpu_self_path(), "sandbox", "--profile", "compile",
+    add_list(command, (const char *const[]){file_program_path(), "sandbox", "--profile", "compile",
                                             "--write", folder, NULL});
     if (prefix != NULL)
         add_list(command,

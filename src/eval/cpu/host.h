@@ -42,7 +42,4 @@ int host_take(const struct lane_facts *lane, const struct region *region, const 
               struct host **host, struct err *err) MUST_USE;
 void host_settle(void); /* waits until no spare is still starting: before something is timed */
 
-/* The running program, or $TWAGENT_SELF: what answers to "runner" and "sandbox". Static. */
-const char *cpu_self_path(void);
-
 #endif

@@ -27,17 +27,6 @@ enum {
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
 
-const char *cpu_self_path(void)
-{
-    static char *path; /* the measuring thread's first call is the first of all */
-    const char *given = getenv("TWAGENT_SELF");
-    if (given != NULL && *given != '\0')
-        return given;
-    if (path == NULL)
-        path = file_self_path();
-    return path;
-}
-
 /* What OpenMP and BLAS libraries read. Passive: a helper thread that spins after its share would
  * hold the core on which this side must wake. */
 static size_t environment(const struct lane_facts *lane, const char *const *more,
@@ -145,7 +134,7 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
     if (host->go < 0 || host->done < 0 || null_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
         err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
     } else if (make_control(host, &control, err) == 0) {
-        const char *const argv[] = {cpu_self_path(), "runner", "cpu", NULL};
+        const char *const argv[] = {file_program_path(), "runner", "cpu", NULL};
         const char *environ_list[ENV_MAX];
         struct arena *arena = arena_new();
         fill_control(host, lane);

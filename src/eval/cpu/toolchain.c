@@ -1,8 +1,8 @@
 #include "eval/cpu/toolchain.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
-#include "eval/cpu/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,7 +144,7 @@ static void sandboxed(const struct tool *tool, const char *all[ARGS])
 {
     size_t count = 0;
     const char *prefix = tool_prefix(tool->argv[0]);
-    all[count++] = cpu_self_path();
+    all[count++] = file_program_path();
     all[count++] = "sandbox";
     all[count++] = "--profile";
     all[count++] = tool->profile != NULL ? tool->profile : "tool";

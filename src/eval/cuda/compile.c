@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "eval/cpu/host.h"
 #include "eval/cpu/sandbox.h"
 #include "eval/cpu/toolchain.h"
 #include "eval/cuda/compile_serve.h"
@@ -55,8 +54,8 @@ int cuda_compiler_find(struct arena *arena, struct cuda_compiler *compiler, stru
     struct buf out;
     if (nvrtc_find(arena, compiler, err) != 0)
         return -1;
-    const char *const argv[] = {cpu_self_path(), "cuda-compile",    "--version",
-                                "--library",     compiler->library, NULL};
+    const char *const argv[] = {file_program_path(), "cuda-compile",    "--version",
+                                "--library",         compiler->library, NULL};
     const char *const reads[] = {"/", NULL}; /* wherever the library and its friends lie */
     const struct tool tool = {.argv = argv,
                               .profile = "reference", /* no source is read: no bound on memory */
@@ -140,7 +139,7 @@ static void lay_out(struct arena *arena, const char *arch, const struct candidat
                     const struct cuda_compiler *compiler, const char *folder, struct build *build)
 {
     struct command command = {.arena = arena, .argv = arena_array(arena, ARGS, sizeof(char *))};
-    add(&command, cpu_self_path());
+    add(&command, file_program_path());
     add(&command, "cuda-compile");
     add_pair(&command, "--library", compiler->library);
     add_pair(&command, "--include", compiler->includes);

@@ -2,7 +2,7 @@
 #include "eval/cuda/compile_serve.h"
 
 #include "base/clock.h"
-#include "eval/cpu/host.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ static struct {
 
 static int spawn(const struct cuda_compiler *compiler, const char *arch, int end, pid_t *pid)
 {
-    const char *argv[16] = {cpu_self_path(),   "cuda-compile", "--serve", "--library",
-                            compiler->library, "--arch",       arch};
+    const char *argv[16] = {file_program_path(), "cuda-compile", "--serve", "--library",
+                            compiler->library,   "--arch",       arch};
     static const char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", "CUDA_CACHE_DISABLE=1",
                                       "CUDA_VISIBLE_DEVICES=", NULL};
     size_t count = 7;

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "eval/cpu/host.h"
 
 #include <ftw.h>
 #include <glob.h>
@@ -101,7 +100,7 @@ const char *cubin_cache_toolkit(struct arena *arena, const struct cuda_compiler 
     pthread_mutex_lock(&lock);
     /* Headers of ours and the way from a log to kernel.json are the program's; who compiles may be
      * another one than this ($TWAGENT_SELF). */
-    bool fine = add_file("/proc/self/exe", &hash) && add_file(cpu_self_path(), &hash) &&
+    bool fine = add_file("/proc/self/exe", &hash) && add_file(file_program_path(), &hash) &&
                 add_library(arena, compiler->library, &hash) &&
                 (includes == NULL || add_tree(includes, &hash)) &&
                 (cccl == NULL || within(cccl, includes) || add_tree(cccl, &hash));

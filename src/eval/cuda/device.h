@@ -34,9 +34,6 @@ int cuda_count(struct arena *arena, int *count, struct err *err) MUST_USE;
 /* The asked process: one JSON object on stdout. Arguments: INDEX [roofline|counters|count]. */
 int device_probe_main(int argc, char **argv);
 
-/* The running program: what answers to "runner" and "cuda-compile". Static. */
-const char *device_self_path(void);
-
 /* "sm_90a" for 9.0: the target whose code runs on this device alone and has all it can. */
 const char *device_arch(struct arena *arena, const struct lane_facts *lane);
 

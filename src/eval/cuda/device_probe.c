@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/value.h"
-#include "eval/cpu/host.h"
 #include "eval/cuda/compile.h"
 #include "eval/cuda/counters.h"
 #include "eval/cuda/device.h"
@@ -156,7 +155,7 @@ static int ask(int gpu_index, const char *more, struct buf *answer, struct err *
     pid_t pid;
     posix_spawn_file_actions_t actions;
     snprintf(index, sizeof index, "%d", gpu_index);
-    const char *const argv[] = {cpu_self_path(), "runner", "cuda", "probe", index, more, NULL};
+    const char *const argv[] = {file_program_path(), "runner", "cuda", "probe", index, more, NULL};
     if (pipe2(fds, O_CLOEXEC) != 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "pipe");
     /* As the runners count them. */
@@ -333,11 +332,6 @@ int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena 
     describe(answer, known, arena, lane);
     describe_versions(answer, arena, lane);
     return 0;
-}
-
-const char *device_self_path(void)
-{
-    return cpu_self_path();
 }
 
 const char *device_arch(struct arena *arena, const struct lane_facts *lane)

@@ -1,5 +1,6 @@
 #include "eval/cuda/drawer.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/spawn.h"
@@ -61,7 +62,7 @@ static int start(const char *arch, int gpu_index, int socket, int memory, struct
     snprintf(parent, sizeof parent, "%d", (int)getpid());
     snprintf(gpu, sizeof gpu, "%d", gpu_index);
     const char *const argv[] = {
-        device_self_path(), "runner", "cuda", "draw", parent, gpu, arch, NULL};
+        file_program_path(), "runner", "cuda", "draw", parent, gpu, arch, NULL};
     int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null_fd < 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "/dev/null");

@@ -2,6 +2,7 @@
  * second, and a runner whose candidate left it whole goes back among them. */
 #include "eval/cuda/host.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/drawer.h"
@@ -67,7 +68,7 @@ static int start(struct gpu_host *host, const struct lane_facts *lane, const str
         argv[count] = prefix[count];
         count++;
     }
-    argv[count++] = device_self_path();
+    argv[count++] = file_program_path();
     argv[count++] = "runner";
     argv[count++] = "cuda";
     argv[count] = NULL;

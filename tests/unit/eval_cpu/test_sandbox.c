@@ -1,4 +1,6 @@
 /* `sandbox` as a command: what a program behind it can still do, and what not. */
+#include "base/file.h"
+
 #include "kit.c" /* each test is one source file */
 
 #include <fcntl.h>
@@ -24,7 +26,7 @@ static int tear_down(void **state)
  * /bin/sh -c SCRIPT behind it; its exit code. What it printed is in kit.said. */
 static int sandboxed(const char *words, const char *script)
 {
-    const char *argv[32] = {cpu_self_path(), "sandbox"};
+    const char *argv[32] = {file_program_path(), "sandbox"};
     size_t count = 2;
     char copy[512];
     strcpy(copy, words);
@@ -120,7 +122,7 @@ static void nobody_outlives_the_parent(void **state)
     if (parent == 0) {
         if (fork() == 0) {
             dup2(fds[1], 1);
-            execl(cpu_self_path(), "t", "sandbox", "--profile", "tool", "--", "/bin/sh", "-c",
+            execl(file_program_path(), "t", "sandbox", "--profile", "tool", "--", "/bin/sh", "-c",
                   "echo; exec sleep 100", (char *)NULL);
             _exit(1);
         }
