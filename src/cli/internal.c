@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cuda/cuda.h"
 #include "eval/worker.h"
 

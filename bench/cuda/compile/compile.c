@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cuda/cuda.h"
 
 #include <fcntl.h>

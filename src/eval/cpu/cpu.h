@@ -12,11 +12,6 @@ extern const struct backend backend_cpu;
  * artifact. Returns an exit code. */
 int cpu_runner_main(int argc, char **argv);
 
-/* `twagent sandbox [--profile P] [--read DIR]... [--write DIR]... [--limit K=V]... -- PROGRAM
- * ARGS`: takes every privilege away from itself, then becomes PROGRAM. For compilers, references
- * and disassemblers. Returns only on failure. */
-int sandbox_main(int argc, char **argv);
-
 /* For a subject that backend_cpu.open() made; -1 for others. Reading costs some 20 us a thread
  * (switches) or one system call (CPU time): outside what is timed. */
 int64_t cpu_runner_switches(const struct subject *subject); /* involuntary, all threads so far */

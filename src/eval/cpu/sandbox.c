@@ -1,7 +1,5 @@
 #include "eval/cpu/sandbox.h"
 
-#include "eval/cpu/cpu.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

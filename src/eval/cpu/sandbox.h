@@ -81,4 +81,9 @@ struct sandbox_facts {
 void sandbox_probe(struct sandbox_facts *facts);
 void sandbox_describe(const struct sandbox_facts *facts, struct json *json); /* one object */
 
+/* `twagent sandbox [--profile P] [--read DIR]... [--write DIR]... [--limit K=V]... -- PROGRAM
+ * ARGS`: takes every privilege away from itself, then becomes PROGRAM. For compilers, references
+ * and disassemblers. Returns only on failure. */
+int sandbox_main(int argc, char **argv);
+
 #endif

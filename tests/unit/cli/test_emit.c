@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/emit.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cuda/cuda.h"
 #include "eval/problem_torch.h"
 

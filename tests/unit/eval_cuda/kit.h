@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cuda/compile.h"
 #include "eval/cuda/cuda.h"
 

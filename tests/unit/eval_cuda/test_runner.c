@@ -4,6 +4,7 @@
 
 #include "base/value.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/sandbox.h"
 #include "eval/cuda/device.h"
 
 #include <dirent.h>
