@@ -1,8 +1,8 @@
 /* seccomp filters by libseccomp. Programs (compilers, Python) get a list of what is refused, since
  * what they need differs by version; the runner gets a list of what is allowed, and dies at what no
  * kernel has a reason to try, so that an attack ends in a verdict. */
+#include "eval/cpu/descriptors.h"
 #include "eval/cpu/sandbox.h"
-#include "eval/cpu/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,19 +14,10 @@
 #ifndef EVAL_CPU_WIRE_H
 #define EVAL_CPU_WIRE_H
 
+#include "eval/cpu/descriptors.h"
 #include "eval/layout.h"
 
 #include <stdint.h>
-
-enum {
-    WIRE_CONTROL = 3,
-    WIRE_INPUTS = 4,
-    WIRE_OUTPUTS = 5,
-    WIRE_GO = 6,
-    WIRE_DONE = 7,
-    WIRE_ARTIFACT = 8,
-    WIRE_FIRST_OTHER = 9
-};
 
 enum { WIRE_CORES_MAX = 64, WIRE_PATH_MAX = 1024, WIRE_PAGE = 4096 };
 
