@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/problem_torch.h"
-#include "eval/shipped.h"
+#include "eval/shipped_start.h"
 
 #include <math.h>
 #include <stdio.h>

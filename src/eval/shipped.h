@@ -8,12 +8,10 @@
 
 /* The shipped problems as that script takes them: one array. */
 void shipped_put(struct json *json);
+/* That of the shipped problem which this one computes; mem_free() it. NULL: none. */
+char *shipped_folder(const struct problem *problem);
+
 /* The folder that holds the problem's starts where it has none of its own; NULL: there is none. */
 const char *shipped_starts_folder(const struct problem *problem, const char *backend);
-
-/* Reads a path of problem_starts(). ERR_USAGE where a shipped one cannot be said in the file's
- * names. */
-int shipped_read_start(const struct problem *problem, const char *path, struct buf *text,
-                       struct err *err) MUST_USE;
 
 #endif

@@ -2,8 +2,8 @@
  * is read from a description, what is remembered of it, what is drawn, and the wire. */
 #include "eval/problem_torch.h"
 #include "eval/reference.h"
-#include "eval/shipped.h"
 
+#include "eval/shipped_start.h"
 #include "fake_backend.h"
 
 #include <math.h>
