@@ -3,8 +3,9 @@
 #ifndef AGENTS_NOVELTY_H
 #define AGENTS_NOVELTY_H
 
+#include "agents/attempt.h"
 #include "agents/ideas.h"
-#include "agents/prompt.h"
+#include "base/buf.h"
 
 /* Of `ideas` [count] keeps, in their order, those that are near neither to an attempt of the
  * history nor to an earlier idea of the list; returns how many, moved to the front. `dropped` gets

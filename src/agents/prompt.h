@@ -3,6 +3,7 @@
 #ifndef AGENTS_PROMPT_H
 #define AGENTS_PROMPT_H
 
+#include "agents/attempt.h"
 #include "agents/ideas.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -41,20 +42,6 @@ struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is no
     const char *metrics;                   /* JSON object: the profile */
     const char *finding; /* what its comparison with the baseline shows: "faster"; or NULL */
     double time_ns, speedup, speedup_low, speedup_high; /* 0: not measured */
-};
-
-struct prompt_attempt { /* one line of the history */
-    const char *id, *title, *category;
-    const char *state;         /* "kept", "rejected", "failed" */
-    const char *reason;        /* of what was not kept */
-    double speedup;            /* over the baseline; 0: none */
-    double over_parent;        /* time of the parent over its own; 0: not known */
-    double time_ns;            /* what they are ordered by; 0: not known */
-    bool dropped;              /* far behind, after a few samples */
-    const char *same_as;       /* whose source it ended as, so that it was not tested; or "" */
-    const char *first_failure; /* of one that was mended: what was first wrong; or "" */
-    int64_t repairs;
-    bool given; /* a start, or an earlier run's kernel, as it was: no idea of this run's */
 };
 
 enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR };
