@@ -27,7 +27,7 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
     const char *versions;  /* JSON object for the record */
 };
 
-/* Operations a second of the fastest unit that the problem's precision allows; measure_floor.c */
+/* Operations a second of the fastest unit that the problem's precision allows. */
 struct problem;
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem);
 

@@ -8,7 +8,6 @@
 #include "eval/measure_timing.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MORE_SETS = 6 };
 static const double slack = 1.1;
@@ -18,21 +17,6 @@ static int64_t fact(const struct session *session, const char *name)
     struct names facts = session->lane->facts;
     int64_t number = 0;
     return expr_lookup_names(&facts, name, &number) && number > 0 ? number : 0;
-}
-
-/* The fastest unit that the problem's precision allows: matrix units are for narrower types, or for
- * float32 where the spec says that tf32 will do. */
-double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem)
-{
-    double rate = lane->flops_per_s;
-    for (size_t i = 0; i < problem->input_count; i++) {
-        if (problem->inputs[i].dtype == DTYPE_FLOAT16)
-            rate = fmax(rate, lane->fp16_flops_per_s);
-        if (problem->inputs[i].dtype == DTYPE_BFLOAT16)
-            rate = fmax(rate, lane->bf16_flops_per_s);
-    }
-    bool tf32 = problem->precision != NULL && strcmp(problem->precision, "tf32") == 0;
-    return tf32 ? fmax(rate, lane->tf32_flops_per_s) : rate;
 }
 
 void session_ceilings(struct session *session)
