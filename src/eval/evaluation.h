@@ -24,6 +24,12 @@ enum stage {
     STAGES
 };
 
+enum effort {
+    EFFORT_SEARCH, /* all checks; few samples where the candidate is far behind `best_ns` */
+    EFFORT_FULL,   /* the default of `eval`: all checks, samples until the interval is narrow */
+    EFFORT_FINAL /* fresh seeds, fresh runners, real A/A run, every baseline, hot time, sanitizer */
+};
+
 struct evaluation {
     enum verdict verdict;
     enum stage stage; /* the stage that gave the verdict; STAGE_PROFILE or STAGE_TIME at the end */

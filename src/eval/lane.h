@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "eval/evaluation.h"
-#include "eval/session.h"
 
 struct loop;
 struct task;

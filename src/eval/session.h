@@ -33,12 +33,6 @@ int session_open(const struct problem *problem, const struct backend *backend,
                  struct session **session, struct err *err) MUST_USE;
 void session_close(struct session *session);
 
-enum effort {
-    EFFORT_SEARCH, /* all checks; few samples where the candidate is far behind `best_ns` */
-    EFFORT_FULL,   /* the default of `eval`: all checks, samples until the interval is narrow */
-    EFFORT_FINAL /* fresh seeds, fresh runners, real A/A run, every baseline, hot time, sanitizer */
-};
-
 struct rival_kernel { /* another kernel of the problem, to be timed in turns with a candidate */
     const struct candidate *candidate;
     const struct names *tune;
