@@ -26,6 +26,10 @@ static int build(struct arena *arena, const struct lane_facts *lane, const struc
 static int call(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
                 struct err *err)
 {
+    if (call->timed) { /* with nothing of ours still starting: the host waits for its spares */
+        (void)cuda_draw_await();
+        profile_settle();
+    }
     return gpu_host_call((struct gpu_host *)subject, call, elapsed_ns, err);
 }
 

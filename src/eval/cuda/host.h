@@ -45,7 +45,7 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
 void gpu_host_give_back(struct gpu_host *host);
 /* A spare for the region begins to get warm, where none does. */
 void gpu_host_warm(const struct lane_facts *lane, const struct region *region);
-/* Waits until no spare and no drawer is still starting: before something is timed. */
+/* Waits until no spare is still starting: before something is timed. */
 void gpu_host_settle(void);
 void gpu_host_discard(void); /* closes all spares */
 

@@ -5,8 +5,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cuda/device.h"
-#include "eval/cuda/drawer.h"
-#include "eval/cuda/profile.h"
 #include "eval/cuda/spawn.h"
 #include "eval/timeline.h"
 
@@ -201,8 +199,6 @@ void gpu_host_settle(void)
             gpu_host_close(spares[i]);
             spares[i] = NULL;
         }
-    (void)cuda_draw_await();
-    profile_settle();
 }
 
 static int warm_one(const struct lane_facts *lane, const struct region *region, bool fresh,
