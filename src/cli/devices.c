@@ -1,6 +1,6 @@
 #include "cli/devices.h"
 
-#include "eval/cuda/device.h"
+#include "eval/cuda/device_probe.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 
 #include "base/value.h"
 #include "eval/cuda/compile.h"
-#include "eval/cuda/device.h"
+#include "eval/cuda/device_probe.h"
 #include "eval/cuda/library_find.h"
 #include "eval/cuda/sanitizer.h"
 

@@ -9,6 +9,7 @@
 #include "eval/cuda/compile.h"
 #include "eval/cuda/cubin.h"
 #include "eval/cuda/device.h"
+#include "eval/cuda/device_probe.h"
 #include "eval/cuda/occupancy.h"
 #include "eval/cuda/plan.h"
 #include "eval/cuda/ptxas.h"

@@ -3,6 +3,7 @@
 #include "eval/cuda/compile.h"
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/device.h"
+#include "eval/cuda/device_probe.h"
 #include "eval/cuda/drawer.h"
 #include "eval/cuda/host.h"
 #include "eval/cuda/profile.h"

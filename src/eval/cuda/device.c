@@ -37,3 +37,11 @@ int device_open(const struct driver *driver, int index, struct device *device, s
     (void)driver->device_attribute(&device->memory_bus_bits, CU_MEMORY_BUS_BITS, device->handle);
     return 0;
 }
+
+const char *device_arch(struct arena *arena, const struct lane_facts *lane)
+{
+    struct names facts = lane->facts;
+    int64_t capability = 90;
+    (void)expr_lookup_names(&facts, "compute_capability", &capability);
+    return arena_printf(arena, "sm_%d%s", (int)capability, capability >= 90 ? "a" : "");
+}

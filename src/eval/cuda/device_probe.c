@@ -1,5 +1,6 @@
 /* Both ends of a probe: the child that asks the driver, and the worker that reads what it says. The
  * worker itself never opens libcuda. */
+#include "eval/cuda/device_probe.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/value.h"
@@ -332,12 +333,4 @@ int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena 
     describe(answer, known, arena, lane);
     describe_versions(answer, arena, lane);
     return 0;
-}
-
-const char *device_arch(struct arena *arena, const struct lane_facts *lane)
-{
-    struct names facts = lane->facts;
-    int64_t capability = 90;
-    (void)expr_lookup_names(&facts, "compute_capability", &capability);
-    return arena_printf(arena, "sm_%d%s", (int)capability, capability >= 90 ? "a" : "");
 }

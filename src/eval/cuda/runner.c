@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "eval/cuda/cubin.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/device_probe.h"
 #include "eval/cuda/drawer.h"
 #include "eval/cuda/nvml.h"
 #include "eval/cuda/profile_runner.h"

@@ -3,7 +3,7 @@
 #include "scene.h"
 
 #include "base/value.h"
-#include "eval/cuda/device.h"
+#include "eval/cuda/device_probe.h"
 #include "eval/cuda/profile.h"
 
 #include <math.h>

@@ -6,6 +6,7 @@
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/sandbox.h"
 #include "eval/cuda/device.h"
+#include "eval/cuda/device_probe.h"
 
 #include <dirent.h>
 #include <math.h>

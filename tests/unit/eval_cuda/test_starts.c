@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "eval/cuda/cubin.h"
-#include "eval/cuda/device.h"
+#include "eval/cuda/device_probe.h"
 #include "eval/cuda/plan.h"
 
 #include <dirent.h>
