@@ -5,6 +5,7 @@
 #include "cli/devices.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/sandbox.h"
+#include "eval/cuda/compile.h"
 #include "eval/cuda/cuda.h"
 #include "eval/worker.h"
 

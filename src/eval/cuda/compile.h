@@ -57,4 +57,7 @@ struct cuda_report { /* lives in the arena of the call */
 int cuda_report_read(struct arena *arena, const char *log, struct cuda_report *report,
                      struct err *err) MUST_USE;
 
+/* `twagent cuda-compile ...`: what cuda_build() prepares. Returns an exit code. */
+int cuda_compile_main(int argc, char **argv);
+
 #endif

@@ -6,10 +6,10 @@
  * One process opens NVRTC and waits; a child of its, without any privilege, compiles. So a compiler
  * that is killed by a limit ends as one that failed, with a reason, and not as one that somebody
  * killed. With --version alone it tells NVRTC's version and ends. */
+#include "eval/cuda/compile.h"
 #include "eval/cuda/compile_job.h"
 #include "eval/cuda/compile_serve.h"
 #include "eval/cuda/cubin_cache.h"
-#include "eval/cuda/cuda.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,6 @@
 
 extern const struct backend backend_cuda;
 
-/* `twagent cuda-compile ...`: what cuda_build() prepares. Returns an exit code. */
-int cuda_compile_main(int argc, char **argv);
-
 /* `twagent runner cuda ...`: the process that holds a CUDA context and one candidate's module.
  * Returns an exit code. */
 int cuda_runner_main(int argc, char **argv);

@@ -7,6 +7,7 @@
 #include "cli/emit.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/sandbox.h"
+#include "eval/cuda/compile.h"
 #include "eval/cuda/cuda.h"
 #include "eval/problem_torch.h"
 

@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/sandbox.h"
+#include "eval/cuda/compile.h"
 #include "eval/cuda/device.h"
 #include "eval/cuda/device_probe.h"
 
