@@ -1,12 +1,12 @@
-# twagent_folder(NAME LIBRARIES...): one static library of every .c file in this folder.
-function(twagent_folder name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
-  if(NOT sources) # nothing here yet
-    add_library(${name} INTERFACE)
-    return()
-  endif()
+# twagent_room(ROOM ROOMS...): a static library of every .c file in the folder ROOM, which uses those of
+# ROOMS; eval_data is the one of eval/data.
+function(twagent_room room)
+  string(REPLACE "/" "_" name ${room})
+  string(REPLACE "/" "_" uses "${ARGN}")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.c)
+  list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/cli/main.c) # the program's entry
   add_library(${name} STATIC ${sources})
-  target_link_libraries(${name} PUBLIC ${ARGN})
+  target_link_libraries(${name} PUBLIC ${uses})
 endfunction()
 
 # twagent_tests(FOLDER LIBRARIES...): every test_*.c of FOLDER is a program and a test of its own,

@@ -1,4 +1,4 @@
-"""The Python side of a reference: computes what src/eval/reference_python.c asks for.
+"""The Python side of a reference: computes what src/eval/reference/python.c asks for.
 
 Started as `python3 -I reference.py` inside the sandbox. One JSON request a line on stdin, one JSON
 answer a line on stdout. Tensors do not travel through the pipes: inputs are read from descriptor 3

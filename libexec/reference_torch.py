@@ -1,4 +1,4 @@
-"""The Python side of a PyTorch problem: computes what src/eval/reference_python.c asks for.
+"""The Python side of a PyTorch problem: computes what src/eval/reference/python.c asks for.
 
 Started as `python3 -I reference_torch.py` inside the sandbox; one JSON request a line on stdin, one
 JSON answer a line on stdout. The requests of reference.py, and besides:

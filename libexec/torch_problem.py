@@ -18,7 +18,7 @@ import torch_shipped
 import torch_sums
 from torch_rows import SEED, Refused, check_size, few_rows, given_arguments
 
-INPUTS_MOST, OUTPUTS_MOST = 1024, 16  # src/eval/problem.h
+INPUTS_MOST, OUTPUTS_MOST = 1024, 16  # src/eval/problem/problem.h
 MATTERS_MOST = 64  # parameters: a call of the module for each
 DTYPES = {  # PyTorch's name: the spec's
     "float32": "float32",

@@ -1,9 +1,10 @@
-/* agents/completion.h and agents/ask.h, answered after a drawn latency: ideas of random words, or a
- * kernel that no other is like. Keeps to the number of requests in flight, as the engine does. */
+/* agents/llm/completion.h and agents/llm/ask.h, answered after a drawn latency: ideas of random
+ * words, or a kernel that no other is like. Keeps to the number of requests in flight, as the
+ * engine does. */
 #include "night.h"
 
-#include "agents/ask.h"
-#include "agents/ideas.h"
+#include "agents/ideas/ideas.h"
+#include "agents/llm/ask.h"
 #include "base/mem.h"
 
 #include <assert.h>

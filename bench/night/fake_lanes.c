@@ -1,10 +1,10 @@
-/* eval/lane.h, as a place where evaluations take a drawn time, one at a time in the order of
+/* eval/lane/lane.h, as a place where evaluations take a drawn time, one at a time in the order of
  * asking. Nine in ten are kernels; what is not is mended by a repair, as long as there are some
  * left. */
 #include "night.h"
 
 #include "base/mem.h"
-#include "eval/lane.h"
+#include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 

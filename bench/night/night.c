@@ -4,7 +4,7 @@
  * possible. */
 #include "night.h"
 
-#include "agents/search.h"
+#include "agents/search/search.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "store/store.h"

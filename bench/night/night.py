@@ -113,7 +113,7 @@ def main():
 
 `bench/night/run`, %s, commit %s, in %.0f s of real time.
 
-The search is the real one (`src/agents/search*.c`, its proposer, its prompts, its store with every commit synced); the
+The search is the real one (`src/agents/search`, its proposer, its prompts, its store with every commit synced); the
 provider and the lanes are stand-ins that answer after latencies drawn uniformly: ideas 20 to 60 s, code and repairs 30
 to 120 s, evaluations 0.5 to 5 s; one candidate in ten comes back wrong and is mended. The clock is the injected one: it
 jumps to the next deadline whenever nothing else is left to do; what the program itself needs takes its real time. 10

@@ -4,7 +4,7 @@
 
 #include "../night/night.h"
 
-#include "agents/ideas.h"
+#include "agents/ideas/ideas.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "loop/http.h"

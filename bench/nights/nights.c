@@ -6,7 +6,7 @@
 
 #include "../night/night.h"
 
-#include "agents/search.h"
+#include "agents/search/search.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "loop/loop.h"

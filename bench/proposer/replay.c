@@ -8,7 +8,7 @@
  * median is more than a quarter of the random order's.
  * A line: start,NAME=VALUE,...,time_ns (or "fail"). Points that are not in the table do not exist.
  */
-#include "agents/proposer.h"
+#include "agents/proposer/proposer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"

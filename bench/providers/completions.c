@@ -2,7 +2,7 @@
  * engine that a run uses: encoded, read event by event, and each on disk in STORE before its asker
  * is woken. Prints what this process needed for them. bench/providers/completions.py asks the same.
  */
-#include "agents/ask.h"
+#include "agents/llm/ask.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "loop/loop.h"

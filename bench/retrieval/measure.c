@@ -5,7 +5,7 @@
  *   bench_retrieval passages FOLDER                   every passage
  * A passage is source, path, title and text, unit separators between, a record separator behind (no
  * text holds control characters). */
-#include "agents/rag/documents.h"
+#include "agents/retrieve/rag/documents.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

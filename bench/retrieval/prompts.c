@@ -1,8 +1,8 @@
 /* Which passages a prompt for ideas would hold, as the retrieving agent chooses them.
  *   bench_prompts FOLDER LIMITERS TOKENS     a line each: problem \t backend \t limiter \t
  * evidence; prints as bench_retrieval answers does */
-#include "agents/retrieve.h"
-#include "eval/problem.h"
+#include "agents/retrieve/retrieve.h"
+#include "eval/problem/problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/display.h"
-#include "eval/cuda/sanitizer.h"
-#include "eval/lane.h"
+#include "eval/cuda/sanitize/sanitizer.h"
+#include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 

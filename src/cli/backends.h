@@ -2,7 +2,7 @@
 #ifndef CLI_BACKENDS_H
 #define CLI_BACKENDS_H
 
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 
 const struct backend *backends_find(const char *name); /* NULL where not known */
 

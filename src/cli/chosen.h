@@ -3,7 +3,7 @@
 #ifndef CLI_CHOSEN_H
 #define CLI_CHOSEN_H
 
-#include "agents/model.h"
+#include "agents/llm/model.h"
 #include "cli/settings.h"
 
 struct chosen {

@@ -1,6 +1,6 @@
 /* twagent config: every setting with where it came from, the models that they choose, and which
  * keys are there. twagent backup: a copy of the store. */
-#include "agents/keys.h"
+#include "agents/llm/keys.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -3,7 +3,7 @@
 #ifndef CLI_CONTROL_H
 #define CLI_CONTROL_H
 
-#include "agents/record.h"
+#include "agents/record/record.h"
 #include "base/err.h"
 #include "cli/settings.h"
 

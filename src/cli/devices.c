@@ -1,6 +1,6 @@
 #include "cli/devices.h"
 
-#include "eval/cuda/device_probe.h"
+#include "eval/cuda/probe/probe.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #ifndef CLI_DISPLAY_H
 #define CLI_DISPLAY_H
 
-#include "agents/search.h"
+#include "agents/search/search.h"
 
 #include <stdbool.h>
 #include <stdio.h>

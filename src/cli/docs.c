@@ -2,7 +2,7 @@
  * that prompts take passages from. */
 #include "cli/docs.h"
 
-#include "agents/rag/documents.h"
+#include "agents/retrieve/rag/documents.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "store/store.h"

@@ -2,8 +2,8 @@
 #ifndef CLI_DOCS_H
 #define CLI_DOCS_H
 
-#include "agents/model.h"
-#include "agents/rag/documents.h"
+#include "agents/llm/model.h"
+#include "agents/retrieve/rag/documents.h"
 #include "cli/settings.h"
 
 void docs_print_change(const struct settings *settings, const struct rag_change *change);

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/display.h"
 #include "cli/doctor_gpu.h"
-#include "eval/lane.h"
+#include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 #include "store/store.h"

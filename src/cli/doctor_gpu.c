@@ -1,10 +1,10 @@
 #include "cli/doctor_gpu.h"
 
 #include "base/value.h"
-#include "eval/cuda/compile.h"
-#include "eval/cuda/device_probe.h"
-#include "eval/cuda/library_find.h"
-#include "eval/cuda/sanitizer.h"
+#include "eval/cuda/compile/compile.h"
+#include "eval/cuda/driver/library_find.h"
+#include "eval/cuda/probe/probe.h"
+#include "eval/cuda/sanitize/sanitizer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/history.h"
-#include "eval/problem_torch.h"
+#include "eval/problem/torch.h"
 
 #include <inttypes.h>
 #include <stdio.h>

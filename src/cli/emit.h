@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/value.h"
 #include "cli/settings.h"
-#include "eval/candidate.h"
-#include "eval/evaluation.h"
+#include "eval/candidate/candidate.h"
+#include "eval/data/evaluation.h"
 
 struct emission { /* one kernel on its way out; borrowed by every part */
     struct arena *arena;

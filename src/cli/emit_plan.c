@@ -2,7 +2,7 @@
 #include "cli/emit.h"
 
 #include "base/json.h"
-#include "eval/problem_torch.h"
+#include "eval/problem/torch.h"
 
 #include <stdlib.h>
 #include <string.h>

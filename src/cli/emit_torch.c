@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "eval/cuda/compile.h"
-#include "eval/cuda/source.h"
+#include "eval/cuda/compile/compile.h"
+#include "eval/cuda/compile/source.h"
 
 #include <errno.h>
 #include <spawn.h>

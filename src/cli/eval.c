@@ -3,7 +3,7 @@
  *   OPENING (worker started, problem opened) -> EVALUATING -> CLOSING
  */
 #include "cli/eval.h"
-#include "agents/search.h"
+#include "agents/search/search.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -15,8 +15,8 @@
 #include "cli/find.h"
 #include "cli/history.h"
 #include "cli/print.h"
-#include "eval/candidate.h"
-#include "eval/lane.h"
+#include "eval/candidate/candidate.h"
+#include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 

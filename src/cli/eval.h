@@ -5,7 +5,7 @@
 
 #include "base/value.h"
 #include "cli/settings.h"
-#include "eval/evaluation.h"
+#include "eval/data/evaluation.h"
 
 /* Gets the verdict and the lane's facts (or NULL), for stdout, as JSON or as text. */
 typedef void eval_printer(const struct evaluation *evaluation, const struct value *facts,

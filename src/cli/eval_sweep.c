@@ -7,8 +7,8 @@
 #include "base/random.h"
 #include "base/value.h"
 #include "cli/print.h"
-#include "eval/candidate.h"
-#include "eval/lane.h"
+#include "eval/candidate/candidate.h"
+#include "eval/lane/lane.h"
 
 #include <stdio.h>
 #include <string.h>

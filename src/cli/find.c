@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/history.h"
-#include "eval/problem.h"
+#include "eval/problem/problem.h"
 
 #include <ctype.h>
 #include <dirent.h>

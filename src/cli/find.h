@@ -8,7 +8,7 @@
 #include "store/store.h"
 
 /* A folder, a spec.yaml, a FILE.py as an absolute path, since a worker stands elsewhere; a shipped
- * problem's name as it is. With the size that was named (eval/problem_size.h), or the one that the
+ * problem's name as it is. With the size that was named (eval/problem/size.h), or the one that the
  * spec has for `backend` (may be NULL). */
 int find_problem(struct arena *arena, const char *word, const char *backend, const char **problem,
                  struct err *err) MUST_USE;

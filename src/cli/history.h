@@ -2,7 +2,7 @@
 #ifndef CLI_HISTORY_H
 #define CLI_HISTORY_H
 
-#include "agents/record.h"
+#include "agents/record/record.h"
 #include "cli/settings.h"
 #include "report/report.h"
 #include "store/store.h"

@@ -4,10 +4,10 @@
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/sandbox.h"
-#include "eval/cuda/compile.h"
+#include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
-#include "eval/worker.h"
+#include "eval/worker/worker.h"
+#include "process/sandbox.h"
 
 #include <stdio.h>
 #include <string.h>

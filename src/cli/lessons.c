@@ -1,6 +1,6 @@
 /* twagent lessons list|show|export|import: what finished evaluations have taught, as one reads it
  * and as a team shares it. */
-#include "agents/lesson_words.h"
+#include "agents/lessons/words.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"

@@ -5,7 +5,7 @@
 #include "cli/find.h"
 #include "cli/history.h"
 #include "cli/run_words.h"
-#include "eval/problem.h"
+#include "eval/problem/problem.h"
 #include "report/words.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 #include "cli/no_starts.h"
 
-#include "agents/prompt.h"
+#include "agents/prompt/prompt.h"
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/problem_folder.h"
-#include "eval/problem_torch.h"
+#include "eval/problem/torch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef CLI_PRINT_H
 #define CLI_PRINT_H
 
-#include "eval/evaluation.h"
+#include "eval/data/evaluation.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "cli/display.h"
 #include "cli/find.h"
 #include "cli/problem_folder.h"
-#include "eval/lane.h"
+#include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 

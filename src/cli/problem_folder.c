@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "eval/lane.h"
-#include "eval/problem_torch.h"
+#include "eval/lane/lane.h"
+#include "eval/problem/torch.h"
 #include "loop/loop.h"
 #include "loop/slots.h"
 #include "loop/task.h"
@@ -40,7 +40,7 @@ enum {
     FILES_MOST = 4096,
     CORES_MOST = 256,
     TEXT_MOST = 1 << 22,
-    OUTPUTS_LEAST = 64, /* a scale needs 16 (check_scale.h), and more of them say no more */
+    OUTPUTS_LEAST = 64, /* a scale needs 16 (eval/check/scale.h), and more of them say no more */
     ROWS_LEAST = 4,
     VERY_LARGE = 64 /* times --elements: then two rows are enough, and check shapes have three */
 };

@@ -1,5 +1,5 @@
 /* twagent profile PROBLEM FILE: what holds a kernel back, as the next prompt would be told. */
-#include "agents/diagnosis.h"
+#include "agents/diagnosis/diagnosis.h"
 #include "cli/command.h"
 #include "cli/eval.h"
 #include "cli/print.h"

@@ -1,6 +1,6 @@
 #include "cli/profile_print.h"
 
-#include "agents/diagnosis.h"
+#include "agents/diagnosis/diagnosis.h"
 #include "report/words.h"
 
 #include <math.h>

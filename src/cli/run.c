@@ -5,8 +5,8 @@
  */
 #include "cli/run.h"
 
-#include "agents/preflight.h"
-#include "agents/search.h"
+#include "agents/llm/preflight.h"
+#include "agents/search/search.h"
 #include "base/file.h"
 #include "base/log_file.h"
 #include "base/mem.h"

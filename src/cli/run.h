@@ -2,7 +2,7 @@
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
-#include "agents/search_options.h"
+#include "agents/search/options.h"
 #include "cli/chosen.h"
 #include "cli/settings.h"
 

@@ -3,7 +3,7 @@
 #ifndef CLI_RUN_OPTIONS_H
 #define CLI_RUN_OPTIONS_H
 
-#include "agents/record.h"
+#include "agents/record/record.h"
 
 /* "--budget-time 25s", "--no-final", ...: those of the record that are not the defaults, in the
  * table's order. In `arena`, as the texts are. */

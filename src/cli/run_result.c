@@ -6,7 +6,7 @@
 #include "cli/history.h"
 #include "cli/run_options.h"
 #include "cli/run_words.h"
-#include "eval/problem.h"
+#include "eval/problem/problem.h"
 #include "report/report.h"
 #include "report/words.h"
 

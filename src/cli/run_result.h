@@ -2,7 +2,7 @@
 #ifndef CLI_RUN_RESULT_H
 #define CLI_RUN_RESULT_H
 
-#include "agents/search.h"
+#include "agents/search/search.h"
 #include "cli/settings.h"
 #include "store/store.h"
 

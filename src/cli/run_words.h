@@ -3,7 +3,7 @@
 #ifndef CLI_RUN_WORDS_H
 #define CLI_RUN_WORDS_H
 
-#include "agents/record.h"
+#include "agents/record/record.h"
 #include "store/store.h"
 
 struct spending {     /* settled and charged, not what is reserved */

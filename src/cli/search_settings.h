@@ -2,7 +2,7 @@
 #ifndef CLI_SEARCH_SETTINGS_H
 #define CLI_SEARCH_SETTINGS_H
 
-#include "agents/search_options.h"
+#include "agents/search/options.h"
 #include "cli/settings.h"
 
 /* Every setting that a search knows; or, with `given`, those that the command line names alone,

@@ -8,7 +8,7 @@
 #include "cli/print.h"
 #include "cli/run_options.h"
 #include "cli/run_words.h"
-#include "eval/problem.h"
+#include "eval/problem/problem.h"
 #include "report/report.h"
 #include "report/words.h"
 

@@ -2,10 +2,10 @@
  * limits, their code spans within them, and all words of them can be gathered and packed. */
 #include "fuzz.h"
 
-#include "agents/rag/gather.h"
-#include "agents/rag/postings.h"
-#include "agents/rag/read.h"
-#include "agents/rag/records.h"
+#include "agents/retrieve/rag/gather.h"
+#include "agents/retrieve/rag/postings.h"
+#include "agents/retrieve/rag/read.h"
+#include "agents/retrieve/rag/records.h"
 
 #include <string.h>
 

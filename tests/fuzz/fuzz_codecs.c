@@ -2,7 +2,7 @@
  * they are cut the same one. The bytes are also an error's body. */
 #include "fuzz.h"
 
-#include "agents/providers/codec.h"
+#include "agents/llm/providers/codec.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* What a CUDA candidate and its tools can say: the log of NVRTC and ptxas, a source whose first
  * includes are looked for, compute-sanitizer's report. */
-#include "eval/cuda/ptxas.h"
-#include "eval/cuda/sanitizer.h"
-#include "eval/cuda/source.h"
+#include "eval/cuda/compile/ptxas.h"
+#include "eval/cuda/compile/source.h"
+#include "eval/cuda/sanitize/sanitizer.h"
 #include "fuzz.h"
 
 #include <string.h>

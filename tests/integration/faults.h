@@ -5,7 +5,7 @@
 #ifndef TESTS_INTEGRATION_FAULTS_H
 #define TESTS_INTEGRATION_FAULTS_H
 
-#include "agents/ask.h"
+#include "agents/llm/ask.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * requests that share a key, a second run. */
 #include "faults.h"
 
-#include "agents/extract.h"
+#include "agents/ideas/extract.h"
 #include "base/file.h"
 #include "base/mem.h"
 

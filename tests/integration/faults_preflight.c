@@ -2,7 +2,7 @@
  */
 #include "faults.h"
 
-#include "agents/preflight.h"
+#include "agents/llm/preflight.h"
 #include "base/log.h"
 #include "base/mem.h"
 

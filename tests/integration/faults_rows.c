@@ -1,7 +1,7 @@
 /* The table of faults: a row for each thing that providers do. */
 #include "faults.h"
 
-#include "agents/extract.h"
+#include "agents/ideas/extract.h"
 
 #include <string.h>
 

@@ -2,12 +2,12 @@
  * that it prepares. Without and with the server that a worker starts; every repetition has another
  * number in its source, so that nothing is answered from memory.
  *   bench_cuda_compile REPETITIONS      a Markdown table on stdout */
-#include "eval/cuda/compile.h"
+#include "eval/cuda/compile/compile.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/sandbox.h"
 #include "eval/cuda/cuda.h"
+#include "process/sandbox.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Some fifty times slower than the machine: for a small shape. */
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/sanitize.h"
-#include "eval/cpu/toolchain.h"
+#include "process/toolchain.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/sandbox.h"
 #include "eval/cpu/source.h"
-#include "eval/cpu/toolchain.h"
+#include "process/sandbox.h"
+#include "process/toolchain.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* eval/cpu/compile: builds and their diagnostics. `cpu_ready`, `cpu_build` and `cpu_diagnostics`
- * stand in eval/backend.h's table, which has their contracts. Any thread. */
+ * stand in eval/backend/backend.h's table, which has their contracts. Any thread. */
 #ifndef EVAL_CPU_COMPILE_H
 #define EVAL_CPU_COMPILE_H
 
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 
 int cpu_ready(struct err *err) MUST_USE;
 

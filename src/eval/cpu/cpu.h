@@ -3,7 +3,7 @@
 #ifndef EVAL_CPU_CPU_H
 #define EVAL_CPU_CPU_H
 
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 
 extern const struct backend backend_cpu;
 

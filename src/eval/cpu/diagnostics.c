@@ -3,9 +3,9 @@
  * candidate, and the source lines beside it are taken from the candidate itself. */
 #include "eval/cpu/compile.h"
 
-#include "eval/cpu/clean.h"
-#include "eval/cpu/sandbox.h"
 #include "eval/cpu/source.h"
+#include "process/clean.h"
+#include "process/sandbox.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/hold.h"
 #include "eval/cpu/private.h"
-#include "eval/cpu/sandbox.h"
+#include "process/sandbox.h"
 
 #include <ctype.h>
 #include <errno.h>

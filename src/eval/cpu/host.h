@@ -7,7 +7,7 @@
 #ifndef EVAL_CPU_HOST_H
 #define EVAL_CPU_HOST_H
 
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 #include "eval/cpu/wire.h"
 
 #include <sys/types.h>

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
-#include "eval/spawn.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

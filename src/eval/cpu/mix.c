@@ -6,7 +6,7 @@
 #include "eval/cpu/profile.h"
 
 #include "base/mem.h"
-#include "eval/cpu/toolchain.h"
+#include "process/toolchain.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* eval/cpu/private: the backend's operations, whose contracts are in eval/backend.h. */
+/* eval/cpu/private: the backend's operations, whose contracts are in eval/backend/backend.h. */
 #ifndef EVAL_CPU_PRIVATE_H
 #define EVAL_CPU_PRIVATE_H
 
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 
 int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
               struct lane_facts *lane, struct err *err) MUST_USE;

@@ -7,8 +7,8 @@
 #include "eval/cpu/hold.h"
 #include "eval/cpu/roofline.h"
 #include "eval/cpu/samples.h"
-#include "eval/cpu/sandbox.h"
-#include "eval/cpu/toolchain.h"
+#include "process/sandbox.h"
+#include "process/toolchain.h"
 
 #include <ctype.h>
 #include <gnu/libc-version.h>

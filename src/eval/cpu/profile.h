@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 #include "eval/cpu/mix.h"
 
 /* "remarks": [{"line", "kind": "vectorized" | "missed", "text"}], from what the compiler left in

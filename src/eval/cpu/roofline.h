@@ -3,7 +3,7 @@
 #ifndef EVAL_CPU_ROOFLINE_H
 #define EVAL_CPU_ROOFLINE_H
 
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 
 /* Fills copy_bytes_per_s (bytes read plus bytes written), read_bytes_per_s and flops_per_s, from
  * lane->cores and lane->facts. The best of several trials: a ceiling is what was reached once. */

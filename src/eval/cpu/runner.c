@@ -3,8 +3,8 @@
 #include "base/random.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/sandbox.h"
 #include "eval/cpu/wire.h"
+#include "process/sandbox.h"
 
 #include <dlfcn.h>
 #include <errno.h>

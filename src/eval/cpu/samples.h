@@ -6,7 +6,7 @@
 #define EVAL_CPU_SAMPLES_H
 
 #include "base/json.h"
-#include "eval/subject.h"
+#include "eval/backend/subject.h"
 
 #include <stdbool.h>
 #include <stddef.h>

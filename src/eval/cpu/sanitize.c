@@ -2,9 +2,9 @@
 #include "eval/cpu/sanitize.h"
 
 #include "base/random.h"
-#include "eval/cpu/clean.h"
 #include "eval/cpu/private.h"
-#include "eval/cpu/toolchain.h"
+#include "process/clean.h"
+#include "process/toolchain.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef EVAL_CPU_SANITIZE_H
 #define EVAL_CPU_SANITIZE_H
 
-#include "eval/layout.h"
+#include "eval/candidate/layout.h"
 
 /* A descriptor with the call's numbers, for the program's descriptor 3; -1 with *err. *exit_code is
  * drawn: what the program ends with when it has gone to its end. */

@@ -1,6 +1,6 @@
 #include "eval/cpu/source.h"
 
-#include "eval/layout.h"
+#include "eval/candidate/layout.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #define EVAL_CPU_SOURCE_H
 
 #include "base/buf.h"
-#include "eval/candidate.h"
+#include "eval/candidate/candidate.h"
 
 struct source {
     const struct problem *problem;

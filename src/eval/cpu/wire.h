@@ -14,8 +14,8 @@
 #ifndef EVAL_CPU_WIRE_H
 #define EVAL_CPU_WIRE_H
 
-#include "eval/cpu/descriptors.h"
-#include "eval/layout.h"
+#include "eval/candidate/layout.h"
+#include "process/descriptors.h"
 
 #include <stdint.h>
 

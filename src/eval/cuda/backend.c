@@ -1,13 +1,13 @@
 /* The CUDA backend's table, and the operations that are a few lines each. */
 #include "eval/cpu/cpu.h"
-#include "eval/cuda/compile.h"
+#include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
-#include "eval/cuda/device.h"
-#include "eval/cuda/device_probe.h"
-#include "eval/cuda/drawer.h"
-#include "eval/cuda/host.h"
-#include "eval/cuda/profile.h"
-#include "eval/cuda/sanitizer.h"
+#include "eval/cuda/draw/drawer.h"
+#include "eval/cuda/driver/device.h"
+#include "eval/cuda/probe/probe.h"
+#include "eval/cuda/profile/profile.h"
+#include "eval/cuda/run/host.h"
+#include "eval/cuda/sanitize/sanitizer.h"
 
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void close_subject(struct subject *subject)
     gpu_host_give_back((struct gpu_host *)subject);
 }
 
-/* Each call loads the module anew and restores all of its memory (runner_call.c). */
+/* Each call loads the module anew and restores all of its memory (eval/cuda/run/call.c). */
 static bool renew(struct subject *subject)
 {
     const struct gpu_host *host = (const struct gpu_host *)subject;

@@ -3,7 +3,7 @@
 #ifndef EVAL_CUDA_CUDA_H
 #define EVAL_CUDA_CUDA_H
 
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 
 extern const struct backend backend_cuda;
 

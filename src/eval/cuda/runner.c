@@ -1,15 +1,15 @@
 /* The disposable process: made ready before there is a candidate, thrown away after one fault. */
-#include "eval/cuda/runner.h"
+#include "eval/cuda/run/runner.h"
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "eval/cuda/cubin.h"
+#include "eval/cuda/compile/cubin.h"
 #include "eval/cuda/cuda.h"
-#include "eval/cuda/device_probe.h"
-#include "eval/cuda/drawer.h"
-#include "eval/cuda/nvml.h"
-#include "eval/cuda/profile_runner.h"
-#include "eval/cuda/sanitizer_runner.h"
+#include "eval/cuda/draw/drawer.h"
+#include "eval/cuda/driver/nvml.h"
+#include "eval/cuda/probe/probe.h"
+#include "eval/cuda/profile/runner.h"
+#include "eval/cuda/sanitize/runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

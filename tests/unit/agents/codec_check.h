@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "agents/providers/codec.h"
+#include "agents/llm/providers/codec.h"
 #include "base/value.h"
 
 #define BAD "\xEF\xBF\xBD" /* U+FFFD */

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "agents/ask.h"
+#include "agents/llm/ask.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,8 +1,8 @@
 /* Profiles, most of them measured ones, and what they should be taken to mean. */
 #include "check.h"
 
-#include "agents/diagnosis.h"
-#include "agents/ideas.h"
+#include "agents/diagnosis/diagnosis.h"
+#include "agents/ideas/ideas.h"
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * start that is named; the others are made up around one limiter. */
 #include "check.h"
 
-#include "agents/diagnosis.h"
-#include "agents/ideas.h"
+#include "agents/diagnosis/diagnosis.h"
+#include "agents/ideas/ideas.h"
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  */
 #include "completion_check.h"
 
-#include "agents/embedding.h"
-#include "agents/providers/embeddings.h"
+#include "agents/llm/embedding.h"
+#include "agents/llm/providers/embeddings.h"
 
 #include <arpa/inet.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Code and JSON out of a model's answer: always the same choice, never a guess. */
 #include "check.h"
 
-#include "agents/extract.h"
+#include "agents/ideas/extract.h"
 
 static const struct {
     const char *what, *answer, *code; /* code NULL: refused */

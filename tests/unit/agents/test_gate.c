@@ -1,7 +1,7 @@
 /* Gates: a key that is limited, parked, broken or blocked, with everybody that waits at it. */
 #include "completion_check.h"
 
-#include "agents/gate.h"
+#include "agents/llm/gate.h"
 #include "base/clock.h"
 
 static const struct retry_policy policy = {.tries = 4,

@@ -1,7 +1,7 @@
 /* Ideas as models write them, and what they are told where nobody can read them. */
 #include "check.h"
 
-#include "agents/ideas.h"
+#include "agents/ideas/ideas.h"
 
 static size_t parse(const char *text, struct idea *ideas, size_t most, struct arena *arena,
                     struct err *err)

@@ -1,7 +1,7 @@
 /* Keys from the environment and from .env files: every form of a line, and what is refused. */
 #include "check.h"
 
-#include "agents/keys.h"
+#include "agents/llm/keys.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* Lessons: what is kept of one, which of them a run begins with, and what prompts say of them. */
 #include "check.h"
 
-#include "agents/lesson_words.h"
+#include "agents/lessons/words.h"
 #include "base/hash.h"
 #include "base/mem.h"
 

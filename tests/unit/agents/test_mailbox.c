@@ -1,7 +1,7 @@
 /* Mailboxes: what is written, which answers are taken, and when. */
 #include "completion_check.h"
 
-#include "agents/mailbox.h"
+#include "agents/llm/mailbox.h"
 #include "base/value.h"
 
 #include <sys/stat.h>

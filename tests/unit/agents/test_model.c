@@ -1,7 +1,7 @@
 /* models.yaml and --model: entries, whose word counts, what is refused and with which words. */
 #include "check.h"
 
-#include "agents/model.h"
+#include "agents/llm/model.h"
 #include "base/file.h"
 #include "base/mem.h"
 

@@ -2,7 +2,7 @@
  */
 #include "check.h"
 
-#include "agents/novelty.h"
+#include "agents/ideas/novelty.h"
 
 #include "novelty_pairs.h"
 

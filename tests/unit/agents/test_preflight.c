@@ -2,7 +2,7 @@
  * not. */
 #include "check.h"
 
-#include "agents/preflight.h"
+#include "agents/llm/preflight.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 

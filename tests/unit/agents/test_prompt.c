@@ -2,10 +2,10 @@
  * leave out when they must be shorter. */
 #include "golden.h"
 
-#include "agents/extract.h"
-#include "agents/prompt.h"
+#include "agents/ideas/extract.h"
+#include "agents/prompt/prompt.h"
 #include "base/value.h"
-#include "eval/candidate_read.h"
+#include "eval/candidate/read.h"
 
 static struct fixture {
     struct arena *arena;

@@ -3,9 +3,9 @@
  */
 #include "golden.h"
 
-#include "agents/extract.h"
-#include "agents/prompt.h"
-#include "eval/problem_torch.h"
+#include "agents/ideas/extract.h"
+#include "agents/prompt/prompt.h"
+#include "eval/problem/torch.h"
 
 static const char description[] =
     "{\"spec\": \"{\\\"name\\\": \\\"1_Linear\\\", \\\"family\\\": \\\"linear\\\", "

@@ -1,7 +1,7 @@
 /* Replays: the answers of a recorded run, by who asked; and records as they lie in the store. */
 #include "completion_check.h"
 
-#include "agents/completion_record.h"
+#include "agents/llm/completion_record.h"
 #include "base/value.h"
 
 static const char *const names[] = {"c1", "c2", "round1.0"};

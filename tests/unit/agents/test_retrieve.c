@@ -2,9 +2,9 @@
  * counted. */
 #include "check.h"
 
-#include "agents/rag/documents.h"
-#include "agents/record.h"
-#include "agents/retrieve.h"
+#include "agents/record/record.h"
+#include "agents/retrieve/rag/documents.h"
+#include "agents/retrieve/retrieve.h"
 #include "base/file.h"
 #include "loop/loop.h"
 

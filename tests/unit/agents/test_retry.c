@@ -1,7 +1,7 @@
 /* The retry policy: which faults are asked again, how long is waited, what is clamped. */
 #include "check.h"
 
-#include "agents/retry.h"
+#include "agents/llm/retry.h"
 
 static const uint64_t wall_ms = 1780000000000; /* 2026-05-28T20:26:40Z */
 

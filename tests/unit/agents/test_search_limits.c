@@ -1,11 +1,11 @@
 /* What ends a search early: a target, a share of the floor, no win for some rounds. */
-#include "agents/search_private.h"
+#include "agents/search/private.h"
 
 #include "check.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "eval/lane_private.h"
+#include "eval/lane/private.h"
 
 /* A search that has taken one round with one kernel. */
 struct taken {

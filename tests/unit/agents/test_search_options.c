@@ -1,7 +1,7 @@
 /* What a resume reads is what the run was told. */
 #include "check.h"
 
-#include "agents/search_options.h"
+#include "agents/search/options.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Server-sent events, cut at every place a network could cut them. */
 #include "check.h"
 
-#include "agents/providers/sse.h"
+#include "agents/llm/providers/sse.h"
 #include "base/mem.h"
 
 static int note(void *context, const char *event, const char *data, size_t length, struct err *err)

@@ -2,8 +2,8 @@
  */
 #include "check.h"
 
-#include "agents/prompt.h"
-#include "agents/template.h"
+#include "agents/prompt/prompt.h"
+#include "agents/prompt/template.h"
 
 static const char *const slots[] = {"name", "list", NULL};
 

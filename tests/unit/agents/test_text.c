@@ -1,7 +1,7 @@
 /* What a provider sent, made safe to parse: every way in which bytes can be no text. */
 #include "check.h"
 
-#include "agents/providers/text.h"
+#include "agents/llm/providers/text.h"
 #include "base/buf.h"
 
 static const struct {

@@ -1,5 +1,5 @@
 /* The best of many, and two rankings made one. */
-#include "agents/rag/candidates.h"
+#include "agents/retrieve/rag/candidates.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-#include "agents/rag/chunk.h"
-#include "agents/rag/read.h"
+#include "agents/retrieve/rag/chunk.h"
+#include "agents/retrieve/rag/read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The guides that ship with the program: taken in once, again when they change, and not against a
  * person's will. */
-#include "agents/rag/documents.h"
+#include "agents/retrieve/rag/documents.h"
 #include "base/file.h"
 #include "base/mem.h"
 

@@ -1,4 +1,4 @@
-#include "agents/rag/documents.h"
+#include "agents/retrieve/rag/documents.h"
 #include "base/file.h"
 #include "base/mem.h"
 

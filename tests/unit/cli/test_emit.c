@@ -6,10 +6,10 @@
 #include "base/file.h"
 #include "cli/emit.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/sandbox.h"
-#include "eval/cuda/compile.h"
+#include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
-#include "eval/problem_torch.h"
+#include "eval/problem/torch.h"
+#include "process/sandbox.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * sampled; what the problem asks decides its roof alone. */
 #include "../eval_cpu/kit.c" /* each test is one source file */
 
-#include "agents/diagnosis.h"
+#include "agents/diagnosis/diagnosis.h"
 #include "base/value.h"
 
 #define FACTS "{\"cores\": 1, \"vector_bytes\": 32}"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "eval/backend.h"
+#include "eval/backend/backend.h"
 #include "folder.h"
 
 #include <errno.h>

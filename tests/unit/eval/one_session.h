@@ -3,7 +3,7 @@
 #ifndef ONE_SESSION_H
 #define ONE_SESSION_H
 
-#include "eval/session_private.h"
+#include "eval/measure/session_private.h"
 
 #include "fake_backend.h"
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_PARSE_H
 #define TESTS_PARSE_H
 
-#include "eval/candidate.h"
+#include "eval/candidate/candidate.h"
 
 #include "folder.h"
 

@@ -3,8 +3,8 @@
 #define TESTS_PRODUCT_H
 
 #include "base/mem.h"
-#include "eval/check.h"
-#include "eval/draw.h"
+#include "eval/check/check.h"
+#include "eval/data/draw.h"
 #include "sums.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Front matter: what is read, and each way to write it wrong with the line that it gets. */
-#include "eval/candidate_read.h"
+#include "eval/candidate/read.h"
 #include "parse.h"
 
 #include <setjmp.h>

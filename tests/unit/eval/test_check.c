@@ -1,6 +1,6 @@
 /* A check that an honest kernel fails is as broken as one that a cheat passes: both sides, over
  * seeds, distributions and sizes. */
-#include "eval/check.h"
+#include "eval/check/check.h"
 
 #include "product.h"
 

@@ -1,8 +1,8 @@
 /* The words for what is wrong, and the edges of what may be infinite. */
-#include "eval/check.h"
+#include "eval/check/check.h"
 
 #include "base/mem.h"
-#include "eval/draw.h"
+#include "eval/data/draw.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Two processes, one core: only one at a time; the kernel frees it when the holder is killed; a
  * child that was started meanwhile does not hold on to it. */
-#include "eval/core_lock.h"
+#include "eval/worker/core_lock.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

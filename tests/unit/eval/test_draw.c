@@ -1,5 +1,5 @@
 /* What is drawn follows from the seed, looks like what it is called, and stays in its bounds. */
-#include "eval/draw.h"
+#include "eval/data/draw.h"
 
 #include "base/mem.h"
 

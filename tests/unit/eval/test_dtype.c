@@ -1,5 +1,5 @@
 /* The 16-bit formats bit by bit, and rounding in and out of every type. */
-#include "eval/dtype.h"
+#include "eval/data/dtype.h"
 
 #include <math.h>
 #include <setjmp.h>

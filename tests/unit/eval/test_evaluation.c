@@ -1,5 +1,5 @@
 /* A record goes out and comes back the same; a broken one is refused with the field's name. */
-#include "eval/evaluation.h"
+#include "eval/data/evaluation.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /* A lane from the agent's side: answers, stages, a worker that dies, one that says nonsense, and
  * the end. The workers are this program: an honest one, and some that misbehave, chosen by
  * --backend. */
-#include "eval/lane.h"
+#include "eval/lane/lane.h"
 
 #include "base/log.h"
-#include "eval/lane_private.h"
-#include "eval/worker.h"
+#include "eval/lane/private.h"
+#include "eval/worker/worker.h"
 #include "fake_backend.h"
 #include "loop/loop.h"
 #include "loop/task.h"

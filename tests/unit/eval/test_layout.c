@@ -1,5 +1,5 @@
 /* Tensors apart and aligned, and regions that nobody else can write to or shorten. */
-#include "eval/layout.h"
+#include "eval/candidate/layout.h"
 #include "parse.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* From samples to a verdict, on samples of known worth; and the floor. */
-#include "eval/measure_noise.h"
-#include "eval/measure_timing.h"
+#include "eval/measure/noise.h"
+#include "eval/measure/timing.h"
 
 #include "fake_backend.h"
 

@@ -1,7 +1,7 @@
 /* Specs and front matter bent at random: whatever comes of it, it is a problem or one line that
  * begins with the file's name and a line number; and what loads can be worked with. */
 #include "base/random.h"
-#include "eval/layout.h"
+#include "eval/candidate/layout.h"
 #include "parse.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* Passes on several cores give what one core gives: every element once, the same bytes, the same
  * verdict. */
-#include "eval/check.h"
-#include "eval/draw.h"
-#include "eval/parallel.h"
+#include "eval/check/check.h"
+#include "eval/data/draw.h"
+#include "eval/data/parallel.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 /* Specs as they should be read, and each way to write one wrong with the line that it gets. */
-#include "eval/problem.h"
+#include "eval/problem/problem.h"
 
 #include "folder.h"
 

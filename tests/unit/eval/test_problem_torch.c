@@ -1,9 +1,9 @@
 /* A PyTorch module as a problem, without PyTorch: fake_torch.py takes the interpreter's part. What
  * is read from a description, what is remembered of it, what is drawn, and the wire. */
-#include "eval/problem_torch.h"
-#include "eval/reference.h"
+#include "eval/problem/torch.h"
+#include "eval/reference/reference.h"
 
-#include "eval/shipped_start.h"
+#include "eval/candidate/shipped_start.h"
 #include "fake_backend.h"
 
 #include <math.h>

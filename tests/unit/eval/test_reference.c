@@ -1,7 +1,7 @@
 /* The Python child: three precisions, what a user's function may be called and return, what is said
  * where it is wrong, and that its death costs one call. */
-#include "eval/reference.h"
-#include "eval/reference_probe.h"
+#include "eval/reference/reference.h"
+#include "process/python_probe.h"
 
 #include "fake_backend.h"
 

@@ -1,7 +1,7 @@
 /* What a session keeps between candidates and what it does not, seen from inside: sets and their
  * seeds, the spots of a call, regions, cancelling between steps. */
-#include "eval/session_helpers.h"
-#include "eval/session_wide.h"
+#include "eval/measure/session_helpers.h"
+#include "eval/measure/session_wide.h"
 
 #include "one_session.h"
 

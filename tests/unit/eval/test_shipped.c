@@ -1,6 +1,6 @@
 /* Every problem that ships loads, by its name too, and each of its starts parses and has a point of
  * its tune space that is valid on a small machine. */
-#include "eval/candidate.h"
+#include "eval/candidate/candidate.h"
 
 #include "base/buf.h"
 #include "base/file.h"

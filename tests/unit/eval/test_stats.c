@@ -1,5 +1,5 @@
 /* Medians, intervals that hold what they promise, and what counts as a win. */
-#include "eval/stats.h"
+#include "eval/data/stats.h"
 
 #include "base/random.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "eval/measure_watch.h"
+#include "eval/measure/watch.h"
 
 static char *watched(const struct bench *bench)
 {

@@ -1,9 +1,9 @@
 /* The worker as a process behind two pipes: what it answers, in which order, and how it ends. */
-#include "eval/worker.h"
+#include "eval/worker/worker.h"
 
 #include "base/value.h"
-#include "eval/reference_child.h"
 #include "fake_backend.h"
+#include "process/python_child.h"
 
 #include <fcntl.h>
 #include <glob.h>

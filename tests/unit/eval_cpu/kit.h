@@ -15,7 +15,7 @@
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/host.h"
 #include "eval/cpu/profile.h"
-#include "eval/cpu/sandbox.h"
+#include "process/sandbox.h"
 
 #include <sched.h>
 #include <stdio.h>

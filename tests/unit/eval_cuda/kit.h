@@ -13,9 +13,9 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/sandbox.h"
-#include "eval/cuda/compile.h"
+#include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
+#include "process/sandbox.h"
 
 #include <fcntl.h>
 #include <stdio.h>

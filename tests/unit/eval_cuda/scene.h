@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cuda/cuda.h"
-#include "eval/cuda/host.h"
+#include "eval/cuda/run/host.h"
 
 #include <elf.h>
 #include <stdio.h>

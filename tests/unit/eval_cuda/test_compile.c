@@ -2,7 +2,7 @@
  * of every test is built as a worker builds it: a confined child of this program. */
 #include "kit.h"
 
-#include "eval/cuda/ptxas.h"
+#include "eval/cuda/compile/ptxas.h"
 
 static const char naive[] =
     "/*---\n"

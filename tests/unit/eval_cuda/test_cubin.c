@@ -2,7 +2,7 @@
 #include "kit.h"
 
 #include "base/mem.h"
-#include "eval/cuda/cubin.h"
+#include "eval/cuda/compile/cubin.h"
 
 static const char *const front =
     "/*---\nlaunch:\n  - {entry: k, grid: 1, block: 32, args: [X, Y]}\n---*/\n";

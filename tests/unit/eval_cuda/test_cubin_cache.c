@@ -2,8 +2,8 @@
 #include "kit.h"
 
 #include "base/mem.h"
-#include "eval/cpu/sandbox.h"
-#include "eval/cuda/cubin_cache.h"
+#include "eval/cuda/compile/cubin_cache.h"
+#include "process/sandbox.h"
 
 #include <dirent.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 #include "kit.h"
 
 #include "base/mem.h"
-#include "eval/cuda/cubin_cache.h"
+#include "eval/cuda/compile/cubin_cache.h"
 
 static void test_folder(void **state)
 {

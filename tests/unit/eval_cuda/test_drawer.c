@@ -2,8 +2,8 @@
  * there is one, and run as C by tests/fakes/fake_cuda.c. */
 #include "scene.h"
 
-#include "eval/cuda/drawer.h"
-#include "eval/cuda/nvrtc.h"
+#include "eval/cuda/compile/nvrtc.h"
+#include "eval/cuda/draw/drawer.h"
 
 #include <signal.h>
 #include <sys/wait.h>

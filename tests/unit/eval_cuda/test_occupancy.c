@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "eval/cuda/occupancy.h"
+#include "eval/cuda/profile/occupancy.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "eval/cuda/plan.h"
+#include "eval/cuda/run/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

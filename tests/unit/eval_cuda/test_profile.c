@@ -3,8 +3,8 @@
 #include "scene.h"
 
 #include "base/value.h"
-#include "eval/cuda/device_probe.h"
-#include "eval/cuda/profile.h"
+#include "eval/cuda/probe/probe.h"
+#include "eval/cuda/profile/profile.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * of tensor maps. */
 #include "kit.h"
 
-#include "eval/cuda/plan.h"
+#include "eval/cuda/run/plan.h"
 
 static char *page(struct kit *kit)
 {

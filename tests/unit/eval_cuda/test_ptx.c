@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "eval/cuda/ptx.h"
+#include "eval/cuda/compile/ptx.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* ptxas's report: read from logs of several versions, told as JSON, read back; without NVRTC. */
 #include "kit.h"
 
-#include "eval/cuda/ptxas.h"
+#include "eval/cuda/compile/ptxas.h"
 
 /* NVRTC 13.0, two entries, the second with a function that is called */
 static const char log_13[] =

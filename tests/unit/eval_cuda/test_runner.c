@@ -4,10 +4,10 @@
 
 #include "base/value.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/sandbox.h"
-#include "eval/cuda/compile.h"
-#include "eval/cuda/device.h"
-#include "eval/cuda/device_probe.h"
+#include "eval/cuda/compile/compile.h"
+#include "eval/cuda/driver/device.h"
+#include "eval/cuda/probe/probe.h"
+#include "process/sandbox.h"
 
 #include <dirent.h>
 #include <math.h>

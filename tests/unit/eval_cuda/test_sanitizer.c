@@ -2,7 +2,7 @@
  * way with a stand-in (tests/fakes/fake_sanitizer.c) around runners on a driver without a GPU. */
 #include "scene.h"
 
-#include "eval/cuda/sanitizer.h"
+#include "eval/cuda/sanitize/sanitizer.h"
 
 /* ---- reports ---- */
 

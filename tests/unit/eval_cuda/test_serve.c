@@ -2,9 +2,9 @@
 #include "kit.h"
 
 #include "base/mem.h"
-#include "eval/cuda/compile_serve.h"
-#include "eval/cuda/source.h"
-#include "eval/session_build.h"
+#include "eval/backend/build.h"
+#include "eval/cuda/compile/serve.h"
+#include "eval/cuda/compile/source.h"
 
 #include <sys/socket.h>
 

@@ -1,8 +1,8 @@
 /* The unit that NVRTC reads, and the flags it may be given; without NVRTC. */
 #include "kit.h"
 
-#include "eval/candidate_read.h"
-#include "eval/cuda/source.h"
+#include "eval/candidate/read.h"
+#include "eval/cuda/compile/source.h"
 
 static bool always(void *context, const char *name)
 {

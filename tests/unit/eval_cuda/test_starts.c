@@ -6,9 +6,9 @@
 #include "kit.h"
 
 #include "base/mem.h"
-#include "eval/cuda/cubin.h"
-#include "eval/cuda/device_probe.h"
-#include "eval/cuda/plan.h"
+#include "eval/cuda/compile/cubin.h"
+#include "eval/cuda/probe/probe.h"
+#include "eval/cuda/run/plan.h"
 
 #include <dirent.h>
 
@@ -123,7 +123,7 @@ static void compile(struct kit *kit, const char *path)
     check_cubin(kit, path);
 }
 
-/* The kernel in float64 that some have beside the definition: src/eval/session_wide.h. */
+/* The kernel in float64 that some have beside the definition: src/eval/measure/session_wide.h. */
 static size_t check_wide(struct kit *kit, struct problem *problem, const char *name,
                          void (*check)(struct kit *kit, const char *path))
 {

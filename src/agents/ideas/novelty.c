@@ -1,0 +1,152 @@
+/* Likeness is the mean of what two sets of words share over what either has (Jaccard), and over
+ * what the shorter one has (containment), so that a longer wording of the same stays near. Plain
+ * words that differ by an ending that the stemmer leaves or a typing error match by trigrams.
+ *
+ * Where both name something of one kind and not the same - inner and outer, loads and stores, A
+ * and B - they are about different things, however many words they share: that halves it. */
+#include "agents/ideas/novelty.h"
+
+#include "agents/ideas/novelty_words.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+#define NEAR            0.62
+#define SAME_BY_LETTERS 0.6 /* of the trigrams */
+
+enum { LETTERS_LEAST = 5, GRAM = 3 };
+
+/* Dice's coefficient over trigrams; repeated ones count as often as they can be paired. */
+static bool same_letters(const char *a, const char *b)
+{
+    size_t count_a = strlen(a), count_b = strlen(b), shared = 0;
+    unsigned used = 0; /* trigrams of b; a word has fewer than 32 */
+    if (count_a < LETTERS_LEAST || count_b < LETTERS_LEAST)
+        return false;
+    count_a -= GRAM - 1;
+    count_b -= GRAM - 1;
+    for (size_t i = 0; i < count_a; i++)
+        for (size_t j = 0; j < count_b; j++)
+            if ((used & 1u << j) == 0 && memcmp(a + i, b + j, GRAM) == 0) {
+                used |= 1u << j;
+                shared++;
+                break;
+            }
+    return 2.0 * (double)shared >= SAME_BY_LETTERS * (double)(count_a + count_b);
+}
+
+static bool same_word(const struct word *a, const struct word *b)
+{
+    if (strcmp(a->text, b->text) == 0)
+        return true;
+    return a->kind == 0 && b->kind == 0 && a->weight == 1 && b->weight == 1 &&
+           same_letters(a->text, b->text);
+}
+
+static double weight_of(const struct words *words)
+{
+    double sum = 0;
+    for (size_t i = 0; i < words->count; i++)
+        sum += words->items[i].weight;
+    return sum;
+}
+
+static double shared_weight(const struct words *a, const struct words *b)
+{
+    bool used[NOVELTY_WORDS_MAX] = {false};
+    double sum = 0;
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t j = 0; j < b->count; j++)
+            if (!used[j] && same_word(&a->items[i], &b->items[j])) {
+                used[j] = true;
+                sum += a->items[i].weight;
+                break;
+            }
+    return sum;
+}
+
+/* Both name some of a kind, and no one of it together. */
+static bool contrast(const struct words *a, const struct words *b)
+{
+    unsigned in_a = 0, in_b = 0, in_both = 0; /* one bit a kind */
+    for (size_t i = 0; i < a->count; i++)
+        in_a |= 1u << a->items[i].kind;
+    for (size_t j = 0; j < b->count; j++)
+        in_b |= 1u << b->items[j].kind;
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t j = 0; j < b->count; j++)
+            if (strcmp(a->items[i].text, b->items[j].text) == 0)
+                in_both |= 1u << a->items[i].kind;
+    return (in_a & in_b & ~in_both & ~1u) != 0;
+}
+
+static double likeness(const struct words *a, const struct words *b)
+{
+    double weight_a = weight_of(a), weight_b = weight_of(b), shared = shared_weight(a, b);
+    double shorter = weight_a < weight_b ? weight_a : weight_b;
+    if (shared <= 0 || shorter <= 0)
+        return 0;
+    shared = shared < shorter ? shared : shorter; /* sums of the same weights in another order */
+    double both = weight_a + weight_b - shared;
+    double like = (shared / both + shared / shorter) / 2;
+    return contrast(a, b) ? like / 2 : like;
+}
+
+double novelty_likeness(const char *a, const char *b)
+{
+    struct words words_a, words_b;
+    words_read(a, &words_a);
+    words_read(b, &words_b);
+    return likeness(&words_a, &words_b);
+}
+
+static bool is_tuning(const char *category)
+{
+    return category != NULL && strcmp(category, "tuning") == 0;
+}
+
+struct proposed { /* an idea of the list, and what of the history says the same */
+    struct words words;
+    const struct prompt_attempt *repeats;
+};
+
+/* One by one: the history may be of thousands, and the words of a title are a kilobyte. */
+static void look_back(const struct idea *ideas, struct proposed *proposed, size_t count,
+                      const struct prompt_attempt *tried)
+{
+    struct words words;
+    words_read(tried->title, &words);
+    /* A tuned point says little in words: it is no try of what changes more than a number. */
+    for (size_t i = 0; i < count; i++)
+        if (proposed[i].repeats == NULL &&
+            is_tuning(tried->category) == is_tuning(ideas[i].category) &&
+            likeness(&proposed[i].words, &words) >= NEAR)
+            proposed[i].repeats = tried;
+}
+
+size_t novelty_keep(struct idea *ideas, size_t count, const struct prompt_attempt *history,
+                    size_t history_count, struct buf *dropped)
+{
+    struct proposed *proposed = mem_array(count + 1, sizeof *proposed);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        words_read(ideas[i].title, &proposed[i].words);
+    for (size_t i = 0; i < history_count; i++)
+        look_back(ideas, proposed, count, &history[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct prompt_attempt *tried = proposed[i].repeats;
+        const char *repeats = tried != NULL ? tried->title : NULL;
+        for (size_t j = 0; j < kept && repeats == NULL; j++)
+            if (likeness(&proposed[i].words, &proposed[j].words) >= NEAR)
+                repeats = ideas[j].title;
+        if (repeats != NULL) {
+            buf_addf(dropped, "\"%s\" repeats \"%s\" (%s)\n", ideas[i].title, repeats,
+                     tried != NULL ? tried->id : "this list");
+            continue;
+        }
+        ideas[kept] = ideas[i];
+        proposed[kept++] = proposed[i];
+    }
+    mem_free(proposed);
+    return kept;
+}

@@ -1,0 +1,283 @@
+#include "agents/lessons/lesson.h"
+
+#include "agents/ideas/ideas.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/value.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { ID_MOST = 64, WORD_MOST = 80, LINE_MOST = 240, TUNE_MOST = 1200, PART_MOST = 60 };
+
+static const char format_name[] = "twagent lesson 1";
+
+/* One table feeds both directions. */
+enum field_type { FIELD_TEXT, FIELD_JSON, FIELD_INT, FIELD_REAL, FIELD_BOOL };
+
+#define FIELD(name, type, most)                                                                    \
+    {                                                                                              \
+#name, type, most, offsetof(struct lesson, name)                                           \
+    }
+#define PLACE(name, type, most)                                                                    \
+    {                                                                                              \
+#name, type, most, offsetof(struct lesson, place.name)                                     \
+    }
+
+static const struct field {
+    const char *key;
+    enum field_type type;
+    size_t most; /* bytes of a text */
+    size_t offset;
+} fields[] = {
+    FIELD(id, FIELD_TEXT, ID_MOST),
+    PLACE(family, FIELD_TEXT, WORD_MOST),
+    PLACE(problem, FIELD_TEXT, WORD_MOST),
+    PLACE(backend, FIELD_TEXT, WORD_MOST),
+    PLACE(shape, FIELD_TEXT, LINE_MOST),
+    PLACE(dtype, FIELD_TEXT, WORD_MOST),
+    PLACE(device, FIELD_TEXT, WORD_MOST),
+    PLACE(device_family, FIELD_TEXT, WORD_MOST),
+    PLACE(cores, FIELD_INT, 0),
+    FIELD(title, FIELD_TEXT, LINE_MOST),
+    FIELD(category, FIELD_TEXT, WORD_MOST),
+    FIELD(name, FIELD_TEXT, WORD_MOST),
+    FIELD(source, FIELD_TEXT, ID_MOST),
+    FIELD(tune, FIELD_JSON, TUNE_MOST),
+    FIELD(limiter_before, FIELD_TEXT, WORD_MOST),
+    FIELD(limiter_after, FIELD_TEXT, WORD_MOST),
+    FIELD(verdict, FIELD_TEXT, WORD_MOST),
+    FIELD(reason, FIELD_TEXT, LINE_MOST),
+    FIELD(baseline, FIELD_TEXT, WORD_MOST),
+    FIELD(change, FIELD_REAL, 0),
+    FIELD(change_low, FIELD_REAL, 0),
+    FIELD(change_high, FIELD_REAL, 0),
+    FIELD(speedup, FIELD_REAL, 0),
+    FIELD(speedup_low, FIELD_REAL, 0),
+    FIELD(speedup_high, FIELD_REAL, 0),
+    FIELD(time_ns, FIELD_REAL, 0),
+    FIELD(point, FIELD_BOOL, 0),
+    FIELD(ended_ms, FIELD_INT, 0),
+};
+
+enum { FIELDS = sizeof fields / sizeof fields[0] };
+
+/* ---- writing ---- */
+
+static void put_field(const struct field *field, const struct lesson *lesson, struct json *json)
+{
+    const void *at = (const char *)lesson + field->offset;
+    const char *text = field->type <= FIELD_JSON ? *(const char *const *)at : NULL;
+    json_key(json, field->key);
+    switch (field->type) {
+    case FIELD_TEXT:
+        json_text(json, text ? text : "");
+        break;
+    case FIELD_JSON:
+        json_raw(json, text && *text ? text : "{}");
+        break;
+    case FIELD_INT:
+        json_int(json, *(const int64_t *)at);
+        break;
+    case FIELD_REAL:
+        json_real(json, *(const double *)at);
+        break;
+    default:
+        json_bool(json, *(const bool *)at);
+    }
+}
+
+void lesson_encode(const struct lesson *lesson, struct buf *out)
+{
+    struct json json;
+    json_init(&json, out);
+    json_object(&json);
+    json_put_text(&json, "format", format_name);
+    for (size_t i = 0; i < FIELDS; i++)
+        put_field(&fields[i], lesson, &json);
+    json_object_end(&json);
+}
+
+void lesson_content(const struct lesson *lesson, char text[33])
+{
+    struct lesson nameless = *lesson;
+    struct buf whole;
+    nameless.id = "";
+    buf_init(&whole, 1 << 16);
+    lesson_encode(&nameless, &whole);
+    hash_format(hash_bytes(buf_text(&whole), whole.length), text);
+    buf_free(&whole);
+}
+
+/* ---- reading ---- */
+
+/* Somebody else's text: one line, no more than so much of it, nothing that ends a quotation. */
+static const char *cleaned(struct arena *arena, const char *text, size_t most)
+{
+    size_t length = strnlen(text, most);
+    while (length > 0 && length == most && ((unsigned char)text[length] & 0xC0) == 0x80)
+        length--; /* not amid a character */
+    char *copy = arena_strndup(arena, text, length);
+    for (char *at = copy; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7F)
+            *at = ' ';
+        if (*at == '`')
+            *at = '\'';
+    }
+    return copy;
+}
+
+/* Numbers by name, written anew; NULL where it is anything else. */
+static const char *numbers_of(struct arena *arena, const struct value *map, size_t most)
+{
+    struct buf text;
+    struct json json;
+    bool right = map->kind == VALUE_MAP;
+    buf_init(&text, most);
+    json_init(&json, &text);
+    json_object(&json);
+    for (size_t i = 0; right && i < map->count; i++) {
+        right = map->items[i]->kind == VALUE_INT;
+        if (right)
+            json_put_int(&json, map->keys[i], map->items[i]->integer);
+    }
+    json_object_end(&json);
+    const char *copy = right && text.dropped == 0 ? arena_strdup(arena, buf_text(&text)) : NULL;
+    buf_free(&text);
+    return copy;
+}
+
+static int take_field(struct arena *arena, const struct value *root, const struct field *field,
+                      struct lesson *lesson, struct err *err)
+{
+    static const char *const expected[] = {"a text", "an object of whole numbers", "a whole number",
+                                           "a number, 0 or more", "true or false"};
+    const struct value *item = value_get(root, field->key);
+    char *at = (char *)lesson + field->offset;
+    bool right = true;
+    if (field->type <= FIELD_JSON)
+        *(const char **)(void *)at = field->type == FIELD_TEXT ? "" : "{}";
+    if (!item)
+        return 0;
+    if (field->type == FIELD_TEXT) {
+        right = item->kind == VALUE_TEXT;
+        if (right)
+            *(const char **)(void *)at = cleaned(arena, item->text, field->most);
+    } else if (field->type == FIELD_JSON) {
+        const char *text = numbers_of(arena, item, field->most);
+        right = text != NULL;
+        if (right)
+            *(const char **)(void *)at = text;
+    } else if (field->type == FIELD_INT) {
+        right = item->kind == VALUE_INT;
+        *(int64_t *)(void *)at = item->integer;
+    } else if (field->type == FIELD_REAL) {
+        right = (item->kind == VALUE_REAL || item->kind == VALUE_INT) && isfinite(item->real) &&
+                item->real >= 0;
+        *(double *)(void *)at = item->real;
+    } else {
+        right = item->kind == VALUE_BOOL;
+        *(bool *)at = item->boolean;
+    }
+    return right ? 0
+                 : err_set(err, ERR_USAGE, "%s: expected %s", field->key, expected[field->type]);
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0)
+            return true;
+    return false;
+}
+
+static int check(const struct lesson *lesson, struct err *err)
+{
+    static const char *const verdicts[] = {"kernel", "rejected", "failed", NULL};
+    if (!*lesson->id || !*lesson->place.family || !*lesson->place.backend || !*lesson->title)
+        return err_set(err, ERR_USAGE, "id, family, backend and title may not be missing");
+    if (!is_one_of(lesson->category, idea_categories))
+        return err_set(err, ERR_USAGE, "category: there is no \"%s\"", lesson->category);
+    if (!is_one_of(lesson->verdict, verdicts))
+        return err_set(err, ERR_USAGE, "verdict: expected kernel, rejected or failed");
+    if (strcmp(lesson->verdict, "kernel") == 0 && lesson->time_ns <= 0)
+        return err_set(err, ERR_USAGE, "time_ns: a kernel took some time");
+    if (lesson->change_low > lesson->change_high || lesson->speedup_low > lesson->speedup_high)
+        return err_set(err, ERR_USAGE, "an interval ends before it begins");
+    return 0;
+}
+
+int lesson_decode(struct arena *arena, const char *text, size_t length, struct lesson *lesson,
+                  struct err *err)
+{
+    struct value *root;
+    memset(lesson, 0, sizeof *lesson);
+    if (value_parse_json(arena, "lesson", text, length, &root, err))
+        return -1;
+    if (strcmp(value_text(root, "format", ""), format_name) != 0)
+        return err_set(err, ERR_USAGE, "format: expected \"%s\"", format_name);
+    for (size_t i = 0; i < FIELDS; i++)
+        if (take_field(arena, root, &fields[i], lesson, err))
+            return -1;
+    return check(lesson, err);
+}
+
+bool lesson_is_win(const struct lesson *lesson)
+{
+    return strcmp(lesson->verdict, "kernel") == 0 && lesson->change_low > 1;
+}
+
+/* ---- in the store ---- */
+
+static const char *part(struct arena *arena, const char *text)
+{
+    char *copy = arena_strndup(arena, text, strnlen(text, PART_MOST));
+    for (char *at = copy; *at != '\0'; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
+            *at = '_';
+    return copy;
+}
+
+const char *lesson_prefix(struct arena *arena, const char *family, const char *backend)
+{
+    return backend ? arena_printf(arena, "%s/%s/", part(arena, family), part(arena, backend))
+                   : arena_printf(arena, "%s/", part(arena, family));
+}
+
+const char *lesson_key(struct arena *arena, const struct lesson *lesson)
+{
+    const struct lesson_place *place = &lesson->place;
+    return arena_printf(arena, "%s%s", lesson_prefix(arena, place->family, place->backend),
+                        part(arena, lesson->id));
+}
+
+struct scan {
+    lesson_visit *visit;
+    void *context;
+    struct err *err;
+    bool failed;
+};
+
+static bool visit_one(void *context, const char *key, const char *text, size_t length)
+{
+    struct scan *scan = context;
+    struct arena *arena = arena_new_sized(8192);
+    struct lesson lesson;
+    scan->failed = lesson_decode(arena, text, length, &lesson, scan->err) != 0;
+    if (scan->failed)
+        (void)err_wrap(scan->err, "lesson %s", key);
+    bool more = !scan->failed && scan->visit(scan->context, &lesson);
+    arena_free(arena);
+    return more;
+}
+
+int lesson_scan(struct store *store, const char *prefix, lesson_visit *visit, void *context,
+                struct err *err)
+{
+    struct scan scan = {.visit = visit, .context = context, .err = err};
+    if (store_scan(store, STORE_LESSONS, prefix, visit_one, &scan, err) || scan.failed)
+        return -1;
+    return 0;
+}

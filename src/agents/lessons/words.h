@@ -1,0 +1,35 @@
+/* agents/lessons/words: lessons as prompts and people read them. Pure; any thread. */
+#ifndef AGENTS_LESSONS_WORDS_H
+#define AGENTS_LESSONS_WORDS_H
+
+#include "agents/lessons/memory.h"
+
+/* "1.380x its parent (1.310 to 1.450)", "no difference to its parent (0.97 to 1.02)", "failed: does
+ * not compile". */
+void lesson_outcome(const struct lesson *lesson, struct buf *out);
+
+/* The same mechanism by its words, and of two that are, whether they came out differently: one won,
+ * the other lost, failed or made no difference. Points of tune spaces are never compared. */
+bool lesson_same_idea(const struct lesson *a, const struct lesson *b);
+bool lesson_contradicts(const struct lesson *a, const struct lesson *b);
+
+struct lesson_ask { /* what a prompt is about */
+    const struct lesson_place *here;
+    const char *limiter;                /* of the parent; "" not known */
+    const char *title;                  /* of the idea at hand; NULL: ideas are asked for */
+    const struct lesson_memory *memory; /* of earlier runs */
+    const struct lesson *taught;        /* of this run's ideas */
+    size_t taught_count;
+    size_t bytes; /* at most */
+};
+
+/* What tells most about that, wins and failures both, those of one idea together: a line each.
+ * Nothing where nothing is known. */
+void lesson_chapter(const struct lesson_ask *ask, struct buf *out);
+
+/* How `count` ideas are to be spread over the categories, by what paid in this family so far (in
+ * earlier runs and in this one) and what could lift the limiter (`lifts`: "memory, parallelism"):
+ * one line, or nothing where too little is known. A part of them is left to the model. */
+void lesson_quotas(const struct lesson_ask *ask, const char *lifts, int64_t count, struct buf *out);
+
+#endif

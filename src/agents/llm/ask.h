@@ -1,0 +1,76 @@
+/* agents/llm/ask: one request for a completion, a task; agents/llm/completion is the engine that it
+ * goes through and says what happens to it. Loop thread only. */
+#ifndef AGENTS_LLM_ASK_H
+#define AGENTS_LLM_ASK_H
+
+#include "agents/llm/completion.h"
+#include "agents/llm/mailbox.h"
+#include "base/buf.h"
+#include "loop/slots.h"
+#include "loop/task.h"
+#include "loop/work.h"
+
+struct http_request;
+struct gate; /* opaque: one key at one address */
+struct replay;
+
+struct ask { /* one request; zero-initialize, fill the first part; stays put until finished */
+    struct task task;
+    const struct model *model;
+    struct completion_request request; /* texts borrowed until finished; model, temperature and
+                                        * max_tokens are filled in from `model` where not set */
+    const char *purpose;               /* "ideas", "implement", "repair": kept with the answer */
+    int64_t sample;                    /* tells requests with equal texts apart */
+    const struct models *others; /* who can be asked in its place (itself among them is fine): then
+                                  * it waits at no gate that is shut and for no model for ever, but
+                                  * ends as `moved`. NULL: nobody can */
+    bool impatient; /* can be done without: few tries, and no waiting at a gate that is parked or
+                     * broken */
+    int64_t step;   /* which request of this asker and purpose: 0, 1, ...; what a replay goes by */
+    /* the answer, once task.finished */
+    struct arena *arena;          /* its memory, until ask_free() */
+    struct completion completion; /* where err.code is ERR_NONE */
+    enum fault fault;             /* the last one; FAULT_TOO_LONG: shrink the prompt and ask anew */
+    struct err err; /* ERR_CANCELLED after task_cancel(); ERR_LIMIT at the budget's cap */
+    char key[33];   /* in STORE_COMPLETIONS */
+    bool from_store;
+    bool over_budget; /* err: the cap is reached */
+    bool moved;       /* err: another is to be asked; its own model is shut now */
+    /* the engine's */
+    struct completions *completions;
+    struct gate *gate;     /* NULL: mailbox and replay */
+    struct replay *replay; /* or NULL */
+    struct model_tally *tally;
+    struct http_request *http;
+    struct codec_state *state;
+    struct slot slot;
+    struct timer timer;
+    struct work work;
+    struct store_write write;
+    struct spend spend;
+    struct mail mail;
+    struct link all, link; /* link: in the queue for the budget */
+    struct buf stored;
+    struct err stored_err;
+    uint64_t started_ns, sent_ns;
+    uint64_t heard, heard_ns; /* of the codec's: how much, and when it last grew */
+    int failures, malformed, empty, free_retries;
+    int next;       /* the state after SETTLING */
+    bool timed_out; /* the last time, so that this one goes on a connection of its own */
+    bool awaited;   /* no answer lies in the mailbox yet */
+    bool alias;     /* found in the store under another asker's name */
+};
+
+/* Do a prompt and its answer go into what models.yaml says of the model (`context`)? By a cautious
+ * guess of a token for every three bytes. Lowers max_tokens to what is left beside the prompt,
+ * half of the whole at least; ERR_USAGE names the setting where that is not there. Nothing that
+ * does not fit is sent: such an ask ends with FAULT_TOO_LONG. */
+int ask_fit(const struct model *model, struct completion_request *request,
+            struct err *err) MUST_USE;
+
+/* Starts it as a task under `parent`, which is woken at its end. `id`: "r3-c17", "r3-round2". */
+void ask_start(struct completions *completions, struct ask *ask, struct task *parent,
+               const char *id);
+void ask_free(struct ask *ask); /* its arena; only once finished or never started */
+
+#endif

@@ -1,0 +1,269 @@
+#include "agents/llm/catalogue.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/value.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRIES_MAX = 1000, FILE_BYTES_MAX = 1 << 20, TOKENS_MAX = 100000000 };
+
+struct reading {
+    struct arena *arena;
+    const char *path;
+    struct err *err;
+};
+
+static int refuse(const struct reading *reading, int line, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+static int refuse(const struct reading *reading, int line, const char *format, ...)
+{
+    char text[360];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return err_set(reading->err, ERR_USAGE, "%s:%d: expected %s", reading->path, line, text);
+}
+
+/* A text of at least one byte; absent leaves *text alone. Numbers are texts too: a model may be
+ * called 7. */
+static int read_text(const struct reading *reading, const struct value *map, const char *key,
+                     const char **text)
+{
+    const struct value *value = value_get(map, key);
+    if (value == NULL)
+        return 0;
+    if (value->text == NULL || *value->text == '\0')
+        return refuse(reading, value->line, "a text for \"%s\"", key);
+    for (const char *at = value->text; *at != '\0'; at++)
+        if (iscntrl((unsigned char)*at))
+            return refuse(reading, value->line, "a text on one line for \"%s\"", key);
+    *text = value->text;
+    return 0;
+}
+
+static int read_real(const struct reading *reading, const struct value *map, const char *key,
+                     double least, double most, double *number)
+{
+    const struct value *value = value_get(map, key);
+    if (value == NULL)
+        return 0;
+    bool is_number = value->kind == VALUE_INT || value->kind == VALUE_REAL;
+    if (!is_number || !isfinite(value->real) || value->real < least || value->real > most)
+        return refuse(reading, value->line, "a number from %g to %g for \"%s\"", least, most, key);
+    *number = value->real;
+    return 0;
+}
+
+static int read_tokens(const struct reading *reading, const struct value *map, const char *key,
+                       int64_t *tokens)
+{
+    const struct value *value = value_get(map, key);
+    if (value == NULL)
+        return 0;
+    if (value->kind != VALUE_INT || value->integer < 1 || value->integer > TOKENS_MAX)
+        return refuse(reading, value->line, "a number of tokens, 1 to %d, for \"%s\"", TOKENS_MAX,
+                      key);
+    *tokens = value->integer;
+    return 0;
+}
+
+static int read_prices(const struct reading *reading, const struct value *map, struct model *model)
+{
+    static const char *const keys[] = {"prompt", "completion", NULL};
+    const struct value *prices = value_get(map, "prices");
+    if (prices == NULL)
+        return 0;
+    if (prices->kind != VALUE_MAP || value_get(prices, "prompt") == NULL ||
+        value_get(prices, "completion") == NULL)
+        return refuse(reading, prices->line,
+                      "prices: {prompt: ..., completion: ...}, US dollars a million tokens");
+    if (value_check_keys(prices, reading->path, keys, reading->err) != 0 ||
+        read_real(reading, prices, "prompt", 0, 1e6, &model->prompt_price) != 0)
+        return -1;
+    return read_real(reading, prices, "completion", 0, 1e6, &model->completion_price);
+}
+
+static bool is_variable(const char *text)
+{
+    bool fine = isalpha((unsigned char)*text) || *text == '_';
+    for (const char *at = text; *at != '\0'; at++)
+        fine = fine && (isupper((unsigned char)*at) || isdigit((unsigned char)*at) || *at == '_');
+    return fine;
+}
+
+static bool is_url(const char *url)
+{
+    const char *host = strncmp(url, "https://", 8) == 0  ? url + 8
+                       : strncmp(url, "http://", 7) == 0 ? url + 7
+                                                         : "";
+    return *host != '\0' && *host != '/' && strpbrk(host, " ?#@") == NULL;
+}
+
+/* Where to ask, and with which key. A key goes nowhere that its entry does not name: at an address
+ * of its own an entry says which one it takes. */
+static int read_address(const struct reading *reading, int line, const struct value *map,
+                        struct entry *entry)
+{
+    struct model *model = &entry->model;
+    const char *key = NULL;
+    if (read_text(reading, map, "url", &model->base_url) != 0 ||
+        read_text(reading, map, "key", &key) != 0)
+        return -1;
+    if (model->base_url != NULL && !is_url(model->base_url))
+        return refuse(reading, value_get(map, "url")->line,
+                      "url: http://HOST[:PORT][/PATH] or https://..., with no key in it");
+    if (model->base_url != NULL && key == NULL)
+        return refuse(reading, line, "the key \"key\" beside \"url\": a variable's name, or none");
+    entry->keyless = key != NULL && strcmp(key, "none") == 0;
+    /* What stands there may be a key itself, so it is not repeated. */
+    if (key != NULL && !entry->keyless && !is_variable(key))
+        return refuse(reading, value_get(map, "key")->line,
+                      "key: the name of an environment variable (never a key itself), or none");
+    model->key_variable = entry->keyless ? NULL : key != NULL ? key : model->codec->key_variable;
+    return 0;
+}
+
+static int read_entry(const struct reading *reading, const char *name, int line,
+                      const struct value *map, struct entry *entry)
+{
+    static const char *const keys[] = {"provider",    "model",      "url",     "key",    "prices",
+                                       "temperature", "max_tokens", "context", "weight", NULL};
+    struct model *model = &entry->model;
+    if (map->kind != VALUE_MAP)
+        return refuse(reading, map->line > 0 ? map->line : line,
+                      "%.80s: {provider: openai, anthropic or gemini, ...}", name);
+    if (value_check_keys(map, reading->path, keys, reading->err) != 0)
+        return -1;
+    *entry = (struct entry){
+        .model = {.name = name,
+                  .wire_name = name,
+                  .temperature = -1,
+                  .prompt_price = -1,
+                  .completion_price = -1,
+                  .weight = 1,
+                  .where = arena_printf(reading->arena, "%s:%d", reading->path, line)}};
+    if (read_text(reading, map, "provider", &model->provider) != 0)
+        return -1;
+    model->codec = model->provider != NULL ? codec_find(model->provider) : NULL;
+    if (model->codec == NULL)
+        return refuse(reading, model->provider != NULL ? value_get(map, "provider")->line : line,
+                      "provider: openai, anthropic or gemini, for %.80s", name);
+    model->provider = model->codec->name;
+    if (read_text(reading, map, "model", &model->wire_name) != 0 ||
+        read_address(reading, line, map, entry) != 0 || read_prices(reading, map, model) != 0 ||
+        read_real(reading, map, "temperature", 0, 2, &model->temperature) != 0 ||
+        read_tokens(reading, map, "max_tokens", &model->max_tokens) != 0 ||
+        read_tokens(reading, map, "context", &model->context_tokens) != 0)
+        return -1;
+    return read_real(reading, map, "weight", 1e-6, 1e6, &model->weight);
+}
+
+const struct entry *catalogue_find(const struct catalogue *catalogue, const char *name)
+{
+    for (size_t i = 0; i < catalogue->count; i++)
+        if (strcmp(catalogue->names[i], name) == 0)
+            return &catalogue->entries[i];
+    return NULL;
+}
+
+/* Commas and a blank would split a choice, "@" begins a weight there. */
+static bool is_name(const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++)
+        if (!isgraph((unsigned char)*at) || *at == ',')
+            return false;
+    return *name != '\0' && strlen(name) <= 200;
+}
+
+int catalogue_read(struct arena *arena, const char *path, const char *text, size_t length,
+                   struct catalogue *catalogue, struct err *err)
+{
+    static const char *const keys[] = {"models", NULL};
+    const struct reading reading = {arena, path, err};
+    struct value *root;
+    if (value_parse_yaml(arena, path, text, length, &root, err) != 0)
+        return -1;
+    if (root->kind == VALUE_NULL)
+        return 0;
+    if (root->kind != VALUE_MAP)
+        return refuse(&reading, root->line, "models: {NAME: {provider: ..., ...}, ...}");
+    if (value_check_keys(root, path, keys, err) != 0)
+        return -1;
+    const struct value *models = value_get(root, "models");
+    if (models == NULL || models->kind == VALUE_NULL)
+        return 0;
+    if (models->kind != VALUE_MAP)
+        return refuse(&reading, models->line, "models: {NAME: {provider: ..., ...}, ...}");
+    for (size_t i = 0; i < models->count; i++) {
+        const char *name = models->keys[i];
+        int line = models->key_lines[i];
+        if (!is_name(name))
+            return refuse(&reading, line, "a model's name without blanks and commas");
+        struct entry *entry = (struct entry *)catalogue_find(catalogue, name);
+        if (entry == NULL && catalogue->count == ENTRIES_MAX)
+            return refuse(&reading, line, "at most %d models", ENTRIES_MAX);
+        if (entry == NULL)
+            entry = &catalogue->entries[catalogue->count++];
+        assert(entry != NULL);
+        catalogue->names[entry - catalogue->entries] = name;
+        if (read_entry(&reading, name, line, models->items[i], entry) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_file(struct arena *arena, const char *path, struct catalogue *catalogue,
+                     struct err *err)
+{
+    struct buf text;
+    buf_init(&text, FILE_BYTES_MAX);
+    int status = file_read(path, &text, err);
+    if (status != 0)
+        err->code = ERR_USAGE;
+    else
+        status = catalogue_read(arena, path, buf_text(&text), text.length, catalogue, err);
+    buf_free(&text);
+    return status;
+}
+
+static const char *personal_file(struct arena *arena)
+{
+    const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *path = NULL;
+    if (folder != NULL && *folder == '/')
+        path = arena_printf(arena, "%s/twagent/models.yaml", folder);
+    else if (home != NULL && *home != '\0')
+        path = arena_printf(arena, "%s/.config/twagent/models.yaml", home);
+    return path != NULL && file_exists(path) ? path : NULL;
+}
+
+int catalogue_load(struct arena *arena, const char *file, struct catalogue **catalogue,
+                   struct err *err)
+{
+    struct catalogue *made = ARENA_NEW(arena, struct catalogue);
+    made->entries = arena_array(arena, ENTRIES_MAX, sizeof *made->entries);
+    made->names = arena_array(arena, ENTRIES_MAX + 1, sizeof *made->names);
+    char *shipped = file_data_path("models.yaml");
+    int status = 0;
+    if (shipped == NULL)
+        status = err_set(err, ERR_ENVIRONMENT,
+                         "models.yaml is missing beside the program; is it installed whole?");
+    else
+        status = read_file(arena, arena_strdup(arena, shipped), made, err);
+    mem_free(shipped);
+    if (file == NULL)
+        file = personal_file(arena);
+    if (status == 0 && file != NULL)
+        status = read_file(arena, arena_strdup(arena, file), made, err);
+    *catalogue = made;
+    return status;
+}

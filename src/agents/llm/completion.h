@@ -1,0 +1,105 @@
+/* agents/llm/completion: asks providers for completions: one gate a key, one task a request.
+ * Loop thread only.
+ *
+ * A completion is on disk, with its request, usage and cost, before its asker is woken, under the
+ * hash of its request, and a request that is already there is never sent again; a refusal is kept
+ * like an answer. Faults are answered as agents/llm/retry says. What asking again cannot mend
+ * (quota, key, model, TLS) blocks the key, repeated failures pause it and probe, more patience
+ * asked than we have parks it until then: requests wait meanwhile, and completions_gates() says
+ * why.
+ *
+ * A model behind a mailbox is asked by a file and answers by one beside it; a model that replays
+ * takes the answers of a recorded run, by who asked. */
+#ifndef AGENTS_LLM_COMPLETION_H
+#define AGENTS_LLM_COMPLETION_H
+
+#include "agents/llm/budget.h"
+#include "agents/llm/model.h"
+#include "agents/llm/retry.h"
+#include "loop/loop.h"
+#include "store/writer.h"
+
+struct completions; /* opaque: the engine */
+
+struct completions_spec {  /* texts are copied */
+    const char *run;       /* "r3": in the ledger and in mailboxes' file names */
+    struct budget *budget; /* borrowed; NULL: no cap is kept and nothing is written to the ledger */
+    unsigned in_flight;    /* requests of one key at once; 0: 8 */
+    uint64_t seed;         /* of the jitter */
+    const struct retry_policy *policy; /* NULL: the default; borrowed for the engine's life */
+    /* 0: loop/http's. One that only pings ends after first_byte_ms + between_bytes_ms. */
+    uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms;
+    const char *ca_file; /* or NULL */
+};
+
+struct completions *completions_new(struct loop *loop, struct store *store,
+                                    struct store_writer *writer,
+                                    const struct completions_spec *spec, struct err *err);
+void completions_free(struct completions *completions); /* NULL is fine; no ask may be running */
+
+/* No request is sent while held (a person's pause); those on their way end as usual. */
+void completions_hold(struct completions *completions, bool held);
+bool completions_held(const struct completions *completions);
+
+enum gate_state {
+    GATE_OPEN,
+    GATE_LIMITED, /* a 429: until the time it asked for */
+    GATE_PARKED,  /* the same, longer than we wait for in silence */
+    GATE_BROKEN,  /* failed again and again: one request probes at a time */
+    GATE_BLOCKED  /* quota, key, model or TLS: until a person mends it and resumes */
+};
+
+struct gate_view {    /* texts borrowed until the next turn */
+    const char *name; /* "openai https://api.openai.com/v1" */
+    enum gate_state state;
+    bool wordless;                         /* of embeddings: no run waits for it */
+    const char *reason;                    /* "" while open */
+    uint64_t since_wall_ms, until_wall_ms; /* 0: not known */
+};
+
+/* Why requests failed, or why a gate was not open: all that had this reason. */
+enum { CAUSES_MOST = 8 };
+struct cause {
+    enum gate_state state; /* GATE_OPEN: of single requests, which failed */
+    int64_t times;
+    uint64_t since_wall_ms, until_wall_ms; /* the first's, the last's; until 0: it lasts */
+    uint64_t total_ms, began_wall_ms;      /* how long in all; the last one's begin */
+    char reason[160];
+};
+
+struct model_view { /* what became of the requests to a model */
+    const char *name;
+    bool wordless;
+    int64_t asked, answered, failed, cached; /* requests sent; cached: answered by the store */
+    int64_t moved;                           /* asked of another one in its place */
+    int64_t micro_dollars;
+    struct cause failures[CAUSES_MOST];
+    size_t failure_count;
+};
+/* Every model that was asked; returns how many. Names are borrowed for the engine's life. */
+size_t completions_models(const struct completions *completions, struct model_view *views,
+                          size_t most);
+/* The same of its gate: when it was limited, parked, broken, blocked. */
+size_t completions_causes(const struct completions *completions, const char *model_name,
+                          struct cause causes[CAUSES_MOST]);
+
+/* A model that had better not be drawn now: blocked, parked, or broken with no probe due. */
+bool completions_shut(struct completions *completions, const struct model *model);
+
+/* Every gate that has been asked through; returns how many. */
+size_t completions_gates(const struct completions *completions, struct gate_view *views,
+                         size_t most);
+
+/* ERR_NONE while this model can still be asked; else why not, ever, in this process. */
+const struct err *completions_blocked(const struct completions *completions,
+                                      const struct model *model);
+
+struct completions_totals {
+    int64_t requests, answers, from_store, retries; /* requests: sent, retries included */
+    int64_t prompt_tokens, completion_tokens;
+    int64_t waiting; /* asks that have not ended */
+    int64_t awaited; /* of these, those whose answer a mailbox has not yet */
+};
+struct completions_totals completions_totals(const struct completions *completions);
+
+#endif

@@ -1,0 +1,107 @@
+/* agents/llm/completion_private: what the engine's files share. Inside
+ * src/agents/llm/completion*.c. */
+#ifndef AGENTS_LLM_COMPLETION_PRIVATE_H
+#define AGENTS_LLM_COMPLETION_PRIVATE_H
+
+#include "agents/llm/ask.h"
+#include "agents/llm/gate.h"
+#include "agents/llm/replay.h"
+#include "loop/http.h"
+#include "store/store.h"
+
+enum ask_state {
+    LOOKING_UP,
+    WAITING,   /* for its gate */
+    RESERVING, /* for its budget, which has to be on disk */
+    SENDING,
+    SETTLING, /* what became of its money goes to disk */
+    BACKING_OFF,
+    MAILING,   /* an answer is awaited beside its request's file */
+    REPLAYING, /* looked for in a recorded run */
+    STORING,
+    ENDED,
+    ASK_STATES
+};
+
+struct model_tally {
+    struct link link;
+    char *name;
+    struct model_view view;
+    const struct gate *gate;     /* or NULL */
+    uint64_t word_ms, answer_ms; /* the longest until the first word, until the end */
+    unsigned silences;           /* since its last answer: given up for others */
+};
+
+struct completions {
+    struct loop *loop;
+    struct store *store;
+    struct store_writer *writer;
+    struct http *http;
+    const struct retry_policy *policy;
+    char *run, *ca_file;
+    struct budget *budget;
+    uint64_t connect_ms, first_byte_ms, between_bytes_ms, total_ms;
+    unsigned capacity;
+    bool held;
+    struct random random;
+    struct list gates, replays, tallies;
+    struct list asks;         /* every struct ask that has not ended, by `all` */
+    struct list budget_queue; /* those that wait for room in the budget, by `link` */
+    struct completions_totals totals;
+};
+
+/* --- completion.c --- */
+struct gate *completions_gate(struct completions *completions, const struct model *model);
+struct replay *completions_replay(struct completions *completions, const char *run);
+void completions_wake(struct completions *completions, const struct gate *gate); /* NULL: all */
+
+struct gate *completions_find_gate(const struct completions *completions,
+                                   const struct model *model); /* NULL: it was never asked */
+
+/* --- completion_models.c --- */
+struct model_tally *completions_tally(struct completions *completions, const struct model *model);
+void completions_free_tallies(struct completions *completions);
+void ask_note_failure(const struct ask *ask, const struct err *err);
+void ask_note_word(const struct ask *ask, uint64_t ms); /* its first, after so long */
+void ask_note_answer(const struct ask *ask);
+bool ask_has_others(const struct ask *ask);   /* one of ask->others could be asked now */
+uint64_t ask_looks_ns(const struct ask *ask); /* when a gate of any of them may open; 0: never */
+/* How long it is waited for while others could be asked: without a word, or for its end. */
+uint64_t ask_patience_ms(const struct ask *ask, bool heard);
+
+/* --- completion_ask.c: ends, and what comes between two states --- */
+enum task_result ask_end(struct ask *ask);
+enum task_result ask_fail(struct ask *ask, enum fault fault, const struct err *err);
+/* Its slot, its place in queues and at the gate. */
+void ask_let_go(struct ask *ask);
+/* Puts `batch` on disk (NULL: nothing has to), then goes on in state `next`. */
+enum task_result ask_settle(struct ask *ask, struct store_batch *batch, int next);
+void ask_hide_key(const struct model *model, struct err *err);
+/* Stores what ask->completion holds; `batch` has what else belongs to it, or is NULL. */
+enum task_result ask_store(struct ask *ask, struct store_batch *batch, const char *reason);
+
+/* --- completion_money.c --- */
+/* Does the ask have what its request may cost, on disk? ASK_BROKE fills *err. */
+enum ask_money { ASK_PAID, ASK_WAITS, ASK_BROKE };
+enum ask_money ask_reserve(struct ask *ask, struct err *err);
+int64_t ask_max_tokens(const struct ask *ask); /* as sent; 0: none is */
+enum spend_end {
+    SPEND_RELEASED,
+    SPEND_LOST, /* nothing came back: what it cost is not known */
+    SPEND_CUT,  /* a part came back */
+    SPEND_SETTLED
+};
+/* Closes what is reserved; NULL where nothing is. */
+struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how);
+void ask_leave_budget(struct ask *ask); /* its place in the queue */
+
+/* --- completion_send.c --- */
+int ask_send(struct ask *ask, struct err *err) MUST_USE;
+enum task_result ask_step_sending(struct ask *ask);
+struct store_batch *ask_stop_sending(struct ask *ask); /* gives up on what is on its way */
+
+/* --- completion_elsewhere.c: where nobody is asked over a network --- */
+enum task_result ask_step_mailing(struct ask *ask);
+enum task_result ask_step_replaying(struct ask *ask);
+
+#endif

@@ -1,0 +1,409 @@
+/* agents/llm/completion: a request on its way to a provider, and what is made of what comes back: a
+ * class of fault, whether the provider is alive, and what the answer may have cost. */
+#include "agents/llm/completion_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+enum {
+    MALFORMED_MAX = 2,
+    EMPTY_MAX = 1,
+    FREE_MAX = 1,
+    IMPATIENT_MAX = 3,
+    ANSWER_BYTES_MAX = 16 << 20,
+    SILENT_MS = 12 * 60 * 1000 /* loop/http's limits for the first byte and between two */
+};
+
+struct verdict {
+    enum fault fault;
+    struct err err; /* a line for people */
+    int64_t after_ms;
+    bool alive;     /* an answer, if not the one that was asked for */
+    bool malformed; /* whole as HTTP, not as an answer */
+    bool tls, stale;
+    enum spend_end money;
+};
+
+/* How long a provider may say nothing, though it pings: models think in silence. */
+static uint64_t silent_ms(const struct completions *completions)
+{
+    uint64_t limit_ms = completions->first_byte_ms + completions->between_bytes_ms;
+    return completions->first_byte_ms > 0 && completions->between_bytes_ms > 0 ? limit_ms
+                                                                               : SILENT_MS;
+}
+
+/* From now until it is looked at whether it makes progress. */
+static uint64_t looks_ms(const struct ask *ask)
+{
+    uint64_t silent = silent_ms(ask->completions), patience = ask_patience_ms(ask, ask->heard > 0);
+    return ask->others != NULL && patience < silent ? patience : silent;
+}
+
+int ask_send(struct ask *ask, struct err *err)
+{
+    struct completions *completions = ask->completions;
+    struct completion_request request = ask->request;
+    struct buf body;
+    const char *url;
+    const char *const *headers;
+    request.max_tokens = ask_max_tokens(ask);
+    buf_init(&body, 64 << 20);
+    ask->model->codec->encode(ask->arena, &request, ask->model->base_url, ask->model->key, &url,
+                              &headers, &body);
+    const struct http_spec spec = {.method = "POST",
+                                   .url = url,
+                                   .headers = headers,
+                                   .body = buf_text(&body),
+                                   .body_length = body.length,
+                                   .connect_ms = completions->connect_ms,
+                                   .first_byte_ms = completions->first_byte_ms,
+                                   .between_bytes_ms = completions->between_bytes_ms,
+                                   .total_ms = completions->total_ms,
+                                   .body_max = ANSWER_BYTES_MAX,
+                                   .ca_file = completions->ca_file,
+                                   .fresh = ask->free_retries > 0 || ask->timed_out ||
+                                            ask->gate->prober == ask};
+    ask->http = http_start(completions->http, &ask->task, &spec, err);
+    buf_free(&body);
+    if (ask->http == NULL)
+        return -1;
+    ask->state = ask->model->codec->begin(ask->arena);
+    ask->heard = 0;
+    ask->heard_ns = clock_now_ns();
+    ask->sent_ns = ask->heard_ns;
+    timer_start(completions->loop, &ask->timer, &ask->task, looks_ms(ask));
+    completions->totals.requests++;
+    ask->tally->view.asked++;
+    return 0;
+}
+
+/* Of an answer that will not be had: were there words of it? */
+static enum spend_end what_is_left(const struct ask *ask)
+{
+    const char *text = ask->completion.text;
+    return text != NULL && *text != '\0' ? SPEND_CUT : SPEND_LOST;
+}
+
+struct store_batch *ask_stop_sending(struct ask *ask)
+{
+    bool read = ask->http != NULL && http_connected(ask->http);
+    int status = ask->http != NULL ? http_status(ask->http) : 0;
+    http_free_request(ask->http);
+    ask->http = NULL;
+    if (ask->state != NULL) {
+        enum fault ignored;
+        struct err err;
+        (void)ask->model->codec->finish(ask->state, &ask->completion, &ignored, &err);
+    }
+    ask->state = NULL;
+    bool costs = read && (status == 0 || status == 200);
+    return ask_close_spend(ask, costs ? what_is_left(ask) : SPEND_RELEASED);
+}
+
+/* ---- reading ---- */
+
+static bool content_type_fits(const struct ask *ask)
+{
+    const char *type = http_header(ask->http, "content-type");
+    return *type == '\0' || strstr(type, "json") != NULL || strstr(type, "event-stream") != NULL;
+}
+
+/* Hands what has arrived to the codec; false ends the reading. */
+static bool read_body(struct ask *ask, struct verdict *verdict)
+{
+    size_t length;
+    if (http_status(ask->http) != 200)
+        return true;
+    if (!content_type_fits(ask)) {
+        verdict->fault = FAULT_FATAL;
+        verdict->money = SPEND_RELEASED; /* no provider speaks so */
+        err_set(&verdict->err, ERR_PROTOCOL, "content-type is \"%.80s\"; is the base URL right?",
+                http_header(ask->http, "content-type"));
+        return false;
+    }
+    const char *body = http_body(ask->http, &length);
+    int status = length > 0 ? ask->model->codec->feed(ask->state, body, length, &verdict->err) : 0;
+    http_consume(ask->http, length);
+    if (status == 0)
+        return true;
+    if (verdict->err.code == ERR_LIMIT)
+        verdict->fault = FAULT_FATAL; /* a bomb is as long the second time */
+    return false;
+}
+
+/* While another could be asked a model is waited for only as long as its answers take. */
+static bool is_straggling(struct ask *ask, uint64_t now, struct verdict *verdict)
+{
+    uint64_t patience_ms = ask_patience_ms(ask, ask->heard > 0);
+    if ((now - ask->sent_ns) / 1000000 < patience_ms || !ask_has_others(ask))
+        return false;
+    ask->moved = true;
+    verdict->fault = FAULT_RETRY;
+    err_set(&verdict->err, ERR_TIMEOUT, "%s after %.0f s, while others could be asked",
+            ask->heard > 0 ? "no end" : "not a word", (double)patience_ms / 1000);
+    return true;
+}
+
+/* Signs of life are no progress. Looks at the clock only when the timer has fired. */
+static bool is_stuck(struct ask *ask, struct verdict *verdict)
+{
+    uint64_t limit_ms = silent_ms(ask->completions), now = clock_now_ns();
+    uint64_t heard = ask->model->codec->heard(ask->state);
+    if (heard != ask->heard) {
+        if (ask->heard == 0)
+            ask_note_word(ask, (now - ask->sent_ns) / 1000000);
+        ask->heard = heard;
+        ask->heard_ns = now;
+    }
+    if (ask->timer.armed)
+        return false;
+    if (is_straggling(ask, now, verdict))
+        return true;
+    uint64_t silent = (now - ask->heard_ns) / 1000000, looks = looks_ms(ask);
+    if (silent < limit_ms) {
+        uint64_t left = limit_ms - silent;
+        timer_start(ask->task.loop, &ask->timer, &ask->task, looks < left ? looks : left);
+        return false;
+    }
+    verdict->fault = FAULT_RETRY;
+    err_set(&verdict->err, ERR_TIMEOUT, "progress limit of %.1f s: signs of life, but no word",
+            (double)limit_ms / 1000);
+    return true;
+}
+
+/* The network's word: nothing came, or not all. */
+static void judge_network(const struct ask *ask, struct verdict *verdict)
+{
+    const struct err *network = http_error(ask->http);
+    int status = http_status(ask->http);
+    bool lost = network->code == ERR_NETWORK || network->code == ERR_TIMEOUT;
+    verdict->err = *network;
+    verdict->tls = http_error_is_tls(ask->http);
+    verdict->stale = http_error_is_stale(ask->http);
+    verdict->fault = lost && !verdict->tls ? FAULT_RETRY : FAULT_FATAL;
+    /* A stream's head comes before its first token is paid for; but one that was silent for as long
+     * as we wait may have been thinking, for nobody knows how much. */
+    verdict->money = status == 200 && network->code == ERR_NETWORK ? SPEND_CUT : what_is_left(ask);
+    bool silent = status == 0 && network->code == ERR_NETWORK;
+    if (!http_connected(ask->http) || silent || (status != 0 && status != 200))
+        verdict->money = SPEND_RELEASED;
+}
+
+static void judge_status(const struct ask *ask, struct verdict *verdict)
+{
+    const struct codec *codec = ask->model->codec;
+    size_t length;
+    const char *body = http_body(ask->http, &length);
+    struct buf reason;
+    buf_init(&reason, sizeof verdict->err.message - 1);
+    verdict->fault = codec->classify(http_status(ask->http), body, length, &reason);
+    verdict->money = SPEND_RELEASED;
+    verdict->alive = verdict->fault != FAULT_RETRY;
+    if (verdict->after_ms < 0 && codec->patience_ms != NULL)
+        verdict->after_ms = codec->patience_ms(body, length);
+    err_set(&verdict->err, ERR_PROTOCOL, "%s", buf_text(&reason));
+    buf_free(&reason);
+}
+
+/* An error event inside a 200 is what its status would be. Before the first word it cost nothing.
+ */
+static void judge_answer(const struct ask *ask, enum fault fault, struct verdict *verdict)
+{
+    static const char says[] = "the provider says";
+    bool error = strncmp(verdict->err.message, says, sizeof says - 1) == 0;
+    bool begun = ask->completion.text != NULL && *ask->completion.text != '\0';
+    if (verdict->fault == FAULT_NONE)
+        verdict->fault = fault != FAULT_NONE ? fault : FAULT_RETRY;
+    verdict->malformed = verdict->fault == FAULT_RETRY && !error;
+    verdict->alive = verdict->fault != FAULT_RETRY || verdict->malformed;
+    if (verdict->fault == FAULT_REFUSED || verdict->fault == FAULT_EMPTY)
+        verdict->money = SPEND_SETTLED;
+    else if (verdict->money != SPEND_RELEASED || begun || !error)
+        verdict->money = error && !begun ? SPEND_RELEASED : SPEND_CUT;
+}
+
+static void judge(struct ask *ask, bool readable, struct verdict *verdict)
+{
+    struct err ended = {ERR_NONE, ""};
+    enum fault fault = FAULT_NONE;
+    int finished = ask->model->codec->finish(ask->state, &ask->completion, &fault, &ended);
+    ask->state = NULL;
+    if (readable) {
+        verdict->after_ms = retry_after(http_header(ask->http, "retry-after-ms"),
+                                        http_header(ask->http, "retry-after"),
+                                        http_header(ask->http, "date"), clock_wall_ms());
+        if (finished == 0 && http_status(ask->http) == 200)
+            verdict->alive = true; /* whole, however the connection ended after it */
+        else if (http_error(ask->http)->code != ERR_NONE)
+            judge_network(ask, verdict);
+        else if (http_status(ask->http) != 200)
+            judge_status(ask, verdict);
+        else
+            verdict->err = ended;
+    }
+    bool of_answer = http_error(ask->http)->code == ERR_NONE && http_status(ask->http) == 200;
+    if (!readable && verdict->err.code == ERR_TIMEOUT)
+        verdict->money = what_is_left(ask);
+    if (!readable && (verdict->fault == FAULT_FATAL || verdict->err.code == ERR_TIMEOUT))
+        return;
+    if (!readable || (of_answer && finished != 0))
+        judge_answer(ask, fault, verdict);
+}
+
+/* ---- faults ---- */
+
+/* Empty, or cut in its JSON: who does so again and again is there, but no help while others are. */
+static bool is_useless(const struct ask *ask, const struct verdict *verdict)
+{
+    return (verdict->malformed || verdict->fault == FAULT_EMPTY) && ask_has_others(ask);
+}
+
+/* The gate learns of it first; then whoever else waits there. */
+static void tell_gate(struct ask *ask, const struct verdict *verdict,
+                      const struct retry_decision *decision)
+{
+    struct gate *gate = ask->gate;
+    struct err reason = verdict->err;
+    enum gate_state before = gate->state;
+    ask_hide_key(ask->model, &reason);
+    if (decision->park)
+        gate_limit(gate, (uint64_t)verdict->after_ms, true, &reason);
+    else if (verdict->fault == FAULT_LIMITED)
+        gate_limit(gate,
+                   decision->again         ? decision->delay_ms
+                   : verdict->after_ms > 0 ? (uint64_t)verdict->after_ms
+                                           : ask->completions->policy->base_ms,
+                   false, &reason);
+    else if (verdict->tls || verdict->fault == FAULT_QUOTA || verdict->fault == FAULT_KEY ||
+             verdict->fault == FAULT_MODEL)
+        gate_block(gate, ask->model, verdict->fault, &reason);
+    else if (verdict->alive && !is_useless(ask, verdict))
+        gate_succeeded(gate);
+    else if (verdict->fault == FAULT_RETRY || verdict->fault == FAULT_EMPTY)
+        gate_failed(gate, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &reason);
+    gate_leave(gate, ask);
+    if (gate->state != before || gate->broken || gate_blocked(gate, ask->model)->code != ERR_NONE)
+        completions_wake(ask->completions, NULL); /* those at other gates too: they may move */
+}
+
+/* Asked again after a while: the gate says when, or a back-off of its own does. */
+static enum task_result again(struct ask *ask, const struct verdict *verdict, uint64_t delay_ms)
+{
+    struct err words = verdict->err;
+    struct store_batch *batch = ask_close_spend(ask, verdict->money);
+    ask_hide_key(ask->model, &words);
+    ask->completions->totals.retries++;
+    slots_release(&ask->slot);
+    if (delay_ms == 0)
+        return ask_settle(ask, batch, WAITING);
+    log_event(LOG_INFO, "completion.retry", ask->task.id, "try %d in %.1f s: %s", ask->failures + 1,
+              (double)delay_ms / 1000, words.message);
+    timer_start(ask->task.loop, &ask->timer, &ask->task, delay_ms);
+    enum task_result result = ask_settle(ask, batch, BACKING_OFF);
+    return result == TASK_AGAIN ? TASK_WAIT : result;
+}
+
+static enum task_result give_up(struct ask *ask, const struct verdict *verdict)
+{
+    struct store_batch *batch = ask_close_spend(ask, verdict->money);
+    ask->fault = verdict->fault;
+    ask->err = verdict->err;
+    ask_hide_key(ask->model, &ask->err);
+    log_event(LOG_WARN, "completion.failed", ask->task.id, "%s: %s", ask->model->name,
+              ask->err.message);
+    ask_let_go(ask);
+    return ask_settle(ask, batch, ENDED);
+}
+
+static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
+{
+    struct completions *completions = ask->completions;
+    struct err words = verdict->err;
+    ask_hide_key(ask->model, &words);
+    if (verdict->stale && ask->free_retries < FREE_MAX) {
+        ask->free_retries++;
+        gate_leave(ask->gate, ask);
+        return again(ask, verdict, 0);
+    }
+    ask->failures++;
+    ask->tally->view.failed++;
+    ask_note_failure(ask, &words);
+    bool silent = verdict->err.code == ERR_TIMEOUT && ask->heard == 0;
+    if (silent && ask_has_others(ask)) /* the limit for a first byte came before our patience */
+        ask->moved = true;
+    if (ask->moved) {
+        ask->tally->silences +=
+            gate_silent(ask->gate, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &words);
+        ask->tally->view.moved++;
+        gate_leave(ask->gate, ask);
+        completions_wake(completions, NULL);
+        return give_up(ask, verdict);
+    }
+    struct retry_decision decision =
+        retry_decide(completions->policy, verdict->fault, ask->failures, verdict->after_ms,
+                     &completions->random);
+    tell_gate(ask, verdict, &decision);
+    if (ask->impatient && (decision.park || ask->failures >= IMPATIENT_MAX))
+        return give_up(ask, verdict);
+    ask->timed_out = verdict->err.code == ERR_TIMEOUT;
+    if (decision.park || (ask->gate->broken && verdict->fault == FAULT_RETRY)) {
+        ask->failures--; /* an outage is the gate's, and uses up nobody's tries */
+        return again(ask, verdict, 0);
+    }
+    if (is_useless(ask, verdict))
+        return give_up(ask, verdict);
+    if (verdict->fault == FAULT_EMPTY && ask->empty++ < EMPTY_MAX)
+        return again(ask, verdict, completions->policy->base_ms);
+    if (verdict->malformed && ++ask->malformed > MALFORMED_MAX)
+        return give_up(ask, verdict);
+    if (!decision.again)
+        return give_up(ask, verdict);
+    return again(ask, verdict, decision.whole_key ? 0 : decision.delay_ms + 1);
+}
+
+/* A refusal is kept like an answer, so that the same words are never asked again. */
+static enum task_result answered(struct ask *ask, const struct verdict *verdict)
+{
+    struct completions_totals *totals = &ask->completions->totals;
+    const struct completion *answer = &ask->completion;
+    bool refused = verdict->fault == FAULT_REFUSED;
+    bool was_broken = ask->gate->broken;
+    gate_succeeded(ask->gate);
+    ask_let_go(ask);
+    if (was_broken)
+        completions_wake(ask->completions, NULL);
+    ask_note_answer(ask);
+    totals->answers++;
+    totals->prompt_tokens += answer->prompt_tokens > 0 ? answer->prompt_tokens : 0;
+    totals->completion_tokens += answer->completion_tokens > 0 ? answer->completion_tokens : 0;
+    if (refused) {
+        ask->completion.finish = "refused";
+        ask->fault = FAULT_REFUSED;
+        ask->err = verdict->err;
+        ask_hide_key(ask->model, &ask->err);
+        log_event(LOG_WARN, "completion.refused", ask->task.id, "%s: %s", ask->model->name,
+                  ask->err.message);
+    }
+    struct store_batch *batch = ask_close_spend(ask, refused ? verdict->money : SPEND_SETTLED);
+    return ask_store(ask, batch, refused ? ask->err.message : NULL);
+}
+
+enum task_result ask_step_sending(struct ask *ask)
+{
+    struct verdict verdict = {.after_ms = -1, .money = SPEND_CUT};
+    bool readable = read_body(ask, &verdict);
+    if (readable && !http_done(ask->http)) {
+        if (!is_stuck(ask, &verdict))
+            return TASK_WAIT;
+        readable = false;
+    }
+    judge(ask, readable, &verdict);
+    timer_stop(&ask->timer);
+    http_free_request(ask->http);
+    ask->http = NULL;
+    if (verdict.fault == FAULT_NONE || verdict.fault == FAULT_REFUSED)
+        return answered(ask, &verdict);
+    return faulted(ask, &verdict);
+}

@@ -1,0 +1,277 @@
+#include "agents/llm/model.h"
+
+#include "agents/llm/catalogue.h"
+#include "agents/llm/keys.h"
+#include "base/options.h"
+#include "base/random.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODELS_MAX = 64 };
+#define WEIGHT_MAX 1e6
+
+struct choosing {
+    struct arena *arena;
+    const struct catalogue *catalogue;
+    const struct model_defaults *defaults;
+    struct err *err;
+};
+
+/* ---- one name ---- */
+
+/* Asked through files or answered from a record: no address, no key, nothing to pay to us. */
+static bool is_offline(const char *provider)
+{
+    return provider != NULL &&
+           (strcmp(provider, "mailbox") == 0 || strcmp(provider, "replay") == 0);
+}
+
+static bool is_run(const char *text)
+{
+    size_t digits = *text == 'r' ? strspn(text + 1, "0123456789") : 0;
+    return digits > 0 && text[1 + digits] == '\0';
+}
+
+static int choose_offline(const struct choosing *choosing, const char *provider, const char *source,
+                          struct model *model)
+{
+    bool mailbox = strcmp(provider, "mailbox") == 0;
+    if (*source == '\0')
+        return err_set(choosing->err, ERR_USAGE, "--model: expected %s",
+                       mailbox ? "mailbox/FOLDER" : "replay/RUN, such as replay/r3");
+    if (!mailbox && !is_run(source))
+        return err_set(choosing->err, ERR_USAGE,
+                       "--model: expected replay/RUN, such as replay/r3, not \"%.80s\"", source);
+    *model = (struct model){
+        .name = arena_printf(choosing->arena, "%s/%s", provider, source),
+        .provider = mailbox ? "mailbox" : "replay",
+        .wire_name = source,
+        .base_url = "",
+        .source = source,
+        .temperature = -1,
+        .weight = 1,
+        .where = "--model",
+    };
+    return 0;
+}
+
+/* A model that no file names: its prices are not known. */
+static void choose_unlisted(const char *name, const char *wire_name, const struct codec *codec,
+                            struct entry *entry)
+{
+    *entry = (struct entry){.model = {.name = name,
+                                      .provider = codec->name,
+                                      .wire_name = wire_name,
+                                      .codec = codec,
+                                      .key_variable = codec->key_variable,
+                                      .temperature = -1,
+                                      .prompt_price = -1,
+                                      .completion_price = -1,
+                                      .weight = 1,
+                                      .where = "--model"}};
+}
+
+static int refuse_unknown(const struct choosing *choosing, const char *name)
+{
+    const char *nearest = options_nearest(name, choosing->catalogue->names);
+    if (nearest != NULL)
+        return err_set(choosing->err, ERR_USAGE,
+                       "--model: no model \"%.80s\"; did you mean \"%s\"? (PROVIDER/NAME asks for "
+                       "one that models.yaml does not list)",
+                       name, nearest);
+    return err_set(choosing->err, ERR_USAGE,
+                   "--model: no model \"%.80s\" in models.yaml; PROVIDER/NAME asks for one that it "
+                   "does not list (openai, anthropic, gemini, mailbox/FOLDER, replay/RUN)",
+                   name);
+}
+
+/* The provider that a name without one belongs to, or NULL. */
+static const struct codec *fallback_codec(const struct model_defaults *defaults)
+{
+    const struct codec *codec = defaults->provider != NULL ? codec_find(defaults->provider) : NULL;
+    return codec != NULL || defaults->base_url == NULL ? codec : &codec_openai;
+}
+
+/* Fills in where and with which key. The address that options give is that of models which would
+ * go to their provider; another provider's must not get it. */
+static int settle_address(const struct choosing *choosing, const struct entry *entry,
+                          struct model *model)
+{
+    const struct model_defaults *defaults = choosing->defaults;
+    const struct codec *codec = model->codec;
+    bool elsewhere = model->base_url != NULL;
+    if (!elsewhere && defaults->base_url != NULL && defaults->provider == NULL &&
+        codec != &codec_openai) /* sent to its provider in silence it would be what nobody asked */
+        return err_set(choosing->err, ERR_USAGE,
+                       "--base-url is the address of models in openai's format, and %.80s speaks "
+                       "%s's: say --provider %s, or give it an entry with a url in models.yaml",
+                       model->name, codec->name, codec->name);
+    if (!elsewhere && defaults->base_url != NULL && fallback_codec(defaults) == codec) {
+        model->base_url = arena_strdup(choosing->arena, defaults->base_url);
+        elsewhere = true;
+    }
+    if (!elsewhere)
+        model->base_url = codec->default_url;
+    if (entry->keyless)
+        return 0;
+    if (key_find(choosing->arena, model->key_variable, defaults->env_file, &model->key,
+                 choosing->err) != 0)
+        return -1;
+    /* A server of one's own often needs none; one that a file gives a key to does. */
+    bool needed = !elsewhere || entry->model.base_url != NULL;
+    if (model->key == NULL && needed)
+        return err_set(choosing->err, ERR_ENVIRONMENT,
+                       "%.80s (%s) needs a key: set %s in the environment or in %s", model->name,
+                       model->where, model->key_variable,
+                       defaults->env_file != NULL ? defaults->env_file : ".env");
+    return 0;
+}
+
+static int choose_listed(const struct choosing *choosing, const struct entry *entry,
+                         struct model *model)
+{
+    *model = entry->model;
+    return settle_address(choosing, entry, model);
+}
+
+/* NAME, PROVIDER/NAME, mailbox/FOLDER, replay/RUN. A slash may be part of an ordinary name. */
+static int choose_name(const struct choosing *choosing, const char *name, struct model *model)
+{
+    const char *provider = choosing->defaults->provider;
+    const struct entry *entry = catalogue_find(choosing->catalogue, name);
+    const char *slash = strchr(name, '/');
+    const char *after = slash != NULL ? slash + 1 : name;
+    const char *prefix =
+        slash != NULL ? arena_strndup(choosing->arena, name, (size_t)(slash - name)) : "";
+    if (is_offline(prefix))
+        return choose_offline(choosing, prefix, after, model);
+    if (is_offline(provider))
+        return choose_offline(choosing, provider, name, model);
+    if (entry != NULL)
+        return choose_listed(choosing, entry, model);
+    const struct codec *codec = codec_find(prefix);
+    const char *rest = codec != NULL ? after : name;
+    if (codec != NULL && *rest == '\0')
+        return err_set(choosing->err, ERR_USAGE, "--model: expected %s/NAME", prefix);
+    entry = codec != NULL ? catalogue_find(choosing->catalogue, rest) : NULL;
+    if (entry != NULL && entry->model.codec == codec)
+        return choose_listed(choosing, entry, model);
+    if (codec == NULL)
+        codec = fallback_codec(choosing->defaults);
+    if (codec == NULL)
+        return refuse_unknown(choosing, name);
+    struct entry unlisted;
+    choose_unlisted(name, rest, codec, &unlisted);
+    return choose_listed(choosing, &unlisted, model);
+}
+
+/* ---- the whole choice ---- */
+
+/* An entry's own limit stands, and an option can only lower it. */
+static void apply_defaults(const struct model_defaults *defaults, struct model *model)
+{
+    if (model->temperature < 0)
+        model->temperature = defaults->temperature;
+    if (model->max_tokens == 0 ||
+        (defaults->max_tokens > 0 && defaults->max_tokens < model->max_tokens))
+        model->max_tokens = defaults->max_tokens;
+    if (model->max_tokens == 0 && model->codec != NULL)
+        model->max_tokens = model->codec->max_tokens;
+}
+
+static char *trimmed(struct arena *arena, const char *text, size_t length)
+{
+    while (length > 0 && isspace((unsigned char)*text)) {
+        text++;
+        length--;
+    }
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    return arena_strndup(arena, text, length);
+}
+
+/* NAME[@WEIGHT]. An "@" belongs to the name where an entry is called so. */
+static int choose_item(const struct choosing *choosing, char *item, struct model *model)
+{
+    char *at = strrchr(item, '@'), *end;
+    double weight = 0;
+    if (catalogue_find(choosing->catalogue, item) == NULL && at != NULL) {
+        weight = strtod(at + 1, &end);
+        if (end == at + 1 || *end != '\0' || !(weight > 0) || weight > WEIGHT_MAX)
+            return err_set(choosing->err, ERR_USAGE,
+                           "--model: expected NAME@WEIGHT with a weight above 0 and at most %g, "
+                           "not \"%.80s\" (a name with @ in it needs an entry in models.yaml)",
+                           WEIGHT_MAX, item);
+        *at = '\0';
+    }
+    if (*item == '\0')
+        return err_set(choosing->err, ERR_USAGE,
+                       "--model: expected NAME[@WEIGHT],..., with a name in each place");
+    if (choose_name(choosing, item, model) != 0)
+        return -1;
+    if (weight > 0)
+        model->weight = weight;
+    apply_defaults(choosing->defaults, model);
+    return 0;
+}
+
+int models_choose(struct arena *arena, const struct catalogue *catalogue, const char *choice,
+                  const struct model_defaults *defaults, struct models *models, struct err *err)
+{
+    const struct choosing choosing = {arena, catalogue, defaults, err};
+    struct model *items = arena_array(arena, MODELS_MAX, sizeof *items);
+    size_t count = 0;
+    if (defaults->provider != NULL && strcmp(defaults->provider, "builtin") != 0 &&
+        !is_offline(defaults->provider) && codec_find(defaults->provider) == NULL)
+        return err_set(err, ERR_USAGE,
+                       "--provider: expected openai, anthropic, gemini, mailbox or replay, not "
+                       "\"%.80s\"",
+                       defaults->provider);
+    if (choice == NULL || *choice == '\0')
+        return err_set(err, ERR_USAGE, "--model: expected NAME[@WEIGHT],...%s",
+                       is_offline(defaults->provider) ? ": the mailbox's folder, or the run to "
+                                                        "replay"
+                                                      : "");
+    for (const char *from = choice; from != NULL;) {
+        const char *comma = strchr(from, ',');
+        size_t length = comma != NULL ? (size_t)(comma - from) : strlen(from);
+        if (count == MODELS_MAX)
+            return err_set(err, ERR_USAGE, "--model: expected at most %d models", MODELS_MAX);
+        if (choose_item(&choosing, trimmed(arena, from, length), &items[count++]) != 0)
+            return -1;
+        from = comma != NULL ? comma + 1 : NULL;
+    }
+    *models = (struct models){.items = items, .count = count};
+    return 0;
+}
+
+const struct model *models_pick(const struct models *models, uint64_t number)
+{
+    double total = 0;
+    for (size_t i = 0; i < models->count; i++)
+        total += models->items[i].weight;
+    struct random random; /* so that 1, 2, 3... are spread as well as hashes are */
+    random_init(&random, number);
+    double at = random_unit(&random) * total;
+    for (size_t i = 0; i + 1 < models->count; i++) {
+        at -= models->items[i].weight;
+        if (at < 0)
+            return &models->items[i];
+    }
+    return &models->items[models->count - 1];
+}
+
+int64_t model_cost(const struct model *model, int64_t prompt_tokens, int64_t completion_tokens)
+{
+    if (model->prompt_price < 0 || model->completion_price < 0)
+        return -1;
+    double prompt = prompt_tokens > 0 ? (double)prompt_tokens : 0;
+    double completion = completion_tokens > 0 ? (double)completion_tokens : 0;
+    double cost = prompt * model->prompt_price + completion * model->completion_price;
+    /* What doubles add in their last places is no micro-dollar. */
+    cost = ceil(cost * (1 - 1e-12));
+    return cost < 9.2e18 ? (int64_t)cost : INT64_MAX;
+}

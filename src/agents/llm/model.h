@@ -1,0 +1,65 @@
+/* agents/llm/model: which models a run may ask. The catalogue is models.yaml: the shipped one and
+ * over it the person's own, with address, prices, limits; a choice such as
+ * "gpt-5-mini@2,claude-sonnet-4-5" names entries with weights. Loading blocks (start of a run); the
+ * rest is pure. Any thread. */
+#ifndef AGENTS_LLM_MODEL_H
+#define AGENTS_LLM_MODEL_H
+
+#include "agents/llm/providers/codec.h"
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct model {                 /* texts live as long as the arena they were chosen into */
+    const char *name;          /* as the person named it */
+    const char *provider;      /* "openai", "anthropic", "gemini", "mailbox", "replay" */
+    const char *wire_name;     /* what the provider is told */
+    const struct codec *codec; /* NULL: mailbox and replay, which ask nobody over a network */
+    const char *base_url, *key_variable;
+    const char *key;        /* NULL: none is needed or found; never logged or stored */
+    const char *source;     /* mailbox: its folder; replay: the recorded run's id, "r3" */
+    double temperature;     /* < 0: the provider's default */
+    int64_t max_tokens;     /* of one answer; 0: the provider's default */
+    int64_t context_tokens; /* prompt and answer; 0: not known */
+    double prompt_price, completion_price; /* US dollars a million tokens; < 0: not known */
+    double weight;                         /* > 0 */
+    const char *where;                     /* for messages: "models.yaml:12", "--model" */
+};
+
+struct models {
+    const struct model *items;
+    size_t count;
+};
+
+struct catalogue; /* opaque; lives in the arena */
+
+struct model_defaults { /* what options say about every model that does not say it itself */
+    const char *provider, *base_url; /* or NULL */
+    double temperature;              /* < 0: not said */
+    int64_t max_tokens;              /* 0: not said */
+    const char *env_file;            /* NULL: ./.env where there is one */
+};
+
+/* Reads the shipped models.yaml, then `file` (or ~/.config/twagent/models.yaml where there is one)
+ * over it, entry by entry. ERR_USAGE with file, line and what was expected. */
+int catalogue_load(struct arena *arena, const char *file, struct catalogue **catalogue,
+                   struct err *err) MUST_USE;
+
+/* `choice`: NAME[@WEIGHT], separated by commas; NAME is an entry, or [PROVIDER/]NAME of a model
+ * that has none (its prices are not known), or mailbox/FOLDER, replay/RUN. Keys come from the
+ * environment, else from the .env file. ERR_USAGE names the nearest entry; ERR_ENVIRONMENT a
+ * missing key's variable. An empty choice with defaults.provider "mailbox" or "replay" is ERR_USAGE
+ * too. */
+int models_choose(struct arena *arena, const struct catalogue *catalogue, const char *choice,
+                  const struct model_defaults *defaults, struct models *models,
+                  struct err *err) MUST_USE;
+
+/* By weight; the same number always gives the same model. */
+const struct model *models_pick(const struct models *models, uint64_t number);
+
+/* In micro-dollars, rounded up; < 0 where a price is not known. Tokens < 0 count as 0. */
+int64_t model_cost(const struct model *model, int64_t prompt_tokens, int64_t completion_tokens);
+
+#endif

@@ -1,0 +1,53 @@
+/* agents/llm/providers/answer: how an answer of any format is read: a stream of events, or one JSON
+ * document from servers that ignore `stream`, told apart by the first byte; text, usage and the way
+ * it ended gathered up; the rules of what counts as an answer. A format adds how one of its JSON
+ * objects is read. One owner, any thread. */
+#ifndef AGENTS_LLM_PROVIDERS_ANSWER_H
+#define AGENTS_LLM_PROVIDERS_ANSWER_H
+
+#include "agents/llm/providers/codec.h"
+#include "agents/llm/providers/plain.h"
+#include "agents/llm/providers/sse.h"
+#include "base/value.h"
+
+/* Reads one object: an event's data, or the whole answer. What it keeps it copies to the state's
+ * arena. Errors inside ("error" at the top) are read before it is called. */
+typedef void answer_read(struct codec_state *state, const struct value *object);
+
+struct codec_state {
+    struct arena *arena;
+    answer_read *read;
+    struct sse sse;
+    struct buf text, whole; /* whole: an answer that is not streamed */
+    struct plain plain;
+    bool by_tree; /* every event, for whoever wants to compare */
+    bool begun, streamed;
+    bool done;    /* the format's last event was there; what follows is skipped */
+    bool refused; /* by the model or a filter */
+    int64_t prompt_tokens, completion_tokens;
+    uint64_t heard;     /* events and bytes that say something */
+    const char *finish; /* "stop", "length", "refused", or the format's own word; NULL: not yet */
+    const char *model;
+    enum fault fault; /* an error that came as an event */
+    struct err error;
+};
+
+struct codec_state *answer_begin(struct arena *arena, answer_read *read);
+
+/* struct codec's members of these names. */
+int answer_feed(struct codec_state *state, const char *bytes, size_t length, struct err *err);
+uint64_t answer_heard(const struct codec_state *state);
+int answer_finish(struct codec_state *state, struct completion *completion, enum fault *fault,
+                  struct err *err);
+
+/* An error object inside the answer; only the first one counts. */
+void answer_fail(struct codec_state *state, const struct value *error);
+void answer_set_model(struct codec_state *state, const char *name);    /* NULL is fine */
+void answer_set_finish(struct codec_state *state, const char *reason); /* copied */
+
+/* A count of `usage`: -1 where it is absent, negative or no integer. */
+int64_t answer_count(const struct value *usage, const char *key);
+/* a + b, where an absent one counts as 0; -1 where both are absent or the sum cannot be. */
+int64_t answer_sum(int64_t a, int64_t b);
+
+#endif

@@ -1,0 +1,66 @@
+#include "agents/llm/providers/request.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* "v" and a digit begin the last part of the path. */
+static bool ends_with_version(const char *base, size_t length)
+{
+    size_t at = length;
+    while (at > 0 && base[at - 1] != '/')
+        at--;
+    return length - at >= 2 && base[at] == 'v' && isdigit((unsigned char)base[at + 1]);
+}
+
+const char *request_url(struct arena *arena, const char *base, const char *version,
+                        const char *rest)
+{
+    size_t length = strlen(base);
+    while (length > 0 && base[length - 1] == '/')
+        length--;
+    if (version == NULL || ends_with_version(base, length))
+        return arena_printf(arena, "%.*s/%s", (int)length, base, rest);
+    return arena_printf(arena, "%.*s/%s/%s", (int)length, base, version, rest);
+}
+
+const char *request_escape(struct arena *arena, const char *name)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char *out = arena_alloc(arena, strlen(name) * 3 + 1), *at = out;
+    for (; *name != '\0'; name++) {
+        unsigned char byte = (unsigned char)*name;
+        if ((byte < 0x80 && isalnum(byte)) || strchr("-._~/:@", byte) != NULL) {
+            *at++ = *name;
+            continue;
+        }
+        *at++ = '%';
+        *at++ = digits[byte >> 4];
+        *at++ = digits[byte & 15];
+    }
+    return out;
+}
+
+const char *const *request_headers(struct arena *arena, const char *prefix, const char *key,
+                                   const char *const *more)
+{
+    size_t count = 0, filled = 0;
+    while (more[count] != NULL)
+        count++;
+    const char **headers = arena_array(arena, count + 2, sizeof *headers);
+    if (key != NULL && *key != '\0')
+        headers[filled++] = arena_printf(arena, "%s%s", prefix, key);
+    memcpy(headers + filled, more, count * sizeof *more);
+    return headers;
+}
+
+bool request_is_at(const char *url, const char *host)
+{
+    const char *begin = strstr(url, "://");
+    if (begin == NULL)
+        return false;
+    begin += 3;
+    size_t length = strcspn(begin, "/:?#"), wanted = strlen(host);
+    if (length < wanted || strncasecmp(begin + length - wanted, host, wanted) != 0)
+        return false;
+    return length == wanted || begin[length - wanted - 1] == '.';
+}

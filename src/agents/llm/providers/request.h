@@ -1,0 +1,26 @@
+/* agents/llm/providers/request: the parts of a request that all formats build alike. Results lie in
+ * the arena. Any thread. */
+#ifndef AGENTS_LLM_PROVIDERS_REQUEST_H
+#define AGENTS_LLM_PROVIDERS_REQUEST_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+
+/* "BASE/rest": slashes at the end of `base` are dropped, and "/VERSION" is put between them where
+ * the base's path does not end with a version ("/v1", "/v1beta") already; `version` may be NULL. */
+const char *request_url(struct arena *arena, const char *base, const char *version,
+                        const char *rest);
+
+/* A model's name as a piece of a path: "/" stays, since names hold it, all else is escaped. */
+const char *request_escape(struct arena *arena, const char *name);
+
+/* NULL-terminated; the first is the key's, "PREFIXkey", left out where there is no key. `more`:
+ * NULL-terminated. */
+const char *const *request_headers(struct arena *arena, const char *prefix, const char *key,
+                                   const char *const *more);
+
+/* Is the URL's host this one, or below it? */
+bool request_is_at(const char *url, const char *host);
+
+#endif

@@ -1,0 +1,200 @@
+/* What a failure usually comes from, in a line or two each: the pattern of a wrong output, the
+ * inputs on which it showed, a crash, a sanitizer's report, a compiler's word. */
+#include "agents/prompt/private.h"
+
+#include <string.h>
+
+enum { CAUSES_MAX = 4 };
+
+struct cause {
+    const char *sign, *cause;
+};
+
+/* In brackets at the end of the first line: "...; boundary only)". */
+static const struct cause patterns[] = {
+    {"not written at the boundary",
+     "elements of the last, not whole tile were never written: the remainder rows or columns are "
+     "skipped, or a loop bound is rounded down"},
+    {"not written",
+     "elements were never written (outputs hold a NaN pattern before each call): a loop that does "
+     "not cover the whole range, a return too early, an accumulator that starts from what the "
+     "output held, or a part left to a thread that never ran"},
+    {"NaN",
+     "the NaNs were computed: 0/0, inf - inf or 0 * inf, a root or logarithm of a negative number, "
+     "or reading memory that was never written (a workspace, or an output, holds NaN before the "
+     "call)"},
+    {"all zero",
+     "the result was never stored, is stored to another tensor, or is multiplied by an accumulator "
+     "that stayed 0"},
+    {"overflow",
+     "infinities where finite numbers are expected: exp without subtracting the maximum, a sum of "
+     "squares of large numbers, a division by a sum that became 0, or a narrower type in between"},
+    {"transposed",
+     "rows and columns are swapped: indices i * N + j against j * M + i, a stride of the wrong "
+     "dim, or a tile that is stored as it was loaded"},
+    {"shifted", "right values in the wrong place: an offset or a leading dim is off by one or by a "
+                "constant, a "
+                "pointer is advanced once too often, or vectors' halves are swapped"},
+    {"off by a constant factor",
+     "right but for a factor: a scale is forgotten or applied twice, or a loop is counted twice"},
+    {"boundary only",
+     "right in the middle, wrong at the edges: remainders of a tile, a vector or an unrolled loop, "
+     "halo or padding, or threads that both write the seam"},
+    {"low precision",
+     "the right values, but too inexact: an intermediate in a narrower type, a fast reciprocal or "
+     "exp approximation without a correcting step, one long running sum where several partial sums "
+     "are needed, or subtracting large nearly equal numbers"},
+    {"scattered",
+     "wrong in scattered places: threads that write the same element (a race), a workspace that "
+     "two "
+     "threads share, or something that only certain values meet (ties, signs, large numbers)"},
+    {"everywhere",
+     "wrong everywhere: the formula itself, the order of the arguments, a loop over the wrong dim, "
+     "or an accumulator that is not reset"},
+};
+
+enum {
+    PATTERNS = sizeof patterns / sizeof patterns[0],
+    PATTERNS_OF_NAN = 3 /* the first of them speak of NaN themselves */
+};
+
+/* Of the inputs on which it showed. */
+static const struct cause inputs[] = {
+    {"heavy", "heavy-tailed inputs: a few values are very large; sums and exponentials must not "
+              "overflow or lose the small ones"},
+    {"sparse", "nine tenths of the inputs are 0: look at divisions and at what is skipped"},
+    {"zeros", "all inputs are 0: look at divisions by a sum, a norm or a maximum"},
+    {"ones", "all inputs are 1: look at ties and at sums that are exact"},
+    {"extremes",
+     "the inputs are as large as the type allows sensibly: look at overflow in between"},
+    {"one-hot", "one input is not 0: look at which element is reached at all"},
+    {"alternating",
+     "signs alternate: terms cancel; look at precision and at abs or max of negative "
+     "numbers"},
+    {"sorted", "the inputs are in order: look at running maxima"},
+    {"huge",
+     "the inputs are around 1e12: look at clamps, at a narrower type in between and at what "
+     "overflows"},
+    {"few", "most of the first input is 0, so that sums have few terms and their own rounding is "
+            "small: an error there is that of products in less than the spec's precision"},
+    {"given",
+     "the inputs are as the file's own get_inputs draws them, or uniform over their range"},
+    {"tiny", "the inputs are close to 0: look at subnormal numbers, and at an epsilon that is too "
+             "large or missing"},
+};
+
+/* Anywhere in what was said. */
+static const struct cause signs[] = {
+    {"wrote out of bounds",
+     "a store past the end or before the start of a tensor: a whole vector stored at a remainder, "
+     "or a tile at the edge"},
+    {"work was left behind",
+     "an output changed after kernel() had returned: every thread must be joined before it does"},
+    {"heap-buffer-overflow",
+     "a load or store past the end of a tensor: whole vectors at a remainder (use masks, or a "
+     "scalar tail)"},
+    {"stack-buffer-overflow",
+     "a local array is too small for a tile at this shape or these numbers"},
+    {"misaligned",
+     "an aligned load or store at an address that is not: rows are not aligned unless the dim is a "
+     "multiple of the vector; use the unaligned forms"},
+    {"signed integer overflow", "an index in int: use int64_t for products of dims"},
+    {"out of bounds for type", "an index past the end of a local array"},
+    {"division by zero",
+     "an integer division by 0: a dim smaller than a tile, or no chunks at all"},
+    {"SIGSEGV",
+     "a bad address: past the end of a tensor, an aligned vector access that is not aligned, or a "
+     "local array too large for the stack (some hundred KiB: use a workspace)"},
+    {"SIGILL", "an instruction that this machine has not: see its flags above"},
+    {"SIGFPE", "an integer division by 0: a dim smaller than a tile"},
+    {"SIGSYS", "a system call that kernels may not make: no files, no clocks, no processes"},
+    {"SIGABRT", "the C library stopped it: memory freed twice or written past its end"},
+    {"did not answer within",
+     "it hung: a loop that never ends (a step of 0, an unsigned index that goes below 0), or a "
+     "barrier that not all threads reach"},
+    {"undeclared", "a name that is not declared: a misspelling, a missing header, or a tune "
+                   "parameter that the front matter lacks"},
+    {"implicit declaration", "a function without a header, or that does not exist"},
+    {"target specific option mismatch",
+     "an intrinsic of an instruction set that this machine has not: see its flags above"},
+    {"conflicting types", "kernel must have exactly the signature given below"},
+    {"undefined reference",
+     "a function that is declared, but neither defined here nor in libc, libm "
+     "or OpenMP's runtime"},
+    {"ran out of memory", "the compiler gave up: unroll less"},
+    {"CPU time limit", "the compiler gave up: unroll less"},
+    {"no code block", "the whole file must stand in one fenced block"},
+    {"seems to be cut off", "the answer ended too early: keep it shorter, and say less around it"},
+    {"below the bytes floor", "faster than the bytes could move: part of the work is not done"},
+};
+
+static void put_cause(const char *cause, size_t *told, struct buf *out)
+{
+    if ((*told)++ == 0)
+        buf_add_text(out, "\nWhat that usually comes from:\n");
+    buf_addf(out, "- %s\n", cause);
+}
+
+/* "shape: M=1, N=1" against the dims of the main shape. */
+static void put_shape_hint(const struct material *material, const char *diagnostics, size_t *told,
+                           struct buf *out)
+{
+    const struct names *main_shape = &material->context->problem->shapes[0];
+    const char *shape = strstr(diagnostics, "\nshape: ");
+    struct buf text;
+    if (shape == NULL)
+        return;
+    shape += strlen("\nshape: ");
+    buf_init(&text, 4096);
+    for (size_t i = 0; i < main_shape->count; i++)
+        buf_addf(&text, "%s%s=%lld", i > 0 ? ", " : "", main_shape->name[i],
+                 (long long)main_shape->number[i]);
+    size_t length = strcspn(shape, "\n");
+    if (length != text.length || memcmp(shape, buf_text(&text), length) != 0)
+        put_cause("it showed at a shape that is not the main one: look at remainders, and at dims "
+                  "that are smaller than a tile, a vector or the number of threads",
+                  told, out);
+    buf_free(&text);
+}
+
+static bool has_word(const char *text, size_t length, const char *word)
+{
+    return memmem(text, length, word, strlen(word)) != NULL;
+}
+
+static void put_wrong(const struct material *material, const char *diagnostics, struct buf *out)
+{
+    size_t line = strcspn(diagnostics, "\n"), told = 0;
+    const char *open = memrchr(diagnostics, '(', line);
+    const char *set = strstr(diagnostics, "\ninputs: ");
+    size_t found = 0;
+    while (open != NULL && found < PATTERNS &&
+           !has_word(open, line - (size_t)(open - diagnostics), patterns[found].sign))
+        found++;
+    if (open != NULL && found < PATTERNS)
+        put_cause(patterns[found].cause, &told, out);
+    if (found >= PATTERNS_OF_NAN && has_word(diagnostics, line, ": got nan"))
+        put_cause("the worst element is NaN, which is what outputs hold before the call: it was "
+                  "most likely never written, while others are wrong for another reason",
+                  &told, out);
+    put_shape_hint(material, diagnostics, &told, out);
+    for (size_t i = 0; set != NULL && i < sizeof inputs / sizeof inputs[0]; i++)
+        if (strncmp(set + strlen("\ninputs: "), inputs[i].sign, strlen(inputs[i].sign)) == 0)
+            put_cause(inputs[i].cause, &told, out);
+}
+
+void put_failure(const struct material *material, size_t most, struct buf *out)
+{
+    const char *diagnostics = material->diagnostics != NULL ? material->diagnostics : "";
+    size_t told = 0, length = strlen(diagnostics);
+    prompt_cut(diagnostics, most, "... ", " ...", out);
+    if (length > 0 && out->length > 0 && out->data[out->length - 1] != '\n')
+        buf_add_char(out, '\n');
+    if (strncmp(diagnostics, "wrong result: ", strlen("wrong result: ")) == 0) {
+        put_wrong(material, diagnostics, out);
+        return;
+    }
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0] && told < CAUSES_MAX; i++)
+        if (has_word(diagnostics, length, signs[i].sign))
+            put_cause(signs[i].cause, &told, out);
+}

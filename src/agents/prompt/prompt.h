@@ -1,0 +1,73 @@
+/* agents/prompt: what a model is told: the templates filled from plain structs.
+ * prompts_load() blocks; the rest is pure. Any thread. */
+#ifndef AGENTS_PROMPT_PROMPT_H
+#define AGENTS_PROMPT_PROMPT_H
+
+#include "agents/ideas/attempt.h"
+#include "agents/ideas/ideas.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "eval/problem/problem.h"
+
+enum { PROMPT_BYTES_MAX = 2 << 20 };
+
+struct prompts; /* opaque; lives in the arena it was loaded into */
+
+/* Reads every template; an unknown slot in one is ERR_USAGE with "idea.txt:7: ...". */
+int prompts_load(struct arena *arena, const char *backend, struct prompts **prompts,
+                 struct err *err) MUST_USE;
+
+struct prompt_passage { /* a quotation; somebody else's text */
+    const char *where;  /* "gpu-memory.md:33: Coalescing" */
+    const char *text;
+};
+
+struct prompt_context { /* the same for every prompt of a run; borrowed */
+    const struct problem *problem;
+    const char *reference;        /* text of the reference's source, or "" */
+    const char *device;           /* JSON object of the lane's record, or "" */
+    const char *facts;            /* JSON object: cores, l1_bytes, ...; or "" */
+    const char *baseline;         /* name of what speed-ups are against, or "" */
+    double baseline_ns, floor_ns; /* 0: not known */
+    double spread;                /* of a kernel with itself (A/A); 0: not known */
+    /* what one prompt has of its own */
+    const struct prompt_passage *passages; /* of manuals, about the idea at hand; the best first */
+    size_t passage_count;
+    const char *lessons; /* lines, the most telling first; "" or NULL: none */
+    const char *wanted;  /* how many ideas of each kind, a line; "" or NULL: as it likes */
+};
+
+struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is none */
+    const char *id, *name, *source, *tune; /* tune: JSON object of numbers */
+    const char *metrics;                   /* JSON object: the profile */
+    const char *finding; /* what its comparison with the baseline shows: "faster"; or NULL */
+    double time_ns, speedup, speedup_low, speedup_high; /* 0: not measured */
+};
+
+enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR };
+void prompt_system(const struct prompts *prompts, struct buf *out); /* without a role */
+void prompt_system_for(const struct prompts *prompts, enum prompt_agent agent, struct buf *out);
+
+/* Every prompt is a function of its inputs alone. `history`: the whole of it; what is shown is
+ * chosen here, the most telling first. `shrink`: 0 is whole; each step more leaves out about half
+ * of what can be spared, the most dispensable first (passages, history, other parents, profile, the
+ * middle of the reference and of long sources), for a provider that said that it was too long. */
+void prompt_ideas(const struct prompts *prompts, const struct prompt_context *context,
+                  const struct prompt_kernel *parents, size_t parent_count,
+                  const struct prompt_attempt *history, size_t history_count, int64_t count,
+                  unsigned shrink, struct buf *out);
+void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
+                      const struct prompt_kernel *parent, const struct idea *idea,
+                      const struct prompt_attempt *history, size_t history_count, unsigned shrink,
+                      struct buf *out);
+/* `failure`: "did not compile", "gave a wrong result"; `diagnostics`: evaluation.details. */
+void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
+                   const struct idea *idea, const char *source, const char *failure,
+                   const char *diagnostics, unsigned shrink, struct buf *out);
+
+/* "void kernel(const float *A, float *C, int64_t M)": inputs, outputs, workspaces, dims. */
+void prompt_signature(const struct problem *problem, struct buf *out);
+/* "const float *A, float *C, long long M": what a launch's `args` may name, as CUDA spells it. */
+void prompt_arguments(const struct problem *problem, struct buf *out);
+
+#endif

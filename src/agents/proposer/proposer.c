@@ -1,0 +1,499 @@
+#include "agents/proposer/proposer.h"
+
+#include "agents/proposer/surrogate.h"
+#include "base/mem.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ENUMERATE_MAX = 1 << 16, /* spaces up to this are listed whole, larger ones are sampled */
+    SCORED_MAX = 2048,       /* points whose expected improvement is computed for one proposal */
+    ELITE = 4                /* best points whose neighbours are always scored */
+};
+
+/* Doubt about a whole start before its first look, in the logarithm of time. */
+static const double start_doubt = 0.3;
+
+struct look { /* one point that was measured, or is being */
+    struct tune_point point;
+    bool told, kernel;
+    double log_time;
+};
+
+struct arm {
+    const struct proposer_space *space;
+    uint8_t number;
+    struct tune_point *points; /* valid ones: all, or a sample */
+    size_t point_count;
+    struct look *looks;
+    size_t look_count, look_capacity;
+};
+
+struct suggestion {
+    size_t arm;
+    struct tune_point point;
+};
+
+struct proposer {
+    struct random random;
+    struct suggestion *suggestions;
+    size_t suggestion_count;
+    double floor_ns;
+    struct surrogate *surrogate;
+    size_t refined; /* kernels when the hyperparameters were last refined */
+    size_t arm_count;
+    struct arm arms[PROPOSER_STARTS_MAX];
+};
+
+struct proposer *proposer_new(uint64_t seed)
+{
+    struct proposer *proposer = MEM_NEW(struct proposer);
+    random_init(&proposer->random, seed);
+    proposer->surrogate = surrogate_new();
+    return proposer;
+}
+
+void proposer_free(struct proposer *proposer)
+{
+    if (proposer == NULL)
+        return;
+    for (size_t i = 0; i < proposer->arm_count; i++) {
+        mem_free(proposer->arms[i].points);
+        mem_free(proposer->arms[i].looks);
+    }
+    surrogate_free(proposer->surrogate);
+    mem_free(proposer->suggestions);
+    mem_free(proposer);
+}
+
+static void names_of(const struct proposer_space *space, const struct tune_point *point,
+                     struct names *names)
+{
+    names->count = space->parameter_count;
+    for (size_t j = 0; j < space->parameter_count; j++) {
+        names->name[j] = space->parameters[j].name;
+        names->number[j] = space->parameters[j].values[point->at[j]];
+    }
+}
+
+/* False where a number is not in its parameter's list. */
+static bool point_of(const struct arm *arm, const struct names *names, struct tune_point *point)
+{
+    const struct proposer_space *space = arm->space;
+    *point = (struct tune_point){.space = arm->number};
+    for (size_t j = 0; j < space->parameter_count; j++) {
+        int64_t number;
+        size_t i = 0;
+        if (!expr_lookup_names((void *)names, space->parameters[j].name, &number))
+            return false;
+        while (i < space->parameters[j].count && space->parameters[j].values[i] != number)
+            i++;
+        if (i == space->parameters[j].count)
+            return false;
+        point->at[j] = (uint8_t)i;
+    }
+    return true;
+}
+
+static bool is_valid(const struct proposer_space *space, const struct tune_point *point)
+{
+    if (space->valid == NULL)
+        return true;
+    struct names names;
+    names_of(space, point, &names);
+    return space->valid(space->context, &names);
+}
+
+static bool same(const struct tune_point *a, const struct tune_point *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static struct look *find_look(const struct arm *arm, const struct tune_point *point)
+{
+    for (size_t i = 0; i < arm->look_count; i++)
+        if (same(&arm->looks[i].point, point))
+            return &arm->looks[i];
+    return NULL;
+}
+
+static struct look *add_look(struct arm *arm, const struct tune_point *point)
+{
+    if (arm->look_count == arm->look_capacity) {
+        arm->look_capacity = arm->look_capacity > 0 ? arm->look_capacity * 2 : 32;
+        arm->looks = mem_resize(arm->looks, arm->look_capacity * sizeof *arm->looks);
+    }
+    struct look *look = &arm->looks[arm->look_count++];
+    *look = (struct look){.point = *point};
+    return look;
+}
+
+static void list_points(struct proposer *proposer, struct arm *arm)
+{
+    const struct proposer_space *space = arm->space;
+    double total = 1;
+    for (size_t j = 0; j < space->parameter_count; j++)
+        total *= (double)space->parameters[j].count;
+    size_t tries = total <= ENUMERATE_MAX ? (size_t)total : ENUMERATE_MAX;
+    arm->points = mem_array(tries, sizeof *arm->points);
+    for (size_t i = 0; i < tries; i++) {
+        struct tune_point point = {.space = arm->number};
+        size_t rest = i;
+        for (size_t j = 0; j < space->parameter_count; j++) {
+            size_t count = space->parameters[j].count;
+            if (total <= ENUMERATE_MAX) {
+                point.at[j] = (uint8_t)(rest % count);
+                rest /= count;
+            } else {
+                point.at[j] = (uint8_t)random_below(&proposer->random, count);
+            }
+        }
+        if (is_valid(space, &point))
+            arm->points[arm->point_count++] = point;
+    }
+}
+
+int proposer_add(struct proposer *proposer, const struct proposer_space *space)
+{
+    if (proposer->arm_count == PROPOSER_STARTS_MAX)
+        return -1;
+    struct arm *arm = &proposer->arms[proposer->arm_count];
+    *arm = (struct arm){.space = space, .number = (uint8_t)proposer->arm_count};
+    list_points(proposer, arm);
+    if (arm->point_count == 0) {
+        mem_free(arm->points);
+        return -1;
+    }
+    if (surrogate_add(proposer->surrogate, space->parameters, space->parameter_count) < 0) {
+        mem_free(arm->points);
+        return -1;
+    }
+    return (int)proposer->arm_count++;
+}
+
+void proposer_set_floor(struct proposer *proposer, double floor_ns)
+{
+    proposer->floor_ns = floor_ns;
+}
+
+void proposer_tell(struct proposer *proposer, size_t start, const struct names *tune,
+                   double time_ns)
+{
+    struct arm *arm = &proposer->arms[start];
+    struct tune_point point;
+    if (!point_of(arm, tune, &point))
+        return;
+    struct look *look = find_look(arm, &point);
+    if (look == NULL)
+        look = add_look(arm, &point);
+    look->told = true;
+    look->kernel = time_ns > 0;
+    look->log_time = look->kernel ? log(time_ns) : 0;
+}
+
+void proposer_withdraw(struct proposer *proposer, size_t start, const struct names *tune)
+{
+    struct arm *arm = &proposer->arms[start];
+    struct tune_point point;
+    if (!point_of(arm, tune, &point))
+        return;
+    struct look *look = find_look(arm, &point);
+    if (look != NULL && !look->told)
+        *look = arm->looks[--arm->look_count];
+}
+
+void proposer_suggest(struct proposer *proposer, size_t start, const struct names *tune)
+{
+    struct suggestion suggestion = {.arm = start};
+    struct arm *arm = &proposer->arms[start];
+    if (!point_of(arm, tune, &suggestion.point) || !is_valid(arm->space, &suggestion.point))
+        return;
+    proposer->suggestions = mem_resize(proposer->suggestions, (proposer->suggestion_count + 1) *
+                                                                  sizeof *proposer->suggestions);
+    proposer->suggestions[proposer->suggestion_count++] = suggestion;
+}
+
+/* The next that was not looked at meanwhile; where `first`, of a start that nobody has looked at.
+ */
+static bool take_suggestion(struct proposer *proposer, bool first, struct suggestion *taken)
+{
+    for (size_t i = 0; i < proposer->suggestion_count; i++) {
+        const struct suggestion *found = &proposer->suggestions[i];
+        const struct arm *arm = &proposer->arms[found->arm];
+        *taken = *found;
+        if (!(first && arm->look_count > 0) && find_look(arm, &found->point) == NULL)
+            return true; /* it becomes a look, and is passed over from then on */
+    }
+    return false;
+}
+
+static const struct look *best_look(const struct arm *arm)
+{
+    const struct look *best = NULL;
+    for (size_t i = 0; i < arm->look_count; i++) {
+        const struct look *look = &arm->looks[i];
+        if (look->kernel && (best == NULL || look->log_time < best->log_time))
+            best = look;
+    }
+    return best;
+}
+
+/* The author's own choice: first values, where any list says by its order that the first one is
+ * meant; where all lists merely rise, the middle, which no author would put first by accident. */
+static void first_look(const struct proposer *proposer, const struct arm *arm,
+                       struct tune_point *point)
+{
+    const struct proposer_space *space = arm->space;
+    bool meant = false;
+    struct tune_point wanted = {.space = arm->number};
+    for (size_t j = 0; j < space->parameter_count; j++)
+        for (size_t i = 1; i < space->parameters[j].count; i++)
+            meant |= space->parameters[j].values[i] < space->parameters[j].values[i - 1];
+    for (size_t j = 0; j < space->parameter_count && !meant; j++)
+        wanted.at[j] = (uint8_t)(space->parameters[j].count / 2);
+    double nearest = INFINITY;
+    for (size_t i = 0; i < arm->point_count; i++) {
+        double distance = surrogate_distance(proposer->surrogate, &arm->points[i], &wanted);
+        if (distance < nearest) {
+            nearest = distance;
+            *point = arm->points[i];
+        }
+    }
+}
+
+/* Times far above the best one say little more than "far above": their logarithm is bent, so that
+ * one cliff does not stretch the whole model. */
+static double bend(double log_time, double best)
+{
+    double above = log_time - best;
+    const double knee = 0.4, slope = 0.4;
+    return above <= knee ? above : knee + slope * (above - knee);
+}
+
+static int steps_between(const struct arm *arm, const struct tune_point *a,
+                         const struct tune_point *b)
+{
+    int steps = 0;
+    for (size_t j = 0; j < arm->space->parameter_count; j++)
+        steps += a->at[j] != b->at[j];
+    return steps;
+}
+
+/* Share of the kernels among the looks around a point; optimistic where nothing is near. */
+static double feasible(const struct proposer *proposer, const struct arm *arm,
+                       const struct tune_point *point)
+{
+    double good = 1, all = 1;
+    for (size_t i = 0; i < arm->look_count; i++) {
+        const struct look *look = &arm->looks[i];
+        if (!look->told)
+            continue;
+        double d = surrogate_distance(proposer->surrogate, point, &look->point) / 0.4;
+        double weight = 2 * exp(-0.5 * d * d);
+        all += weight;
+        good += look->kernel ? weight : 0;
+    }
+    return good / all;
+}
+
+static int faster(const void *left, const void *right)
+{
+    const struct look *const *a = left, *const *b = right;
+    return (*a)->log_time < (*b)->log_time ? -1 : (*a)->log_time > (*b)->log_time;
+}
+
+/* The looks that the model is conditioned on: all, or, where they are too many, the best half of
+ * what fits and an even choice of the rest, so that it is not forgotten what is slow. */
+static size_t choose_looks(const struct proposer *proposer, size_t room, const struct look **chosen)
+{
+    size_t kernels = 0, all = 0, count = 0;
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        all += proposer->arms[i].look_count;
+    const struct look **looks = mem_array(all > 0 ? all : 1, sizeof *looks);
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        for (size_t j = 0; j < proposer->arms[i].look_count; j++)
+            if (proposer->arms[i].looks[j].kernel)
+                looks[kernels++] = &proposer->arms[i].looks[j];
+    if (kernels > room) {
+        qsort(looks, kernels, sizeof *looks, faster);
+        for (; count < room / 2; count++)
+            chosen[count] = looks[count];
+        for (size_t rest = room - count, i = 0; i < rest; i++)
+            chosen[count + i] = looks[count + i * (kernels - count) / rest];
+        count = room;
+    } else {
+        memcpy(chosen, looks, kernels * sizeof *looks);
+        count = kernels;
+    }
+    mem_free(looks);
+    return count;
+}
+
+/* Conditions the model on what was told; looks in flight come in as what is expected of them. */
+static void fit(struct proposer *proposer, double best)
+{
+    enum { FLYING_MAX = 16, ROOM = SURROGATE_POINTS_MAX - FLYING_MAX };
+    const struct look *chosen[ROOM];
+    struct tune_point points[SURROGATE_POINTS_MAX];
+    double y[SURROGATE_POINTS_MAX], mean = 0;
+    size_t count = choose_looks(proposer, ROOM, chosen), kernels = 0;
+    for (size_t i = 0; i < count; i++) {
+        points[i] = chosen[i]->point;
+        y[i] = bend(chosen[i]->log_time, best);
+        mean += y[i] / (double)count;
+    }
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        for (size_t j = 0; j < proposer->arms[i].look_count; j++)
+            kernels += proposer->arms[i].looks[j].kernel;
+    bool refine = kernels >= 4 && kernels > proposer->refined &&
+                  (kernels < 24 || proposer->refined * 9 / 8 < kernels);
+    if (refine)
+        proposer->refined = kernels;
+    surrogate_fit(proposer->surrogate, points, y, count, mean, start_doubt, refine);
+    size_t known = count;
+    for (size_t i = 0; i < proposer->arm_count; i++) {
+        for (size_t j = 0; j < proposer->arms[i].look_count; j++) {
+            const struct look *look = &proposer->arms[i].looks[j];
+            double deviation;
+            if (look->told || count == SURROGATE_POINTS_MAX)
+                continue;
+            surrogate_predict(proposer->surrogate, &look->point, &y[count], &deviation);
+            points[count++] = look->point;
+        }
+    }
+    if (count > known)
+        surrogate_fit(proposer->surrogate, points, y, count, mean, start_doubt, false);
+}
+
+/* E[max(target - Y, 0)] for Y ~ N(mean, deviation), with Y held above `floor`. */
+static double improvement(double target, double mean, double deviation, double floor)
+{
+    if (target <= floor)
+        return 0;
+    double z = (target - mean) / deviation, zf = (floor - mean) / deviation;
+    double at = 0.5 * erfc(-z / M_SQRT2), below = 0.5 * erfc(-zf / M_SQRT2);
+    double density = exp(-0.5 * z * z) * 0.3989422804014327;
+    double density_floor = exp(-0.5 * zf * zf) * 0.3989422804014327;
+    double whole = (target - mean) * (at - below) + deviation * (density - density_floor);
+    double gain = below > 0 ? whole + below * (target - floor) : whole; /* floor may be -inf */
+    return gain > 0 ? gain : 0;
+}
+
+struct scored {
+    double score;
+    size_t arm;
+    struct tune_point point;
+    double expected;
+};
+
+static void score(struct proposer *proposer, size_t number, const struct tune_point *point,
+                  double floor, struct scored *best)
+{
+    struct arm *arm = &proposer->arms[number];
+    if (find_look(arm, point) != NULL)
+        return;
+    double mean, deviation;
+    surrogate_predict(proposer->surrogate, point, &mean, &deviation);
+    double gain = improvement(0, mean, deviation + 1e-9, floor) * feasible(proposer, arm, point);
+    /* Far below the doubt's reach every gain rounds to 0: the nearest to the best is taken then. */
+    double value = gain > 1e-12 ? gain : 1e-12 / (1 + fabs(mean));
+    if (value > best->score)
+        *best = (struct scored){value, number, *point, mean};
+}
+
+/* Every valid point one parameter away from `point`. */
+static void score_neighbours(struct proposer *proposer, size_t number,
+                             const struct tune_point *point, double floor, struct scored *best)
+{
+    const struct proposer_space *space = proposer->arms[number].space;
+    for (size_t j = 0; j < space->parameter_count; j++) {
+        struct tune_point other = *point;
+        for (size_t i = 0; i < space->parameters[j].count; i++) {
+            other.at[j] = (uint8_t)i;
+            if (i != point->at[j] && is_valid(space, &other))
+                score(proposer, number, &other, floor, best);
+        }
+    }
+}
+
+static void score_arm(struct proposer *proposer, size_t number, double floor, struct scored *best)
+{
+    struct arm *arm = &proposer->arms[number];
+    if (arm->point_count <= SCORED_MAX) {
+        for (size_t i = 0; i < arm->point_count; i++)
+            score(proposer, number, &arm->points[i], floor, best);
+        return;
+    }
+    for (size_t i = 0; i < SCORED_MAX; i++) {
+        size_t pick = (size_t)random_below(&proposer->random, arm->point_count);
+        score(proposer, number, &arm->points[pick], floor, best);
+    }
+    double above = -INFINITY;
+    for (int rank = 0; rank < ELITE; rank++) {
+        const struct look *next = NULL;
+        for (size_t i = 0; i < arm->look_count; i++) {
+            const struct look *look = &arm->looks[i];
+            if (look->kernel && look->log_time > above &&
+                (next == NULL || look->log_time < next->log_time))
+                next = look;
+        }
+        if (next == NULL)
+            break;
+        above = next->log_time;
+        score_neighbours(proposer, number, &next->point, floor, best);
+    }
+}
+
+static bool propose(struct proposer *proposer, size_t number, const struct tune_point *point,
+                    enum proposal_kind kind, double expected_ns, struct proposal *proposal)
+{
+    struct arm *arm = &proposer->arms[number];
+    *proposal = (struct proposal){.start = number, .kind = kind, .expected_ns = expected_ns};
+    names_of(arm->space, point, &proposal->tune);
+    const struct look *origin = best_look(arm);
+    if (origin != NULL) {
+        proposal->has_origin = true;
+        names_of(arm->space, &origin->point, &proposal->origin);
+        if (kind == PROPOSAL_MODEL && steps_between(arm, &origin->point, point) == 1)
+            proposal->kind = PROPOSAL_NEIGHBOUR;
+    }
+    add_look(arm, point);
+    return true;
+}
+
+bool proposer_next(struct proposer *proposer, struct proposal *proposal)
+{
+    double best = INFINITY;
+    struct tune_point point = {0};
+    struct suggestion recalled;
+    if (take_suggestion(proposer, true, &recalled))
+        return propose(proposer, recalled.arm, &recalled.point, PROPOSAL_RECALLED, 0, proposal);
+    for (size_t i = 0; i < proposer->arm_count; i++) {
+        struct arm *arm = &proposer->arms[i];
+        if (arm->look_count == 0) {
+            first_look(proposer, arm, &point);
+            return propose(proposer, i, &point, PROPOSAL_FIRST, 0, proposal);
+        }
+        const struct look *look = best_look(arm);
+        if (look != NULL && look->log_time < best)
+            best = look->log_time;
+    }
+    if (take_suggestion(proposer, false, &recalled))
+        return propose(proposer, recalled.arm, &recalled.point, PROPOSAL_RECALLED, 0, proposal);
+    bool known = isfinite(best);
+    double floor = known && proposer->floor_ns > 0 ? log(proposer->floor_ns) - best : -INFINITY;
+    struct scored found = {.score = 0};
+    fit(proposer, known ? best : 0);
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        score_arm(proposer, i, floor, &found);
+    if (found.score <= 0)
+        return false;
+    size_t told = 0;
+    for (size_t j = 0; j < proposer->arms[found.arm].look_count; j++)
+        told += proposer->arms[found.arm].looks[j].kernel;
+    return propose(proposer, found.arm, &found.point, told < 3 ? PROPOSAL_SPREAD : PROPOSAL_MODEL,
+                   known ? exp(found.expected + best) : 0, proposal);
+}

@@ -1,0 +1,334 @@
+/* agents/search/lanes: the workers of a run. Where the machine's ceilings are not known yet, the
+ * first one is opened alone and measures them; the others are told them. So GPUs must be alike. */
+#include "agents/search/private.h"
+
+#include "base/mem.h"
+
+#include <glob.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CORES_MAX = 1024 };
+
+/* ---- ceilings ---- */
+
+/* What the kernel's driver says of the first line of a file; "" where there is none. */
+static void driver_line(const char *path, char line[160])
+{
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(line, 160, file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+}
+
+static char *gpu_key(const char *devices)
+{
+    char version[160], model[160] = "";
+    glob_t found;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    driver_line("/proc/driver/nvidia/version", version);
+    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0) {
+        driver_line(found.gl_pathv[0], model);
+        globfree(&found);
+    }
+    char *key = mem_alloc(500);
+    snprintf(key, 500, "machine/ceilings/cuda/%.150s/%.150s/%.40s/%.40s", version, model,
+             visible ? visible : "", devices ? devices : "0");
+    return key;
+}
+
+/* One machine's ceilings are measured once: the key names the CPU and the lane's cores, or the
+ * driver and the GPU. */
+char *search_ceilings_key(const char *backend, const char *cores, const char *devices)
+{
+    if (backend && strcmp(backend, "cuda") == 0)
+        return gpu_key(devices);
+    char line[256], model[128] = "unknown";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %127[^\n]", model) == 1)
+            break;
+    if (file)
+        fclose(file);
+    char *key = mem_alloc(400);
+    snprintf(key, 400, "machine/ceilings/%s/%ld/%s", model, sysconf(_SC_NPROCESSORS_ONLN),
+             cores ? cores : "all");
+    return key;
+}
+
+static char *ceilings_text(const struct search *search)
+{
+    struct buf text;
+    struct json json;
+    const struct value *ceilings = value_get(search->lanes[0].open.answer, "ceilings");
+    if (!ceilings || ceilings->count == 0)
+        return NULL;
+    buf_init(&text, 4096);
+    json_init(&json, &text);
+    json_value(&json, ceilings);
+    return buf_take(&text);
+}
+
+/* Of a quiet machine alone: the next run measures again where this one could not, or where a kernel
+ * was faster by 10 % than they allow. */
+void search_put_ceilings(struct search *search, struct store_batch *batch)
+{
+    const struct value *answer = search->lanes[0].open.answer;
+    bool loaded = value_bool(value_get(answer, "ceilings"), "under_load", false);
+    char *text = loaded ? NULL : ceilings_text(search);
+    char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
+                                    search->lanes[0].device);
+    if (search->ceilings_beaten)
+        store_batch_remove(batch, STORE_FACTS, key);
+    else if (text && !search->options.launcher) /* behind one it may be another node each time */
+        store_batch_put(batch, STORE_FACTS, key, text, strlen(text));
+    mem_free(text);
+    mem_free(key);
+}
+
+/* ---- cores ---- */
+
+static size_t add_cores(const char *text, int *cores, size_t count)
+{
+    while (*text) {
+        char *end;
+        long first = strtol(text, &end, 10), last = first;
+        if (end == text)
+            break;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long core = first; core <= last && count < CORES_MAX; core++)
+            cores[count++] = (int)core;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+static size_t own_cores(const char *text, int *cores)
+{
+    cpu_set_t set;
+    size_t count = 0;
+    if (text)
+        return add_cores(text, cores, 0);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (size_t core = 0; core < CPU_SETSIZE && count < CORES_MAX; core++)
+        if (CPU_ISSET(core, &set))
+            cores[count++] = (int)core;
+    return count;
+}
+
+/* Each lane its own share of the cores; behind a launcher, whatever is there. */
+static int share_cores(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int cores[CORES_MAX];
+    size_t count = own_cores(o->cores, cores), lanes = search->lane_count;
+    for (size_t i = 0; i < lanes; i++)
+        search->lanes[i].cores = o->cores;
+    if (lanes == 1 || o->launcher)
+        return 0;
+    if (count < lanes)
+        return err_set(&search->err, ERR_USAGE, "%zu lanes need as many cores; there are %zu",
+                       lanes, count);
+    for (size_t i = 0; i < lanes; i++) {
+        struct buf text;
+        buf_init(&text, 1 << 14);
+        for (size_t at = i * count / lanes; at < (i + 1) * count / lanes; at++)
+            buf_addf(&text, "%s%d", text.length ? "," : "", cores[at]);
+        search->lanes[i].cores = arena_strdup(search->arena, buf_text(&text));
+        buf_free(&text);
+    }
+    return 0;
+}
+
+/* A lane on each GPU that is named; without any, as many lanes as were asked for. */
+static int share_devices(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    size_t lanes = o->lanes > 0 ? (size_t)o->lanes : 1, count = 0;
+    char *rest = arena_strdup(search->arena, o->devices ? o->devices : ""), *word;
+    const char *devices[LANES_MAX];
+    while ((word = strsep(&rest, ",")) && count < LANES_MAX)
+        if (*word)
+            devices[count++] = word;
+    search->lane_count = count > lanes ? count : lanes;
+    if (search->lane_count > LANES_MAX)
+        return err_set(&search->err, ERR_USAGE, "at most %d lanes", LANES_MAX);
+    for (size_t i = 0; count > 0 && i < search->lane_count; i++)
+        search->lanes[i].device = devices[i % count];
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int open_one(struct search *search, struct lane_place *place, const char *ceilings)
+{
+    const struct search_options *o = &search->options;
+    const struct lane_spec spec = {.launcher = o->launcher,
+                                   .backend = o->backend,
+                                   .cores = place->cores,
+                                   .device = place->device,
+                                   .problem = search->problem->file,
+                                   .python = o->python,
+                                   .baseline = o->baseline,
+                                   .call_timeout_ms = (uint64_t)o->call_timeout_ms,
+                                   .time_budget_ms = (uint64_t)o->time_budget_ms,
+                                   .roofline = !ceilings,
+                                   .fitness = o->unfit ? DEMAND_MAY : DEMAND_MUST,
+                                   .walls = o->unconfined ? DEMAND_MAY : DEMAND_MUST,
+                                   .ceilings = ceilings};
+    if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
+        return -1;
+    search->lanes_open++;
+    place->open = (struct lane_request){
+        .op = LANE_OPEN, .id = search->id, .within_ms = search_within_ms(search)};
+    lane_submit(place->lane, &place->open, &search->task);
+    return 0;
+}
+
+int search_lanes_open(struct search *search)
+{
+    struct buf known;
+    struct err ignored;
+    if (share_devices(search) || share_cores(search))
+        return -1;
+    slots_init(&search->lane_slots, "lanes", (unsigned)(LANE_DEPTH * search->lane_count));
+    char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
+                                    search->lanes[0].device);
+    buf_init(&known, 1 << 16);
+    bool cached = !search->options.launcher &&
+                  store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
+    int failed = open_one(search, &search->lanes[0], cached ? buf_text(&known) : NULL);
+    while (cached && !failed && search->lanes_open < search->lane_count)
+        failed = open_one(search, &search->lanes[search->lanes_open], buf_text(&known));
+    buf_free(&known);
+    mem_free(key);
+    return failed;
+}
+
+/* A worker or a reference that died while it opened the problem is asked again. Nothing is being
+ * measured yet, so that a stop, or the end of the time, need not wait for the answer. */
+static bool still_opens(struct search *search, struct lane_place *place)
+{
+    bool over = search_stopping(search) || search->opened_late;
+    if (over && place->open.active)
+        lane_cancel(place->lane, &place->open);
+    if (over)
+        return place->open.active;
+    if (place->open.done && place->open.err.code == ERR_CHILD &&
+        ++place->open.deaths <= WORKER_DEATHS_MAX) {
+        log_event(LOG_WARN, "run.retry", search->id, "%s", place->open.err.message);
+        arena_free(place->open.arena);
+        lane_submit(place->lane, &place->open, &search->task);
+    }
+    return place->open.active;
+}
+
+static const char *kind_of(const struct lane_place *place)
+{
+    const struct value *device = value_get(place->open.answer, "device");
+    return value_text(device, "gpu", value_text(device, "cpu", ""));
+}
+
+/* The first lane's ceilings are every lane's, and a time on one is compared with a time on another:
+ * both are nonsense where a GPU, or a node behind a launcher, is of another kind. */
+static void refuse_unlike(struct search *search)
+{
+    const struct lane_place *first = &search->lanes[0];
+    for (size_t i = 1; i < search->lanes_open && !search_stopping(search); i++) {
+        const struct lane_place *place = &search->lanes[i];
+        if (strcmp(kind_of(first), kind_of(place)) == 0)
+            continue;
+        if (search->options.launcher)
+            (void)!err_set(&search->err, ERR_USAGE,
+                           "one lane is on \"%s\", another on \"%s\": times on unlike machines "
+                           "cannot be compared; let the launcher choose nodes of one kind",
+                           kind_of(first), kind_of(place));
+        else
+            (void)!err_set(
+                &search->err, ERR_USAGE,
+                "GPU %s is \"%s\", GPU %s \"%s\": times on unlike GPUs cannot be compared; "
+                "--devices names those of one kind",
+                first->device ? first->device : "0", kind_of(first),
+                place->device ? place->device : "0", kind_of(place));
+    }
+}
+
+bool search_lanes_ready(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes_open; i++)
+        if (still_opens(search, &search->lanes[i]))
+            return false;
+    if (search->opened_late)
+        return true;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        if (search->lanes[i].open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
+            search->err = search->lanes[i].open.err;
+    refuse_unlike(search);
+    if (search_stopping(search) || search->lanes_open == search->lane_count)
+        return true;
+    char *ceilings = ceilings_text(search);
+    while (search->lanes_open < search->lane_count)
+        if (open_one(search, &search->lanes[search->lanes_open], ceilings ? ceilings : "{}"))
+            break;
+    mem_free(ceilings);
+    return search_stopping(search) && search->lanes_open == 0;
+}
+
+/* ---- while it runs ---- */
+
+struct lane_place *search_lane_pick(struct search *search)
+{
+    struct lane_place *least = &search->lanes[0];
+    for (size_t i = 1; i < search->lane_count; i++)
+        if (search->lanes[i].load < least->load)
+            least = &search->lanes[i];
+    return least;
+}
+
+/* Of all the run's time: a process that went on with it knows its own share only, and one that had
+ * nothing left to measure would say that the lanes were idle. */
+static double share_of(const struct search *search, double earlier, double sum)
+{
+    double now = search->lanes_open ? sum / (double)search->lanes_open : 0;
+    double all_ms = search_elapsed_ms(search);
+    if (search->earlier_ms <= 0 || all_ms <= 0)
+        return now;
+    return (earlier * search->earlier_ms + now * (all_ms - search->earlier_ms)) / all_ms;
+}
+
+double search_lanes_busy(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        sum += lane_busy_ratio(search->lanes[i].lane);
+    return share_of(search, search->earlier.lane_busy, sum);
+}
+
+double search_lanes_wait(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        sum += lane_waits_ratio(search->lanes[i].lane);
+    return share_of(search, search->earlier.lane_waits, sum);
+}
+
+double search_lanes_busy_ms(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes_open; i++)
+        sum += lane_busy_ms(search->lanes[i].lane);
+    return sum;
+}
+
+void search_lanes_close(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes_open; i++)
+        lane_close(search->lanes[i].lane);
+}

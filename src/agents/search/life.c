@@ -1,0 +1,198 @@
+/* agents/search/life: how a run comes to be, is stopped, and goes. */
+#include "agents/search/private.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include "base/random.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *options_text(struct search *search)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 16);
+    json_init(&json, &text);
+    search_options_encode(&search->options, &json);
+    const char *copy = arena_strdup(search->arena, buf_text(&text));
+    buf_free(&text);
+    return copy;
+}
+
+/* Whoever owns the store knows that nobody else is running: what says so died. */
+static bool bury(void *context, const char *key, const char *value, size_t length)
+{
+    struct store_batch *batch = context;
+    struct arena *arena = arena_new();
+    struct run_record record;
+    if (run_record_decode(arena, value, length, &record, NULL) == 0 &&
+        strcmp(record.state, "running") == 0) {
+        struct buf text;
+        record.state = "died";
+        record.stopped = "the program was killed";
+        buf_init(&text, 1 << 20);
+        run_record_encode(&record, &text);
+        store_batch_put(batch, STORE_RUNS, key, buf_text(&text), text.length);
+        buf_free(&text);
+    }
+    arena_free(arena);
+    return true;
+}
+
+static int bury_the_dead(struct search *search, struct err *err)
+{
+    struct store_batch *batch = store_batch_new();
+    int failed = store_scan(search->store, STORE_RUNS, "r", bury, batch, err);
+    if (!failed && !store_batch_empty(batch))
+        failed = store_commit(search->store, batch, err);
+    store_batch_free(batch);
+    return failed;
+}
+
+/* "gpt-5-mini, claude-sonnet-4-5" */
+static const char *model_words(struct search *search)
+{
+    const struct models *lists[] = {search->options.idea_models, search->options.code_models};
+    struct buf text;
+    buf_init(&text, 1 << 12);
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; lists[l] && i < lists[l]->count; i++)
+            if (!strstr(buf_text(&text), lists[l]->items[i].name))
+                buf_addf(&text, "%s%s", text.length ? ", " : "", lists[l]->items[i].name);
+    const char *words = arena_strdup(search->arena, buf_text(&text));
+    buf_free(&text);
+    return words;
+}
+
+static void new_record(struct search *search, uint64_t number)
+{
+    bool model = search_has_model(search);
+    search->record = (struct run_record){
+        .id = search->id,
+        .problem = search->problem->name,
+        .problem_file = search->problem->file,
+        .backend = search->options.backend,
+        .provider = model ? search->options.idea_models->items[0].provider : "builtin",
+        .model = model_words(search),
+        .state = "running",
+        .stopped = "",
+        .baseline = "",
+        .best = "",
+        .paused = "",
+        .finding = "",
+        .noise = "",
+        .number = (int64_t)number,
+        .started_ms = clock_wall_ms()};
+}
+
+static int begin(struct search *search, struct err *err)
+{
+    uint64_t number;
+    if (search_load(search, err) || bury_the_dead(search, err))
+        return -1;
+    if (search->options.resume) {
+        if (search_recall(search, err))
+            return -1;
+        snprintf(search->id, sizeof search->id, "%s", search->record.id);
+    } else {
+        if (store_next_run(search->store, &number, err))
+            return -1;
+        snprintf(search->id, sizeof search->id, "r%llu", (unsigned long long)number);
+        if (search->options.seed == 0)
+            search->options.seed = (int64_t)(random_seed() >> 12);
+        new_record(search, number);
+    }
+    if (search_budget_open(search, err))
+        return -1;
+    search->record.options = options_text(search);
+    if (search->options.choice)
+        search->record.choice = search->options.choice;
+    search->record.pid = getpid();
+    search->proposer = proposer_new((uint64_t)search->options.seed);
+    return 0;
+}
+
+/* A night is long: few heaps that threads share, and large pieces go back as soon as they are free,
+ * however large the ones before them were (glibc learns otherwise by itself). */
+static void settle_memory(void)
+{
+    enum { HEAPS = 2, LARGE = 256 << 10 };
+    (void)mallopt(M_ARENA_MAX, HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+    (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
+}
+
+int search_start(struct loop *loop, struct task *parent, struct store *store,
+                 const struct search_options *options, struct search **out, struct err *err)
+{
+    settle_memory();
+    struct search *search = MEM_NEW(struct search);
+    search->options = *options;
+    search->store = store;
+    search->arena = arena_new();
+    search->started_ns = clock_now_ns();
+    search->phase = search_type.states[0];
+    buf_init(&search->space_why, sizeof search->pauses[0].reason - 1);
+    list_init(&search->running);
+    list_init(&search->ended);
+    list_init(&search->kept);
+    if (begin(search, err)) {
+        search_free(search);
+        return -1;
+    }
+    search->writer = store_writer_new(loop, store);
+    task_start(loop, &search->task, &search_type, parent, search->id);
+    search_deadline_set(search);
+    *out = search;
+    return 0;
+}
+
+void search_pause(struct search *search, bool paused)
+{
+    search->paused_by_person = paused;
+    timer_stop(&search->tick); /* looked at now, not in a second */
+    if (!search->task.finished)
+        task_wake(&search->task);
+}
+
+void search_stop(struct search *search)
+{
+    search->stops++;
+    if (!search->task.finished)
+        task_wake(&search->task);
+}
+
+static void free_attempts(struct list *list)
+{
+    list_each_safe (link, list)
+        attempt_free(container_of(link, struct attempt, link));
+}
+
+void search_free(struct search *search)
+{
+    if (!search)
+        return;
+    proposer_free(search->proposer); /* before the sources that it borrows from */
+    search_model_close(search);
+    search_history_free(search);
+    mem_free(search->recalled);
+    free_attempts(&search->ended);
+    free_attempts(&search->kept);
+    for (size_t i = 0; i < search->lanes_open; i++) {
+        lane_free(search->lanes[i].lane);
+        arena_free(search->lanes[i].open.arena);
+    }
+    buf_free(&search->space_why);
+    if (search->writer)
+        store_writer_free(search->writer);
+    for (size_t i = 0; i < search->arm_count; i++)
+        candidate_free(search->arms[i].candidate);
+    arena_free(search->final.arena);
+    problem_free(search->problem);
+    arena_free(search->arena);
+    mem_free(search);
+}

@@ -1,0 +1,184 @@
+/* agents/search/limits: when a run ends by itself, and an estimate of when that will be. */
+#include "agents/search/private.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* An idea of the built-in proposer leaves nothing to implement in several ways, so a round of it
+ * has `branching x implementations` ideas. */
+int64_t search_round_size(const struct search *search)
+{
+    return search->options.branching * search->options.implementations;
+}
+
+int64_t search_attempts_most(const struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int64_t most = search_round_size(search) * o->rounds;
+    if (search_has_model(search)) {
+        int64_t tuning = o->tuning >= 0 ? o->tuning : search_round_size(search);
+        most += (int64_t)search->arm_count + tuning * o->rounds;
+    }
+    if (o->budget_evaluations > 0 && o->budget_evaluations < most)
+        most = o->budget_evaluations;
+    return o->dry_run ? 1 : most;
+}
+
+/* A run-off and a champion's measurement cost about as much as a dozen evaluations, where the
+ * worker does not say what they take; where it does, another evaluation must end before. What one
+ * costs is what the lanes were busy for a verdict: that a model thought for minutes, or could not
+ * be asked for an hour, says nothing of it. */
+static bool leaves_too_little(const struct search *search)
+{
+    enum { FINAL_EVALUATIONS = 12 };
+    if (search->options.budget_ms <= 0 || !search->options.final || search->measured < 3)
+        return false;
+    double busy = search_lanes_busy_ms(search) - search->first_busy_ms;
+    double mean = busy / (double)(search->measured - 1);
+    double end = search->final_ms > 0 ? search_reserve_ms(search) + mean : FINAL_EVALUATIONS * mean;
+    return search_elapsed_ms(search) + end > (double)search->options.budget_ms;
+}
+
+/* Evaluations that are asked of the lanes, and those that will be. */
+static int64_t promised(const struct search *search)
+{
+    int64_t count = search->evaluations;
+    list_each (link, &search->running) {
+        const struct attempt *attempt = container_of(link, struct attempt, link);
+        count += !attempt->writing && attempt->record.evaluations == 0;
+    }
+    return count;
+}
+
+/* Why is said where it is known, and the first reason stands. */
+static void reach_budget(struct search *search, const char *words)
+{
+    search->budget_reached = true;
+    if (!search->budget_words)
+        search->budget_words = words;
+}
+
+void search_cap_evaluations(struct search *search)
+{
+    long long most = search->options.budget_evaluations;
+    reach_budget(search, arena_printf(search->arena, "budget: %lld evaluation%s", most,
+                                      most == 1 ? "" : "s"));
+}
+
+static void reach_time(struct search *search)
+{
+    long long s = search->options.budget_ms / 1000;
+    reach_budget(
+        search, s >= 3600
+                    ? arena_printf(search->arena, "budget: a time of %lld:%02lld:%02lld", s / 3600,
+                                   s / 60 % 60, s % 60)
+                    : arena_printf(search->arena, "budget: a time of %lld:%02lld", s / 60, s % 60));
+}
+
+bool search_cap_spending(struct search *search, const struct ask *ask)
+{
+    if (!ask->over_budget)
+        return false;
+    reach_budget(search, arena_printf(search->arena, "budget: %s", budget_reason(search->budget)));
+    return true;
+}
+
+bool search_may_propose(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    if (search_stopping(search) || search->budget_reached || search->reached || search->awaited)
+        return false;
+    if (o->budget_evaluations > 0 && promised(search) >= o->budget_evaluations)
+        search_cap_evaluations(search);
+    else if (search->deadline.fired || leaves_too_little(search))
+        reach_time(search);
+    return !search->budget_reached;
+}
+
+/* A kernel that beats the floor by more than this says that the floor is wrong: a ceiling measured
+ * on a busy machine is too low, and a search that ended there would end after its first round. */
+static const double FLOOR_DOUBTED = 1.1;
+
+/* Of what is known to be possible: bytes and operations at this machine's measured rates. */
+static bool floor_reached(const struct search *search, const struct attempt *best)
+{
+    if (search->options.floor_share <= 0 || search->floor_ns <= 0 || best->record.time_ns <= 0)
+        return false;
+    double share = search->floor_ns / best->record.time_ns;
+    return share >= search->options.floor_share && share <= FLOOR_DOUBTED;
+}
+
+enum { STALE_CHANGE = 4, STALE_END = 20 };
+
+/* An outage is no lack of progress: rounds that nobody answered do not count. */
+static void note_progress(struct search *search, bool better)
+{
+    if (search->new_kernel || better)
+        search->stale_rounds = 0;
+    else if (search->answered_round)
+        search->stale_rounds++;
+    if (search->stale_rounds == STALE_CHANGE)
+        log_event(LOG_INFO, "round.stale", search->id,
+                  "%d rounds without a new kernel: other parents, models, temperatures",
+                  STALE_CHANGE);
+}
+
+int64_t search_staleness(const struct search *search)
+{
+    int64_t beyond = search->stale_rounds - STALE_CHANGE + 1;
+    return beyond > 0 ? beyond : 0;
+}
+
+void search_round_taken(struct search *search, int64_t round)
+{
+    const struct search_options *o = &search->options;
+    const struct attempt *best = NULL;
+    search_prune(search);
+    list_each (link, &search->kept) {
+        const struct attempt *kept = container_of(link, struct attempt, link);
+        if (!best || kept->record.speedup_low > best->record.speedup_low)
+            best = kept;
+    }
+    note_progress(search, best && best->record.speedup_low > search->best_low);
+    if (!best && search->stale_rounds < STALE_END)
+        return;
+    if (best && best->record.speedup_low > search->best_low) {
+        search->best_low = best->record.speedup_low;
+        search->best_since = round;
+    }
+    if (search->reached)
+        return;
+    if (search->stale_rounds >= STALE_END)
+        search->reached =
+            arena_printf(search->arena, "no progress: %d rounds without a new kernel", STALE_END);
+    else if (o->target > 0 && search->best_low >= o->target)
+        search->reached = arena_printf(search->arena, "target reached: at least %.3gx", o->target);
+    else if (floor_reached(search, best))
+        search->reached =
+            arena_printf(search->arena, "floor reached: %.0f %% of what this machine can do",
+                         100 * search->floor_ns / best->record.time_ns);
+    else if (o->patience > 0 && round - search->best_since >= o->patience)
+        search->reached = arena_printf(search->arena, "patience: nothing better for %lld rounds",
+                                       (long long)o->patience);
+    if (search->reached)
+        log_event(LOG_INFO, "run.reached", search->id, "%s", search->reached);
+}
+
+double search_left_ms(const struct search *search)
+{
+    double elapsed = search_elapsed_ms(search), by_rate = -1, by_budget = -1;
+    int64_t rounds = search->options.rounds - search->record.round + 1;
+    if (search->task.state != 1)
+        return -1;
+    if (search_has_model(search) && search->rounds_timed > 0)
+        by_rate = search->round_ms / search->rounds_timed * (double)(rounds > 0 ? rounds : 0);
+    else if (!search_has_model(search) && search->measured > 1)
+        by_rate = (elapsed - search->earlier_ms) / (double)search->measured *
+                  (double)(search_attempts_most(search) - search->record.evaluated);
+    if (search->options.budget_ms > 0)
+        by_budget = (double)search->options.budget_ms - elapsed;
+    if (search->options.budget_ms > 0 && (by_rate < 0 || by_budget < by_rate))
+        return by_budget > 0 ? by_budget : 0;
+    return by_rate;
+}

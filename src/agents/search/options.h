@@ -1,0 +1,67 @@
+/* agents/search/options: what a run is told. Plain values; any thread. */
+#ifndef AGENTS_SEARCH_OPTIONS_H
+#define AGENTS_SEARCH_OPTIONS_H
+
+#include "agents/llm/model.h"
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum strategy {
+    STRATEGY_BEAM,   /* the best kernels so far are the parents: `beam` of them, or by `select` */
+    STRATEGY_GREEDY, /* the best one alone */
+    STRATEGY_ISLANDS /* several pools that seldom meet: diversity on long runs */
+};
+
+struct search_options {                    /* borrowed for the search's life */
+    const char *problem;                   /* path or shipped name */
+    const char *backend;                   /* "cpu" */
+    const struct models *idea_models;      /* NULL, or of none: the built-in proposer alone */
+    const struct models *code_models;      /* NULL: the same */
+    const struct models *embedding_models; /* one, for what prompts quote; NULL, none: by words */
+    const char *embedding_note;            /* why the one that the index names is not asked */
+    const char *python, *baseline, *cores; /* or NULL */
+    const char *devices;                   /* GPUs: "0,2", or NULL: the first; a lane on each */
+    const char *launcher;                  /* words before the worker's command, or NULL */
+    const char *ca_file;                   /* or NULL */
+    int64_t branching, rounds, implementations, repairs, beam; /* beam 0: by `select` */
+    enum strategy strategy;
+    int64_t islands, migration; /* how many; rounds between visits */
+    int64_t lanes;              /* workers; 0: one */
+    int64_t tuning; /* points tuned for free in each round with a model; -1: as many as it writes */
+    int64_t requests; /* in flight for one key; 0: a round's, from 8 to 64 */
+    double select;
+    int64_t seed; /* 0: drawn; the same seed proposes the same from the same answers */
+    /* caps, each kept by reservation; 0: none */
+    int64_t budget_ms, budget_evaluations, budget_micro_dollars, budget_tokens;
+    /* early ends; 0: none */
+    double target;                  /* speed-up, lower end of the interval */
+    double floor_share;             /* of the problem's floor on this machine */
+    int64_t patience;               /* rounds without a new best */
+    int64_t mailbox_ms;             /* how long a run waits that waits for mailboxes alone */
+    int64_t disk_quota, disk_floor; /* bytes: of the store's folder; left on its disk; 0: none */
+    int64_t first_byte_ms, silence_ms, answer_ms; /* limits of a request; 0: usual */
+    int64_t call_timeout_ms,
+        time_budget_ms;     /* of one call; of one evaluation's samples; 0: usual */
+    bool unfit;             /* goes on with a problem that lets null solutions pass */
+    bool unconfined;        /* goes on where nothing keeps candidates from the evaluator */
+    bool dry_run;           /* one candidate, then stop */
+    int64_t passage_tokens; /* most that a prompt quotes of manuals; 0: nothing */
+    bool lessons;           /* begins with what earlier runs have taught (default) */
+    bool final;             /* measure the champion again, whole (default) */
+    const char
+        *choice; /* JSON object: how the caller chose its models, kept with the run; or NULL */
+    const char *resume; /* "r3": goes on with that run; NULL: a new one */
+};
+
+/* What a resume needs, as one JSON object in the run's record: every number and text above but for
+ * models (their choice is the caller's `choice`, kept beside it as it is) and `resume`. */
+void search_options_encode(const struct search_options *options, struct json *json);
+/* Over what *options holds; texts in the arena. ERR_CORRUPT where it is not such an object. */
+int search_options_decode(struct arena *arena, const struct value *value,
+                          struct search_options *options, struct err *err) MUST_USE;
+
+#endif

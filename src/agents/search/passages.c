@@ -1,0 +1,180 @@
+/* agents/search/passages: what prompts quote from manuals, and what they say of lessons.
+ *
+ * The index is opened, the guides that ship put into it, and the uses of earlier runs counted, on a
+ * pool thread while the workers start. A run without an index, or with one that is damaged, is a
+ * run without quotations. What a prompt held is recorded before it is sent (agents/retrieve).
+ */
+#include "agents/search/private.h"
+
+#include "agents/lessons/words.h"
+#include "agents/retrieve/rag/embed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LESSON_BYTES_IDEAS = 3200, LESSON_BYTES_WRITING = 1800 };
+
+/* ---- the index ---- */
+
+static void open_library(void *argument)
+{
+    struct library *library = argument;
+    struct err ignored;
+    if (rag_open(library->folder, true, &library->rag, &library->err) != 0) {
+        library->rag = NULL;
+        return;
+    }
+    if (rag_ensure_guides(library->rag, &ignored) != 0 && ignored.code != ERR_NOT_FOUND &&
+        ignored.code != ERR_BUSY)
+        library->err = ignored;
+    if (library->embeds)
+        (void)!rag_has_vectors(library->rag, library->embeds->wire_name, &library->no_vectors);
+    if (library->counts && retrieve_count_uses(library->store, library->rag, &ignored) != 0)
+        library->err = ignored;
+}
+
+static const struct model *embedding_model(const struct search_options *options)
+{
+    const struct models *models = options->embedding_models;
+    return models && models->count > 0 ? models->items : NULL;
+}
+
+void search_library_open(struct search *search)
+{
+    struct library *library = &search->library;
+    if (!search_has_model(search) || search->options.passage_tokens <= 0)
+        return;
+    library->store = search->store;
+    library->folder = store_folder(search->store);
+    library->embeds = embedding_model(&search->options);
+    /* Counts change what is found: never amid a run. */
+    library->counts = !search->options.resume;
+    work_start(search->task.loop, &library->work, &search->task, open_library, library);
+}
+
+/* Once the index and the engine are there. */
+void search_library_opened(struct search *search)
+{
+    const struct library *library = &search->library;
+    struct embedding *embedding = &search->embedding;
+    const char *note = search->options.embedding_note;
+    if (library->err.code)
+        log_event(LOG_WARN, "run.passages", search->id, "%s", library->err.message);
+    embedding->completions = search->completions;
+    if (library->embeds && library->rag && !library->no_vectors.code)
+        embedding_use(embedding, library->embeds);
+    else if (library->embeds)
+        embedding_say(embedding, search->id,
+                      library->rag ? library->no_vectors.message : "there is no index");
+    else if (note && library->rag)
+        embedding_say(embedding, search->id, note);
+}
+
+void search_library_close(struct search *search)
+{
+    rag_close(search->library.rag);
+    search->library.rag = NULL;
+}
+
+/* ---- what a prompt quotes ---- */
+
+/* A profile is a tree of thousands of values, and four words of it are wanted: those alone stay. */
+struct diagnosis search_diagnose(const struct search *search, struct arena *arena,
+                                 const char *metrics)
+{
+    if (!metrics || strlen(metrics) <= 2)
+        return (struct diagnosis){.limiter = "", .place = "", .evidence = "", .categories = ""};
+    struct arena *tree = arena_new();
+    const struct diagnosis found = diagnosis_of(tree, metrics, search->facts_text);
+    const struct diagnosis copy = {.limiter = arena_strdup(arena, found.limiter),
+                                   .place = arena_strdup(arena, found.place),
+                                   .evidence = arena_strdup(arena, found.evidence),
+                                   .categories = arena_strdup(arena, found.categories)};
+    arena_free(tree);
+    return copy;
+}
+
+static struct diagnosis diagnosis_of_parent(struct search *search, struct arena *arena,
+                                            const struct attempt *parent)
+{
+    return search_diagnose(search, arena, parent ? parent->metrics : NULL);
+}
+
+bool search_retrieve(struct search *search, struct retrieval *retrieval, struct task *owner,
+                     const char *id, const struct search_about *about)
+{
+    static const char *const kinds[] = {"ideas", "implement", "repair"};
+    struct arena *arena = about->arena;
+    struct diagnosis found = diagnosis_of_parent(search, arena, about->parent);
+    const struct writing *writing = about->writing;
+    if (search->options.passage_tokens <= 0)
+        return false;
+    struct retrieve_about asked = {.problem = search->problem,
+                                   .backend = search->options.backend,
+                                   .definition = search->context.reference,
+                                   .limiter = found.limiter,
+                                   .evidence = found.evidence};
+    if (writing) {
+        asked.title = writing->idea.title;
+        asked.category = writing->idea.category;
+        asked.why = writing->idea.why;
+        asked.failure = writing->failure;
+        asked.diagnostics = writing->diagnostics;
+    }
+    enum prompt_agent agent = !writing           ? PROMPT_IDEAS
+                              : writing->failure ? PROMPT_REPAIR
+                                                 : PROMPT_IMPLEMENT;
+    retrieval_free(retrieval);
+    *retrieval =
+        (struct retrieval){.rag = search->library.rag,
+                           .store = search->store,
+                           .writer = search->writer,
+                           .tokens = (size_t)search->options.passage_tokens,
+                           .backend = search->options.backend,
+                           .embedding = search->embedding.model.codec ? &search->embedding : NULL,
+                           .step = agent == PROMPT_REPAIR ? about->repairs : 0,
+                           .first_idea = about->first_idea,
+                           .ideas = about->ideas};
+    retrieval->key = agent == PROMPT_REPAIR
+                         ? arena_printf(arena, "%s/repair-%lld", id, (long long)about->repairs)
+                         : arena_printf(arena, "%s/%s", id, kinds[agent]);
+    retrieve_plan(arena, agent, &asked, &retrieval->plan);
+    retrieval_start(search->task.loop, retrieval, owner, id);
+    return true;
+}
+
+/* ---- what every prompt says, and what this one says besides ---- */
+
+struct prompt_context search_context_for(struct search *search, const struct retrieval *retrieval,
+                                         const struct search_about *about)
+{
+    struct prompt_context context = search->context;
+    const struct writing *writing = about->writing;
+    struct diagnosis found = diagnosis_of_parent(search, about->arena, about->parent);
+    context.passages = retrieval->passages;
+    context.passage_count = retrieval->count;
+    if (about->parent) { /* as it was measured beside that one */
+        context.baseline = about->parent->baseline;
+        context.baseline_ns = about->parent->baseline_ns;
+        context.spread = about->parent->spread;
+    }
+    if (!search->options.lessons)
+        return context;
+    struct lesson_ask ask = {.here = &search->place,
+                             .limiter = found.limiter,
+                             .title = writing ? writing->idea.title : NULL,
+                             .memory = &search->memory,
+                             .taught = search->taught,
+                             .taught_count = search->taught_shown,
+                             .bytes = writing ? LESSON_BYTES_WRITING : LESSON_BYTES_IDEAS};
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    lesson_chapter(&ask, &text);
+    context.lessons = arena_strdup(about->arena, buf_text(&text));
+    buf_reset(&text);
+    if (!writing)
+        lesson_quotas(&ask, found.categories, about->ideas, &text);
+    context.wanted = arena_strdup(about->arena, buf_text(&text));
+    buf_free(&text);
+    return context;
+}

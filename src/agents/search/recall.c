@@ -1,0 +1,211 @@
+/* agents/search/recall: a run that goes on. It is run again from its beginning; what the store has
+ * is taken from there: candidates that had ended, with their evaluations; the code of those that
+ * had been written; completions, by the hash of their request (agents/llm/completion). So nothing
+ * is paid for twice, and at most one step of each candidate is done again.
+ */
+#include "agents/search/private.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0)
+            return true;
+    return false;
+}
+
+struct reading {
+    struct search *search;
+    size_t capacity;
+    struct err *err;
+    bool failed;
+};
+
+static bool read_candidate(void *context, const char *key, const char *text, size_t length)
+{
+    struct reading *reading = context;
+    struct search *search = reading->search;
+    struct candidate_record record;
+    if (candidate_record_decode(search->arena, text, length, &record, reading->err)) {
+        reading->failed = true;
+        (void)err_wrap(reading->err, "%s", key);
+        return false;
+    }
+    if (search->recalled_count == reading->capacity) {
+        reading->capacity = reading->capacity ? 2 * reading->capacity : 256;
+        search->recalled =
+            mem_resize(search->recalled, reading->capacity * sizeof *search->recalled);
+    }
+    search->recalled[search->recalled_count++] = record;
+    return true;
+}
+
+int search_recall(struct search *search, struct err *err)
+{
+    struct reading reading = {.search = search, .err = err};
+    struct run_record *run = &search->record;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    int failed = store_get(search->store, STORE_RUNS, search->options.resume, &text, err);
+    if (!failed)
+        failed = run_record_decode(search->arena, buf_text(&text), text.length, run, err);
+    buf_free(&text);
+    if (failed)
+        return err_wrap(err, "run %s", search->options.resume);
+    char *prefix = arena_printf(search->arena, "%s-", run->id);
+    size_t events;
+    if (store_scan(search->store, STORE_CANDIDATES, prefix, read_candidate, &reading, err) ||
+        reading.failed || store_count(search->store, STORE_EVENTS, prefix, &events, err))
+        return -1;
+    search->event_number = (int64_t)events;
+    search_recall_pauses(search);
+    search_recall_asked(search);
+    search->earlier_ms = run->elapsed_ms;
+    for (size_t i = 0; i < search->recalled_count; i++)
+        search->evaluations += search->recalled[i].evaluations;
+    run->evaluated = run->kept = run->rejected = run->failed = run->round = 0;
+    search->went_on = run->context && strlen(run->context) > 2;
+    run->strange_parents = 0;
+    run->resumes++;
+    search->earlier = *run;
+    if (!run->verified)
+        search->earlier.best = "";
+    run->best = run->paused = run->stopped = run->finding = run->noise = "";
+    run->win = run->verified = false;
+    run->time_ns = run->speedup = run->speedup_low = run->speedup_high = 0;
+    run->ended_ms = 0;
+    run->state = "running";
+    return 0;
+}
+
+void search_recall_candidate(struct attempt *attempt)
+{
+    const struct search *search = attempt->search;
+    for (size_t i = 0; i < search->recalled_count; i++)
+        if (search->recalled[i].number == attempt->record.number)
+            attempt->recalled = &search->recalled[i];
+}
+
+/* The evaluation as the store has it, into the request, as if the lane had just answered. */
+static bool recall_evaluation(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    struct lane_request *request = &attempt->request;
+    struct buf text;
+    struct value *value;
+    struct err err;
+    bool found = false;
+    *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new(), .done = true};
+    buf_init(&text, 64 << 20);
+    if (store_get(search->store, STORE_EVALUATIONS, attempt->record.id, &text, &err) == 0) {
+        const char *copy = arena_strndup(request->arena, buf_text(&text), text.length);
+        found =
+            value_parse_json(request->arena, "evaluation", copy, text.length, &value, &err) == 0 &&
+            evaluation_from_value(request->arena, value, &request->evaluation, &err) == 0;
+        /* Else it is of what a later answer, which had no code, did not mend. */
+        found = found && strcmp(request->evaluation.reason, attempt->record.reason) == 0;
+        if (found && search_has_model(search)) {
+            struct known *known = search_known(search, attempt->record.identity);
+            if (known && known->first == attempt)
+                known->verdict = mem_strdup(copy);
+        }
+    }
+    buf_free(&text);
+    request->err.code = ERR_NONE;
+    if (!found) { /* it ended without one: as the process that saw it end had it */
+        arena_free(request->arena);
+        *request = (struct lane_request){0};
+    }
+    return found;
+}
+
+/* What a model wrote, from the store; false where it is not there. */
+static bool recall_code(struct attempt *attempt)
+{
+    struct search *search = attempt->search;
+    const char *hash = attempt->recalled->source;
+    struct buf text;
+    struct err err;
+    bool found = false;
+    if (!*hash)
+        return false;
+    buf_init(&text, 64 << 20);
+    if (store_get(search->store, STORE_SOURCES, hash, &text, &err) == 0) {
+        const char *code = arena_strndup(attempt->arena, buf_text(&text), text.length);
+        struct arm *arm = writing_arm(attempt, code, text.length, &err);
+        if (arm) {
+            attempt_take_code(attempt, arm);
+            attempt->writing->source = code;
+            arm->stored = found = true;
+        }
+    }
+    buf_free(&text);
+    return found;
+}
+
+static bool same_proposal(const struct attempt *attempt)
+{
+    bool same = strcmp(attempt->record.identity, attempt->recalled->identity) == 0;
+    if (!same)
+        log_event(LOG_WARN, "candidate.differs", attempt->record.id,
+                  "the store has another one of that number; it is measured anew");
+    return same;
+}
+
+static enum recall recall_ended(struct attempt *attempt, int *state)
+{
+    static const char *const ends[] = {"kept", "rejected", "failed"};
+    const struct candidate_record *was = attempt->recalled;
+    bool kernel = strcmp(was->state, "kept") == 0;
+    if (attempt->writing && *was->source && !recall_code(attempt))
+        return RECALL_NOTHING;
+    if (!attempt->writing && !same_proposal(attempt))
+        return RECALL_NOTHING;
+    const char *idea = attempt->record.idea, *parent = attempt->record.parent;
+    attempt->record = *was;
+    attempt->record.idea = idea;
+    attempt->record.parent = parent;
+    if (!attempt->writing) /* said when its round was over, as it will be again */
+        attempt->record.duplicate_of = "";
+    if (*was->identity && !*was->duplicate_of && !search_known(attempt->search, was->identity) &&
+        search_known_before(attempt->search, was->identity) == 0)
+        search_know(attempt->search, attempt);
+    bool evaluated = recall_evaluation(attempt);
+    slots_release(&attempt->twin_slot);
+    if (kernel && !evaluated)
+        return RECALL_NOTHING;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(was->state, ends[i]) == 0)
+            *state = 6 + i;
+    return RECALL_ENDED;
+}
+
+enum recall search_recall_state(struct attempt *attempt, int *state)
+{
+    static const char *const ends[] = {"kept", "rejected", "failed", NULL};
+    static const char *const measured[] = {"compiling", "checking", "timing", "profiling", NULL};
+    const struct candidate_record *was = attempt->recalled;
+    struct writing *writing = attempt->writing;
+    if (is_one_of(was->state, ends))
+        return recall_ended(attempt, state);
+    attempt->record.evaluations = was->evaluations;
+    if (!writing)
+        return RECALL_NOTHING;
+    attempt->record.repairs = was->repairs;
+    attempt->record.first_failure = was->first_failure;
+    if (is_one_of(was->state, measured) && recall_code(attempt)) {
+        attempt_identify(attempt);
+        return RECALL_WRITTEN;
+    }
+    if (strcmp(was->state, "writing") == 0 && *was->failure && recall_code(attempt)) {
+        writing->failure = was->failure;
+        writing->diagnostics = was->diagnostics;
+        attempt_identify(attempt);
+        return RECALL_WRITING;
+    }
+    attempt->record.repairs = 0;
+    attempt->record.first_failure = "";
+    return RECALL_NOTHING;
+}

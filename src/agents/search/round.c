@@ -1,0 +1,495 @@
+/* agents/search/round: rounds with a model. Round 0 measures the starts; each later one asks once
+ * an island for ideas on its best kernels, has each written `implementations` times, and meanwhile
+ * the proposer tunes what is known already, in lanes that nobody needs while a model thinks. A
+ * round is over when all of that has ended; then its candidates are taken, in the order of their
+ * numbers:
+ *
+ *   base + 1 ...            what models write: idea i, implementation k is base + i * K + k + 1
+ *   base + B * K + 1 ...    points tuned for free
+ *
+ * Fewer ideas than were asked for leave numbers out.
+ *
+ *   asking (ideas; asked once more where they cannot be read) -> working (attempts) -> over
+ */
+#include "agents/ideas/novelty.h"
+#include "agents/search/private.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ASKING, WORKING, OVER, STATES };
+static const char *const states[STATES] = {"asking", "working", "over"};
+static const uint32_t moves[STATES] = {1u << WORKING | 1u << OVER, 1u << OVER, 0};
+
+enum { BARREN_MOST = 3, SHRINK_MOST = 1 };
+
+/* What one island is asked for. */
+struct wish {
+    struct ask ask;
+    struct retrieval retrieval; /* what its prompt quotes */
+    bool retrieving;
+    struct buf system, prompt;
+    const struct attempt *parents[PARENTS_MAX];
+    size_t parent_count;
+    char id[64];
+    int island;
+    int64_t first_idea, count; /* of this round's ideas: its share */
+    unsigned shrink;
+    int64_t max_tokens, step;
+    uint64_t tried;        /* models that failed at this question; see struct draw */
+    const char *complaint; /* of its last answer, or NULL */
+    bool asked_again, over, failed;
+    struct timer timer; /* until it is asked again, where nobody could answer for now */
+    bool waits;
+    unsigned waited;
+    double since_ms; /* of the first of these */
+};
+
+struct model_round {
+    struct task task;
+    struct search *search;
+    struct wish wishes[ISLANDS_MAX];
+    size_t wish_count;
+    struct arena *arena;    /* what its prompts are made of; gone with it */
+    int64_t numbers, ideas; /* given out before this round */
+    struct chain chain;
+};
+
+/* ---- parents ---- */
+
+static const struct attempt *parent_of(struct search *search, const struct wish *wish,
+                                       const struct idea *idea)
+{
+    for (size_t i = 0; i < wish->parent_count; i++)
+        if (strcmp(wish->parents[i]->record.id, idea->parent) == 0)
+            return wish->parents[i];
+    const struct attempt *first = wish->parent_count ? wish->parents[0] : NULL;
+    search->record.strange_parents += *idea->parent != '\0';
+    if (first || *idea->parent)
+        log_event(LOG_WARN, "round.parent", wish->id,
+                  "\"%s\" is to start from \"%s\", no parent here: from %s", idea->title,
+                  idea->parent, first ? first->record.id : "the problem itself");
+    return first;
+}
+
+/* ---- asking for ideas ---- */
+
+/* What this island has tried; all of it where there is one only. */
+static size_t wish_history(const struct search *search, const struct wish *wish,
+                           struct prompt_attempt *out)
+{
+    bool all = search->options.strategy != STRATEGY_ISLANDS;
+    size_t count = 0;
+    for (size_t i = 0; i < search->history_shown; i++)
+        if (all || search->history_island[i] == wish->island)
+            out[count++] = search->history[i];
+    return count;
+}
+
+static struct search_about about_of(const struct model_round *round, const struct wish *wish)
+{
+    return (struct search_about){.arena = round->arena,
+                                 .parent = wish->parent_count > 0 ? wish->parents[0] : NULL,
+                                 .first_idea = round->ideas + wish->first_idea + 1,
+                                 .ideas = wish->count};
+}
+
+static void wish_prompt(struct model_round *round, struct wish *wish, const char *complaint)
+{
+    struct search *search = round->search;
+    struct prompt_kernel kernels[PARENTS_MAX];
+    struct prompt_attempt *history = mem_array(search->history_shown + 1, sizeof *history);
+    size_t count = wish_history(search, wish, history);
+    for (size_t i = 0; i < wish->parent_count; i++)
+        kernels[i] = search_kernel_words(wish->parents[i]);
+    const struct search_about about = about_of(round, wish);
+    struct prompt_context context = search_context_for(search, &wish->retrieval, &about);
+    buf_reset(&wish->system);
+    buf_reset(&wish->prompt);
+    prompt_system_for(search->prompts, PROMPT_IDEAS, &wish->system);
+    prompt_ideas(search->prompts, &context, kernels, wish->parent_count, history, count,
+                 wish->count, wish->shrink, &wish->prompt);
+    mem_free(history);
+    if (complaint)
+        buf_addf(&wish->prompt, "\nYour last answer could not be used: %s\n", complaint);
+}
+
+/* As short as the model's room asks for; see writing.c. */
+static struct completion_request wish_request(struct model_round *round, struct wish *wish,
+                                              const struct model *model, const char *complaint)
+{
+    struct completion_request request;
+    const struct search *search = round->search;
+    struct err ignored;
+    for (;; wish->shrink++) {
+        wish_prompt(round, wish, complaint);
+        request = (struct completion_request){.model = model->wire_name,
+                                              .temperature = search_temperature(search, model),
+                                              .system = buf_text(&wish->system),
+                                              .prompt = buf_text(&wish->prompt),
+                                              .max_tokens = wish->max_tokens,
+                                              .json = true,
+                                              .schema = ideas_schema};
+        if (ask_fit(model, &request, &ignored) == 0 || wish->shrink >= SHRINK_ALL)
+            return request;
+    }
+}
+
+static struct draw draw_of(const struct model_round *round, const struct wish *wish)
+{
+    return (struct draw){.idea = true,
+                         .asker = wish->id,
+                         .purpose = "ideas",
+                         .number = round->search->record.round * ISLANDS_MAX + wish->island,
+                         .step = wish->step,
+                         .tried = wish->tried};
+}
+
+static void wish_ask(struct model_round *round, struct wish *wish)
+{
+    struct search *search = round->search;
+    const struct draw draw = draw_of(round, wish);
+    const struct model *model = search_pick_model(search, &draw);
+    wish->over = wish->failed = !model;
+    if (!model)
+        return;
+    ask_free(&wish->ask);
+    wish->ask = (struct ask){.model = model,
+                             .others = search_models(search, true),
+                             .request = wish_request(round, wish, model, wish->complaint),
+                             .purpose = draw.purpose,
+                             .sample = search->record.round, /* each round gets its own answer */
+                             .step = draw.step};
+    ask_start(search->completions, &wish->ask, &round->task, wish->id);
+}
+
+/* First what its prompt quotes; wish_ask() once that is there. */
+static void wish_begin(struct model_round *round, struct wish *wish)
+{
+    const struct search_about about = about_of(round, wish);
+    snprintf(wish->id, sizeof wish->id, "%.20s-round%lld.%d", round->search->id,
+             (long long)round->search->record.round, wish->island);
+    wish->retrieving =
+        search_retrieve(round->search, &wish->retrieval, &round->task, wish->id, &about);
+    if (!wish->retrieving)
+        wish_ask(round, wish);
+}
+
+static void wish_retrieved(struct model_round *round, struct wish *wish)
+{
+    const struct search *search = round->search;
+    wish->retrieving = false;
+    if (search_stopping(search) || search->budget_reached || search->awaited)
+        wish->over = true;
+    else
+        wish_ask(round, wish);
+}
+
+static void spread(struct model_round *round, struct wish *wish, const struct idea *ideas,
+                   size_t count)
+{
+    struct search *search = round->search;
+    int64_t each = search->options.implementations;
+    for (size_t i = 0; i < count; i++) {
+        char id[48];
+        int64_t place = wish->first_idea + (int64_t)i;
+        snprintf(id, sizeof id, "%.20s-i%" PRId64, search->id, round->ideas + place + 1);
+        const struct attempt *parent = parent_of(search, wish, &ideas[i]);
+        for (int64_t k = 0; k < each; k++)
+            attempt_start_writing(search, &round->task, round->numbers + place * each + k + 1,
+                                  &ideas[i], id, parent, wish->island, k);
+    }
+}
+
+/* Those who have answered before answer nothing of use now: a page of somebody's maintenance, say.
+ * That is an outage like any other, and is waited for. */
+static bool wait_for_better(struct model_round *round, struct wish *wish)
+{
+    enum { FIRST_MS = 15 * 1000, MOST_MS = 2 * 60 * 1000, DOUBLINGS = 3 };
+    const double patience_ms = 2 * 3600e3;
+    struct search *search = round->search;
+    enum fault fault = wish->ask.fault;
+    double now = search_elapsed_ms(search);
+    if (wish->waited == 0)
+        wish->since_ms = now;
+    if (completions_totals(search->completions).answers == 0 || search->barren_rounds > 0 ||
+        fault == FAULT_TOO_LONG || fault == FAULT_REFUSED || now - wish->since_ms > patience_ms)
+        return false;
+    uint64_t ms = (uint64_t)FIRST_MS << (wish->waited < DOUBLINGS ? wish->waited : DOUBLINGS);
+    wish->waited++;
+    wish->waits = true;
+    wish->over = false;
+    snprintf(search->provider_waits, sizeof search->provider_waits, "provider: %.200s",
+             wish->ask.err.message);
+    timer_start(search->task.loop, &wish->timer, &round->task, ms < MOST_MS ? ms : MOST_MS);
+    return true;
+}
+
+static void wish_waited(struct model_round *round, struct wish *wish)
+{
+    struct search *search = round->search;
+    bool over = search_stopping(search) || search->budget_reached || search->awaited;
+    if (wish->timer.armed && !over)
+        return;
+    timer_stop(&wish->timer);
+    wish->waits = false;
+    wish->tried = 0;
+    if (over)
+        wish->over = true;
+    else
+        wish_ask(round, wish);
+}
+
+/* No answer: with a shorter prompt, from another model, or none from this island. */
+static void no_answer(struct model_round *round, struct wish *wish)
+{
+    struct search *search = round->search;
+    const struct ask *ask = &wish->ask;
+    bool shorter = ask->fault == FAULT_TOO_LONG && wish->shrink < SHRINK_MOST;
+    wish->over = true;
+    if (ask->err.code == ERR_CANCELLED)
+        return;
+    if (search_cap_spending(search, ask))
+        return;
+    if (shorter)
+        wish->shrink++;
+    struct draw draw = draw_of(round, wish);
+    bool another = !shorter && (ask->moved || (ask->fault != FAULT_REFUSED &&
+                                               search_pick_another(search, &draw, ask->model)));
+    wish->tried = draw.tried;
+    if (shorter || another || completions_blocked(search->completions, ask->model)->code) {
+        wish_ask(round, wish); /* says itself where nobody is left */
+        return;
+    }
+    log_event(LOG_WARN, "round.ideas", search->id, "%s", ask->err.message);
+    if (wait_for_better(round, wish))
+        return;
+    wish->failed = true;
+    search->provider_waits[0] = '\0';
+}
+
+static void take_ideas(struct model_round *round, struct wish *wish)
+{
+    struct search *search = round->search;
+    struct idea ideas[IDEAS_MAX];
+    struct err err = {0};
+    struct buf repeats;
+    size_t count = 0, most = (size_t)wish->count < IDEAS_MAX ? (size_t)wish->count : IDEAS_MAX;
+    buf_init(&repeats, 1 << 14);
+    bool cut = strcmp(wish->ask.completion.finish, "length") == 0;
+    if (cut)
+        wish->max_tokens = 2 * wish->ask.request.max_tokens;
+    int unread = ideas_parse(round->arena, wish->ask.completion.text, ideas, most, &count, &err);
+    if (!unread)
+        count = novelty_keep(ideas, count, search->history, search->history_shown, &repeats);
+    if (repeats.length > 0)
+        log_event(LOG_INFO, "round.repeats", search->id, "%s", buf_text(&repeats));
+    if (!unread && count == 0)
+        unread = err_set(&err, ERR_PROTOCOL, "all of them were tried: %s", buf_text(&repeats));
+    buf_free(&repeats);
+    wish->over = true;
+    search->answered_round = true;
+    search->provider_waits[0] = '\0';
+    if (!unread) {
+        spread(round, wish, ideas, count);
+        return;
+    }
+    log_event(LOG_WARN, "round.ideas", search->id, "%s", err.message);
+    if (!wish->asked_again) {
+        wish->asked_again = true;
+        wish->over = false;
+        wish->tried = 0;
+        wish->step++;
+        wish->complaint = arena_strdup(round->arena, err.message);
+        wish_ask(round, wish);
+    }
+}
+
+static bool asking_ended(struct model_round *round)
+{
+    struct search *search = round->search;
+    bool ended = true;
+    for (size_t i = 0; i < round->wish_count; i++) {
+        struct wish *wish = &round->wishes[i];
+        if (wish->retrieving && wish->retrieval.task.finished)
+            wish_retrieved(round, wish);
+        if (wish->waits) {
+            wish_waited(round, wish);
+        } else if (!wish->retrieving && !wish->over && wish->ask.task.finished) {
+            if (search_stopping(search) || search->budget_reached || search->awaited)
+                wish->over = true;
+            else if (wish->ask.err.code)
+                no_answer(round, wish);
+            else
+                take_ideas(round, wish);
+        }
+        ended = ended && wish->over;
+    }
+    return ended;
+}
+
+/* A provider that fails every request of several rounds is not asked for ever. */
+static void note_barren(struct model_round *round)
+{
+    struct search *search = round->search;
+    bool barren = round->wish_count > 0;
+    for (size_t i = 0; i < round->wish_count; i++)
+        barren = barren && round->wishes[i].failed;
+    search->barren_rounds = barren ? search->barren_rounds + 1 : 0;
+    if (search->barren_rounds >= BARREN_MOST && !search->provider_stopped)
+        search->provider_stopped =
+            arena_printf(search->arena, "provider: %s", round->wishes[0].ask.err.message);
+}
+
+static enum task_result round_step(struct task *task)
+{
+    struct model_round *round = container_of(task, struct model_round, task);
+    if (task->state == ASKING) {
+        if (!asking_ended(round))
+            return TASK_WAIT;
+        note_barren(round);
+        task_move(task, WORKING);
+    }
+    if (task->pending > 0)
+        return TASK_WAIT;
+    task_move(task, OVER);
+    return TASK_DONE;
+}
+
+static const struct task_type round_type = {"round", states, moves, STATES, round_step, NULL};
+
+/* ---- one round ---- */
+
+static void wishes_start(struct model_round *round)
+{
+    struct search *search = round->search;
+    size_t islands = search_islands(search);
+    int64_t ideas = search->options.branching, given = 0;
+    for (size_t i = 0; i < islands; i++) {
+        struct wish *wish = &round->wishes[round->wish_count++];
+        wish->island = (int)i;
+        wish->first_idea = given;
+        wish->count = ideas / (int64_t)islands + ((int64_t)i < ideas % (int64_t)islands);
+        given += wish->count;
+        buf_init(&wish->system, PROMPT_BYTES_MAX);
+        buf_init(&wish->prompt, PROMPT_BYTES_MAX);
+        wish->parent_count = search_parents(search, wish->island, wish->parents);
+        wish_begin(round, wish);
+    }
+}
+
+static void round_start(struct search *search, int64_t number)
+{
+    const struct search_options *o = &search->options;
+    struct model_round *round = MEM_NEW(struct model_round);
+    char id[48];
+    int64_t written = number > 0 ? search_round_size(search) : 0;
+    int64_t tuning = o->tuning >= 0 ? o->tuning : search_round_size(search);
+    search_forget(search);
+    search_lessons_forget(search);
+    round->search = search;
+    round->arena = arena_new();
+    round->numbers = search->numbers;
+    round->ideas = search->idea_numbers;
+    search->round = round;
+    search->record.round = number;
+    search->answered_round = false;
+    search->history_shown = search->history_count;
+    search->numbers_shown = search->numbers;
+    search->taught_shown = search->taught_count;
+    search->round_began_ms = search_elapsed_ms(search);
+    round->chain = (struct chain){.first = round->numbers + written + 1,
+                                  .ideas_first = round->ideas + (number > 0 ? o->branching : 0) + 1,
+                                  .limit = number > 0 ? tuning : (int64_t)search->arm_count,
+                                  .window = number > 0 ? (int64_t)(LANE_DEPTH * search->lane_count)
+                                                       : INT32_MAX,
+                                  .tuning = number > 0};
+    search->numbers += written + round->chain.limit;
+    search->idea_numbers += (number > 0 ? o->branching : 0) + round->chain.limit;
+    if (number > 0)
+        log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)number,
+                  (long long)o->rounds);
+    snprintf(id, sizeof id, "%.20s-round%lld", search->id, (long long)number);
+    task_start(search->task.loop, &round->task, &round_type, &search->task, id);
+    if (number > 0)
+        wishes_start(round);
+}
+
+static void round_free(struct search *search)
+{
+    struct model_round *round = search->round;
+    if (!round)
+        return;
+    for (size_t i = 0; i < round->wish_count; i++) {
+        ask_free(&round->wishes[i].ask);
+        retrieval_free(&round->wishes[i].retrieval);
+        buf_free(&round->wishes[i].system);
+        buf_free(&round->wishes[i].prompt);
+    }
+    arena_free(round->arena);
+    mem_free(round);
+    search->round = NULL;
+}
+
+static void round_end(struct search *search)
+{
+    search->new_kernel = false;
+    search_take_all(search);
+    if (search->record.round > 0) {
+        search->round_ms += search_elapsed_ms(search) - search->round_began_ms;
+        search->rounds_timed++;
+    }
+    search_round_taken(search, search->record.round);
+    round_free(search);
+}
+
+/* ---- all rounds ---- */
+
+bool search_rounds_step(struct search *search)
+{
+    if (search->twins.active)
+        return true;
+    if (search->round) {
+        bool tuning = chain_step(search, &search->round->chain);
+        if (tuning || !search->round->task.finished)
+            return true;
+        round_end(search);
+        search->next_round++;
+        if (search->twins.active)
+            return true;
+    }
+    if (search->rounds_over || search->provider_stopped || !search_may_propose(search) ||
+        search->next_round > search->options.rounds) {
+        search->rounds_over = true;
+        return false;
+    }
+    round_start(search, search->next_round);
+    return true;
+}
+
+void search_rounds_stop(struct search *search)
+{
+    struct model_round *round = search->round;
+    for (size_t i = 0; round && i < round->wish_count; i++) {
+        struct wish *wish = &round->wishes[i];
+        if (wish->retrieving)
+            task_cancel(&wish->retrieval.task);
+        if (wish->waits)
+            task_wake(&round->task);
+        if (wish->ask.arena && !wish->ask.task.finished)
+            task_cancel(&wish->ask.task);
+    }
+    /* A model may write for minutes: what has not come to the lane stays as the store has it. */
+    list_each_safe (link, &search->running) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        if (attempt->writing && !attempt->submitted && !attempt->abandoned)
+            attempt_abandon(attempt);
+    }
+}
+
+void search_rounds_close(struct search *search)
+{
+    round_free(search);
+}

@@ -1,0 +1,399 @@
+/* agents/search: a run, from its first line in the store to its last.
+ *
+ *   preparing (worker, problem, ceilings) -> searching (attempts come and go)
+ *     -> verifying (the champion once more) -> closing (last record, lane) -> done
+ *
+ * A stop or an error goes to closing from wherever the run is, once what is under way has ended.
+ */
+#include "agents/search/private.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PREPARING, SEARCHING, VERIFYING, CLOSING, DONE, STATES };
+static const char *const states[STATES] = {"preparing", "searching", "verifying the champion",
+                                           "closing", "done"};
+static const uint32_t moves[STATES] = {
+    1u << SEARCHING | 1u << CLOSING, 1u << VERIFYING | 1u << CLOSING, 1u << CLOSING, 1u << DONE, 0};
+
+enum { SOFT_STOP_MS = 6000 };
+
+void search_fail(struct search *search, const struct err *err)
+{
+    if (search->err.code == ERR_NONE)
+        search->err = *err;
+    task_wake(&search->task);
+}
+
+bool search_has_model(const struct search *search)
+{
+    return search->options.idea_models && search->options.idea_models->count > 0;
+}
+
+bool search_stopping(const struct search *search)
+{
+    return search->stops > 0 || search->err.code != ERR_NONE;
+}
+
+/* ---- records ---- */
+
+void search_event(struct search *search, struct store_batch *batch, enum log_level level,
+                  const char *kind, const char *subject, const char *format, ...)
+{
+    struct buf message, text;
+    struct json json;
+    va_list arguments;
+    buf_init(&message, 1024);
+    buf_init(&text, 8192);
+    va_start(arguments, format);
+    buf_addv(&message, format, arguments);
+    va_end(arguments);
+    json_init(&json, &text);
+    json_object(&json);
+    json_put_int(&json, "wall_ms", (int64_t)clock_wall_ms());
+    json_put_text(&json, "kind", kind);
+    json_put_text(&json, "subject", subject);
+    json_put_text(&json, "message", buf_text(&message));
+    json_object_end(&json);
+    char key[64];
+    snprintf(key, sizeof key, "%s-%lld", search->id, (long long)++search->event_number);
+    store_batch_put(batch, STORE_EVENTS, key, buf_text(&text), text.length);
+    log_event(level, kind, subject, "%s", buf_text(&message));
+    buf_free(&message);
+    buf_free(&text);
+}
+
+double search_elapsed_ms(const struct search *search)
+{
+    return search->earlier_ms + (double)(clock_now_ns() - search->started_ns) / 1e6;
+}
+
+void search_put_run(struct search *search, struct store_batch *batch)
+{
+    struct buf text;
+    struct run_record *record = &search->record;
+    record->elapsed_ms = search_elapsed_ms(search);
+    record->saved_ms = clock_wall_ms();
+    record->left_ms = search_left_ms(search);
+    record->lane_busy = search_lanes_busy(search);
+    record->lane_waits = search_lanes_wait(search);
+    record->best = search->best ? search->best->record.id : "";
+    if (search->keeps_earlier)
+        record->best = search->earlier.best;
+    record->in_flight = (int64_t)search->in_flight;
+    record->paused = search_paused(search) ? search_paused(search) : "";
+    if (search->completions) {
+        struct completions_totals totals = completions_totals(search->completions);
+        record->awaited = totals.awaited;
+        record->requests = totals.requests;
+    }
+    if (search->budget) {
+        struct budget_totals spent = budget_totals(search->budget);
+        record->tokens = spent.tokens;
+        record->micro_dollars = spent.micro_dollars;
+    }
+    char *pauses = (char *)(uintptr_t)search_pauses_text(search);
+    char *asked = search_asked_text(search);
+    record->pauses = pauses;
+    record->asked = asked;
+    buf_init(&text, 4 << 20);
+    run_record_encode(record, &text);
+    store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
+    buf_free(&text);
+    mem_free(pauses);
+    mem_free(asked);
+    record->pauses = record->asked = "{}";
+}
+
+/* ---- preparing ---- */
+
+/* A disk that is full must not keep a run from ending: what is there is kept, the rest is lost. */
+static void give_up_on_room(struct search *search)
+{
+    if (store_writer_waits(search->writer))
+        store_writer_give_up(search->writer);
+}
+
+static void put_start(struct search *search)
+{
+    struct store_batch *batch = store_batch_new();
+    search_event(search, batch, LOG_INFO, search->options.resume ? "run.resume" : "run.start",
+                 search->id, "%s on %s, provider %s", search->record.problem,
+                 search->options.backend, search->record.provider);
+    search_put_run(search, batch);
+    search->written_start = true;
+    store_write_take(search->writer, &search->write, &search->task, batch);
+}
+
+/* The worker is there: what it said goes to disk before the first candidate does. */
+static int prepared(struct search *search)
+{
+    struct err *err = &search->err;
+    if (search_opened(search, err) || (search_has_model(search) && search_model_open(search, err)))
+        return -1;
+    search_library_opened(search);
+    struct store_batch *batch = store_batch_new();
+    search_put_ceilings(search, batch);
+    search_lessons_open(search, batch);
+    search_put_run(search, batch);
+    store_write_take(search->writer, &search->write, &search->task, batch);
+    search->prepared = true;
+    search->chain = (struct chain){
+        .first = 1,
+        .ideas_first = 1,
+        .limit = search->options.dry_run ? 1 : search_round_size(search) * search->options.rounds,
+        .window = (int64_t)(LANE_DEPTH * search->lane_count)};
+    return 0;
+}
+
+/* A definition that takes minutes, or another twagent in the way. */
+static void prepared_late(struct search *search)
+{
+    search->opened_late = true;
+    search->budget_reached = true;
+    search->budget_words = "budget: the time was over before the problem was open";
+    log_event(LOG_WARN, "run.time", search->id, "%s", search->budget_words);
+}
+
+static void tell_preparing(const struct search *search)
+{
+    double gone = search_elapsed_ms(search) - search->earlier_ms;
+    double all = (double)search->options.budget_ms;
+    if (all > 0 && gone > all / 4)
+        log_event(LOG_WARN, "run.time", search->id,
+                  "opening the problem took %.1f s of a budget of %.1f s", gone / 1e3, all / 1e3);
+}
+
+static enum task_result step_preparing(struct search *search)
+{
+    if (!search->written_start) {
+        put_start(search);
+        search_library_open(search);
+        if (search_lanes_open(search) == 0)
+            return TASK_WAIT;
+    }
+    if (search_stopping(search))
+        give_up_on_room(search);
+    if (search->deadline.fired && !search->opened_late)
+        prepared_late(search);
+    if (!search_lanes_ready(search) || search->write.active || search->library.work.active)
+        return TASK_WAIT;
+    if (search->write.err.code && search->err.code == ERR_NONE)
+        search->err = search->write.err;
+    tell_preparing(search);
+    if (!search_stopping(search) && !search->opened_late && prepared(search) == 0)
+        task_move(&search->task, SEARCHING);
+    else
+        task_move(&search->task, CLOSING);
+    return TASK_AGAIN;
+}
+
+/* ---- searching ---- */
+
+/* Without a model the chain is the run; a round is as many candidates as a model would write. */
+static bool step_chain(struct search *search)
+{
+    bool more = chain_step(search, &search->chain);
+    int64_t size = search_round_size(search), round = search->chain.proposed / size + 1;
+    if (search->chain.proposed > 0 && round > search->options.rounds)
+        round = search->options.rounds;
+    while (search->chain.taken / size > search->next_round)
+        search_round_taken(search, ++search->next_round);
+    if (round != search->record.round && search->chain.proposed > 0) {
+        search->record.round = round;
+        log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)round,
+                  (long long)search->options.rounds);
+    }
+    return more;
+}
+
+/* A soft stop gives what is being measured some time to end. True when that time is over. */
+static bool out_of_patience(struct search *search)
+{
+    bool at_once = search->stops > 1 || search->err.code != ERR_NONE || search->patience.fired;
+    if (!at_once && !search->patience.armed)
+        timer_start(search->task.loop, &search->patience, &search->task, SOFT_STOP_MS);
+    return at_once;
+}
+
+/* What is not being measured is left in the store as it is. */
+static void stop_attempts(struct search *search, bool at_once)
+{
+    search_rounds_stop(search);
+    list_each_safe (link, &search->running) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;
+        if (!attempt->abandoned && (at_once || !measured))
+            attempt_abandon(attempt);
+    }
+}
+
+/* The time for searching is up. What is not being measured yet, or waits for another twagent's
+ * turn, is left; what is being measured only where that would cost the champion's last measurement.
+ */
+static void stop_late(struct search *search)
+{
+    if (!search->deadline.fired)
+        return;
+    bool at_once = search_time_is_up(search) || (search->best && !search_affords_final(search));
+    list_each_safe (link, &search->running) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;
+        if (!attempt->abandoned && (at_once || !measured || attempt->request.waits))
+            attempt_abandon(attempt);
+    }
+}
+
+static enum task_result step_searching(struct search *search)
+{
+    search_deadline_set(search);
+    if (search_stopping(search)) {
+        bool at_once = out_of_patience(search);
+        stop_attempts(search, at_once);
+        if (at_once)
+            give_up_on_room(search);
+    } else if (!search_may_propose(search) && !search->reached) {
+        search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
+        stop_late(search);
+    }
+    search_watch(search);
+    bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
+    if (more || search->in_flight > 0)
+        return TASK_WAIT;
+    timer_stop(&search->patience);
+    timer_stop(&search->deadline);
+    bool final = search->options.final && !search->options.dry_run && !search_stopping(search) &&
+                 !search->awaited;
+    task_move(&search->task, final ? VERIFYING : CLOSING);
+    return TASK_AGAIN;
+}
+
+/* ---- verifying and closing ---- */
+
+static enum task_result step_verifying(struct search *search)
+{
+    search_watch(search);
+    if (search_stopping(search) && out_of_patience(search)) {
+        give_up_on_room(search);
+        if (search->final.active)
+            lane_cancel(search->lanes[0].lane, &search->final);
+    }
+    search_final_watch(search);
+    if (!search_final_step(search))
+        return TASK_WAIT;
+    timer_stop(&search->patience);
+    task_move(&search->task, CLOSING);
+    return TASK_AGAIN;
+}
+
+const char *search_stop_reason(const struct search *search)
+{
+    return search->err.code           ? search->err.message
+           : search->stops            ? "interrupted"
+           : search->awaited          ? search->awaited
+           : search->provider_stopped ? search->provider_stopped
+           : search->budget_words     ? search->budget_words
+           : search->reached          ? search->reached
+                                      : "";
+}
+
+/* A run that goes on and ends before its champion is measured again still has its earlier one. */
+static void keep_earlier(struct search *search)
+{
+    struct run_record *run = &search->record;
+    const struct run_record *earlier = &search->earlier;
+    search->keeps_earlier = !search->has_champion && earlier->best && *earlier->best;
+    if (!search->keeps_earlier)
+        return;
+    run->verified = true;
+    run->win = earlier->win;
+    run->finding = earlier->finding;
+    run->noise = earlier->noise;
+    run->time_ns = earlier->time_ns;
+    run->speedup = earlier->speedup;
+    run->speedup_low = earlier->speedup_low;
+    run->speedup_high = earlier->speedup_high;
+}
+
+/* A problem that could not be opened has left nothing to list or to go on with. */
+static void forget_run(struct search *search, struct store_batch *batch)
+{
+    char key[64];
+    store_batch_remove(batch, STORE_RUNS, search->id);
+    for (int64_t i = 1; i <= search->event_number; i++) {
+        snprintf(key, sizeof key, "%s-%lld", search->id, (long long)i);
+        store_batch_remove(batch, STORE_EVENTS, key);
+    }
+}
+
+static void put_end(struct search *search)
+{
+    struct store_batch *batch = store_batch_new();
+    struct run_record *run = &search->record;
+    search->written_end = true;
+    keep_earlier(search);
+    if (search->ceilings_beaten)
+        search_put_ceilings(search, batch);
+    run->state = search->err.code                   ? "failed"
+                 : search->stops || search->awaited ? "stopped"
+                 : search->provider_stopped         ? "paused"
+                                                    : "done";
+    run->stopped = search_stop_reason(search);
+    run->ended_ms = clock_wall_ms();
+    run->pid = 0;
+    search_event(search, batch, LOG_INFO, "run.end", search->id, "%s%s%s", run->state,
+                 *run->stopped ? ": " : "", run->stopped);
+    search_put_run(search, batch);
+    if (search->err.code && !search->prepared && !search->options.resume)
+        forget_run(search, batch);
+    store_write_take(search->writer, &search->write, &search->task, batch);
+}
+
+static enum task_result step_closing(struct search *search)
+{
+    search_watch_end(search);
+    timer_stop(&search->deadline);
+    if (search_stopping(search))
+        give_up_on_room(search);
+    if (search->write.active || search->put.active || search->twins.active ||
+        search->space_work.active || search->library.work.active)
+        return TASK_WAIT;
+    if (!search->written_end) {
+        put_end(search);
+        search_lanes_close(search);
+        return TASK_WAIT;
+    }
+    struct store_write *writes[] = {&search->write, &search->put, &search->twins};
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        if (!writes[i]->err.code)
+            continue;
+        store_batch_free(writes[i]->batch);
+        writes[i]->batch = NULL;
+        if (search->err.code == ERR_NONE)
+            search->err = writes[i]->err;
+    }
+    task_move(&search->task, DONE);
+    return TASK_DONE;
+}
+
+static enum task_result search_step(struct task *task)
+{
+    struct search *search = container_of(task, struct search, task);
+    search->phase = states[task->state];
+    switch (task->state) {
+    case PREPARING:
+        return step_preparing(search);
+    case SEARCHING:
+        return step_searching(search);
+    case VERIFYING:
+        return step_verifying(search);
+    default:
+        return step_closing(search);
+    }
+}
+
+const struct task_type search_type = {"search", states, moves, STATES, search_step, NULL};

@@ -1,0 +1,274 @@
+/* agents/search/start: what a run begins with: the problem, its starts as arms of the proposer, the
+ * machine's facts and floor; and the words that an idea of the built-in proposer gets. */
+#include "agents/search/private.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/candidate/shipped_start.h"
+#include "eval/problem/torch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the problem and its starts ---- */
+
+/* Starts of different structure begin on different islands. */
+static size_t islands_of_arms(const struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int64_t most = o->islands < ISLANDS_MAX ? o->islands : ISLANDS_MAX;
+    if (most > o->branching)
+        most = o->branching;
+    return o->strategy == STRATEGY_ISLANDS && most > 1 ? (size_t)most : 1;
+}
+
+static int load_arm(struct search *search, const char *path, struct err *err)
+{
+    struct arm *arm = &search->arms[search->arm_count];
+    struct buf text;
+    const char *slash = strrchr(path, '/');
+    buf_init(&text, 1 << 20);
+    *arm = (struct arm){.search = search,
+                        .name = arena_strdup(search->arena, slash ? slash + 1 : path),
+                        .origin = "",
+                        .number = -1,
+                        .island = (int)(search->arm_count % islands_of_arms(search))};
+    if (shipped_read_start(search->problem, path, &text, err)) {
+        buf_free(&text);
+        return -1;
+    }
+    arm->length = text.length;
+    arm->text = arena_strndup(search->arena, buf_text(&text), text.length);
+    buf_free(&text);
+    if (candidate_parse(search->problem, arm->name, arm->text, arm->length, &arm->candidate, err))
+        return err_wrap(err, "%s", path);
+    hash_format(arm->candidate->hash, arm->source_hash);
+    search->arm_count++;
+    return 0;
+}
+
+int search_load(struct search *search, struct err *err)
+{
+    const char *paths[ARMS_MAX];
+    if (problem_load(search->options.problem, &search->problem, err))
+        return -1;
+    size_t count = problem_starts(search->problem, search->options.backend, paths, ARMS_MAX);
+    bool torch = search->problem->torch != NULL && search->problem->torch->shipped != NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (load_arm(search, paths[i], err) == 0)
+            continue;
+        if (!torch)
+            return -1;
+        /* One of the shipped ones cannot be said in the file's names: the others can. */
+        log_event(LOG_WARN, "run.start", search->options.problem, "left out: %s", err->message);
+        *err = (struct err){0};
+    }
+    /* A model can write the first kernel; the tuner alone has nothing to begin with. */
+    if (search->arm_count == 0 && !search_has_model(search))
+        return err_set(err, ERR_USAGE,
+                       "%s: no starts in %s/: put at least one source there, or name a --model",
+                       search->problem->file,
+                       problem_starts_folder(search->problem, search->options.backend));
+    return 0;
+}
+
+/* ---- facts ---- */
+
+static bool arm_valid(void *context, const struct names *tune)
+{
+    const struct arm *arm = context;
+    return tune_valid(arm->candidate, &arm->search->problem->shapes[0], &arm->search->facts, tune);
+}
+
+int search_arm_add(struct search *search, struct arm *arm)
+{
+    arm->space = (struct proposer_space){.name = arm->name,
+                                         .parameter_count = arm->candidate->tune_count,
+                                         .parameters = arm->candidate->tune,
+                                         .valid = arm_valid,
+                                         .context = arm};
+    arm->number = proposer_add(search->proposer, &arm->space);
+    if (arm->number >= 0)
+        search->by_number[arm->number] = arm;
+    return arm->number;
+}
+
+/* What no kernel beats here. A problem that fits the caches is not held by the memory's rate. */
+static void set_floor(struct search *search, const struct value *context)
+{
+    double flops = 0, bytes = 0, floor_ns = 0;
+    struct err ignored;
+    const struct value *ceilings = value_get(context, "ceilings");
+    double rate = value_real(ceilings, "flops_per_s", 0);
+    double copy = value_real(ceilings, "copy_bytes_per_s", 0);
+    double read = value_real(ceilings, "read_bytes_per_s", 0);
+    if (problem_work(search->problem, &search->problem->shapes[0], &flops, &bytes, &ignored))
+        return;
+    if (rate > 0)
+        floor_ns = flops / rate * 1e9;
+    double by_memory = fmax(copy, read) > 0 ? bytes / fmax(copy, read) * 1e9 : 0;
+    proposer_set_floor(search->proposer, fmax(floor_ns, by_memory));
+    double cache = value_real(value_get(context, "facts"), "l3_bytes", 0);
+    if (copy > 0 && bytes > 2 * cache)
+        floor_ns = fmax(floor_ns, bytes / copy * 1e9);
+    search->floor_ns = floor_ns;
+}
+
+/* What the first process of a run saw of the machine is what its prompts and proposals go by, also
+ * in one that goes on with it. */
+static int keep_context(struct search *search, const struct value **context, struct err *err)
+{
+    const struct value *answer = search->lanes[0].open.answer;
+    struct run_record *run = &search->record;
+    struct value *tree;
+    if (!run->context || strlen(run->context) <= 2) {
+        struct buf text;
+        struct json json;
+        static const char *const parts[] = {"device", "facts", "ceilings"};
+        buf_init(&text, 1 << 20);
+        json_init(&json, &text);
+        json_object(&json);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            json_key(&json, parts[i]);
+            if (value_get(answer, parts[i]))
+                json_value(&json, value_get(answer, parts[i]));
+            else
+                json_raw(&json, "{}");
+        }
+        json_object_end(&json);
+        run->context = arena_strdup(search->arena, buf_text(&text));
+        buf_free(&text);
+    }
+    if (value_parse_json(search->arena, "context", run->context, strlen(run->context), &tree, err))
+        return -1;
+    *context = tree;
+    return 0;
+}
+
+static void compare_device(const struct search *search, const struct value *context)
+{
+    const char *was = value_text(value_get(context, "device"), "cpu", "");
+    const char *is = value_text(value_at(search->lanes[0].open.answer, "device"), "cpu", "");
+    if (search->options.resume && strcmp(was, is) != 0)
+        log_event(LOG_WARN, "run.start", search->id, "began on another machine (%s; this is %s)",
+                  was, is);
+}
+
+int search_opened(struct search *search, struct err *err)
+{
+    const struct value *context;
+    if (keep_context(search, &context, err))
+        return -1;
+    search->record.unfit =
+        arena_strdup(search->arena, value_text(search->lanes[0].open.answer, "unfit", ""));
+    search->record.unconfined =
+        arena_strdup(search->arena, value_text(search->lanes[0].open.answer, "unconfined", ""));
+    compare_device(search, context);
+    const struct value *facts = value_get(context, "facts");
+    for (size_t i = 0; facts && i < facts->count; i++)
+        if (names_set(&search->facts, facts->keys[i], facts->items[i]->integer, err))
+            return -1;
+    size_t usable = 0;
+    for (size_t i = 0; i < search->arm_count; i++) {
+        int number = search_arm_add(search, &search->arms[i]);
+        if (number < 0) {
+            log_event(LOG_WARN, "run.start", search->id,
+                      "%s: no point of its tune space is valid on this machine; left out",
+                      search->arms[i].name);
+            continue;
+        }
+        usable++;
+    }
+    set_floor(search, context);
+    if (usable > 0 || search->arm_count == 0) /* none at all: a model writes the first one */
+        return 0;
+    return err_set(err, ERR_USAGE, "no start is usable on this machine");
+}
+
+/* ---- words ---- */
+
+/* The kept candidate that measured `origin`, or NULL. */
+static const struct attempt *find_origin(struct search *search, const struct proposal *proposal)
+{
+    const struct candidate *candidate = search->by_number[proposal->start]->candidate;
+    uint64_t index = tune_index(candidate, &proposal->origin);
+    list_each (link, &search->kept) {
+        const struct attempt *kept = container_of(link, struct attempt, link);
+        if (kept->arm == search->by_number[proposal->start] &&
+            tune_index(candidate, &kept->tune) == index)
+            return kept;
+    }
+    return NULL;
+}
+
+static void words_of_change(const struct proposal *proposal, struct buf *words)
+{
+    bool any = false;
+    for (size_t i = 0; i < proposal->tune.count; i++) {
+        int64_t from = proposal->origin.number[i], to = proposal->tune.number[i];
+        if (proposal->has_origin && from == to)
+            continue;
+        buf_addf(words, "%s%s ", any ? ", " : "", proposal->tune.name[i]);
+        if (proposal->has_origin)
+            buf_addf(words, "%lld -> ", (long long)from);
+        buf_addf(words, "%lld", (long long)to);
+        any = true;
+    }
+}
+
+/* "memory bound, 61 % of the roof": from the profile of the candidate that is started from. */
+static void words_of_roof(const struct attempt *origin, struct buf *why)
+{
+    struct value *metrics;
+    struct arena *arena = arena_new();
+    const char *text = origin->metrics;
+    if (text && value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
+        const struct value *roof = value_get(metrics, "roofline");
+        const char *limit = value_text(roof, "limit", NULL);
+        double share = value_real(roof, "share_of_limit", 0);
+        if (limit)
+            buf_addf(why, "; %s is %s bound", origin->record.id, limit);
+        if (share > 0)
+            buf_addf(why, ", at %.0f %% of that roof", 100 * share);
+    }
+    arena_free(arena);
+}
+
+void search_idea_words(struct search *search, const struct proposal *proposal,
+                       struct attempt *attempt)
+{
+    static const char *const reasons[] = {
+        [PROPOSAL_FIRST] = "a first look at a start of another structure",
+        [PROPOSAL_SPREAD] = "little is known here yet: far from what was measured",
+        [PROPOSAL_MODEL] = "largest expected improvement by what was measured",
+        [PROPOSAL_NEIGHBOUR] = "one step from the best point of its start",
+        [PROPOSAL_RECALLED] = "among the best points of earlier runs"};
+    const struct attempt *origin = proposal->has_origin ? find_origin(search, proposal) : NULL;
+    struct buf title, why;
+    buf_init(&title, 1 << 12);
+    buf_init(&why, 1 << 12);
+    buf_addf(&title, "%s: ", attempt->arm->name);
+    if (proposal->tune.count == 0)
+        buf_addf(&title, "as it is");
+    words_of_change(proposal, &title);
+    buf_addf(&why, "%s", reasons[proposal->kind]);
+    if (origin)
+        words_of_roof(origin, &why);
+    search_lesson_parent(attempt, origin);
+    if (origin)
+        attempt->record.parent = arena_strdup(attempt->arena, origin->record.id);
+    attempt->idea =
+        (struct idea_record){.id = attempt->record.idea,
+                             .run = search->id,
+                             .parent = attempt->record.parent,
+                             .title = arena_strdup(attempt->arena, buf_text(&title)),
+                             .category = proposal->kind == PROPOSAL_FIRST ? "algorithm" : "tuning",
+                             .why = arena_strdup(attempt->arena, buf_text(&why)),
+                             .expected = proposal->expected_ns > 0 && origin
+                                             ? origin->record.time_ns / proposal->expected_ns
+                                             : 0,
+                             .round = attempt->record.round};
+    buf_free(&title);
+    buf_free(&why);
+}

@@ -1,0 +1,259 @@
+/* agents/search/watch: once a second, while a run goes on: why it waits, whether there is room on
+ * the disk, whether only mailboxes could bring it on; and the run's record, so that `twagent
+ * status` sees in another process what this one knows. Each pause has a reason, a beginning and an
+ * end.
+ */
+#include "agents/search/private.h"
+
+#include "agents/search/space.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    TICK_MS = 1000,
+    PUT_EVERY_MS = 5000,
+    SPACE_EVERY_MS = 10000,
+    TIDY_EVERY_MS = 60000,
+    GATES_MAX = 16
+};
+
+/* ---- room on the disk ---- */
+
+static void look_for_space(void *argument)
+{
+    struct search *search = argument;
+    const struct search_options *o = &search->options;
+    buf_reset(&search->space_why);
+    (void)space_left(store_folder(search->store), o->disk_quota, o->disk_floor, &search->space_why);
+}
+
+static void watch_space(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    uint64_t now = clock_now_ns();
+    if (search->space_work.active || (o->disk_quota <= 0 && o->disk_floor <= 0))
+        return;
+    if (search->space_work.done)
+        search->space_short = search->space_why.length > 0;
+    search->space_work.done = false;
+    if (search->space_looked_ns && now - search->space_looked_ns < SPACE_EVERY_MS * 1000000ULL)
+        return;
+    search->space_looked_ns = now;
+    work_start(search->task.loop, &search->space_work, &search->task, look_for_space, search);
+}
+
+/* ---- why it waits ---- */
+
+static const char *gate_reason(const struct search *search, char *text, size_t size)
+{
+    struct gate_view gates[GATES_MAX];
+    struct completions_totals totals;
+    if (!search->completions)
+        return NULL;
+    totals = completions_totals(search->completions);
+    size_t count = completions_gates(search->completions, gates, GATES_MAX);
+    for (size_t i = 0; i < count && i < GATES_MAX; i++) /* who can be asked is asked */
+        if (!gates[i].wordless && (gates[i].state == GATE_OPEN || gates[i].state == GATE_LIMITED))
+            return NULL;
+    for (size_t i = 0; i < count && i < GATES_MAX; i++) {
+        bool waits = gates[i].state == GATE_PARKED || gates[i].state == GATE_BROKEN;
+        if (!waits || gates[i].wordless || totals.waiting == 0)
+            continue;
+        snprintf(text, size, "%s: %s", gates[i].name, gates[i].reason);
+        return text;
+    }
+    return NULL;
+}
+
+static void awaited_words(const struct search *search, char *text, size_t size)
+{
+    long long count = (long long)completions_totals(search->completions).awaited;
+    snprintf(text, size, "%lld answer%s awaited", count, count == 1 ? "" : "s");
+}
+
+static const char *reason_now(const struct search *search, char *text, size_t size)
+{
+    const char *full = search->writer ? store_writer_waits(search->writer) : NULL;
+    if (full)
+        return full;
+    if (search->space_short)
+        return buf_text(&search->space_why);
+    if (search->paused_by_person)
+        return "paused by a person";
+    if (search->mailbox_waits) {
+        awaited_words(search, text, size);
+        return text;
+    }
+    return *search->provider_waits ? search->provider_waits : gate_reason(search, text, size);
+}
+
+const char *search_paused(const struct search *search)
+{
+    const struct pause *last =
+        search->pause_count > 0 ? &search->pauses[search->pause_count - 1] : NULL;
+    return last && last->until_ms == 0 ? last->reason : NULL;
+}
+
+static void end_pause(struct search *search)
+{
+    struct pause *last = &search->pauses[search->pause_count - 1];
+    last->until_ms = clock_wall_ms();
+    log_event(LOG_INFO, "run.goes_on", search->id, "after %.0f s: %s",
+              (double)(last->until_ms - last->since_ms) / 1000, last->reason);
+}
+
+static void begin_pause(struct search *search, const char *reason)
+{
+    if (search->pause_count == PAUSES_MAX) {
+        memmove(search->pauses, search->pauses + 1, (PAUSES_MAX - 1) * sizeof *search->pauses);
+        search->pause_count--;
+    }
+    struct pause *pause = &search->pauses[search->pause_count++];
+    *pause = (struct pause){.since_ms = clock_wall_ms()};
+    snprintf(pause->reason, sizeof pause->reason, "%s", reason);
+    log_event(LOG_WARN, "run.pause", search->id, "%s", reason);
+}
+
+/* Numbers in a reason change while it lasts: it is the same pause up to its first digit. */
+static bool same_reason(const char *one, const char *other)
+{
+    size_t length = strcspn(one, "0123456789");
+    return length == strcspn(other, "0123456789") && strncmp(one, other, length) == 0;
+}
+
+static bool watch_pauses(struct search *search)
+{
+    char text[256];
+    const char *reason = reason_now(search, text, sizeof text), *last = search_paused(search);
+    bool held = search->paused_by_person || search->space_short;
+    if (held != search->held) {
+        search->held = held;
+        slots_resize(&search->lane_slots, held ? 0 : (unsigned)(LANE_DEPTH * search->lane_count));
+        if (search->completions)
+            completions_hold(search->completions, held);
+    }
+    if ((!reason && !last) || (reason && last && same_reason(reason, last)))
+        return false;
+    if (last)
+        end_pause(search);
+    if (reason)
+        begin_pause(search, reason);
+    return true;
+}
+
+/* What it waited for when an earlier process ended is over with that process. */
+void search_recall_pauses(struct search *search)
+{
+    struct value *root;
+    struct err ignored;
+    const char *text = search->record.pauses;
+    if (!text || value_parse_json(search->arena, "pauses", text, strlen(text), &root, &ignored))
+        return;
+    const struct value *list = value_get(root, "list");
+    for (size_t i = 0; list && i < list->count && search->pause_count < PAUSES_MAX; i++) {
+        struct pause *pause = &search->pauses[search->pause_count++];
+        pause->since_ms = (uint64_t)value_int(list->items[i], "since_ms", 0);
+        pause->until_ms = (uint64_t)value_int(list->items[i], "until_ms", 0);
+        if (pause->until_ms == 0)
+            pause->until_ms = pause->since_ms;
+        snprintf(pause->reason, sizeof pause->reason, "%s",
+                 value_text(list->items[i], "reason", ""));
+    }
+}
+
+const char *search_pauses_text(struct search *search)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 18);
+    json_init(&json, &text);
+    json_object(&json);
+    json_key(&json, "list");
+    json_array(&json);
+    for (size_t i = 0; i < search->pause_count; i++) {
+        json_object(&json);
+        json_put_int(&json, "since_ms", (int64_t)search->pauses[i].since_ms);
+        json_put_int(&json, "until_ms", (int64_t)search->pauses[i].until_ms);
+        json_put_text(&json, "reason", search->pauses[i].reason);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    return buf_take(&text);
+}
+
+/* ---- mailboxes ---- */
+
+/* Everything that could go on waits for answers that somebody else writes. */
+static void watch_mailbox(struct search *search)
+{
+    struct completions_totals totals;
+    if (!search->completions)
+        return;
+    totals = completions_totals(search->completions);
+    search->mailbox_waits = totals.awaited > 0 && totals.awaited == totals.waiting &&
+                            search->in_flight <= (size_t)totals.awaited && !search->awaited;
+    bool arrived = totals.answers + totals.from_store != search->mailbox_answers;
+    search->mailbox_answers = totals.answers + totals.from_store;
+    if (!search->mailbox_waits || arrived)
+        timer_stop(&search->mailbox);
+    if (search->mailbox_waits && !search->mailbox.armed && !search->mailbox.fired)
+        timer_start(search->task.loop, &search->mailbox, &search->task,
+                    search->options.mailbox_ms > TICK_MS ? (uint64_t)search->options.mailbox_ms
+                                                         : TICK_MS);
+    if (search->mailbox.fired && search->mailbox_waits) {
+        char text[48];
+        awaited_words(search, text, sizeof text);
+        search->awaited = arena_strdup(search->arena, text);
+    }
+    if (!search->mailbox_waits)
+        search->mailbox.fired = false;
+}
+
+/* ---- memory ---- */
+
+/* What a round took and gave back lies in holes between what stays: the system gets it back once a
+ * minute, so that the program is as large as what it holds. Some hundred microseconds. */
+static void tidy_memory(struct search *search, uint64_t now)
+{
+    if (now - search->tidied_ns < TIDY_EVERY_MS * 1000000ULL)
+        return;
+    search->tidied_ns = now;
+    malloc_trim(0);
+    const struct mallinfo2 heap = mallinfo2();
+    log_event(LOG_DEBUG, "run.memory", search->id, "%.2f MB in use, %.2f MB in holes",
+              (double)(heap.uordblks + heap.hblkhd) / 1e6, (double)heap.fordblks / 1e6);
+}
+
+/* ---- the tick ---- */
+
+void search_watch(struct search *search)
+{
+    uint64_t now = clock_now_ns();
+    if (search->tick.armed)
+        return;
+    search->tick.fired = false;
+    timer_start(search->task.loop, &search->tick, &search->task, TICK_MS);
+    tidy_memory(search, now);
+    watch_space(search);
+    watch_mailbox(search);
+    bool changed = watch_pauses(search);
+    if (search->put.active || (!changed && now - search->put_ns < PUT_EVERY_MS * 1000000ULL))
+        return;
+    search->put_ns = now;
+    struct store_batch *batch = store_batch_new();
+    search_put_run(search, batch);
+    store_write_take(search->writer, &search->put, &search->task, batch);
+}
+
+void search_watch_end(struct search *search)
+{
+    timer_stop(&search->tick);
+    timer_stop(&search->mailbox);
+    if (search_paused(search))
+        end_pause(search);
+}

@@ -1,0 +1,20 @@
+/* eval/backend/build: trusted sources (baselines, C references) built on the measuring thread.
+ * Inside src/eval/measure/session*.c and src/eval/reference; build_run() is also for commands.
+ * Blocking. */
+#ifndef EVAL_BACKEND_BUILD_H
+#define EVAL_BACKEND_BUILD_H
+
+#include "eval/backend/backend.h"
+
+/* Runs a compiler's command to its end on a loop of its own; ERR_CHILD with its first lines. */
+int build_run(const struct process_spec *spec, struct err *err) MUST_USE;
+/* The same; what it wrote to stderr goes to `errors` where it fails. */
+int build_run_heard(const struct process_spec *spec, struct buf *errors, struct err *err) MUST_USE;
+
+/* Builds `baseline` in a new folder `parent/name`; *artifact is in `arena`. */
+int build_baseline(const struct backend *backend, const struct lane_facts *lane,
+                   const struct problem *problem, const struct baseline_spec *baseline,
+                   const char *parent, const char *name, struct arena *arena, const char **artifact,
+                   struct err *err) MUST_USE;
+
+#endif

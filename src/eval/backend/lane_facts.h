@@ -1,0 +1,34 @@
+/* eval/backend/lane_facts: what the worker knows of its lane, once a backend has probed it. Plain
+ * values; texts live in the arena that probe() was given. Any thread. */
+#ifndef EVAL_BACKEND_LANE_FACTS_H
+#define EVAL_BACKEND_LANE_FACTS_H
+
+#include "base/expr.h"
+
+struct lane_facts { /* what the worker knows of its lane, once opened */
+    struct names
+        facts;     /* for expressions: cores, l1_bytes, l2_bytes, l3_bytes, vector_bytes, ... */
+    int cores[64]; /* CPUs of this lane */
+    size_t core_count;
+    double copy_bytes_per_s, read_bytes_per_s; /* measured over memory; 0: not measured */
+    double flops_per_s; /* measured float32 FMA rate of all the lane's cores, or of the GPU */
+    double tf32_flops_per_s, bf16_flops_per_s, fp16_flops_per_s; /* its matrix units; 0: none */
+    bool under_load;   /* other programs had the cores when these were measured */
+    bool gpu;          /* candidates run on a device of its own, whose clock times them */
+    int gpu_index;     /* in the order of the PCI bus; set before probe(), which keeps it */
+    bool measure_anew; /* set before probe(): remembered ceilings do not count */
+    /* What is missing of the walls around a candidate's code, as results are marked with it ("NOT
+     * SANDBOXED: no seccomp"); NULL: nothing, or its code runs where it needs none. `exposed`: it
+     * could reach the worker, which has the verdict. */
+    const char *unconfined;
+    bool exposed;
+    const char *lock_path; /* a folder that is locked while timing, in place of the cores' */
+    const char *device;    /* JSON object for the record */
+    const char *versions;  /* JSON object for the record */
+};
+
+/* Operations a second of the fastest unit that the problem's precision allows. */
+struct problem;
+double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem);
+
+#endif

@@ -1,0 +1,209 @@
+/* Where the front matter lies in a source, and the candidate around it. */
+#include "eval/candidate/candidate.h"
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "eval/candidate/read.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SOURCE_BYTES_MOST = 1 << 20 };
+
+struct marks {
+    const char *open, *close, *comment_end;
+};
+
+static const struct marks c_marks = {"/*---", "---*/", "*/"};
+static const struct marks python_marks = {"\"\"\"---", "---\"\"\"", "\"\"\""};
+
+static const struct {
+    const char *suffix, *language;
+} languages[] = {
+    {".c", "c"},     {".cc", "c++"},    {".cpp", "c++"},   {".cxx", "c++"},
+    {".cu", "cuda"}, {".py", "triton"}, {".wgsl", "wgsl"},
+};
+
+static const char *language_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof languages / sizeof languages[0]; i++)
+        if (strcmp(dot, languages[i].suffix) == 0)
+            return languages[i].language;
+    return NULL;
+}
+
+static int line_of(const char *text, const char *at)
+{
+    int line = 1;
+    for (; text < at; text++)
+        line += *text == '\n';
+    return line;
+}
+
+static const char *line_end(const char *at, const char *end)
+{
+    const char *newline = (const char *)memchr(at, '\n', (size_t)(end - at));
+    return newline != NULL ? newline : end;
+}
+
+/* The line at `at`, blanks at both ends aside, is `mark`. */
+static bool line_is(const char *at, const char *end, const char *mark)
+{
+    const char *stop = line_end(at, end);
+    size_t length = strlen(mark);
+    while (at < stop && strchr(" \t\r", *at) != NULL)
+        at++;
+    while (stop > at && strchr(" \t\r", stop[-1]) != NULL)
+        stop--;
+    return (size_t)(stop - at) == length && memcmp(at, mark, length) == 0;
+}
+
+static bool line_is_blank(const char *at, const char *end)
+{
+    return line_is(at, end, "");
+}
+
+static const char *find_text(const char *at, const char *end, const char *text)
+{
+    return (const char *)memmem(at, (size_t)(end - at), text, strlen(text));
+}
+
+/* *begin, *stop: the YAML between the marks; both NULL where there is no front matter. */
+static int find_front_matter(const struct document *document, const struct candidate *candidate,
+                             const char **begin, const char **stop)
+{
+    const char *text = candidate->source, *end = text + candidate->length, *at = text;
+    bool python = candidate->language != NULL && strcmp(candidate->language, "triton") == 0;
+    const struct marks *marks = python ? &python_marks : &c_marks;
+    *begin = *stop = NULL;
+    while (at < end && line_is_blank(at, end) && line_end(at, end) < end)
+        at = line_end(at, end) + 1;
+    if (!line_is(at, end, marks->open)) {
+        for (; at < end && line_end(at, end) < end; at = line_end(at, end) + 1)
+            if (line_is(at, end, marks->open))
+                return document_refuse(document, line_of(text, at),
+                                       "expected the front matter at the start of the file");
+        return 0;
+    }
+    const char *yaml = line_end(at, end);
+    const char *close = find_text(yaml, end, marks->comment_end);
+    size_t dashes = strlen(marks->close) - strlen(marks->comment_end);
+    if (close == NULL)
+        return document_refuse(document, line_of(text, at), "expected \"%s\" after \"%s\"",
+                               marks->close, marks->open);
+    const char *line = close;
+    while (line > yaml && line[-1] != '\n')
+        line--;
+    if (!line_is(line, end, marks->close) || (size_t)(close - line) < dashes)
+        return document_refuse(document, line_of(text, close),
+                               "expected the comment to end with \"%s\" on a line of its own",
+                               marks->close);
+    *begin = yaml;
+    *stop = line;
+    return 0;
+}
+
+int candidate_check_text(const char *name, const char *text, size_t length, struct err *err)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t at = utf8_valid_up_to(text, length);
+    if (at == length)
+        return 0;
+    if (length >= 2 &&
+        ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff)))
+        return err_set(err, ERR_USAGE, "%s:1: expected UTF-8 text, not UTF-16", name);
+    int line = line_of(text, text + at);
+    if (bytes[at] == 0) /* where a compiler would stop reading is not for it to say */
+        return err_set(err, ERR_USAGE, "%s:%d: expected text without NUL bytes", name, line);
+    return err_set(err, ERR_USAGE, "%s:%d: expected UTF-8 text, not a byte 0x%02X", name, line,
+                   bytes[at]);
+}
+
+static int check_bytes(const struct document *document, const char *text, size_t length)
+{
+    if (length == 0)
+        return document_refuse(document, 1, "expected a source text, not an empty one");
+    if (length > SOURCE_BYTES_MOST)
+        return document_refuse(document, 1, "expected at most %d bytes, not %zu", SOURCE_BYTES_MOST,
+                               length);
+    return candidate_check_text(document->name, text, length, document->err);
+}
+
+/* What goes before the YAML becomes empty lines, so that lines in messages are the source's. */
+static int parse_front_matter(struct candidate_reading *reading, const char *begin,
+                              const char *stop)
+{
+    const struct document *document = &reading->document;
+    const char *text = reading->candidate->source;
+    size_t blank = (size_t)line_of(text, begin) - 1;
+    size_t length = blank + (size_t)(stop - begin);
+    char *yaml = (char *)mem_alloc(length + 1);
+    struct value *root;
+    memset(yaml, '\n', blank);
+    memcpy(yaml + blank, begin, (size_t)(stop - begin));
+    int result =
+        value_parse_yaml(document->arena, document->name, yaml, length, &root, document->err);
+    mem_free(yaml);
+    if (result != 0)
+        return -1;
+    if (root->kind == VALUE_NULL)
+        return 0;
+    return candidate_read(reading, root);
+}
+
+static int parse(struct candidate_reading *reading, const char *text, size_t length)
+{
+    struct candidate *candidate = reading->candidate;
+    const struct document *document = &reading->document;
+    const char *begin, *stop;
+    if (check_bytes(document, text, length) != 0)
+        return -1;
+    candidate->source = arena_strndup(candidate->arena, text, length);
+    candidate->length = length;
+    candidate->hash = hash_bytes(text, length);
+    candidate->language = language_of(document->name);
+    if (find_front_matter(document, candidate, &begin, &stop) != 0)
+        return -1;
+    if (begin != NULL && parse_front_matter(reading, begin, stop) != 0)
+        return -1;
+    if (candidate->language == NULL)
+        return document_refuse(document, 1,
+                               "expected a name that ends with .c, .cc, .cpp, .cu, .py or .wgsl, "
+                               "or the key \"language\"");
+    if (strcmp(candidate->language, "cuda") == 0 && candidate->launch_count == 0)
+        return document_refuse(document, begin != NULL ? line_of(candidate->source, begin) : 1,
+                               "expected launch: in the front matter, a list of {entry, grid, "
+                               "block, args}");
+    return 0;
+}
+
+int candidate_parse(const struct problem *problem, const char *name, const char *text,
+                    size_t length, struct candidate **candidate, struct err *err)
+{
+    struct err mine; /* the readers build on the message, so that there must be one */
+    struct arena *arena = arena_new();
+    struct candidate *parsed = ARENA_NEW(arena, struct candidate);
+    struct candidate_reading reading = {
+        .document = {.arena = arena, .name = name, .err = &mine},
+        .problem = problem,
+        .candidate = parsed,
+    };
+    parsed->arena = arena;
+    parsed->problem = problem;
+    if (parse(&reading, text, length) != 0) {
+        arena_free(arena);
+        if (err != NULL)
+            *err = mine;
+        return -1;
+    }
+    *candidate = parsed;
+    return 0;
+}
+
+void candidate_free(struct candidate *candidate)
+{
+    if (candidate != NULL)
+        arena_free(candidate->arena);
+}

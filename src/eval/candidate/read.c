@@ -1,0 +1,213 @@
+/* The keys of front matter: tune first, since launch and workspace may use its parameters. */
+#include "eval/candidate/read.h"
+
+#include <string.h>
+
+/* A tune space is searched, never listed; but its index must stay an index. */
+static const uint64_t points_most = UINT64_C(1) << 53;
+
+bool candidate_is_dim(const struct problem *problem, const char *name)
+{
+    for (size_t i = 0; i < problem->dim_count; i++)
+        if (strcmp(problem->dims[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool candidate_is_tensor(const struct problem *problem, const char *name)
+{
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (strcmp(problem->inputs[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < problem->output_count; i++)
+        if (strcmp(problem->outputs[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_parameter(const struct candidate *candidate, const char *name)
+{
+    for (size_t i = 0; i < candidate->tune_count; i++)
+        if (strcmp(candidate->tune[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool candidate_is_workspace(const struct candidate *candidate, const char *name)
+{
+    for (size_t i = 0; i < candidate->workspace_count; i++)
+        if (strcmp(candidate->workspaces[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What a probe has, by the kind of its device: whether a lane knows it is the lane's to say, that
+ * no lane ever does can be said with its line. */
+#define FACTS_OF_GPUS                                                                              \
+    "compute_capability sm_count warp_size l2_bytes shared_bytes_optin sm_shared_bytes "           \
+    "max_threads_per_sm registers_per_sm"
+#define FACTS_OF_CPUS "cores vector_bytes l1_bytes l2_bytes l3_bytes page_bytes"
+
+static bool is_on_cpu(const char *language)
+{
+    return language != NULL && (strcmp(language, "c") == 0 || strcmp(language, "c++") == 0);
+}
+
+static bool is_fact(const char *language, const char *name)
+{
+    const char *at = is_on_cpu(language) ? " " FACTS_OF_CPUS " " : " " FACTS_OF_GPUS " ";
+    size_t length = strlen(name);
+    while ((at = strstr(at + 1, name)) != NULL)
+        if (at[-1] == ' ' && at[length] == ' ')
+            return true;
+    return false;
+}
+
+void candidate_facts(struct candidate_reading *reading, bool facts)
+{
+    reading->facts = facts;
+    reading->document.known_as = !facts ? "a dim or a tune parameter"
+                                 : is_on_cpu(reading->candidate->language)
+                                     ? "a dim, a tune parameter or a fact (" FACTS_OF_CPUS ")"
+                                     : "a dim, a tune parameter or a fact (" FACTS_OF_GPUS ")";
+}
+
+static bool is_known(void *context, const char *name)
+{
+    const struct candidate_reading *reading = (const struct candidate_reading *)context;
+    if (candidate_is_dim(reading->problem, name) || is_parameter(reading->candidate, name))
+        return true;
+    return reading->facts && is_fact(reading->candidate->language, name);
+}
+
+int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,
+                         const char *name)
+{
+    if (document_check_name(&reading->document, line, what, name) != 0)
+        return -1;
+    if (candidate_is_dim(reading->problem, name) || candidate_is_tensor(reading->problem, name) ||
+        is_parameter(reading->candidate, name) ||
+        candidate_is_workspace(reading->candidate, name) ||
+        candidate_is_map(reading->candidate, name))
+        return document_refuse(&reading->document, line,
+                               "expected a name that is not taken, not \"%s\"", name);
+    return 0;
+}
+
+static int read_values(struct candidate_reading *reading, const struct value *value,
+                       struct tune_parameter *parameter)
+{
+    const struct document *document = &reading->document;
+    size_t count = value->kind == VALUE_LIST ? value->count : 1;
+    bool fine = count >= 1 && count <= TUNE_VALUES_MAX;
+    for (size_t i = 0; fine && i < count; i++) {
+        const struct value *item = value->kind == VALUE_LIST ? value->items[i] : value;
+        fine = item->kind == VALUE_INT;
+        parameter->values[i] = item->integer;
+    }
+    if (!fine)
+        return document_refuse(document, value->line, "expected %s: [NUMBER, ...], 1 to %d of them",
+                               parameter->name, TUNE_VALUES_MAX);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (parameter->values[i] == parameter->values[j])
+                return document_refuse(document, value->line,
+                                       "expected each value of %s once, not "
+                                       "%lld again",
+                                       parameter->name, (long long)parameter->values[i]);
+    parameter->count = count;
+    return 0;
+}
+
+static int read_tune(struct candidate_reading *reading, const struct value *map)
+{
+    const struct document *document = &reading->document;
+    struct candidate *candidate = reading->candidate;
+    uint64_t points = 1;
+    if (map->kind != VALUE_MAP)
+        return document_refuse(document, map->line, "expected tune: {NAME: [NUMBER, ...], ...}");
+    for (size_t i = 0; i < map->count; i++) {
+        struct tune_parameter *parameter = &candidate->tune[candidate->tune_count];
+        if (strcmp(map->keys[i], "where") == 0)
+            continue;
+        if (candidate->tune_count == TUNE_MAX)
+            return document_refuse(document, map->key_lines[i],
+                                   "expected at most %d tune parameters", TUNE_MAX);
+        if (candidate_check_free(reading, map->key_lines[i], "a tune parameter's name",
+                                 map->keys[i]) != 0)
+            return -1;
+        parameter->name = map->keys[i];
+        if (read_values(reading, map->items[i], parameter) != 0)
+            return -1;
+        if (points > points_most / parameter->count)
+            return document_refuse(document, map->key_lines[i],
+                                   "expected a tune space of at most 2^53 points");
+        points *= parameter->count;
+        candidate->tune_count++;
+    }
+    const struct value *where = value_get(map, "where");
+    candidate_facts(reading, true);
+    int result = where != NULL ? document_expr(document, where, &candidate->where, NULL) : 0;
+    candidate_facts(reading, false);
+    return result;
+}
+
+int candidate_read_workspaces(struct candidate_reading *reading, const struct value *map)
+{
+    const struct document *document = &reading->document;
+    struct candidate *candidate = reading->candidate;
+    if (map->kind != VALUE_MAP || map->count > WORKSPACES_MAX)
+        return document_refuse(document, map->line,
+                               "expected workspace: {NAME: {shape: [...], dtype: ...}}, at most %d",
+                               WORKSPACES_MAX);
+    for (size_t i = 0; i < map->count; i++) {
+        const char *name = map->keys[i];
+        if (candidate_check_free(reading, map->key_lines[i], "a workspace's name", name) != 0 ||
+            document_tensor(document, name, map->key_lines[i], map->items[i], false,
+                            &candidate->workspaces[i]) != 0)
+            return -1;
+        candidate->workspace_count++;
+    }
+    return 0;
+}
+
+static int read_language(struct candidate_reading *reading, const struct value *value)
+{
+    static const char *const known[] = {"c", "c++", "cuda", "triton", "wgsl"};
+    for (size_t i = 0; value->kind == VALUE_TEXT && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(value->text, known[i]) == 0) {
+            reading->candidate->language = known[i];
+            return 0;
+        }
+    return document_refuse(&reading->document, value->line,
+                           "expected language: c, c++, cuda, triton or wgsl");
+}
+
+int candidate_read(struct candidate_reading *reading, const struct value *root)
+{
+    static const char *const keys[] = {"launch",   "workspace", "tune",   "compile",
+                                       "language", "tma",       "memset", NULL};
+    struct document *document = &reading->document;
+    const struct value *tune = value_get(root, "tune"), *workspace = value_get(root, "workspace");
+    const struct value *launch = value_get(root, "launch"), *build = value_get(root, "compile");
+    const struct value *language = value_get(root, "language");
+    const struct value *tma = value_get(root, "tma"), *memset_map = value_get(root, "memset");
+    document->known = is_known;
+    document->context = reading;
+    candidate_facts(reading, false);
+    if (value_check_keys(root, document->name, keys, document->err) != 0)
+        return -1;
+    if (language != NULL && read_language(reading, language) != 0)
+        return -1;
+    if (tune != NULL && read_tune(reading, tune) != 0)
+        return -1;
+    if (workspace != NULL && candidate_read_workspaces(reading, workspace) != 0)
+        return -1;
+    if (tma != NULL && candidate_read_maps(reading, tma) != 0)
+        return -1;
+    if (memset_map != NULL && candidate_read_memsets(reading, memset_map) != 0)
+        return -1;
+    if (launch != NULL && candidate_read_launches(reading, launch) != 0)
+        return -1;
+    return build != NULL ? candidate_read_compile(reading, build) : 0;
+}

@@ -1,0 +1,140 @@
+/* A start's front matter speaks of dims and tensors by name, so that names are replaced there; what
+ * follows is code. In C the shipped `kernel` stays as it is, behind one with the file's arguments.
+ */
+#include "eval/candidate/shipped_start.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "eval/candidate/candidate.h"
+#include "eval/problem/shipped.h"
+#include "eval/problem/torch.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SOURCE_MOST = 1 << 20 };
+
+/* What stands for a name of theirs, or NULL. An expression is kept together. */
+static const char *ours(const struct value *shipped, const char *name, size_t length, bool *simple)
+{
+    static const char *const kinds[] = {"tensors", "dims"};
+    for (size_t k = 0; k < 2; k++) {
+        const struct value *names = value_get(shipped, kinds[k]);
+        for (size_t i = 0; names != NULL && i < names->count; i++)
+            if (strlen(names->keys[i]) == length && memcmp(names->keys[i], name, length) == 0) {
+                *simple = strpbrk(names->items[i]->text, "*+") == NULL;
+                return names->items[i]->text;
+            }
+    }
+    return NULL;
+}
+
+static void translate(const struct value *shipped, const char *text, size_t length, struct buf *out)
+{
+    const char *end = text + length;
+    while (text < end) {
+        const char *from = text;
+        while (text < end && (isalnum((unsigned char)*text) || *text == '_'))
+            text++;
+        if (text == from) {
+            buf_add_char(out, *text++);
+            continue;
+        }
+        bool simple = true;
+        const char *name = ours(shipped, from, (size_t)(text - from), &simple);
+        if (name == NULL)
+            buf_add(out, from, (size_t)(text - from));
+        else
+            buf_addf(out, simple ? "%s" : "(%s)", name);
+    }
+}
+
+static void put_item(struct buf *out, size_t *count, const char *type, const char *name)
+{
+    buf_addf(out, "%s%s%s", (*count)++ > 0 ? ", " : "", type, name);
+}
+
+static void put_parameters(const char *qualifier, const struct tensor_spec *tensors, size_t length,
+                           size_t *count, struct buf *out)
+{
+    for (size_t i = 0; i < length; i++) {
+        char type[40];
+        snprintf(type, sizeof type, "%s%s *", qualifier, dtype_c_type(tensors[i].dtype));
+        put_item(out, count, type, tensors[i].name);
+    }
+}
+
+/* `kernel` with the file's arguments calls the shipped one with its own. */
+static void put_kernel(const struct problem *problem, const struct problem *theirs,
+                       const struct candidate *start, struct buf *out)
+{
+    const struct value *shipped = problem->torch->shipped;
+    const struct value *tensors = value_get(shipped, "tensors"), *dims = value_get(shipped, "dims");
+    size_t count = 0;
+    buf_addf(out, "#undef kernel\n\n/* As %s is called. */\nvoid kernel(", problem->name);
+    put_parameters("const ", problem->inputs, problem->input_count, &count, out);
+    put_parameters("", problem->outputs, problem->output_count, &count, out);
+    put_parameters("", start->workspaces, start->workspace_count, &count, out);
+    for (size_t i = 0; i < problem->dim_count; i++)
+        put_item(out, &count, "int64_t ", problem->dims[i].name);
+    buf_add_text(out, ")\n{\n    shipped_kernel(");
+    count = 0;
+    for (size_t i = 0; i < theirs->input_count; i++)
+        put_item(out, &count, "", value_text(tensors, theirs->inputs[i].name, "NULL"));
+    for (size_t i = 0; i < theirs->output_count; i++)
+        put_item(out, &count, "", value_text(tensors, theirs->outputs[i].name, "NULL"));
+    for (size_t i = 0; i < start->workspace_count; i++)
+        put_item(out, &count, "", start->workspaces[i].name);
+    for (size_t i = 0; i < theirs->dim_count; i++)
+        put_item(out, &count, "", value_text(dims, theirs->dims[i].name, "0"));
+    buf_add_text(out, ");\n}\n");
+}
+
+static int adapt(const struct problem *problem, const struct problem *theirs, const char *path,
+                 const struct buf *source, struct buf *out, struct err *err)
+{
+    static const char begin[] = "/*---", end[] = "---*/";
+    struct candidate *start;
+    const char *text = buf_text(source), *stop = strstr(text, end);
+    if (candidate_parse(theirs, path, text, source->length, &start, err) != 0)
+        return -1;
+    if (strncmp(text, begin, strlen(begin)) == 0 && stop != NULL) {
+        stop += strlen(end);
+        translate(problem->torch->shipped, text, (size_t)(stop - text), out);
+        text = stop;
+    }
+    bool calls = start->launch_count == 0; /* a function, and not kernels that are launched */
+    if (calls)
+        buf_addf(out, "\n/* A start of the shipped problem %s. */\n#define kernel shipped_kernel",
+                 theirs->name);
+    buf_add_text(out, text);
+    if (calls)
+        put_kernel(problem, theirs, start, out);
+    candidate_free(start);
+    return 0;
+}
+
+int shipped_read_start(const struct problem *problem, const char *path, struct buf *text,
+                       struct err *err)
+{
+    char *folder = shipped_folder(problem);
+    struct problem *theirs;
+    struct buf source;
+    if (folder == NULL || strncmp(path, folder, strlen(folder)) != 0) {
+        mem_free(folder);
+        return file_read(path, text, err);
+    }
+    buf_init(&source, SOURCE_MOST);
+    int status = problem_load(folder, &theirs, err);
+    if (status == 0) {
+        status = file_read(path, &source, err);
+        if (status == 0)
+            status = adapt(problem, theirs, path, &source, text, err);
+        problem_free(theirs);
+    }
+    buf_free(&source);
+    mem_free(folder);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* eval/candidate/shipped_start: a start of a shipped problem in the names of a PyTorch file that
+ * computes the same. Any thread; blocks. */
+#ifndef EVAL_CANDIDATE_SHIPPED_START_H
+#define EVAL_CANDIDATE_SHIPPED_START_H
+
+#include "base/buf.h"
+#include "eval/problem/problem.h"
+
+/* Reads a path of problem_starts(). ERR_USAGE where a shipped one cannot be said in the file's
+ * names. */
+int shipped_read_start(const struct problem *problem, const char *path, struct buf *text,
+                       struct err *err) MUST_USE;
+
+#endif

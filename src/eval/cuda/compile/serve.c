@@ -1,0 +1,386 @@
+/* The server's loop: requests in, a confined child each, exit codes out. What was compiled before,
+ * with the same options, is answered from memory.
+ *
+ *   process 1   waits, and removes the temporary folder       (sees nothing of any source)
+ *   process 2   this loop; NVRTC loaded, headers precompiled  (reads no source)
+ *   children    one a compile, and one below it for a header that is to be precompiled */
+#include "eval/cuda/compile/serve.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "eval/cuda/compile/cubin_cache.h"
+#include "eval/cuda/compile/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ACTIVE_MAX = 16, KEPT_MAX = 64, KEPT_BYTES_MAX = 8 << 20, PCH_HEAP_BYTES = 512 << 20 };
+
+struct active { /* one compile that goes on */
+    pid_t pid;  /* 0: free */
+    int pidfd, reply;
+    struct cuda_job job; /* its descriptors alone are ours */
+    struct hash key;
+    const char *making; /* a precompiled header; NULL: none */
+};
+
+struct kept { /* one that ended well */
+    struct hash key;
+    char *cubin, *log;
+    size_t cubin_length, log_length;
+};
+
+struct server {
+    struct cuda_job compiler; /* paths and the usual architecture */
+    struct nvrtc nvrtc;
+    struct pch_shelf *shelf;
+    char folder[64];
+    struct active active[ACTIVE_MAX];
+    struct kept kept[KEPT_MAX];
+    size_t next_kept;
+    uint64_t secret; /* of keys */
+    bool over;       /* nobody can ask any more */
+};
+
+/* ---- one child ---- */
+
+static void end_with(const struct cuda_job *job, struct err *err)
+{
+    dprintf(job->errors, "cuda-compile: %s\n", err->message);
+    _exit(err_exit_code(err->code));
+}
+
+/* Below the compile's own process, since what may write a header must read no source. */
+static void make_header(const struct server *server, const struct cuda_job *job)
+{
+    pid_t self = getpid(), child = fork();
+    struct err err = {0};
+    if (child != 0) {
+        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+        return;
+    }
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != self)
+        _exit(EXIT_FAILURE);
+    char *prefix = pch_prefix(job->unit);
+    if (prefix == NULL || cuda_job_confine(job, NULL, server->folder, true, &err) != 0)
+        _exit(EXIT_FAILURE);
+    _exit(cuda_job_precompile(job, &server->nvrtc, prefix, job->pch));
+}
+
+/* Who reads a precompiled header wants a temporary file, for a moment. */
+static const char *scratch_folder(const struct server *server, pid_t pid, char path[96])
+{
+    snprintf(path, 96, "%s/%d", server->folder, (int)pid);
+    if (mkdir(path, 0700) != 0 || setenv("TMPDIR", path, 1) != 0)
+        return NULL;
+    return path;
+}
+
+/* The compile, in the child: never returns. Of the server's descriptors it keeps its own four. */
+static void compile(const struct server *server, const struct cuda_job *given, bool create,
+                    pid_t parent)
+{
+    struct cuda_job job = *given;
+    struct err err = {0};
+    int *const fds[] = {&job.unit, &job.cubin, &job.log, &job.errors};
+    char folder[96];
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
+        _exit(EXIT_FAILURE);
+    for (int i = 0; i < 4; i++) /* above all, then down to 3 to 6 */
+        *fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, 256);
+    for (int i = 0; i < 4; i++)
+        *fds[i] = dup3(*fds[i], SERVE_FD + i, O_CLOEXEC);
+    if (close_range(SERVE_FD + 4, ~0u, 0) != 0)
+        _exit(EXIT_FAILURE);
+    if (create)
+        make_header(server, &job);
+    if (job.pch != NULL && !file_exists(job.pch))
+        job.pch = NULL;
+    const char *scratch = job.pch != NULL ? scratch_folder(server, getpid(), folder) : NULL;
+    if (cuda_job_confine(&job, job.pch, scratch, true, &err) != 0)
+        end_with(&job, &err);
+    _exit(cuda_job_run(&job, &server->nvrtc));
+}
+
+/* ---- what is kept ---- */
+
+/* The text by two hashes, one with a number that nobody knows: a source that is answered with
+ * another's cubin cannot be aimed at. */
+static struct hash key_of(const struct server *server, const struct cuda_job *job)
+{
+    char *unit = (char *)mem_alloc(JOB_UNIT_MAX);
+    ssize_t got = pread(job->unit, unit, JOB_UNIT_MAX, 0);
+    size_t length = got > 0 ? (size_t)got : 0;
+    struct hash key = {.high = hash_checksum(unit, length, server->secret)};
+    key = hash_combine(key, hash_bytes(unit, length));
+    mem_free(unit);
+    key = hash_combine(key, hash_bytes(job->arch, strlen(job->arch)));
+    for (size_t i = 0; i < job->flag_count; i++)
+        key = hash_combine(key, hash_bytes(job->flags[i], strlen(job->flags[i])));
+    for (size_t i = 0; i < job->entry_count; i++)
+        key = hash_combine(key, hash_bytes(job->entries[i], strlen(job->entries[i])));
+    return key;
+}
+
+static char *read_back(int fd, size_t *length)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size <= 0 || size > KEPT_BYTES_MAX)
+        return NULL;
+    char *bytes = (char *)mem_alloc((size_t)size);
+    *length = (size_t)size;
+    if (pread(fd, bytes, (size_t)size, 0) == (ssize_t)size)
+        return bytes;
+    mem_free(bytes);
+    return NULL;
+}
+
+static void keep(struct server *server, const struct active *active)
+{
+    struct kept *kept = &server->kept[server->next_kept++ % KEPT_MAX];
+    mem_free(kept->cubin);
+    mem_free(kept->log);
+    kept->key = active->key;
+    kept->cubin = read_back(active->job.cubin, &kept->cubin_length);
+    kept->log = read_back(active->job.log, &kept->log_length);
+}
+
+static bool answer_kept(const struct server *server, const struct active *active)
+{
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        const struct kept *kept = &server->kept[i];
+        if (kept->cubin == NULL || kept->log == NULL || hash_compare(kept->key, active->key) != 0)
+            continue;
+        struct buf log;
+        buf_init(&log, KEPT_BYTES_MAX + 64);
+        cubin_cache_tell(kept->log, kept->log_length, &log);
+        bool fine = write(active->job.cubin, kept->cubin, kept->cubin_length) ==
+                        (ssize_t)kept->cubin_length &&
+                    write(active->job.log, buf_text(&log), log.length) == (ssize_t)log.length;
+        buf_free(&log);
+        return fine;
+    }
+    return false;
+}
+
+/* ---- requests ---- */
+
+static void close_request(struct active *active)
+{
+    const int fds[] = {active->job.unit, active->job.cubin, active->job.log, active->job.errors,
+                       active->reply};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        close(fds[i]);
+    active->pid = 0;
+}
+
+static void reply(const struct active *active, int code)
+{
+    if (write(active->reply, &code, sizeof code) != (ssize_t)sizeof code)
+        return; /* nobody waits */
+}
+
+static bool unpack(const char *packet, size_t length, struct cuda_job *job)
+{
+    for (size_t at = 0; at < length; at += strlen(packet + at) + 1) {
+        const char *text = packet + at + 1;
+        if (packet[at] == 'A')
+            job->arch = text;
+        else if (packet[at] == 'F' && job->flag_count < JOB_OPTIONS_MAX)
+            job->flags[job->flag_count++] = text;
+        else if (packet[at] == 'E' && job->entry_count < JOB_OPTIONS_MAX)
+            job->entries[job->entry_count++] = text;
+        else if (packet[at] == 'T')
+            job->cpu_s = strtoull(text, NULL, 10);
+        else if (packet[at] == 'M')
+            job->memory_mib = strtoull(text, NULL, 10);
+        else
+            return false;
+    }
+    return job->arch != NULL;
+}
+
+/* Strings and five descriptors; false where there is no request, or not a whole one. */
+static bool receive(struct server *server, char packet[SERVE_PACKET_MAX], struct active *active)
+{
+    int fds[SERVE_FDS];
+    union {
+        char bytes[CMSG_SPACE(sizeof fds)];
+        struct cmsghdr header;
+    } control = {0};
+    struct iovec part = {.iov_base = packet, .iov_len = SERVE_PACKET_MAX};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(SERVE_FD, &message, MSG_CMSG_CLOEXEC);
+    if (got <= 0) {
+        server->over = got == 0 || errno != EINTR;
+        return false;
+    }
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    if (rights == NULL || rights->cmsg_type != SCM_RIGHTS ||
+        rights->cmsg_len != CMSG_LEN(sizeof fds))
+        return false;
+    memcpy(fds, CMSG_DATA(rights), sizeof fds);
+    active->job = (struct cuda_job){.compiler = server->compiler.compiler,
+                                    .unit = fds[0],
+                                    .cubin = fds[1],
+                                    .log = fds[2],
+                                    .errors = fds[3]};
+    active->reply = fds[4];
+    if (packet[got - 1] == '\0' && unpack(packet, (size_t)got, &active->job))
+        return true;
+    close_request(active);
+    return false;
+}
+
+static void take_request(struct server *server, struct active *active)
+{
+    static char packet[SERVE_PACKET_MAX];
+    const char accepted = SERVE_ACCEPTED;
+    bool create = false;
+    if (!receive(server, packet, active))
+        return;
+    if (write(active->reply, &accepted, 1) != 1) {
+        close_request(active);
+        return;
+    }
+    active->key = key_of(server, &active->job);
+    if (answer_kept(server, active)) {
+        reply(active, 0);
+        close_request(active);
+        return;
+    }
+    active->job.pch = pch_find(server->shelf, &active->job, &create);
+    active->making = create ? active->job.pch : NULL;
+    pid_t self = getpid();
+    active->pid = fork();
+    if (active->pid == 0)
+        compile(server, &active->job, create, self);
+    active->pidfd = active->pid > 0 ? (int)syscall(SYS_pidfd_open, active->pid, 0) : -1;
+    if (active->pid < 0 || active->pidfd < 0) {
+        if (active->pid > 0) {
+            kill(active->pid, SIGKILL);
+            waitpid(active->pid, NULL, 0);
+        }
+        close_request(active); /* who asked sees the end, and compiles by itself */
+    }
+}
+
+static void take_end(struct server *server, struct active *active)
+{
+    siginfo_t info = {0};
+    while (waitid(P_PID, (id_t)active->pid, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    bool exited = info.si_code == CLD_EXITED;
+    char scratch[96];
+    snprintf(scratch, sizeof scratch, "%s/%d", server->folder, (int)active->pid);
+    (void)rmdir(scratch); /* most have none */
+    if (!exited)
+        cuda_job_tell_end(&active->job, info.si_status);
+    if (active->making != NULL)
+        pch_made(server->shelf, active->making, exited && file_exists(active->making));
+    if (exited && info.si_status == 0)
+        keep(server, active);
+    reply(active, exited ? info.si_status : 1);
+    close(active->pidfd);
+    close_request(active);
+}
+
+/* ---- the loop ---- */
+
+static void turn(struct server *server)
+{
+    struct pollfd polled[1 + 2 * ACTIVE_MAX];
+    struct active *free_place = NULL;
+    for (size_t i = 0; i < ACTIVE_MAX; i++) {
+        struct active *active = &server->active[i];
+        bool used = active->pid > 0;
+        free_place = used ? free_place : active;
+        polled[1 + 2 * i] = (struct pollfd){.fd = used ? active->pidfd : -1, .events = POLLIN};
+        polled[2 + 2 * i] = (struct pollfd){.fd = used ? active->reply : -1};
+    }
+    polled[0] = (struct pollfd){.fd = free_place != NULL ? SERVE_FD : -1, .events = POLLIN};
+    if (poll(polled, 1 + 2 * ACTIVE_MAX, -1) < 0)
+        return;
+    for (size_t i = 0; i < ACTIVE_MAX; i++) {
+        if (polled[2 + 2 * i].revents != 0) /* who asked is gone */
+            kill(server->active[i].pid, SIGKILL);
+        if (polled[1 + 2 * i].revents != 0)
+            take_end(server, &server->active[i]);
+    }
+    if (polled[0].revents != 0)
+        take_request(server, free_place);
+}
+
+/* The heap for precompiled headers gets its address now, the same for all children. */
+static void warm(struct server *server)
+{
+    char path[96];
+    struct cuda_job job = server->compiler;
+    job.errors = STDERR_FILENO;
+    if (server->nvrtc.pch_heap == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/first.pch", server->folder);
+    (void)server->nvrtc.pch_heap(PCH_HEAP_BYTES);
+    (void)cuda_job_precompile(&job, &server->nvrtc, "#include <" CUDA_SOURCE_TYPES ">\n", path);
+    (void)unlink(path);
+}
+
+static void serve(struct server *server, pid_t parent)
+{
+    struct err err = {0};
+    signal(SIGPIPE, SIG_IGN);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
+        _exit(EXIT_FAILURE);
+    if (setenv("TMPDIR", server->folder, 1) != 0 || /* headers are first written there */
+        cuda_job_open(&server->compiler, &server->nvrtc, &err) != 0 ||
+        cuda_job_confine(&server->compiler, NULL, server->folder, false, &err) != 0)
+        _exit(EXIT_FAILURE);
+    server->shelf = pch_shelf_new(server->folder);
+    if (getrandom(&server->secret, sizeof server->secret, 0) != sizeof server->secret)
+        _exit(EXIT_FAILURE);
+    warm(server);
+    while (!server->over)
+        turn(server);
+    for (size_t i = 0; i < ACTIVE_MAX; i++)
+        if (server->active[i].pid > 0)
+            kill(server->active[i].pid, SIGKILL);
+    _exit(0);
+}
+
+int cuda_serve(const struct cuda_job *job, struct err *err)
+{
+    struct server *server = MEM_NEW(struct server);
+    server->compiler = *job;
+    (void)close_range(SERVE_FD + 1, ~0u, 0);
+    strcpy(server->folder, "/tmp/twagent-nvrtc-XXXXXX");
+    if (mkdtemp(server->folder) == NULL) {
+        mem_free(server);
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "a temporary folder");
+    }
+    pid_t self = getpid(), child = fork();
+    if (child == 0)
+        serve(server, self);
+    close(SERVE_FD);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    int result = file_remove_tree(server->folder, err);
+    mem_free(server);
+    return result;
+}

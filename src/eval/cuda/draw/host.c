@@ -1,0 +1,214 @@
+#include "eval/cuda/draw/drawer.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/cuda/driver/device.h"
+#include "eval/cuda/driver/spawn.h"
+#include "eval/data/parallel.h"
+#include "eval/data/timeline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { READY_MS = 20000, WINDOW_MS = 5000 };
+
+static struct { /* measuring thread alone */
+    pid_t pid;  /* 0: none */
+    int pidfd, socket, gpu_index;
+    bool ready;
+    unsigned char *windows;
+} drawer = {.pidfd = -1, .socket = -1};
+
+static const size_t windows_bytes = DRAWER_WINDOWS * (size_t)DRAWER_WINDOW_BYTES;
+
+static void end_process(void)
+{
+    siginfo_t info;
+    if (drawer.pid == 0)
+        return;
+    kill(-drawer.pid, SIGKILL);
+    while (waitid(P_PID, (id_t)drawer.pid, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    if (drawer.pidfd >= 0)
+        close(drawer.pidfd);
+    drawer.pid = 0;
+    drawer.pidfd = -1;
+    drawer.ready = false;
+}
+
+void cuda_draw_end(void)
+{
+    if (drawer.pid == 0)
+        return;
+    end_process();
+    close(drawer.socket);
+    munmap(drawer.windows, windows_bytes);
+}
+
+/* ---- its start ---- */
+
+static int start(const char *arch, int gpu_index, int socket, int memory, struct err *err)
+{
+    char parent[16], gpu[16];
+    snprintf(parent, sizeof parent, "%d", (int)getpid());
+    snprintf(gpu, sizeof gpu, "%d", gpu_index);
+    const char *const argv[] = {
+        file_program_path(), "runner", "cuda", "draw", parent, gpu, arch, NULL};
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd < 0)
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "/dev/null");
+    const int sources[] = {null_fd, null_fd, null_fd, socket, memory};
+    int status = cuda_spawn(argv, sources, DRAWER_FIRST_OTHER, &drawer.pid, &drawer.pidfd, err);
+    close(null_fd);
+    return status;
+}
+
+/* Nothing comes from a drawer that is ready and was asked nothing; from one that is not, one reply.
+ */
+static bool is_alive(void)
+{
+    struct pollfd said = {.fd = drawer.socket, .events = POLLIN};
+    if (drawer.pid == 0 || poll(&said, 1, 0) <= 0)
+        return drawer.pid != 0;
+    return !drawer.ready && (said.revents & (POLLHUP | POLLERR)) == 0;
+}
+
+void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t bytes)
+{
+    int sockets[2] = {-1, -1};
+    struct err ignored;
+    const char *told = getenv("TWAGENT_DRAW_ON_DEVICE");
+    bool wanted = bytes >= DRAWER_LEAST_BYTES && !(told != NULL && strcmp(told, "0") == 0);
+    if (wanted && is_alive() && drawer.gpu_index == lane->gpu_index)
+        return;
+    cuda_draw_end();
+    if (!wanted)
+        return;
+    int memory = memfd_create("twagent-draw", MFD_CLOEXEC);
+    void *windows = MAP_FAILED;
+    if (memory >= 0 && ftruncate(memory, (off_t)windows_bytes) == 0)
+        windows = mmap(NULL, windows_bytes, PROT_READ, MAP_SHARED, memory, 0);
+    if (windows != MAP_FAILED &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0 &&
+        start(arch, lane->gpu_index, sockets[1], memory, &ignored) == 0) {
+        drawer.socket = sockets[0];
+        drawer.gpu_index = lane->gpu_index;
+        drawer.windows = windows;
+        sockets[0] = -1;
+    } else {
+        end_process();
+        if (windows != MAP_FAILED)
+            munmap(windows, windows_bytes);
+    }
+    const int mine[] = {memory, sockets[0], sockets[1]};
+    for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
+        if (mine[i] >= 0)
+            close(mine[i]);
+}
+
+/* ---- what is asked of it ---- */
+
+/* Its next reply; false: it failed, died, or took longer. */
+static bool await(int timeout_ms)
+{
+    struct pollfd wanted = {.fd = drawer.socket, .events = POLLIN};
+    struct drawer_reply reply;
+    int ready;
+    while ((ready = poll(&wanted, 1, timeout_ms)) < 0 && errno == EINTR)
+        ;
+    return ready > 0 && recv(drawer.socket, &reply, sizeof reply, 0) == (ssize_t)sizeof reply &&
+           reply.failed == 0;
+}
+
+bool cuda_draw_await(void)
+{
+    if (drawer.pid == 0)
+        return false;
+    if (drawer.ready ? !is_alive() : !await(READY_MS)) {
+        cuda_draw_end();
+        return false;
+    }
+    drawer.ready = true;
+    return true;
+}
+
+static bool is_ready(void)
+{
+    struct pollfd said = {.fd = drawer.socket, .events = POLLIN};
+    return drawer.pid != 0 && (drawer.ready || poll(&said, 1, 0) > 0) && cuda_draw_await();
+}
+
+struct job {
+    const struct drawing *drawing;
+    size_t count, each, bytes; /* numbers, those of a window, bytes of one */
+    unsigned char *out;
+};
+
+static size_t part_of(const struct job *job, size_t window)
+{
+    size_t left = job->count - window * job->each;
+    return left < job->each ? left : job->each;
+}
+
+static bool ask(const struct job *job, size_t window)
+{
+    const struct drawer_request request = {.drawing = *job->drawing,
+                                           .first = window * job->each / NUMBERS_BLOCK,
+                                           .count = part_of(job, window),
+                                           .window = (uint32_t)(window % DRAWER_WINDOWS)};
+    return send(drawer.socket, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request;
+}
+
+/* Of each window one block that follows from the seed, and the last one. */
+static bool looks_right(const struct job *job, size_t window)
+{
+    size_t first = window * job->each / NUMBERS_BLOCK;
+    size_t blocks = (part_of(job, window) + NUMBERS_BLOCK - 1) / NUMBERS_BLOCK;
+    size_t some = (size_t)((job->drawing->seed >> 8) + window * 7919) % blocks;
+    return draw_is(job->drawing, job->count, first + some, job->out) &&
+           draw_is(job->drawing, job->count, first + blocks - 1, job->out);
+}
+
+/* One window is copied while the next one is drawn. */
+static bool run(const struct job *job)
+{
+    size_t windows = (job->count + job->each - 1) / job->each;
+    if (!ask(job, 0))
+        return false;
+    for (size_t i = 0; i < windows; i++) {
+        if ((i + 1 < windows && !ask(job, i + 1)) || !await(WINDOW_MS))
+            return false;
+        parallel_copy(job->out + i * job->each * job->bytes,
+                      drawer.windows + i % DRAWER_WINDOWS * (size_t)DRAWER_WINDOW_BYTES,
+                      part_of(job, i) * job->bytes);
+        if (!looks_right(job, i))
+            return false;
+    }
+    return true;
+}
+
+bool cuda_draw(const struct drawing *drawing, size_t count, void *out)
+{
+    size_t bytes = dtype_bytes((enum dtype)drawing->dtype);
+    if (drawing->distribution >= DRAW_RANDOM_COUNT || drawing->dtype == DTYPE_INT32 ||
+        count * bytes < DRAWER_LEAST_BYTES || !is_ready())
+        return false;
+    const struct job job = {drawing, count, DRAWER_WINDOW_BYTES / bytes, bytes, out};
+    uint64_t begun = timeline_begin();
+    bool fine = run(&job);
+    timeline_end("set.draw.device", begun);
+    if (!fine) {
+        timeline_end("set.draw.failed", begun);
+        cuda_draw_end();
+    }
+    return fine;
+}

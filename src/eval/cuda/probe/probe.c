@@ -1,0 +1,336 @@
+/* Both ends of a probe: the child that asks the driver, and the worker that reads what it says. The
+ * worker itself never opens libcuda. */
+#include "eval/cuda/probe/probe.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/value.h"
+#include "eval/cuda/compile/compile.h"
+#include "eval/cuda/counters/counters.h"
+#include "eval/cuda/driver/device.h"
+#include "eval/cuda/driver/nvml.h"
+#include "eval/cuda/probe/roofline.h"
+#include "eval/cuda/probe/roofline_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16 };
+
+static const char *const rates[UNITS] = {"flops_per_s", "tf32_flops_per_s", "bf16_flops_per_s",
+                                         "fp16_flops_per_s"};
+/* All of them, as eval/worker/open.c knows them. */
+static const char *const ceilings[] = {
+    "copy_bytes_per_s", "read_bytes_per_s", "flops_per_s", "tf32_flops_per_s",
+    "bf16_flops_per_s", "fp16_flops_per_s", NULL};
+
+/* --- the child --- */
+
+static void put_device(const struct device *device, struct json *json)
+{
+    const struct {
+        const char *name;
+        int64_t number;
+    } facts[] = {{"compute_capability", device->major * 10 + device->minor},
+                 {"sm_count", device->sm_count},
+                 {"warp_size", device->warp_size},
+                 {"l2_bytes", device->l2_bytes},
+                 {"shared_bytes_optin", device->shared_bytes_optin},
+                 {"sm_shared_bytes", device->shared_bytes_per_sm},
+                 {"max_threads_per_sm", device->max_threads_per_sm},
+                 {"registers_per_sm", device->registers_per_sm}};
+    json_put_text(json, "gpu", device->name);
+    json_put_text(json, "pci", device->pci);
+    json_put_int(json, "memory_bytes", (int64_t)device->memory_bytes);
+    json_put_int(json, "driver_cuda", device->driver_version);
+    json_key(json, "facts");
+    json_object(json);
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
+        json_put_int(json, facts[i].name, facts[i].number);
+    json_object_end(json);
+}
+
+static int put_roofline(const struct driver *driver, const struct device *device, struct json *json,
+                        struct err *err)
+{
+    struct roofline roofline;
+    cu_context context;
+    if (driver->context_retain(&context, device->handle) != 0 || driver->context_use(context) != 0)
+        return err_set(err, ERR_ENVIRONMENT, "%s: no context", device->name);
+    if (roofline_measure_gpu(driver, device, &roofline, err) != 0)
+        return -1;
+    json_put_real(json, "copy_bytes_per_s", roofline.copy_bytes_per_s);
+    json_put_real(json, "read_bytes_per_s", roofline.read_bytes_per_s);
+    for (int i = 0; i < UNITS; i++)
+        json_put_real(json, rates[i], roofline.flops_per_s[i]);
+    return 0;
+}
+
+/* By trying: permission shows where a profiler is enabled, not before. */
+static int put_counters(const struct driver *driver, const struct device *device, struct json *json,
+                        struct err *err)
+{
+    static struct counters counters;
+    cu_context context;
+    uint32_t version = 0;
+    if (driver->context_retain(&context, device->handle) != 0 || driver->context_use(context) != 0)
+        return err_set(err, ERR_ENVIRONMENT, "%s: no context", device->name);
+    if (counters_open(device->handle, context, &counters, err) != 0 ||
+        counters_begin(&counters, err) != 0)
+        return -1;
+    counters_abandon(&counters);
+    (void)counters.cupti.version(&version);
+    json_put_int(json, "cupti", version);
+    json_put_int(json, "counters", (int64_t)counters.count);
+    json_put_int(json, "counter_passes", (int64_t)counters.passes);
+    return 0;
+}
+
+int device_probe_main(int argc, char **argv)
+{
+    struct driver driver;
+    struct device device;
+    struct err err = {0};
+    struct buf text;
+    struct json json;
+    int count = 0;
+    const char *more = argc >= 2 ? argv[1] : "";
+    buf_init(&text, ANSWER_MOST);
+    json_init(&json, &text);
+    json_object(&json);
+    int status = driver_open(&driver, &err);
+    if (status == 0)
+        status =
+            device_open(&driver, argc >= 1 ? (int)strtol(argv[0], NULL, 10) : 0, &device, &err);
+    if (status == 0) {
+        put_device(&device, &json);
+        nvml_put(device.pci, &json);
+        if (strcmp(more, "roofline") == 0)
+            status = put_roofline(&driver, &device, &json, &err);
+        else if (strcmp(more, "counters") == 0)
+            status = put_counters(&driver, &device, &json, &err);
+        else if (strcmp(more, "count") == 0 && driver.device_count(&count) == 0)
+            json_put_int(&json, "count", count);
+    }
+    if (status != 0)
+        json_put_text(&json, "error", err.message);
+    json_object_end(&json);
+    printf("%s\n", buf_text(&text));
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* --- the worker --- */
+
+static int read_all(int fd, struct buf *text, struct err *err)
+{
+    uint64_t deadline = clock_now_ms() + PROBE_MS;
+    char bytes[4096];
+    for (;;) {
+        uint64_t now = clock_now_ms();
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        int count = poll(&ready, 1, now < deadline ? (int)(deadline - now) : 0);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return err_set(err, ERR_TIMEOUT, "the driver does not answer");
+        ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return 0;
+        if (got > 0)
+            buf_add(text, bytes, (size_t)got);
+    }
+}
+
+static int ask(int gpu_index, const char *more, struct buf *answer, struct err *err)
+{
+    char index[16];
+    int fds[2];
+    pid_t pid;
+    posix_spawn_file_actions_t actions;
+    snprintf(index, sizeof index, "%d", gpu_index);
+    const char *const argv[] = {file_program_path(), "runner", "cuda", "probe", index, more, NULL};
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_set_errno(err, ERR_ENVIRONMENT, errno, "pipe");
+    /* As the runners count them. */
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    int result =
+        posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(fds[1]);
+    int status = 0;
+    if (result != 0) {
+        status = err_set_errno(err, ERR_ENVIRONMENT, result, "cannot start %s", argv[0]);
+    } else {
+        status = read_all(fds[0], answer, err);
+        if (status != 0)
+            kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    close(fds[0]);
+    return status;
+}
+
+static void describe(const struct value *answer, const struct value *known, struct arena *arena,
+                     struct lane_facts *lane)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, ANSWER_MOST);
+    json_init(&json, &text);
+    json_object(&json);
+    json_put_text(&json, "backend", "cuda");
+    json_put_int(&json, "gpu_index", lane->gpu_index);
+    for (size_t i = 0; i < answer->count; i++) {
+        json_key(&json, answer->keys[i]);
+        json_value(&json, answer->items[i]);
+    }
+    json_put_int(&json, "cores_used", (int64_t)lane->core_count);
+    for (size_t i = 0; ceilings[i] != NULL; i++) {
+        double rate = value_real(known, ceilings[i], 0.0);
+        if (value_get(answer, ceilings[i]) != NULL)
+            continue;
+        json_key(&json, ceilings[i]);
+        if (rate > 0.0)
+            json_real(&json, rate);
+        else
+            json_null(&json);
+    }
+    json_object_end(&json);
+    lane->device = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+}
+
+static void describe_versions(const struct value *answer, struct arena *arena,
+                              struct lane_facts *lane)
+{
+    struct buf text;
+    struct json json;
+    struct utsname system;
+    struct cuda_compiler compiler;
+    struct err err = {0};
+    buf_init(&text, 4096);
+    json_init(&json, &text);
+    json_object(&json);
+    int64_t driver = value_int(answer, "driver_cuda", 0);
+    json_put_text(&json, "driver", value_text(answer, "driver", "unknown"));
+    json_put_text(&json, "driver_cuda",
+                  arena_printf(arena, "%d.%d", (int)(driver / 1000), (int)(driver % 1000 / 10)));
+    if (cuda_compiler_find(arena, &compiler, &err) == 0)
+        json_put_text(&json, "nvrtc",
+                      arena_printf(arena, "%d.%d", compiler.version_major, compiler.version_minor));
+    if (uname(&system) == 0)
+        json_put_text(&json, "kernel", system.release);
+    json_object_end(&json);
+    lane->versions = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+}
+
+static int take_facts(const struct value *answer, const struct value *known, struct arena *arena,
+                      struct lane_facts *lane, struct err *err)
+{
+    const struct value *facts = value_get(answer, "facts");
+    if (facts == NULL)
+        return err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no GPU"));
+    for (size_t i = 0; i < facts->count; i++)
+        if (names_set(&lane->facts, facts->keys[i], facts->items[i]->integer, err) != 0)
+            return -1;
+    double *into[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s,
+                      &lane->tf32_flops_per_s, &lane->bf16_flops_per_s, &lane->fp16_flops_per_s};
+    for (size_t i = 0; ceilings[i] != NULL; i++)
+        *into[i] = value_real(answer, ceilings[i], value_real(known, ceilings[i], 0.0));
+    char pci[64];
+    snprintf(pci, sizeof pci, "%s", value_text(answer, "pci", ""));
+    for (char *at = pci; *at != '\0'; at++)
+        *at = *at >= 'A' && *at <= 'F' ? (char)(*at - 'A' + 'a') : *at;
+    lane->lock_path = arena_printf(arena, "/sys/bus/pci/devices/%s", pci);
+    return 0;
+}
+
+static int ask_value(int gpu_index, const char *more, struct arena *arena, struct value **answer,
+                     struct err *err)
+{
+    struct buf text;
+    buf_init(&text, ANSWER_MOST);
+    int status = ask(gpu_index, more, &text, err);
+    if (status == 0 &&
+        value_parse_json(arena, "probe", buf_text(&text), text.length, answer, err) != 0)
+        status = err_set(err, ERR_ENVIRONMENT, "the probe of GPU %d died", gpu_index);
+    buf_free(&text);
+    return status;
+}
+
+int cuda_probe_counters(int gpu_index, struct arena *arena, const char **words, struct err *err)
+{
+    struct value *answer;
+    if (ask_value(gpu_index, "counters", arena, &answer, err) != 0)
+        return -1;
+    const char *error = value_text(answer, "error", NULL);
+    if (error != NULL)
+        return err_set(err, ERR_UNSUPPORTED, "%s", error);
+    *words = arena_printf(
+        arena, "%d counters in %d passes, by CUPTI %d", (int)value_int(answer, "counters", 0),
+        (int)value_int(answer, "counter_passes", 0), (int)value_int(answer, "cupti", 0));
+    return 0;
+}
+
+int cuda_count(struct arena *arena, int *count, struct err *err)
+{
+    struct value *answer;
+    if (ask_value(0, "count", arena, &answer, err) != 0)
+        return -1;
+    *count = (int)value_int(answer, "count", 0);
+    return *count > 0
+               ? 0
+               : err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no GPU here"));
+}
+
+/* Ceilings come from memory where this GPU's are there. */
+static int ask_all(const struct lane_facts *lane, bool roofline, bool anew, struct arena *arena,
+                   struct value **answer, const struct value **known, struct err *err)
+{
+    *known = NULL;
+    if (!anew && ask_value(lane->gpu_index, NULL, arena, answer, err) != 0)
+        return -1;
+    if (!anew && (*known = roofline_recall(arena, *answer)) != NULL)
+        return 0;
+    if (!roofline || (!anew && value_get(*answer, "facts") == NULL))
+        return 0; /* no such GPU */
+    if (ask_value(lane->gpu_index, "roofline", arena, answer, err) != 0)
+        return -1;
+    if (value_real(*answer, ceilings[0], 0.0) > 0.0)
+        roofline_remember(*answer, ceilings);
+    return 0;
+}
+
+int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
+               struct lane_facts *lane, struct err *err)
+{
+    struct value *answer;
+    const struct value *known;
+    bool anew = lane->measure_anew && roofline;
+    *lane =
+        (struct lane_facts){.gpu = true, .gpu_index = lane->gpu_index, .core_count = core_count};
+    if (core_count == 0 || core_count > sizeof lane->cores / sizeof lane->cores[0])
+        return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", core_count);
+    for (size_t i = 0; i < core_count; i++)
+        lane->cores[i] = cores[i];
+    if (ask_all(lane, roofline, anew, arena, &answer, &known, err) != 0 ||
+        take_facts(answer, known, arena, lane, err) != 0)
+        return -1;
+    describe(answer, known, arena, lane);
+    describe_versions(answer, arena, lane);
+    return 0;
+}

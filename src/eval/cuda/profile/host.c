@@ -1,0 +1,117 @@
+/* The runner that profiles: another process than those that are timed, since what CUPTI hooks into
+ * a driver slows its launches. It is started with the first profile of a session's regions, and
+ * kept: opening CUPTI takes longer than a profile. */
+#include "eval/cuda/run/host.h"
+#include "base/clock.h"
+#include "eval/cuda/profile/profile.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PASSES_ABOUT = 40, BASE_MS = 20000 };
+
+static struct gpu_host *kept; /* measuring thread alone */
+
+void profile_discard(void)
+{
+    gpu_host_close(kept);
+    kept = NULL;
+}
+
+static ino_t inode_of(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+static bool fits(const struct gpu_host *host, const struct lane_facts *lane,
+                 const struct region *region)
+{
+    return !host->reaped && host->region == region &&
+           host->inputs_inode == inode_of(region->inputs_fd) &&
+           host->outputs_inode == inode_of(region->outputs_fd) &&
+           host->control->gpu_index == lane->gpu_index;
+}
+
+static int start(const struct lane_facts *lane, const struct region *region, struct err *err)
+{
+    if (kept != NULL && !fits(kept, lane, region))
+        profile_discard();
+    if (kept != NULL || gpu_host_start(lane, region, NULL, &kept, err) == 0)
+        return 0;
+    kept = NULL;
+    return -1;
+}
+
+static int ready(const struct lane_facts *lane, const struct region *region, struct err *err)
+{
+    return start(lane, region, err) == 0 ? gpu_host_wait_warm(kept, err) : -1;
+}
+
+void profile_warm(const struct lane_facts *lane, const struct region *region)
+{
+    struct err ignored;
+    (void)!start(lane, region, &ignored); /* the profile will say why */
+}
+
+void profile_settle(void)
+{
+    struct err ignored;
+    if (kept != NULL && gpu_host_wait_warm(kept, &ignored) != 0)
+        profile_discard();
+}
+
+static int ask(uint32_t command, const struct call *call, double time_ns,
+               struct wire_profile *profile, struct err *err)
+{
+    char reason[WIRE_REASON_MAX];
+    struct gpu_control *control = kept->control;
+    if (plan_make(&kept->program, kept->facts, call, &control->plan, err) != 0)
+        return -1;
+    control->command = command;
+    call_copy(call, &control->call);
+    if (gpu_host_go(kept, err) != 0 ||
+        gpu_host_await(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
+        return -1;
+    *profile = kept->report->profile;
+    profile->why[sizeof profile->why - 1] = '\0';
+    profile->records.why[sizeof profile->records.why - 1] = '\0';
+    if (profile->records.launches > RECORDED_MOST)
+        profile->records.launches = 0;
+    if (kept->report->status == REPORT_FINE)
+        return 0;
+    memcpy(reason, kept->report->reason, sizeof reason);
+    reason[sizeof reason - 1] = '\0';
+    return err_set(err, ERR_CHILD, "%s", reason);
+}
+
+int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
+                    const char *artifact, const struct call *call, double time_ns,
+                    struct wire_profile *profile, struct err *err)
+{
+    memset(profile, 0, sizeof *profile);
+    int status = ready(lane, like->region, err);
+    if (status == 0) {
+        kept->facts = &lane->facts;
+        kept->program = like->program;
+        status = gpu_host_load(kept, artifact, err);
+    }
+    if (status == 0)
+        status = ask(WIRE_PROFILE, call, time_ns, profile, err);
+    if (status != 0 || profile->records.fault != 0)
+        profile_discard(); /* what a fault leaves is of no use */
+    return status;
+}
+
+int profile_record_again(const struct call *call, double time_ns, struct wire_records *records,
+                         struct err *err)
+{
+    struct wire_profile profile = {0};
+    if (kept == NULL)
+        return err_set(err, ERR_CHILD, "the runner that profiles has ended");
+    int status = ask(WIRE_RECORDS, call, time_ns, &profile, err);
+    *records = profile.records;
+    if (status != 0 || records->fault != 0)
+        profile_discard();
+    return status;
+}

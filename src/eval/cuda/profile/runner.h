@@ -1,0 +1,30 @@
+/* eval/cuda/profile/runner: a runner's answer to WIRE_PROFILE and WIRE_RECORDS. Runner process
+ * only. */
+#ifndef EVAL_CUDA_PROFILE_RUNNER_H
+#define EVAL_CUDA_PROFILE_RUNNER_H
+
+#include "eval/cuda/counters/counters.h"
+#include "eval/cuda/run/runner.h"
+
+/* The plan of control->call, with the image that was loaded; fills report->profile. A fault of the
+ * candidate's is report->status, as with a call. */
+void profile_run(struct gpu_runner *runner);
+
+/* ---- inside src/eval/cuda/profile of the runner ---- */
+
+struct profiling {
+    struct gpu_runner *runner;
+    struct wire_profile *told;
+    const struct call *call;
+    cu_pointer pointers[CALL_POINTERS_MAX];
+    struct fault fault;
+};
+
+int profiling_upload(struct profiling *profiling) MUST_USE; /* inputs; then as clear */
+int profiling_clear(struct profiling *profiling) MUST_USE;  /* outputs and workspaces: zeros */
+int profiling_broken(struct profiling *profiling, cu_result result) MUST_USE; /* 0 of 0 */
+
+/* told->records. -1 with profiling->fault; what is CUPTI's doing is told->records.why. */
+int profile_record_launches(struct profiling *profiling, struct counters *counters) MUST_USE;
+
+#endif

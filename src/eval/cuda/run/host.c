@@ -1,0 +1,283 @@
+#include "eval/cuda/run/host.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "eval/data/stats.h"
+#include "eval/data/timeline.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+enum { START_MS = 60000, LOAD_MS = 30000, LAST_WORDS = 200 };
+
+/* ---- how a runner ends ---- */
+
+void gpu_host_errors(struct gpu_host *host, struct buf *text)
+{
+    char bytes[4096];
+    ssize_t got;
+    while ((got = read(host->errors, bytes, sizeof bytes)) > 0)
+        buf_add(text, bytes, (size_t)got);
+}
+
+/* The last line that the process wrote, harmless and short; "" where it was silent. */
+static void last_words(struct gpu_host *host, char words[LAST_WORDS])
+{
+    struct buf tail;
+    buf_init(&tail, 1 << 16);
+    gpu_host_errors(host, &tail);
+    const char *text = buf_text(&tail);
+    size_t length = tail.length, kept = 0;
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    size_t start = length;
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    for (size_t i = start; i < length && kept < LAST_WORDS - 1; i++)
+        words[kept++] = isprint((unsigned char)text[i]) ? text[i] : '?';
+    words[kept] = '\0';
+    buf_free(&tail);
+}
+
+static int ended(struct gpu_host *host, struct err *err)
+{
+    siginfo_t info = {0};
+    char words[LAST_WORDS];
+    kill(-host->subject.pid, SIGKILL);
+    while (waitid(P_PID, (id_t)host->subject.pid, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    host->reaped = true;
+    last_words(host, words);
+    const char *gap = words[0] != '\0' ? ": " : "";
+    if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && words[0] != '\0')
+        return err_set(err, ERR_CHILD, "%s", words);
+    if (info.si_code == CLD_EXITED)
+        return err_set(err, ERR_CHILD, "the runner exited (status %d)%s%s", info.si_status, gap,
+                       words);
+    const char *name = sigabbrev_np(info.si_status);
+    return err_set(err, ERR_CHILD, "killed by SIG%s%s%s", name != NULL ? name : "?", gap, words);
+}
+
+static void end(struct gpu_host *host)
+{
+    struct err ignored;
+    if (!host->reaped && host->subject.pid > 0)
+        (void)ended(host, &ignored);
+}
+
+void gpu_host_close(struct gpu_host *host)
+{
+    if (host == NULL)
+        return;
+    end(host);
+    int fds[] = {host->pidfd, host->go, host->done, host->errors};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    if (host->control != NULL)
+        munmap(host->control, sizeof *host->control);
+    if (host->report != NULL)
+        munmap((void *)(uintptr_t)host->report, sizeof *host->report);
+    mem_free(host);
+}
+
+/* ---- the two words ---- */
+
+int gpu_host_go(struct gpu_host *host, struct err *err)
+{
+    const uint64_t one = 1;
+    uint64_t stale;
+    while (read(host->done, &stale, sizeof stale) > 0)
+        continue;
+    while (write(host->go, &one, sizeof one) != (ssize_t)sizeof one)
+        if (errno != EINTR)
+            return err_set_errno(err, ERR_IO, errno, "runner: go");
+    return 0;
+}
+
+int gpu_host_await(struct gpu_host *host, uint64_t timeout_ms, struct err *err)
+{
+    struct pollfd fds[2] = {{.fd = host->done, .events = POLLIN},
+                            {.fd = host->pidfd, .events = POLLIN}};
+    uint64_t deadline = clock_now_ns() + timeout_ms * UINT64_C(1000000), said;
+    for (;;) {
+        uint64_t now = clock_now_ns(), left = deadline > now ? deadline - now : 0;
+        struct timespec wait = {.tv_sec = (time_t)(left / SECOND_NS),
+                                .tv_nsec = (long)(left % SECOND_NS)};
+        int ready = ppoll(fds, 2, &wait, NULL);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (read(host->done, &said, sizeof said) == (ssize_t)sizeof said)
+            return 0;
+        if (fds[1].revents != 0)
+            return ended(host, err);
+        if (ready <= 0) {
+            end(host);
+            return err_set(err, ERR_TIMEOUT, "no answer in time");
+        }
+    }
+}
+
+int gpu_host_wait_warm(struct gpu_host *host, struct err *err)
+{
+    struct pollfd death = {.fd = host->pidfd, .events = POLLIN};
+    uint64_t begun = timeline_begin();
+    if (host->warm)
+        return poll(&death, 1, 0) > 0 ? ended(host, err) : 0;
+    if (gpu_host_await(host, START_MS, err) != 0) {
+        err->code = ERR_ENVIRONMENT;
+        return err_wrap(err, "GPU %d", host->control->gpu_index);
+    }
+    host->warm = true;
+    timeline_end(host->report->pinned != 0 ? "runner.wait" : "runner.wait.unpinned", begun);
+    return 0;
+}
+
+/* ---- what the report says ---- */
+
+static int judge(struct gpu_host *host, struct err *err)
+{
+    char reason[WIRE_REASON_MAX];
+    uint32_t status = host->report->status;
+    memcpy(reason, host->report->reason, sizeof reason);
+    reason[sizeof reason - 1] = '\0';
+    if (status == REPORT_FINE)
+        return 0;
+    host->spoilt = true;
+    end(host);
+    return err_set(err, status == REPORT_BROKEN ? ERR_ENVIRONMENT : ERR_CHILD, "%s", reason);
+}
+
+/* What a launch leaves in local memory, behind a variable or in a cooperative launch's workspace a
+ * later one could find: then no life goes on for ever. */
+static void tell_keeps(struct gpu_host *host, uint32_t keeps)
+{
+    host->subject.keeps_state = keeps != 0;
+    host->spoilt = host->spoilt || keeps != 0;
+}
+
+int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err)
+{
+    if (strlen(artifact) >= WIRE_PATH_MAX)
+        return err_set(err, ERR_LIMIT, "the artifact's path is too long");
+    strcpy(host->control->artifact, artifact);
+    host->control->command = WIRE_LOAD;
+    host->used = true;
+    if (gpu_host_go(host, err) != 0)
+        return -1;
+    if (gpu_host_await(host, LOAD_MS, err) != 0)
+        return err_wrap(err, "while it was loaded");
+    tell_keeps(host, host->report->keeps);
+    return judge(host, err);
+}
+
+static void tell_parts(const struct gpu_report *report, uint64_t start_ns)
+{
+    static const char *const names[RUN_PARTS] = {"run.load",   "run.clear", "run.up",  "run.empty",
+                                                 "run.launch", "run.hash",  "run.down"};
+    for (int i = 0; i < RUN_PARTS; i++)
+        if (report->part_ns[i] > 0)
+            timeline_put(names[i], start_ns, report->part_ns[i]);
+}
+
+/* Events that tell of more time than passed around them are no measurement: a launch's lie within
+ * a longer span, which is also taken by the clock. */
+static bool told_wrong(struct gpu_host *host, const struct gpu_report *report, struct err *err)
+{
+    const double resolution_ns = 5000.0, drift = 1.001;
+    double event = report->event_ns, span = report->span_ns, wall = report->wall_ns;
+    if (event <= span + resolution_ns && span <= drift * wall + resolution_ns)
+        return false;
+    end(host);
+    err_set(err, ERR_PROTOCOL,
+            "the device tells of %.3f ms within %.3f ms, which took %.3f ms by the clock",
+            event / 1e6, span / 1e6, wall / 1e6);
+    return true;
+}
+
+/* A copy of the report: the runner still could write to it, the worker reads it once. */
+static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed_ns,
+                      struct err *err)
+{
+    struct gpu_report report = *host->report;
+    if (!(report.event_ns >= 0.0 && report.event_ns <= (double)wall_ns)) {
+        end(host);
+        return err_set(err, ERR_PROTOCOL, "the device tells of %.3f ms in a call that took %.3f ms",
+                       report.event_ns / 1e6, (double)wall_ns / 1e6);
+    }
+    tell_keeps(host, report.keeps);
+    if (report.inputs_wrong != 0)
+        return err_set(err, ERR_LIMIT, "wrote to an input");
+    if (told_wrong(host, &report, err))
+        return -1;
+    host->subject.state = report.state;
+    host->subject.state.span_ns = report.span_ns;
+    host->subject.state.wall_ns = report.wall_ns;
+    *elapsed_ns = report.event_ns > 1.0 ? (uint64_t)report.event_ns : 1;
+    return 0;
+}
+
+/* What lies around a launch: the module, and the bytes over a slow bus, up and down. */
+static uint64_t around_ms(const struct call *call)
+{
+    return 500 + 2 * (call->inputs_bytes + call->outputs_bytes) / 500000;
+}
+
+/* The entry that ran when the runner hung or died; of a graph, all that it may have been; "": none
+ * of the plan's. */
+static void name_running(const struct gpu_host *host, char text[PLAN_ENTRIES_TEXT])
+{
+    const struct plan *plan = &host->control->plan;
+    uint32_t running = host->report->running;
+    text[0] = '\0';
+    if (running == RUNNING_ANY)
+        plan_entries(plan, text);
+    else if (running > RUNNING_NONE && running <= plan->launch_count)
+        snprintf(text, PLAN_ENTRIES_TEXT, "%s", plan->launches[running - 1].entry);
+}
+
+static int no_answer(struct gpu_host *host, uint64_t timeout_ms, struct err *err)
+{
+    char entry[PLAN_ENTRIES_TEXT];
+    name_running(host, entry);
+    if (err->code == ERR_TIMEOUT)
+        return err_set(err, ERR_TIMEOUT, "%s did not end within %.3g s",
+                       entry[0] != '\0' ? entry : "the call, none of whose kernels ran,",
+                       (double)timeout_ms / 1e3);
+    return entry[0] != '\0' ? err_wrap(err, "%s", entry) : -1;
+}
+
+int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elapsed_ns,
+                  struct err *err)
+{
+    if (host->reaped)
+        return err_set(err, ERR_CHILD, "the runner has ended");
+    if (plan_make(&host->program, host->facts, call, &host->control->plan, err) != 0)
+        return -1;
+    if (call->timed)
+        gpu_host_settle();
+    struct gpu_control *control = host->control;
+    control->command = WIRE_CALL;
+    call_copy(call, &control->call);
+    control->hash_key = random_seed();
+    uint64_t timeout_ms = call->timeout_ms + around_ms(call);
+    uint64_t start = clock_now_ns();
+    if (gpu_host_go(host, err) != 0)
+        return -1;
+    if (gpu_host_await(host, timeout_ms, err) != 0)
+        return no_answer(host, call->timeout_ms, err);
+    uint64_t wall_ns = clock_now_ns() - start;
+    tell_parts(host->report, start);
+    if (judge(host, err) != 0)
+        return -1;
+    return read_times(host, wall_ns, elapsed_ns, err);
+}

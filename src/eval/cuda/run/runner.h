@@ -1,0 +1,39 @@
+/* eval/cuda/run/runner: the process that holds a CUDA context and one candidate's cubin. All of its
+ * code is ours; device code reaches its device memory and, through the registered regions, no
+ * expected output and no clock. Inside src/eval/cuda/run/runner*.c. */
+#ifndef EVAL_CUDA_RUN_RUNNER_H
+#define EVAL_CUDA_RUN_RUNNER_H
+
+#include "eval/cuda/driver/device.h"
+#include "eval/cuda/run/graph.h"
+#include "eval/cuda/run/service.h"
+#include "eval/cuda/run/wire.h"
+
+struct gpu_runner {
+    const struct gpu_control *control;
+    struct gpu_report *report;
+    unsigned char *inputs, *outputs; /* the regions, registered where that works */
+    struct driver driver;
+    struct device device;
+    cu_context context;
+    cu_stream stream;
+    cu_event first, begin, end; /* first: before memory is restored */
+    struct service service;
+    cu_pointer device_inputs, device_outputs;        /* the regions' copies, same offsets */
+    cu_pointer sweep;                                /* twice the L2, to empty it */
+    size_t inputs_bytes, outputs_bytes, sweep_bytes; /* of the three: all that is mapped */
+    void *image;                                     /* the cubin */
+    bool variables;                                  /* it has some of its own */
+    cu_module module; /* of the last call that said `stays`; NULL: none */
+    double last_ns;
+};
+
+/* A call as control->call and control->plan say; fills the report. */
+void runner_call(struct gpu_runner *runner);
+
+/* Whether a launch goes before the one that is timed, where the last one took `last_ns` (0: none
+ * did): not of a long kernel, nor of one that could leave something in variables of its own. */
+bool runner_warms_up(const struct gpu_runner *runner, double last_ns);
+void runner_forget(struct gpu_runner *runner); /* unloads the module that stayed */
+
+#endif

@@ -1,0 +1,137 @@
+#include "eval/cuda/run/service.h"
+
+#include <string.h>
+
+enum { BLOCK = 256, BLOCKS_PER_SM = 8 };
+
+/* Plain PTX for any device since Volta. hash: sum of mix(word ^ (place * odd + key)), Murmur3's
+ * finalizer.
+ * scrub: a block as large as an SM's shared memory, once or more an SM, fills it. */
+static const char ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".extern .shared .align 16 .b8 pool[];\n"
+    ".visible .entry hash(.param .u64 from, .param .u64 words, .param .u64 sum, .param .u64 key)\n"
+    "{\n"
+    " .reg .pred %p;\n .reg .b32 %r<8>;\n .reg .b64 %a, %n, %s, %i, %step, %w, %k, %t, %acc, "
+    "%key;\n"
+    " ld.param.u64 %a, [from];\n ld.param.u64 %n, [words];\n ld.param.u64 %s, [sum];\n"
+    " ld.param.u64 %key, [key];\n"
+    " mov.u32 %r0, %tid.x;\n mov.u32 %r1, %ntid.x;\n mov.u32 %r2, %ctaid.x;\n"
+    " mov.u32 %r3, %nctaid.x;\n"
+    " mul.wide.u32 %i, %r2, %r1;\n cvt.u64.u32 %t, %r0;\n add.u64 %i, %i, %t;\n"
+    " mul.wide.u32 %step, %r3, %r1;\n mov.u64 %acc, 0;\n"
+    "loop:\n"
+    " setp.ge.u64 %p, %i, %n;\n @%p bra done;\n"
+    " shl.b64 %t, %i, 3;\n add.u64 %t, %a, %t;\n ld.global.u64 %w, [%t];\n"
+    " mul.lo.u64 %k, %i, 0x9E3779B97F4A7C15;\n add.u64 %k, %k, %key;\n"
+    " xor.b64 %w, %w, %k;\n"
+    " shr.u64 %t, %w, 33;\n xor.b64 %w, %w, %t;\n mul.lo.u64 %w, %w, 0xFF51AFD7ED558CCD;\n"
+    " shr.u64 %t, %w, 33;\n xor.b64 %w, %w, %t;\n mul.lo.u64 %w, %w, 0xC4CEB9FE1A85EC53;\n"
+    " shr.u64 %t, %w, 33;\n xor.b64 %w, %w, %t;\n add.u64 %acc, %acc, %w;\n"
+    " add.u64 %i, %i, %step;\n bra loop;\n"
+    "done:\n"
+    " atom.global.add.u64 %t, [%s], %acc;\n ret;\n"
+    "}\n"
+    ".visible .entry scrub(.param .u32 bytes, .param .u32 value)\n"
+    "{\n"
+    " .reg .pred %p;\n .reg .b32 %n, %v, %i, %step, %at;\n"
+    " ld.param.u32 %n, [bytes];\n ld.param.u32 %v, [value];\n"
+    " mov.u32 %i, %tid.x;\n shl.b32 %i, %i, 2;\n mov.u32 %step, %ntid.x;\n"
+    " shl.b32 %step, %step, 2;\n"
+    "again:\n"
+    " setp.ge.u32 %p, %i, %n;\n @%p bra end;\n"
+    " mov.u32 %at, pool;\n add.u32 %at, %at, %i;\n st.volatile.shared.u32 [%at], %v;\n"
+    " add.u32 %i, %i, %step;\n bra again;\n"
+    "end:\n ret;\n"
+    "}\n"
+    ".visible .entry poison(.param .u64 to, .param .u64 words, .param .u64 seed,\n"
+    " .param .u64 fixed, .param .u64 random)\n"
+    "{\n"
+    " .reg .pred %p;\n .reg .b32 %r<4>;\n"
+    " .reg .b64 %a, %n, %seed, %f, %m, %i, %step, %x, %t;\n"
+    " ld.param.u64 %a, [to];\n ld.param.u64 %n, [words];\n ld.param.u64 %seed, [seed];\n"
+    " ld.param.u64 %f, [fixed];\n ld.param.u64 %m, [random];\n"
+    " mov.u32 %r0, %tid.x;\n mov.u32 %r1, %ntid.x;\n mov.u32 %r2, %ctaid.x;\n"
+    " mov.u32 %r3, %nctaid.x;\n"
+    " mul.wide.u32 %i, %r2, %r1;\n cvt.u64.u32 %t, %r0;\n add.u64 %i, %i, %t;\n"
+    " mul.wide.u32 %step, %r3, %r1;\n"
+    "more:\n"
+    " setp.ge.u64 %p, %i, %n;\n @%p bra full;\n"
+    " mul.lo.u64 %x, %i, 0x9E3779B97F4A7C15;\n add.u64 %x, %x, %seed;\n"
+    " shr.u64 %t, %x, 32;\n xor.b64 %x, %x, %t;\n mul.lo.u64 %x, %x, 0xD6E8FEB86659FD93;\n"
+    " shr.u64 %t, %x, 32;\n xor.b64 %x, %x, %t;\n"
+    " and.b64 %x, %x, %m;\n or.b64 %x, %x, %f;\n"
+    " shl.b64 %t, %i, 3;\n add.u64 %t, %a, %t;\n st.global.u64 [%t], %x;\n"
+    " add.u64 %i, %i, %step;\n bra more;\n"
+    "full:\n ret;\n"
+    "}\n";
+
+int service_open(const struct driver *driver, int sm_count, int shared_bytes,
+                 struct service *service, struct err *err)
+{
+    *service =
+        (struct service){.driver = driver, .sm_count = sm_count, .shared_bytes = shared_bytes};
+    cu_result result = driver->module_load(&service->module, ptx);
+    if (result == 0)
+        result = driver->module_function(&service->hash, service->module, "hash");
+    if (result == 0)
+        result = driver->module_function(&service->scrub, service->module, "scrub");
+    if (result == 0)
+        result = driver->module_function(&service->poison, service->module, "poison");
+    if (result == 0)
+        result = driver->function_set(service->scrub, CU_FUNCTION_MAX_DYNAMIC_SHARED, shared_bytes);
+    if (result == 0)
+        result = driver->allocate(&service->sum, SERVICE_MAPPED_BYTES);
+    if (result == 0)
+        return 0;
+    return err_set(err, ERR_ENVIRONMENT, "the driver does not take our own kernels: %s",
+                   driver_error(driver, result));
+}
+
+cu_result service_hash(struct service *service, cu_pointer from, size_t bytes, uint64_t key,
+                       cu_stream stream, uint64_t *hash)
+{
+    const struct driver *driver = service->driver;
+    uint64_t words = bytes / sizeof(uint64_t);
+    void *arguments[] = {&from, &words, &service->sum, &key};
+    struct cu_launch_config config = {.grid = {(uint32_t)(service->sm_count * BLOCKS_PER_SM), 1, 1},
+                                      .block = {BLOCK, 1, 1},
+                                      .stream = stream};
+    cu_result result = driver->fill(service->sum, 0, sizeof(uint64_t), stream);
+    if (result == 0)
+        result = driver->launch(&config, service->hash, arguments, NULL);
+    if (result == 0)
+        result = driver->download(hash, service->sum, sizeof *hash, stream);
+    return result == 0 ? driver->stream_wait(stream) : result;
+}
+
+cu_result service_clear(struct service *service, cu_stream stream)
+{
+    return service->driver->fill(service->sum, 0, SERVICE_MAPPED_BYTES, stream);
+}
+
+cu_result service_poison(struct service *service, cu_pointer to, const struct call_poison *poison,
+                         uint64_t seed, cu_stream stream)
+{
+    const struct poison_bits *bits = &poison->bits;
+    uint64_t words = (poison->bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+    uint64_t fixed = bits->fixed[0] | (uint64_t)bits->fixed[1] << 32;
+    uint64_t noise = bits->random[0] | (uint64_t)bits->random[1] << 32;
+    void *arguments[] = {&to, &words, &seed, &fixed, &noise};
+    struct cu_launch_config config = {.grid = {(uint32_t)(service->sm_count * BLOCKS_PER_SM), 1, 1},
+                                      .block = {BLOCK, 1, 1},
+                                      .stream = stream};
+    return service->driver->launch(&config, service->poison, arguments, NULL);
+}
+
+/* Twice as many blocks as SMs: while one is there no second one of this size fits. */
+cu_result service_scrub(struct service *service, cu_stream stream)
+{
+    uint32_t bytes = (uint32_t)service->shared_bytes, value = 0x7fc0dead;
+    void *arguments[] = {&bytes, &value};
+    struct cu_launch_config config = {.grid = {(uint32_t)service->sm_count * 2, 1, 1},
+                                      .block = {1024, 1, 1},
+                                      .shared_bytes = bytes,
+                                      .stream = stream};
+    return service->driver->launch(&config, service->scrub, arguments, NULL);
+}

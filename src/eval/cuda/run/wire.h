@@ -1,0 +1,78 @@
+/* eval/cuda/run/wire: what host and CUDA runner say to each other: a control page that only the
+ * host can write, a report page that the runner fills, and two eventfds. The runner's code is ours
+ * alone and device code reaches neither page: of the report times and faults are taken, the times
+ * only within what the worker's own clock saw.
+ *
+ *   host                               runner
+ *   spawn, device and regions set -->  context, device buffers, regions registered
+ *                                 <--  done (warm; may wait here as a spare)
+ *   WIRE_LOAD, artifact, go       -->  loads the cubin once, to see that it can
+ *                                 <--  done
+ *   WIRE_CALL, call, plan, go     -->  calls
+ *                                 <--  done ... and so on
+ */
+#ifndef EVAL_CUDA_RUN_WIRE_H
+#define EVAL_CUDA_RUN_WIRE_H
+
+#include "eval/backend/subject.h"
+#include "eval/cuda/run/plan.h"
+#include "eval/cuda/run/profile_wire.h"
+#include "eval/cuda/run/sanitizer_wire.h"
+
+enum {
+    WIRE_CONTROL = 3,
+    WIRE_INPUTS = 4,
+    WIRE_OUTPUTS = 5,
+    WIRE_GO = 6,
+    WIRE_DONE = 7,
+    WIRE_REPORT = 8,
+    WIRE_FIRST_OTHER = 9
+};
+
+enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400 };
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SANITIZE, WIRE_QUIT };
+
+/* What a call's time goes to, for a time line (eval/data/timeline.h). */
+enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
+enum { RUN_PARTS = PART_DOWN + 1 };
+
+/* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
+enum { RUNNER_EXIT = 70 };
+
+struct gpu_control {
+    int32_t parent; /* the runner ends where this is not who started it */
+    int32_t gpu_index;
+    uint64_t inputs_bytes, outputs_bytes;
+    uint32_t command;
+    uint64_t hash_key;  /* of the inputs' hashes: drawn for each call, and told to nobody else */
+    int32_t supervised; /* by compute-sanitizer, which is then the runner's parent */
+    int32_t timeline;   /* every part is waited for, and its time told */
+    char artifact[WIRE_PATH_MAX];
+    struct call call;
+    struct plan plan;
+    struct wire_sanitize sanitize; /* with WIRE_SANITIZE */
+};
+
+enum report_status {
+    REPORT_FINE,
+    REPORT_FAULT,   /* the candidate's: a launch that failed, and what it left is of no use */
+    REPORT_REFUSED, /* the candidate's: it cannot be loaded or launched as it says */
+    REPORT_BROKEN   /* ours, or the machine's */
+};
+
+struct gpu_report {
+    uint32_t status;
+    char reason[WIRE_REASON_MAX];
+    uint32_t inputs_wrong; /* an input was written to */
+    uint32_t keeps;   /* what one launch left another may find; a launch of one call in the next */
+    uint32_t running; /* of the plan, for whoever finds the runner dead or hanging */
+    uint32_t pinned;  /* the regions are registered: copies run at the bus's rate */
+    double event_ns;
+    /* From before memory is restored to the plan's end, by two events and by the clock. */
+    double span_ns, wall_ns;
+    struct device_state state;   /* after the launch of a timed call */
+    uint64_t part_ns[RUN_PARTS]; /* where control->timeline */
+    struct wire_profile profile; /* the answer to WIRE_PROFILE; to WIRE_RECORDS: .records */
+};
+
+#endif

@@ -1,0 +1,137 @@
+/* Every tensor is an allocation of its own, of exactly its size, so that memcheck sees the first
+ * byte beyond it; only inputs are written before the launch, so that initcheck sees what a kernel
+ * takes for granted. No output comes back: what is looked for is in the supervisor's report. */
+#include "eval/cuda/sanitize/runner.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { IMAGE_MOST = 64 << 20 };
+
+static void tell(struct gpu_runner *runner, enum report_status status, const char *text)
+{
+    runner->report->status = status;
+    snprintf(runner->report->reason, sizeof runner->report->reason, "%.*s",
+             (int)sizeof runner->report->reason - 1, text);
+}
+
+static int make_ready(struct gpu_runner *runner, struct err *err)
+{
+    const struct driver *driver = &runner->driver;
+    if (driver_open(&runner->driver, err) != 0 ||
+        device_open(driver, runner->control->gpu_index, &runner->device, err) != 0)
+        return -1;
+    cu_result result = driver->context_retain(&runner->context, runner->device.handle);
+    if (result == 0)
+        result = driver->context_use(runner->context);
+    if (result == 0)
+        result = driver->stream_create(&runner->stream, 0);
+    if (result == 0)
+        return 0;
+    return err_set(err, ERR_ENVIRONMENT, "context: %s", driver_error(driver, result));
+}
+
+/* The supervisor is between us and the worker, so that the worker's death is looked for. */
+static bool wait_go(int worker)
+{
+    struct pollfd fds[2] = {{.fd = WIRE_GO, .events = POLLIN}, {.fd = worker, .events = POLLIN}};
+    uint64_t count;
+    for (;;) {
+        if (poll(fds, worker >= 0 ? 2 : 1, -1) < 0 && errno != EINTR)
+            return false;
+        if (fds[1].revents != 0)
+            return false;
+        if (fds[0].revents != 0 && read(WIRE_GO, &count, sizeof count) == (ssize_t)sizeof count)
+            return true;
+    }
+}
+
+static bool say_done(void)
+{
+    const uint64_t one = 1;
+    return write(WIRE_DONE, &one, sizeof one) == (ssize_t)sizeof one;
+}
+
+static void load(struct gpu_runner *runner)
+{
+    struct buf image;
+    struct err err = {0};
+    buf_init(&image, IMAGE_MOST);
+    runner->report->status = REPORT_FINE;
+    free(runner->image);
+    runner->image = NULL;
+    if (file_read(runner->control->artifact, &image, &err) != 0)
+        tell(runner, REPORT_BROKEN, err.message);
+    else
+        runner->image = malloc(image.length + 1);
+    if (runner->image != NULL)
+        memcpy(runner->image, buf_text(&image), image.length + 1);
+    buf_free(&image);
+}
+
+static cu_result allocate(struct gpu_runner *runner, const struct call *call, uint32_t count,
+                          cu_pointer *pointers)
+{
+    const struct driver *driver = &runner->driver;
+    cu_result result = 0;
+    for (uint32_t i = 0; result == 0 && i < count; i++) {
+        uint64_t bytes = runner->control->sanitize.bytes[i];
+        result = driver->allocate(&pointers[i], bytes > 0 ? bytes : 1);
+        if (result == 0 && i < call->input_count && bytes > 0)
+            result = driver->upload(pointers[i], runner->inputs + call->offsets[i], bytes,
+                                    runner->stream);
+    }
+    return result == 0 ? driver->stream_wait(runner->stream) : result;
+}
+
+static void call(struct gpu_runner *runner)
+{
+    const struct driver *driver = &runner->driver;
+    const struct call call = runner->control->call;
+    cu_pointer pointers[CALL_POINTERS_MAX] = {0};
+    struct fault fault = {0};
+    struct graph graph = {0};
+    uint32_t count = call.input_count + call.output_count + call.workspace_count;
+    count = count < CALL_POINTERS_MAX ? count : CALL_POINTERS_MAX;
+    cu_result result = allocate(runner, &call, count, pointers);
+    runner->report->status = REPORT_FINE;
+    if (result != 0 || runner->image == NULL) {
+        tell(runner, REPORT_BROKEN, driver_error(driver, result));
+    } else {
+        if (graph_open(driver, runner->image, NULL, &runner->control->plan, pointers,
+                       runner->stream, &graph, &fault) != 0 ||
+            graph_step(&graph, &fault) != 0)
+            tell(runner, fault.status, fault.reason);
+        graph_close(&graph);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (pointers[i] != 0)
+            (void)driver->release(pointers[i]);
+}
+
+int sanitizer_runner(struct gpu_runner *runner)
+{
+    struct err err = {0};
+    int worker = (int)syscall(SYS_pidfd_open, runner->control->parent, 0);
+    if (make_ready(runner, &err) != 0) {
+        fprintf(stderr, "%s\n", err.message);
+        return RUNNER_EXIT;
+    }
+    while (say_done() && wait_go(worker)) {
+        if (runner->control->command == WIRE_QUIT)
+            return 0;
+        if (runner->control->command == WIRE_LOAD)
+            load(runner);
+        else
+            call(runner);
+    }
+    return RUNNER_EXIT;
+}

@@ -1,0 +1,70 @@
+/* eval/data/evaluation: one candidate's verdict and measurements on one device; the record that
+ * leaves the worker, lies in the store and is printed by `eval --json`. Plain values. Any thread.
+ */
+#ifndef EVAL_DATA_EVALUATION_H
+#define EVAL_DATA_EVALUATION_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/value.h"
+#include "eval/data/stats.h"
+
+enum verdict {
+    VERDICT_KERNEL,   /* passed every check */
+    VERDICT_REJECTED, /* ran, and was wrong, or broke a rule */
+    VERDICT_FAILED    /* did not compile, crashed, hung, or something of ours broke */
+};
+
+enum stage {
+    STAGE_PARSE,
+    STAGE_COMPILE,
+    STAGE_CHECK,
+    STAGE_TIME,
+    STAGE_SANITIZE,
+    STAGE_PROFILE,
+    STAGES
+};
+
+enum effort {
+    EFFORT_SEARCH, /* all checks; few samples where the candidate is far behind `best_ns` */
+    EFFORT_FULL,   /* the default of `eval`: all checks, samples until the interval is narrow */
+    EFFORT_FINAL /* fresh seeds, fresh runners, real A/A run, every baseline, hot time, sanitizer */
+};
+
+struct evaluation {
+    enum verdict verdict;
+    enum stage stage; /* the stage that gave the verdict; STAGE_PROFILE or STAGE_TIME at the end */
+    const char *reason;   /* one line; "" for a kernel; "dropped: far behind: ..." is one's too */
+    const char *details;  /* for repairs: compiler diagnostics or the mismatch, many lines; or "" */
+    bool ours;            /* failed through no fault of the candidate: try again */
+    bool dropped;         /* a kernel, but far behind the best: few samples */
+    bool quarantined;     /* below the bytes floor: rejected, and kept for a person to look at */
+    enum finding finding; /* what the comparison with the baseline shows */
+    const char *noise;    /* FINDING_NOISY: why, and what would help; else "" */
+    const char *left_out; /* baselines that were not timed, and why: the best may be one; "" */
+    const char *unfit;    /* what the problem's tolerance lets pass, so that this says little; "" */
+    const char *unconfined; /* what was missing of the sandbox around it; "" */
+    struct interval time_ns, hot_ns, baseline_ns, speedup;
+    const char *baseline; /* the name of what speedup is against */
+    double spread;        /* A/A: of the one that strays further from itself */
+    int64_t checks_passed, checks_total;
+    int64_t timed_samples, dropped_samples;
+    double stage_ms[STAGES]; /* wall time spent; STAGE_SANITIZE 0: no sanitizer has run */
+    const char *identity;    /* hash of source and tune numbers */
+    const char *tune;        /* JSON object of tune numbers */
+    const char *metrics;     /* JSON object: profile; "{}" where none */
+    const char *device;      /* JSON object: cpu, cores, march, caches, roofline */
+    const char *versions;    /* JSON object: twagent, compiler, numpy, kernel */
+    const char *baselines;   /* JSON object: final only: name -> {ns, speedup} for every baseline */
+};
+
+bool evaluation_wins(const struct evaluation *evaluation);
+const char *verdict_name(enum verdict verdict); /* "kernel" | "rejected" | "failed" */
+const char *stage_name(enum stage stage);       /* "parse", "compile", ... */
+
+void evaluation_to_json(const struct evaluation *evaluation, struct json *json); /* one object */
+/* Texts are copied into `arena`. ERR_PROTOCOL where a field is missing or of another type. */
+int evaluation_from_value(struct arena *arena, const struct value *value,
+                          struct evaluation *evaluation, struct err *err) MUST_USE;
+
+#endif

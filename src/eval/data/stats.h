@@ -1,0 +1,38 @@
+/* eval/data/stats: medians, bootstrap intervals and the rule that says what a win is.
+ * Any thread; pure; nothing is drawn: the bootstrap is summed exactly, so that the same samples
+ * give the same interval. */
+#ifndef EVAL_DATA_STATS_H
+#define EVAL_DATA_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct interval {
+    double median, low, high; /* bootstrap 95 % of the median; not narrower than the sign test's */
+    size_t samples;
+};
+
+double stats_median(const double *samples, size_t count); /* does not reorder; NaN when empty */
+void stats_interval(const double *samples, size_t count, struct interval *interval);
+
+/* A/A spread: how far the paired ratio of a kernel with itself strays from 1: half the width of its
+ * 95 % interval, or its distance from 1, whichever is larger. */
+double stats_spread(const double *ratios, size_t count);
+
+enum finding { FINDING_NONE, FINDING_FASTER, FINDING_SLOWER, FINDING_SAME, FINDING_NOISY };
+
+struct comparison { /* a candidate with what it is timed against */
+    struct interval speedup;
+    double spread;           /* A/A: of whichever of the two strays further from itself */
+    double baseline_spread;  /* the baseline's own, in which the candidate has no hand */
+    size_t baseline_samples; /* that the speed-up stands on */
+};
+
+/* What a comparison shows; docs/evaluation.md has the rules. FINDING_NONE: nothing was compared. */
+enum finding stats_finding(const struct comparison *comparison);
+/* The smallest speed-up that would have been called one, less 1: 0.05 is 1.05x. */
+double stats_resolution(const struct comparison *comparison);
+const char *finding_name(enum finding finding); /* "faster", ..., "too noisy to say"; "" for none */
+enum finding finding_of(const char *name);      /* FINDING_NONE for any other text */
+
+#endif

@@ -1,0 +1,78 @@
+/* eval/lane: a worker as the agent sees it: a child behind two pipes, started again when it dies.
+ * Loop thread only. Requests are answered in the order of their ends, not of their starts. */
+#ifndef EVAL_LANE_LANE_H
+#define EVAL_LANE_LANE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "eval/data/evaluation.h"
+
+struct loop;
+struct task;
+struct lane; /* opaque */
+
+struct lane_spec {
+    const char *launcher;                     /* "srun -n1", before the program; NULL: none */
+    const char *backend;                      /* "cpu" */
+    const char *cores;                        /* or NULL */
+    const char *device;                       /* a GPU (the first of a list), or NULL: 0 */
+    const char *problem;                      /* path; NULL: none is opened (probe only) */
+    const char *python, *baseline;            /* or NULL */
+    uint64_t call_timeout_ms, time_budget_ms; /* 0: defaults */
+    bool roofline; /* measure the ceilings at open (else `ceilings` or unknown) */
+    bool later;    /* not at open, but with the first timing: what needs no clock comes first */
+    /* that the problem be fit, that candidates be confined: not asked, or refused where it is not,
+     * or gone on and said */
+    enum lane_demand { DEMAND_NONE, DEMAND_MUST, DEMAND_MAY } fitness, walls;
+    const char *ceilings;           /* JSON from an earlier run's record, cached; or NULL */
+    const char *ahead_name, *ahead; /* a source that will be asked for first, built while the
+                                       problem is opened; or NULL */
+};
+
+enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };
+
+/* One request. Zero-initialize; memory stays put until done. Texts are borrowed until done. */
+struct lane_request {
+    enum lane_op op;
+    const char *id;   /* "r3-c17" */
+    const char *name; /* the source's file name: gives the language */
+    const char *source;
+    size_t source_length;
+    const char *tune; /* JSON object of numbers, or NULL: every parameter's first */
+    enum effort effort;
+    bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
+    double best_ns;
+    uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
+    /* Another kernel, which is timed in turns with it in place of the baseline: `speedup` is over
+     * that one. NULL: none. */
+    const char *rival_name, *rival_source, *rival_tune;
+    size_t rival_length;
+    /* the answer */
+    bool active, done;
+    struct err err;               /* ERR_CHILD: the worker died; ask again */
+    struct arena *arena;          /* the answer's memory; the owner frees it */
+    struct evaluation evaluation; /* LANE_EVALUATE */
+    const struct value *answer;   /* the whole answer object, all ops */
+    double final_ms;              /* what a final measurement of this kernel would take; 0: ? */
+    enum stage stage;             /* where it is now; the owner is woken at changes too */
+    bool waits;                   /* another twagent times on its cores or its GPU */
+    unsigned deaths;              /* the owner's own count of ERR_CHILD; the lane leaves it alone */
+    struct task *owner;
+    struct link link;
+};
+
+int lane_open(struct loop *loop, const struct lane_spec *spec, struct lane **lane,
+              struct err *err) MUST_USE; /* starts the worker; the problem is opened by a request */
+void lane_submit(struct lane *lane, struct lane_request *request, struct task *owner);
+void lane_cancel(struct lane *lane, struct lane_request *request); /* done, ERR_CANCELLED */
+/* Shares of the wall time since the first evaluation: something was evaluated; that one waited for
+ * another twagent, which is no part of the first. */
+double lane_busy_ratio(const struct lane *lane);
+double lane_waits_ratio(const struct lane *lane);
+double lane_busy_ms(const struct lane *lane); /* of the first, in all */
+void lane_close(struct lane *lane);           /* the worker is stopped within a second */
+bool lane_closed(const struct lane *lane);
+void lane_free(struct lane *lane); /* once closed */
+
+#endif

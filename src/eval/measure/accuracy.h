@@ -1,0 +1,22 @@
+/* eval/measure/accuracy: how much of the allowed error a candidate needs; what is between half and
+ * twice of it is drawn again. Inside src/eval/measure. Worker's measuring thread.
+ */
+#ifndef EVAL_MEASURE_ACCURACY_H
+#define EVAL_MEASURE_ACCURACY_H
+
+#include "eval/measure/measure.h"
+
+/* Too inexact, but by so little that it may be the drawing's doing; derived bounds alone. */
+bool accuracy_is_doubtful(const struct bound *bound, double ratio);
+/* After each checked call of the candidate: its error over the allowed one, an honest one's. */
+void accuracy_see(struct bench *bench, const struct set *set, double ratio, double honest);
+/* After a call of the checks: where that was in doubt more sets are drawn, and may be the end. */
+int accuracy_weigh(struct bench *bench, const struct set *set, struct err *err) MUST_USE;
+/* After all timed calls: where most sets of one distribution were too inexact, the same again. */
+int accuracy_settle(struct bench *bench, struct err *err) MUST_USE;
+/* "error" and "checked_up_to", members of an open JSON object. */
+void accuracy_put(const struct bench *bench, struct json *json);
+/* Notes which inputs do not count, since the definition fails the spec's tolerance there. */
+void accuracy_note(struct bench *bench);
+
+#endif

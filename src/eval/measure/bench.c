@@ -1,0 +1,288 @@
+/* eval/measure/bench: the candidate's runner over its lives, and how its evaluation gets a verdict.
+ */
+#include "base/mem.h"
+#include "eval/measure/accuracy.h"
+#include "eval/measure/guard.h"
+#include "eval/measure/session_private.h"
+
+#include <string.h>
+
+void bench_note(struct bench *bench, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (bench->notes.length > 0)
+        buf_add_char(&bench->notes, '\n');
+    buf_addv(&bench->notes, format, arguments);
+    va_end(arguments);
+}
+
+void bench_reject(struct bench *bench, enum verdict verdict, const char *reason,
+                  const char *details)
+{
+    struct evaluation *evaluation = bench->evaluation;
+    if (bench->ended)
+        return; /* the first reason is the one that tells */
+    bench->ended = true;
+    evaluation->verdict = verdict;
+    evaluation->stage = bench->stage;
+    evaluation->reason = reason;
+    evaluation->details = details;
+    evaluation->finding = FINDING_NONE;
+    evaluation->noise = "";
+}
+
+void bench_close(struct bench *bench)
+{
+    if (bench->subject != NULL)
+        bench->subject->ops->close(bench->subject);
+    if (bench->twin != NULL)
+        bench->twin->ops->close(bench->twin);
+    bench->subject = bench->twin = NULL;
+    bench->seen = 0;
+    bench->warm = 0;
+}
+
+/* The same process again, without what its calls have left behind. */
+static bool renew(struct bench *bench)
+{
+    if (bench->fresh || bench->subject == NULL || bench->subject->renew == NULL ||
+        !bench->subject->renew(bench->subject))
+        return false;
+    bench->seen = 0;
+    bench->life++;
+    if (bench->twin != NULL && bench->twin->renew(bench->twin)) {
+        bench->twin_life = bench->life;
+    } else if (bench->twin != NULL) {
+        bench->twin->ops->close(bench->twin);
+        bench->twin = NULL;
+    }
+    return true;
+}
+
+static int open_subject(struct bench *bench, struct subject **subject, struct err *err)
+{
+    struct session *session = bench->session;
+    const struct measure_request *request = bench->request;
+    const struct program program = {session->problem, request->candidate, request->tune};
+    if (session->backend->open_program != NULL)
+        return session->backend->open_program(session->lane, bench->region, request->artifact,
+                                              &program, bench->fresh, subject, err);
+    return session->backend->open(session->lane, bench->region, request->artifact, NULL, subject,
+                                  err);
+}
+
+int bench_open(struct bench *bench, struct err *err)
+{
+    if (renew(bench))
+        return 0;
+    bench_close(bench);
+    /* What lies beyond the tensors outlives a runner: an answer kept there would be found again by
+     * the next one, which meets the same sets. */
+    parallel_clear(bench->region->outputs, bench->region->outputs_bytes);
+    if (open_subject(bench, &bench->subject, err) != 0) {
+        bench->subject = NULL;
+        return bench_failed(bench, err);
+    }
+    bench->subject->ops->pause(bench->subject);
+    bench->life++;
+    if (bench->subject->device_clock)
+        bench->warm = (1U << SLOTS) - 1; /* its own memory has no first touch to be timed */
+    return 0;
+}
+
+/* What a runner does before it dies is its candidate's doing; all else is ours. So is SIGKILL: the
+ * sandbox does not let a candidate send it, so that it came from outside, or from a machine out of
+ * memory. subject.h fixes the message. */
+int bench_failed(struct bench *bench, struct err *err)
+{
+    static const char outside[] = "killed by SIGKILL", loading[] = "while it was loaded: ";
+    const char *how = err->message;
+    if (strncmp(how, loading, sizeof loading - 1) == 0)
+        how += sizeof loading - 1;
+    switch (err->code) {
+    case ERR_CHILD:
+        if (strncmp(how, outside, sizeof outside - 1) == 0 && !bench->ended)
+            bench->evaluation->ours = true;
+        /* fall through */
+    case ERR_TIMEOUT:
+    case ERR_PROTOCOL:
+        bench_close(bench);
+        bench_reject(bench, VERDICT_FAILED, arena_strdup(bench->arena, err->message), "");
+        return 0;
+    case ERR_LIMIT:
+        bench_close(bench);
+        bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, err->message), "");
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+/* A caller that waits in a loop looks like one that computes, until it has taken several times as
+ * long as any call before. A kernel whose threads meet in such loops again and again takes too long
+ * this way: that is no verdict, and it is called again by a fresh runner, all threads at once. */
+static int call_held(struct bench *bench, const struct arrangement *arrangement, bool cold,
+                     struct outcome *outcome, struct err *err)
+{
+    enum { PATIENCE_NS = 30000000, TIMES = 4 };
+    struct subject *subject = bench->subject;
+    bool held = bench->held && !bench->never_held && subject->holds;
+    subject->hold_ns = held ? PATIENCE_NS + TIMES * bench->longest_ns : 0;
+    int status = call_run(bench, subject, arrangement, cold, outcome, err);
+    if (held && subject->unheld) {
+        bench->never_held = true;
+        bench_note(bench,
+                   "no call was made with its threads one at a time: ptrace is not permitted "
+                   "here, so that work which nobody waits for may pass");
+    }
+    if (status == 0 && !held && outcome->elapsed_ns > bench->longest_ns)
+        bench->longest_ns = outcome->elapsed_ns;
+    if (status == 0 || !held || err->code != ERR_TIMEOUT)
+        return status;
+    bench->never_held = true;
+    bench_note(bench, "a call whose threads ran one at a time took too long, and was made again");
+    bench_close(bench);
+    if (bench_open(bench, err) != 0 || bench->ended)
+        return -1;
+    return call_run(bench, bench->subject, arrangement, cold, outcome, err);
+}
+
+/* Nothing of a check is timed but calls of the main shape: half of the others find their inputs in
+ * the caches, as a user's calls do. */
+static bool is_cold(struct bench *bench, const struct set *set)
+{
+    const struct session *session = bench->session;
+    bool timed = set >= session->pool && set < session->pool + session->pool_count;
+    return (timed && !bench->stays) || random_below(&bench->session->random, 2) == 0;
+}
+
+int bench_check(struct bench *bench, struct set *set, struct outcome *outcome, struct err *err)
+{
+    struct session *session = bench->session;
+    struct arrangement arrangement;
+    if (atomic_load(&session->cancelled))
+        return err_set(err, ERR_CANCELLED, "cancelled");
+    *outcome = (struct outcome){0};
+    if (set_expect(session, set, err) != 0)
+        return -1;
+    if (set->unfit || bench->ended)
+        return 0;
+    if (bench_arrange(bench, set->shape, &arrangement, err) != 0)
+        return bench_failed(bench, err);
+    call_place(bench, set, &arrangement);
+    if (call_held(bench, &arrangement, is_cold(bench, set), outcome, err) != 0)
+        return guard_hit(bench, set, &arrangement) ? 0 : bench_failed(bench, err);
+    bench_saw(bench, set);
+    if (arrangement.layout.guard != GUARD_NONE) /* it has touched other pages than a timed call's */
+        bench->warm &= ~(1U << bench->slot);
+    call_verify(bench, set, &arrangement);
+    return accuracy_weigh(bench, set, err);
+}
+
+void bench_saw(struct bench *bench, const struct set *set)
+{
+    const struct session *session = bench->session;
+    if (set >= session->pool && set < session->pool + session->pool_count) {
+        bench->seen |= UINT64_C(1) << (set - session->pool);
+        bench->warm |= 1U << bench->slot;
+    }
+}
+
+/* A set that this life of the runner has not met; NULL: it has met them all. */
+struct set *bench_fresh_set(struct bench *bench)
+{
+    struct session *session = bench->session;
+    size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
+    if (left == 0)
+        return NULL;
+    size_t skip = (size_t)random_below(&session->random, left);
+    for (size_t i = 0; i < session->pool_count; i++)
+        if ((bench->seen >> i & 1) == 0 && skip-- == 0)
+            return &session->pool[i];
+    return NULL;
+}
+
+int bench_check_held(struct bench *bench, struct err *err)
+{
+    struct outcome outcome;
+    struct set *set = bench->ended ? NULL : bench_fresh_set(bench);
+    if (set == NULL || !bench->subject->holds || bench->never_held)
+        return 0;
+    bench->held = true;
+    int status = bench_check(bench, set, &outcome, err);
+    bench->held = false;
+    return status;
+}
+
+/* Between timed calls, now and then one whose threads are held: a check on top, and never a time.
+ */
+static int check_held_at_times(struct bench *bench, size_t sets_needed, struct err *err)
+{
+    enum { CHANCE_THREADED = 4, CHANCE_ALONE = 16 };
+    struct session *session = bench->session;
+    size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
+    uint64_t chance = bench->subject->threads == 0 ? CHANCE_ALONE
+                      : bench->threaded            ? CHANCE_THREADED
+                                                   : 1; /* it had none while it was checked */
+    if (left <= sets_needed || random_below(&session->random, chance) != 0)
+        return 0;
+    return bench_check_held(bench, err);
+}
+
+/* The next life begins with a call in each slot, whose times are not used: the first touch of a
+ * page is the kernel's work. From the runner's side they are calls like any other. */
+int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err)
+{
+    struct session *session = bench->session;
+    size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
+    bool fresh = bench->subject == NULL || left < sets_needed;
+    if (fresh && (bench_open(bench, err) != 0 || bench->ended))
+        return bench->ended ? 0 : -1;
+    for (size_t tries = 0; bench->warm != (1U << SLOTS) - 1 && tries < POOL_LEAST; tries++) {
+        struct outcome outcome;
+        struct set *set = bench_fresh_set(bench);
+        if (set == NULL)
+            return 0;
+        bench->slot_wanted = (bench->warm & 1) != 0 ? 1 : 0;
+        bench->slot_forced = true;
+        int status = bench_check(bench, set, &outcome, err);
+        bench->slot_forced = false;
+        if (status != 0 || bench->ended)
+            return status;
+    }
+    return check_held_at_times(bench, sets_needed, err);
+}
+
+/* The twin lives as long as the runner beside it, and begins with the sets that warmed that one. */
+int bench_ensure_twin(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    if (bench->twin != NULL && bench->twin_life == bench->life)
+        return 0;
+    if (open_subject(bench, &bench->twin, err) != 0) {
+        bench->twin = NULL;
+        return bench_failed(bench, err);
+    }
+    bench->twin->ops->pause(bench->twin);
+    bench->twin_life = bench->life;
+    size_t slot = 0;
+    for (size_t i = 0; i < session->pool_count && slot < SLOTS; i++) {
+        struct arrangement arrangement;
+        struct outcome outcome;
+        if ((bench->seen >> i & 1) == 0 || session->pool[i].unfit)
+            continue;
+        bench->slot_forced = true;
+        bench->slot_wanted = slot++;
+        int status = bench_arrange(bench, session->pool[i].shape, &arrangement, err);
+        bench->slot_forced = false;
+        if (status != 0)
+            return bench_failed(bench, err);
+        call_place(bench, &session->pool[i], &arrangement);
+        if (call_run(bench, bench->twin, &arrangement, true, &outcome, err) != 0)
+            return bench_failed(bench, err);
+        if (!call_verify(bench, &session->pool[i], &arrangement))
+            return 0;
+    }
+    return 0;
+}

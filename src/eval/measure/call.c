@@ -1,0 +1,439 @@
+/* eval/measure/call: one call that is checked. Before it: inputs in place, outputs and workspaces
+ * poisoned, red zones filled, caches empty. The moment it is done: some output elements are read,
+ * then the subject is stopped. Warm-up, check and timed calls all come through here and look alike
+ * from the subject's side. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "eval/data/timeline.h"
+#include "eval/measure/accuracy.h"
+#include "eval/measure/guard.h"
+#include "eval/measure/noise.h"
+#include "eval/measure/session_private.h"
+#include "eval/problem/torch.h"
+
+#include <string.h>
+
+enum { TRUSTED_TIMEOUT_MS = 120000 }; /* a definition may be as slow as it likes */
+
+/* --- where --- */
+
+int bench_arrange(struct bench *bench, const struct shape *shape, struct arrangement *arrangement,
+                  struct err *err)
+{
+    struct session *session = bench->session;
+    const struct measure_request *request = bench->request;
+    /* Half of the calls find new bytes where the call before found its own. */
+    if (!bench->follows && random_below(&session->random, 2) == 0) {
+        bench->slot = random_below(&session->random, SLOTS);
+        bench->shift =
+            layout_alignment() * random_below(&session->random, PAGE_BYTES / layout_alignment());
+    }
+    if (bench->slot_forced)
+        bench->slot = bench->slot_wanted;
+    if (layout_make(session->problem, &shape->dims, request != NULL ? request->candidate : NULL,
+                    request != NULL ? request->tune : NULL, bench->shift, &arrangement->layout,
+                    err) != 0)
+        return -1;
+    guard_arrange(bench, &arrangement->layout);
+    if (arrangement->layout.inputs_bytes > session->slot_bytes ||
+        arrangement->layout.outputs_bytes > bench->region->outputs_bytes)
+        return err_set(err, ERR_LIMIT,
+                       "tensors and workspaces need %zu MiB, which is more than fit",
+                       arrangement->layout.outputs_bytes >> 20);
+    arrangement->slot_offset = bench->slot * session->slot_bytes;
+    call_make(&arrangement->layout, arrangement->slot_offset, session->options.call_timeout_ms,
+              &arrangement->call);
+    return 0;
+}
+
+/* --- before --- */
+
+/* Visits the bytes that belong to no tensor, [from, to), in order. */
+static void each_gap(const struct placed *placed, size_t count, size_t *cursor,
+                     void (*visit)(void *context, size_t from, size_t to), void *context)
+{
+    for (size_t i = 0; i < count; i++) {
+        visit(context, *cursor, placed[i].offset);
+        *cursor = placed[i].offset + placed[i].bytes;
+    }
+}
+
+struct fence {
+    unsigned char *base;
+    const unsigned char *pattern; /* GUARD_BYTES */
+    size_t broken;                /* offset of the first wrong byte, when checked */
+    bool intact;
+};
+
+static void fill_gap(void *context, size_t from, size_t to)
+{
+    struct fence *fence = (struct fence *)context;
+    while (from < to) {
+        size_t at = from % GUARD_BYTES;
+        size_t length = to - from < GUARD_BYTES - at ? to - from : GUARD_BYTES - at;
+        memcpy(fence->base + from, fence->pattern + at, length);
+        from += length;
+    }
+}
+
+static void check_gap(void *context, size_t from, size_t to)
+{
+    struct fence *fence = (struct fence *)context;
+    while (from < to && fence->intact) {
+        size_t at = from % GUARD_BYTES;
+        size_t length = to - from < GUARD_BYTES - at ? to - from : GUARD_BYTES - at;
+        if (memcmp(fence->base + from, fence->pattern + at, length) != 0) {
+            fence->intact = false;
+            while (fence->base[from] == fence->pattern[from % GUARD_BYTES])
+                from++;
+            fence->broken = from;
+        }
+        from += length;
+    }
+}
+
+/* Of a generator of its own: the subject sees one, and could compute what comes next. */
+static void new_pattern(unsigned char pattern[GUARD_BYTES])
+{
+    struct random own;
+    random_init(&own, random_seed());
+    for (size_t i = 0; i < GUARD_BYTES; i += sizeof(uint64_t)) {
+        uint64_t bits = random_next(&own);
+        memcpy(pattern + i, &bits, sizeof bits);
+    }
+}
+
+void call_place(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
+{
+    struct session *session = bench->session;
+    unsigned char pattern[GUARD_BYTES];
+    const struct layout *layout = &arrangement->layout;
+    struct fence fence = {.base = session->region.inputs + arrangement->slot_offset,
+                          .pattern = pattern};
+    size_t cursor = 0;
+    uint64_t begun = timeline_begin();
+    new_pattern(pattern); /* whoever reads past an input gets something new each time */
+    each_gap(layout->inputs, layout->input_count, &cursor, fill_gap, &fence);
+    fill_gap(&fence, cursor, layout->inputs_bytes);
+    guard_fill(bench, layout, fence.base);
+    for (size_t i = 0; i < layout->input_count; i++)
+        parallel_copy(fence.base + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
+    timeline_end("call.place", begun);
+}
+
+static void visit_outputs(const struct layout *layout,
+                          void (*visit)(void *context, size_t from, size_t to), struct fence *fence)
+{
+    size_t cursor = 0;
+    each_gap(layout->outputs, layout->output_count, &cursor, visit, fence);
+    each_gap(layout->workspaces, layout->workspace_count, &cursor, visit, fence);
+    visit(fence, cursor, layout->outputs_bytes);
+}
+
+static void poison(struct bench *bench, const struct layout *layout)
+{
+    struct session *session = bench->session;
+    unsigned char *base = bench->outputs;
+    const struct problem *problem = session->problem;
+    struct fence fence = {.base = base, .pattern = bench->guard};
+    new_pattern(bench->guard);
+    visit_outputs(layout, fill_gap, &fence);
+    for (size_t i = 0; i < layout->output_count; i++)
+        draw_poison(random_seed(), problem->outputs[i].dtype, layout->outputs[i].elements,
+                    base + layout->outputs[i].offset);
+    for (size_t i = 0; i < layout->workspace_count; i++)
+        draw_poison(random_seed(), bench->request->candidate->workspaces[i].dtype,
+                    layout->workspaces[i].elements, base + layout->workspaces[i].offset);
+}
+
+static enum dtype dtype_of(const struct bench *bench, size_t index)
+{
+    const struct problem *problem = bench->session->problem;
+    return index < problem->output_count
+               ? problem->outputs[index].dtype
+               : bench->request->candidate->workspaces[index - problem->output_count].dtype;
+}
+
+/* Whose numbers mean nothing by their places: no index, no table or matrix with a structure. */
+static bool is_free(const struct problem *problem, size_t input)
+{
+    return dtype_is_float(problem->inputs[input].dtype) &&
+           (problem->torch == NULL || problem->torch->inputs[input].structure == STRUCTURE_FREE);
+}
+
+/* For a subject with memory of its own, which poisons that by itself at the rate of its memory: the
+ * red zones as ever. In our memory only as much as to see that results came back at all: a page at
+ * each end of every output, and the spots. */
+static void poison_there(struct bench *bench, const struct layout *layout, struct call *call)
+{
+    struct session *session = bench->session;
+    struct fence fence = {.base = bench->outputs, .pattern = bench->guard};
+    new_pattern(bench->guard);
+    visit_outputs(layout, fill_gap, &fence);
+    call->poison_seed = random_seed() | 1;
+    for (size_t i = 0; i < layout->input_count; i++)
+        call->poison[i].bytes = is_free(session->problem, i) ? layout->inputs[i].bytes : 0;
+    for (size_t i = 0; i < layout->output_count + layout->workspace_count; i++) {
+        const struct placed *placed = i < layout->output_count
+                                          ? &layout->outputs[i]
+                                          : &layout->workspaces[i - layout->output_count];
+        size_t page = placed->bytes < PAGE_BYTES ? placed->bytes : PAGE_BYTES;
+        struct call_poison *poison = &call->poison[layout->input_count + i];
+        poison->bytes = placed->bytes;
+        draw_poison_bits(dtype_of(bench, i), &poison->bits);
+        if (i >= layout->output_count)
+            continue;
+        memset(bench->outputs + placed->offset, 0xff, page);
+        memset(bench->outputs + placed->offset + placed->bytes - page, 0xff, page);
+    }
+    for (size_t i = 0; i < bench->spot_count; i++)
+        memset((void *)(uintptr_t)bench->spots[i].at, 0xff, bench->spots[i].bytes);
+}
+
+static void flush(const struct bench *bench, const struct arrangement *arrangement)
+{
+    const struct session *session = bench->session;
+    const struct layout *layout = &arrangement->layout;
+    int64_t cache = 0;
+    struct names facts = session->lane->facts;
+    if (!expr_lookup_names(&facts, "l3_bytes", &cache) || cache <= 0)
+        cache = INT64_C(64) << 20;
+    flush_bytes(session->region.inputs + arrangement->slot_offset, layout->inputs_bytes,
+                (size_t)cache);
+    flush_bytes(bench->outputs, layout->outputs_bytes, (size_t)cache);
+}
+
+/* --- the call, and the moment after it --- */
+
+static uint64_t load(const struct spot *spot)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, (const void *)spot->at, spot->bytes);
+    return bits;
+}
+
+/* One in four lies in the last page of an output, where a loop ends. */
+static void choose_spots(struct bench *bench, const struct layout *layout)
+{
+    struct session *session = bench->session;
+    const struct problem *problem = session->problem;
+    bench->spot_count = 0;
+    for (size_t i = 0; i < SPOTS; i++) {
+        size_t output = (size_t)random_below(&session->random, layout->output_count);
+        const struct placed *placed = &layout->outputs[output];
+        size_t bytes = dtype_bytes(problem->outputs[output].dtype);
+        size_t tail = PAGE_BYTES / bytes;
+        size_t from = i % 4 == 0 && placed->elements > tail ? placed->elements - tail : 0;
+        if (placed->elements == 0)
+            continue;
+        size_t element = from + (size_t)random_below(&session->random, placed->elements - from);
+        bench->spots[bench->spot_count++] = (struct spot){
+            .at = bench->outputs + placed->offset + element * bytes, .bytes = (unsigned)bytes};
+    }
+}
+
+static bool is_disturbed(const struct bench *bench, const struct outcome *outcome)
+{
+    enum { PART = 50, LEAST_NS = 15000 };
+    uint64_t cores = bench->session->lane->core_count > 0 ? bench->session->lane->core_count : 1;
+    uint64_t most = outcome->elapsed_ns / PART * cores;
+    return outcome->delay_ns > (most > LEAST_NS * cores ? most : LEAST_NS * cores);
+}
+
+static size_t outputs_end(const struct layout *layout)
+{
+    const struct placed *last = &layout->outputs[layout->output_count - 1];
+    return last->offset + last->bytes + REDZONE_BYTES;
+}
+
+/* A baseline has no workspaces; its inputs and outputs lie where the candidate's do. */
+static void strip_workspaces(struct arrangement *arrangement)
+{
+    struct layout *layout = &arrangement->layout;
+    size_t end = outputs_end(layout) + PAGE_BYTES - 1;
+    layout->outputs_bytes = end / PAGE_BYTES * PAGE_BYTES;
+    layout->workspace_count = 0;
+    arrangement->call.workspace_count = 0;
+    arrangement->call.outputs_bytes = layout->outputs_bytes;
+}
+
+int call_run(struct bench *bench, struct subject *subject, const struct arrangement *arrangement,
+             bool cold, struct outcome *outcome, struct err *err)
+{
+    struct noise before, after;
+    struct arrangement own = *arrangement;
+    bool candidate =
+        bench->request != NULL && (subject == bench->subject || subject == bench->twin);
+    if (!candidate) {
+        strip_workspaces(&own);
+        own.call.timeout_ms = TRUSTED_TIMEOUT_MS;
+    }
+    bench->outputs = candidate ? bench->region->outputs : bench->session->region.outputs;
+    bench->outputs_end = outputs_end(&own.layout);
+    *outcome = (struct outcome){0};
+    uint64_t begun = timeline_begin();
+    bench->spot_count = 0;
+    if (!subject->own_results) {
+        choose_spots(bench, &own.layout);
+        if (subject->device_clock)
+            poison_there(bench, &own.layout, &own.call);
+        else
+            poison(bench, &own.layout);
+        timeline_end("call.poison", begun);
+    }
+    own.call.cold = cold;
+    own.call.timed = bench->stage == STAGE_TIME;
+    own.call.stays = bench->stays;
+    if (cold && !subject->device_clock) /* else its own caches, which it empties itself */
+        flush(bench, &own);
+    begun = timeline_begin();
+    noise_read(subject->pid, &before);
+    if (!subject->wakes_itself)
+        subject->ops->resume(subject);
+    int status = subject_call(subject, &own.call, &outcome->elapsed_ns, err);
+    for (size_t i = 0; status == 0 && i < bench->spot_count; i++)
+        bench->spots[i].early = load(&bench->spots[i]);
+    timeline_end(candidate ? "call.candidate" : "call.baseline", begun);
+    if (status != 0)
+        return -1;
+    begun = timeline_begin();
+    subject->ops->pause(subject);
+    noise_read(subject->pid, &after);
+    timeline_end("call.pause", begun);
+    outcome->delay_ns =
+        noise_between(&before, &after, outcome->elapsed_ns, bench->session->lane->core_count);
+    outcome->disturbed = !subject->device_clock && is_disturbed(bench, outcome);
+    return 0;
+}
+
+/* --- after --- */
+
+struct nearest { /* of the tensors, to where something was written */
+    const char *name, *side;
+    size_t distance;
+};
+
+static void compare_nearest(const struct placed *placed, const char *name, size_t offset,
+                            struct nearest *nearest)
+{
+    size_t end = placed->offset + placed->bytes;
+    bool before = offset < placed->offset;
+    size_t distance = before ? placed->offset - offset : offset >= end ? offset - end + 1 : 0;
+    if (distance < nearest->distance)
+        *nearest = (struct nearest){name, before ? "before the start" : "after the end", distance};
+}
+
+static struct nearest nearest_tensor(const struct bench *bench, const struct layout *layout,
+                                     size_t offset)
+{
+    struct nearest nearest = {"the outputs", "beside", SIZE_MAX};
+    for (size_t i = 0; i < layout->output_count; i++)
+        compare_nearest(&layout->outputs[i], bench->session->problem->outputs[i].name, offset,
+                        &nearest);
+    for (size_t i = 0; i < layout->workspace_count; i++)
+        compare_nearest(&layout->workspaces[i], bench->request->candidate->workspaces[i].name,
+                        offset, &nearest);
+    return nearest;
+}
+
+static bool fences_stand(struct bench *bench, const struct layout *layout)
+{
+    struct fence fence = {.base = bench->outputs, .pattern = bench->guard, .intact = true};
+    visit_outputs(layout, check_gap, &fence);
+    if (!fence.intact) {
+        struct nearest nearest = nearest_tensor(bench, layout, fence.broken);
+        bench_reject(
+            bench, VERDICT_REJECTED,
+            arena_printf(bench->arena, "wrote out of bounds, %s of %s", nearest.side, nearest.name),
+            "");
+    }
+    return fence.intact;
+}
+
+static bool spots_stay(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->spot_count; i++)
+        if (load(&bench->spots[i]) != bench->spots[i].early) {
+            bench_reject(bench, VERDICT_REJECTED,
+                         "an output changed after the call had ended: work was left behind", "");
+            return false;
+        }
+    return true;
+}
+
+static void describe_wrong(struct bench *bench, const struct set *set, size_t output,
+                           const struct placed *placed, const struct mismatch *mismatch)
+{
+    struct buf text, dims;
+    buf_init(&text, 400);
+    buf_init(&dims, 200);
+    for (size_t i = 0; i < set->shape->dims.count; i++)
+        buf_addf(&dims, "%s%s=%lld", i > 0 ? ", " : "", set->shape->dims.name[i],
+                 (long long)set->shape->dims.number[i]);
+    buf_add_text(&text, "wrong result: ");
+    mismatch_describe(&bench->session->problem->outputs[output], placed->extents, mismatch, &text);
+    const char *details = arena_printf(
+        bench->arena,
+        "%s\nshape: %s\ninputs: %s\nelements wrong: %zu of %zu\nerror over allowed error: %.3g "
+        "(worst element), %.3g (relative L2)\n",
+        buf_text(&text), buf_text(&dims), distribution_name(set->distribution), mismatch->bad_count,
+        placed->elements, mismatch->worst_ratio, mismatch->norm_ratio);
+    buf_addf(&text, " at %s, %s inputs", buf_text(&dims), distribution_name(set->distribution));
+    bench->accuracy.reason = arena_strdup(bench->arena, buf_text(&text));
+    bench->accuracy.details = details;
+    buf_free(&text);
+    buf_free(&dims);
+}
+
+/* False: rejected. What is in doubt is decided later, by more sets. */
+static bool verify_output(struct bench *bench, const struct set *set, size_t output,
+                          const struct arrangement *arrangement, double *ratio)
+{
+    const struct placed *placed = &arrangement->layout.outputs[output];
+    const struct bound *bound = &set->bounds[output];
+    const void *got = bench->outputs + placed->offset;
+    struct mismatch mismatch;
+    check_output(&bench->session->problem->outputs[output], placed->extents, placed->elements,
+                 bound, set->exact[output], got, &mismatch);
+    *ratio = mismatch_ratio(&mismatch);
+    if (mismatch.passed)
+        return true;
+    /* A few rows, as ties are. */
+    if (mismatch.bad_count > 0 && mismatch.bad_count * 16 <= placed->elements &&
+        session_excuses(bench->session, set, output, got)) {
+        call_place(bench, set, arrangement); /* where the definition has read */
+        bench_note(bench, "rows that hang on a tie were left out, at %s inputs",
+                   distribution_name(set->distribution));
+        *ratio = 0.0;
+        return true;
+    }
+    describe_wrong(bench, set, output, placed, &mismatch);
+    if (bench->request != NULL && accuracy_is_doubtful(bound, *ratio))
+        return true;
+    bench_reject(bench, VERDICT_REJECTED, bench->accuracy.reason, bench->accuracy.details);
+    return false;
+}
+
+bool call_verify(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
+{
+    const struct layout *layout = &arrangement->layout;
+    double largest = 0.0, honest = 0.0;
+    bool right = true;
+    bench->evaluation->checks_total++;
+    uint64_t begun = timeline_begin();
+    if (!fences_stand(bench, layout) || !spots_stay(bench))
+        return false;
+    for (size_t i = 0; i < layout->output_count && right; i++) {
+        double ratio;
+        right = verify_output(bench, set, i, arrangement, &ratio);
+        if (i == 0 || ratio > largest) {
+            largest = ratio;
+            honest = set->bounds[i].honest;
+        }
+    }
+    accuracy_see(bench, set, largest, honest);
+    bench->evaluation->checks_passed += right;
+    timeline_end("call.verify", begun);
+    return right;
+}

@@ -1,0 +1,196 @@
+/* eval/measure/final: what a champion goes through besides: a real A/A run, every baseline, and its
+ * time with warm caches. Fresh seeds and fresh runners are session_measure's business. */
+#include "base/mem.h"
+#include "eval/measure/timing.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { HOT_CALLS = 21, BASELINES_TEXT = 1 << 14 };
+
+/* Two runners of the same kernel take the parts of A and B. */
+static int measure_spread(struct bench *bench, struct err *err)
+{
+    struct evaluation *evaluation = bench->evaluation;
+    struct timing timing = {.bench = bench};
+    timing_limits(bench, &timing.limits);
+    bench_close(bench);
+    if (timing_run(&timing, err) != 0)
+        return -1;
+    bench_close(bench);
+    if (bench->ended)
+        return 0;
+    double half = (timing.ratio.high - timing.ratio.low) / 2.0;
+    double own = fmax(half, fabs(timing.ratio.median - 1.0));
+    evaluation->spread = fmax(evaluation->spread, own);
+    bench->against.spread = evaluation->spread;
+    evaluation->finding = stats_finding(&bench->against);
+    evaluation->noise =
+        evaluation->finding == FINDING_NOISY ? quiet_words(bench, &bench->against) : "";
+    return 0;
+}
+
+static void put_interval(struct json *json, const char *key, const struct interval *interval)
+{
+    json_key(json, key);
+    json_object(json);
+    json_put_real(json, "median", interval->median);
+    json_put_real(json, "low", interval->low);
+    json_put_real(json, "high", interval->high);
+    json_put_int(json, "samples", (int64_t)interval->samples);
+    json_object_end(json);
+}
+
+struct rival {
+    const struct baseline *baseline; /* the fastest so far; NULL: none */
+    struct interval a;
+    struct comparison against;
+};
+
+/* Speed-ups are told against the best there is, unless a person has chosen. */
+static void tell_against(struct bench *bench, const struct rival *rival)
+{
+    struct evaluation *evaluation = bench->evaluation;
+    const struct session *session = bench->session;
+    if (session->options.baseline != NULL || rival->baseline == NULL ||
+        rival->baseline == &session->baselines[session->baseline])
+        return;
+    bench->against = rival->against;
+    evaluation->baseline = rival->baseline->name;
+    evaluation->baseline_ns = rival->a;
+    evaluation->speedup = rival->against.speedup;
+    evaluation->finding = stats_finding(&rival->against);
+    evaluation->noise =
+        evaluation->finding == FINDING_NOISY ? quiet_words(bench, &rival->against) : "";
+}
+
+static void leave_out(struct bench *bench, const struct baseline *baseline, const char *why)
+{
+    struct evaluation *evaluation = bench->evaluation;
+    bool first = evaluation->left_out == NULL || *evaluation->left_out == '\0';
+    evaluation->left_out = arena_printf(bench->arena, "%s%s%s%s", first ? "" : evaluation->left_out,
+                                        first ? "" : ", ", baseline->name, why);
+}
+
+static int measure_baseline(struct bench *bench, struct baseline *baseline, struct rival *rival,
+                            struct json *json, struct err *err)
+{
+    const struct evaluation *evaluation = bench->evaluation;
+    struct timing timing = {.bench = bench, .baseline = baseline};
+    bool own = baseline == &bench->session->baselines[bench->session->baseline];
+    struct interval a = evaluation->baseline_ns;
+    struct comparison against = bench->against;
+    if (!own && !bench_affords(bench, cost_of_baseline(bench->session, baseline), baseline->name)) {
+        leave_out(bench, baseline, "");
+        return 0;
+    }
+    if (!own) {
+        timing_limits(bench, &timing.limits);
+        if (timing_run(&timing, err) != 0)
+            return -1;
+        baseline_remember(baseline, timing.a.median);
+        a = timing.a;
+        against = timing_comparison(&timing);
+        against.spread = fmax(against.spread, evaluation->spread);
+    }
+    if (bench->ended)
+        return 0;
+    json_key(json, baseline->name);
+    json_object(json);
+    put_interval(json, "ns", &a);
+    put_interval(json, "speedup", &against.speedup);
+    json_put_bool(json, "win", stats_finding(&against) == FINDING_FASTER);
+    json_put_text(json, "finding", finding_name(stats_finding(&against)));
+    json_object_end(json);
+    if (rival->baseline == NULL || against.speedup.median < rival->against.speedup.median)
+        *rival = (struct rival){baseline, a, against};
+    return 0;
+}
+
+/* What a library does takes a process and its start: a champion is set against it. */
+static void tell_left_out(struct bench *bench)
+{
+    const struct session *session = bench->session;
+    for (size_t i = 1; i < session->baseline_count; i++)
+        if (session->baselines[i].library != NULL && i != session->baseline)
+            leave_out(bench, &session->baselines[i], " (--effort final times it)");
+}
+
+/* A baseline that this machine cannot build is no reason to lose the rest. */
+static int measure_baselines(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    struct buf text;
+    struct json json;
+    struct rival rival = {0};
+    int status = 0;
+    buf_init(&text, BASELINES_TEXT);
+    json_init(&json, &text);
+    json_object(&json);
+    for (size_t i = 0; i < session->baseline_count && status == 0 && !bench->ended; i++) {
+        struct err why = {0};
+        status = measure_baseline(bench, &session->baselines[i], &rival, &json, &why);
+        if (status != 0 && why.code != ERR_CANCELLED && i != session->baseline) {
+            bench_note(bench, "%s", why.message);
+            leave_out(bench, &session->baselines[i], "");
+            status = 0;
+        } else if (status != 0) {
+            *err = why;
+        }
+    }
+    json_object_end(&json);
+    if (status == 0 && !bench->ended)
+        tell_against(bench, &rival);
+    if (status == 0)
+        bench->evaluation->baselines = arena_strdup(bench->arena, buf_text(&text));
+    buf_free(&text);
+    return status;
+}
+
+/* The same bytes again and again, caches left as they are; for the record only, since whoever keeps
+ * an answer would shine here. */
+static int measure_hot(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    struct arrangement arrangement;
+    struct outcome outcome;
+    double samples[HOT_CALLS];
+    size_t count = 0;
+    bench_close(bench);
+    if (bench_open(bench, err) != 0)
+        return -1;
+    struct set *set = &session->pool[0];
+    if (set_expect(session, set, err) != 0)
+        return -1;
+    if (bench->ended || set->unfit)
+        return 0;
+    if (bench_arrange(bench, set->shape, &arrangement, err) != 0)
+        return -1;
+    call_place(bench, set, &arrangement);
+    for (size_t i = 0; i < HOT_CALLS && !bench->ended; i++) {
+        if (call_run(bench, bench->subject, &arrangement, false, &outcome, err) != 0)
+            return bench_failed(bench, err);
+        if (!call_verify(bench, set, &arrangement))
+            return 0;
+        if (i > 0)
+            samples[count++] = (double)outcome.elapsed_ns;
+    }
+    stats_interval(samples, count, &bench->evaluation->hot_ns);
+    return 0;
+}
+
+int measure_final(struct bench *bench, struct err *err)
+{
+    if (bench->request->effort == EFFORT_FULL)
+        tell_left_out(bench);
+    if (bench->request->effort != EFFORT_FINAL)
+        return 0;
+    if (measure_spread(bench, err) != 0)
+        return -1;
+    if (!bench->ended && measure_baselines(bench, err) != 0)
+        return -1;
+    double hot_ms = HOT_CALLS * bench->evaluation->time_ns.median / 1e6;
+    if (bench->ended || !bench_affords(bench, hot_ms, "the time with warm caches"))
+        return 0;
+    return measure_hot(bench, err);
+}

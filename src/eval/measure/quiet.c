@@ -1,0 +1,82 @@
+/* eval/measure/quiet: what to do where the machine is too busy to tell. Other programs' load is
+ * looked at while all that belongs to candidates is stopped: no candidate can have itself measured
+ * again, or hold up a run, by what it does. */
+#include "eval/measure/noise.h"
+#include "eval/measure/timing.h"
+
+#include "base/clock.h"
+#include "eval/data/timeline.h"
+
+#include <math.h>
+#include <time.h>
+
+enum { LOOK_NS = 200000000 };
+
+/* In budgets of timed calls. Halved after each wait that was in vain, so that a machine which is
+ * never quiet costs a run a bounded time. */
+static uint64_t patience_ns(const struct bench *bench)
+{
+    static const uint64_t budgets[] = {
+        [EFFORT_SEARCH] = 5, [EFFORT_FULL] = 25, [EFFORT_FINAL] = 50};
+    const struct session *session = bench->session;
+    uint64_t budget_ns = session->options.time_budget_ms * UINT64_C(1000000);
+    return budgets[bench->request->effort] * budget_ns >> session->waits_in_vain;
+}
+
+static bool is_quiet(struct session *session)
+{
+    session->load = noise_load(session->lane->cores, session->lane->core_count);
+    return session->load < NOISE_QUIET;
+}
+
+bool quiet_wait(struct bench *bench, const struct timing *timing)
+{
+    struct session *session = bench->session;
+    uint64_t started = clock_now_ns(), most = patience_ns(bench);
+    if (session->lane->gpu) /* its clock knows nothing of the cores */
+        return timing->a_spread > 0.0;
+    bench_close(bench);
+    bool quiet = is_quiet(session), at_once = quiet;
+    while (!quiet && clock_now_ns() - started < most && !atomic_load(&session->cancelled)) {
+        const struct timespec rest = {.tv_nsec = LOOK_NS};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+        quiet = is_quiet(session);
+    }
+    timeline_end("time.quiet", started);
+    if (quiet && !at_once)
+        bench_note(bench, "waited %.1f s until the other programs were done",
+                   (double)(clock_now_ns() - started) / 1e9);
+    else if (!quiet)
+        bench_note(bench, "waited %.1f s for a quiet machine, in vain",
+                   (double)(clock_now_ns() - started) / 1e9);
+    if (quiet)
+        session->waits_in_vain = 0;
+    else if (session->waits_in_vain < 16)
+        session->waits_in_vain++;
+    return quiet;
+}
+
+const char *quiet_words(struct bench *bench, const struct comparison *comparison)
+{
+    const struct session *session = bench->session;
+    double own = comparison->spread, of_baseline = comparison->baseline_spread;
+    const char *seen = isfinite(stats_resolution(comparison))
+                           ? arena_printf(bench->arena, "nothing under %.2fx would show",
+                                          1.0 + stats_resolution(comparison))
+                           : "no ratio means anything then";
+    const char *whose = own > 2.0 * of_baseline && of_baseline < 0.05
+                            ? "the kernel's own time varies, while the baseline's does not; "
+                              "--time-budget gives more samples"
+                            : "what helps: end other programs, --cores with idle ones, a larger "
+                              "--time-budget";
+    const char *load =
+        session->load >= NOISE_QUIET
+            ? arena_printf(bench->arena, "; other programs take %.0f %% of a core's time",
+                           100.0 * session->load)
+            : "";
+    return arena_printf(bench->arena,
+                        "over %zu samples of the baseline it strays from itself by %.0f %%, kernel "
+                        "and baseline at most by %.0f %%: %s%s; %s",
+                        comparison->baseline_samples, 100.0 * of_baseline, 100.0 * own, seen, load,
+                        whose);
+}

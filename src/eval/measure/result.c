@@ -1,0 +1,187 @@
+/* eval/measure/result: from samples to intervals. */
+#include "eval/measure/timing.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+enum { SPREAD_LEAST = 3 /* ratios */, HISTORY_SHOWN = 4 };
+
+/* Disturbed samples are left out as long as they are few: a candidate that could choose which of
+ * its samples count would choose the fast ones. */
+static bool leaves_out(const struct timing *timing)
+{
+    return timing->disturbed * 3 <= timing->count;
+}
+
+/* The A that stands for a chunk: the mean of its neighbours in time. */
+static double shared_a(const struct timing *timing, size_t chunk)
+{
+    if (timing->a_count == 0)
+        return baseline_median(timing->baseline);
+    double before = timing->a_ns[chunk > 0 ? chunk - 1 : 0];
+    double after = timing->a_ns[chunk < timing->a_count ? chunk : timing->a_count - 1];
+    return (before + after) / 2.0;
+}
+
+/* A time without what others took of it: what it could have been on a machine of its own. */
+static double undelayed(double ns, double delay_ns)
+{
+    return fmax(ns - delay_ns, ns / 1e3);
+}
+
+struct columns {
+    size_t count;
+    bool all; /* disturbed ones too: then `least` and `most` differ from `ratio` */
+    double a[PAIRS_MOST], b[PAIRS_MOST], ratio[PAIRS_MOST], least[PAIRS_MOST], most[PAIRS_MOST];
+    enum distribution distribution[PAIRS_MOST];
+};
+
+static void gather(const struct timing *timing, struct columns *columns)
+{
+    columns->all = !leaves_out(timing);
+    columns->count = 0;
+    for (size_t i = 0; i < timing->count; i++) {
+        const struct sample *sample = &timing->samples[i];
+        if (sample->disturbed && !columns->all)
+            continue;
+        size_t at = columns->count++;
+        double a = timing->shared ? shared_a(timing, sample->chunk) : sample->a_ns;
+        double a_delay_ns = sample->disturbed ? sample->a_delay_ns : 0.0;
+        double b_delay_ns = sample->disturbed ? sample->b_delay_ns : 0.0;
+        columns->a[at] = a;
+        columns->b[at] = sample->b_ns;
+        columns->distribution[at] = sample->distribution;
+        columns->ratio[at] = a / sample->b_ns;
+        columns->least[at] = undelayed(a, a_delay_ns) / sample->b_ns;
+        columns->most[at] = a / undelayed(sample->b_ns, b_delay_ns);
+    }
+}
+
+/* Each sample against the next one on inputs of the same distribution: a kernel with itself at the
+ * same work (a division by a subnormal takes longer, and only some inputs lead to one). The
+ * direction alternates, so that a drift of the machine does not add up. */
+static double neighbours(const double *samples, const enum distribution *distribution, size_t count)
+{
+    double ratios[PAIRS_MOST];
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t next = i + 1;
+        while (next < count && distribution[next] != distribution[i])
+            next++;
+        if (next == count)
+            continue;
+        double ratio = samples[i] / samples[next];
+        ratios[found] = found % 2 == 0 ? ratio : 1.0 / ratio;
+        found++;
+    }
+    return found < SPREAD_LEAST ? 0.0 : stats_spread(ratios, found);
+}
+
+/* With a few A samples for many of B, an interval over their ratios would know nothing of A's own
+ * noise: it is widened to what A's extremes, this time or lately, would have given. */
+static void widen(struct timing *timing)
+{
+    double least = INFINITY, most = 0.0;
+    for (size_t i = 0; i < timing->a_count; i++) {
+        least = fmin(least, undelayed(timing->a_ns[i], timing->a_delay_ns[i]));
+        most = fmax(most, timing->a_ns[i]);
+    }
+    const struct baseline *baseline = timing->baseline;
+    for (size_t i = 0; timing->a_count < 3 && i < HISTORY_SHOWN && i < baseline->history_count;
+         i++) {
+        double past = baseline->history[(baseline->history_count - 1 - i) % HISTORY_MOST];
+        least = fmin(least, past);
+        most = fmax(most, past);
+    }
+    if (most <= 0.0)
+        return;
+    timing->ratio.low = fmin(timing->ratio.low, least / timing->b.high);
+    timing->ratio.high = fmax(timing->ratio.high, most / timing->b.low);
+    timing->a.low = fmin(timing->a.low, least);
+    timing->a.high = fmax(timing->a.high, most);
+}
+
+/* Where disturbed samples have to count, a long call lost more to others than a short one, so that
+ * their ratio is none of the kernels'. The interval reaches from what it would be had only the
+ * baseline not been disturbed to what it would be had only the candidate not been. */
+static void ratio_interval(const struct columns *columns, struct interval *ratio)
+{
+    struct interval end;
+    stats_interval(columns->ratio, columns->count, ratio);
+    if (!columns->all)
+        return;
+    stats_interval(columns->least, columns->count, &end);
+    ratio->low = fmin(ratio->low, end.low);
+    stats_interval(columns->most, columns->count, &end);
+    ratio->high = fmax(ratio->high, end.high);
+}
+
+/* A few samples of a slow A: their range for want of more. */
+static double spread_of_few(const double *samples, size_t count)
+{
+    double least = INFINITY, most = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, samples[i]);
+        most = fmax(most, samples[i]);
+    }
+    return count < 2 ? 0.0 : (most - least) / (most + least);
+}
+
+void timing_results(struct timing *timing)
+{
+    struct columns columns;
+    gather(timing, &columns);
+    timing->used = columns.count;
+    if (columns.count == 0)
+        return;
+    stats_interval(columns.b, columns.count, &timing->b);
+    ratio_interval(&columns, &timing->ratio);
+    double of_b = neighbours(columns.b, columns.distribution, columns.count), of_a;
+    if (timing->shared) {
+        if (timing->a_count > 0)
+            stats_interval(timing->a_ns, timing->a_count, &timing->a);
+        else
+            stats_interval(columns.a, columns.count, &timing->a);
+        widen(timing);
+        of_a = fmax(neighbours(timing->a_ns, timing->a_distribution, timing->a_count),
+                    timing->a_count <= SPREAD_LEAST ? spread_of_few(timing->a_ns, timing->a_count)
+                                                    : 0.0);
+    } else {
+        stats_interval(columns.a, columns.count, &timing->a);
+        of_a = neighbours(columns.a, columns.distribution, columns.count);
+    }
+    timing->a_spread = of_a;
+    timing->spread = fmax(of_a, of_b);
+}
+
+struct comparison timing_comparison(const struct timing *timing)
+{
+    const struct baseline *baseline = timing->baseline;
+    size_t known = timing->shared ? timing->a_count : timing->used;
+    if (timing->shared && baseline != NULL)
+        known += baseline->history_count < HISTORY_SHOWN ? baseline->history_count : HISTORY_SHOWN;
+    return (struct comparison){.speedup = timing->ratio,
+                               .spread = timing->spread,
+                               .baseline_spread = timing->a_spread,
+                               .baseline_samples = known};
+}
+
+bool timing_enough(struct timing *timing)
+{
+    struct columns columns;
+    struct interval ratio;
+    gather(timing, &columns);
+    if (timing->count < timing->limits.pairs_least)
+        return false;
+    /* What was left out is replaced, up to twice the least. */
+    if (columns.count < timing->limits.pairs_least &&
+        timing->count < 2 * timing->limits.pairs_least)
+        return false;
+    uint64_t budget_ns = timing->limits.budget_ns;
+    if (timing->timed_ns >= budget_ns ||
+        clock_now_ns() - timing->started_ns >= budget_ns) /* what lies between the calls, too */
+        return true;
+    stats_interval(columns.ratio, columns.count, &ratio);
+    return ratio.high - ratio.low < 2.0 * timing->limits.narrow * ratio.median;
+}

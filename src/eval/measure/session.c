@@ -1,0 +1,195 @@
+/* eval/measure/session: opening a problem on a lane. What is done with a candidate is in
+ * session_measure.c.
+ */
+#include "base/mem.h"
+#include "eval/backend/build.h"
+#include "eval/data/timeline.h"
+#include "eval/measure/session_helpers.h"
+#include "eval/measure/session_private.h"
+#include "eval/measure/session_wide.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { POOL_LARGE = 8, POOL_RENEWED = 5 };
+enum { CALL_TIMEOUT_MS = 10000, TIME_BUDGET_MS = 400, VERSIONS_MOST = 4096 };
+
+#define GIB (UINT64_C(1) << 30)
+
+static uint64_t default_memory(void)
+{
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t quarter = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 4 : GIB / 4;
+    return quarter < 2 * GIB ? quarter : 2 * GIB;
+}
+
+static int open_shapes(struct session *session, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    session->shape_count = problem->shape_count;
+    for (size_t i = 0; i < problem->shape_count; i++)
+        if (shape_make(session, &problem->shapes[i], &session->shapes[i], err) != 0)
+            return -1;
+    session->shape_total = session->shape_count + HIDDEN_SHAPES; /* which are drawn later */
+    session_make_long(session);
+    session_draw_beyond(session);
+    size_t bytes = shape_bytes(&session->shapes[0]) + 1;
+    size_t sets = session->options.memory_bytes / bytes;
+    bool large = session_is_large(session);
+    size_t most = large ? POOL_LARGE : POOL_MOST;
+    if (large && session->backend->open_program != NULL)
+        most = POOL_RENEWED; /* what has met them all is as good as new after a word */
+    session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > most ? most : sets;
+    return 0;
+}
+
+static int open_reference(struct session *session, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    const struct backend *backend =
+        session->backend->reference != NULL ? session->backend->reference : session->backend;
+    if (problem->reference_kind == REFERENCE_C)
+        return reference_open_c(problem, backend, session->lane, &session->region,
+                                session->options.folder, session->arena, &session->reference, err);
+    if (problem->reference_kind == REFERENCE_TORCH)
+        return reference_open_torch(problem, session->lane, &session->region,
+                                    strcmp(session->backend->name, "cuda") == 0 ? "cuda" : "cpu",
+                                    session->options.folder, session->arena, &session->reference,
+                                    err);
+    return reference_open(problem, session->lane, &session->region, session->options.python,
+                          session->arena, &session->python, &session->reference, err);
+}
+
+static void put_members(struct json *json, struct arena *arena, const char *text)
+{
+    struct value *map;
+    if (text == NULL || value_parse_json(arena, "versions", text, strlen(text), &map, NULL) != 0)
+        return;
+    for (size_t i = 0; i < map->count && map->kind == VALUE_MAP; i++) {
+        json_key(json, map->keys[i]);
+        json_value(json, map->items[i]);
+    }
+}
+
+static void gather_versions(struct session *session)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, VERSIONS_MOST);
+    json_init(&json, &text);
+    json_object(&json);
+    put_members(&json, session->arena, session->lane->versions);
+    put_members(&json, session->arena, reference_versions(session->reference));
+    json_object_end(&json);
+    session->versions = arena_strdup(session->arena, buf_text(&text));
+    buf_free(&text);
+}
+
+static int know_lane(struct session *session, struct err *err)
+{
+    int (*know)(void *context, struct err *err) = session->options.know_lane;
+    session->options.know_lane = NULL;
+    return know != NULL ? know(session->options.context, err) : 0;
+}
+
+/* Of the largest input that is drawn as floats. */
+static size_t drawn_bytes(const struct session *session)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < session->shape_count; i++)
+        for (size_t k = 0; k < session->problem->input_count; k++) {
+            size_t bytes = session->shapes[i].layout.inputs[k].bytes;
+            if (dtype_is_float(session->problem->inputs[k].dtype) && bytes > most)
+                most = bytes;
+        }
+    return most;
+}
+
+static int open_parts(struct session *session, struct err *err)
+{
+    if (open_shapes(session, err) != 0 || session_open_region(session, err) != 0 ||
+        baselines_open(session, err) != 0)
+        return -1;
+    uint64_t begun = timeline_begin();
+    /* A C reference is built for the machine, and is no process that starts meanwhile. */
+    if (session->problem->reference_kind == REFERENCE_C && know_lane(session, err) != 0)
+        return -1;
+    if (open_reference(session, err) != 0 || session_make_cases(session, err) != 0 ||
+        know_lane(session, err) != 0)
+        return -1;
+    /* What does not need the reference is done while it starts. */
+    if (session->backend->warm != NULL)
+        session->backend->warm(session->lane, &session->region, drawn_bytes(session));
+    if (session->options.meanwhile != NULL)
+        session->options.meanwhile(session->options.context);
+    session_fill(session);
+    if (reference_ready(session->reference, err) != 0)
+        return -1;
+    timeline_end("open.reference", begun);
+    gather_versions(session);
+    session_ceilings(session);
+    /* What every evaluation will need is missed now, once, and not in each of them. */
+    begun = timeline_begin();
+    int status = baseline_ready(session, &session->baselines[session->baseline], err);
+    timeline_end("open.baseline", begun);
+    return status;
+}
+
+int session_open(const struct problem *problem, const struct backend *backend,
+                 const struct lane_facts *lane, const struct session_options *options,
+                 struct session **out, struct err *err)
+{
+    struct session *session = MEM_NEW(struct session);
+    session->arena = arena_new();
+    session->problem = problem;
+    session->backend = backend;
+    session->lane = lane;
+    session->additive = -1;
+    session->options = *options;
+    if (session->options.call_timeout_ms == 0)
+        session->options.call_timeout_ms = CALL_TIMEOUT_MS;
+    if (session->options.time_budget_ms == 0)
+        session->options.time_budget_ms = TIME_BUDGET_MS;
+    if (session->options.memory_bytes == 0)
+        session->options.memory_bytes = default_memory();
+    layout_align(backend->alignment > 0 ? backend->alignment : TENSOR_ALIGN);
+    parallel_use(lane->cores, lane->core_count);
+    random_init(&session->random, random_seed());
+    atomic_init(&session->cancelled, false);
+    if (open_parts(session, err) != 0) {
+        session_close(session);
+        return -1;
+    }
+    *out = session;
+    return 0;
+}
+
+void session_close(struct session *session)
+{
+    if (session == NULL)
+        return;
+    for (size_t i = 0; i < session->baseline_count; i++)
+        baseline_free(session, &session->baselines[i]);
+    helpers_close(session);
+    wide_close(session);
+    reference_close(session->reference);
+    for (size_t i = 0; i < session->pool_count; i++)
+        set_free(&session->pool[i]);
+    for (size_t i = 0; i < session->case_count; i++)
+        set_free(&session->cases[i]);
+    for (size_t i = 0; i < 4 * OUTPUTS_MAX; i++)
+        mem_free(session->scratch[i]);
+    session_close_region(session);
+    arena_free(session->arena);
+    mem_free(session);
+}
+
+void session_cancel(struct session *session)
+{
+    atomic_store(&session->cancelled, true);
+}
+
+const char *session_versions(const struct session *session)
+{
+    return session->versions;
+}

@@ -1,0 +1,98 @@
+/* eval/measure/session: one problem open on one lane: its reference, baselines, shapes, and the
+ * pool of secret input sets with their expected outputs. Blocking; worker's measuring thread.
+ *
+ * A set's seed comes from the kernel's random source and is never told. No subject sees the same
+ * set twice in its life: a runner that has been through the pool is replaced by a fresh one, and
+ * every evaluation redraws part of the pool, so that what one call saw can help no other. */
+#ifndef EVAL_MEASURE_SESSION_H
+#define EVAL_MEASURE_SESSION_H
+
+#include "eval/check/check.h"
+#include "eval/data/draw.h"
+#include "eval/data/evaluation.h"
+#include "eval/reference/reference.h"
+
+struct session; /* opaque */
+
+struct session_options {
+    const char *python;       /* or NULL */
+    const char *folder;       /* for builds; exists */
+    const char *baseline;     /* NULL: the problem's */
+    uint64_t call_timeout_ms; /* one call of a candidate; 0: 10 s */
+    uint64_t time_budget_ms;  /* for timed samples of one evaluation; 0: 400 ms */
+    uint64_t memory_bytes;    /* for the pool; 0: a quarter of what is free, at most 2 GiB */
+    /* Called when the reference has been started: then the lane's facts must be there, which were
+     * asked for at the same time. NULL: they are. */
+    int (*know_lane)(void *context, struct err *err);
+    void (*meanwhile)(void *context); /* next, where the reference may still be starting; or NULL */
+    void *context;
+};
+
+int session_open(const struct problem *problem, const struct backend *backend,
+                 const struct lane_facts *lane, const struct session_options *options,
+                 struct session **session, struct err *err) MUST_USE;
+void session_close(struct session *session);
+
+struct rival_kernel { /* another kernel of the problem, to be timed in turns with a candidate */
+    const struct candidate *candidate;
+    const struct names *tune;
+};
+
+struct measure_request {
+    const struct candidate *candidate;
+    const struct names *tune;
+    const char *artifact;    /* of BUILD_FAST */
+    const char *sanitized;   /* of BUILD_SANITIZED; NULL: none */
+    const char *remarks_log; /* or NULL */
+    const char *portable;    /* of BUILD_PORTABLE, to count with; NULL: none */
+    enum effort effort;
+    bool profile;
+    double best_ns;                   /* 0: none yet */
+    uint64_t within_ms;               /* what can be left out is, to be done by then; 0: no hurry */
+    const struct rival_kernel *rival; /* it stands in the baseline's place; NULL: none */
+};
+
+/* Checks, then times, then (where asked) sanitizes and profiles; fills *evaluation, whose texts are
+ * in `arena`. An error here is ours (ERR_CHILD of a reference, ERR_IO): the step can be tried
+ * again. */
+int session_measure(struct session *session, const struct measure_request *request,
+                    struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
+
+/* The same in three steps, so that the worker can have its cores to itself for the second one.
+ * After session_check() the other two are called in turn whatever the verdict; each does nothing
+ * where there is one. session_finish() must follow also an error of the others. */
+int session_check(struct session *session, const struct measure_request *request,
+                  struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
+int session_time(struct session *session, struct err *err) MUST_USE;
+int session_finish(struct session *session, struct err *err) MUST_USE;
+/* What a final measurement would take now, by what was measured so far; 0: no kernel yet. */
+double session_final_ms(const struct session *session);
+/* Any thread: what is being measured ends soon with ERR_CANCELLED. */
+void session_cancel(struct session *session);
+/* What every record says before anything is known: identity, tune numbers, empty texts. */
+void evaluation_begin(struct evaluation *evaluation, const struct candidate *candidate,
+                      const struct names *tune, struct arena *arena);
+const char *session_versions(const struct session *session); /* JSON object: the lane's, Python's */
+void session_ceilings(struct session *session); /* the lane's rates are others; floor.c */
+
+/* May it be searched at all: does its tolerance refuse the null solutions at the main shape? *why
+ * is NULL, or says what it lets pass, borrowed from the session. Known by the problem's hash where
+ * it was fit before (fitness_known.c). Before the first candidate. */
+int session_fit(struct session *session, const char **why, struct err *err) MUST_USE;
+
+/* Is the problem fit? Begun, checked, its floor looked at, ended, in this order; findings become
+ * members of the open JSON object. -1 is ours; what the problem's own code did is a finding. */
+struct fitness {
+    struct session *session;
+    struct json *json;
+    bool fit, ended; /* ended: there is nothing more to find */
+};
+
+void fitness_begin(struct fitness *fitness, struct session *session, struct json *json);
+/* Whatever needs no clock: the reference runs, repeats itself, refuses the null solutions of
+ * docs/evaluation.md; the named baselines are right, where wanted. */
+int fitness_check(struct fitness *fitness, bool baselines, struct err *err) MUST_USE;
+int fitness_floor(struct fitness *fitness, struct err *err) MUST_USE; /* times the reference */
+void fitness_end(struct fitness *fitness);
+
+#endif

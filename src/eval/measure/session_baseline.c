@@ -1,0 +1,296 @@
+/* eval/measure/session_baseline: what speed-ups are against: sources built once a session, and the
+ * reference itself. On the CPU the sources are those of the spec; a backend whose candidates have
+ * launch plans has its own: every baselines/ *.cu in the problem's folder, by the file's name.
+ * Their runners are stopped while they are not called: a baseline is trusted, and may meet a set
+ * twice. */
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/backend/build.h"
+#include "eval/data/stats.h"
+#include "eval/measure/session_library.h"
+#include "eval/measure/session_private.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOURCE_MOST = 1 << 20 };
+
+static void add_listed(struct session *session)
+{
+    const struct problem *problem = session->problem;
+    for (size_t i = 0; i < problem->baseline_count; i++)
+        session->baselines[session->baseline_count++] =
+            (struct baseline){.name = problem->baselines[i].name,
+                              .file = problem->baselines[i].file,
+                              .env = problem->baselines[i].env};
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(((const struct baseline *)left)->name, ((const struct baseline *)right)->name);
+}
+
+/* baselines/NAME.SUFFIX of the problem's folder, in the order of their names. */
+static void add_found(struct session *session, const char *suffix)
+{
+    struct arena *arena = session->arena;
+    const char *folder = arena_printf(arena, "%s/baselines", session->problem->folder);
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL &&
+           session->baseline_count < BASELINES_MOST) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (dot == NULL || dot == entry->d_name || strcmp(dot, suffix) != 0)
+            continue;
+        session->baselines[session->baseline_count++] = (struct baseline){
+            .name = arena_strndup(arena, entry->d_name, (size_t)(dot - entry->d_name)),
+            .file = arena_printf(arena, "%s/%s", folder, entry->d_name)};
+    }
+    if (entries != NULL)
+        closedir(entries);
+    qsort(session->baselines + 1, session->baseline_count - 1, sizeof session->baselines[0],
+          compare_names);
+}
+
+/* What the spec names may be another backend's: then the first that is of this one. And a kernel on
+ * a GPU is not to shine beside a definition on the CPU, where there is another to set it against.
+ */
+static const char *choose_default(const struct session *session)
+{
+    bool kernels = session->baseline_count > 1 && session->baselines[1].library == NULL;
+    if (session->backend->open_program != NULL && kernels &&
+        strcmp(session->problem->baseline, "reference") == 0 &&
+        session->problem->reference_kind != REFERENCE_TORCH)
+        return session->baselines[1].name;
+    for (size_t i = 0; i < session->baseline_count; i++)
+        if (strcmp(session->baselines[i].name, session->problem->baseline) == 0)
+            return session->problem->baseline;
+    if (session->backend->open_program == NULL)
+        return session->problem->baseline;
+    return session->baselines[kernels ? 1 : 0].name;
+}
+
+int baselines_open(struct session *session, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    bool found = false, torch = problem->reference_kind == REFERENCE_TORCH;
+    session->baselines[0] =
+        (struct baseline){.name = torch ? "eager" : "reference", .verified = true};
+    session->baseline_count = 1;
+    if (session->backend->open_program == NULL || torch)
+        add_listed(session);
+    else
+        add_found(session, ".cu");
+    bool asked =
+        session->options.baseline != NULL && strcmp(session->options.baseline, "torch") == 0;
+    if (session->backend->open_program != NULL || asked) /* on a CPU it is not what one looks for */
+        library_add(session);
+    const char *wanted =
+        session->options.baseline != NULL ? session->options.baseline : choose_default(session);
+    if (torch && strcmp(wanted, "reference") == 0)
+        wanted = "eager"; /* what every other problem calls it */
+    for (size_t i = 0; i < session->baseline_count; i++)
+        if (strcmp(session->baselines[i].name, wanted) == 0) {
+            session->baseline = i;
+            found = true;
+        }
+    if (!found)
+        return err_set(err, ERR_USAGE, "%s has no baseline \"%s\"", problem->name, wanted);
+    return 0;
+}
+
+/* A source with a launch plan, at the first point of its tune space. */
+static int parse(struct session *session, struct baseline *baseline, struct err *err)
+{
+    struct buf text;
+    buf_init(&text, SOURCE_MOST);
+    int status = file_read(baseline->file, &text, err);
+    if (status == 0)
+        status = candidate_parse(session->problem, baseline->file, buf_text(&text), text.length,
+                                 &baseline->candidate, err);
+    buf_free(&text);
+    if (status != 0)
+        return -1;
+    tune_at(baseline->candidate, 0, &baseline->tune);
+    if (baseline->candidate->workspace_count > 0)
+        return err_set(err, ERR_USAGE, "a baseline has no workspaces");
+    return 0;
+}
+
+static int open_subject(struct session *session, struct baseline *baseline, struct err *err)
+{
+    const struct backend *backend = session->backend;
+    const struct program program = {session->problem, baseline->candidate, &baseline->tune};
+    if (backend->open_program != NULL)
+        return backend->open_program(session->lane, &session->region, baseline->artifact, &program,
+                                     false, &baseline->subject, err);
+    return backend->open(session->lane, &session->region, baseline->artifact, baseline->env,
+                         &baseline->subject, err);
+}
+
+/* Built when first needed: most of them only the final measurement asks for. */
+static int build(struct session *session, struct baseline *baseline, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    struct baseline_spec found = {.name = baseline->name, .file = baseline->file};
+    const struct baseline_spec *spec = &found;
+    for (size_t i = 0; i < problem->baseline_count; i++)
+        if (problem->baselines[i].name == baseline->name)
+            spec = &problem->baselines[i];
+    if (baseline->artifact != NULL || baseline->file == NULL)
+        return 0;
+    if (session->backend->open_program != NULL && parse(session, baseline, err) != 0)
+        return -1;
+    return build_baseline(session->backend, session->lane, problem, spec, session->options.folder,
+                          arena_printf(session->arena, "baseline-%s", baseline->name),
+                          session->arena, &baseline->artifact, err);
+}
+
+/* One that the reference's own child computes: its outputs do not lie in the region. */
+static int verify_own(struct session *session, struct baseline *baseline, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    struct set *set = &session->pool[0];
+    const struct layout *layout = &set->shape->layout;
+    void *results[OUTPUTS_MAX] = {NULL};
+    bool passed = true;
+    struct call call;
+    if (set_expect(session, set, err) != 0)
+        return -1;
+    call_make(layout, 0, 0, &call);
+    for (size_t i = 0; i < problem->input_count; i++)
+        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
+    for (size_t i = 0; i < problem->output_count; i++)
+        results[i] = mem_alloc(layout->outputs[i].bytes);
+    int status = baseline->own != NULL
+                     ? reference_compute(baseline->own, layout, &call, PRECISION_SPEC, results, err)
+                     : reference_compute_baseline(session->reference, baseline->name, layout, &call,
+                                                  results, err);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        struct mismatch mismatch = {.passed = true};
+        const struct placed *placed = &layout->outputs[i];
+        if (status == 0 && !set->unfit)
+            check_compare(&problem->outputs[i], placed->extents, placed->elements, &set->bounds[i],
+                          set->exact[i], results[i], &mismatch);
+        passed = passed && mismatch.passed;
+        mem_free(results[i]);
+    }
+    if (status != 0)
+        return err_wrap(err, "baseline %s", baseline->name);
+    if (!passed)
+        return err_set(err, ERR_USAGE, "baseline %s: its results are wrong", baseline->name);
+    baseline->verified = true;
+    return 0;
+}
+
+static int own_ready(struct session *session, struct baseline *baseline, struct err *err)
+{
+    if (baseline->library != NULL && baseline->own == NULL &&
+        library_open(session, baseline, err) != 0) {
+        baseline->own = NULL;
+        return err_wrap(err, "baseline %s", baseline->name);
+    }
+    if (!baseline->verified && verify_own(session, baseline, err) != 0)
+        return -1;
+    baseline->subject = baseline->own != NULL
+                            ? reference_subject(baseline->own)
+                            : reference_baseline(session->reference, baseline->name);
+    if (baseline->subject == NULL)
+        return err_set(err, ERR_UNSUPPORTED, "the reference has no baseline %s", baseline->name);
+    baseline->subject->ops->pause(baseline->subject);
+    return 0;
+}
+
+/* A baseline that is wrong is nothing to be faster than. */
+static int verify(struct session *session, struct baseline *baseline, struct err *err)
+{
+    struct evaluation evaluation = {0};
+    struct bench bench = {.session = session,
+                          .arena = session->arena,
+                          .evaluation = &evaluation,
+                          .region = &session->region};
+    struct arrangement arrangement;
+    struct outcome outcome;
+    struct set *set = &session->pool[0];
+    int status = set_expect(session, set, err);
+    for (size_t i = 1; status == 0 && set->unfit && i < session->pool_count; i++)
+        status = set_expect(session, set = &session->pool[i], err);
+    if (status != 0 || bench_arrange(&bench, set->shape, &arrangement, err) != 0)
+        return -1;
+    call_place(&bench, set, &arrangement);
+    if (call_run(&bench, baseline->subject, &arrangement, true, &outcome, err) != 0) {
+        baseline_close(session, baseline);
+        return err_wrap(err, "baseline %s", baseline->name);
+    }
+    if (!call_verify(&bench, set, &arrangement))
+        return err_set(err, ERR_USAGE, "baseline %s: %s", baseline->name, evaluation.reason);
+    baseline->verified = true;
+    return 0;
+}
+
+int baseline_ready(struct session *session, struct baseline *baseline, struct err *err)
+{
+    if (baseline == &session->baselines[0]) {
+        baseline->subject = reference_subject(session->reference);
+        if (baseline->subject == NULL)
+            return err_set(err, ERR_CHILD, "the reference has ended");
+        baseline->subject->ops->pause(baseline->subject);
+        return 0;
+    }
+    if (build(session, baseline, err) != 0)
+        return err_wrap(err, "baseline %s", baseline->name);
+    if (baseline->artifact == NULL)
+        return own_ready(session, baseline, err);
+    if (baseline->subject == NULL) {
+        if (open_subject(session, baseline, err) != 0) {
+            baseline->subject = NULL;
+            return err_wrap(err, "baseline %s", baseline->name);
+        }
+        baseline->subject->ops->pause(baseline->subject);
+        baseline->warm = false;
+    }
+    return baseline->verified ? 0 : verify(session, baseline, err);
+}
+
+void baseline_close(struct session *session, struct baseline *baseline)
+{
+    bool own = baseline == &session->baselines[0] || baseline->artifact == NULL;
+    if (!own && baseline->subject != NULL)
+        baseline->subject->ops->close(baseline->subject);
+    baseline->subject = NULL; /* the reference's are its own */
+    baseline->warm = false;
+}
+
+void baseline_free(struct session *session, struct baseline *baseline)
+{
+    baseline_close(session, baseline);
+    reference_close(baseline->own);
+    candidate_free(baseline->candidate);
+}
+
+/* A process keeps the luck of its layout for life. A fresh one for each evaluation spreads it over
+ * the session as a candidate's runners do; one that is slow anyway does not notice. */
+void baselines_rest(struct session *session)
+{
+    static const double slow_ns = 20e6;
+    for (size_t i = 1; i < session->baseline_count; i++) {
+        struct baseline *baseline = &session->baselines[i];
+        bool device = baseline->subject != NULL && baseline->subject->device_clock;
+        if (!device && !(baseline_median(baseline) > slow_ns))
+            baseline_close(session, baseline); /* a device's clock knows nothing of layouts */
+    }
+}
+
+void baseline_remember(struct baseline *baseline, double median_ns)
+{
+    baseline->history[baseline->history_count++ % HISTORY_MOST] = median_ns;
+}
+
+double baseline_median(const struct baseline *baseline)
+{
+    size_t count = baseline->history_count < HISTORY_MOST ? baseline->history_count : HISTORY_MOST;
+    return count > 0 ? stats_median(baseline->history, count) : (double)NAN;
+}

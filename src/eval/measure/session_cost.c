@@ -1,0 +1,72 @@
+/* eval/measure/session_cost: what a final measurement will take on this machine, by what the
+ * session has measured itself; and what one that has to be done by some time leaves out. */
+#include "base/clock.h"
+#include "eval/measure/session_private.h"
+
+#include <math.h>
+
+void cost_learn(struct session *session, const struct evaluation *evaluation, double check_sets_ms)
+{
+    struct costs *costs = &session->costs;
+    if (evaluation->verdict != VERDICT_KERNEL || evaluation->dropped)
+        return;
+    /* Until the first kernel every set was drawn and computed once, as a final measurement does. */
+    if (!costs->known)
+        costs->sets_ms = costs->spent_ms - costs->once_ms;
+    costs->known = true;
+    costs->calls_ms = fmax(0.0, evaluation->stage_ms[STAGE_CHECK] - check_sets_ms);
+    costs->compile_ms = evaluation->stage_ms[STAGE_COMPILE];
+    if (evaluation->stage_ms[STAGE_SANITIZE] > 0.0)
+        costs->sanitize_ms = evaluation->stage_ms[STAGE_SANITIZE];
+    if (evaluation->stage_ms[STAGE_PROFILE] > 0.0)
+        costs->profile_ms = evaluation->stage_ms[STAGE_PROFILE];
+}
+
+/* Samples against one baseline: twice the budget of a search's, and half as much again by the wall
+ * clock. A baseline that is slow is called a few times all the same. */
+static double timing_ms(const struct session *session, double call_ms)
+{
+    enum { BUDGETS = 3, CALLS = 3 };
+    return (double)(BUDGETS * session->options.time_budget_ms) + CALLS * call_ms;
+}
+
+static double baseline_ms(const struct session *session, const struct baseline *baseline)
+{
+    double median_ns = baseline_median(baseline);
+    if (!isnan(median_ns))
+        return median_ns / 1e6;
+    return baseline == &session->baselines[0] ? session->exact_ns / 1e6 : 0.0;
+}
+
+double cost_of_baseline(const struct session *session, const struct baseline *baseline)
+{
+    bool unbuilt = baseline->file != NULL && baseline->artifact == NULL;
+    return timing_ms(session, baseline_ms(session, baseline)) +
+           (unbuilt ? session->costs.compile_ms : 0.0);
+}
+
+double session_final_ms(const struct session *session)
+{
+    const struct costs *costs = &session->costs;
+    const struct baseline *own = &session->baselines[session->baseline];
+    enum { SANITIZE_MS = 4000, EXTRA_BUILDS = 3 }; /* sanitizers make a compile twice as long */
+    if (!costs->known)
+        return 0.0;
+    return costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
+           cost_of_baseline(session, own) + timing_ms(session, 0.0) +
+           (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : SANITIZE_MS);
+}
+
+bool bench_affords(struct bench *bench, double ms, const char *what)
+{
+    const struct costs *costs = &bench->session->costs;
+    if (bench->ends_ns == 0)
+        return true;
+    double left_ms = ((double)bench->ends_ns - (double)clock_now_ns()) / 1e6;
+    if (bench->stage != STAGE_PROFILE) /* the sanitizer is still to come */
+        left_ms -= costs->sanitize_ms;
+    if (left_ms >= ms)
+        return true;
+    bench_note(bench, "left out for want of time: %s (about %.1f s)", what, ms / 1e3);
+    return false;
+}

@@ -1,0 +1,309 @@
+/* eval/measure/session_expect: what a set's outputs are, and how far from that is still right. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "eval/data/timeline.h"
+#include "eval/measure/session_private.h"
+#include "eval/measure/session_wide.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* From this size on the bounds of a distribution are derived once a session: over millions of
+ * elements the largest error of an honest computation is the same for every drawing, well within
+ * the bound's factor, and deriving it anew would cost more than all the rest of a set. */
+static const size_t large_elements = (size_t)1 << 18;
+
+static bool is_large(const struct session *session, const struct set *set)
+{
+    return set->shape == &session->shapes[0] && set->shape->elements >= large_elements &&
+           set->distribution < DRAW_RANDOM_COUNT;
+}
+
+bool set_bounds_known(const struct session *session, const struct set *set)
+{
+    return is_large(session, set) && !session->problem->tolerance_fixed &&
+           !session->problem->normwise && (session->known_bounds >> set->distribution & 1) != 0;
+}
+
+void *session_scratch(struct session *session, size_t index, size_t bytes)
+{
+    if (session->scratch_bytes[index] < bytes) {
+        mem_free(session->scratch[index]);
+        session->scratch[index] = parallel_alloc(bytes);
+        session->scratch_bytes[index] = bytes;
+    }
+    return session->scratch[index];
+}
+
+static int compute_exact(struct session *session, struct set *set, struct call *call,
+                         struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    const struct problem *problem = session->problem;
+    void *exact[OUTPUTS_MAX];
+    uint64_t begun = timeline_begin(), started = clock_now_ns();
+    call_make(layout, 0, 0, call);
+    for (size_t i = 0; i < problem->input_count; i++)
+        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        if (set->exact[i] == NULL)
+            set->exact[i] =
+                (double *)parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
+        exact[i] = set->exact[i];
+    }
+    bool done = wide_compute(session, set, PRECISION_EXACT, exact);
+    int status = 0;
+    if (!done)
+        status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
+    timeline_end("set.exact", begun);
+    if (!done && set->shape == &session->shapes[0])
+        session->exact_ns = (double)(clock_now_ns() - started);
+    return status;
+}
+
+static int compute_others(struct session *session, const struct set *set, const struct call *call,
+                          struct results *results, struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    const struct problem *problem = session->problem;
+    bool floating = false;
+    for (size_t i = 0; i < problem->output_count; i++) {
+        results->honest[i] = session_scratch(session, 2 * i, layout->outputs[i].bytes);
+        results->lower[i] = session_scratch(session, 2 * i + 1, layout->outputs[i].bytes);
+        floating = floating || dtype_is_float(problem->outputs[i].dtype);
+    }
+    if (reference_compute(session->reference, layout, call, PRECISION_SPEC, results->honest, err) !=
+        0)
+        return -1;
+    if (!floating || problem->tolerance_fixed)
+        return 0;
+    struct err none = {0};
+    if (wide_compute(session, set, PRECISION_LOWER, results->lower) ||
+        reference_compute(session->reference, layout, call, PRECISION_LOWER, results->lower,
+                          &none) == 0)
+        results->has_lower = true;
+    else if (none.code != ERR_UNSUPPORTED)
+        return err_set(err, none.code, "%s", none.message);
+    return 0;
+}
+
+struct fitting {
+    const struct tensor_spec *output;
+    const double *exact;
+    const void *honest;
+    bool unfit[PARALLEL_PARTS];
+    size_t finite[PARALLEL_PARTS];
+};
+
+static void fit_part(void *context, size_t part, size_t from, size_t to)
+{
+    enum { CHUNK = 1024 };
+    struct fitting *fitting = (struct fitting *)context;
+    enum dtype dtype = fitting->output->dtype;
+    const unsigned char *honest = (const unsigned char *)fitting->honest;
+    double most = dtype_is_float(dtype) ? dtype_max(dtype) * 0.999 : INFINITY;
+    double numbers[CHUNK];
+    size_t finite = 0, unfit = 0;
+    for (size_t at = from; at < to && unfit == 0; at += CHUNK) {
+        size_t length = to - at < CHUNK ? to - at : CHUNK;
+        dtype_to_double(dtype, honest + at * dtype_bytes(dtype), length, numbers);
+        for (size_t i = 0; i < length; i++) {
+            bool in_range = fabs(fitting->exact[at + i]) <= most;
+            finite += in_range;
+            unfit += in_range && !isfinite(numbers[i]);
+        }
+    }
+    fitting->unfit[part] = unfit > 0;
+    fitting->finite[part] = finite;
+}
+
+/* Inputs on which the definition in the spec's own precision leaves its range, or that leave
+ * nothing finite to compare, say nothing about a kernel. */
+static bool is_fit(const struct tensor_spec *output, size_t count, const double *exact,
+                   const void *honest)
+{
+    struct fitting fitting = {.output = output, .exact = exact, .honest = honest};
+    size_t parts = parallel_for(count, 1, count, fit_part, &fitting), finite = 0;
+    for (size_t i = 0; i < parts; i++) {
+        if (fitting.unfit[i])
+            return false;
+        finite += fitting.finite[i];
+    }
+    return finite > 0;
+}
+
+/* Numbers that all lie close together make terms that are nearly equal. */
+static bool all_narrow(const struct problem *problem)
+{
+    bool narrow = false;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        const struct tensor_spec *input = &problem->inputs[i];
+        double size = fmax(fabs(input->low), fabs(input->high));
+        if (!dtype_is_float(input->dtype))
+            continue;
+        narrow = input->low <= input->high && input->high - input->low < size / 64.0;
+        if (!narrow)
+            return false;
+    }
+    return narrow;
+}
+
+/* The bound takes rounding errors for independent, so that they grow with the square root of a
+ * sum's length. Where many terms are equal they are not. Such inputs are there to find other faults
+ * than precision; and so are a file's own, of which nothing is known. */
+static struct sum sum_of(const struct session *session, const struct set *set)
+{
+    const struct problem *problem = session->problem;
+    struct sum sum = {.terms = set->shape->reduction, .cut = session->backend->cuts_sums};
+    sum.alike = distribution_is_alike(set->distribution) || all_narrow(problem) ||
+                (set->distribution == DRAW_GIVEN && problem->torch != NULL);
+    if (set->distribution == DRAW_FEW && session->additive == 1)
+        sum = (struct sum){.terms = problem->strict ? FEW_TERMS_STRICT : FEW_TERMS};
+    return sum;
+}
+
+/* A problem's fitness asks for it, and the results are gone with the next set. */
+static void judge_lower(const struct session *session, struct set *set,
+                        const struct results *results)
+{
+    set->lower = LOWER_PASSED;
+    for (size_t i = 0; i < session->problem->output_count && set->lower == LOWER_PASSED; i++) {
+        const struct placed *placed = &set->shape->layout.outputs[i];
+        struct mismatch mismatch;
+        check_compare(&session->problem->outputs[i], placed->extents, placed->elements,
+                      &set->bounds[i], set->exact[i], results->lower[i], &mismatch);
+        set->lower = mismatch.passed ? LOWER_PASSED : LOWER_REFUSED;
+    }
+}
+
+/* A tolerance of which the definition itself needs more than a quarter in the spec's own precision
+ * is no question on these inputs: another honest kernel, which sums in another order, errs as much.
+ */
+static bool stands_beside(const struct tensor_spec *output, const struct placed *placed,
+                          const double *exact, const void *honest, struct bound *bound)
+{
+    static const double most = 0.25;
+    struct mismatch mismatch;
+    check_compare(output, placed->extents, placed->elements, bound, exact, honest, &mismatch);
+    bound->honest = mismatch_ratio(&mismatch);
+    return !mismatch.passed || bound->honest > most;
+}
+
+void set_derive(struct session *session, struct set *set, const struct results *results)
+{
+    set->expected = true;
+    const struct problem *problem = session->problem;
+    const struct sum sum = sum_of(session, set);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        const struct tensor_spec *output = &problem->outputs[i];
+        const struct placed *placed = &set->shape->layout.outputs[i];
+        if (!is_fit(output, placed->elements, set->exact[i], results->honest[i])) {
+            set->unfit = true;
+            return;
+        }
+        bound_derive(problem, output, placed->elements, tensor_row(output, placed), &sum,
+                     set->exact[i], results->honest[i],
+                     results->has_lower ? results->lower[i] : NULL, &set->bounds[i]);
+        if (set->bounds[i].fixed &&
+            stands_beside(output, placed, set->exact[i], results->honest[i], &set->bounds[i])) {
+            set->unfit = set->beside = true;
+            session->beside |= 1U << set->distribution;
+        }
+    }
+    if (results->has_lower && set->shape == &session->shapes[0] && session->refreshed == 0)
+        judge_lower(session, set, results);
+    if (!is_large(session, set))
+        return;
+    session->known_bounds |= 1U << set->distribution;
+    memcpy(session->bounds[set->distribution], set->bounds, sizeof set->bounds);
+}
+
+void set_known(const struct session *session, struct set *set)
+{
+    memcpy(set->bounds, session->bounds[set->distribution], sizeof set->bounds);
+    set->expected = true;
+}
+
+/* What a definition says of a shape that the spec does not promise is no error of the spec's. */
+static int give_up(const struct session *session, struct set *set, struct err *err)
+{
+    if (!set->optional || err->code != ERR_USAGE || atomic_load(&session->cancelled))
+        return -1;
+    set->unfit = set->expected = true;
+    return 0;
+}
+
+/* An algorithm that is stable by norms alone errs by the inputs' norms, wherever the output is
+ * small: with heavy tails that is more than the output's own norm. */
+static int widen_by_norms(struct session *session, struct set *set, struct err *err)
+{
+    enum { SAFETY = 8 };
+    double errors[OUTPUTS_MAX];
+    if (!session->problem->normwise || session->problem->tolerance_fixed || set->unfit)
+        return 0;
+    if (session_norm_errors(session, set, errors, err) != 0)
+        return -1;
+    for (size_t i = 0; i < session->problem->output_count; i++) {
+        enum dtype dtype = session->problem->outputs[i].dtype;
+        double epsilon = dtype == DTYPE_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
+        if (dtype_is_float(dtype))
+            set->bounds[i].floor += SAFETY * epsilon * errors[i];
+    }
+    return 0;
+}
+
+static int expect_others(struct session *session, struct set *set, const struct call *call,
+                         struct err *err)
+{
+    struct results results = {0};
+    uint64_t begun = timeline_begin();
+    int status = 0;
+    if (set->distribution == DRAW_FEW)
+        status = session_find_additive(session, set, call, err);
+    if (status == 0)
+        status = compute_others(session, set, call, &results, err);
+    timeline_end("set.others", begun);
+    begun = timeline_begin();
+    if (status == 0)
+        set_derive(session, set, &results);
+    timeline_end("set.derive", begun);
+    return status == 0 ? widen_by_norms(session, set, err) : -1;
+}
+
+static int expect(struct session *session, struct set *set, struct err *err)
+{
+    struct call call;
+    if (!set->drawn)
+        set_draw(session, set);
+    set->unfit = false;
+    int status = compute_exact(session, set, &call, err);
+    uint64_t begun = clock_now_ns();
+    if (status == 0 && set_bounds_known(session, set))
+        set_known(session, set);
+    else if (status == 0)
+        status = expect_others(session, set, &call, err);
+    if (is_large(session, set) && session_is_large(session))
+        session->costs.once_ms += (double)(clock_now_ns() - begun) / 1e6;
+    set->expected = status == 0;
+    if (status != 0)
+        status = give_up(session, set, err);
+    struct subject *subject = reference_subject(session->reference);
+    if (subject != NULL)
+        subject->ops->pause(subject); /* its threads may spin on for a while */
+    return status;
+}
+
+int set_expect(struct session *session, struct set *set, struct err *err)
+{
+    uint64_t started = clock_now_ns();
+    double spent_ms = session->costs.spent_ms;
+    if (set->expected)
+        return 0;
+    if (set->shape == &session->shapes[0])
+        wide_open(session); /* first: it computes sets of other shapes in the same region */
+    int status = expect(session, set, err);
+    session->costs.spent_ms = spent_ms + (double)(clock_now_ns() - started) / 1e6;
+    return status;
+}

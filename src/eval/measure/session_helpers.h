@@ -1,0 +1,14 @@
+/* eval/measure/session_helpers: more processes of a definition that takes its time on one core, so
+ * that what several sets should give is computed at once. Inside src/eval. Worker's measuring
+ * thread. */
+#ifndef EVAL_MEASURE_SESSION_HELPERS_H
+#define EVAL_MEASURE_SESSION_HELPERS_H
+
+#include "eval/measure/session_private.h"
+
+/* Expected outputs of the pool's sets that lack them, where that is worth it: what cannot be had
+ * this way is left to set_expect(), with its errors. */
+void session_expect_pool(struct session *session);
+void helpers_close(struct session *session);
+
+#endif

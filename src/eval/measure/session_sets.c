@@ -1,0 +1,287 @@
+/* eval/measure/session_sets: inputs with their expected outputs: what is drawn, when, and how often
+ * anew.
+ */
+#include "base/mem.h"
+#include "eval/data/timeline.h"
+#include "eval/measure/session_private.h"
+#include "eval/reference/private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, FEW_REDUCTION = 16, CASE_LARGE = 1 << 22 };
+
+size_t shape_bytes(const struct shape *shape)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < shape->layout.input_count; i++)
+        bytes += shape->layout.inputs[i].bytes;
+    for (size_t i = 0; i < shape->layout.output_count; i++)
+        bytes += shape->layout.outputs[i].elements * sizeof(double);
+    return bytes;
+}
+
+void set_assign(struct set *set, const struct shape *shape, enum distribution distribution)
+{
+    set_free(set);
+    *set = (struct set){.shape = shape, .distribution = distribution};
+}
+
+void set_redraw(struct set *set)
+{
+    set->filled = set->drawn = set->expected = set->unfit = set->beside = false;
+    set->lower = LOWER_UNKNOWN;
+}
+
+void set_free(struct set *set)
+{
+    for (size_t i = 0; i < INPUTS_MAX; i++) {
+        mem_free(set->inputs[i]);
+        set->inputs[i] = NULL;
+    }
+    for (size_t i = 0; i < OUTPUTS_MAX; i++) {
+        mem_free(set->exact[i]);
+        set->exact[i] = NULL;
+    }
+    set_redraw(set);
+}
+
+void set_hand_over(const struct session *session, struct set *from, struct set *to)
+{
+    const struct layout *old = &from->shape->layout, *new = &to->shape->layout;
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        if (to->inputs[i] == NULL && old->inputs[i].bytes == new->inputs[i].bytes) {
+            to->inputs[i] = from->inputs[i];
+            from->inputs[i] = NULL;
+        }
+    for (size_t i = 0; i < session->problem->output_count; i++)
+        if (to->exact[i] == NULL && old->outputs[i].elements == new->outputs[i].elements) {
+            to->exact[i] = from->exact[i];
+            from->exact[i] = NULL;
+        }
+    set_free(from);
+}
+
+size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
+{
+    return tensor->rank > 0 ? (size_t)placed->extents[tensor->rank - 1] : 1;
+}
+
+/* One input alone is far from zero: two such factors would cancel in a product of theirs, for
+ * honest kernels as well. One alone has few numbers that are not zero, or else hardly a product had
+ * any. */
+static enum distribution distribution_of(const struct set *set, bool first)
+{
+    bool plain = set->distribution == DRAW_OFFSET || set->distribution == DRAW_FEW;
+    return plain && !first ? DRAW_NORMAL : set->distribution;
+}
+
+/* Of integers without a range: what a narrower type does not hold, and whose products' sums do not
+ * overflow. */
+static double largest_integer(const struct shape *shape)
+{
+    double terms = shape->reduction > 1 ? (double)shape->reduction : 1.0;
+    return fmax(100.0, fmin(30000.0, floor(sqrt(0x1p30 / terms))));
+}
+
+/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. */
+void set_fill(struct session *session, struct set *set)
+{
+    struct random seeds;
+    uint64_t begun = timeline_begin();
+    set->seed = random_seed();
+    random_init(&seeds, set->seed);
+    for (size_t i = 0; i < session->problem->input_count; i++) {
+        const struct tensor_spec *tensor = &session->problem->inputs[i];
+        const struct placed *placed = &set->shape->layout.inputs[i];
+        if (set->inputs[i] == NULL)
+            set->inputs[i] = (unsigned char *)parallel_alloc(placed->bytes + 1);
+        enum distribution distribution = distribution_of(set, i == 0);
+        size_t row = distribution == DRAW_FEW ? set->shape->reduction / FEW_DRAWN
+                                              : tensor_row(tensor, placed);
+        struct drawing drawing;
+        double high = tensor->high, low = tensor->low;
+        if (distribution == DRAW_EXTREMES && !dtype_is_float(tensor->dtype) && low > high)
+            low = -(high = largest_integer(set->shape));
+        draw_plan(distribution, random_next(&seeds), tensor->dtype, row, low, high, &drawing);
+        if (session->backend->draw == NULL ||
+            !session->backend->draw(&drawing, placed->elements, set->inputs[i]))
+            draw_run(&drawing, placed->elements, set->inputs[i]);
+    }
+    set->filled = true;
+    timeline_end("set.draw", begun);
+}
+
+void set_draw(struct session *session, struct set *set)
+{
+    if (!set->filled)
+        set_fill(session, set);
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        reference_shape_input(session->reference, i, set->distribution,
+                              &set->shape->layout.inputs[i], set->inputs[i]);
+    if (set->distribution == DRAW_GIVEN)
+        reference_draw_given(session->reference, &set->shape->layout, set->seed, set->inputs);
+    set->drawn = true;
+}
+
+/* Fresh pages are the kernel's work, and take as long as the results that come to lie there. */
+static void touch_results(const struct session *session, struct set *set)
+{
+    for (size_t i = 0; i < session->problem->output_count; i++) {
+        size_t bytes = (set->shape->layout.outputs[i].elements + 1) * sizeof(double);
+        if (set->exact[i] == NULL) {
+            set->exact[i] = (double *)parallel_alloc(bytes);
+            parallel_clear(set->exact[i], bytes);
+        }
+    }
+}
+
+void session_fill(struct session *session)
+{
+    size_t count = session->pool_count + session->case_count, bytes = 0;
+    for (size_t i = 0; i < count && reference_pending(session->reference); i++) {
+        struct set *set =
+            i < session->pool_count ? &session->pool[i] : &session->cases[i - session->pool_count];
+        bytes += shape_bytes(set->shape);
+        if (bytes > session->options.memory_bytes)
+            return;
+        set_fill(session, set);
+        touch_results(session, set);
+    }
+}
+
+/* --- which sets there are --- */
+
+static void add_case(struct session *session, const struct shape *shape,
+                     enum distribution distribution)
+{
+    if (session->case_count < CASES_MOST)
+        set_assign(&session->cases[session->case_count++], shape, distribution);
+}
+
+/* Distributions take turns over all cases, so that every one of them meets several shapes. */
+static enum distribution next_distribution(const struct session *session)
+{
+    return (enum distribution)(session->case_count % DRAW_RANDOM_COUNT);
+}
+
+/* Where a single row may be all there is, more sets of which some would be wrong. */
+enum { OFFSETS_MORE = 2 };
+
+/* Whether sums with few terms can be had: there they tell how exact a kernel computes, whatever the
+ * order in which it sums. */
+static bool few_applies(const struct session *session)
+{
+    const struct problem *problem = session->problem;
+    const struct tensor_spec *first = &problem->inputs[0];
+    bool zero = first->low > first->high || (first->low <= 0.0 && first->high >= 0.0);
+    enum dtype dtype = problem->outputs[0].dtype;
+    return zero && first->dtype == dtype && (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64) &&
+           reference_bits(problem, PRECISION_SPEC) < 0 && !problem->tolerance_fixed &&
+           !problem->normwise && session->long_shape->reduction >= FEW_REDUCTION &&
+           session->long_shape->elements <= (size_t)1 << 22;
+}
+
+static void add_long_cases(struct session *session)
+{
+    size_t from = session->case_count;
+    if (session->long_shape != &session->shapes[0])
+        add_case(session, session->long_shape, next_distribution(session));
+    if (few_applies(session))
+        add_case(session, session->long_shape, DRAW_FEW);
+    for (size_t i = from; i < session->case_count; i++)
+        session->cases[i].optional = true;
+}
+
+/* Where nothing small can be had, since parameters alone are large, fewer do. */
+static size_t sets_of(const struct shape *shape, size_t wanted)
+{
+    return shape->elements <= CASE_LARGE ? wanted : (wanted + 1) / 2;
+}
+
+static void add_hidden_cases(struct session *session)
+{
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        for (size_t k = 0; k < sets_of(&session->shapes[session->shape_count + i], CASES_A_SHAPE);
+             k++)
+            add_case(session, &session->shapes[session->shape_count + i],
+                     next_distribution(session));
+    for (size_t i = 0; i < session->beyond_count; i++) {
+        add_case(session, &session->shapes[session->beyond_shape + i], next_distribution(session));
+        session->cases[session->case_count - 1].optional = true;
+    }
+}
+
+static void add_edge_cases(struct session *session)
+{
+    for (int i = DRAW_EDGES; i < DRAW_FEW; i++)
+        add_case(session, session_small_shape(session), (enum distribution)i);
+    bool rows = false; /* by the spec's own shapes: hidden ones change */
+    for (size_t i = 1; i < session->shape_count; i++)
+        rows = rows || shape_shows(session, &session->shapes[i]) == 2;
+    for (int i = 0; i < OFFSETS_MORE && !rows; i++)
+        add_case(session, session_small_shape(session), DRAW_OFFSET);
+}
+
+int session_make_cases(struct session *session, struct err *err)
+{
+    size_t shapes = session->shape_count;
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        if (session_draw_hidden(session, i, err) != 0)
+            return -1;
+    size_t each = CASES_A_SHAPE;
+    while ((shapes - 1) * each < CASES_LEAST && shapes > 1)
+        each++;
+    for (size_t i = 1; i < shapes; i++) {
+        bool large = session->shapes[i].elements > session->shapes[0].elements / 2;
+        for (size_t k = 0; k < (large ? 1 : sets_of(&session->shapes[i], each)); k++)
+            add_case(session, &session->shapes[i], next_distribution(session));
+    }
+    add_long_cases(session);
+    session->hidden_case = session->case_count;
+    add_hidden_cases(session);
+    session->edge_case = session->case_count;
+    add_edge_cases(session);
+    for (size_t i = 0; i < session->pool_count; i++)
+        set_assign(&session->pool[i], &session->shapes[0],
+                   (enum distribution)(i % DRAW_RANDOM_COUNT));
+    return 0;
+}
+
+static int refresh_hidden(struct session *session, struct err *err)
+{
+    for (size_t i = 0; i < HIDDEN_SHAPES; i++)
+        if (session_draw_hidden(session, i, err) != 0)
+            return -1;
+    session_draw_beyond(session);
+    for (size_t i = session->hidden_case; i < session->case_count; i++) {
+        struct set *set = &session->cases[i];
+        bool optional = set->optional;
+        set_assign(set, i < session->edge_case ? set->shape : session_small_shape(session),
+                   set->distribution);
+        set->optional = optional;
+    }
+    return 0;
+}
+
+int session_refresh(struct session *session, bool all, struct err *err)
+{
+    size_t turn = session->refreshed++;
+    /* What a subject that can be renewed has seen it cannot keep: fewer drawings do. */
+    enum { SELDOM = 4 };
+    if (!all && session->backend->open_program != NULL && turn % SELDOM != 0)
+        return 0;
+    if (session->backend->open_program != NULL)
+        turn /= SELDOM;
+    if (all && !session_is_large(session)) /* there they would take longer than all the rest */
+        session->known_bounds = 0;
+    if (all && refresh_hidden(session, err) != 0)
+        return -1;
+    for (size_t i = 0; i < session->pool_count; i++)
+        if (all || i == turn % session->pool_count)
+            set_redraw(&session->pool[i]);
+    for (size_t i = 0; i < session->case_count; i++)
+        if (all || i == turn % session->case_count)
+            set_redraw(&session->cases[i]);
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* eval/measure/session_sets: shapes, and sets of inputs with their expected outputs. Inside
+ * src/eval. Worker's measuring thread. */
+#ifndef EVAL_MEASURE_SESSION_SETS_H
+#define EVAL_MEASURE_SESSION_SETS_H
+
+#include "eval/measure/session.h"
+
+struct shape {
+    struct names dims;
+    struct layout layout; /* no workspaces, no shift */
+    size_t reduction;     /* longest sum behind one output element, estimated */
+    size_t elements;      /* of all tensors */
+};
+
+/* One drawing of a shape's inputs. Drawn when first needed; so are the expected outputs. */
+struct set {
+    const struct shape *shape;
+    enum distribution distribution;
+    uint64_t seed;
+    bool filled, drawn, expected; /* filled: drawn, and not yet made what the reference takes */
+    bool unfit;    /* not used: the reference itself leaves the output's range on these inputs, or
+                      does not pass the spec's own tolerance there */
+    bool beside;   /* ... the latter */
+    bool optional; /* its shape is ours, not the spec's: a reference that raises there is unfit */
+    /* What the bounds say of the lower precision's results; of the main shape's first sets. */
+    enum { LOWER_UNKNOWN, LOWER_REFUSED, LOWER_PASSED } lower;
+    unsigned char *inputs[INPUTS_MAX];
+    double *exact[OUTPUTS_MAX];
+    struct bound bounds[OUTPUTS_MAX];
+};
+
+/* --- session_shapes.c --- */
+int shape_make(struct session *session, const struct names *dims, struct shape *shape,
+               struct err *err) MUST_USE;
+/* Of the main shape a set has over 64 MiB: to draw, compute and compare one is what takes time. */
+bool session_is_large(const struct session *session);
+/* 0 to 2: whether a pattern over elements can show at this shape, and in so many rows that not all
+ * wrong ones are right by chance, as a variance that cancels is in 1 of 20. */
+int shape_shows(const struct session *session, const struct shape *shape);
+/* For the edge cases: the smallest of those that show most, or the largest where none does. */
+const struct shape *session_small_shape(const struct session *session);
+int session_draw_hidden(struct session *session, size_t index, struct err *err) MUST_USE;
+void session_make_long(struct session *session);   /* after the spec's shapes, before a region */
+void session_draw_beyond(struct session *session); /* the same; and again, no larger */
+
+/* --- session_sets.c --- */
+void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
+void set_redraw(struct set *set); /* new seed; buffers are kept */
+void set_free(struct set *set);
+/* What memory of one fits the other that has none goes there; the rest of it is freed. */
+void set_hand_over(const struct session *session, struct set *from, struct set *to);
+size_t shape_bytes(const struct shape *shape);           /* of a set, inputs and expected outputs */
+void set_fill(struct session *session, struct set *set); /* needs no reference */
+void set_draw(struct session *session, struct set *set);
+void session_fill(struct session *session); /* sets, while the reference is not ready yet */
+/* The parts of set_expect(), for who has the results already (session_expect.c) */
+struct results {
+    void *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
+    bool has_lower;
+};
+void set_derive(struct session *session, struct set *set, const struct results *results);
+bool set_bounds_known(const struct session *session, const struct set *set);
+void set_known(const struct session *session, struct set *set); /* where they are */
+/* Kept between sets: the kernel would clear fresh pages for every one of them. */
+void *session_scratch(struct session *session, size_t index, size_t bytes);
+int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
+/* session->additive, once a session: `set` has its exact results, and its inputs are in place. */
+int session_find_additive(struct session *session, const struct set *set, const struct call *call,
+                          struct err *err) MUST_USE; /* _additive.c */
+
+/* --- session_shake.c --- */
+struct shake {
+    bool by_norm; /* each number moves by `size` of its tensor's largest; else of itself */
+    double size;  /* up or down, by the key */
+    uint64_t key;
+    size_t scratch; /* where results lie: session_scratch() from here on */
+};
+int session_shake(struct session *session, const struct set *set, const struct shake *shake,
+                  void **results, struct err *err) MUST_USE;
+/* For each output: by how much an element moves, over how much the inputs did, as a part of their
+ * largest numbers. */
+int session_norm_errors(struct session *session, const struct set *set, double *errors,
+                        struct err *err) MUST_USE;
+/* Whether all that is wrong in `got` lies in rows that hang on a tie: an exact result, too, is
+ * another one there when the inputs move by their last bits. */
+bool session_excuses(struct session *session, const struct set *set, size_t output,
+                     const void *got);
+size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
+int session_make_cases(struct session *session, struct err *err) MUST_USE;
+int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
+
+#endif

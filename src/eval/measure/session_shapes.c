@@ -1,0 +1,139 @@
+/* eval/measure/session_shapes: at which shapes kernels are checked, besides the spec's own: hidden
+ * ones; a small one whose sums are as long as the main shape's; and what is larger than any listed
+ * one. */
+#include "eval/measure/session_private.h"
+
+enum { REDRAWS_MOST = 4 };
+
+int shape_make(struct session *session, const struct names *dims, struct shape *shape,
+               struct err *err)
+{
+    shape->dims = *dims;
+    if (layout_make(session->problem, dims, NULL, NULL, 0, &shape->layout, err) != 0)
+        return -1;
+    shape->elements = 0;
+    for (size_t i = 0; i < shape->layout.input_count; i++)
+        shape->elements += shape->layout.inputs[i].elements;
+    for (size_t i = 0; i < shape->layout.output_count; i++)
+        shape->elements += shape->layout.outputs[i].elements;
+    shape->reduction = problem_reduction(session->problem, dims);
+    return 0;
+}
+
+bool session_is_large(const struct session *session)
+{
+    static const size_t large_set = (size_t)64 << 20;
+    return shape_bytes(&session->shapes[0]) > large_set;
+}
+
+int shape_shows(const struct session *session, const struct shape *shape)
+{
+    enum { ENOUGH = 256, EACH_WAY = 8 };
+    size_t elements = shape->layout.outputs[0].elements;
+    size_t row = tensor_row(&session->problem->outputs[0], &shape->layout.outputs[0]);
+    if (elements < ENOUGH)
+        return 0;
+    return row >= EACH_WAY && elements / row >= EACH_WAY ? 2 : 1;
+}
+
+const struct shape *session_small_shape(const struct session *session)
+{
+    const struct shape *best = &session->shapes[1];
+    for (size_t i = 2; i < session->shape_count + HIDDEN_SHAPES; i++) {
+        const struct shape *shape = &session->shapes[i];
+        int more = shape_shows(session, shape) - shape_shows(session, best);
+        bool small = shape_shows(session, shape) > 0;
+        if (more > 0 || (more == 0 && (shape->elements < best->elements) == small))
+            best = shape;
+    }
+    return best;
+}
+
+int session_draw_hidden(struct session *session, size_t index, struct err *err)
+{
+    struct shape *shape = &session->shapes[session->shape_count + index];
+    for (int i = 0; i < REDRAWS_MOST; i++) {
+        struct names dims;
+        if (problem_draw_dims(session->problem, random_seed(), &dims, err) != 0 ||
+            shape_make(session, &dims, shape, err) != 0)
+            return -1;
+        if (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
+            shape->layout.outputs_bytes + PAGE_BYTES <= session->region.outputs_bytes)
+            return 0;
+    }
+    return err_set(err, ERR_LIMIT, "hidden shapes come out larger than the shared memory");
+}
+
+/* --- sums as long as the main shape's --- */
+
+enum { SHAPE_ENOUGH = 1 << 16, OUTPUTS_LEAST = 256 };
+
+/* With half of one dim, where that leaves sums as long and outputs enough; the largest such. */
+static bool halve(struct session *session, struct shape *shape)
+{
+    const struct problem *problem = session->problem;
+    struct shape best = *shape;
+    for (size_t i = 0; i < problem->dim_count; i++) {
+        const struct dim_spec *dim = &problem->dims[i];
+        struct names given = {0}, dims;
+        struct shape half;
+        int64_t number = shape->dims.number[i] / 2 | 1;
+        if (dim->derived || number >= shape->dims.number[i] || number < dim->hidden_low)
+            continue;
+        for (size_t k = 0; k < problem->dim_count; k++)
+            if (!problem->dims[k].derived &&
+                names_set(&given, problem->dims[k].name, k == i ? number : shape->dims.number[k],
+                          NULL) != 0)
+                return false;
+        if (problem_dims(problem, &given, &dims, NULL) == 0 &&
+            shape_make(session, &dims, &half, NULL) == 0 && half.reduction >= shape->reduction &&
+            half.layout.outputs[0].elements >= OUTPUTS_LEAST && half.elements < best.elements)
+            best = half;
+    }
+    bool smaller = best.elements < shape->elements;
+    *shape = best;
+    return smaller;
+}
+
+void session_make_long(struct session *session)
+{
+    struct shape *shape = &session->shapes[session->shape_total];
+    *shape = session->shapes[0];
+    while (shape->elements > SHAPE_ENOUGH && halve(session, shape))
+        continue;
+    session->long_shape = shape;
+    if (shape->elements == session->shapes[0].elements)
+        session->long_shape = &session->shapes[0];
+    else
+        session->shape_total++;
+}
+
+/* --- beyond the main shape --- */
+
+/* Again: no larger than the region that was made for the first ones. */
+static bool fits(const struct session *session, const struct shape *shape)
+{
+    return session->slot_bytes == 0 ||
+           (shape->layout.inputs_bytes + PAGE_BYTES <= session->slot_bytes &&
+            shape->layout.outputs_bytes + PAGE_BYTES <= session->region.outputs_bytes);
+}
+
+void session_draw_beyond(struct session *session)
+{
+    uint64_t wanted = problem_sizes_beyond(session->problem);
+    size_t count = session->beyond_count, most = count > 0 ? count : BEYOND_SHAPES;
+    if (count == 0)
+        session->beyond_shape = session->shape_total;
+    for (size_t i = 0; i < most && wanted != 0; i++) {
+        struct names dims;
+        struct shape shape;
+        if (!problem_draw_beyond(session->problem, random_seed(), &wanted, &dims) ||
+            shape_make(session, &dims, &shape, NULL) != 0)
+            break;
+        if (!fits(session, &shape))
+            continue;
+        session->shapes[session->beyond_shape + i] = shape;
+        if (count == 0)
+            session->shape_total = session->beyond_shape + ++session->beyond_count;
+    }
+}

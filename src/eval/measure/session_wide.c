@@ -1,0 +1,327 @@
+#include "eval/measure/session_wide.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "eval/backend/build.h"
+#include "eval/data/timeline.h"
+#include "eval/reference/private.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SOURCE_MOST = 1 << 20, TIMEOUT_MS = 20000, CHUNK = 1024, DOUBLE_BITS = 52 };
+
+/* The definition's time for a set, from which on a kernel pays for its build and its runner. */
+static const double slow_ns = 0.25e9;
+/* Of an element's scale: far above what two orders of summation differ by in float64, far below
+ * float32. */
+static const double agrees = 1e-9;
+
+struct wide {
+    struct problem problem; /* the session's, with float64 for every floating type */
+    struct candidate *candidate;
+    struct names tune;
+    struct program program;
+    struct region region;
+    struct subject *subject;
+    bool believed;
+};
+
+/* --- opening and closing --- */
+
+void wide_close(struct session *session)
+{
+    struct wide *wide = session->wide;
+    session->wide = NULL;
+    if (wide == NULL)
+        return;
+    if (wide->subject != NULL)
+        wide->subject->ops->close(wide->subject);
+    if (wide->region.inputs != NULL)
+        region_close(&wide->region);
+    candidate_free(wide->candidate);
+    mem_free(wide);
+}
+
+static void give_up(struct session *session, const char *why)
+{
+    log_event(LOG_WARN, "session.wide", session->problem->name,
+              "the definition's kernel in float64 is not used: %s", why);
+    session->wide_over = true;
+    wide_close(session);
+}
+
+/* "ref_impl.cu" for "ref_impl.py", where the file is there; or NULL. */
+static const char *source_file(const struct session *session)
+{
+    const struct problem *problem = session->problem;
+    const char *file = problem->reference_file;
+    size_t length = file != NULL ? strlen(file) : 0;
+    if (session->backend->open_program == NULL || problem->reference_kind != REFERENCE_PYTHON ||
+        length < 4 || strcmp(file + length - 3, ".py") != 0)
+        return NULL;
+    const char *path = arena_printf(session->arena, "%.*s.cu", (int)(length - 3), file);
+    return file_exists(path) ? path : NULL;
+}
+
+static int read_source(struct session *session, const char *path, struct err *err)
+{
+    struct wide *wide = session->wide;
+    struct buf text;
+    buf_init(&text, SOURCE_MOST);
+    int status = file_read(path, &text, err);
+    if (status == 0)
+        status = candidate_parse(&wide->problem, path, buf_text(&text), text.length,
+                                 &wide->candidate, err);
+    buf_free(&text);
+    if (status == 0 && wide->candidate->workspace_count > 0)
+        status = err_set(err, ERR_USAGE, "it has workspaces");
+    if (status == 0)
+        tune_at(wide->candidate, 0, &wide->tune);
+    return status;
+}
+
+/* Room for the main shape and all others; not where that is a quarter of the free memory. */
+static int open_region(struct session *session, struct err *err)
+{
+    struct wide *wide = session->wide;
+    size_t inputs = 0, outputs = 0;
+    for (size_t i = 0; i < session->shape_count + HIDDEN_SHAPES; i++) {
+        struct layout layout;
+        if (layout_make(&wide->problem, &session->shapes[i].dims, NULL, NULL, 0, &layout, err) != 0)
+            return -1;
+        inputs = layout.inputs_bytes > inputs ? layout.inputs_bytes : inputs;
+        outputs = layout.outputs_bytes > outputs ? layout.outputs_bytes : outputs;
+    }
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0 && (double)(inputs + outputs) > (double)pages * (double)page / 4.0)
+        return err_set(err, ERR_LIMIT, "not enough memory");
+    return region_open(inputs + PAGE_BYTES, outputs + PAGE_BYTES, &wide->region, err);
+}
+
+static int start_wide(struct session *session, const char *path, struct err *err)
+{
+    struct wide *wide = session->wide = MEM_NEW(struct wide);
+    struct arena *arena = session->arena;
+    struct build build = {0};
+    const char *folder = arena_printf(arena, "%s/wide", session->options.folder);
+    wide->problem = *session->problem;
+    for (size_t i = 0; i < wide->problem.input_count; i++)
+        if (dtype_is_float(wide->problem.inputs[i].dtype))
+            wide->problem.inputs[i].dtype = DTYPE_FLOAT64;
+    for (size_t i = 0; i < wide->problem.output_count; i++)
+        if (dtype_is_float(wide->problem.outputs[i].dtype))
+            wide->problem.outputs[i].dtype = DTYPE_FLOAT64;
+    if (read_source(session, path, err) != 0 || file_make_dirs(folder, err) != 0 ||
+        session->backend->build(arena, session->lane, &wide->problem, wide->candidate, &wide->tune,
+                                NULL, BUILD_FAST, folder, &build, err) != 0 ||
+        build_run(&build.spec, err) != 0 || open_region(session, err) != 0)
+        return -1;
+    wide->program = (struct program){&wide->problem, wide->candidate, &wide->tune};
+    return session->backend->open_program(session->lane, &wide->region, build.artifact,
+                                          &wide->program, true, &wide->subject, err);
+}
+
+/* --- computing --- */
+
+struct widening {
+    enum dtype dtype;
+    const void *from;
+    double *to;
+    int bits; /* of mantissa that are kept; -1: all */
+};
+
+/* To nearest, ties to even; the exponent takes the carry. */
+static void keep_bits(double *numbers, size_t count, int bits)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int drop = DOUBLE_BITS - bits;
+        uint64_t raw;
+        if (!isfinite(numbers[i]))
+            continue;
+        memcpy(&raw, &numbers[i], sizeof raw);
+        raw += ((UINT64_C(1) << (drop - 1)) - 1) + (raw >> drop & 1);
+        raw &= ~((UINT64_C(1) << drop) - 1);
+        memcpy(&numbers[i], &raw, sizeof raw);
+    }
+}
+
+static void widen_part(void *context, size_t part, size_t from, size_t to)
+{
+    const struct widening *widening = (const struct widening *)context;
+    const unsigned char *numbers = (const unsigned char *)widening->from;
+    (void)part;
+    dtype_to_double(widening->dtype, numbers + from * dtype_bytes(widening->dtype), to - from,
+                    widening->to + from);
+    if (widening->bits >= 0)
+        keep_bits(widening->to + from, to - from, widening->bits);
+}
+
+static void narrow_part(void *context, size_t part, size_t from, size_t to)
+{
+    const struct widening *narrowing = (const struct widening *)context;
+    unsigned char *numbers = (unsigned char *)(uintptr_t)narrowing->from;
+    (void)part;
+    dtype_from_double(narrowing->dtype, narrowing->to + from, to - from,
+                      numbers + from * dtype_bytes(narrowing->dtype));
+}
+
+static void take_output(enum dtype dtype, bool exact, unsigned char *from, size_t count, void *out)
+{
+    if (!dtype_is_float(dtype) && exact) {
+        dtype_to_double(dtype, from, count, (double *)out);
+    } else if (!dtype_is_float(dtype) || exact) {
+        parallel_copy(out, from, count * (exact ? sizeof(double) : dtype_bytes(dtype)));
+    } else {
+        struct widening narrowing = {.dtype = dtype, .from = out, .to = (double *)(void *)from};
+        parallel_for(count, CHUNK, count, narrow_part, &narrowing);
+    }
+}
+
+static int compute(struct session *session, const struct set *set,
+                   enum reference_precision precision, void **out, struct err *err)
+{
+    struct wide *wide = session->wide;
+    const struct problem *problem = session->problem;
+    struct layout layout;
+    struct call call;
+    uint64_t elapsed_ns;
+    if (layout_make(&wide->problem, &set->shape->dims, NULL, NULL, 0, &layout, err) != 0)
+        return -1;
+    call_make(&layout, 0, TIMEOUT_MS, &call);
+    for (size_t i = 0; i < problem->input_count; i++) {
+        unsigned char *to = wide->region.inputs + layout.inputs[i].offset;
+        struct widening widening = {.dtype = problem->inputs[i].dtype,
+                                    .from = set->inputs[i],
+                                    .to = (double *)(void *)to,
+                                    .bits = reference_bits(problem, precision)};
+        if (dtype_is_float(problem->inputs[i].dtype))
+            parallel_for(layout.inputs[i].elements, CHUNK, layout.inputs[i].elements, widen_part,
+                         &widening);
+        else
+            parallel_copy(to, set->inputs[i], layout.inputs[i].bytes);
+    }
+    wide->subject->ops->resume(wide->subject);
+    int status = subject_call(wide->subject, &call, &elapsed_ns, err);
+    if (status != 0)
+        return -1;
+    wide->subject->ops->pause(wide->subject);
+    for (size_t i = 0; i < problem->output_count; i++)
+        take_output(problem->outputs[i].dtype, precision == PRECISION_EXACT,
+                    wide->region.outputs + layout.outputs[i].offset, layout.outputs[i].elements,
+                    out[i]);
+    return 0;
+}
+
+/* --- believing --- */
+
+struct comparing {
+    const double *mine, *exact;
+    size_t row;
+    bool differs[PARALLEL_PARTS];
+};
+
+static void compare_part(void *context, size_t part, size_t from, size_t to)
+{
+    struct comparing *comparing = (struct comparing *)context;
+    for (size_t at = from; at < to; at += comparing->row) {
+        size_t length = to - at < comparing->row ? to - at : comparing->row;
+        const double *mine = comparing->mine + at, *exact = comparing->exact + at;
+        double squares = 0.0;
+        for (size_t i = 0; i < length; i++)
+            squares += isfinite(exact[i]) ? exact[i] * exact[i] : 0.0;
+        double rms = sqrt(squares / (double)length);
+        for (size_t i = 0; i < length; i++) {
+            bool same = mine[i] == exact[i] || (isnan(mine[i]) && isnan(exact[i]));
+            if (!same && !(fabs(mine[i] - exact[i]) <= agrees * fmax(fabs(exact[i]), rms)))
+                comparing->differs[part] = true;
+        }
+    }
+}
+
+static bool agrees_on(struct session *session, struct set *set, struct err *err)
+{
+    const struct problem *problem = session->problem;
+    const struct layout *layout = &set->shape->layout;
+    void *mine[OUTPUTS_MAX] = {NULL};
+    bool same = set_expect(session, set, err) == 0;
+    for (size_t i = 0; i < problem->output_count; i++)
+        mine[i] = parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
+    same = same && compute(session, set, PRECISION_EXACT, mine, err) == 0;
+    for (size_t i = 0; i < problem->output_count && same; i++) {
+        struct comparing comparing = {.mine = (const double *)mine[i],
+                                      .exact = set->exact[i],
+                                      .row = tensor_row(&problem->outputs[i], &layout->outputs[i])};
+        size_t count = layout->outputs[i].elements;
+        parallel_for(count, comparing.row, count, compare_part, &comparing);
+        for (size_t part = 0; part < PARALLEL_PARTS; part++)
+            same = same && !comparing.differs[part];
+    }
+    for (size_t i = 0; i < problem->output_count; i++)
+        mem_free(mine[i]);
+    if (!same && err->code == ERR_NONE)
+        (void)!err_set(err, ERR_USAGE, "it disagrees with the definition");
+    return same;
+}
+
+/* One set of every shape but the main one, and one of the main shape that the definition has
+ * computed: whole, and in every element. */
+static bool compare_all(struct session *session, struct set *main_set, struct err *err)
+{
+    const struct shape *last = NULL;
+    for (size_t i = 0; i < session->edge_case; i++) {
+        struct set *set = &session->cases[i];
+        if (set->shape == last)
+            continue;
+        last = set->shape;
+        if (!agrees_on(session, set, err))
+            return false;
+    }
+    return agrees_on(session, main_set, err);
+}
+
+/* Until a kernel is believed the definition computes all. */
+static struct set *known_set(struct session *session)
+{
+    for (size_t i = 0; i < session->pool_count; i++)
+        if (session->pool[i].expected && !session->pool[i].unfit)
+            return &session->pool[i];
+    return NULL;
+}
+
+void wide_open(struct session *session)
+{
+    struct err err = {0};
+    if (session->wide != NULL || session->wide_over || !(session->exact_ns > slow_ns))
+        return;
+    struct set *known = known_set(session);
+    const char *path = known != NULL ? source_file(session) : NULL;
+    if (path == NULL)
+        return;
+    uint64_t begun = timeline_begin();
+    if (start_wide(session, path, &err) != 0 || !compare_all(session, known, &err))
+        give_up(session, err.message);
+    else
+        session->wide->believed = true;
+    timeline_end("wide.open", begun);
+}
+
+bool wide_believed(const struct session *session)
+{
+    return session->wide != NULL && session->wide->believed;
+}
+
+bool wide_compute(struct session *session, const struct set *set,
+                  enum reference_precision precision, void **out)
+{
+    struct err err = {0};
+    if (set->shape != &session->shapes[0] || precision == PRECISION_SPEC || !wide_believed(session))
+        return false;
+    uint64_t begun = timeline_begin();
+    if (compute(session, set, precision, out, &err) != 0)
+        give_up(session, err.message);
+    timeline_end("wide.compute", begun);
+    return session->wide != NULL;
+}

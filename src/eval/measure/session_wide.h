@@ -1,0 +1,22 @@
+/* eval/measure/session_wide: what a set should give, by a kernel in float64 that the problem has
+ * beside its definition (ref_impl.cu for ref_impl.py), where the definition takes its time. The
+ * kernel runs in a runner of its own, in which nothing of a candidate's ever is. It is believed
+ * once it has agreed with the definition in every element, on each check shape and each hidden one,
+ * and on a whole set of the main shape; one disagreement or fault, and the definition computes all.
+ * Worker's measuring thread. Inside src/eval. */
+#ifndef EVAL_MEASURE_SESSION_WIDE_H
+#define EVAL_MEASURE_SESSION_WIDE_H
+
+#include "eval/measure/session_private.h"
+
+/* Opens and compares it, where it is there, is worth it and was not tried: computes sets of the
+ * other shapes, so that no set may be half computed. */
+void wide_open(struct session *session);
+bool wide_believed(const struct session *session);
+/* As reference_compute(), of EXACT or LOWER, for a set of the main shape that is drawn. False: ask
+ * the definition, for it is another shape, SPEC, or not believed (any more). */
+bool wide_compute(struct session *session, const struct set *set,
+                  enum reference_precision precision, void **out);
+void wide_close(struct session *session);
+
+#endif

@@ -1,0 +1,59 @@
+/* eval/measure/timing: samples of a candidate and of what it is compared with, taken in turns on
+ * the same inputs, and what follows from them. Inside src/eval/measure. */
+#ifndef EVAL_MEASURE_TIMING_H
+#define EVAL_MEASURE_TIMING_H
+
+#include "eval/measure/session_private.h"
+
+enum { SHARED_MOST = 32, BLOCK_PAIRS = 2 };
+
+struct limits {
+    size_t pairs_least, pairs_most;
+    uint64_t budget_ns; /* of timed calls */
+    double narrow;      /* half-width of the interval, as a ratio, that is narrow enough */
+    double best_ns;     /* 0, or: stop where the candidate is far behind this */
+};
+
+struct sample {
+    double a_ns, b_ns;
+    double a_delay_ns, b_delay_ns; /* of them: ready to run while others had the core */
+    size_t chunk;                  /* shared: how many A samples came before it */
+    bool disturbed;                /* something else ran on the cores meanwhile */
+    enum distribution distribution;
+};
+
+/* Paired: every sample has an A and a B on the same set, in the order A B B A. Shared, for an A
+ * that takes more than five times as long: chunks of B with an A between them. */
+struct timing {
+    struct bench *bench;
+    struct baseline *baseline; /* NULL: A is `rival`, or bench->twin, the same kernel once more */
+    struct bench *rival;
+    struct limits limits;
+    bool paired; /* set before: in pairs, however slow A is */
+    bool shared, far_behind;
+    size_t count, a_count, disturbed;
+    struct sample samples[PAIRS_MOST];
+    double a_ns[SHARED_MOST]; /* shared: in order */
+    double a_delay_ns[SHARED_MOST];
+    enum distribution a_distribution[SHARED_MOST];
+    uint64_t timed_ns, started_ns; /* sum of the calls; when the first one began */
+    /* what follows */
+    size_t used; /* samples that the intervals stand on */
+    struct interval a, b, ratio;
+    double spread, a_spread; /* of whichever strays further from itself, and A's own */
+};
+
+/* Takes samples until the limits say enough. 0 also where B's failure became the verdict. */
+int timing_run(struct timing *timing, struct err *err) MUST_USE;
+void timing_limits(const struct bench *bench, struct limits *limits);
+void timing_results(struct timing *timing); /* fills what follows; result.c */
+bool timing_enough(struct timing *timing);
+void timing_record(const struct timing *timing); /* these samples are the evaluation's */
+struct comparison timing_comparison(const struct timing *timing); /* of the results */
+
+/* quiet.c: other programs on the lane's cores. True where it is worth measuring again. */
+bool quiet_wait(struct bench *bench, const struct timing *timing);
+/* Why nothing can be said, and what would help; in the bench's arena. */
+const char *quiet_words(struct bench *bench, const struct comparison *comparison);
+
+#endif

@@ -1,0 +1,93 @@
+/* eval/problem: what to compute: tensors, dims, reference, tolerance, check shapes; from spec.yaml
+ * or what else docs/problem-format.md has. Read-only once loaded. Any thread. */
+#ifndef EVAL_PROBLEM_PROBLEM_H
+#define EVAL_PROBLEM_PROBLEM_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/expr.h"
+#include "eval/data/dtype.h"
+#include "eval/problem/size.h"
+
+/* A network's parameters are inputs; each of what it gives is computed and judged whole. */
+enum { INPUTS_MAX = 1024, OUTPUTS_MAX = 16, RANK_MAX = 8, DIMS_MAX = 24, SHAPES_MAX = 32 };
+enum { BASELINES_MAX = 8 };
+
+struct tensor_spec {
+    const char *name;
+    enum dtype dtype;
+    size_t rank;
+    const struct expr *shape[RANK_MAX]; /* over the dims */
+    const char *shape_text[RANK_MAX];
+    double low, high; /* inputs are drawn inside [low, high]; low > high: no bounds */
+};
+
+struct dim_spec {
+    const char *name;
+    const struct expr *value; /* a number, or an expression over dims before it (derived) */
+    const char *value_text;   /* as it is written */
+    bool derived;
+    int64_t hidden_low, hidden_high; /* for hidden shapes; 0, 0: as dims and check shapes have it */
+};
+
+struct baseline_spec {
+    const char *name, *file; /* "openblas"; path of a C source, or NULL: PyTorch's, "compile" */
+    const char *libraries;   /* "openblas": linked with -l, space-separated; or NULL */
+    const char *env[8];      /* "OPENBLAS_CORETYPE=SkylakeX": NULL-terminated */
+};
+
+struct problem {
+    struct arena *arena;
+    const char *name, *family, *folder, *file, *description; /* folder, file: absolute */
+    size_t dim_count, input_count, output_count, baseline_count, shape_count;
+    struct dim_spec dims[DIMS_MAX];
+    struct tensor_spec inputs[INPUTS_MAX], outputs[OUTPUTS_MAX];
+    enum reference_kind { REFERENCE_PYTHON, REFERENCE_C, REFERENCE_TORCH } reference_kind;
+    const struct problem_torch *torch; /* of REFERENCE_TORCH: torch.h; else NULL */
+    const char *reference_file, *reference_function;
+    struct baseline_spec baselines[BASELINES_MAX];
+    const char *baseline; /* default for speed-ups: "reference" or a name above */
+    const struct expr *flops, *bytes, *reduction; /* NULL: unknown, tensors once, estimated */
+    bool normwise, tolerance_fixed; /* else the tolerance is derived: docs/evaluation.md */
+    double rtol, atol;
+    bool strict;              /* `precision: strict`: bounds close to an honest sum's error */
+    const char *precision;    /* lowest precision that the spec allows: "float32", "tf32", ... */
+    const struct expr *where; /* which dims are valid; NULL: all positive */
+    struct problem_sizes sizes;
+    struct names shapes[SHAPES_MAX]; /* check shapes: all dims, derived ones too; [0] is `dims` */
+};
+
+/* `path`: a folder, a spec file, a shipped problem's name, or a Python file with a PyTorch Model
+ * (torch.h); a size behind an '@'. Errors: ERR_USAGE "file:line: ..." */
+int problem_load(const char *path, struct problem **problem, struct err *err) MUST_USE;
+void problem_free(struct problem *problem); /* NULL is fine */
+
+/* Numbers for all dims from those `given` (others default), derived ones computed; ERR_USAGE where
+ * `where` refuses them. Tensor extents for such numbers: */
+int problem_dims(const struct problem *problem, const struct names *given, struct names *dims,
+                 struct err *err) MUST_USE;
+int tensor_extents(const struct tensor_spec *tensor, const struct names *dims,
+                   int64_t extents[RANK_MAX], size_t *elements, struct err *err) MUST_USE;
+int problem_work(const struct problem *problem, const struct names *dims, double *flops,
+                 double *bytes, struct err *err) MUST_USE; /* the floor's ingredients */
+/* Longest sum behind one element of an output: the spec's, or estimated. */
+size_t problem_reduction(const struct problem *problem, const struct names *dims);
+
+/* A hidden shape: valid, mostly multiples of nothing, affordable to the reference. */
+int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
+                      struct err *err) MUST_USE;
+
+/* Shapes beyond the largest listed one, the dims that are left small. Bits are dims: those that may
+ * go beyond; then, of the `wanted` ones, as many at once as are affordable are gone beyond with and
+ * taken off. False: none of them. */
+uint64_t problem_sizes_beyond(const struct problem *problem);
+bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t *wanted,
+                         struct names *dims);
+
+/* Absolute paths of starts/BACKEND/ *.{c,cu,...}, sorted, in the problem's arena: one thread. Read
+ * them with shipped_read_start(): those of a PyTorch file may be another problem's. */
+size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
+                      size_t most);
+const char *problem_starts_folder(const struct problem *problem, const char *backend);
+
+#endif

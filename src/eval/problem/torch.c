@@ -1,0 +1,386 @@
+/* eval/problem/torch: asks the child, or what is remembered of its answer, and reads the answer's
+ * spec as any spec.yaml. */
+#include "eval/problem/torch.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "eval/problem/read.h"
+#include "eval/problem/shipped.h"
+#include "process/python_child.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    FILE_MOST = 1 << 20,
+    ANSWER_MOST = 1 << 20,
+    DESCRIBE_TIMEOUT_MS = 300000, /* the file's own inputs are made, and its module is called */
+    ARGUMENTS_MOST = 32,
+    REQUEST_MOST = 1 << 18
+};
+
+static const char *const structure_names[STRUCTURES] = {
+    [STRUCTURE_FREE] = "free",   [STRUCTURE_WHOLE] = "whole",         [STRUCTURE_UPPER] = "upper",
+    [STRUCTURE_LOWER] = "lower", [STRUCTURE_SYMMETRIC] = "symmetric", [STRUCTURE_GIVEN] = "given"};
+
+/* --- reading the answer --- */
+
+static size_t input_index(const struct problem *problem, const char *name)
+{
+    size_t i = 0;
+    while (i < problem->input_count && strcmp(problem->inputs[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static void take_draws(const struct problem *problem, const struct value *answer,
+                       struct problem_torch *torch)
+{
+    const struct value *draws = value_get(answer, "draws"), *own = value_get(answer, "initial");
+    for (size_t i = 0; draws != NULL && i < draws->count; i++) {
+        size_t index = input_index(problem, draws->keys[i]);
+        for (int k = 0; k < STRUCTURES && index < problem->input_count; k++)
+            if (draws->items[i]->kind == VALUE_TEXT &&
+                strcmp(draws->items[i]->text, structure_names[k]) == 0)
+                torch->inputs[index].structure = (enum torch_structure)k;
+    }
+    for (size_t i = 0; own != NULL && i < own->count; i++) {
+        size_t index = own->items[i]->kind == VALUE_TEXT ? input_index(problem, own->items[i]->text)
+                                                         : problem->input_count;
+        if (index < problem->input_count)
+            torch->inputs[index].initial = true;
+    }
+}
+
+static const char *keep_json(struct arena *arena, const struct value *value)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, ANSWER_MOST);
+    json_init(&json, &text);
+    if (value != NULL)
+        json_value(&json, value);
+    const char *kept = arena_strdup(arena, value != NULL ? buf_text(&text) : "{}");
+    buf_free(&text);
+    return kept;
+}
+
+static const char *join_notes(struct arena *arena, const struct value *notes)
+{
+    struct buf text;
+    buf_init(&text, 4096);
+    for (size_t i = 0; notes != NULL && i < notes->count; i++)
+        if (notes->items[i]->kind == VALUE_TEXT)
+            buf_addf(&text, "%s%s", i > 0 ? "; " : "", notes->items[i]->text);
+    const char *joined = arena_strdup(arena, buf_text(&text));
+    buf_free(&text);
+    return joined;
+}
+
+static int read_spec(struct problem *problem, const char *path, const char *spec, struct err *err)
+{
+    const char *name = strrchr(path, '/') + 1;
+    struct reading reading = {
+        .document = {.arena = problem->arena, .name = name, .err = err},
+        .problem = problem,
+    };
+    struct value *root;
+    problem->file = arena_strdup(problem->arena, path);
+    problem->folder =
+        name - 1 == path ? "/" : arena_strndup(problem->arena, path, (size_t)(name - 1 - path));
+    if (value_parse_yaml(problem->arena, name, spec, strlen(spec), &root, err) != 0)
+        return -1;
+    reading.root = root;
+    return problem_read(&reading);
+}
+
+int problem_take_torch(struct problem *problem, const char *path, const char *answer, size_t length,
+                       struct err *err)
+{
+    struct problem_torch *torch = ARENA_NEW(problem->arena, struct problem_torch);
+    const char *name = strrchr(path, '/') + 1;
+    struct value *root;
+    if (value_parse_json(problem->arena, name, answer, length, &root, err) != 0)
+        return -1;
+    const char *spec = value_text(root, "spec", NULL), *fault = value_text(root, "error", NULL);
+    if (fault != NULL)
+        return err_set(err, value_bool(root, "limit", false) ? ERR_LIMIT : ERR_USAGE, "%s: %s",
+                       name, fault);
+    if (spec == NULL)
+        return err_set(err, ERR_PROTOCOL, "%s: described without a spec", name);
+    if (read_spec(problem, path, spec, err) != 0)
+        return -1;
+    torch->binding = keep_json(problem->arena, value_get(root, "binding"));
+    torch->notes = join_notes(problem->arena, value_get(root, "notes"));
+    torch->shipped = value_get(root, "shipped");
+    take_draws(problem, root, torch);
+    problem->reference_kind = REFERENCE_TORCH;
+    problem->reference_function = "Model";
+    problem->torch = torch;
+    problem->baseline = "eager";
+    problem->baseline_count = 1;
+    problem->baselines[0] = (struct baseline_spec){.name = "compile"};
+    return 0;
+}
+
+/* --- asking the child --- */
+
+const char *problem_torch_limit(struct arena *arena)
+{
+    const double share = 0.8, libraries = 16.0 * 0x1p30;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    double bytes = (double)pages * (double)page * share + libraries;
+    return pages > 0 && page > 0 ? arena_printf(arena, "as=%.0f", bytes)
+                                 : "as=18446744073709551615";
+}
+
+/* `scratch`: PyTorch imports less of itself where it has no folder for temporary files. */
+static int ask(const struct interpreter *python, const char *script, const char *path,
+               const char *scratch, const char *limit, struct buf *answer, struct err *err)
+{
+    const char *argv[ARGUMENTS_MOST], *line = NULL;
+    size_t count = 0;
+    const char *self = getenv("TWAGENT_SELF");
+    char *own = self != NULL && *self != '\0' ? mem_strdup(self) : file_self_path();
+    char *libexec = mem_strdup(script), *folder = mem_strdup(path);
+    char *problems = file_data_path("problems");
+    *strrchr(libexec, '/') = '\0';
+    *strrchr(folder, '/') = '\0';
+    const char *readable[] = {libexec,
+                              folder,
+                              problems != NULL ? problems : libexec,
+                              python->prefix,
+                              python->base_prefix,
+                              "/dev/urandom",
+                              python->bytecode};
+    bool bytecode = *python->bytecode != '\0' && file_is_dir(python->bytecode);
+    static const char *const before[] = {"sandbox", "--profile", "reference"};
+    argv[count++] = own;
+    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
+        argv[count++] = before[i];
+    for (size_t i = 0; i < sizeof readable / sizeof readable[0] - (bytecode ? 0 : 1); i++) {
+        argv[count++] = "--read";
+        argv[count++] = readable[i];
+    }
+    argv[count++] = "--write";
+    argv[count++] = scratch;
+    argv[count++] = "--limit";
+    argv[count++] = limit;
+    argv[count++] = "--";
+    argv[count++] = python->path;
+    argv[count++] = "-I";
+    argv[count++] = "-B";
+    argv[count++] = script;
+    if (bytecode)
+        argv[count++] = python->bytecode;
+    argv[count] = NULL;
+    static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
+    struct child child = {0};
+    struct buf request;
+    struct json json;
+    buf_init(&request, REQUEST_MOST);
+    json_init(&json, &request);
+    json_object(&json);
+    json_put_text(&json, "op", "describe");
+    json_put_text(&json, "file", path);
+    json_put_text(&json, "scratch", scratch);
+    json_key(&json, "shipped");
+    shipped_put(&json);
+    json_object_end(&json);
+    buf_add_char(&request, '\n');
+    int status = child_start(&child, argv, env, NULL, 0, err);
+    if (status == 0) {
+        status = child_send(&child, buf_text(&request), request.length, err);
+        if (child_line(&child, DESCRIBE_TIMEOUT_MS, &line, err) == 0)
+            buf_add_text(answer, line);
+        else
+            status = -1;
+        child_stop(&child);
+    }
+    buf_free(&request);
+    mem_free(own);
+    mem_free(libexec);
+    mem_free(folder);
+    mem_free(problems);
+    return status;
+}
+
+static int ask_in_scratch(struct arena *arena, const struct interpreter *python, const char *script,
+                          const char *path, struct buf *answer, struct err *err)
+{
+    const char *temporary = getenv("TMPDIR");
+    char *scratch = file_join(temporary != NULL && *temporary == '/' ? temporary : "/tmp",
+                              "twagent-torch-XXXXXX");
+    int status = mkdtemp(scratch) == NULL
+                     ? err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make %s", scratch)
+                     : 0;
+    if (status == 0) {
+        struct err ignored;
+        status = ask(python, script, path, scratch, problem_torch_limit(arena), answer, err);
+        (void)(file_remove_tree(scratch, &ignored) == 0);
+    }
+    mem_free(scratch);
+    return status;
+}
+
+/* --- what is remembered --- */
+
+/* NULL where there is no place for it. mem_free() it. */
+static char *memory_path(const char *key)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool own = cache != NULL && *cache == '/';
+    if (!own && (home == NULL || *home != '/'))
+        return NULL;
+    char *folder = file_join(own ? cache : home, own ? "twagent/torch" : ".cache/twagent/torch");
+    char *path = file_join(folder, key);
+    mem_free(folder);
+    return path;
+}
+
+static struct hash hash_text(const char *text)
+{
+    return hash_bytes(text != NULL ? text : "", text != NULL ? strlen(text) : 0);
+}
+
+static int hash_file(const char *path, struct hash *hash, struct err *err)
+{
+    struct buf text;
+    buf_init(&text, FILE_MOST);
+    int status = file_read(path, &text, err);
+    if (status == 0)
+        *hash = hash_combine(*hash, hash_bytes(buf_text(&text), text.length));
+    buf_free(&text);
+    return status;
+}
+
+static void put_shipped(struct buf *text)
+{
+    struct json json;
+    buf_init(text, REQUEST_MOST);
+    json_init(&json, text);
+    shipped_put(&json);
+}
+
+/* Everything that an answer follows from, but for what is installed beside the interpreter. */
+static int make_key(const char *path, const char *script, const char *python, char key[33],
+                    struct err *err)
+{
+    static const char *const describers[] = {"torch_problem.py", "torch_rows.py",
+                                             "torch_shipped.py", "torch_sums.py"};
+    char *libexec = mem_strdup(script);
+    *strrchr(libexec, '/') = '\0';
+    struct hash hash = hash_text(path);
+    hash = hash_combine(hash, hash_text(python));
+    hash = hash_combine(hash, hash_text(getenv("VIRTUAL_ENV")));
+    hash = hash_combine(hash, hash_text(getenv("PATH")));
+    struct buf shipped;
+    put_shipped(&shipped);
+    hash = hash_combine(hash, hash_text(buf_text(&shipped)));
+    buf_free(&shipped);
+    int status = hash_file(path, &hash, err) != 0 || hash_file(script, &hash, err) != 0 ? -1 : 0;
+    for (size_t i = 0; status == 0 && i < sizeof describers / sizeof describers[0]; i++) {
+        char *describer = file_join(libexec, describers[i]);
+        status = hash_file(describer, &hash, err);
+        mem_free(describer);
+    }
+    hash_format(hash, key);
+    mem_free(libexec);
+    return status;
+}
+
+static bool recall(struct arena *arena, const char *memory, struct interpreter *python,
+                   struct buf *answer)
+{
+    struct buf text;
+    struct value *root;
+    bool fine = false;
+    buf_init(&text, 2 * ANSWER_MOST);
+    if (memory != NULL && file_read(memory, &text, NULL) == 0 &&
+        value_parse_json(arena, "memory", buf_text(&text), text.length, &root, NULL) == 0) {
+        const char *told = value_text(root, "answer", NULL);
+        *python = (struct interpreter){.path = value_text(root, "path", ""),
+                                       .prefix = value_text(root, "prefix", ""),
+                                       .base_prefix = value_text(root, "base_prefix", ""),
+                                       .python = value_text(root, "python", ""),
+                                       .package = value_text(root, "torch", ""),
+                                       .bytecode = value_text(root, "bytecode", "")};
+        fine = told != NULL && access(python->path, X_OK) == 0;
+        if (fine)
+            buf_add_text(answer, told);
+    }
+    buf_free(&text);
+    return fine;
+}
+
+/* A note to ourselves: where it cannot be kept, the child is asked again. */
+static void remember(const char *memory, const struct interpreter *python, const char *answer)
+{
+    struct buf text;
+    struct json json;
+    struct err ignored;
+    char *folder = mem_strdup(memory);
+    *strrchr(folder, '/') = '\0';
+    buf_init(&text, 2 * ANSWER_MOST);
+    json_init(&json, &text);
+    json_object(&json);
+    json_put_text(&json, "path", python->path);
+    json_put_text(&json, "prefix", python->prefix);
+    json_put_text(&json, "base_prefix", python->base_prefix);
+    json_put_text(&json, "python", python->python);
+    json_put_text(&json, "torch", python->package);
+    json_put_text(&json, "bytecode", python->bytecode);
+    json_put_text(&json, "answer", answer);
+    json_object_end(&json);
+    if (text.dropped == 0 && file_make_dirs(folder, &ignored) == 0)
+        (void)(file_write(memory, buf_text(&text), text.length, &ignored) == 0);
+    buf_free(&text);
+    mem_free(folder);
+}
+
+int problem_read_torch(struct problem *problem, const char *path, const char *python,
+                       struct err *err)
+{
+    char *script = file_data_path("libexec/reference_torch.py");
+    char key[33] = "", *memory = NULL;
+    struct interpreter found = {0};
+    struct buf answer;
+    int status = 0;
+    buf_init(&answer, ANSWER_MOST);
+    if (python == NULL || *python == '\0')
+        python = getenv("TWAGENT_PYTHON");
+    if (python != NULL && *python == '\0')
+        python = NULL;
+    if (script == NULL)
+        status = err_set(err, ERR_ENVIRONMENT,
+                         "libexec/reference_torch.py is not where the program expects it");
+    if (status == 0)
+        status = make_key(path, script, python, key, err);
+    if (status == 0)
+        memory = memory_path(key);
+    if (status == 0 && !recall(problem->arena, memory, &found, &answer)) {
+        buf_reset(&answer);
+        status = interpreter_find(python, "torch", problem->arena, &found, err);
+        if (status == 0 &&
+            (status = ask_in_scratch(problem->arena, &found, script, path, &answer, err)) != 0)
+            (void)err_wrap(err, "%s", strrchr(path, '/') + 1);
+        if (status == 0 && memory != NULL && strstr(buf_text(&answer), "\"spec\"") != NULL)
+            remember(memory, &found, buf_text(&answer));
+    }
+    if (status == 0)
+        status = problem_take_torch(problem, path, buf_text(&answer), answer.length, err);
+    if (status == 0) {
+        struct problem_torch *torch = ARENA_NEW(problem->arena, struct problem_torch);
+        *torch = *problem->torch;
+        torch->python = found;
+        problem->torch = torch;
+    }
+    buf_free(&answer);
+    mem_free(memory);
+    mem_free(script);
+    return status;
+}

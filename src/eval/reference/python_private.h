@@ -1,0 +1,81 @@
+/* eval/reference/python_private: the Python child as python.c and torch.c share
+ * it. Worker's measuring thread. */
+#ifndef EVAL_REFERENCE_PYTHON_PRIVATE_H
+#define EVAL_REFERENCE_PYTHON_PRIVATE_H
+
+#include "base/json.h"
+#include "base/value.h"
+#include "eval/reference/private.h"
+#include "process/python_child.h"
+#include "process/python_probe.h"
+
+struct python_subject {
+    struct subject subject;
+    struct python *python;
+    const char *baseline; /* "compile", or NULL: the reference itself */
+};
+
+struct python {
+    struct reference reference;
+    struct python_subject eager, compiled;
+    const struct problem *problem;
+    const struct lane_facts *lane;
+    const struct region *region;
+    struct arena *arena;
+    char *self, *script; /* this program; libexec/reference.py */
+    struct interpreter interpreter;
+    const char *extra[40]; /* arguments of the sandbox besides; in the arena */
+    size_t extra_count;
+    uint64_t start_timeout_ms; /* opening, and getting ready for a timed call */
+    bool opening, sent_exact;  /* asked to open, and not heard yet; what was asked for last */
+    uint64_t opening_ns;
+    /* Once after each start, when it has opened; NULL: nothing more to do */
+    int (*opened)(struct python *python, struct err *err);
+    /* More members of the request that opens; NULL: a numpy function */
+    void (*open_more)(struct python *python, struct json *json);
+    struct child child;
+    int results; /* memfd: descriptor 4 of the child; sealed: it can make it no smaller */
+    unsigned char *mapped;
+    size_t mapped_bytes;
+    struct buf request;
+    const char *device, *folder;        /* of PyTorch */
+    const char *visible;                /* which GPU it sees, as its environment has it, or NULL */
+    unsigned char *initial[INPUTS_MAX]; /* of PyTorch: a parameter's initial values, or NULL */
+};
+
+static inline struct python *python_of(struct reference *reference)
+{
+    return (struct python *)(void *)reference;
+}
+
+/* Without a child yet. `script` is below the program's data. */
+struct python *python_new(const struct problem *problem, const struct lane_facts *lane,
+                          const struct region *region, struct arena *arena,
+                          const struct reference_ops *ops, const char *script);
+int python_usable(const struct python *python, const char *script, struct err *err) MUST_USE;
+void python_close(struct reference *reference);
+
+int python_start(struct python *python, struct err *err) MUST_USE; /* told to open */
+int python_ensure(struct python *python,
+                  struct err *err) MUST_USE; /* the child runs, and is open */
+bool python_pending(const struct reference *reference);
+int python_ready(struct reference *reference, struct err *err) MUST_USE;
+/* A request is begun, its members are added, the object is ended, and it is asked; the answer is in
+ * `arena`. The message of {"error": ...} is the user's. */
+void python_begin(struct python *python, struct json *json, const char *op);
+int python_tell(struct python *python, struct err *err) MUST_USE;
+int python_hear(struct python *python, uint64_t timeout_ms, struct arena *arena,
+                const struct value **answer, struct err *err) MUST_USE;
+const char *python_double_steps(struct reference *reference, bool rounded, struct arena *arena);
+int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
+               const struct value **answer, struct err *err) MUST_USE;
+int python_make_room(struct python *python, size_t bytes, struct err *err) MUST_USE;
+int python_send(struct python *python, const struct layout *layout, const struct call *call,
+                enum reference_precision precision, const char *baseline, struct err *err) MUST_USE;
+int python_take(struct python *python, const struct layout *layout, void **out,
+                struct err *err) MUST_USE;
+int python_compute(struct python *python, const struct layout *layout, const struct call *call,
+                   enum reference_precision precision, const char *baseline, void **out,
+                   struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,331 @@
+/* eval/reference/torch: a PyTorch module in a Python child (libexec/reference_torch.py). Besides
+ * what a numpy function's child does, it has two ways to be timed, as it is and compiled, and
+ * inputs that are a module's parameters: those hold the module's own initial values in one
+ * distribution of four, and other numbers of their scale in the rest. */
+#include "eval/problem/torch.h"
+#include "base/mem.h"
+#include "eval/reference/python_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TORCH_TIMEOUT_MS = 300000 }; /* torch.compile takes its time */
+
+static const char script[] = "libexec/reference_torch.py";
+
+/* --- opening --- */
+
+static void put_binding(struct python *python, struct json *json)
+{
+    json_put_text(json, "device", python->device);
+    json_put_text(json, "scratch", python->folder);
+    json_key(json, "binding");
+    json_raw(json, python->problem->torch->binding);
+}
+
+static void add_option(struct python *python, const char *option, const char *path)
+{
+    enum { MOST = sizeof python->extra / sizeof python->extra[0] };
+    if (path == NULL || python->extra_count + 2 > MOST)
+        return;
+    python->extra[python->extra_count++] = option;
+    python->extra[python->extra_count++] = path;
+}
+
+/* A GPU's device files; what is not there needs no rule. */
+static void allow_devices(struct python *python)
+{
+    static const char *const devices[] = {
+        "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2",
+        "/dev/nvidia3",   "/dev/nvidia4",    "/dev/nvidia5", "/dev/nvidia6", "/dev/nvidia7"};
+    add_option(python, "--read", "/sys");
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
+        if (access(devices[i], F_OK) == 0)
+            add_option(python, "--write", devices[i]);
+}
+
+/* The lane's GPU and no other, as its runners count them: where the user shows only some, one of
+ * those. */
+static const char *visible_device(struct arena *arena, int index)
+{
+    const char *shown = getenv("CUDA_VISIBLE_DEVICES"), *rest = shown;
+    for (int i = 0; rest != NULL && i < index; i++)
+        rest = (rest = strchr(rest, ',')) != NULL ? rest + 1 : NULL;
+    if (rest == NULL || *shown == '\0')
+        return arena_printf(arena, "CUDA_VISIBLE_DEVICES=%d", index);
+    return arena_printf(arena, "CUDA_VISIBLE_DEVICES=%.*s", (int)strcspn(rest, ","), rest);
+}
+
+/* What the child holds at once when it computes in float64: inputs and outputs twice over, and as
+ * much again for what lies between; and what the evaluator keeps of the smallest pool. A machine
+ * that swaps, or kills, would be the worse answer. */
+static int check_memory(const struct problem *problem, struct err *err)
+{
+    enum { WIDE = 8, CHILD_COPIES = 3, POOL = 5, CASES = 11 };
+    double wide = 0.0, kept = 0.0;
+    /* Without a dim that varies, every case is as large as the problem. */
+    double sets = problem->dim_count > 0 ? POOL : POOL + CASES;
+    int64_t extents[RANK_MAX];
+    size_t elements;
+    for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
+        bool input = i < problem->input_count;
+        const struct tensor_spec *tensor =
+            input ? &problem->inputs[i] : &problem->outputs[i - problem->input_count];
+        if (tensor_extents(tensor, &problem->shapes[0], extents, &elements, err) != 0)
+            return -1;
+        double bytes = (double)elements * (double)dtype_bytes(tensor->dtype);
+        wide += (double)elements * WIDE;
+        kept += input ? bytes : (double)elements * WIDE + bytes;
+    }
+    double needed = wide * CHILD_COPIES + kept * sets;
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    double there = (double)pages * (double)page;
+    if (pages > 0 && page > 0 && needed > there * 0.8)
+        return err_set(err, ERR_LIMIT,
+                       "checking it takes about %.0f GiB of memory, this machine has %.0f",
+                       needed / 0x1p30, there / 0x1p30);
+    return 0;
+}
+
+/* Into memory of ours: a draw must not wait for the child. */
+static int read_initial(struct python *python, struct err *err)
+{
+    const struct problem *problem = python->problem;
+    size_t offsets[INPUTS_MAX] = {0}, bytes[INPUTS_MAX] = {0}, end = 0, elements;
+    int64_t extents[RANK_MAX];
+    struct json json;
+    python_begin(python, &json, "initial");
+    json_key(&json, "outputs");
+    json_array(&json);
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (!problem->torch->inputs[i].initial)
+            continue;
+        if (tensor_extents(&problem->inputs[i], &problem->shapes[0], extents, &elements, err) != 0)
+            return -1;
+        bytes[i] = elements * dtype_bytes(problem->inputs[i].dtype);
+        offsets[i] = end;
+        end += (bytes[i] + 63) / 64 * 64;
+        json_object(&json);
+        json_put_text(&json, "name", problem->inputs[i].name);
+        json_put_int(&json, "offset", (int64_t)offsets[i]);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    if (end == 0)
+        return 0;
+    struct arena *arena = arena_new();
+    const struct value *answer;
+    int status = python_make_room(python, end, err);
+    if (status == 0)
+        status = python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
+    arena_free(arena);
+    for (size_t i = 0; status == 0 && i < problem->input_count; i++)
+        if (bytes[i] > 0) {
+            mem_free(python->initial[i]); /* of a child that died */
+            python->initial[i] = (unsigned char *)mem_alloc(bytes[i]);
+            memcpy(python->initial[i], python->mapped + offsets[i], bytes[i]);
+        }
+    return status;
+}
+
+/* As large as it will be: the child's map of it is the device's, too, and dear to make anew. */
+static int make_room_for_all(struct python *python, struct err *err)
+{
+    const struct problem *problem = python->problem;
+    size_t bytes = 0, elements;
+    int64_t extents[RANK_MAX];
+    for (size_t i = 0; i < problem->output_count; i++) {
+        if (tensor_extents(&problem->outputs[i], &problem->shapes[0], extents, &elements, err) != 0)
+            return -1;
+        bytes += (elements * sizeof(double) + 63) / 64 * 64;
+    }
+    return python_make_room(python, bytes, err);
+}
+
+static int opened(struct python *python, struct err *err)
+{
+    return make_room_for_all(python, err) != 0 ? -1 : read_initial(python, err);
+}
+
+/* --- inputs --- */
+
+static void make_whole(enum dtype dtype, size_t count, void *values)
+{
+    for (size_t i = 0; i < count; i++)
+        dtype_store(dtype, values, i, nearbyint(dtype_load(dtype, values, i)));
+}
+
+/* In every matrix of the last two axes. */
+static void make_matrix(enum torch_structure structure, enum dtype dtype, size_t rank,
+                        const struct placed *placed, void *values)
+{
+    size_t rows = (size_t)placed->extents[rank - 2], columns = (size_t)placed->extents[rank - 1];
+    for (size_t base = 0; base < placed->elements; base += rows * columns)
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < columns; j++) {
+                size_t at = base + i * columns + j;
+                if (structure == STRUCTURE_SYMMETRIC && j < i && rows == columns)
+                    dtype_store(dtype, values, at,
+                                dtype_load(dtype, values, base + j * columns + i));
+                else if ((structure == STRUCTURE_UPPER && j < i) ||
+                         (structure == STRUCTURE_LOWER && j > i))
+                    dtype_store(dtype, values, at, 0.0);
+            }
+}
+
+static void shape_input(const struct reference *reference, size_t input,
+                        enum distribution distribution, const struct placed *placed, void *values)
+{
+    const struct python *python = (const struct python *)(const void *)reference;
+    const struct tensor_spec *tensor = &python->problem->inputs[input];
+    const struct torch_input *torch = &python->problem->torch->inputs[input];
+    const unsigned char *initial = python->initial[input];
+    if (initial != NULL && (distribution == DRAW_NORMAL || distribution == DRAW_GIVEN ||
+                            torch->structure == STRUCTURE_GIVEN)) {
+        memcpy(values, initial, placed->bytes);
+        return;
+    }
+    if (torch->structure == STRUCTURE_WHOLE && dtype_is_float(tensor->dtype))
+        make_whole(tensor->dtype, placed->elements, values);
+    else if (torch->structure >= STRUCTURE_UPPER && torch->structure <= STRUCTURE_SYMMETRIC &&
+             tensor->rank >= 2)
+        make_matrix(torch->structure, tensor->dtype, tensor->rank, placed, values);
+}
+
+/* get_inputs makes all of them, whatever the shape asked for: what is very large would take too
+ * long. */
+static bool is_given(const struct problem *problem)
+{
+    static const size_t bytes_most = (size_t)256 << 20;
+    size_t bytes = 0, elements;
+    int64_t extents[RANK_MAX];
+    struct err ignored;
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (tensor_extents(&problem->inputs[i], &problem->shapes[0], extents, &elements,
+                           &ignored) != 0)
+            return false;
+        bytes += elements * dtype_bytes(problem->inputs[i].dtype);
+    }
+    return bytes <= bytes_most;
+}
+
+static size_t put_places(const struct python *python, const struct layout *layout,
+                         size_t offsets[INPUTS_MAX], struct json *json)
+{
+    const struct problem *problem = python->problem;
+    size_t end = 0;
+    json_key(json, "outputs");
+    json_array(json);
+    for (size_t i = 0; i < problem->input_count; i++) {
+        if (problem->torch->inputs[i].initial)
+            continue;
+        offsets[i] = end;
+        end += (layout->inputs[i].bytes + 63) / 64 * 64;
+        json_object(json);
+        json_put_text(json, "name", problem->inputs[i].name);
+        json_put_int(json, "offset", (int64_t)offsets[i]);
+        json_key(json, "shape");
+        json_array(json);
+        for (size_t axis = 0; axis < problem->inputs[i].rank; axis++)
+            json_int(json, layout->inputs[i].extents[axis]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    return end;
+}
+
+static int draw_given(struct reference *reference, const struct layout *layout, uint64_t seed,
+                      unsigned char *const *values, struct err *err)
+{
+    struct python *python = python_of(reference);
+    size_t offsets[INPUTS_MAX] = {0};
+    struct json json;
+    const struct value *answer;
+    if (!is_given(python->problem))
+        return err_set(err, ERR_UNSUPPORTED, "its inputs are large");
+    if (python_ensure(python, err) != 0)
+        return -1;
+    python_begin(python, &json, "given");
+    json_put_int(&json, "seed", (int64_t)(seed >> 2));
+    size_t bytes = put_places(python, layout, offsets, &json);
+    json_object_end(&json);
+    struct arena *arena = arena_new();
+    int status = python_make_room(python, bytes, err);
+    if (status == 0)
+        status = python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
+    arena_free(arena);
+    for (size_t i = 0; status == 0 && i < python->problem->input_count; i++)
+        if (!python->problem->torch->inputs[i].initial)
+            memcpy(values[i], python->mapped + offsets[i], layout->inputs[i].bytes);
+    return status;
+}
+
+/* --- computing --- */
+
+static int compute(struct reference *reference, const struct layout *layout,
+                   const struct call *call, enum reference_precision precision, void **out,
+                   struct err *err)
+{
+    return python_compute(python_of(reference), layout, call, precision, NULL, out, err);
+}
+
+static struct subject *baseline(struct reference *reference, const char *name)
+{
+    struct python *python = python_of(reference);
+    return strcmp(name, "compile") == 0 ? &python->compiled.subject : NULL;
+}
+
+static int compute_baseline(struct reference *reference, const char *name,
+                            const struct layout *layout, const struct call *call, void **out,
+                            struct err *err)
+{
+    return python_compute(python_of(reference), layout, call, PRECISION_SPEC, name, out, err);
+}
+
+static void torch_close(struct reference *reference)
+{
+    struct python *python = python_of(reference);
+    for (size_t i = 0; i < INPUTS_MAX; i++)
+        mem_free(python->initial[i]);
+    python_close(reference);
+}
+
+int reference_open_torch(const struct problem *problem, const struct lane_facts *lane,
+                         const struct region *region, const char *device, const char *folder,
+                         struct arena *arena, struct reference **reference, struct err *err)
+{
+    static const struct reference_ops ops = {.compute = compute,
+                                             .close = torch_close,
+                                             .baseline = baseline,
+                                             .compute_baseline = compute_baseline,
+                                             .shape_input = shape_input,
+                                             .draw_given = draw_given,
+                                             .pending = python_pending,
+                                             .ready = python_ready};
+    struct python *python = python_new(problem, lane, region, arena, &ops, script);
+    python->eager.subject.name = "eager";
+    python->device = device;
+    python->folder = folder;
+    python->open_more = put_binding;
+    python->opened = opened;
+    python->start_timeout_ms = TORCH_TIMEOUT_MS;
+    python->interpreter = problem->torch->python;
+    add_option(python, "--write", folder);
+    add_option(python, "--read", "/dev/urandom"); /* PyTorch's generators open it */
+    if (strcmp(device, "cpu") != 0) {
+        allow_devices(python);
+        python->visible = visible_device(arena, lane->gpu_index);
+        python->eager.subject.device_clock = python->compiled.subject.device_clock = true;
+    }
+    if (python_usable(python, script, err) == 0 && check_memory(problem, err) == 0 &&
+        python_start(python, err) == 0) {
+        *reference = &python->reference;
+        return 0;
+    }
+    torch_close(&python->reference);
+    return -1;
+}

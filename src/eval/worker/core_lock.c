@@ -1,0 +1,62 @@
+#include "eval/worker/core_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* A descriptor with the lock; -1: another has it; -2: there is nothing to lock. */
+static int lock_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -2;
+    int result;
+    do
+        result = flock(fd, LOCK_EX | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    if (result == 0)
+        return fd;
+    bool taken = errno == EWOULDBLOCK;
+    close(fd);
+    return taken ? -1 : -2;
+}
+
+static int lock_one(int core)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", core);
+    return lock_folder(path);
+}
+
+bool core_lock_try_folder(struct core_lock *lock, const char *folder)
+{
+    core_lock_release(lock);
+    int fd = lock_folder(folder);
+    if (fd >= 0)
+        lock->fds[lock->count++] = fd;
+    return fd != -1;
+}
+
+bool core_lock_try(struct core_lock *lock, const int *cores, size_t count, int *busy)
+{
+    core_lock_release(lock);
+    for (size_t i = 0; i < count && lock->count < CORE_LOCK_MOST; i++) {
+        int fd = lock_one(cores[i]);
+        if (fd == -1) {
+            *busy = cores[i];
+            core_lock_release(lock); /* nobody waits while holding: there is no deadlock */
+            return false;
+        }
+        if (fd >= 0)
+            lock->fds[lock->count++] = fd;
+    }
+    return true;
+}
+
+void core_lock_release(struct core_lock *lock)
+{
+    while (lock->count > 0)
+        close(lock->fds[--lock->count]);
+}

@@ -1,0 +1,109 @@
+/* eval/worker/private: what the files of the worker share. Loop thread, unless said otherwise. */
+#ifndef EVAL_WORKER_PRIVATE_H
+#define EVAL_WORKER_PRIVATE_H
+
+#include "eval/measure/session.h"
+#include "eval/worker/core_lock.h"
+#include "eval/worker/worker.h"
+#include "loop/loop.h"
+#include "loop/slots.h"
+#include "loop/task.h"
+#include "loop/work.h"
+
+enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024, AHEAD_MOST = 2 };
+
+/* Waiting for another twagent's turn on the same cores; an owner's own, zero-initialized. */
+struct turn {
+    struct core_lock lock, queue;
+    struct timer timer;
+    uint64_t since_ns;    /* 0: has not waited */
+    uint64_t patience_ns; /* 0: the usual */
+    bool queued, taken;
+};
+
+struct worker {
+    struct loop *loop;
+    struct task *input; /* parent of every request */
+    const struct worker_options *options;
+    char *folder; /* for builds */
+    bool own_folder;
+    int folder_lock;
+    unsigned builds;      /* names the folders of builds */
+    struct list requests; /* struct request, unfinished */
+    struct list memory;   /* struct remembered */
+    /* An open takes all of `sessions`, every other request one: so requests are answered with the
+     * problem that was opened before them, and an open waits for those in flight. */
+    struct slots sessions;
+    struct slots cores; /* compilers and checks one each, timing all of them */
+    struct slots ahead; /* evaluations between the start of their compiler and their measurement */
+    struct slots measure;     /* 1: the session is one candidate's at a time */
+    struct arena *arena;      /* of what is open */
+    struct arena *lane_arena; /* of the lane's texts */
+    struct lane_facts lane;
+    struct problem *problem;
+    struct session *session; /* NULL: nothing is open */
+    const char *unfit;       /* what the problem's tolerance lets pass; NULL: fit, or not asked */
+    bool owes_ceilings;      /* they are to be measured with the first turn */
+};
+
+/* One request: a task of its own. Each op embeds it first, frees what it holds at its end, and is
+ * itself freed, with the arena, by its parent. */
+struct request {
+    struct task task;
+    struct worker *worker;
+    const char *id; /* in the arena */
+    struct arena *arena;
+    struct link link;
+};
+
+/* --- worker.c --- */
+void request_begin(struct worker *worker, struct request *request, const struct task_type *type,
+                   const char *id);
+void requests_reap(struct worker *worker); /* frees those that are finished */
+/* Asks once, then says whether it is granted. */
+bool slot_hold(struct slot *slot, struct slots *slots, struct task *owner, unsigned amount);
+
+/* --- turn.c --- */
+/* True once the lane's cores are this worker's to time on, or have been another's for so long that
+ * there is something wrong with that one; false: `owner` is woken when it is worth asking again. */
+bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id);
+void turn_end(struct turn *turn); /* also before it was taken */
+
+/* --- ceilings.c --- */
+/* What the lane does not know comes from `known` (or NULL). True: nothing is left to measure. */
+bool ceilings_take(struct worker *worker, const struct value *known);
+/* On the pool, with the lane to ourselves: where they are owed, and nothing otherwise. */
+int ceilings_measure(struct worker *worker, struct err *err) MUST_USE;
+void ceilings_put(struct worker *worker, struct json *json); /* a member of an open object */
+
+/* --- folder.c --- */
+int folder_open(struct worker *worker, struct err *err) MUST_USE;
+void folder_close(struct worker *worker);
+
+/* --- answer.c: one JSON record a line on stdout --- */
+void answer_error(const char *id, const struct err *err);
+void answer_stage(const char *id, enum stage stage);
+void answer_waits(const char *id, enum stage stage,
+                  const char *why); /* a stage that cannot begin */
+/* final_ms: session_final_ms(). */
+void answer_evaluation(const char *id, const struct evaluation *evaluation, double final_ms);
+void worker_answer_begin(struct json *json, struct buf *line, const char *id, const char *event);
+void worker_answer_send(struct json *json,
+                        struct buf *line); /* closes the record and frees the line */
+
+/* --- input.c: requests from stdin; ends with it --- */
+void input_start(struct worker *worker);
+bool input_parse_cores(const char *text, int *cores, size_t most, size_t *count);
+
+/* --- the ops; each takes the request's document, whose arena it then owns --- */
+void open_start(struct worker *worker, struct arena *arena, const struct value *document);
+void check_start(struct worker *worker, struct arena *arena, const struct value *document);
+void evaluate_start(struct worker *worker, struct arena *arena, const struct value *document);
+
+/* --- memory.c: what was measured in this session already --- */
+const char *memory_find(const struct worker *worker, struct hash identity, enum effort effort);
+void memory_keep(struct worker *worker, struct hash identity, enum effort effort,
+                 const struct evaluation *evaluation);
+void memory_forget(struct worker *worker);
+
+#endif

@@ -1,0 +1,83 @@
+/* eval/worker/turn: only one worker of this machine times on a core at once. Whoever waits asks
+ * again now and then: rarely enough not to show in what the other one times. It holds a second lock
+ * meanwhile, which everybody must have before the first: else who has just timed would always be
+ * back before those who wait ask again. */
+#include "base/clock.h"
+#include "eval/worker/private.h"
+
+#include <stdio.h>
+
+enum { ASK_AGAIN_MS = 40, PATIENCE_S = 90 /* nobody times for so long */ };
+static const uint64_t patience_ns = PATIENCE_S * UINT64_C(1000000000);
+
+static bool take_both(struct turn *turn, const struct lane_facts *lane, const char *folder,
+                      int *busy)
+{
+    char queue[320];
+    if (folder != NULL)
+        snprintf(queue, sizeof queue, "%s/power", folder);
+    else
+        snprintf(queue, sizeof queue, "/sys/devices/system/cpu/cpu%d/topology", lane->cores[0]);
+    *busy = lane->cores[0];
+    turn->queued = turn->queued || core_lock_try_folder(&turn->queue, queue);
+    return turn->queued &&
+           (folder != NULL ? core_lock_try_folder(&turn->lock, folder)
+                           : core_lock_try(&turn->lock, lane->cores, lane->core_count, busy));
+}
+
+static void leave_queue(struct turn *turn)
+{
+    core_lock_release(&turn->queue);
+    turn->queued = false;
+}
+
+bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, const char *id)
+{
+    const struct lane_facts *lane = &worker->lane;
+    int busy = 0;
+    /* Before the first probe nobody knows where a GPU lies: the driver's own folder stands for it.
+     */
+    const char *folder = lane->lock_path;
+    if (folder == NULL && worker->options->backend->open_program != NULL)
+        folder = "/proc/driver/nvidia";
+    if (turn->taken)
+        return true;
+    if (turn->timer.armed)
+        return false;
+    uint64_t now = clock_now_ns();
+    uint64_t wait_ns = turn->patience_ns > 0 ? turn->patience_ns : patience_ns;
+    bool patient = turn->since_ns == 0 || now - turn->since_ns < wait_ns;
+    char why[400], who[240];
+    turn->taken = take_both(turn, lane, folder, &busy);
+    char place[24];
+    if (folder != NULL)
+        snprintf(place, sizeof place, "GPU %d", lane->gpu_index);
+    else
+        snprintf(place, sizeof place, "core %d", busy);
+    if (!turn->taken && !patient) {
+        snprintf(why, sizeof why, "%s was another twagent's for %.0f s: goes on beside it", place,
+                 (double)wait_ns / 1e9);
+        answer_waits(id, STAGE_TIME, why);
+        turn->taken = true;
+    }
+    if (turn->taken) {
+        leave_queue(turn);
+        return true;
+    }
+    if (turn->since_ns == 0) {
+        core_lock_holder(busy, folder, who, sizeof who);
+        snprintf(why, sizeof why, "another twagent times on %s%s%s", place, *who ? ": " : "", who);
+        answer_waits(id, STAGE_TIME, why);
+        turn->since_ns = now;
+    }
+    timer_start(owner->loop, &turn->timer, owner, ASK_AGAIN_MS);
+    return false;
+}
+
+void turn_end(struct turn *turn)
+{
+    timer_stop(&turn->timer);
+    leave_queue(turn);
+    core_lock_release(&turn->lock);
+    turn->taken = false;
+}

@@ -1,0 +1,147 @@
+#include "process/python_probe.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "process/python_child.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROBE_TIMEOUT_MS = 10000, PROBE_TORCH_MS = 60000, TRIED_MOST = 400, PATHS_MOST = 64 };
+
+struct search {
+    const char *package;
+    struct arena *arena;
+    struct interpreter *interpreter;
+    struct buf tried;
+    const char *paths[PATHS_MOST]; /* what was probed, so that nothing is probed twice */
+    size_t count;
+};
+
+/* Quoted in a script; "" where there is no place for it. */
+static const char *bytecode_folder(struct arena *arena)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    bool own = cache != NULL && *cache == '/';
+    const char *root = own ? cache : home;
+    if (root == NULL || *root != '/' || strpbrk(root, "'\\\n\r") != NULL)
+        return "";
+    return arena_printf(arena, "%s/%s", root, own ? "twagent/python" : ".cache/twagent/python");
+}
+
+/* Six lines: something that says that the package came, the two prefixes, the two versions, and
+ * where its byte code lies if not beside it. Who has no such thing to say ends after five. */
+static const char *script_for(struct search *search)
+{
+    static const char text[] =
+        "import importlib.util, os, sys\n"
+        "spec = importlib.util.find_spec('%s')\n"
+        "own = '%s' if spec and spec.origin else ''\n"
+        "if own and os.path.isdir(os.path.join(os.path.dirname(spec.origin), '__pycache__')):\n"
+        "    own = ''\n"
+        "if own:\n"
+        "    sys.pycache_prefix, sys.dont_write_bytecode = own, False\n"
+        "import %s as found\n"
+        "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], found.__version__,\n"
+        "      own, sep='\\n', flush=True)\n";
+    return arena_printf(search->arena, text, search->package, bytecode_folder(search->arena),
+                        search->package);
+}
+
+static bool ask(struct search *search, const char *path, struct err *err)
+{
+    bool numpy = strcmp(search->package, "numpy") == 0;
+    uint64_t timeout_ms = numpy ? PROBE_TIMEOUT_MS : PROBE_TORCH_MS; /* torch: a second, if warm */
+    const char *const argv[] = {path, "-I", "-B", "-c", script_for(search), NULL};
+    static const char *const env[] = {"LC_ALL=C.UTF-8", "OPENBLAS_NUM_THREADS=1", NULL};
+    struct child child = {0};
+    struct err ignored = {0};
+    const char *line;
+    if (child_start(&child, argv, env, NULL, 0, err) != 0)
+        return false;
+    bool fine = child_line(&child, timeout_ms, &line, err) == 0;
+    fine = fine && strcmp(line, "found") == 0;
+    struct interpreter *found = search->interpreter;
+    const char **texts[] = {&found->prefix, &found->base_prefix, &found->python, &found->package};
+    for (size_t i = 0; fine && i < sizeof texts / sizeof texts[0]; i++) {
+        fine = child_line(&child, timeout_ms, &line, err) == 0;
+        if (fine)
+            *texts[i] = arena_strdup(search->arena, line);
+    }
+    bool own = fine && child_line(&child, timeout_ms, &line, &ignored) == 0;
+    found->bytecode = own ? arena_strdup(search->arena, line) : "";
+    child_stop(&child);
+    found->path = path;
+    return fine;
+}
+
+static bool probe(struct search *search, const char *path)
+{
+    struct err err = {0};
+    for (size_t i = 0; i < search->count; i++)
+        if (strcmp(search->paths[i], path) == 0)
+            return false;
+    if (search->count == PATHS_MOST || access(path, X_OK) != 0 || file_is_dir(path))
+        return false;
+    path = arena_strdup(search->arena, path);
+    search->paths[search->count++] = path;
+    if (ask(search, path, &err))
+        return true;
+    buf_addf(&search->tried, "%s%s", search->tried.length > 0 ? ", " : "", path);
+    return false;
+}
+
+static bool probe_path(struct search *search)
+{
+    const char *path = getenv("PATH");
+    char *copy = mem_strdup(path != NULL ? path : "");
+    char *rest = copy, *folder;
+    bool found = false;
+    while (!found && (folder = strsep(&rest, ":")) != NULL) {
+        if (*folder != '/')
+            continue;
+        char *program = file_join(folder, "python3");
+        found = probe(search, program);
+        mem_free(program);
+    }
+    mem_free(copy);
+    return found;
+}
+
+static bool probe_environment(struct search *search)
+{
+    const char *folder = getenv("VIRTUAL_ENV");
+    if (folder == NULL || *folder != '/')
+        return false;
+    char *program = file_join(folder, "bin/python3");
+    bool found = probe(search, program);
+    mem_free(program);
+    return found;
+}
+
+int interpreter_find(const char *configured, const char *package, struct arena *arena,
+                     struct interpreter *interpreter, struct err *err)
+{
+    struct search search = {.package = package, .arena = arena, .interpreter = interpreter};
+    struct err why = {0};
+    if (configured != NULL) {
+        if (access(configured, X_OK) == 0 && ask(&search, arena_strdup(arena, configured), &why))
+            return 0;
+        return err_set(err, ERR_ENVIRONMENT, "%s does not import %s%s%s", configured, package,
+                       why.code != ERR_NONE ? ": " : "", why.message);
+    }
+    buf_init(&search.tried, TRIED_MOST);
+    bool found =
+        probe_environment(&search) || probe_path(&search) || probe(&search, "/usr/bin/python3");
+    int status = 0;
+    if (!found)
+        status = err_set(err, ERR_ENVIRONMENT,
+                         "no Python with %s (tried %s): install python3-%s, or name one with "
+                         "--python",
+                         package, search.tried.length > 0 ? buf_text(&search.tried) : "nothing",
+                         package);
+    buf_free(&search.tried);
+    return status;
+}

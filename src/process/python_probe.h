@@ -1,0 +1,23 @@
+/* process/python_probe: which Python has numpy, or torch. Inside src/eval/reference. Blocking.
+ */
+#ifndef PROCESS_PYTHON_PROBE_H
+#define PROCESS_PYTHON_PROBE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+struct interpreter {
+    const char *path, *prefix, *base_prefix; /* absolute; in the arena */
+    const char *python, *package;            /* versions */
+    /* A folder with the package's byte code, where what is installed came without it and would be
+     * compiled at each import; else "". Ours, in $XDG_CACHE_HOME or ~/.cache: a trusted process
+     * that imports the package and nothing else fills it. */
+    const char *bytecode;
+};
+
+/* `configured`, or else the first of $VIRTUAL_ENV, every python3 on PATH, and /usr/bin/python3 that
+ * imports `package` ("numpy", "torch") in time. ERR_ENVIRONMENT says what was tried. */
+int interpreter_find(const char *configured, const char *package, struct arena *arena,
+                     struct interpreter *interpreter, struct err *err) MUST_USE;
+
+#endif
