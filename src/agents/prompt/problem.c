@@ -116,7 +116,8 @@ static void put_tolerance(const struct problem *problem, struct buf *out)
 /* What speed-ups are against, and how much of one is noise. */
 static void put_measure(const struct prompt_context *context, struct buf *out)
 {
-    const double least = 1, times = 3; /* per cent; as docs/evaluation.md says what a win is */
+    const double least = 1,
+                 times = 3; /* per cent; as docs/timing-and-statistics.md says what a win is */
     if (context->baseline == NULL || *context->baseline == '\0')
         return;
     buf_addf(out, "- the baseline, which speed-ups are against: %s", context->baseline);

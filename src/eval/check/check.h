@@ -1,6 +1,6 @@
 /* eval/check: is an output right? The tolerance is derived from the error of an honest computation
- * in the spec's precision against float64 on the same inputs (docs/evaluation.md gives the
- * formula). Any thread; pure. */
+ * in the spec's precision against float64 on the same inputs (docs/inputs-and-tolerance.md gives
+ * the formula). Any thread; pure. */
 #ifndef EVAL_CHECK_CHECK_H
 #define EVAL_CHECK_CHECK_H
 

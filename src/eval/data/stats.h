@@ -28,7 +28,8 @@ struct comparison { /* a candidate with what it is timed against */
     size_t baseline_samples; /* that the speed-up stands on */
 };
 
-/* What a comparison shows; docs/evaluation.md has the rules. FINDING_NONE: nothing was compared. */
+/* What a comparison shows; docs/timing-and-statistics.md has the rules. FINDING_NONE: nothing was
+ * compared. */
 enum finding stats_finding(const struct comparison *comparison);
 /* The smallest speed-up that would have been called one, less 1: 0.05 is 1.05x. */
 double stats_resolution(const struct comparison *comparison);

@@ -1,5 +1,5 @@
 /* eval/measure/guard: calls whose inputs lie against memory that cannot be read. Inside src/eval.
- * Worker's measuring thread. docs/evaluation.md has the rules. */
+ * Worker's measuring thread. docs/threat-model.md has the rules. */
 #ifndef EVAL_MEASURE_GUARD_H
 #define EVAL_MEASURE_GUARD_H
 

@@ -1,4 +1,4 @@
-/* eval/measure: one checked call. Worker's measuring thread. docs/evaluation.md says why. */
+/* eval/measure: one checked call. Worker's measuring thread. docs/threat-model.md says why. */
 #ifndef EVAL_MEASURE_MEASURE_H
 #define EVAL_MEASURE_MEASURE_H
 

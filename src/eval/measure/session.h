@@ -90,7 +90,7 @@ struct fitness {
 
 void fitness_begin(struct fitness *fitness, struct session *session, struct json *json);
 /* Whatever needs no clock: the reference runs, repeats itself, refuses the null solutions of
- * docs/evaluation.md; the named baselines are right, where wanted. */
+ * docs/inputs-and-tolerance.md; the named baselines are right, where wanted. */
 int fitness_check(struct fitness *fitness, bool baselines, struct err *err) MUST_USE;
 int fitness_floor(struct fitness *fitness, struct err *err) MUST_USE; /* times the reference */
 void fitness_end(struct fitness *fitness);

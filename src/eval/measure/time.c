@@ -1,5 +1,5 @@
 /* eval/measure/time: taking samples. Nothing is timed that is not checked, and no life of a runner
- * meets a set twice; docs/evaluation.md explains the order. */
+ * meets a set twice; docs/timing-and-statistics.md explains the order. */
 #include "eval/measure/timing.h"
 #include "eval/measure/watch.h"
 

@@ -48,7 +48,8 @@ struct problem {
     struct baseline_spec baselines[BASELINES_MAX];
     const char *baseline; /* default for speed-ups: "reference" or a name above */
     const struct expr *flops, *bytes, *reduction; /* NULL: unknown, tensors once, estimated */
-    bool normwise, tolerance_fixed; /* else the tolerance is derived: docs/evaluation.md */
+    bool normwise,
+        tolerance_fixed; /* else the tolerance is derived: docs/inputs-and-tolerance.md */
     double rtol, atol;
     bool strict;              /* `precision: strict`: bounds close to an honest sum's error */
     const char *precision;    /* lowest precision that the spec allows: "float32", "tf32", ... */
