@@ -2,7 +2,7 @@
 #ifndef TESTS_FAKE_CUDA_KERNELS_H
 #define TESTS_FAKE_CUDA_KERNELS_H
 
-/* A drawer's own kernel, as C: one thread of one block does it all. */
+/* A generator's own kernel, as C: one thread of one block does it all. */
 #include "eval/data/dtype.h"
 #define DRAW_UNIFORM 0 /* as draw.h has them */
 #define DRAW_HEAVY   2
@@ -12,7 +12,7 @@ static const struct {
     uint32_t x;
 } blockIdx = {0}, gridDim = {1}, threadIdx = {0}, blockDim = {1};
 #define __global__ static
-#include "eval/cuda/draw/drawer.cu"
+#include "eval/cuda/draw/generator.cu"
 
 /* $FAKE_DRAW: wrong in the "last" number, in the first of all "other" blocks, "later" than the
  * first window, or it "dies". */

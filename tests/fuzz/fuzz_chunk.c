@@ -2,7 +2,7 @@
  * limits, their code spans within them, and all words of them can be gathered and packed. */
 #include "fuzz.h"
 
-#include "agents/retrieve/rag/gather.h"
+#include "agents/retrieve/rag/builder.h"
 #include "agents/retrieve/rag/postings.h"
 #include "agents/retrieve/rag/read.h"
 #include "agents/retrieve/rag/records.h"
@@ -51,13 +51,13 @@ static void read_postings(const struct buf *packed)
 static void check_words(const struct passage_list *list, uint8_t damage)
 {
     struct words *words = words_new();
-    struct gather *gather = gather_new(words);
+    struct index_builder *builder = builder_new(words);
     struct buf packed;
     size_t count;
     buf_init(&packed, 64 << 20);
     for (size_t i = 0; i < list->count; i++)
-        gather_passage(gather, (uint32_t)i, DOCUMENT_SOURCE, &list->items[i]);
-    const struct gathered *const *terms = gather_terms(gather, &count);
+        builder_add(builder, (uint32_t)i, DOCUMENT_SOURCE, &list->items[i]);
+    const struct term_postings *const *terms = builder_terms(builder, &count);
     for (size_t i = 0; i < count; i++) {
         REQUIRE(terms[i]->length > 0 && terms[i]->length <= TERM_MAX && terms[i]->count > 0);
         REQUIRE(i == 0 || strcmp(terms[i - 1]->term, terms[i]->term) < 0);
@@ -68,7 +68,7 @@ static void check_words(const struct passage_list *list, uint8_t damage)
         read_postings(&packed);
     }
     buf_free(&packed);
-    gather_free(gather);
+    builder_free(builder);
     words_free(words);
 }
 

@@ -131,7 +131,7 @@ extern "C" __global__ void relu_replays(const float *X, float *Y, long long M, l
     Y[0] = X[0];
 }
 EOF
-drawn() { # EXPECTED DIMS: whether a drawer was asked, in an evaluation with the stand-in driver
+drawn() { # EXPECTED DIMS: whether a generator was asked, in an evaluation with the stand-in driver
     local got=no
     rm -f "$work/timeline"
     TWAGENT_TIMELINE=$work/timeline TWAGENT_CUDA_DRIVER=$fake expect 0 kernel eval "relu@$2" "$relu" --backend cuda --effort search --no-profile

@@ -159,6 +159,7 @@ static bool find_meaning(const char *phrase, struct word *word)
     for (size_t i = 0; i < COUNT(techniques) && found == NULL; i++) {
         found = find(techniques[i], phrase);
         word->weight = WEIGHT_TECHNIQUE;
+        word->kind = 0;
     }
     for (size_t i = 0; i < COUNT(kinds) && found == NULL; i++) {
         found = find(kinds[i].terms, phrase);

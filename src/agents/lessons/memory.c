@@ -64,7 +64,7 @@ void lesson_copy(struct arena *arena, const struct lesson *from, struct lesson *
         *texts[i] = arena_strdup(arena, *texts[i] ? *texts[i] : "");
 }
 
-/* ---- gathering ---- */
+/* ---- collecting ---- */
 
 struct chosen {
     struct lesson lesson;
@@ -85,7 +85,7 @@ struct group { /* points of one source at one place, the fastest first */
     size_t count;
 };
 
-struct gathering {
+struct collection {
     const struct lesson_place *here;
     const char *const *sources;
     size_t source_count;
@@ -99,7 +99,7 @@ struct gathering {
     size_t kernel_count;
 };
 
-static void put_on_shelf(struct gathering *all, struct shelf *shelf, const struct lesson *lesson)
+static void put_on_shelf(struct collection *all, struct shelf *shelf, const struct lesson *lesson)
 {
     double near = lesson_nearness(all->here, &lesson->place);
     size_t most = sizeof shelf->items / sizeof shelf->items[0], at = shelf->count;
@@ -119,7 +119,7 @@ static void put_on_shelf(struct gathering *all, struct shelf *shelf, const struc
     shelf->items[at].order = all->order;
 }
 
-static struct group *group_of(struct gathering *all, size_t source, const struct lesson *lesson)
+static struct group *group_of(struct collection *all, size_t source, const struct lesson *lesson)
 {
     for (size_t i = 0; i < all->group_count; i++)
         if (all->groups[i].source == source &&
@@ -133,7 +133,7 @@ static struct group *group_of(struct gathering *all, size_t source, const struct
 }
 
 /* One point is in once, with what was measured last. */
-static void put_in_group(struct gathering *all, struct group *group, const struct lesson *lesson)
+static void put_in_group(struct collection *all, struct group *group, const struct lesson *lesson)
 {
     size_t at = 0;
     group->order = all->order;
@@ -154,7 +154,7 @@ static void put_in_group(struct gathering *all, struct group *group, const struc
 }
 
 /* By the lower end, as parents are chosen. The number of cores may differ: it is measured again. */
-static bool is_kept_here(const struct gathering *all, const struct lesson *lesson)
+static bool is_kept_here(const struct collection *all, const struct lesson *lesson)
 {
     const struct lesson_place *here = all->here, *there = &lesson->place;
     bool same = is(here->problem, there->problem) && is(here->shape, there->shape) &&
@@ -176,7 +176,7 @@ static bool better_kernel(const struct lesson *one, const struct lesson *other)
 }
 
 /* Each source once, with its best numbers. */
-static void put_kernel(struct gathering *all, const struct lesson *lesson)
+static void put_kernel(struct collection *all, const struct lesson *lesson)
 {
     struct lesson *items = all->kernels;
     size_t at = 0;
@@ -193,7 +193,7 @@ static void put_kernel(struct gathering *all, const struct lesson *lesson)
     lesson_copy(all->arena, lesson, &items[at]);
 }
 
-static void count(struct gathering *all, const struct lesson *lesson)
+static void count(struct collection *all, const struct lesson *lesson)
 {
     for (size_t i = 0; i < MEMORY_CATEGORIES; i++) {
         struct lesson_tally *tally = &all->memory->tallies[i];
@@ -209,7 +209,7 @@ static void count(struct gathering *all, const struct lesson *lesson)
 
 static bool take(void *context, const struct lesson *lesson)
 {
-    struct gathering *all = context;
+    struct collection *all = context;
     all->order++;
     all->memory->lessons++;
     if (!lesson->point) {
@@ -234,7 +234,7 @@ static int nearest_first(const void *left, const void *right)
     return a->order > b->order ? -1 : a->order < b->order;
 }
 
-static void keep_ideas(struct gathering *all)
+static void keep_ideas(struct collection *all)
 {
     size_t most = all->wins.count + all->others.count;
     struct chosen *items = mem_array(most + 1, sizeof *items);
@@ -267,7 +267,7 @@ static int faster_point(const void *left, const void *right)
     return strcmp(a->id, b->id);
 }
 
-static void keep_points(struct gathering *all)
+static void keep_points(struct collection *all)
 {
     struct lesson_memory *memory = all->memory;
     qsort(all->groups, all->group_count, sizeof *all->groups, nearer_group);
@@ -284,7 +284,7 @@ static void keep_points(struct gathering *all)
     qsort(memory->points, memory->point_count, sizeof *memory->points, faster_point);
 }
 
-static void keep_kernels(struct gathering *all)
+static void keep_kernels(struct collection *all)
 {
     struct lesson_memory *memory = all->memory;
     memory->kernels = arena_array(all->arena, MEMORY_KERNELS_MAX, sizeof *memory->kernels);
@@ -298,11 +298,11 @@ static void empty_tallies(struct lesson_memory *memory)
         memory->tallies[i] = (struct lesson_tally){.category = idea_categories[i]};
 }
 
-int lesson_memory_gather(struct store *store, const struct lesson_place *here,
-                         const char *const *sources, size_t source_count, struct arena *arena,
-                         struct lesson_memory *memory, struct err *err)
+int lesson_memory_collect(struct store *store, const struct lesson_place *here,
+                          const char *const *sources, size_t source_count, struct arena *arena,
+                          struct lesson_memory *memory, struct err *err)
 {
-    struct gathering *all = MEM_NEW(struct gathering);
+    struct collection *all = MEM_NEW(struct collection);
     *memory = (struct lesson_memory){0};
     empty_tallies(memory);
     all->here = here;

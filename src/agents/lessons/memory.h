@@ -36,9 +36,9 @@ bool lesson_same_place(const struct lesson_place *here, const struct lesson_plac
 
 /* Reads the lessons of the place's family and backend. `sources`: hashes of the sources whose
  * points are wanted. Results in `arena`; blocks. */
-int lesson_memory_gather(struct store *store, const struct lesson_place *here,
-                         const char *const *sources, size_t source_count, struct arena *arena,
-                         struct lesson_memory *memory, struct err *err) MUST_USE;
+int lesson_memory_collect(struct store *store, const struct lesson_place *here,
+                          const char *const *sources, size_t source_count, struct arena *arena,
+                          struct lesson_memory *memory, struct err *err) MUST_USE;
 
 void lesson_memory_encode(const struct lesson_memory *memory, struct buf *out);
 int lesson_memory_decode(struct arena *arena, const char *text, size_t length,

@@ -90,9 +90,9 @@ static int64_t not_negative(int64_t number)
 
 /* A usage that can be: some of both, but a text without any tokens, or more than any model takes,
  * was never had. */
-static bool is_believable(const struct entry *entry, bool wordless)
+static bool is_believable(const struct entry *entry, bool embeds)
 {
-    int64_t least = entry->text_bytes > 0 && !wordless ? 1 : 0;
+    int64_t least = entry->text_bytes > 0 && !embeds ? 1 : 0;
     return entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED &&
            entry->completion_tokens >= least && entry->completion_tokens <= TOKENS_BELIEVED;
 }
@@ -198,9 +198,9 @@ static int read_ledger(struct budget *budget, struct err *err)
     return status != 0 ? err_wrap(err, "the ledger of %s", budget->run) : 0;
 }
 
-static bool is_wordless(const struct model *model)
+static bool is_embedding(const struct model *model)
 {
-    return model->codec != NULL && model->codec->wordless;
+    return model->codec != NULL && model->codec->embeds;
 }
 
 static bool is_priced(const struct model *model)
@@ -279,7 +279,7 @@ static enum budget_answer room_for(const struct room *room, int64_t wanted, int6
 
 static int64_t risk_of(const struct shown *shown, const struct model *model)
 {
-    if (is_wordless(model))
+    if (is_embedding(model))
         return 1;
     if (shown->answers == 0)
         return RISK_UNPROVEN;
@@ -406,7 +406,7 @@ void budget_settle(struct budget *budget, struct spend *spend, const struct comp
                    struct store_batch *batch)
 {
     struct entry entry = entry_of(spend, "settled", completion);
-    if (is_believable(&entry, is_wordless(spend->model))) {
+    if (is_believable(&entry, is_embedding(spend->model))) {
         entry.micro_dollars = cost_of(spend->model, entry.prompt_tokens, entry.completion_tokens);
         entry.tokens = entry.prompt_tokens + entry.completion_tokens;
         if (entry.tokens > spend->tokens)

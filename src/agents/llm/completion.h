@@ -52,7 +52,7 @@ enum gate_state {
 struct gate_view {    /* texts borrowed until the next turn */
     const char *name; /* "openai https://api.openai.com/v1" */
     enum gate_state state;
-    bool wordless;                         /* of embeddings: no run waits for it */
+    bool embeds;                           /* of embeddings: no run waits for it */
     const char *reason;                    /* "" while open */
     uint64_t since_wall_ms, until_wall_ms; /* 0: not known */
 };
@@ -69,7 +69,7 @@ struct cause {
 
 struct model_view { /* what became of the requests to a model */
     const char *name;
-    bool wordless;
+    bool embeds;
     int64_t asked, answered, failed, cached; /* requests sent; cached: answered by the store */
     int64_t moved;                           /* asked of another one in its place */
     int64_t micro_dollars;

@@ -27,7 +27,7 @@ struct model_tally *completions_tally(struct completions *completions, const str
     }
     struct model_tally *tally = MEM_NEW(struct model_tally);
     tally->view.name = tally->name = mem_strdup(model->name);
-    tally->view.wordless = model->codec != NULL && model->codec->wordless;
+    tally->view.embeds = model->codec != NULL && model->codec->embeds;
     list_append(&completions->tallies, &tally->link);
     return tally;
 }

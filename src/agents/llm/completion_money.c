@@ -45,7 +45,7 @@ int ask_fit(const struct model *model, struct completion_request *request, struc
     enum { BYTES_A_TOKEN = 3 };
     int64_t context = model->context_tokens;
     int64_t answer = request->max_tokens > 0 ? request->max_tokens : model->max_tokens;
-    if (context <= 0 || model->codec == NULL || model->codec->wordless)
+    if (context <= 0 || model->codec == NULL || model->codec->embeds)
         return 0;
     int64_t prompt = prompt_bytes(request) / BYTES_A_TOKEN + 1, least = context / 2;
     if (answer > 0 && answer < least)

@@ -100,7 +100,7 @@ int ask_send(struct ask *ask, struct err *err) MUST_USE;
 enum task_result ask_step_sending(struct ask *ask);
 struct store_batch *ask_stop_sending(struct ask *ask); /* gives up on what is on its way */
 
-/* --- completion_elsewhere.c: where nobody is asked over a network --- */
+/* --- completion_offline.c: where nobody is asked over a network --- */
 enum task_result ask_step_mailing(struct ask *ask);
 enum task_result ask_step_replaying(struct ask *ask);
 

@@ -21,9 +21,9 @@ static const struct err no_err;
 
 /* ---- being ---- */
 
-static bool is_wordless(const struct model *model)
+static bool is_embedding(const struct model *model)
 {
-    return model->codec != NULL && model->codec->wordless;
+    return model->codec != NULL && model->codec->embeds;
 }
 
 /* Without what an address may hold of secrets: "user:password@" and "?key=". */
@@ -40,7 +40,7 @@ static char *name_of(const struct model *model)
                  strcmp(model->key_variable, model->codec->key_variable) == 0;
     struct buf text;
     buf_init(&text, 512);
-    buf_addf(&text, "%s %.*s%.*s", is_wordless(model) ? model->codec->name : model->provider,
+    buf_addf(&text, "%s %.*s%.*s", is_embedding(model) ? model->codec->name : model->provider,
              (int)(host - url), url, (int)strcspn(at, "?#"), at);
     if (!usual)
         buf_addf(&text, " (%s)", model->key_variable);
@@ -60,7 +60,7 @@ struct gate *gate_new(const struct model *model, const struct retry_policy *poli
     gate->base_url = mem_strdup(text_or_empty(model->base_url));
     gate->key = mem_strdup(text_or_empty(model->key));
     gate->name = name_of(model);
-    gate->wordless = is_wordless(model);
+    gate->embeds = is_embedding(model);
     gate->policy = policy;
     gate->random = random;
     gate->capacity = capacity;
@@ -87,7 +87,7 @@ void gate_free(struct gate *gate)
 
 bool gate_fits(const struct gate *gate, const struct model *model)
 {
-    return gate->wordless == is_wordless(model) && strcmp(gate->provider, model->provider) == 0 &&
+    return gate->embeds == is_embedding(model) && strcmp(gate->provider, model->provider) == 0 &&
            strcmp(gate->base_url, text_or_empty(model->base_url)) == 0 &&
            strcmp(gate->key, text_or_empty(model->key)) == 0;
 }
@@ -413,7 +413,7 @@ size_t gate_views(const struct gate *gate, struct gate_view *views, size_t most)
     if (count < most)
         views[count] = (struct gate_view){.name = gate->name,
                                           .state = open ? GATE_OPEN : gate->state,
-                                          .wordless = gate->wordless,
+                                          .embeds = gate->embeds,
                                           .reason = open ? "" : gate->reason.message,
                                           .since_wall_ms = gate->since_wall_ms,
                                           .until_wall_ms = open ? 0 : gate->until_wall_ms};
@@ -423,7 +423,7 @@ size_t gate_views(const struct gate *gate, struct gate_view *views, size_t most)
         if (count < most)
             views[count] = (struct gate_view){.name = blocked->name,
                                               .state = GATE_BLOCKED,
-                                              .wordless = gate->wordless,
+                                              .embeds = gate->embeds,
                                               .reason = blocked->reason.message,
                                               .since_wall_ms = blocked->since_wall_ms};
         count++;

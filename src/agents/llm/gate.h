@@ -20,7 +20,7 @@ struct gate {
     struct random *random;
     struct slots slots;
     unsigned capacity;
-    bool wordless; /* for embeddings: their faults hold up nobody who writes */
+    bool embeds; /* for embeddings: their faults hold up nobody who writes */
     bool held, blocked;
     enum gate_state state;
     uint64_t since_wall_ms, until_wall_ms;

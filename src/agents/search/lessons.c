@@ -99,14 +99,14 @@ static bool recall_memory(struct search *search)
     return found;
 }
 
-static void gather_memory(struct search *search)
+static void collect_memory(struct search *search)
 {
     const char *sources[ARMS_MAX];
     struct err err;
     for (size_t i = 0; i < search->arm_count; i++)
         sources[i] = search->arms[i].source_hash;
-    if (lesson_memory_gather(search->store, &search->place, sources, search->arm_count,
-                             search->arena, &search->memory, &err)) {
+    if (lesson_memory_collect(search->store, &search->place, sources, search->arm_count,
+                              search->arena, &search->memory, &err)) {
         log_event(LOG_WARN, "run.lessons", search->id, "begins without lessons: %s", err.message);
         search->memory = (struct lesson_memory){0};
     }
@@ -216,7 +216,7 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
     if (!search->options.lessons || recall_memory(search)) {
         /* nothing, or what it was */
     } else if (!search->went_on) { /* a run of a program without lessons goes on without them */
-        gather_memory(search);
+        collect_memory(search);
         lesson_memory_encode(&search->memory, &words);
         store_batch_put(batch, STORE_FACTS, memory_key(search), buf_text(&words), words.length);
     }

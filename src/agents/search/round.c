@@ -26,7 +26,7 @@ static const uint32_t moves[STATES] = {1u << WORKING | 1u << OVER, 1u << OVER, 0
 enum { BARREN_MOST = 3, SHRINK_MOST = 1 };
 
 /* What one island is asked for. */
-struct wish {
+struct idea_request {
     struct ask ask;
     struct retrieval retrieval; /* what its prompt quotes */
     bool retrieving;
@@ -50,8 +50,8 @@ struct wish {
 struct model_round {
     struct task task;
     struct search *search;
-    struct wish wishes[ISLANDS_MAX];
-    size_t wish_count;
+    struct idea_request idea_requests[ISLANDS_MAX];
+    size_t idea_request_count;
     struct arena *arena;    /* what its prompts are made of; gone with it */
     int64_t numbers, ideas; /* given out before this round */
     struct chain chain;
@@ -59,16 +59,16 @@ struct model_round {
 
 /* ---- parents ---- */
 
-static const struct attempt *parent_of(struct search *search, const struct wish *wish,
+static const struct attempt *parent_of(struct search *search, const struct idea_request *wanted,
                                        const struct idea *idea)
 {
-    for (size_t i = 0; i < wish->parent_count; i++)
-        if (strcmp(wish->parents[i]->record.id, idea->parent) == 0)
-            return wish->parents[i];
-    const struct attempt *first = wish->parent_count ? wish->parents[0] : NULL;
+    for (size_t i = 0; i < wanted->parent_count; i++)
+        if (strcmp(wanted->parents[i]->record.id, idea->parent) == 0)
+            return wanted->parents[i];
+    const struct attempt *first = wanted->parent_count ? wanted->parents[0] : NULL;
     search->record.strange_parents += *idea->parent != '\0';
     if (first || *idea->parent)
-        log_event(LOG_WARN, "round.parent", wish->id,
+        log_event(LOG_WARN, "round.parent", wanted->id,
                   "\"%s\" is to start from \"%s\", no parent here: from %s", idea->title,
                   idea->parent, first ? first->record.id : "the problem itself");
     return first;
@@ -77,211 +77,216 @@ static const struct attempt *parent_of(struct search *search, const struct wish 
 /* ---- asking for ideas ---- */
 
 /* What this island has tried; all of it where there is one only. */
-static size_t wish_history(const struct search *search, const struct wish *wish,
-                           struct prompt_attempt *out)
+static size_t idea_request_history(const struct search *search, const struct idea_request *wanted,
+                                   struct prompt_attempt *out)
 {
     bool all = search->options.strategy != STRATEGY_ISLANDS;
     size_t count = 0;
     for (size_t i = 0; i < search->history_shown; i++)
-        if (all || search->history_island[i] == wish->island)
+        if (all || search->history_island[i] == wanted->island)
             out[count++] = search->history[i];
     return count;
 }
 
-static struct search_about about_of(const struct model_round *round, const struct wish *wish)
+static struct search_about about_of(const struct model_round *round,
+                                    const struct idea_request *wanted)
 {
     return (struct search_about){.arena = round->arena,
-                                 .parent = wish->parent_count > 0 ? wish->parents[0] : NULL,
-                                 .first_idea = round->ideas + wish->first_idea + 1,
-                                 .ideas = wish->count};
+                                 .parent = wanted->parent_count > 0 ? wanted->parents[0] : NULL,
+                                 .first_idea = round->ideas + wanted->first_idea + 1,
+                                 .ideas = wanted->count};
 }
 
-static void wish_prompt(struct model_round *round, struct wish *wish, const char *complaint)
+static void idea_request_prompt(struct model_round *round, struct idea_request *wanted,
+                                const char *complaint)
 {
     struct search *search = round->search;
     struct prompt_kernel kernels[PARENTS_MAX];
     struct prompt_attempt *history = mem_array(search->history_shown + 1, sizeof *history);
-    size_t count = wish_history(search, wish, history);
-    for (size_t i = 0; i < wish->parent_count; i++)
-        kernels[i] = search_kernel_words(wish->parents[i]);
-    const struct search_about about = about_of(round, wish);
-    struct prompt_context context = search_context_for(search, &wish->retrieval, &about);
-    buf_reset(&wish->system);
-    buf_reset(&wish->prompt);
-    prompt_system_for(search->prompts, PROMPT_IDEAS, &wish->system);
-    prompt_ideas(search->prompts, &context, kernels, wish->parent_count, history, count,
-                 wish->count, wish->shrink, &wish->prompt);
+    size_t count = idea_request_history(search, wanted, history);
+    for (size_t i = 0; i < wanted->parent_count; i++)
+        kernels[i] = search_kernel_words(wanted->parents[i]);
+    const struct search_about about = about_of(round, wanted);
+    struct prompt_context context = search_context_for(search, &wanted->retrieval, &about);
+    buf_reset(&wanted->system);
+    buf_reset(&wanted->prompt);
+    prompt_system_for(search->prompts, PROMPT_IDEAS, &wanted->system);
+    prompt_ideas(search->prompts, &context, kernels, wanted->parent_count, history, count,
+                 wanted->count, wanted->shrink, &wanted->prompt);
     mem_free(history);
     if (complaint)
-        buf_addf(&wish->prompt, "\nYour last answer could not be used: %s\n", complaint);
+        buf_addf(&wanted->prompt, "\nYour last answer could not be used: %s\n", complaint);
 }
 
 /* As short as the model's room asks for; see writing.c. */
-static struct completion_request wish_request(struct model_round *round, struct wish *wish,
-                                              const struct model *model, const char *complaint)
+static struct completion_request idea_request_request(struct model_round *round,
+                                                      struct idea_request *wanted,
+                                                      const struct model *model,
+                                                      const char *complaint)
 {
     struct completion_request request;
     const struct search *search = round->search;
     struct err ignored;
-    for (;; wish->shrink++) {
-        wish_prompt(round, wish, complaint);
+    for (;; wanted->shrink++) {
+        idea_request_prompt(round, wanted, complaint);
         request = (struct completion_request){.model = model->wire_name,
                                               .temperature = search_temperature(search, model),
-                                              .system = buf_text(&wish->system),
-                                              .prompt = buf_text(&wish->prompt),
-                                              .max_tokens = wish->max_tokens,
+                                              .system = buf_text(&wanted->system),
+                                              .prompt = buf_text(&wanted->prompt),
+                                              .max_tokens = wanted->max_tokens,
                                               .json = true,
                                               .schema = ideas_schema};
-        if (ask_fit(model, &request, &ignored) == 0 || wish->shrink >= SHRINK_ALL)
+        if (ask_fit(model, &request, &ignored) == 0 || wanted->shrink >= SHRINK_ALL)
             return request;
     }
 }
 
-static struct draw draw_of(const struct model_round *round, const struct wish *wish)
+static struct draw draw_of(const struct model_round *round, const struct idea_request *wanted)
 {
     return (struct draw){.idea = true,
-                         .asker = wish->id,
+                         .asker = wanted->id,
                          .purpose = "ideas",
-                         .number = round->search->record.round * ISLANDS_MAX + wish->island,
-                         .step = wish->step,
-                         .tried = wish->tried};
+                         .number = round->search->record.round * ISLANDS_MAX + wanted->island,
+                         .step = wanted->step,
+                         .tried = wanted->tried};
 }
 
-static void wish_ask(struct model_round *round, struct wish *wish)
+static void idea_request_ask(struct model_round *round, struct idea_request *wanted)
 {
     struct search *search = round->search;
-    const struct draw draw = draw_of(round, wish);
+    const struct draw draw = draw_of(round, wanted);
     const struct model *model = search_pick_model(search, &draw);
-    wish->over = wish->failed = !model;
+    wanted->over = wanted->failed = !model;
     if (!model)
         return;
-    ask_free(&wish->ask);
-    wish->ask = (struct ask){.model = model,
-                             .others = search_models(search, true),
-                             .request = wish_request(round, wish, model, wish->complaint),
-                             .purpose = draw.purpose,
-                             .sample = search->record.round, /* each round gets its own answer */
-                             .step = draw.step};
-    ask_start(search->completions, &wish->ask, &round->task, wish->id);
+    ask_free(&wanted->ask);
+    wanted->ask =
+        (struct ask){.model = model,
+                     .others = search_models(search, true),
+                     .request = idea_request_request(round, wanted, model, wanted->complaint),
+                     .purpose = draw.purpose,
+                     .sample = search->record.round, /* each round gets its own answer */
+                     .step = draw.step};
+    ask_start(search->completions, &wanted->ask, &round->task, wanted->id);
 }
 
-/* First what its prompt quotes; wish_ask() once that is there. */
-static void wish_begin(struct model_round *round, struct wish *wish)
+/* First what its prompt quotes; idea_request_ask() once that is there. */
+static void idea_request_begin(struct model_round *round, struct idea_request *wanted)
 {
-    const struct search_about about = about_of(round, wish);
-    snprintf(wish->id, sizeof wish->id, "%.20s-round%lld.%d", round->search->id,
-             (long long)round->search->record.round, wish->island);
-    wish->retrieving =
-        search_retrieve(round->search, &wish->retrieval, &round->task, wish->id, &about);
-    if (!wish->retrieving)
-        wish_ask(round, wish);
+    const struct search_about about = about_of(round, wanted);
+    snprintf(wanted->id, sizeof wanted->id, "%.20s-round%lld.%d", round->search->id,
+             (long long)round->search->record.round, wanted->island);
+    wanted->retrieving =
+        search_retrieve(round->search, &wanted->retrieval, &round->task, wanted->id, &about);
+    if (!wanted->retrieving)
+        idea_request_ask(round, wanted);
 }
 
-static void wish_retrieved(struct model_round *round, struct wish *wish)
+static void idea_request_retrieved(struct model_round *round, struct idea_request *wanted)
 {
     const struct search *search = round->search;
-    wish->retrieving = false;
+    wanted->retrieving = false;
     if (search_stopping(search) || search->budget_reached || search->awaited)
-        wish->over = true;
+        wanted->over = true;
     else
-        wish_ask(round, wish);
+        idea_request_ask(round, wanted);
 }
 
-static void spread(struct model_round *round, struct wish *wish, const struct idea *ideas,
+static void spread(struct model_round *round, struct idea_request *wanted, const struct idea *ideas,
                    size_t count)
 {
     struct search *search = round->search;
     int64_t each = search->options.implementations;
     for (size_t i = 0; i < count; i++) {
         char id[48];
-        int64_t place = wish->first_idea + (int64_t)i;
+        int64_t place = wanted->first_idea + (int64_t)i;
         snprintf(id, sizeof id, "%.20s-i%" PRId64, search->id, round->ideas + place + 1);
-        const struct attempt *parent = parent_of(search, wish, &ideas[i]);
+        const struct attempt *parent = parent_of(search, wanted, &ideas[i]);
         for (int64_t k = 0; k < each; k++)
             attempt_start_writing(search, &round->task, round->numbers + place * each + k + 1,
-                                  &ideas[i], id, parent, wish->island, k);
+                                  &ideas[i], id, parent, wanted->island, k);
     }
 }
 
 /* Those who have answered before answer nothing of use now: a page of somebody's maintenance, say.
  * That is an outage like any other, and is waited for. */
-static bool wait_for_better(struct model_round *round, struct wish *wish)
+static bool wait_for_better(struct model_round *round, struct idea_request *wanted)
 {
     enum { FIRST_MS = 15 * 1000, MOST_MS = 2 * 60 * 1000, DOUBLINGS = 3 };
     const double patience_ms = 2 * 3600e3;
     struct search *search = round->search;
-    enum fault fault = wish->ask.fault;
+    enum fault fault = wanted->ask.fault;
     double now = search_elapsed_ms(search);
-    if (wish->waited == 0)
-        wish->since_ms = now;
+    if (wanted->waited == 0)
+        wanted->since_ms = now;
     if (completions_totals(search->completions).answers == 0 || search->barren_rounds > 0 ||
-        fault == FAULT_TOO_LONG || fault == FAULT_REFUSED || now - wish->since_ms > patience_ms)
+        fault == FAULT_TOO_LONG || fault == FAULT_REFUSED || now - wanted->since_ms > patience_ms)
         return false;
-    uint64_t ms = (uint64_t)FIRST_MS << (wish->waited < DOUBLINGS ? wish->waited : DOUBLINGS);
-    wish->waited++;
-    wish->waits = true;
-    wish->over = false;
+    uint64_t ms = (uint64_t)FIRST_MS << (wanted->waited < DOUBLINGS ? wanted->waited : DOUBLINGS);
+    wanted->waited++;
+    wanted->waits = true;
+    wanted->over = false;
     snprintf(search->provider_waits, sizeof search->provider_waits, "provider: %.200s",
-             wish->ask.err.message);
-    timer_start(search->task.loop, &wish->timer, &round->task, ms < MOST_MS ? ms : MOST_MS);
+             wanted->ask.err.message);
+    timer_start(search->task.loop, &wanted->timer, &round->task, ms < MOST_MS ? ms : MOST_MS);
     return true;
 }
 
-static void wish_waited(struct model_round *round, struct wish *wish)
+static void idea_request_waited(struct model_round *round, struct idea_request *wanted)
 {
     struct search *search = round->search;
     bool over = search_stopping(search) || search->budget_reached || search->awaited;
-    if (wish->timer.armed && !over)
+    if (wanted->timer.armed && !over)
         return;
-    timer_stop(&wish->timer);
-    wish->waits = false;
-    wish->tried = 0;
+    timer_stop(&wanted->timer);
+    wanted->waits = false;
+    wanted->tried = 0;
     if (over)
-        wish->over = true;
+        wanted->over = true;
     else
-        wish_ask(round, wish);
+        idea_request_ask(round, wanted);
 }
 
 /* No answer: with a shorter prompt, from another model, or none from this island. */
-static void no_answer(struct model_round *round, struct wish *wish)
+static void no_answer(struct model_round *round, struct idea_request *wanted)
 {
     struct search *search = round->search;
-    const struct ask *ask = &wish->ask;
-    bool shorter = ask->fault == FAULT_TOO_LONG && wish->shrink < SHRINK_MOST;
-    wish->over = true;
+    const struct ask *ask = &wanted->ask;
+    bool shorter = ask->fault == FAULT_TOO_LONG && wanted->shrink < SHRINK_MOST;
+    wanted->over = true;
     if (ask->err.code == ERR_CANCELLED)
         return;
     if (search_cap_spending(search, ask))
         return;
     if (shorter)
-        wish->shrink++;
-    struct draw draw = draw_of(round, wish);
+        wanted->shrink++;
+    struct draw draw = draw_of(round, wanted);
     bool another = !shorter && (ask->moved || (ask->fault != FAULT_REFUSED &&
                                                search_pick_another(search, &draw, ask->model)));
-    wish->tried = draw.tried;
+    wanted->tried = draw.tried;
     if (shorter || another || completions_blocked(search->completions, ask->model)->code) {
-        wish_ask(round, wish); /* says itself where nobody is left */
+        idea_request_ask(round, wanted); /* says itself where nobody is left */
         return;
     }
     log_event(LOG_WARN, "round.ideas", search->id, "%s", ask->err.message);
-    if (wait_for_better(round, wish))
+    if (wait_for_better(round, wanted))
         return;
-    wish->failed = true;
+    wanted->failed = true;
     search->provider_waits[0] = '\0';
 }
 
-static void take_ideas(struct model_round *round, struct wish *wish)
+static void take_ideas(struct model_round *round, struct idea_request *wanted)
 {
     struct search *search = round->search;
     struct idea ideas[IDEAS_MAX];
     struct err err = {0};
     struct buf repeats;
-    size_t count = 0, most = (size_t)wish->count < IDEAS_MAX ? (size_t)wish->count : IDEAS_MAX;
+    size_t count = 0, most = (size_t)wanted->count < IDEAS_MAX ? (size_t)wanted->count : IDEAS_MAX;
     buf_init(&repeats, 1 << 14);
-    bool cut = strcmp(wish->ask.completion.finish, "length") == 0;
+    bool cut = strcmp(wanted->ask.completion.finish, "length") == 0;
     if (cut)
-        wish->max_tokens = 2 * wish->ask.request.max_tokens;
-    int unread = ideas_parse(round->arena, wish->ask.completion.text, ideas, most, &count, &err);
+        wanted->max_tokens = 2 * wanted->ask.request.max_tokens;
+    int unread = ideas_parse(round->arena, wanted->ask.completion.text, ideas, most, &count, &err);
     if (!unread)
         count = novelty_keep(ideas, count, search->history, search->history_shown, &repeats);
     if (repeats.length > 0)
@@ -289,21 +294,21 @@ static void take_ideas(struct model_round *round, struct wish *wish)
     if (!unread && count == 0)
         unread = err_set(&err, ERR_PROTOCOL, "all of them were tried: %s", buf_text(&repeats));
     buf_free(&repeats);
-    wish->over = true;
+    wanted->over = true;
     search->answered_round = true;
     search->provider_waits[0] = '\0';
     if (!unread) {
-        spread(round, wish, ideas, count);
+        spread(round, wanted, ideas, count);
         return;
     }
     log_event(LOG_WARN, "round.ideas", search->id, "%s", err.message);
-    if (!wish->asked_again) {
-        wish->asked_again = true;
-        wish->over = false;
-        wish->tried = 0;
-        wish->step++;
-        wish->complaint = arena_strdup(round->arena, err.message);
-        wish_ask(round, wish);
+    if (!wanted->asked_again) {
+        wanted->asked_again = true;
+        wanted->over = false;
+        wanted->tried = 0;
+        wanted->step++;
+        wanted->complaint = arena_strdup(round->arena, err.message);
+        idea_request_ask(round, wanted);
     }
 }
 
@@ -311,21 +316,21 @@ static bool asking_ended(struct model_round *round)
 {
     struct search *search = round->search;
     bool ended = true;
-    for (size_t i = 0; i < round->wish_count; i++) {
-        struct wish *wish = &round->wishes[i];
-        if (wish->retrieving && wish->retrieval.task.finished)
-            wish_retrieved(round, wish);
-        if (wish->waits) {
-            wish_waited(round, wish);
-        } else if (!wish->retrieving && !wish->over && wish->ask.task.finished) {
+    for (size_t i = 0; i < round->idea_request_count; i++) {
+        struct idea_request *wanted = &round->idea_requests[i];
+        if (wanted->retrieving && wanted->retrieval.task.finished)
+            idea_request_retrieved(round, wanted);
+        if (wanted->waits) {
+            idea_request_waited(round, wanted);
+        } else if (!wanted->retrieving && !wanted->over && wanted->ask.task.finished) {
             if (search_stopping(search) || search->budget_reached || search->awaited)
-                wish->over = true;
-            else if (wish->ask.err.code)
-                no_answer(round, wish);
+                wanted->over = true;
+            else if (wanted->ask.err.code)
+                no_answer(round, wanted);
             else
-                take_ideas(round, wish);
+                take_ideas(round, wanted);
         }
-        ended = ended && wish->over;
+        ended = ended && wanted->over;
     }
     return ended;
 }
@@ -334,13 +339,13 @@ static bool asking_ended(struct model_round *round)
 static void note_barren(struct model_round *round)
 {
     struct search *search = round->search;
-    bool barren = round->wish_count > 0;
-    for (size_t i = 0; i < round->wish_count; i++)
-        barren = barren && round->wishes[i].failed;
+    bool barren = round->idea_request_count > 0;
+    for (size_t i = 0; i < round->idea_request_count; i++)
+        barren = barren && round->idea_requests[i].failed;
     search->barren_rounds = barren ? search->barren_rounds + 1 : 0;
     if (search->barren_rounds >= BARREN_MOST && !search->provider_stopped)
         search->provider_stopped =
-            arena_printf(search->arena, "provider: %s", round->wishes[0].ask.err.message);
+            arena_printf(search->arena, "provider: %s", round->idea_requests[0].ask.err.message);
 }
 
 static enum task_result round_step(struct task *task)
@@ -368,15 +373,15 @@ static void wishes_start(struct model_round *round)
     size_t islands = search_islands(search);
     int64_t ideas = search->options.branching, given = 0;
     for (size_t i = 0; i < islands; i++) {
-        struct wish *wish = &round->wishes[round->wish_count++];
-        wish->island = (int)i;
-        wish->first_idea = given;
-        wish->count = ideas / (int64_t)islands + ((int64_t)i < ideas % (int64_t)islands);
-        given += wish->count;
-        buf_init(&wish->system, PROMPT_BYTES_MAX);
-        buf_init(&wish->prompt, PROMPT_BYTES_MAX);
-        wish->parent_count = search_parents(search, wish->island, wish->parents);
-        wish_begin(round, wish);
+        struct idea_request *wanted = &round->idea_requests[round->idea_request_count++];
+        wanted->island = (int)i;
+        wanted->first_idea = given;
+        wanted->count = ideas / (int64_t)islands + ((int64_t)i < ideas % (int64_t)islands);
+        given += wanted->count;
+        buf_init(&wanted->system, PROMPT_BYTES_MAX);
+        buf_init(&wanted->prompt, PROMPT_BYTES_MAX);
+        wanted->parent_count = search_parents(search, wanted->island, wanted->parents);
+        idea_request_begin(round, wanted);
     }
 }
 
@@ -422,11 +427,11 @@ static void round_free(struct search *search)
     struct model_round *round = search->round;
     if (!round)
         return;
-    for (size_t i = 0; i < round->wish_count; i++) {
-        ask_free(&round->wishes[i].ask);
-        retrieval_free(&round->wishes[i].retrieval);
-        buf_free(&round->wishes[i].system);
-        buf_free(&round->wishes[i].prompt);
+    for (size_t i = 0; i < round->idea_request_count; i++) {
+        ask_free(&round->idea_requests[i].ask);
+        retrieval_free(&round->idea_requests[i].retrieval);
+        buf_free(&round->idea_requests[i].system);
+        buf_free(&round->idea_requests[i].prompt);
     }
     arena_free(round->arena);
     mem_free(round);
@@ -472,14 +477,14 @@ bool search_rounds_step(struct search *search)
 void search_rounds_stop(struct search *search)
 {
     struct model_round *round = search->round;
-    for (size_t i = 0; round && i < round->wish_count; i++) {
-        struct wish *wish = &round->wishes[i];
-        if (wish->retrieving)
-            task_cancel(&wish->retrieval.task);
-        if (wish->waits)
+    for (size_t i = 0; round && i < round->idea_request_count; i++) {
+        struct idea_request *wanted = &round->idea_requests[i];
+        if (wanted->retrieving)
+            task_cancel(&wanted->retrieval.task);
+        if (wanted->waits)
             task_wake(&round->task);
-        if (wish->ask.arena && !wish->ask.task.finished)
-            task_cancel(&wish->ask.task);
+        if (wanted->ask.arena && !wanted->ask.task.finished)
+            task_cancel(&wanted->ask.task);
     }
     /* A model may write for minutes: what has not come to the lane stays as the store has it. */
     list_each_safe (link, &search->running) {

@@ -57,11 +57,11 @@ static const char *gate_reason(const struct search *search, char *text, size_t s
     totals = completions_totals(search->completions);
     size_t count = completions_gates(search->completions, gates, GATES_MAX);
     for (size_t i = 0; i < count && i < GATES_MAX; i++) /* who can be asked is asked */
-        if (!gates[i].wordless && (gates[i].state == GATE_OPEN || gates[i].state == GATE_LIMITED))
+        if (!gates[i].embeds && (gates[i].state == GATE_OPEN || gates[i].state == GATE_LIMITED))
             return NULL;
     for (size_t i = 0; i < count && i < GATES_MAX; i++) {
         bool waits = gates[i].state == GATE_PARKED || gates[i].state == GATE_BROKEN;
-        if (!waits || gates[i].wordless || totals.waiting == 0)
+        if (!waits || gates[i].embeds || totals.waiting == 0)
             continue;
         snprintf(text, size, "%s: %s", gates[i].name, gates[i].reason);
         return text;

@@ -2,7 +2,7 @@
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
-#include "eval/cuda/draw/drawer.h"
+#include "eval/cuda/draw/generator.h"
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/profile.h"

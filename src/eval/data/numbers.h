@@ -1,9 +1,9 @@
 /* eval/data/numbers: what a tensor is drawn by, and where its numbers may lie. The same on both
- * sides of a drawer's wire (cuda/draw/drawer.h), and for its device. Any thread. */
+ * sides of a generator's wire (cuda/draw/generator.h), and for its device. Any thread. */
 #ifndef EVAL_DATA_NUMBERS_H
 #define EVAL_DATA_NUMBERS_H
 
-#ifndef __CUDACC__ /* a drawer's unit has its own types */
+#ifndef __CUDACC__ /* a generator's unit has its own types */
 #include <stdint.h>
 #endif
 

@@ -1,5 +1,5 @@
 /* eval/data/numbers.inl: how a number is drawn, bit by bit. Compiled twice: as C by the worker
- * (draw.c, dtype.c), and as CUDA by NVRTC for a drawer (cuda/draw/drawer.cu), which gives the very
+ * (draw.c, dtype.c), and as CUDA by NVRTC for a generator (cuda/draw/generator.cu), which gives the very
  * same bytes:
  * integers, and sums and products of floats of which none is fused. Any thread. */
 #ifndef EVAL_DATA_NUMBERS_INL

@@ -1,4 +1,5 @@
-/* eval/measure/bench: the candidate's runner over its lives, and how its evaluation gets a verdict.
+/* eval/measure/bench: the candidate's runner over its generations, and how its evaluation gets a
+ * verdict.
  */
 #include "base/mem.h"
 #include "eval/measure/accuracy.h"
@@ -50,9 +51,9 @@ static bool renew(struct bench *bench)
         !bench->subject->renew(bench->subject))
         return false;
     bench->seen = 0;
-    bench->life++;
+    bench->generation++;
     if (bench->twin != NULL && bench->twin->renew(bench->twin)) {
-        bench->twin_life = bench->life;
+        bench->twin_generation = bench->generation;
     } else if (bench->twin != NULL) {
         bench->twin->ops->close(bench->twin);
         bench->twin = NULL;
@@ -85,7 +86,7 @@ int bench_open(struct bench *bench, struct err *err)
         return bench_failed(bench, err);
     }
     bench->subject->ops->pause(bench->subject);
-    bench->life++;
+    bench->generation++;
     if (bench->subject->device_clock)
         bench->warm = (1U << SLOTS) - 1; /* its own memory has no first touch to be timed */
     return 0;
@@ -189,7 +190,7 @@ void bench_saw(struct bench *bench, const struct set *set)
     }
 }
 
-/* A set that this life of the runner has not met; NULL: it has met them all. */
+/* A set that this generation of the runner has not met; NULL: it has met them all. */
 struct set *bench_fresh_set(struct bench *bench)
 {
     struct session *session = bench->session;
@@ -230,9 +231,9 @@ static int check_held_at_times(struct bench *bench, size_t sets_needed, struct e
     return bench_check_held(bench, err);
 }
 
-/* The next life begins with a call in each slot, whose times are not used: the first touch of a
- * page is the kernel's work. From the runner's side they are calls like any other. */
-int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err)
+/* The next generation begins with a call in each slot, whose times are not used: the first touch of
+ * a page is the kernel's work. From the runner's side they are calls like any other. */
+int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err *err)
 {
     struct session *session = bench->session;
     size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
@@ -258,14 +259,14 @@ int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err)
 int bench_ensure_twin(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
-    if (bench->twin != NULL && bench->twin_life == bench->life)
+    if (bench->twin != NULL && bench->twin_generation == bench->generation)
         return 0;
     if (open_subject(bench, &bench->twin, err) != 0) {
         bench->twin = NULL;
         return bench_failed(bench, err);
     }
     bench->twin->ops->pause(bench->twin);
-    bench->twin_life = bench->life;
+    bench->twin_generation = bench->generation;
     size_t slot = 0;
     for (size_t i = 0; i < session->pool_count && slot < SLOTS; i++) {
         struct arrangement arrangement;

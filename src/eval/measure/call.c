@@ -164,7 +164,7 @@ static bool is_free(const struct problem *problem, size_t input)
 
 /* For a subject with memory of its own, which poisons that by itself at the rate of its memory: the
  * red zones as ever. In our memory only as much as to see that results came back at all: a page at
- * each end of every output, and the spots. */
+ * each end of every output, and the samples of outputs. */
 static void poison_there(struct bench *bench, const struct layout *layout, struct call *call)
 {
     struct session *session = bench->session;
@@ -187,8 +187,9 @@ static void poison_there(struct bench *bench, const struct layout *layout, struc
         memset(bench->outputs + placed->offset, 0xff, page);
         memset(bench->outputs + placed->offset + placed->bytes - page, 0xff, page);
     }
-    for (size_t i = 0; i < bench->spot_count; i++)
-        memset((void *)(uintptr_t)bench->spots[i].at, 0xff, bench->spots[i].bytes);
+    for (size_t i = 0; i < bench->output_sample_count; i++)
+        memset((void *)(uintptr_t)bench->output_samples[i].at, 0xff,
+               bench->output_samples[i].bytes);
 }
 
 static void flush(const struct bench *bench, const struct arrangement *arrangement)
@@ -206,10 +207,10 @@ static void flush(const struct bench *bench, const struct arrangement *arrangeme
 
 /* --- the call, and the moment after it --- */
 
-static uint64_t load(const struct spot *spot)
+static uint64_t load(const struct output_sample *sample)
 {
     uint64_t bits = 0;
-    memcpy(&bits, (const void *)spot->at, spot->bytes);
+    memcpy(&bits, (const void *)sample->at, sample->bytes);
     return bits;
 }
 
@@ -218,8 +219,8 @@ static void choose_spots(struct bench *bench, const struct layout *layout)
 {
     struct session *session = bench->session;
     const struct problem *problem = session->problem;
-    bench->spot_count = 0;
-    for (size_t i = 0; i < SPOTS; i++) {
+    bench->output_sample_count = 0;
+    for (size_t i = 0; i < OUTPUT_SAMPLES; i++) {
         size_t output = (size_t)random_below(&session->random, layout->output_count);
         const struct placed *placed = &layout->outputs[output];
         size_t bytes = dtype_bytes(problem->outputs[output].dtype);
@@ -228,7 +229,7 @@ static void choose_spots(struct bench *bench, const struct layout *layout)
         if (placed->elements == 0)
             continue;
         size_t element = from + (size_t)random_below(&session->random, placed->elements - from);
-        bench->spots[bench->spot_count++] = (struct spot){
+        bench->output_samples[bench->output_sample_count++] = (struct output_sample){
             .at = bench->outputs + placed->offset + element * bytes, .bytes = (unsigned)bytes};
     }
 }
@@ -273,7 +274,7 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     bench->outputs_end = outputs_end(&own.layout);
     *outcome = (struct outcome){0};
     uint64_t begun = timeline_begin();
-    bench->spot_count = 0;
+    bench->output_sample_count = 0;
     if (!subject->own_results) {
         choose_spots(bench, &own.layout);
         if (subject->device_clock)
@@ -292,8 +293,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     if (!subject->wakes_itself)
         subject->ops->resume(subject);
     int status = subject_call(subject, &own.call, &outcome->elapsed_ns, err);
-    for (size_t i = 0; status == 0 && i < bench->spot_count; i++)
-        bench->spots[i].early = load(&bench->spots[i]);
+    for (size_t i = 0; status == 0 && i < bench->output_sample_count; i++)
+        bench->output_samples[i].early = load(&bench->output_samples[i]);
     timeline_end(candidate ? "call.candidate" : "call.baseline", begun);
     if (status != 0)
         return -1;
@@ -353,8 +354,8 @@ static bool fences_stand(struct bench *bench, const struct layout *layout)
 
 static bool spots_stay(struct bench *bench)
 {
-    for (size_t i = 0; i < bench->spot_count; i++)
-        if (load(&bench->spots[i]) != bench->spots[i].early) {
+    for (size_t i = 0; i < bench->output_sample_count; i++)
+        if (load(&bench->output_samples[i]) != bench->output_samples[i].early) {
             bench_reject(bench, VERDICT_REJECTED,
                          "an output changed after the call had ended: work was left behind", "");
             return false;

@@ -28,7 +28,7 @@ int measure_fresh(struct bench *bench, struct err *err)
     size_t pairs = session->pool_count / MULTIPLE * MULTIPLE;
     pairs = pairs < LAUNCHES_MOST ? pairs : LAUNCHES_MOST;
     if (bench->subject == NULL || bench->subject->renew == NULL || !claims(bench))
-        return 0; /* each of its lives has a process of its own */
+        return 0; /* each of its generations has a process of its own */
     timing_limits(bench, &timing.limits);
     timing.limits.pairs_least = timing.limits.pairs_most = pairs;
     timing.limits.best_ns = 0.0;

@@ -4,7 +4,7 @@
 
 #include "eval/measure/session_sets.h"
 
-enum { SLOTS = 2, SPOTS = 256, PAIRS_MOST = 320, GUARD_BYTES = 4096 };
+enum { SLOTS = 2, OUTPUT_SAMPLES = 256, PAIRS_MOST = 320, GUARD_BYTES = 4096 };
 
 struct arrangement { /* where one call's tensors lie */
     struct layout layout;
@@ -12,7 +12,7 @@ struct arrangement { /* where one call's tensors lie */
     struct call call;
 };
 
-struct spot { /* an output element that is read the moment a call is done */
+struct output_sample { /* an output element that is read the moment a call is done */
     const unsigned char *at;
     unsigned bytes;
     uint64_t early;
@@ -36,7 +36,7 @@ struct accuracy {
     const char *reason, *details; /* of the last that was too inexact, but in doubt */
 };
 
-/* A candidate under measurement. A life is the time from one fresh runner to the next. */
+/* A candidate under measurement. A generation is the time from one fresh runner to the next. */
 struct bench {
     struct session *session;
     const struct measure_request *request; /* NULL: only a baseline is called */
@@ -46,24 +46,24 @@ struct bench {
     struct bench *rival;            /* the request's; NULL: none. rival.c */
     struct subject *subject, *twin; /* twin: the same kernel once more, for an A/A run */
     enum stage stage;
-    double estimate_ns;       /* fastest call of the main shape while it was checked */
-    unsigned life, twin_life; /* counts runners; which of them the twin belongs to */
-    uint64_t seen;            /* bit set: sets of the pool that this life has met */
-    unsigned warm;            /* bit set: slots whose pages this life has touched */
+    double estimate_ns;                   /* fastest call of the main shape while it was checked */
+    unsigned generation, twin_generation; /* counts runners; which of them the twin belongs to */
+    uint64_t seen; /* bit set: sets of the pool that this generation has met */
+    unsigned warm; /* bit set: slots whose pages this generation has touched */
     bool ended, timed,
         never_held;         /* it has its verdict; is timed; its threads are not held again */
-    bool fresh;             /* every life is a process that no candidate was in before */
+    bool fresh;             /* every generation is a process that no candidate was in before */
     bool stays;             /* the next calls find the program as the last one left it */
     bool threaded;          /* it had other threads than the caller's while it was checked */
     uint64_t longest_ns;    /* of its calls so far, all threads at once */
     size_t slot, shift;     /* where the last call found its inputs */
     bool follows;           /* calls are where its owner says, in slot and shift */
     bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
-    size_t slot_wanted, spot_count;
+    size_t slot_wanted, output_sample_count;
     enum guard guarded;     /* of the next call's inputs */
     unsigned char *outputs; /* of the last call */
     size_t outputs_end;     /* past the last output's red zone */
-    struct spot spots[SPOTS];
+    struct output_sample output_samples[OUTPUT_SAMPLES];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct accuracy accuracy;
     struct comparison against;   /* the baseline, once timed */
@@ -77,26 +77,28 @@ struct bench {
 int bench_arrange(struct bench *bench, const struct shape *shape, struct arrangement *arrangement,
                   struct err *err) MUST_USE; /* slot and shift at random */
 void call_place(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
-/* Poisons, flushes, calls, reads spots, pauses. An error is the subject's end. */
+/* Poisons, flushes, calls, reads samples of outputs, pauses. An error is the subject's end. */
 int call_run(struct bench *bench, struct subject *subject, const struct arrangement *arrangement,
              bool cold, struct outcome *outcome, struct err *err) MUST_USE;
-/* Red zones, spots and every output; the verdict is in bench->evaluation where it is not well. */
+/* Red zones, samples of outputs and every output; the verdict is in bench->evaluation where it is
+ * not well. */
 bool call_verify(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
 
 /* --- bench.c; 0 also where the subject's failure became the verdict (bench->ended) --- */
-int bench_open(struct bench *bench, struct err *err) MUST_USE; /* a fresh runner: a new life */
+int bench_open(struct bench *bench,
+               struct err *err) MUST_USE; /* a fresh runner: a new generation */
 void bench_close(struct bench *bench);
 void bench_reject(struct bench *bench, enum verdict verdict, const char *reason,
                   const char *details);
 int bench_failed(struct bench *bench, struct err *err) MUST_USE; /* of a subject's call */
 int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
                 struct err *err) MUST_USE; /* one checked call */
-/* One more of the main shape, on a set that this life has not met, where one is left; its threads
- * are held. */
+/* One more of the main shape, on a set that this generation has not met, where one is left; its
+ * threads are held. */
 int bench_check_held(struct bench *bench, struct err *err) MUST_USE;
 void bench_saw(struct bench *bench, const struct set *set);
 struct set *bench_fresh_set(struct bench *bench);
-int bench_ensure_life(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
+int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
 int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
 int bench_choose_region(struct bench *bench, struct err *err) MUST_USE; /* for all its shapes */
 void bench_note(struct bench *bench, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -13,7 +13,7 @@ struct rival_bench {
     struct bench bench;
     struct measure_request request;
     struct evaluation evaluation;
-    unsigned life; /* of the other bench, to which its runner belongs */
+    unsigned generation; /* of the other bench, to which its runner belongs */
 };
 
 static struct rival_bench *of(struct bench *bench)
@@ -84,13 +84,13 @@ int rival_ensure(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     struct bench *rival = bench->rival;
     struct outcome outcome;
-    if (rival->subject != NULL && of(bench)->life == bench->life)
+    if (rival->subject != NULL && of(bench)->generation == bench->generation)
         return 0;
     if (bench_open(rival, err) != 0)
         return -1;
     if (rival->ended)
         return ended(rival, err);
-    of(bench)->life = bench->life;
+    of(bench)->generation = bench->generation;
     size_t slot = 0;
     for (size_t i = 0; i < session->pool_count && slot < SLOTS; i++) {
         struct set *set = &session->pool[i];

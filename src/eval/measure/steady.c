@@ -1,8 +1,8 @@
 /* eval/measure/steady: is it still right after many calls? Checks load a program anew for each
- * launch where that is how it forgets, and few lives see more than a dozen calls. Who uses a kernel
- * loads it once and calls it for a year. So a finalist is called 64 times as it was loaded once, on
- * inputs that change from call to call, and every output is verified; so is whoever wins and keeps
- * something between its launches. */
+ * launch where that is how it forgets, and few generations see more than a dozen calls. Who uses a
+ * kernel loads it once and calls it for a year. So a finalist is called 64 times as it was loaded
+ * once, on inputs that change from call to call, and every output is verified; so is whoever wins
+ * and keeps something between its launches. */
 #include "base/clock.h"
 #include "eval/data/timeline.h"
 #include "eval/measure/session_private.h"

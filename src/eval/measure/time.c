@@ -1,5 +1,5 @@
-/* eval/measure/time: taking samples. Nothing is timed that is not checked, and no life of a runner
- * meets a set twice; docs/timing-and-statistics.md explains the order. */
+/* eval/measure/time: taking samples. Nothing is timed that is not checked, and no generation of a
+ * runner meets a set twice; docs/timing-and-statistics.md explains the order. */
 #include "eval/measure/timing.h"
 #include "eval/measure/watch.h"
 
@@ -73,14 +73,15 @@ static int call_b(struct timing *timing, const struct set *set,
 }
 
 /* Of A, where it is a kernel, too. */
-static int other_life(struct timing *timing, struct err *err)
+static int other_generation(struct timing *timing, struct err *err)
 {
     if (timing->rival != NULL)
         return rival_ensure(timing->bench, err);
     return timing->baseline == NULL ? bench_ensure_twin(timing->bench, err) : 0;
 }
 
-/* The next set that this life has not met, in place; NULL where there is a verdict already. */
+/* The next set that this generation has not met, in place; NULL where there is a verdict already.
+ */
 static int next_set(struct timing *timing, struct set **set, struct arrangement *arrangement,
                     struct err *err)
 {
@@ -89,9 +90,9 @@ static int next_set(struct timing *timing, struct set **set, struct arrangement 
     for (size_t tries = 0; tries < 4 * POOL_MOST; tries++) {
         if (atomic_load(&bench->session->cancelled))
             return err_set(err, ERR_CANCELLED, "cancelled");
-        if (bench_ensure_life(bench, 1, err) != 0)
+        if (bench_ensure_generation(bench, 1, err) != 0)
             return -1;
-        if (!bench->ended && other_life(timing, err) != 0)
+        if (!bench->ended && other_generation(timing, err) != 0)
             return -1;
         if (bench->ended)
             return 0;

@@ -201,7 +201,7 @@ static void test_memory(void **state)
     struct lesson_memory memory, again;
     struct err err;
     const char *sources[] = {"s1"};
-    assert_int_equal(lesson_memory_gather(store, &here, sources, 1, arena, &memory, &err), 0);
+    assert_int_equal(lesson_memory_collect(store, &here, sources, 1, arena, &memory, &err), 0);
     assert_int_equal(memory.lessons, 9);
     assert_int_equal(memory.idea_count, 3);
     assert_int_equal(memory.tallies[0].tried, 3);
@@ -241,7 +241,7 @@ static void test_memory_bounded(void **state)
     struct store *store = store_of(lessons, MANY);
     struct lesson_memory memory;
     struct err err;
-    assert_int_equal(lesson_memory_gather(store, &here, NULL, 0, arena, &memory, &err), 0);
+    assert_int_equal(lesson_memory_collect(store, &here, NULL, 0, arena, &memory, &err), 0);
     assert_int_equal(memory.idea_count, MEMORY_IDEAS_MAX);
     for (size_t i = 0; i < 10; i++)
         assert_string_equal(memory.ideas[i].place.problem, "mm");

@@ -44,6 +44,8 @@ static const struct pair plain_pairs[] = {
     {true, "Branchless clamp with max intrinsics", "Clamp without branches: branchless max"},
 
     {false, "Vectorize inner loop", "Vectorize outer loop"},
+    {false, "Prefetch loads of packed B panels", "Prefetch stores of packed B panels"},
+    {false, "Double-buffer tiles of A with cp.async", "Double-buffer tiles of A with TMA"},
     {false, "Pack A", "Pack B"},
     {false, "Pack A into panels", "Pack B into panels"},
     {false, "Tile the M loop", "Tile the K loop"},
@@ -111,6 +113,8 @@ static int judge_pairs(const struct pair *pairs, size_t count)
         double like = novelty_likeness(pairs[i].a, pairs[i].b);
         assert_true(like >= 0 && like <= 1);
         assert_true(like == novelty_likeness(pairs[i].a, pairs[i].b));
+        double back = novelty_likeness(pairs[i].b, pairs[i].a);
+        assert_true(like - back < 1e-9 && back - like < 1e-9);
         if ((like >= NEAR) != pairs[i].same) {
             print_message("%.3f %s: \"%s\" | \"%s\"\n", like, pairs[i].same ? "same" : "different",
                           pairs[i].a, pairs[i].b);

@@ -1,5 +1,5 @@
 /* What a session keeps between candidates and what it does not, seen from inside: sets and their
- * seeds, the spots of a call, regions, cancelling between steps. */
+ * seeds, the samples of outputs of a call, regions, cancelling between steps. */
 #include "eval/measure/session_helpers.h"
 #include "eval/measure/session_wide.h"
 
@@ -260,9 +260,9 @@ static void test_spots(void **state)
     assert_int_equal(bench_arrange(&bench, set->shape, &arrangement, &f->err), 0);
     call_place(&bench, set, &arrangement);
     assert_int_equal(call_run(&bench, bench.subject, &arrangement, true, &outcome, &f->err), 0);
-    assert_int_equal(bench.spot_count, SPOTS);
+    assert_int_equal(bench.output_sample_count, OUTPUT_SAMPLES);
     assert_true(call_verify(&bench, set, &arrangement));
-    bench.spots[SPOTS / 2].early ^= 1;
+    bench.output_samples[OUTPUT_SAMPLES / 2].early ^= 1;
     assert_false(call_verify(&bench, set, &arrangement));
     assert_non_null(strstr(evaluation.reason, "after the call had ended"));
     bench_close(&bench);

@@ -128,7 +128,7 @@ const struct codec codec_embeddings = {.name = "openai embeddings",
                                        .classify = fault_classify,
                                        .patience_ms = fault_patience_ms,
                                        .max_tokens = 1, /* none is sent; a reservation needs one */
-                                       .wordless = true};
+                                       .embeds = true};
 
 /* ---- the vectors ---- */
 

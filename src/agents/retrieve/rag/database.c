@@ -1,6 +1,6 @@
 #include "agents/retrieve/rag/database.h"
 
-#include "agents/retrieve/rag/gather.h"
+#include "agents/retrieve/rag/builder.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/structure.h"
@@ -26,7 +26,7 @@ static const struct {
 uint64_t database_version(void)
 {
     return (uint64_t)LAYOUT_VERSION << 24 | (uint64_t)WORDS_VERSION << 16 |
-           (uint64_t)CHUNK_VERSION << 8 | (uint64_t)GATHER_VERSION;
+           (uint64_t)CHUNK_VERSION << 8 | (uint64_t)BUILDER_VERSION;
 }
 
 int database_error(const struct rag *rag, int code, struct err *err)

@@ -26,7 +26,7 @@ static void keep(struct merge *merge, uint32_t id, uint8_t impact)
     merge->impacts[merge->count++] = impact;
 }
 
-static int keep_old(struct merge *merge, const MDB_val *value, const struct gathered *removed,
+static int keep_old(struct merge *merge, const MDB_val *value, const struct term_postings *removed,
                     struct err *err)
 {
     struct postings postings;
@@ -50,8 +50,9 @@ static int keep_old(struct merge *merge, const MDB_val *value, const struct gath
 }
 
 /* `any` is one of the two; either may be NULL. */
-static int merge_term(struct merge *merge, const struct gathered *any,
-                      const struct gathered *removed, const struct gathered *added, struct err *err)
+static int merge_term(struct merge *merge, const struct term_postings *any,
+                      const struct term_postings *removed, const struct term_postings *added,
+                      struct err *err)
 {
     MDB_val value;
     merge->count = 0;
@@ -72,27 +73,27 @@ static int merge_term(struct merge *merge, const struct gathered *any,
                         merge->packed.data, merge->packed.length, err);
 }
 
-static int compare(const struct gathered *a, const struct gathered *b)
+static int compare(const struct term_postings *a, const struct term_postings *b)
 {
     size_t shorter = a->length < b->length ? a->length : b->length;
     int order = memcmp(a->term, b->term, shorter);
     return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-int merge_terms(struct rag *rag, MDB_txn *txn, struct gather *removed, struct gather *added,
-                uint32_t base, struct err *err)
+int merge_terms(struct rag *rag, MDB_txn *txn, struct index_builder *removed,
+                struct index_builder *added, uint32_t base, struct err *err)
 {
     struct merge merge = {.rag = rag, .txn = txn, .base = base};
     size_t old_count = 0, new_count = 0, old = 0, new = 0;
-    const struct gathered *const *olds = removed ? gather_terms(removed, &old_count) : NULL;
-    const struct gathered *const *news = added ? gather_terms(added, &new_count) : NULL;
+    const struct term_postings *const *olds = removed ? builder_terms(removed, &old_count) : NULL;
+    const struct term_postings *const *news = added ? builder_terms(added, &new_count) : NULL;
     int result = 0;
     buf_init(&merge.packed, (size_t)1 << 31);
     while (result == 0 && (old < old_count || new < new_count)) {
         int order = old == old_count ? 1 : new == new_count ? -1 : compare(olds[old], news[new]);
-        const struct gathered *any = order <= 0 ? olds[old] : news[new];
-        const struct gathered *gone = order <= 0 ? olds[old++] : NULL;
-        const struct gathered *come = order >= 0 ? news[new ++] : NULL;
+        const struct term_postings *any = order <= 0 ? olds[old] : news[new];
+        const struct term_postings *gone = order <= 0 ? olds[old++] : NULL;
+        const struct term_postings *come = order >= 0 ? news[new ++] : NULL;
         result = merge_term(&merge, any, gone, come, err);
     }
     buf_free(&merge.packed);

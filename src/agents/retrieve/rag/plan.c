@@ -8,12 +8,12 @@
 void plan_start(struct plan *plan)
 {
     *plan = (struct plan){.arena = arena_new(), .words = words_new()};
-    plan->gather = gather_new(plan->words);
+    plan->builder = builder_new(plan->words);
 }
 
 void plan_end(struct plan *plan)
 {
-    gather_free(plan->gather);
+    builder_free(plan->builder);
     words_free(plan->words);
     mem_free(plan->items);
     mem_free(plan->removed);
@@ -56,8 +56,8 @@ int plan_add(struct plan *plan, const struct document_record *record, const char
         return err_set(err, ERR_LIMIT, "more than %d passages (the limit \"passages\")",
                        RAG_PASSAGES_MOST);
     for (size_t i = 0; i < count; i++)
-        gather_passage(plan->gather, plan->passages++, (enum document_kind)record->kind,
-                       &passages[i]);
+        builder_add(plan->builder, plan->passages++, (enum document_kind)record->kind,
+                    &passages[i]);
     struct planned *planned = append(plan);
     planned->record = *record;
     planned->record.path = arena_strdup(plan->arena, record->path);
@@ -85,7 +85,7 @@ struct writing {
     MDB_txn *txn;
     struct plan *plan;
     struct rag_change *change;
-    struct gather *gone;
+    struct index_builder *gone;
     uint64_t next, passages;
 };
 
@@ -106,7 +106,7 @@ static int remove_passage(struct writing *writing, uint32_t number, struct arena
         passage_decode(value.mv_data, value.mv_size, arena, &record, err) != 0)
         return -1;
     /* Its terms are what is asked for, not their impacts. */
-    gather_passage(writing->gone, number, DOCUMENT_PLAIN, &record.passage);
+    builder_add(writing->gone, number, DOCUMENT_PLAIN, &record.passage);
     writing->passages--;
     writing->change->passages_removed++;
     if (database_remove(writing->rag, writing->txn, TABLE_IDS, &record.id, sizeof record.id, err))
@@ -135,7 +135,7 @@ static int remove_document(struct writing *writing, const struct document_record
     return result;
 }
 
-/* In the order of their passages' numbers, which gather_passage() needs. */
+/* In the order of their passages' numbers, which builder_add() needs. */
 static int remove_documents(struct writing *writing, struct err *err)
 {
     const struct plan *plan = writing->plan;
@@ -279,7 +279,7 @@ static int write_all(struct writing *writing, struct buf *bytes, struct err *err
     for (size_t i = 0; i < plan->count; i++)
         if (add_document(writing, &plan->items[i], bytes, err) != 0)
             return -1;
-    if (merge_terms(writing->rag, writing->txn, writing->gone, plan->gather, base, err) != 0 ||
+    if (merge_terms(writing->rag, writing->txn, writing->gone, plan->builder, base, err) != 0 ||
         write_roots(writing, bytes, err) != 0 ||
         database_set_number(writing->rag, writing->txn, "next", writing->next, err) != 0)
         return -1;
@@ -296,7 +296,7 @@ int plan_write(struct rag *rag, struct plan *plan, struct rag_change *change, st
     if (database_write(rag, &writing.txn, err) != 0)
         return -1;
     buf_init(&bytes, (size_t)256 << 20);
-    writing.gone = gather_new(plan->words);
+    writing.gone = builder_new(plan->words);
     int result = write_all(&writing, &bytes, err);
     if (result == 0)
         result = database_commit(rag, writing.txn, err);
@@ -304,7 +304,7 @@ int plan_write(struct rag *rag, struct plan *plan, struct rag_change *change, st
         mdb_txn_abort(writing.txn);
     if (result == 0)
         result = database_keep_roots(rag, err);
-    gather_free(writing.gone);
+    builder_free(writing.gone);
     buf_free(&bytes);
     return result;
 }

@@ -3,9 +3,9 @@
 #ifndef RAG_PLAN_H
 #define RAG_PLAN_H
 
+#include "agents/retrieve/rag/builder.h"
 #include "agents/retrieve/rag/database.h"
 #include "agents/retrieve/rag/documents.h"
-#include "agents/retrieve/rag/gather.h"
 #include "agents/retrieve/rag/records.h"
 
 struct planned {
@@ -17,7 +17,7 @@ struct planned {
 struct plan {
     struct arena *arena; /* everything in it */
     struct words *words;
-    struct gather *gather; /* of what is added: numbers from 0 */
+    struct index_builder *builder; /* of what is added: numbers from 0 */
     struct planned *items;
     size_t count, capacity;
     uint32_t passages; /* of all new documents */
@@ -33,7 +33,7 @@ struct plan {
 void plan_start(struct plan *plan);
 void plan_end(struct plan *plan);
 
-/* Cuts the text into passages and gathers their words. ERR_LIMIT: passages. */
+/* Cuts the text into passages and indexes their words. ERR_LIMIT: passages. */
 int plan_add(struct plan *plan, const struct document_record *record, const char *text,
              size_t length, struct err *err) MUST_USE;
 void plan_retag(struct plan *plan, const struct document_record *record);
@@ -45,7 +45,7 @@ int plan_write(struct rag *rag, struct plan *plan, struct rag_change *change,
 
 /* merge.c: takes the passages of `removed` out of every term's postings, and puts those of `added`
  * in, whose numbers begin at `base`. Either may be NULL. */
-int merge_terms(struct rag *rag, MDB_txn *txn, struct gather *removed, struct gather *added,
-                uint32_t base, struct err *err) MUST_USE;
+int merge_terms(struct rag *rag, MDB_txn *txn, struct index_builder *removed,
+                struct index_builder *added, uint32_t base, struct err *err) MUST_USE;
 
 #endif

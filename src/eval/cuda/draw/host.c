@@ -1,4 +1,4 @@
-#include "eval/cuda/draw/drawer.h"
+#include "eval/cuda/draw/generator.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -26,32 +26,32 @@ static struct { /* measuring thread alone */
     int pidfd, socket, gpu_index;
     bool ready;
     unsigned char *windows;
-} drawer = {.pidfd = -1, .socket = -1};
+} generator = {.pidfd = -1, .socket = -1};
 
-static const size_t windows_bytes = DRAWER_WINDOWS * (size_t)DRAWER_WINDOW_BYTES;
+static const size_t windows_bytes = GENERATOR_WINDOWS * (size_t)GENERATOR_WINDOW_BYTES;
 
 static void end_process(void)
 {
     siginfo_t info;
-    if (drawer.pid == 0)
+    if (generator.pid == 0)
         return;
-    kill(-drawer.pid, SIGKILL);
-    while (waitid(P_PID, (id_t)drawer.pid, &info, WEXITED) != 0 && errno == EINTR)
+    kill(-generator.pid, SIGKILL);
+    while (waitid(P_PID, (id_t)generator.pid, &info, WEXITED) != 0 && errno == EINTR)
         ;
-    if (drawer.pidfd >= 0)
-        close(drawer.pidfd);
-    drawer.pid = 0;
-    drawer.pidfd = -1;
-    drawer.ready = false;
+    if (generator.pidfd >= 0)
+        close(generator.pidfd);
+    generator.pid = 0;
+    generator.pidfd = -1;
+    generator.ready = false;
 }
 
 void cuda_draw_end(void)
 {
-    if (drawer.pid == 0)
+    if (generator.pid == 0)
         return;
     end_process();
-    close(drawer.socket);
-    munmap(drawer.windows, windows_bytes);
+    close(generator.socket);
+    munmap(generator.windows, windows_bytes);
 }
 
 /* ---- its start ---- */
@@ -67,19 +67,21 @@ static int start(const char *arch, int gpu_index, int socket, int memory, struct
     if (null_fd < 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "/dev/null");
     const int sources[] = {null_fd, null_fd, null_fd, socket, memory};
-    int status = cuda_spawn(argv, sources, DRAWER_FIRST_OTHER, &drawer.pid, &drawer.pidfd, err);
+    int status =
+        cuda_spawn(argv, sources, GENERATOR_FIRST_OTHER, &generator.pid, &generator.pidfd, err);
     close(null_fd);
     return status;
 }
 
-/* Nothing comes from a drawer that is ready and was asked nothing; from one that is not, one reply.
+/* Nothing comes from a generator that is ready and was asked nothing; from one that is not, one
+ * reply.
  */
 static bool is_alive(void)
 {
-    struct pollfd said = {.fd = drawer.socket, .events = POLLIN};
-    if (drawer.pid == 0 || poll(&said, 1, 0) <= 0)
-        return drawer.pid != 0;
-    return !drawer.ready && (said.revents & (POLLHUP | POLLERR)) == 0;
+    struct pollfd said = {.fd = generator.socket, .events = POLLIN};
+    if (generator.pid == 0 || poll(&said, 1, 0) <= 0)
+        return generator.pid != 0;
+    return !generator.ready && (said.revents & (POLLHUP | POLLERR)) == 0;
 }
 
 void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t bytes)
@@ -87,8 +89,8 @@ void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t byte
     int sockets[2] = {-1, -1};
     struct err ignored;
     const char *told = getenv("TWAGENT_DRAW_ON_DEVICE");
-    bool wanted = bytes >= DRAWER_LEAST_BYTES && !(told != NULL && strcmp(told, "0") == 0);
-    if (wanted && is_alive() && drawer.gpu_index == lane->gpu_index)
+    bool wanted = bytes >= GENERATOR_LEAST_BYTES && !(told != NULL && strcmp(told, "0") == 0);
+    if (wanted && is_alive() && generator.gpu_index == lane->gpu_index)
         return;
     cuda_draw_end();
     if (!wanted)
@@ -100,9 +102,9 @@ void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t byte
     if (windows != MAP_FAILED &&
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0 &&
         start(arch, lane->gpu_index, sockets[1], memory, &ignored) == 0) {
-        drawer.socket = sockets[0];
-        drawer.gpu_index = lane->gpu_index;
-        drawer.windows = windows;
+        generator.socket = sockets[0];
+        generator.gpu_index = lane->gpu_index;
+        generator.windows = windows;
         sockets[0] = -1;
     } else {
         end_process();
@@ -120,31 +122,31 @@ void cuda_draw_warm(const struct lane_facts *lane, const char *arch, size_t byte
 /* Its next reply; false: it failed, died, or took longer. */
 static bool await(int timeout_ms)
 {
-    struct pollfd wanted = {.fd = drawer.socket, .events = POLLIN};
-    struct drawer_reply reply;
+    struct pollfd wanted = {.fd = generator.socket, .events = POLLIN};
+    struct generator_reply reply;
     int ready;
     while ((ready = poll(&wanted, 1, timeout_ms)) < 0 && errno == EINTR)
         ;
-    return ready > 0 && recv(drawer.socket, &reply, sizeof reply, 0) == (ssize_t)sizeof reply &&
+    return ready > 0 && recv(generator.socket, &reply, sizeof reply, 0) == (ssize_t)sizeof reply &&
            reply.failed == 0;
 }
 
 bool cuda_draw_await(void)
 {
-    if (drawer.pid == 0)
+    if (generator.pid == 0)
         return false;
-    if (drawer.ready ? !is_alive() : !await(READY_MS)) {
+    if (generator.ready ? !is_alive() : !await(READY_MS)) {
         cuda_draw_end();
         return false;
     }
-    drawer.ready = true;
+    generator.ready = true;
     return true;
 }
 
 static bool is_ready(void)
 {
-    struct pollfd said = {.fd = drawer.socket, .events = POLLIN};
-    return drawer.pid != 0 && (drawer.ready || poll(&said, 1, 0) > 0) && cuda_draw_await();
+    struct pollfd said = {.fd = generator.socket, .events = POLLIN};
+    return generator.pid != 0 && (generator.ready || poll(&said, 1, 0) > 0) && cuda_draw_await();
 }
 
 struct job {
@@ -161,11 +163,12 @@ static size_t part_of(const struct job *job, size_t window)
 
 static bool ask(const struct job *job, size_t window)
 {
-    const struct drawer_request request = {.drawing = *job->drawing,
-                                           .first = window * job->each / NUMBERS_BLOCK,
-                                           .count = part_of(job, window),
-                                           .window = (uint32_t)(window % DRAWER_WINDOWS)};
-    return send(drawer.socket, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request;
+    const struct generator_request request = {.drawing = *job->drawing,
+                                              .first = window * job->each / NUMBERS_BLOCK,
+                                              .count = part_of(job, window),
+                                              .window = (uint32_t)(window % GENERATOR_WINDOWS)};
+    return send(generator.socket, &request, sizeof request, MSG_NOSIGNAL) ==
+           (ssize_t)sizeof request;
 }
 
 /* Of each window one block that follows from the seed, and the last one. */
@@ -188,7 +191,7 @@ static bool run(const struct job *job)
         if ((i + 1 < windows && !ask(job, i + 1)) || !await(WINDOW_MS))
             return false;
         parallel_copy(job->out + i * job->each * job->bytes,
-                      drawer.windows + i % DRAWER_WINDOWS * (size_t)DRAWER_WINDOW_BYTES,
+                      generator.windows + i % GENERATOR_WINDOWS * (size_t)GENERATOR_WINDOW_BYTES,
                       part_of(job, i) * job->bytes);
         if (!looks_right(job, i))
             return false;
@@ -200,9 +203,9 @@ bool cuda_draw(const struct drawing *drawing, size_t count, void *out)
 {
     size_t bytes = dtype_bytes((enum dtype)drawing->dtype);
     if (drawing->distribution >= DRAW_RANDOM_COUNT || drawing->dtype == DTYPE_INT32 ||
-        count * bytes < DRAWER_LEAST_BYTES || !is_ready())
+        count * bytes < GENERATOR_LEAST_BYTES || !is_ready())
         return false;
-    const struct job job = {drawing, count, DRAWER_WINDOW_BYTES / bytes, bytes, out};
+    const struct job job = {drawing, count, GENERATOR_WINDOW_BYTES / bytes, bytes, out};
     uint64_t begun = timeline_begin();
     bool fine = run(&job);
     timeline_end("set.draw.device", begun);

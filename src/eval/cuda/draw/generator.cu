@@ -1,4 +1,4 @@
-/* What a drawer runs on its device: draw.c's numbers, bit by bit. NVRTC compiles this behind
+/* What a generator runs on its device: draw.c's numbers, bit by bit. NVRTC compiles this behind
  * eval/data/numbers.h and the enums of draw.h and dtype.h; a test compiles it as C. */
 
 /* Numbers i and i + NUMBERS_HALF of a block. */

@@ -1,16 +1,16 @@
-/* A drawer gives draw.c's numbers byte for byte, or none. Its kernel is compiled by NVRTC where
+/* A generator gives draw.c's numbers byte for byte, or none. Its kernel is compiled by NVRTC where
  * there is one, and run as C by tests/fakes/fake_cuda.c. */
 #include "scene.h"
 
 #include "eval/cuda/compile/nvrtc.h"
-#include "eval/cuda/draw/drawer.h"
+#include "eval/cuda/draw/generator.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
 enum {
-    LARGE = DRAWER_LEAST_BYTES / 2 + 12345,          /* of any type */
-    WINDOWS = (DRAWER_WINDOW_BYTES / 4) * 2 + 12345, /* two windows of float32, and some more */
+    LARGE = GENERATOR_LEAST_BYTES / 2 + 12345,          /* of any type */
+    WINDOWS = (GENERATOR_WINDOW_BYTES / 4) * 2 + 12345, /* two windows of float32, and some more */
 };
 
 static bool has_nvrtc(void)
@@ -23,7 +23,7 @@ static bool has_nvrtc(void)
     return found;
 }
 
-/* Ours is the drawer alone. */
+/* Ours is the generator alone. */
 static void kill_children(void)
 {
     char path[64], text[32] = "";
@@ -74,7 +74,7 @@ static void test_the_same_bytes(void **unused)
     for (int d = 0; d < DRAW_RANDOM_COUNT; d++)
         for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
             const double *bound = bounds[((size_t)d + t) % 4];
-            size_t count = DRAWER_LEAST_BYTES / dtype_bytes(dtypes[t]) + 12345;
+            size_t count = GENERATOR_LEAST_BYTES / dtype_bytes(dtypes[t]) + 12345;
             assert_true(draws((enum distribution)d, dtypes[t], count, bound[0], bound[1]));
         }
     assert_true(draws(DRAW_HEAVY, DTYPE_FLOAT32, WINDOWS, 1, -1));
