@@ -24,9 +24,12 @@ static void print_roofline(const struct value *roof, FILE *out)
     if (!roof)
         return;
     double share = value_real(roof, "share_of_limit", 0);
-    fprintf(out, "  %-10s %s bound, at %.1f %% of that roof: %.1f GB/s, %.1f GFLOP/s%s\n",
-            "roofline", value_text(roof, "limit", "not known what"), 100 * share,
-            value_real(roof, "gbytes_per_s", 0), value_real(roof, "gflops_per_s", 0),
+    const char *limit = value_text(roof, "limit", NULL);
+    fprintf(out, "  %-10s ", "roofline");
+    if (limit != NULL)
+        fprintf(out, "%s bound, at %.1f %% of that roof: ", limit, 100 * share);
+    fprintf(out, "%.1f GB/s, %.1f GFLOP/s%s\n", value_real(roof, "gbytes_per_s", 0),
+            value_real(roof, "gflops_per_s", 0),
             value_bool(roof, "under_load", false) || share > 1.1
                 ? " (the roof was measured under load)"
                 : "");
