@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "cli/chosen.h"
 #include "cli/command.h"
+#include "cli/variables.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -151,6 +152,15 @@ static void put_asked(struct arena *arena, const struct settings *settings, stru
     }
 }
 
+static void put_variables(struct buf *out)
+{
+    buf_add_text(out, "\n# other environment variables\n");
+    for (size_t i = 0; i < variable_count; i++) {
+        const char *value = getenv(variables[i].name);
+        buf_addf(out, "# %-26s %s\n", variables[i].name, value ? value : "not set");
+    }
+}
+
 /* ---- for programs ---- */
 
 static void put_scalar(struct json *json, const struct settings *settings,
@@ -203,6 +213,7 @@ int command_config(const struct settings *settings, const char *const *arguments
     } else {
         put_settings(arena, settings, &text);
         put_asked(arena, settings, &text);
+        put_variables(&text);
     }
     fputs(buf_text(&text), stdout);
     buf_free(&text);

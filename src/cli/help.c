@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/variables.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -83,6 +84,9 @@ void help_man(FILE *out)
                 commands[i].summary, commands[i].details ? commands[i].details : "",
                 buf_text(&text));
     }
+    fprintf(out, ".SH ENVIRONMENT\nBesides the variables that options name:\n");
+    for (size_t i = 0; i < variable_count; i++)
+        fprintf(out, ".TP\n.B %s\n%s.\n", variables[i].name, variables[i].help);
     fprintf(out, ".SH EXIT STATUS\n0: a verified win (eval: a kernel). 1: none. 2: usage. 3: "
                  "environment. 4: stopped by a budget or a person without a win, or answers of a "
                  "mailbox are awaited.\n");

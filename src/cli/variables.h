@@ -1,0 +1,15 @@
+/* cli/variables: the environment variables that are no option's, for `twagent config` and the
+ * manual page. A test compares them with what src asks for. */
+#ifndef CLI_VARIABLES_H
+#define CLI_VARIABLES_H
+
+#include <stddef.h>
+
+struct variable {
+    const char *name, *help;
+};
+
+extern const struct variable variables[];
+extern const size_t variable_count;
+
+#endif
