@@ -5,6 +5,7 @@ const struct variable variables[] = {
     {"TWAGENT_STORE_MAP_MIB", "the most that a store may grow to; 65536 where it is not set"},
     {"TWAGENT_TIMELINE", "a file to which workers write what each of their steps took"},
     {"TWAGENT_PDFTOTEXT", "the program that reads PDF files for `docs add`"},
+    {"TWAGENT_LOCKS", "what is locked in place of the cores in /sys, for tests"},
     {"TWAGENT_NVRTC", "the library libnvrtc"},
     {"TWAGENT_CUDA_DRIVER", "the library libcuda"},
     {"TWAGENT_CUPTI", "the library libcupti, for hardware counters"},

@@ -77,6 +77,9 @@ static void judge(const struct row *row, const struct trial *trial, const struct
     EXPECT(row->charged < 0 || charged == row->charged,
            "%" PRId64 " charged, not %d: %" PRId64 " micro-dollars", charged, row->charged,
            trial->spent.micro_dollars);
+    EXPECT(trial->spent.micro_dollars >= row->least_micro_dollars,
+           "%" PRId64 " micro-dollars, not %d at least", trial->spent.micro_dollars,
+           row->least_micro_dollars);
     if (ask->err.code == ERR_NONE) {
         const char *finish = row->finish != NULL ? row->finish : "stop";
         EXPECT(strcmp(ask->completion.finish, finish) == 0, "finish \"%s\"",

@@ -23,16 +23,17 @@ struct row {
     int requests; /* that the provider saw, so that retries do not multiply */
     enum err_code code;
     enum fault fault;
-    int charged;          /* reservations that were charged, in full or by what came */
-    bool blocked;         /* the model can never be asked again in this process */
-    const char *event;    /* of this kind must have been logged */
-    bool until_event;     /* and once it was, what still waits is cancelled */
-    const char *words;    /* in the message */
-    const char *finish;   /* NULL: "stop" */
-    uint64_t progress_ms; /* the limit for the first byte, and so for the first word; 0: usual */
-    int64_t at_least_ms;  /* that it took */
-    long size;            /* of the answer; 0: 200 */
-    const char *key;      /* NULL: the right one */
+    int charged;             /* reservations that were charged, in full or by what came */
+    int least_micro_dollars; /* what the ledger has at least */
+    bool blocked;            /* the model can never be asked again in this process */
+    const char *event;       /* of this kind must have been logged */
+    bool until_event;        /* and once it was, what still waits is cancelled */
+    const char *words;       /* in the message */
+    const char *finish;      /* NULL: "stop" */
+    uint64_t progress_ms;    /* the limit for the first byte, and so for the first word; 0: usual */
+    int64_t at_least_ms;     /* that it took */
+    long size;               /* of the answer; 0: 200 */
+    const char *key;         /* NULL: the right one */
     void (*check)(const struct ask *ask);
 };
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -23,10 +25,18 @@ static int lock_folder(const char *path)
     return taken ? -1 : -2;
 }
 
+void core_lock_path(int core, char path[CORE_LOCK_PATH])
+{
+    const char *root = getenv("TWAGENT_LOCKS");
+    if (root == NULL || strlen(root) > CORE_LOCK_PATH - 16)
+        root = "/sys/devices/system/cpu";
+    snprintf(path, CORE_LOCK_PATH, "%s/cpu%d", root, core);
+}
+
 static int lock_one(int core)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", core);
+    char path[CORE_LOCK_PATH];
+    core_lock_path(core, path);
     return lock_folder(path);
 }
 

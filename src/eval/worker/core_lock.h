@@ -1,14 +1,15 @@
 /* eval/worker/core_lock: one twagent at a time times on a core of this machine, whoever runs it. A
  * lock is flock(2) on the core's own folder in /sys: it is root's and readable by all, so that
  * users share it, nobody can put something else in its place, and the kernel drops it with the
- * process, however that ends. Any thread. */
+ * process, however that ends. $TWAGENT_LOCKS names another folder with folders cpu0, cpu1, ...: for
+ * tests, which need not wait for each other. Any thread. */
 #ifndef EVAL_WORKER_CORE_LOCK_H
 #define EVAL_WORKER_CORE_LOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CORE_LOCK_MOST = 64 };
+enum { CORE_LOCK_MOST = 64, CORE_LOCK_PATH = 512 };
 
 struct core_lock { /* zero-initialize */
     int fds[CORE_LOCK_MOST];
@@ -21,7 +22,8 @@ struct core_lock { /* zero-initialize */
 bool core_lock_try(struct core_lock *lock, const int *cores, size_t count, int *busy);
 /* The same for one folder, a GPU's own in /sys. */
 bool core_lock_try_folder(struct core_lock *lock, const char *folder);
-void core_lock_release(struct core_lock *lock); /* harmless where none is held */
+void core_lock_path(int core, char path[CORE_LOCK_PATH]); /* the folder that is locked */
+void core_lock_release(struct core_lock *lock);           /* harmless where none is held */
 
 /* Who has the lock of a core, or of `folder` where it is not NULL: "pid 4711 (twagent run matmul,
  * started 13:02:11)". "" where that cannot be seen: it is gone, or in another container. */

@@ -103,10 +103,10 @@ static bool started_at(unsigned long long ticks, char text[16])
 
 void core_lock_holder(int core, const char *folder, char *text, size_t size)
 {
-    char path[64], command[COMMAND_MOST + 1], start[16];
+    char path[CORE_LOCK_PATH], command[COMMAND_MOST + 1], start[16];
     int parent, ignored;
     unsigned long long ticks;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", core);
+    core_lock_path(core, path);
     int pid = pid_of_holder(folder != NULL ? folder : path);
     text[0] = '\0';
     if (pid == 0 || !read_stat(pid, &parent, &ticks))
