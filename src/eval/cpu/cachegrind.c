@@ -59,7 +59,7 @@ static int run(const struct lane_facts *lane, const struct region *region, const
     const char *valgrind = tool_find("valgrind");
     if (valgrind == NULL)
         return err_set(err, ERR_UNSUPPORTED, "no valgrind found in /usr/bin or on PATH");
-    int exit_code, numbers = sanitize_numbers(call, &exit_code, err);
+    int exit_code, numbers = sanitize_numbers(call, 1, &exit_code, err);
     if (numbers < 0)
         return -1;
     struct arena *arena = arena_new();

@@ -173,8 +173,10 @@ static const char harness_tail[] =
     "    const int code = (int)numbers[POINTERS_MAX + DIMS];\n"
     "    void *blocks[POINTERS_MAX];\n"
     "    for (int i = 0; i < TENSORS; i++) {\n"
-    "        size_t bytes = bytes_of(i, dims);\n"
-    "        if (posix_memalign(&blocks[i], 64, bytes) != 0)\n            _exit(92);\n"
+    "        size_t bytes = bytes_of(i, dims), unit = i < INPUTS ? numbers[UNIT] : 1;\n"
+    "        size_t whole = (bytes + unit - 1) / unit * unit;\n"
+    "        if (posix_memalign(&blocks[i], 64, whole) != 0)\n            _exit(92);\n"
+    "        memset(blocks[i], 0xff, whole);\n"
     "        memcpy(blocks[i], (i < INPUTS ? inputs : outputs) + numbers[i], bytes);\n"
     "    }\n"
     "    twagent_entry(blocks, dims);\n"
@@ -189,7 +191,9 @@ void source_harness(const struct source *source, struct buf *out)
     buf_add_text(out, harness_head);
     buf_addf(out, "%svoid twagent_entry(void **pointers, const int64_t *dims);\n",
              source->cplusplus ? "extern \"C\" " : "");
-    buf_addf(out, "enum { INPUTS = %zu, TENSORS = %zu, POINTERS_MAX = %d, DIMS = %d };\n\n",
+    buf_addf(out,
+             "enum { INPUTS = %zu, TENSORS = %zu, POINTERS_MAX = %d, DIMS = %d,\n"
+             "       UNIT = POINTERS_MAX + DIMS + 1 };\n\n",
              problem->input_count, problem->input_count + problem->output_count + workspaces,
              (int)CALL_POINTERS_MAX, (int)DIMS_MAX);
     add_sizes(source, out);
