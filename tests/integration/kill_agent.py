@@ -20,7 +20,7 @@ from kill_common import ENDS, Checks, Run, adopt_orphans, ask, make_problem, ran
 
 POLL_S, GONE_S = 0.02, 2.0
 FINAL_EVERY = 5                # a run with the champion's verification takes three times as long
-DEFAULT_MOMENTS, LEAST_MOMENTS, DEFAULT_S = 40, 8, 45.0  # the least is for a machine that is busy elsewhere
+DEFAULT_MOMENTS, LEAST_MOMENTS, DEFAULT_S = 40, 8, 45.0  # the least however long it takes
 OPTIONS = ("--rounds", "1", "--branching", "3", "--implementations", "1")
 FIXED = ("verdict", "reason", "time_ns", "speedup", "speedup_low", "speedup_high")  # of a candidate that has ended
 
@@ -188,7 +188,8 @@ def main():
     agent.whole_run(check, False)  # measures the machine's ceilings, which later runs find in the store
     whole_s = {final: agent.whole_run(check, final) for final in (False, True)}
     killed, tries, began = 0, 0, time.monotonic()
-    while killed < moments and tries < 2 * moments + 10 and (asked or time.monotonic() - began < DEFAULT_S):
+    while killed < moments and tries < 2 * moments + 10 and (
+            asked or killed < LEAST_MOMENTS or time.monotonic() - began < DEFAULT_S):
         final = killed % FINAL_EVERY == FINAL_EVERY - 1
         killed += agent.moment(check, random.random() * whole_s[final], final)
         tries += 1
