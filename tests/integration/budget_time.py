@@ -19,7 +19,7 @@ def run(twagent, worker, work, name, *options, budget="4s"):
     store = "%s/%s" % (work, name)
     done = subprocess.run([twagent, "run", work + "/mm", "--rounds", "3", "--branching", "2", "--seed", "2", "--floor-share", "0",
                            "--budget-time", budget, "--store", store, "--verbose"], env=environment, cwd=work, capture_output=True,
-                          text=True, timeout=80)  # nobody waits for ever
+                          text=True, timeout=400)  # nobody waits for ever
     record = json.loads(subprocess.run([twagent, "show", "r1", "--json", "--store", store], env=environment, capture_output=True,
                                        text=True, check=True).stdout)
     return done.returncode, done.stdout + done.stderr, record.get("run", record)

@@ -61,7 +61,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def run(*words):
     result = subprocess.run([TWAGENT, "docs", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+                            stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
     return result.returncode, result.stdout
 
 

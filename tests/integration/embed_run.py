@@ -74,7 +74,7 @@ class Scene:
         return [self.twagent, *words, "--store", self.work + "/row/store", *models]
 
     def call(self, *words):
-        done = subprocess.run(self.command(*words), env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=120,
+        done = subprocess.run(self.command(*words), env=self.environment, cwd=self.work, capture_output=True, text=True, timeout=400,
                               stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout + done.stderr
 
@@ -189,7 +189,7 @@ def killed(tools, work):
     for moment in range(6):
         scene = Scene(tools, work)
         child, began = scene.start(*EMBED), time.monotonic()
-        while not scene.counts()["embeddings"] and time.monotonic() - began < 20:
+        while not scene.counts()["embeddings"] and time.monotonic() - began < 250:
             time.sleep(0.002)
         time.sleep(0.02 * moment)
         child.send_signal(signal.SIGKILL)

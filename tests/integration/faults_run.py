@@ -55,7 +55,7 @@ class Run:
         done = subprocess.run([twagent, "run", work + "/mm", "--model", "test", "--models", work + "/row/models.yaml",
                                "--rounds", "1", "--branching", "1", "--implementations", "1", "--seed", "3", "--repairs", "1",
                                                              "--store", work + "/row/store", "--max-tokens", "2000", "--verbose", *options],
-                              env=environment, cwd=work, capture_output=True, timeout=120)
+                              env=environment, cwd=work, capture_output=True, timeout=400)
         self.code, self.said = done.returncode, (done.stdout + done.stderr).decode(errors="replace")
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         self.counts = json.load(opener.open(url + "/_counts"))
@@ -191,7 +191,7 @@ def moved_and_resumed(tools, work):
     go_on = [tools[0], "resume", "r1", "--budget-evaluations", "100", "--store", work + "/three/store"]
     seen, said, wrong = set(), "", []
     for command in (start, go_on):
-        done = subprocess.run(command, env=environment, cwd=work, capture_output=True, timeout=120, text=True)
+        done = subprocess.run(command, env=environment, cwd=work, capture_output=True, timeout=400, text=True)
         said += done.stdout + done.stderr
         asked = {(name, file) for name in "abc" for file in os.listdir(work + "/three/" + name)}
         bodies = {key: words(json.load(open(work + "/three/%s/%s" % key)).get("messages")) for key in asked - seen}
@@ -216,7 +216,7 @@ def three(tools, work, kind):
     servers, environment = start_three(tools, work, fault)
     done = subprocess.run([tools[0], "run", work + "/mm", "--model", "a,b,c", "--models", work + "/three/models.yaml",
                            "--rounds", "3", "--branching", "2", "--implementations", "2", "--seed", "3", "--store",
-                           work + "/three/store"], env=environment, cwd=work, capture_output=True, timeout=120, text=True)
+                           work + "/three/store"], env=environment, cwd=work, capture_output=True, timeout=400, text=True)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     counts = [json.load(opener.open(url + "/_counts")) for _, url in servers]
     for server, _ in servers:
