@@ -152,6 +152,20 @@ enum finding stats_finding(const struct comparison *comparison)
     return stats_resolution(comparison) > resolution_most ? FINDING_NOISY : FINDING_SAME;
 }
 
+size_t stats_least_claim(const struct comparison *const *comparisons, size_t count)
+{
+    const double near = 1.1;
+    double median = comparisons[0]->speedup.median;
+    size_t least = count;
+    for (size_t i = 1; i < count; i++)
+        median = fmin(median, comparisons[i]->speedup.median);
+    for (size_t i = 0; i < count; i++)
+        if (comparisons[i]->speedup.median <= near * median &&
+            (least == count || comparisons[i]->speedup.low < comparisons[least]->speedup.low))
+            least = i;
+    return least;
+}
+
 const char *finding_name(enum finding finding)
 {
     return findings[finding];

@@ -31,6 +31,9 @@ struct comparison { /* a candidate with what it is timed against */
 /* What a comparison shows; docs/timing-and-statistics.md has the rules. FINDING_NONE: nothing was
  * compared. */
 enum finding stats_finding(const struct comparison *comparison);
+/* Which of several claims is the least one: of those within a tenth of the smallest median, the one
+ * with the lowest end. What is faster than that baseline is faster than the others. count > 0. */
+size_t stats_least_claim(const struct comparison *const *comparisons, size_t count);
 /* The smallest speed-up that would have been called one, less 1: 0.05 is 1.05x. */
 double stats_resolution(const struct comparison *comparison);
 const char *finding_name(enum finding finding); /* "faster", ..., "too noisy to say"; "" for none */

@@ -41,19 +41,28 @@ static void put_interval(struct json *json, const char *key, const struct interv
     json_object_end(json);
 }
 
-struct rival {
-    const struct baseline *baseline; /* the fastest so far; NULL: none */
-    struct interval a;
-    struct comparison against;
+struct rivals { /* the baselines that were timed */
+    size_t count;
+    struct rival {
+        const struct baseline *baseline;
+        struct interval a;
+        struct comparison against;
+    } items[BASELINES_MOST];
 };
 
-/* Speed-ups are told against the best there is, unless a person has chosen. */
-static void tell_against(struct bench *bench, const struct rival *rival)
+/* Speed-ups are told against the best there is, unless a person has chosen: where two baselines are
+ * as fast, against the one of which less can be claimed. */
+static void tell_against(struct bench *bench, const struct rivals *rivals)
 {
     struct evaluation *evaluation = bench->evaluation;
     const struct session *session = bench->session;
-    if (session->options.baseline != NULL || rival->baseline == NULL ||
-        rival->baseline == &session->baselines[session->baseline])
+    const struct comparison *comparisons[BASELINES_MOST];
+    for (size_t i = 0; i < rivals->count; i++)
+        comparisons[i] = &rivals->items[i].against;
+    if (session->options.baseline != NULL || rivals->count == 0)
+        return;
+    const struct rival *rival = &rivals->items[stats_least_claim(comparisons, rivals->count)];
+    if (rival->baseline == &session->baselines[session->baseline])
         return;
     bench->against = rival->against;
     evaluation->baseline = rival->baseline->name;
@@ -72,7 +81,7 @@ static void leave_out(struct bench *bench, const struct baseline *baseline, cons
                                         first ? "" : ", ", baseline->name, why);
 }
 
-static int measure_baseline(struct bench *bench, struct baseline *baseline, struct rival *rival,
+static int measure_baseline(struct bench *bench, struct baseline *baseline, struct rivals *rivals,
                             struct json *json, struct err *err)
 {
     const struct evaluation *evaluation = bench->evaluation;
@@ -102,8 +111,7 @@ static int measure_baseline(struct bench *bench, struct baseline *baseline, stru
     json_put_bool(json, "win", stats_finding(&against) == FINDING_FASTER);
     json_put_text(json, "finding", finding_name(stats_finding(&against)));
     json_object_end(json);
-    if (rival->baseline == NULL || against.speedup.median < rival->against.speedup.median)
-        *rival = (struct rival){baseline, a, against};
+    rivals->items[rivals->count++] = (struct rival){baseline, a, against};
     return 0;
 }
 
@@ -122,14 +130,14 @@ static int measure_baselines(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     struct buf text;
     struct json json;
-    struct rival rival = {0};
+    struct rivals rivals = {0};
     int status = 0;
     buf_init(&text, BASELINES_TEXT);
     json_init(&json, &text);
     json_object(&json);
     for (size_t i = 0; i < session->baseline_count && status == 0 && !bench->ended; i++) {
         struct err why = {0};
-        status = measure_baseline(bench, &session->baselines[i], &rival, &json, &why);
+        status = measure_baseline(bench, &session->baselines[i], &rivals, &json, &why);
         if (status != 0 && why.code != ERR_CANCELLED && i != session->baseline) {
             bench_note(bench, "%s", why.message);
             leave_out(bench, &session->baselines[i], "");
@@ -140,7 +148,7 @@ static int measure_baselines(struct bench *bench, struct err *err)
     }
     json_object_end(&json);
     if (status == 0 && !bench->ended)
-        tell_against(bench, &rival);
+        tell_against(bench, &rivals);
     if (status == 0)
         bench->evaluation->baselines = arena_strdup(bench->arena, buf_text(&text));
     buf_free(&text);

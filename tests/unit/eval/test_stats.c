@@ -119,11 +119,31 @@ static void test_findings(void **state)
         assert_int_equal(finding_of(finding_name((enum finding)finding)), finding);
 }
 
+/* Of two baselines that are as fast the one whose interval is wide; not one that is far slower,
+ * however wide its own is. */
+static void test_least_claim(void **state)
+{
+    static const struct comparison naive = {.speedup = {197, 0.5, 202, 20}},
+                                   library = {.speedup = {1.124, 1.111, 1.143, 20}},
+                                   reference = {.speedup = {1.127, 1.04, 1.17, 20}},
+                                   faster = {.speedup = {1.01, 1.0, 1.02, 20}};
+    (void)state;
+    assert_int_equal(stats_least_claim((const struct comparison *[]){&library}, 1), 0);
+    assert_int_equal(
+        stats_least_claim((const struct comparison *[]){&naive, &library, &reference}, 3), 2);
+    assert_int_equal(
+        stats_least_claim((const struct comparison *[]){&reference, &naive, &library}, 3), 0);
+    assert_int_equal(stats_least_claim((const struct comparison *[]){&library, &faster}, 2), 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_median),   cmocka_unit_test(test_small),
-        cmocka_unit_test(test_coverage), cmocka_unit_test(test_order_does_not_matter),
-        cmocka_unit_test(test_spread),   cmocka_unit_test(test_findings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_least_claim),
+                                       cmocka_unit_test(test_median),
+                                       cmocka_unit_test(test_small),
+                                       cmocka_unit_test(test_coverage),
+                                       cmocka_unit_test(test_order_does_not_matter),
+                                       cmocka_unit_test(test_spread),
+                                       cmocka_unit_test(test_findings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
