@@ -16,13 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PROPOSED, WRITING, COMPILING, CHECKING, TIMING, PROFILING, KEPT, REJECTED, FAILED, STATES };
-
-static const char *const states[STATES] = {"proposed", "writing",  "compiling",
-                                           "checking", "timing",   "profiling",
-                                           "kept",     "rejected", "failed"};
+static const char *const states[ATTEMPT_STATES] = {"proposed", "writing",  "compiling",
+                                                   "checking", "timing",   "profiling",
+                                                   "kept",     "rejected", "failed"};
 #define ENDS (1u << KEPT | 1u << REJECTED | 1u << FAILED)
-static const uint32_t moves[STATES] = {
+static const uint32_t moves[ATTEMPT_STATES] = {
     [PROPOSED] = 1u << WRITING | 1u << COMPILING | ENDS,
     [WRITING] = 1u << COMPILING | 1u << REJECTED | 1u << FAILED,
     [COMPILING] = 1u << CHECKING | 1u << TIMING | 1u << PROFILING | 1u << WRITING | ENDS,
@@ -30,11 +28,6 @@ static const uint32_t moves[STATES] = {
     [TIMING] = 1u << PROFILING | 1u << COMPILING | 1u << WRITING | ENDS,
     [PROFILING] = 1u << COMPILING | 1u << WRITING | ENDS,
 };
-
-bool attempt_is_kernel(const struct attempt *attempt)
-{
-    return attempt->task.state == KEPT;
-}
 
 static void attempt_put(struct attempt *attempt, struct store_batch *batch, int state)
 {
@@ -416,4 +409,5 @@ static enum task_result attempt_step(struct task *task)
                                     : step_evaluating(attempt);
 }
 
-const struct task_type attempt_type = {"candidate", states, moves, STATES, attempt_step, NULL};
+const struct task_type attempt_type = {"candidate",    states,       moves,
+                                       ATTEMPT_STATES, attempt_step, NULL};

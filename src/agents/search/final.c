@@ -266,3 +266,8 @@ bool search_final_step(struct search *search)
     final_submit(search, next);
     return false;
 }
+
+const struct evaluation *search_champion(const struct search *search)
+{
+    return search->has_champion ? &search->champion : NULL;
+}

@@ -233,6 +233,22 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
 
 /* ---- what it leaves ---- */
 
+/* A profile is a tree of thousands of values, and four words of it are wanted: those alone stay. */
+struct diagnosis search_diagnose(const struct search *search, struct arena *arena,
+                                 const char *metrics)
+{
+    if (!metrics || strlen(metrics) <= 2)
+        return (struct diagnosis){.limiter = "", .place = "", .evidence = "", .categories = ""};
+    struct arena *tree = arena_new();
+    const struct diagnosis found = diagnosis_of(tree, metrics, search->facts_text);
+    const struct diagnosis copy = {.limiter = arena_strdup(arena, found.limiter),
+                                   .place = arena_strdup(arena, found.place),
+                                   .evidence = arena_strdup(arena, found.evidence),
+                                   .categories = arena_strdup(arena, found.categories)};
+    arena_free(tree);
+    return copy;
+}
+
 /* "" where the profile names none: nothing is filed under that. */
 static const char *limiter_of(struct search *search, struct arena *arena, const char *metrics)
 {

@@ -177,7 +177,10 @@ void search_free(struct search *search)
     if (!search)
         return;
     proposer_free(search->proposer); /* before the sources that it borrows from */
+    search_rounds_close(search);
+    search_library_close(search);
     search_model_close(search);
+    search_lessons_close(search);
     search_history_free(search);
     mem_free(search->recalled);
     free_attempts(&search->ended);

@@ -133,13 +133,7 @@ int64_t search_staleness(const struct search *search)
 void search_round_taken(struct search *search, int64_t round)
 {
     const struct search_options *o = &search->options;
-    const struct attempt *best = NULL;
-    search_prune(search);
-    list_each (link, &search->kept) {
-        const struct attempt *kept = container_of(link, struct attempt, link);
-        if (!best || kept->record.speedup_low > best->record.speedup_low)
-            best = kept;
-    }
+    const struct attempt *best = search_surest(search);
     note_progress(search, best && best->record.speedup_low > search->best_low);
     if (!best && search->stale_rounds < STALE_END)
         return;

@@ -199,11 +199,8 @@ int search_model_open(struct search *search, struct err *err)
 
 void search_model_close(struct search *search)
 {
-    search_rounds_close(search);
-    search_library_close(search);
     completions_free(search->completions);
     budget_free(search->budget);
-    search_lessons_close(search);
     search->completions = NULL;
     search->budget = NULL;
 }

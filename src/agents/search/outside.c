@@ -1,7 +1,56 @@
-/* agents/search/outside: a run as the display and the exit code see it. */
+/* agents/search/outside: a run as others see it: its record, the display, the exit code. */
 #include "agents/search/private.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
+
+const char *search_stop_reason(const struct search *search)
+{
+    return search->err.code           ? search->err.message
+           : search->stops            ? "interrupted"
+           : search->awaited          ? search->awaited
+           : search->provider_stopped ? search->provider_stopped
+           : search->budget_words     ? search->budget_words
+           : search->reached          ? search->reached
+                                      : "";
+}
+
+void search_put_run(struct search *search, struct store_batch *batch)
+{
+    struct buf text;
+    struct run_record *record = &search->record;
+    record->elapsed_ms = search_elapsed_ms(search);
+    record->saved_ms = clock_wall_ms();
+    record->left_ms = search_left_ms(search);
+    record->lane_busy = search_lanes_busy(search);
+    record->lane_waits = search_lanes_wait(search);
+    record->best = search->best ? search->best->record.id : "";
+    if (search->keeps_earlier)
+        record->best = search->earlier.best;
+    record->in_flight = (int64_t)search->in_flight;
+    record->paused = search_paused(search) ? search_paused(search) : "";
+    if (search->completions) {
+        struct completions_totals totals = completions_totals(search->completions);
+        record->awaited = totals.awaited;
+        record->requests = totals.requests;
+    }
+    if (search->budget) {
+        struct budget_totals spent = budget_totals(search->budget);
+        record->tokens = spent.tokens;
+        record->micro_dollars = spent.micro_dollars;
+    }
+    char *pauses = (char *)(uintptr_t)search_pauses_text(search);
+    char *asked = search_asked_text(search);
+    record->pauses = pauses;
+    record->asked = asked;
+    buf_init(&text, 4 << 20);
+    run_record_encode(record, &text);
+    store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
+    buf_free(&text);
+    mem_free(pauses);
+    mem_free(asked);
+    record->pauses = record->asked = "{}";
+}
 
 void search_progress(const struct search *search, struct search_progress *progress)
 {
@@ -42,11 +91,6 @@ void search_progress(const struct search *search, struct search_progress *progre
     }
     const char *reason = search_stop_reason(search);
     progress->stopped = *reason ? reason : NULL;
-}
-
-const struct evaluation *search_champion(const struct search *search)
-{
-    return search->has_champion ? &search->champion : NULL;
 }
 
 bool search_done(const struct search *search)

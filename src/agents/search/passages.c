@@ -78,22 +78,6 @@ void search_library_close(struct search *search)
 
 /* ---- what a prompt quotes ---- */
 
-/* A profile is a tree of thousands of values, and four words of it are wanted: those alone stay. */
-struct diagnosis search_diagnose(const struct search *search, struct arena *arena,
-                                 const char *metrics)
-{
-    if (!metrics || strlen(metrics) <= 2)
-        return (struct diagnosis){.limiter = "", .place = "", .evidence = "", .categories = ""};
-    struct arena *tree = arena_new();
-    const struct diagnosis found = diagnosis_of(tree, metrics, search->facts_text);
-    const struct diagnosis copy = {.limiter = arena_strdup(arena, found.limiter),
-                                   .place = arena_strdup(arena, found.place),
-                                   .evidence = arena_strdup(arena, found.evidence),
-                                   .categories = arena_strdup(arena, found.categories)};
-    arena_free(tree);
-    return copy;
-}
-
 static struct diagnosis diagnosis_of_parent(struct search *search, struct arena *arena,
                                             const struct attempt *parent)
 {

@@ -9,6 +9,8 @@
 #define AGENTS_SEARCH_PRIVATE_H
 
 #include "agents/search/parts_private.h"
+#include "agents/search/pool.h"
+#include "agents/search/writing.h"
 
 struct search {
     struct task task;
@@ -156,12 +158,8 @@ bool chain_step(struct search *search, struct chain *chain);
 void search_count(struct search *search, struct attempt *attempt);   /* at its end, in any order */
 void search_take(struct search *search, struct attempt *attempt);    /* in the order of numbers */
 struct attempt *search_ended(struct search *search, int64_t number); /* not yet taken; or NULL */
-void search_name_best(struct search *search, struct attempt *attempt);
 void search_prune(struct search *search);    /* nobody may be writing: the pool is kept small */
 void search_take_all(struct search *search); /* the end of a round; ties are put right */
-struct prompt_kernel search_kernel_words(const struct attempt *attempt); /* NULL is fine */
-/* The kept kernels as contenders, best first; mem_free() them. `island` < 0: of all. */
-struct contender *search_contenders(const struct search *search, int island, size_t *count);
 
 /* --- history.c: what is over --- */
 void search_remember(struct search *search, const struct attempt *attempt); /* for the prompts */
@@ -185,9 +183,23 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
                                       const struct attempt *parent, int island, int64_t sample);
 void attempt_abandon(struct attempt *attempt); /* stop it: cancels what it waits for */
 void attempt_free(struct attempt *attempt);
-bool attempt_is_kernel(const struct attempt *attempt);
+enum attempt_state {
+    PROPOSED,
+    WRITING,
+    COMPILING,
+    CHECKING,
+    TIMING,
+    PROFILING,
+    KEPT,
+    REJECTED,
+    FAILED,
+    ATTEMPT_STATES
+};
+static inline bool attempt_is_kernel(const struct attempt *attempt)
+{
+    return attempt->task.state == KEPT;
+}
 void attempt_identify(struct attempt *attempt);
-void attempt_take_code(struct attempt *attempt, struct arm *arm); /* the attempt owns it now */
 
 /* --- lessons.c --- */
 void search_lessons_open(struct search *search, struct store_batch *batch); /* once prepared */
@@ -217,21 +229,6 @@ void search_recall_candidate(struct attempt *attempt); /* its record, where ther
 enum recall { RECALL_NOTHING, RECALL_ENDED, RECALL_WRITING, RECALL_WRITTEN };
 /* Puts a recalled attempt where its record says that it stood. */
 enum recall search_recall_state(struct attempt *attempt, int *state);
-
-/* --- writing.c: one step of WRITING --- */
-enum writing_result {
-    WRITING_WAIT,
-    WRITING_DONE,
-    WRITING_FAILED, /* reason in the record */
-    WRITING_LEFT    /* nobody can be asked now: it stays as the store has it */
-};
-enum writing_result writing_step(struct attempt *attempt);
-/* Sends it back with what went wrong; false where no repair is left. */
-bool writing_repair(struct attempt *attempt, const char *failure, const char *reason,
-                    const char *details);
-struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length,
-                        struct err *err);   /* NULL: it cannot be read */
-void writing_free(struct writing *writing); /* NULL is fine */
 
 /* --- parents.c --- */
 size_t search_islands(const struct search *search);
@@ -282,7 +279,8 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
                        struct attempt *attempt);
 
 /* --- watch.c --- */
-void search_watch(struct search *search); /* at each step of the run */
+/* At each step of the run; with what its record is to be written now, NULL: not yet. */
+struct store_write *search_watch(struct search *search);
 void search_watch_end(struct search *search);
 void search_recall_pauses(struct search *search);       /* of earlier processes, from the record */
 const char *search_pauses_text(struct search *search);  /* JSON, in the arena */

@@ -136,7 +136,7 @@ static bool recall_code(struct attempt *attempt)
         const char *code = arena_strndup(attempt->arena, buf_text(&text), text.length);
         struct arm *arm = writing_arm(attempt, code, text.length, &err);
         if (arm) {
-            attempt_take_code(attempt, arm);
+            writing_take(attempt, arm);
             attempt->writing->source = code;
             arm->stored = found = true;
         }
@@ -178,7 +178,7 @@ static enum recall recall_ended(struct attempt *attempt, int *state)
         return RECALL_NOTHING;
     for (int i = 0; i < 3; i++)
         if (strcmp(was->state, ends[i]) == 0)
-            *state = 6 + i;
+            *state = KEPT + i;
     return RECALL_ENDED;
 }
 

@@ -22,92 +22,7 @@ static const uint32_t moves[STATES] = {
 
 enum { SOFT_STOP_MS = 6000 };
 
-void search_fail(struct search *search, const struct err *err)
-{
-    if (search->err.code == ERR_NONE)
-        search->err = *err;
-    task_wake(&search->task);
-}
-
-bool search_has_model(const struct search *search)
-{
-    return search->options.idea_models && search->options.idea_models->count > 0;
-}
-
-bool search_stopping(const struct search *search)
-{
-    return search->stops > 0 || search->err.code != ERR_NONE;
-}
-
 /* ---- records ---- */
-
-void search_event(struct search *search, struct store_batch *batch, enum log_level level,
-                  const char *kind, const char *subject, const char *format, ...)
-{
-    struct buf message, text;
-    struct json json;
-    va_list arguments;
-    buf_init(&message, 1024);
-    buf_init(&text, 8192);
-    va_start(arguments, format);
-    buf_addv(&message, format, arguments);
-    va_end(arguments);
-    json_init(&json, &text);
-    json_object(&json);
-    json_put_int(&json, "wall_ms", (int64_t)clock_wall_ms());
-    json_put_text(&json, "kind", kind);
-    json_put_text(&json, "subject", subject);
-    json_put_text(&json, "message", buf_text(&message));
-    json_object_end(&json);
-    char key[64];
-    snprintf(key, sizeof key, "%s-%lld", search->id, (long long)++search->event_number);
-    store_batch_put(batch, STORE_EVENTS, key, buf_text(&text), text.length);
-    log_event(level, kind, subject, "%s", buf_text(&message));
-    buf_free(&message);
-    buf_free(&text);
-}
-
-double search_elapsed_ms(const struct search *search)
-{
-    return search->earlier_ms + (double)(clock_now_ns() - search->started_ns) / 1e6;
-}
-
-void search_put_run(struct search *search, struct store_batch *batch)
-{
-    struct buf text;
-    struct run_record *record = &search->record;
-    record->elapsed_ms = search_elapsed_ms(search);
-    record->saved_ms = clock_wall_ms();
-    record->left_ms = search_left_ms(search);
-    record->lane_busy = search_lanes_busy(search);
-    record->lane_waits = search_lanes_wait(search);
-    record->best = search->best ? search->best->record.id : "";
-    if (search->keeps_earlier)
-        record->best = search->earlier.best;
-    record->in_flight = (int64_t)search->in_flight;
-    record->paused = search_paused(search) ? search_paused(search) : "";
-    if (search->completions) {
-        struct completions_totals totals = completions_totals(search->completions);
-        record->awaited = totals.awaited;
-        record->requests = totals.requests;
-    }
-    if (search->budget) {
-        struct budget_totals spent = budget_totals(search->budget);
-        record->tokens = spent.tokens;
-        record->micro_dollars = spent.micro_dollars;
-    }
-    char *pauses = (char *)(uintptr_t)search_pauses_text(search);
-    char *asked = search_asked_text(search);
-    record->pauses = pauses;
-    record->asked = asked;
-    buf_init(&text, 4 << 20);
-    run_record_encode(record, &text);
-    store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
-    buf_free(&text);
-    mem_free(pauses);
-    mem_free(asked);
-    record->pauses = record->asked = "{}";
-}
 
 /* ---- preparing ---- */
 
@@ -201,8 +116,10 @@ static bool step_chain(struct search *search)
     int64_t size = search_round_size(search), round = search->chain.proposed / size + 1;
     if (search->chain.proposed > 0 && round > search->options.rounds)
         round = search->options.rounds;
-    while (search->chain.taken / size > search->next_round)
+    while (search->chain.taken / size > search->next_round) {
+        search_prune(search);
         search_round_taken(search, ++search->next_round);
+    }
     if (round != search->record.round && search->chain.proposed > 0) {
         search->record.round = round;
         log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)round,
@@ -248,6 +165,16 @@ static void stop_late(struct search *search)
     }
 }
 
+static void watch(struct search *search)
+{
+    struct store_write *write = search_watch(search);
+    if (!write)
+        return;
+    struct store_batch *batch = store_batch_new();
+    search_put_run(search, batch);
+    store_write_take(search->writer, write, &search->task, batch);
+}
+
 static enum task_result step_searching(struct search *search)
 {
     search_deadline_set(search);
@@ -260,7 +187,7 @@ static enum task_result step_searching(struct search *search)
         search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
         stop_late(search);
     }
-    search_watch(search);
+    watch(search);
     bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
     if (more || search->in_flight > 0)
         return TASK_WAIT;
@@ -276,7 +203,7 @@ static enum task_result step_searching(struct search *search)
 
 static enum task_result step_verifying(struct search *search)
 {
-    search_watch(search);
+    watch(search);
     if (search_stopping(search) && out_of_patience(search)) {
         give_up_on_room(search);
         if (search->final.active)
@@ -288,17 +215,6 @@ static enum task_result step_verifying(struct search *search)
     timer_stop(&search->patience);
     task_move(&search->task, CLOSING);
     return TASK_AGAIN;
-}
-
-const char *search_stop_reason(const struct search *search)
-{
-    return search->err.code           ? search->err.message
-           : search->stops            ? "interrupted"
-           : search->awaited          ? search->awaited
-           : search->provider_stopped ? search->provider_stopped
-           : search->budget_words     ? search->budget_words
-           : search->reached          ? search->reached
-                                      : "";
 }
 
 /* A run that goes on and ends before its champion is measured again still has its earlier one. */

@@ -12,39 +12,6 @@
 
 /* ---- counting ---- */
 
-/* Whom the ranking knows: not one that was dropped after a few samples. */
-static bool ranks(const struct attempt *attempt)
-{
-    return attempt_is_kernel(attempt) && !attempt->record.dropped;
-}
-
-static struct contender contender_of(struct attempt *attempt)
-{
-    const struct candidate_record *record = &attempt->record;
-    return (struct contender){.time_high =
-                                  record->time_high > 0 ? record->time_high : record->time_ns,
-                              .time_ns = record->time_ns,
-                              .number = record->number,
-                              .item = attempt};
-}
-
-void search_name_best(struct search *search, struct attempt *attempt)
-{
-    const struct candidate_record *record = &attempt->record;
-    search->best = attempt;
-    const char *baseline = attempt->request.evaluation.baseline;
-    if (baseline) /* once taken it is on the disk alone, and the run has it */
-        search->record.baseline = arena_strdup(search->arena, baseline);
-    search->record.time_ns = record->time_ns;
-    search->record.speedup = record->speedup;
-    search->record.speedup_low = record->speedup_low;
-    search->record.speedup_high = record->speedup_high;
-    log_event(attempt->recalled ? LOG_DEBUG : LOG_INFO, "run.best", record->id,
-              "%.*f us, %.3gx %s (95 %%: %.3g to %.3g)", record->time_ns < 100e3 ? 1 : 0,
-              record->time_ns / 1e3, record->speedup, search->record.baseline, record->speedup_low,
-              record->speedup_high);
-}
-
 static void count(struct search *search, const struct attempt *attempt, int64_t by)
 {
     struct run_record *run = &search->record;
@@ -57,16 +24,6 @@ static void count(struct search *search, const struct attempt *attempt, int64_t 
         run->failed += by;
 }
 
-static void new_best(struct search *search, struct attempt *attempt)
-{
-    struct contender two[] = {contender_of(attempt), contender_of(attempt)};
-    if (search->best)
-        two[1] = contender_of(search->best);
-    select_sort(two, 2);
-    if (!search->best || two[0].item == attempt)
-        search_name_best(search, attempt);
-}
-
 void search_count(struct search *search, struct attempt *attempt)
 {
     if (!attempt->answered || *attempt->record.duplicate_of)
@@ -74,9 +31,10 @@ void search_count(struct search *search, struct attempt *attempt)
     count(search, attempt, 1);
     if (!attempt->recalled && search->measured++ == 0)
         search->first_busy_ms = search_lanes_busy_ms(search);
-    if (ranks(attempt))
-        new_best(search, attempt);
-    if (ranks(attempt) && search->floor_ns > 1.1 * attempt->record.time_ns)
+    if (!search_ranks(attempt))
+        return;
+    search_rank(search, attempt);
+    if (search->floor_ns > 1.1 * attempt->record.time_ns)
         search->ceilings_beaten = true;
 }
 
@@ -152,7 +110,7 @@ void search_take(struct search *search, struct attempt *attempt)
     else if (attempt->answered && *attempt->record.identity)
         search_settle(search, attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
-    if (attempt->answered && !twin && (ranks(attempt) || is_tuned(attempt))) {
+    if (attempt->answered && !twin && (search_ranks(attempt) || is_tuned(attempt))) {
         search->new_kernel = search->new_kernel || attempt->wrote;
         slim(attempt);
         list_append(&search->kept, &attempt->link);
@@ -204,7 +162,7 @@ static void drop_twin(struct search *search, struct attempt *attempt, struct att
         return;
     other->record.duplicate_of = arena_strdup(other->arena, attempt->record.id);
     count(search, other, -1);
-    if (search->best == other && ranks(attempt))
+    if (search->best == other && search_ranks(attempt))
         search->best = attempt;
     *batch = *batch ? *batch : store_batch_new();
     put_again(*batch, &other->record);
@@ -236,39 +194,7 @@ void search_take_all(struct search *search)
     while ((attempt = next_ended(search, 0)))
         search_take(search, attempt);
     search_know_all(search);
+    search_prune(search);
 }
 
 /* ---- the pool ---- */
-
-struct prompt_kernel search_kernel_words(const struct attempt *attempt)
-{
-    if (!attempt)
-        return (struct prompt_kernel){.id = ""};
-    return (struct prompt_kernel){.id = attempt->record.id,
-                                  .name = attempt->arm->name,
-                                  .source = attempt->arm->text,
-                                  .tune = attempt->record.tune,
-                                  .metrics = attempt->metrics,
-                                  .finding = finding_name(attempt->finding),
-                                  .time_ns = attempt->record.time_ns,
-                                  .speedup = attempt->record.speedup,
-                                  .speedup_low = attempt->record.speedup_low,
-                                  .speedup_high = attempt->record.speedup_high};
-}
-
-struct contender *search_contenders(const struct search *search, int island, size_t *count)
-{
-    size_t most = 0;
-    *count = 0;
-    list_each (link, &search->kept)
-        most++;
-    struct contender *all = mem_array(most + 1, sizeof *all);
-    list_each (link, &search->kept) {
-        struct attempt *kept = container_of(link, struct attempt, link);
-        if ((island >= 0 && kept->island != island) || *kept->record.duplicate_of || !ranks(kept))
-            continue;
-        all[(*count)++] = contender_of(kept);
-    }
-    select_sort(all, *count);
-    return all;
-}

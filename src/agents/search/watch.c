@@ -231,11 +231,11 @@ static void tidy_memory(struct search *search, uint64_t now)
 
 /* ---- the tick ---- */
 
-void search_watch(struct search *search)
+struct store_write *search_watch(struct search *search)
 {
     uint64_t now = clock_now_ns();
     if (search->tick.armed)
-        return;
+        return NULL;
     search->tick.fired = false;
     timer_start(search->task.loop, &search->tick, &search->task, TICK_MS);
     tidy_memory(search, now);
@@ -243,11 +243,9 @@ void search_watch(struct search *search)
     watch_mailbox(search);
     bool changed = watch_pauses(search);
     if (search->put.active || (!changed && now - search->put_ns < PUT_EVERY_MS * 1000000ULL))
-        return;
+        return NULL;
     search->put_ns = now;
-    struct store_batch *batch = store_batch_new();
-    search_put_run(search, batch);
-    store_write_take(search->writer, &search->put, &search->task, batch);
+    return &search->put;
 }
 
 void search_watch_end(struct search *search)

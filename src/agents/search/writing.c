@@ -185,6 +185,16 @@ struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length
     return arm;
 }
 
+void writing_take(struct attempt *attempt, struct arm *arm)
+{
+    if (attempt->arm)
+        candidate_free(attempt->arm->candidate);
+    attempt->arm = arm;
+    tune_at(arm->candidate, 0, &attempt->tune);
+    attempt->record.name = arm->name;
+    attempt->record.source = arm->source_hash;
+}
+
 /* The code as an arm of its own; its numbers are the first of each list. */
 static int take_code(struct attempt *attempt, struct err *err)
 {
@@ -202,7 +212,7 @@ static int take_code(struct attempt *attempt, struct err *err)
     struct arm *arm = writing_arm(attempt, code, length, err);
     if (!arm)
         return -1;
-    attempt_take_code(attempt, arm);
+    writing_take(attempt, arm);
     return 0;
 }
 
