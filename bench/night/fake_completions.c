@@ -57,8 +57,8 @@ void completions_hold(struct completions *completions, bool held)
     slots_resize(&completions->slots, held ? 0 : completions->capacity);
 }
 
-size_t completions_gates(const struct completions *completions, struct gate_view *views,
-                         size_t most)
+size_t completions_endpoints(const struct completions *completions, struct endpoint_view *views,
+                             size_t most)
 {
     (void)completions;
     (void)views;
@@ -80,7 +80,7 @@ size_t completions_causes(const struct completions *completions, const char *mod
     return 0;
 }
 
-bool completions_shut(struct completions *completions, const struct model *model)
+bool completions_avoided(struct completions *completions, const struct model *model)
 {
     (void)completions, (void)model;
     return false;

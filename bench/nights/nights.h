@@ -1,5 +1,6 @@
-/* bench/nights: nights of outages in virtual time. The search, the completion engine, its gates and
- * its ledger are the real ones; behind loop/http.h stand three providers that keep to a script. */
+/* bench/nights: nights of outages in virtual time. The search, the completion engine, its endpoints
+ * and its ledger are the real ones; behind loop/http.h stand three providers that keep to a script.
+ */
 #ifndef BENCH_NIGHTS_H
 #define BENCH_NIGHTS_H
 

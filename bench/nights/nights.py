@@ -189,9 +189,9 @@ def main():
 
 `bench/nights/run`, %s, commit %s.
 
-Eight hours each, in virtual time: the search, the completion engine, its gates and its ledger are the real ones; behind
-`loop/http.h` stand three providers that keep to a script (`bench/nights/scripts.c`), and a lane that takes 0.5 to 5 s an
-evaluation. Ideas take 30 to 90 s, code and repairs 40 to 180 s; 4 ideas a round, no free tuning, so that a wait shows.
+Eight hours each, in virtual time: the search, the completion engine, its endpoints and its ledger are the real ones;
+behind `loop/http.h` stand three providers that keep to a script (`bench/nights/scripts.c`), and a lane that takes 0.5
+to 5 s an evaluation. Ideas take 30 to 90 s, code and repairs 40 to 180 s; 4 ideas a round, no free tuning, so that a wait shows.
 
 "Left" is the time in which at least one provider would answer. "Used": the share of it in which an answer was on its way
 that came, or the lane measured: at least 95 %%. "An hour": answers an hour of what was left. "Of undisturbed": the answers,

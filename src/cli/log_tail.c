@@ -41,7 +41,7 @@ static bool split(char *line, struct log_line *out)
     return true;
 }
 
-/* A gate's name is two words, provider and address; they begin the text. */
+/* An endpoint's name is two words, provider and address; they begin the text. */
 static size_t name_length(const char *text)
 {
     size_t first = strcspn(text, " ");
@@ -50,8 +50,9 @@ static size_t name_length(const char *text)
 
 static void note_provider(struct log_tail *tail, const struct log_line *line)
 {
-    static const char *const states[] = {"provider.open", "provider.limited", "provider.parked",
-                                         "provider.broken", "provider.blocked"};
+    static const char *const states[] = {
+        "provider.ready",   "provider.limited", "provider.parked", "provider.breaker_open",
+        "provider.blocked", "provider.open",    "provider.broken"}; /* the last two: earlier logs */
     size_t length = name_length(line->text), at = 0;
     bool state = false;
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
@@ -74,11 +75,12 @@ static bool is_news(const struct log_line *line)
     return warns || (strcmp(line->level, "debug") != 0 && !crowd);
 }
 
-static void drop_open(struct log_tail *tail)
+static void drop_ready(struct log_tail *tail)
 {
     size_t kept = 0;
     for (size_t i = 0; i < tail->provider_count; i++)
-        if (strcmp(tail->providers[i].kind, "provider.open") != 0)
+        if (strcmp(tail->providers[i].kind, "provider.ready") != 0 &&
+            strcmp(tail->providers[i].kind, "provider.open") != 0)
             tail->providers[kept++] = tail->providers[i];
     tail->provider_count = kept;
 }
@@ -94,7 +96,7 @@ struct log_tail log_tail_read(struct arena *arena, const char *path, size_t most
         if (!split(line, &parts))
             continue;
         if (strncmp(parts.kind, "run.", 4) == 0 && strstr(parts.kind, "start"))
-            tail.provider_count = 0; /* another process: its gates begin open */
+            tail.provider_count = 0; /* another process: its endpoints begin ready */
         if (strncmp(parts.kind, "provider.", 9) == 0)
             note_provider(&tail, &parts);
         if (!is_news(&parts) || most == 0)
@@ -103,7 +105,7 @@ struct log_tail log_tail_read(struct arena *arena, const char *path, size_t most
             memmove(tail.lines, tail.lines + 1, --tail.count * sizeof *tail.lines);
         tail.lines[tail.count++] = parts;
     }
-    drop_open(&tail);
+    drop_ready(&tail);
     return tail;
 }
 

@@ -15,7 +15,7 @@ struct log_line { /* texts in the arena */
 struct log_tail {
     struct log_line *lines; /* the last that are news, oldest first */
     size_t count;
-    struct log_line *providers; /* what each provider's gate said last, unless that it is open */
+    struct log_line *providers; /* what each endpoint said last, unless that it is ready */
     size_t provider_count;
 };
 

@@ -186,10 +186,10 @@ static void ask_all(struct trial *trial, struct loop *loop, struct store *store,
     trial->totals = completions_totals(completions);
     trial->blocked = *completions_blocked(completions, model);
     trial->spent = budget_totals(budget);
-    struct gate_view views[4];
-    size_t count = completions_gates(completions, views, COUNT(views));
+    struct endpoint_view views[4];
+    size_t count = completions_endpoints(completions, views, COUNT(views));
     for (size_t i = 0; i < count && i < COUNT(views); i++)
-        buf_addf(&trial->log, "gate %s: state %d: %s\n", views[i].name, (int)views[i].state,
+        buf_addf(&trial->log, "endpoint %s: state %d: %s\n", views[i].name, (int)views[i].state,
                  views[i].reason);
     completions_free(completions);
     budget_free(budget);
@@ -255,7 +255,7 @@ void expect_sound(const struct trial *trial)
         EXPECT(strstr(trial->ask[i].err.message, KEY) == NULL, "the key is in the message");
     EXPECT(spent->reserved_micro_dollars == 0 && spent->reserved_tokens == 0,
            "%lld tokens are still reserved", (long long)spent->reserved_tokens);
-    /* one that had to turn back at the gate was released without being sent */
+    /* one that had to turn back unsent was released without being sent */
     EXPECT(spent->settled + spent->charged + spent->released >= trial->totals.requests,
            "%lld settled, %lld charged, %lld released, for %lld requests",
            (long long)spent->settled, (long long)spent->charged, (long long)spent->released,

@@ -138,7 +138,7 @@ static void tls_failure(const char *name, unsigned format)
 /* ---- requests that share a key ---- */
 
 /* Behind one that met 429 the others wait as long, and none is sent meanwhile. */
-static void one_gate(const char *name, unsigned format)
+static void one_endpoint(const char *name, unsigned format)
 {
     struct server provider =
         provider_start((const char *const[SCRIPT_MOST]){"status code=429 ms=300"}, 10);
@@ -188,9 +188,9 @@ static void breaker(const char *name, unsigned format)
     trial_run(&trial);
     struct counts counts = counts_get(provider.port);
     expect_answers(&trial);
-    EXPECT(trial_logged(&trial, "provider.broken"), "no pause");
+    EXPECT(trial_logged(&trial, "provider.breaker_open"), "no pause");
     EXPECT(trial_logged(&trial, "provider.probe"), "no probe that failed");
-    EXPECT(trial_logged(&trial, "provider.open"), "it did not go on");
+    EXPECT(trial_logged(&trial, "provider.ready"), "it did not go on");
     EXPECT(counts.chats == 16, "%" PRId64 " requests, not 16", counts.chats);
     server_stop(&provider, SIGKILL);
     row_end(name, format, counts.chats);
@@ -320,7 +320,7 @@ static const struct {
     {"connection refused", refused},
     {"connect time-out", connect_time_out},
     {"TLS failure", tls_failure},
-    {"429: one gate for the key", one_gate},
+    {"429: one rate limit for the key", one_endpoint},
     {"403: the key stops for all", key_stops},
     {"5xx again and again: a breaker pauses and probes", breaker},
     {"dead keep-alive", dead_keep_alive},

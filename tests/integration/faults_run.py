@@ -157,7 +157,7 @@ def rows(work):
 
 THREE = {  # what one of three does to its requests, and what the summary says of it
     "parked until tomorrow": ("status code=429 text=inf times=0", "b: parked since"),
-    "broken": ("status code=503 times=0", "b: broken"),
+    "breaker open": ("status code=503 times=0", "b: breaker open"),
     "blocked": ("status code=402 times=0", "b: blocked since"),
 }
 

@@ -11,7 +11,7 @@
 #include "loop/work.h"
 
 struct http_request;
-struct gate; /* opaque: one key at one address */
+struct endpoint; /* opaque: one key at one address */
 struct replay;
 
 struct ask { /* one request; zero-initialize, fill the first part; stays put until finished */
@@ -22,10 +22,10 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     const char *purpose;               /* "ideas", "implement", "repair": kept with the answer */
     int64_t sample;                    /* tells requests with equal texts apart */
     const struct models *others; /* who can be asked in its place (itself among them is fine): then
-                                  * it waits at no gate that is shut and for no model for ever, but
-                                  * ends as `moved`. NULL: nobody can */
-    bool impatient; /* can be done without: few tries, and no waiting at a gate that is parked or
-                     * broken */
+                                  * it waits for no endpoint that is unavailable and for no model
+                                  * for ever, but ends as `moved`. NULL: nobody can */
+    bool impatient; /* can be done without: few tries, and no waiting for an endpoint that is
+                     * parked or whose breaker is open */
     int64_t step;   /* which request of this asker and purpose: 0, 1, ...; what a replay goes by */
     /* the answer, once task.finished */
     struct arena *arena;          /* its memory, until ask_free() */
@@ -35,11 +35,11 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     char key[33];   /* in STORE_COMPLETIONS */
     bool from_store;
     bool over_budget; /* err: the cap is reached */
-    bool moved;       /* err: another is to be asked; its own model is shut now */
+    bool moved;       /* err: another is to be asked; its own model is unavailable now */
     /* the engine's */
     struct completions *completions;
-    struct gate *gate;     /* NULL: mailbox and replay */
-    struct replay *replay; /* or NULL */
+    struct endpoint *endpoint; /* NULL: mailbox and replay */
+    struct replay *replay;     /* or NULL */
     struct model_tally *tally;
     struct http_request *http;
     struct codec_state *state;

@@ -1,5 +1,5 @@
-/* agents/llm/completion: the engine itself: its gates, its totals, what it shares out. The life of
- * one request is completion_ask.c. */
+/* agents/llm/completion: the engine itself: its endpoints, its totals, what it shares out. The life
+ * of one request is completion_ask.c. */
 #include "agents/llm/completion_private.h"
 
 #include "base/mem.h"
@@ -33,7 +33,7 @@ struct completions *completions_new(struct loop *loop, struct store *store,
     completions->total_ms = spec->total_ms;
     completions->capacity = spec->in_flight > 0 ? spec->in_flight : IN_FLIGHT;
     random_init(&completions->random, spec->seed);
-    list_init(&completions->gates);
+    list_init(&completions->endpoints);
     list_init(&completions->replays);
     list_init(&completions->tallies);
     list_init(&completions->asks);
@@ -46,8 +46,8 @@ void completions_free(struct completions *completions)
     if (completions == NULL)
         return;
     assert(list_empty(&completions->asks));
-    for (struct link *link; (link = list_pop(&completions->gates)) != NULL;)
-        gate_free(container_of(link, struct gate, link));
+    for (struct link *link; (link = list_pop(&completions->endpoints)) != NULL;)
+        endpoint_free(container_of(link, struct endpoint, link));
     for (struct link *link; (link = list_pop(&completions->replays)) != NULL;)
         replay_free(container_of(link, struct replay, link));
     completions_free_tallies(completions);
@@ -57,28 +57,30 @@ void completions_free(struct completions *completions)
     mem_free(completions);
 }
 
-/* ---- gates ---- */
+/* ---- endpoints ---- */
 
-struct gate *completions_find_gate(const struct completions *completions, const struct model *model)
+struct endpoint *completions_find_endpoint(const struct completions *completions,
+                                           const struct model *model)
 {
-    list_each (link, &completions->gates) {
-        struct gate *gate = container_of(link, struct gate, link);
-        if (gate_fits(gate, model))
-            return gate;
+    list_each (link, &completions->endpoints) {
+        struct endpoint *endpoint = container_of(link, struct endpoint, link);
+        if (endpoint_fits(endpoint, model))
+            return endpoint;
     }
     return NULL;
 }
 
-struct gate *completions_gate(struct completions *completions, const struct model *model)
+struct endpoint *completions_endpoint(struct completions *completions, const struct model *model)
 {
-    struct gate *gate = completions_find_gate(completions, model);
-    if (gate != NULL)
-        return gate;
-    gate = gate_new(model, completions->policy, &completions->random, completions->capacity);
-    list_append(&completions->gates, &gate->link);
+    struct endpoint *endpoint = completions_find_endpoint(completions, model);
+    if (endpoint != NULL)
+        return endpoint;
+    endpoint =
+        endpoint_new(model, completions->policy, &completions->random, completions->capacity);
+    list_append(&completions->endpoints, &endpoint->link);
     if (completions->held)
-        gate_hold(gate, true);
-    return gate;
+        endpoint_hold(endpoint, true);
+    return endpoint;
 }
 
 struct replay *completions_replay(struct completions *completions, const char *run)
@@ -96,18 +98,18 @@ struct replay *completions_replay(struct completions *completions, const char *r
 const struct err *completions_blocked(const struct completions *completions,
                                       const struct model *model)
 {
-    const struct gate *gate =
-        model->codec != NULL ? completions_find_gate(completions, model) : NULL;
-    return gate != NULL ? gate_blocked(gate, model) : &no_err;
+    const struct endpoint *endpoint =
+        model->codec != NULL ? completions_find_endpoint(completions, model) : NULL;
+    return endpoint != NULL ? endpoint_blocked(endpoint, model) : &no_err;
 }
 
-size_t completions_gates(const struct completions *completions, struct gate_view *views,
-                         size_t most)
+size_t completions_endpoints(const struct completions *completions, struct endpoint_view *views,
+                             size_t most)
 {
     size_t count = 0;
-    list_each (link, &completions->gates) {
-        const struct gate *gate = container_of(link, struct gate, link);
-        size_t wanted = gate_views(gate, views + count, most - count);
+    list_each (link, &completions->endpoints) {
+        const struct endpoint *endpoint = container_of(link, struct endpoint, link);
+        size_t wanted = endpoint_views(endpoint, views + count, most - count);
         count += wanted < most - count ? wanted : most - count;
     }
     return count;
@@ -118,17 +120,17 @@ size_t completions_causes(const struct completions *completions, const char *mod
 {
     list_each (link, &completions->tallies) {
         const struct model_tally *tally = container_of(link, struct model_tally, link);
-        if (tally->gate != NULL && strcmp(tally->name, model_name) == 0)
-            return gate_causes(tally->gate, model_name, causes);
+        if (tally->endpoint != NULL && strcmp(tally->name, model_name) == 0)
+            return endpoint_causes(tally->endpoint, model_name, causes);
     }
     return 0;
 }
 
-void completions_wake(struct completions *completions, const struct gate *gate)
+void completions_wake(struct completions *completions, const struct endpoint *endpoint)
 {
     list_each (link, &completions->asks) {
         struct ask *ask = container_of(link, struct ask, all);
-        if (gate == NULL || ask->gate == gate)
+        if (endpoint == NULL || ask->endpoint == endpoint)
             task_wake(&ask->task);
     }
 }
@@ -138,8 +140,8 @@ void completions_hold(struct completions *completions, bool held)
     if (completions->held == held)
         return;
     completions->held = held;
-    list_each (link, &completions->gates)
-        gate_hold(container_of(link, struct gate, link), held);
+    list_each (link, &completions->endpoints)
+        endpoint_hold(container_of(link, struct endpoint, link), held);
     completions_wake(completions, NULL);
 }
 

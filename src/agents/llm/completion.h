@@ -1,12 +1,12 @@
-/* agents/llm/completion: asks providers for completions: one gate a key, one task a request.
- * Loop thread only.
+/* agents/llm/completion: asks providers for completions: one endpoint a key at an address,
+ * one task a request. Loop thread only.
  *
  * A completion is on disk, with its request, usage and cost, before its asker is woken, under the
  * hash of its request, and a request that is already there is never sent again; a refusal is kept
  * like an answer. Faults are answered as agents/llm/retry says. What asking again cannot mend
- * (quota, key, model, TLS) blocks the key, repeated failures pause it and probe, more patience
- * asked than we have parks it until then: requests wait meanwhile, and completions_gates() says
- * why.
+ * (quota, key, model, TLS) blocks the endpoint, failures in a row open its circuit breaker, more
+ * patience asked than we have parks it until then: requests wait meanwhile, and
+ * completions_endpoints() says why.
  *
  * A model behind a mailbox is asked by a file and answers by one beside it; a model that replays
  * takes the answers of a recorded run, by who asked. */
@@ -41,26 +41,26 @@ void completions_free(struct completions *completions); /* NULL is fine; no ask 
 void completions_hold(struct completions *completions, bool held);
 bool completions_held(const struct completions *completions);
 
-enum gate_state {
-    GATE_OPEN,
-    GATE_LIMITED, /* a 429: until the time it asked for */
-    GATE_PARKED,  /* the same, longer than we wait for in silence */
-    GATE_BROKEN,  /* failed again and again: one request probes at a time */
-    GATE_BLOCKED  /* quota, key, model or TLS: until a person mends it and resumes */
+enum endpoint_state {
+    ENDPOINT_READY,
+    ENDPOINT_LIMITED,      /* a 429: until the time it asked for */
+    ENDPOINT_PARKED,       /* the same, longer than we wait for in silence */
+    ENDPOINT_BREAKER_OPEN, /* failed again and again: one request probes at a time */
+    ENDPOINT_BLOCKED       /* quota, key, model or TLS: until a person mends it and resumes */
 };
 
-struct gate_view {    /* texts borrowed until the next turn */
-    const char *name; /* "openai https://api.openai.com/v1" */
-    enum gate_state state;
+struct endpoint_view { /* texts borrowed until the next turn */
+    const char *name;  /* "openai https://api.openai.com/v1" */
+    enum endpoint_state state;
     bool embeds;                           /* of embeddings: no run waits for it */
-    const char *reason;                    /* "" while open */
+    const char *reason;                    /* "" while ready */
     uint64_t since_wall_ms, until_wall_ms; /* 0: not known */
 };
 
-/* Why requests failed, or why a gate was not open: all that had this reason. */
+/* Why requests failed, or why an endpoint was not ready: all that had this reason. */
 enum { CAUSES_MOST = 8 };
 struct cause {
-    enum gate_state state; /* GATE_OPEN: of single requests, which failed */
+    enum endpoint_state state; /* ENDPOINT_READY: of single requests, which failed */
     int64_t times;
     uint64_t since_wall_ms, until_wall_ms; /* the first's, the last's; until 0: it lasts */
     uint64_t total_ms, began_wall_ms;      /* how long in all; the last one's begin */
@@ -79,16 +79,17 @@ struct model_view { /* what became of the requests to a model */
 /* Every model that was asked; returns how many. Names are borrowed for the engine's life. */
 size_t completions_models(const struct completions *completions, struct model_view *views,
                           size_t most);
-/* The same of its gate: when it was limited, parked, broken, blocked. */
+/* The same of its endpoint: when it was limited, parked, blocked, its breaker open. */
 size_t completions_causes(const struct completions *completions, const char *model_name,
                           struct cause causes[CAUSES_MOST]);
 
-/* A model that had better not be drawn now: blocked, parked, or broken with no probe due. */
-bool completions_shut(struct completions *completions, const struct model *model);
+/* A model that had better not be drawn now: blocked, parked, or the breaker open with no probe due.
+ */
+bool completions_avoided(struct completions *completions, const struct model *model);
 
-/* Every gate that has been asked through; returns how many. */
-size_t completions_gates(const struct completions *completions, struct gate_view *views,
-                         size_t most);
+/* Every endpoint that has been asked; returns how many. */
+size_t completions_endpoints(const struct completions *completions, struct endpoint_view *views,
+                             size_t most);
 
 /* ERR_NONE while this model can still be asked; else why not, ever, in this process. */
 const struct err *completions_blocked(const struct completions *completions,

@@ -9,8 +9,8 @@
  *        +-> mailing | replaying -> storing -> ended
  *        +-> ended (it is in the store already)
  *
- * Cancelling, and a gate that is blocked, end it from wherever it is once what it started has ended
- * or been taken back, and what it may have cost is on disk.
+ * Cancelling, and an endpoint that is blocked, end it from wherever it is once what it started has
+ * ended or been taken back, and what it may have cost is on disk.
  */
 #include "agents/llm/completion_private.h"
 
@@ -61,8 +61,8 @@ void ask_let_go(struct ask *ask)
     timer_stop(&ask->timer);
     ask_leave_budget(ask);
     slots_release(&ask->slot);
-    if (ask->gate != NULL)
-        gate_leave(ask->gate, ask);
+    if (ask->endpoint != NULL)
+        endpoint_leave(ask->endpoint, ask);
 }
 
 static void wake_same(const struct ask *ask)
@@ -235,26 +235,26 @@ static enum task_result step_looking_up(struct ask *ask)
         return ask_fail(ask, FAULT_FATAL, &ask->stored_err);
     if (ask_fit(ask->model, &ask->request, &ask->stored_err) != 0)
         return ask_fail(ask, FAULT_TOO_LONG, &ask->stored_err);
-    bool mails = ask->gate == NULL && ask->replay == NULL;
+    bool mails = ask->endpoint == NULL && ask->replay == NULL;
     task_move(&ask->task, mails ? MAILING : ask->replay != NULL ? REPLAYING : WAITING);
     return TASK_AGAIN;
 }
 
 /* ---- waiting ---- */
 
-/* Whoever waits looks again when the gate may open by itself. */
-static enum task_result wait_at_gate(struct ask *ask)
+/* Whoever waits looks again when time alone may let a request through. */
+static enum task_result wait_for_endpoint(struct ask *ask)
 {
-    uint64_t opens_ns = ask_looks_ns(ask), now = clock_now_ns();
+    uint64_t retry_ns = ask_looks_ns(ask), now = clock_now_ns();
     timer_stop(&ask->timer);
-    if (opens_ns != 0 && !ask->completions->held)
+    if (retry_ns != 0 && !ask->completions->held)
         timer_start(ask->task.loop, &ask->timer, &ask->task,
-                    opens_ns > now ? (opens_ns - now) / 1000000 + 1 : 0);
+                    retry_ns > now ? (retry_ns - now) / 1000000 + 1 : 0);
     return TASK_WAIT;
 }
 
-/* Its turn came, but the gate closed meanwhile: back to the end of the queue, with nothing
- * reserved. */
+/* Its turn came, but the endpoint admits nobody any more: back to the end of the queue, with
+ * nothing reserved. */
 static enum task_result turn_back(struct ask *ask)
 {
     ask_let_go(ask);
@@ -265,23 +265,23 @@ static enum task_result turn_back(struct ask *ask)
 static enum task_result step_waiting(struct ask *ask)
 {
     struct err err;
-    const struct err *blocked = gate_blocked(ask->gate, ask->model);
+    const struct err *blocked = endpoint_blocked(ask->endpoint, ask->model);
     if (blocked->code != ERR_NONE)
         return ask_fail(ask, FAULT_FATAL, blocked);
-    gate_update(ask->gate);
-    if (ask->impatient && gate_is_shut(ask->gate, ask))
-        return ask_fail(ask, FAULT_RETRY, &ask->gate->reason);
-    if (gate_rests(ask->gate, ask) && ask_has_others(ask)) {
+    endpoint_update(ask->endpoint);
+    if (ask->impatient && endpoint_is_unavailable(ask->endpoint, ask))
+        return ask_fail(ask, FAULT_RETRY, &ask->endpoint->reason);
+    if (endpoint_is_avoided(ask->endpoint, ask) && ask_has_others(ask)) {
         ask->moved = true;
         ask->tally->view.moved++;
-        return ask_fail(ask, FAULT_RETRY, &ask->gate->reason);
+        return ask_fail(ask, FAULT_RETRY, &ask->endpoint->reason);
     }
     if (!ask->slot.granted && !list_linked(&ask->slot.link))
-        (void)slots_acquire(&ask->gate->slots, &ask->slot, &ask->task, 1);
+        (void)slots_acquire(&ask->endpoint->slots, &ask->slot, &ask->task, 1);
     if (!ask->slot.granted)
-        return wait_at_gate(ask);
+        return wait_for_endpoint(ask);
     timer_stop(&ask->timer);
-    if (!gate_admits(ask->gate, ask))
+    if (!endpoint_admits(ask->endpoint, ask))
         return turn_back(ask);
     if (ask->completions->budget != NULL && !ask->spend.open) {
         ask->write = (struct store_write){0};
@@ -297,7 +297,7 @@ static enum task_result step_waiting(struct ask *ask)
 static enum task_result step_reserving(struct ask *ask)
 {
     struct err err;
-    const struct err *blocked = gate_blocked(ask->gate, ask->model);
+    const struct err *blocked = endpoint_blocked(ask->endpoint, ask->model);
     if (!ask->write.active && blocked->code != ERR_NONE)
         return ask_fail(ask, FAULT_FATAL, blocked);
     switch (ask_reserve(ask, &err)) {
@@ -313,7 +313,7 @@ static enum task_result step_reserving(struct ask *ask)
 
 static enum task_result step_backing_off(struct ask *ask)
 {
-    if (ask->timer.armed && gate_blocked(ask->gate, ask->model)->code == ERR_NONE)
+    if (ask->timer.armed && endpoint_blocked(ask->endpoint, ask->model)->code == ERR_NONE)
         return TASK_WAIT;
     timer_stop(&ask->timer);
     task_move(&ask->task, WAITING);
@@ -334,14 +334,14 @@ enum task_result ask_store(struct ask *ask, struct store_batch *batch, const cha
         .reason = reason,
         .sample = ask->sample,
         .tries = ask->failures + 1,
-        .cost_micro_dollars = ask->gate == NULL ? 0
-                              : batch != NULL   ? ask->spend.micro_dollars
-                                                : model_cost(ask->model, answer->prompt_tokens,
-                                                             answer->completion_tokens),
+        .cost_micro_dollars = ask->endpoint == NULL ? 0
+                              : batch != NULL       ? ask->spend.micro_dollars
+                                                    : model_cost(ask->model, answer->prompt_tokens,
+                                                                 answer->completion_tokens),
         .elapsed_ns = clock_now_ns() - ask->started_ns};
-    if (ask->gate != NULL && model_cost(ask->model, 0, 0) < 0)
+    if (ask->endpoint != NULL && model_cost(ask->model, 0, 0) < 0)
         origin.cost_micro_dollars = -1;
-    sent.max_tokens = ask->gate != NULL ? ask_max_tokens(ask) : sent.max_tokens;
+    sent.max_tokens = ask->endpoint != NULL ? ask_max_tokens(ask) : sent.max_tokens;
     struct buf text;
     buf_init(&text, STORED_BYTES_MAX);
     completion_encode(&sent, answer, &origin, &text);
@@ -434,11 +434,11 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
                    model->codec != NULL ? model->base_url : model->source, &ask->request,
                    ask->sample, ask->key);
     if (model->codec != NULL)
-        ask->gate = completions_gate(completions, model);
+        ask->endpoint = completions_endpoint(completions, model);
     else if (replays)
         ask->replay = completions_replay(completions, model->source);
     ask->tally = completions_tally(completions, model);
-    ask->tally->gate = ask->gate;
+    ask->tally->endpoint = ask->endpoint;
     list_append(&completions->asks, &ask->all);
     task_start(completions->loop, &ask->task, &ask_type, parent, id);
 }

@@ -62,7 +62,7 @@ static bool same_reason(const char *one, const char *other)
     return length == strcspn(other, "0123456789") && strncmp(one, other, length) == 0;
 }
 
-struct cause *cause_of(struct cause *causes, size_t *count, enum gate_state state,
+struct cause *cause_of(struct cause *causes, size_t *count, enum endpoint_state state,
                        const char *reason)
 {
     struct cause *last = NULL;
@@ -82,20 +82,23 @@ struct cause *cause_of(struct cause *causes, size_t *count, enum gate_state stat
 void ask_note_failure(const struct ask *ask, const struct err *err)
 {
     struct model_view *view = &ask->tally->view;
-    struct cause *cause = cause_of(view->failures, &view->failure_count, GATE_OPEN, err->message);
+    struct cause *cause =
+        cause_of(view->failures, &view->failure_count, ENDPOINT_READY, err->message);
     cause->times++;
     cause->until_wall_ms = clock_wall_ms();
 }
 
 /* ---- others ---- */
 
-bool completions_shut(struct completions *completions, const struct model *model)
+bool completions_avoided(struct completions *completions, const struct model *model)
 {
-    struct gate *gate = model->codec != NULL ? completions_find_gate(completions, model) : NULL;
-    if (gate == NULL)
+    struct endpoint *endpoint =
+        model->codec != NULL ? completions_find_endpoint(completions, model) : NULL;
+    if (endpoint == NULL)
         return false;
-    gate_update(gate);
-    return gate_blocked(gate, model)->code != ERR_NONE || gate_rests(gate, NULL);
+    endpoint_update(endpoint);
+    return endpoint_blocked(endpoint, model)->code != ERR_NONE ||
+           endpoint_is_avoided(endpoint, NULL);
 }
 
 bool ask_has_others(const struct ask *ask)
@@ -103,7 +106,7 @@ bool ask_has_others(const struct ask *ask)
     for (size_t i = 0; ask->others != NULL && i < ask->others->count; i++) {
         const struct model *other = &ask->others->items[i];
         bool itself = strcmp(other->name, ask->model->name) == 0;
-        if (!itself && other->codec != NULL && !completions_shut(ask->completions, other))
+        if (!itself && other->codec != NULL && !completions_avoided(ask->completions, other))
             return true;
     }
     return false;
@@ -112,15 +115,16 @@ bool ask_has_others(const struct ask *ask)
 /* One that could be asked already is nothing to wait for: who still waits has a better place. */
 uint64_t ask_looks_ns(const struct ask *ask)
 {
-    uint64_t first = gate_opens_ns(ask->gate), now = clock_now_ns();
+    uint64_t first = endpoint_retry_ns(ask->endpoint), now = clock_now_ns();
     for (size_t i = 0; ask->others != NULL && i < ask->others->count; i++) {
         const struct model *other = &ask->others->items[i];
-        const struct gate *gate =
-            other->codec != NULL ? completions_find_gate(ask->completions, other) : NULL;
-        uint64_t opens =
-            gate != NULL && gate_blocked(gate, other)->code == ERR_NONE ? gate_rested_ns(gate) : 0;
-        if (opens > now && (first == 0 || opens < first))
-            first = opens;
+        const struct endpoint *endpoint =
+            other->codec != NULL ? completions_find_endpoint(ask->completions, other) : NULL;
+        uint64_t retry_ns = endpoint != NULL && endpoint_blocked(endpoint, other)->code == ERR_NONE
+                                ? endpoint_avoided_until_ns(endpoint)
+                                : 0;
+        if (retry_ns > now && (first == 0 || retry_ns < first))
+            first = retry_ns;
     }
     return first;
 }

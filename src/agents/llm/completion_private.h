@@ -4,14 +4,14 @@
 #define AGENTS_LLM_COMPLETION_PRIVATE_H
 
 #include "agents/llm/ask.h"
-#include "agents/llm/gate.h"
+#include "agents/llm/endpoint.h"
 #include "agents/llm/replay.h"
 #include "loop/http.h"
 #include "store/store.h"
 
 enum ask_state {
     LOOKING_UP,
-    WAITING,   /* for its gate */
+    WAITING,   /* for its endpoint */
     RESERVING, /* for its budget, which has to be on disk */
     SENDING,
     SETTLING, /* what became of its money goes to disk */
@@ -27,9 +27,9 @@ struct model_tally {
     struct link link;
     char *name;
     struct model_view view;
-    const struct gate *gate;     /* or NULL */
-    uint64_t word_ms, answer_ms; /* the longest until the first word, until the end */
-    unsigned silences;           /* since its last answer: given up for others */
+    const struct endpoint *endpoint; /* or NULL */
+    uint64_t word_ms, answer_ms;     /* the longest until the first word, until the end */
+    unsigned silences;               /* since its last answer: given up for others */
 };
 
 struct completions {
@@ -44,19 +44,21 @@ struct completions {
     unsigned capacity;
     bool held;
     struct random random;
-    struct list gates, replays, tallies;
+    struct list endpoints, replays, tallies;
     struct list asks;         /* every struct ask that has not ended, by `all` */
     struct list budget_queue; /* those that wait for room in the budget, by `link` */
     struct completions_totals totals;
 };
 
 /* --- completion.c --- */
-struct gate *completions_gate(struct completions *completions, const struct model *model);
+struct endpoint *completions_endpoint(struct completions *completions, const struct model *model);
 struct replay *completions_replay(struct completions *completions, const char *run);
-void completions_wake(struct completions *completions, const struct gate *gate); /* NULL: all */
+void completions_wake(struct completions *completions,
+                      const struct endpoint *endpoint); /* NULL: all */
 
-struct gate *completions_find_gate(const struct completions *completions,
-                                   const struct model *model); /* NULL: it was never asked */
+struct endpoint *
+completions_find_endpoint(const struct completions *completions,
+                          const struct model *model); /* NULL: it was never asked */
 
 /* --- completion_models.c --- */
 struct model_tally *completions_tally(struct completions *completions, const struct model *model);
@@ -65,14 +67,14 @@ void ask_note_failure(const struct ask *ask, const struct err *err);
 void ask_note_word(const struct ask *ask, uint64_t ms); /* its first, after so long */
 void ask_note_answer(const struct ask *ask);
 bool ask_has_others(const struct ask *ask);   /* one of ask->others could be asked now */
-uint64_t ask_looks_ns(const struct ask *ask); /* when a gate of any of them may open; 0: never */
+uint64_t ask_looks_ns(const struct ask *ask); /* when one of its models may be asked; 0: never */
 /* How long it is waited for while others could be asked: without a word, or for its end. */
 uint64_t ask_patience_ms(const struct ask *ask, bool heard);
 
 /* --- completion_ask.c: ends, and what comes between two states --- */
 enum task_result ask_end(struct ask *ask);
 enum task_result ask_fail(struct ask *ask, enum fault fault, const struct err *err);
-/* Its slot, its place in queues and at the gate. */
+/* Its slot, its places in queues, its part as a probe. */
 void ask_let_go(struct ask *ask);
 /* Puts `batch` on disk (NULL: nothing has to), then goes on in state `next`. */
 enum task_result ask_settle(struct ask *ask, struct store_batch *batch, int next);

@@ -64,7 +64,7 @@ int ask_send(struct ask *ask, struct err *err)
                                    .body_max = ANSWER_BYTES_MAX,
                                    .ca_file = completions->ca_file,
                                    .fresh = ask->free_retries > 0 || ask->timed_out ||
-                                            ask->gate->prober == ask};
+                                            ask->endpoint->prober == ask};
     ask->http = http_start(completions->http, &ask->task, &spec, err);
     buf_free(&body);
     if (ask->http == NULL)
@@ -260,35 +260,36 @@ static bool is_useless(const struct ask *ask, const struct verdict *verdict)
     return (verdict->malformed || verdict->fault == FAULT_EMPTY) && ask_has_others(ask);
 }
 
-/* The gate learns of it first; then whoever else waits there. */
-static void tell_gate(struct ask *ask, const struct verdict *verdict,
-                      const struct retry_decision *decision)
+/* The endpoint learns of it first; then whoever else waits for it. */
+static void tell_endpoint(struct ask *ask, const struct verdict *verdict,
+                          const struct retry_decision *decision)
 {
-    struct gate *gate = ask->gate;
+    struct endpoint *endpoint = ask->endpoint;
     struct err reason = verdict->err;
-    enum gate_state before = gate->state;
+    enum endpoint_state before = endpoint->state;
     ask_hide_key(ask->model, &reason);
     if (decision->park)
-        gate_limit(gate, (uint64_t)verdict->after_ms, true, &reason);
+        endpoint_limit(endpoint, (uint64_t)verdict->after_ms, true, &reason);
     else if (verdict->fault == FAULT_LIMITED)
-        gate_limit(gate,
-                   decision->again         ? decision->delay_ms
-                   : verdict->after_ms > 0 ? (uint64_t)verdict->after_ms
-                                           : ask->completions->policy->base_ms,
-                   false, &reason);
+        endpoint_limit(endpoint,
+                       decision->again         ? decision->delay_ms
+                       : verdict->after_ms > 0 ? (uint64_t)verdict->after_ms
+                                               : ask->completions->policy->base_ms,
+                       false, &reason);
     else if (verdict->tls || verdict->fault == FAULT_QUOTA || verdict->fault == FAULT_KEY ||
              verdict->fault == FAULT_MODEL)
-        gate_block(gate, ask->model, verdict->fault, &reason);
+        endpoint_block(endpoint, ask->model, verdict->fault, &reason);
     else if (verdict->alive && !is_useless(ask, verdict))
-        gate_succeeded(gate);
+        endpoint_succeeded(endpoint);
     else if (verdict->fault == FAULT_RETRY || verdict->fault == FAULT_EMPTY)
-        gate_failed(gate, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &reason);
-    gate_leave(gate, ask);
-    if (gate->state != before || gate->broken || gate_blocked(gate, ask->model)->code != ERR_NONE)
-        completions_wake(ask->completions, NULL); /* those at other gates too: they may move */
+        endpoint_failed(endpoint, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &reason);
+    endpoint_leave(endpoint, ask);
+    if (endpoint->state != before || endpoint->breaker_open ||
+        endpoint_blocked(endpoint, ask->model)->code != ERR_NONE)
+        completions_wake(ask->completions, NULL); /* those of other endpoints too: they may move */
 }
 
-/* Asked again after a while: the gate says when, or a back-off of its own does. */
+/* Asked again after a while: the endpoint says when, or a back-off of its own does. */
 static enum task_result again(struct ask *ask, const struct verdict *verdict, uint64_t delay_ms)
 {
     struct err words = verdict->err;
@@ -324,7 +325,7 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
     ask_hide_key(ask->model, &words);
     if (verdict->stale && ask->free_retries < FREE_MAX) {
         ask->free_retries++;
-        gate_leave(ask->gate, ask);
+        endpoint_leave(ask->endpoint, ask);
         return again(ask, verdict, 0);
     }
     ask->failures++;
@@ -335,21 +336,21 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
         ask->moved = true;
     if (ask->moved) {
         ask->tally->silences +=
-            gate_silent(ask->gate, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &words);
+            endpoint_silent(ask->endpoint, ask, (clock_now_ns() - ask->sent_ns) / 1000000, &words);
         ask->tally->view.moved++;
-        gate_leave(ask->gate, ask);
+        endpoint_leave(ask->endpoint, ask);
         completions_wake(completions, NULL);
         return give_up(ask, verdict);
     }
     struct retry_decision decision =
         retry_decide(completions->policy, verdict->fault, ask->failures, verdict->after_ms,
                      &completions->random);
-    tell_gate(ask, verdict, &decision);
+    tell_endpoint(ask, verdict, &decision);
     if (ask->impatient && (decision.park || ask->failures >= IMPATIENT_MAX))
         return give_up(ask, verdict);
     ask->timed_out = verdict->err.code == ERR_TIMEOUT;
-    if (decision.park || (ask->gate->broken && verdict->fault == FAULT_RETRY)) {
-        ask->failures--; /* an outage is the gate's, and uses up nobody's tries */
+    if (decision.park || (ask->endpoint->breaker_open && verdict->fault == FAULT_RETRY)) {
+        ask->failures--; /* an outage is the endpoint's, and uses up nobody's tries */
         return again(ask, verdict, 0);
     }
     if (is_useless(ask, verdict))
@@ -369,10 +370,10 @@ static enum task_result answered(struct ask *ask, const struct verdict *verdict)
     struct completions_totals *totals = &ask->completions->totals;
     const struct completion *answer = &ask->completion;
     bool refused = verdict->fault == FAULT_REFUSED;
-    bool was_broken = ask->gate->broken;
-    gate_succeeded(ask->gate);
+    bool was_open = ask->endpoint->breaker_open;
+    endpoint_succeeded(ask->endpoint);
     ask_let_go(ask);
-    if (was_broken)
+    if (was_open)
         completions_wake(ask->completions, NULL);
     ask_note_answer(ask);
     totals->answers++;

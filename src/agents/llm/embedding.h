@@ -1,7 +1,7 @@
 /* agents/llm/embedding: vectors of the queries of a run's prompts, so that passages are ranked by
  * meaning too, asked for through agents/llm/completion like all that a run asks: its retries, its
- * budget, stored before used, found there when the run goes on. A gate of its own, so that what
- * ails it holds up nobody who writes. Loop thread only.
+ * budget, stored before used, found there when the run goes on. An endpoint of its own, so that
+ * what ails it holds up nobody who writes. Loop thread only.
  *
  * What fails is said once in a run, and queries go by words alone for some minutes. */
 #ifndef AGENTS_LLM_EMBEDDING_H

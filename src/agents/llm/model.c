@@ -102,18 +102,18 @@ static int settle_address(const struct choosing *choosing, const struct entry *e
 {
     const struct model_defaults *defaults = choosing->defaults;
     const struct codec *codec = model->codec;
-    bool elsewhere = model->base_url != NULL;
-    if (!elsewhere && defaults->base_url != NULL && defaults->provider == NULL &&
+    bool own_url = model->base_url != NULL;
+    if (!own_url && defaults->base_url != NULL && defaults->provider == NULL &&
         codec != &codec_openai) /* sent to its provider in silence it would be what nobody asked */
         return err_set(choosing->err, ERR_USAGE,
                        "--base-url is the address of models in openai's format, and %.80s speaks "
                        "%s's: say --provider %s, or give it an entry with a url in models.yaml",
                        model->name, codec->name, codec->name);
-    if (!elsewhere && defaults->base_url != NULL && fallback_codec(defaults) == codec) {
+    if (!own_url && defaults->base_url != NULL && fallback_codec(defaults) == codec) {
         model->base_url = arena_strdup(choosing->arena, defaults->base_url);
-        elsewhere = true;
+        own_url = true;
     }
-    if (!elsewhere)
+    if (!own_url)
         model->base_url = codec->default_url;
     if (entry->keyless)
         return 0;
@@ -121,7 +121,7 @@ static int settle_address(const struct choosing *choosing, const struct entry *e
                  choosing->err) != 0)
         return -1;
     /* A server of one's own often needs none; one that a file gives a key to does. */
-    bool needed = !elsewhere || entry->model.base_url != NULL;
+    bool needed = !own_url || entry->model.base_url != NULL;
     if (model->key == NULL && needed)
         return err_set(choosing->err, ERR_ENVIRONMENT,
                        "%.80s (%s) needs a key: set %s in the environment or in %s", model->name,

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 struct retry_policy {
-    int tries;             /* requests in all, the first included */
-    uint64_t base_ms;      /* first back-off's upper end; doubles with each try */
-    uint64_t cap_ms;       /* back-off never exceeds this */
-    uint64_t honour_ms;    /* a Retry-After up to this is honoured; beyond it the key is parked */
-    int break_after;       /* failures of a gate in a row, with no success between; 0: 5 */
-    uint64_t probe_ms;     /* until a broken gate is probed first; doubles with each; 0: 15 s */
+    int tries;          /* requests in all, the first included */
+    uint64_t base_ms;   /* first back-off's upper end; doubles with each try */
+    uint64_t cap_ms;    /* back-off never exceeds this */
+    uint64_t honour_ms; /* a Retry-After up to this is honoured; beyond it the endpoint is parked */
+    int break_after;    /* failures in a row that open the breaker; 0: 5 */
+    uint64_t probe_ms;  /* until an open breaker is probed; doubles with each; 0: 15 s */
     uint64_t probe_cap_ms; /* 0: 5 min */
 };
 

@@ -5,16 +5,16 @@
 
 #include <string.h>
 
-static const char *const gate_words[] = {[GATE_OPEN] = "failed",
-                                         [GATE_LIMITED] = "limited",
-                                         [GATE_PARKED] = "parked",
-                                         [GATE_BROKEN] = "broken",
-                                         [GATE_BLOCKED] = "blocked"};
+static const char *const state_words[] = {[ENDPOINT_READY] = "failed",
+                                          [ENDPOINT_LIMITED] = "limited",
+                                          [ENDPOINT_PARKED] = "parked",
+                                          [ENDPOINT_BREAKER_OPEN] = "breaker open",
+                                          [ENDPOINT_BLOCKED] = "blocked"};
 
 static void put_cause(struct json *json, const struct cause *cause)
 {
     json_object(json);
-    json_put_text(json, "state", gate_words[cause->state]);
+    json_put_text(json, "state", state_words[cause->state]);
     json_put_int(json, "times", cause->times);
     json_put_int(json, "since_ms", (int64_t)cause->since_wall_ms);
     json_put_int(json, "until_ms", (int64_t)cause->until_wall_ms);

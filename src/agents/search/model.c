@@ -54,7 +54,8 @@ static const struct model *draw_other(struct search *search, const struct draw *
     const struct model *drawn = NULL;
     for (size_t i = 0; i < models->count; i++) {
         const struct model *model = &models->items[i];
-        if (!model->codec || draw->tried >> i & 1 || completions_shut(search->completions, model))
+        if (!model->codec || draw->tried >> i & 1 ||
+            completions_avoided(search->completions, model))
             continue;
         places[alive.count] = i;
         items[alive.count++] = *model;
@@ -80,7 +81,7 @@ const struct model *search_pick_model(struct search *search, const struct draw *
         return model;
     const struct err *why = completions_blocked(search->completions, first);
     bool tried = draw->tried >> (first - models->items) & 1;
-    if (!tried && !completions_shut(search->completions, first))
+    if (!tried && !completions_avoided(search->completions, first))
         return first;
     model = draw_other(search, draw, models, number + draw->tried + 1);
     if (model)

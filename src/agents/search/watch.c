@@ -18,7 +18,7 @@ enum {
     PUT_EVERY_MS = 5000,
     SPACE_EVERY_MS = 10000,
     TIDY_EVERY_MS = 60000,
-    GATES_MAX = 16
+    ENDPOINTS_MAX = 16
 };
 
 /* ---- room on the disk ---- */
@@ -48,22 +48,24 @@ static void watch_space(struct search *search)
 
 /* ---- why it waits ---- */
 
-static const char *gate_reason(const struct search *search, char *text, size_t size)
+static const char *endpoint_reason(const struct search *search, char *text, size_t size)
 {
-    struct gate_view gates[GATES_MAX];
+    struct endpoint_view endpoints[ENDPOINTS_MAX];
     struct completions_totals totals;
     if (!search->completions)
         return NULL;
     totals = completions_totals(search->completions);
-    size_t count = completions_gates(search->completions, gates, GATES_MAX);
-    for (size_t i = 0; i < count && i < GATES_MAX; i++) /* who can be asked is asked */
-        if (!gates[i].embeds && (gates[i].state == GATE_OPEN || gates[i].state == GATE_LIMITED))
+    size_t count = completions_endpoints(search->completions, endpoints, ENDPOINTS_MAX);
+    for (size_t i = 0; i < count && i < ENDPOINTS_MAX; i++) /* who can be asked is asked */
+        if (!endpoints[i].embeds &&
+            (endpoints[i].state == ENDPOINT_READY || endpoints[i].state == ENDPOINT_LIMITED))
             return NULL;
-    for (size_t i = 0; i < count && i < GATES_MAX; i++) {
-        bool waits = gates[i].state == GATE_PARKED || gates[i].state == GATE_BROKEN;
-        if (!waits || gates[i].embeds || totals.waiting == 0)
+    for (size_t i = 0; i < count && i < ENDPOINTS_MAX; i++) {
+        bool waits =
+            endpoints[i].state == ENDPOINT_PARKED || endpoints[i].state == ENDPOINT_BREAKER_OPEN;
+        if (!waits || endpoints[i].embeds || totals.waiting == 0)
             continue;
-        snprintf(text, size, "%s: %s", gates[i].name, gates[i].reason);
+        snprintf(text, size, "%s: %s", endpoints[i].name, endpoints[i].reason);
         return text;
     }
     return NULL;
@@ -88,7 +90,7 @@ static const char *reason_now(const struct search *search, char *text, size_t si
         awaited_words(search, text, size);
         return text;
     }
-    return *search->provider_waits ? search->provider_waits : gate_reason(search, text, size);
+    return *search->provider_waits ? search->provider_waits : endpoint_reason(search, text, size);
 }
 
 const char *search_paused(const struct search *search)

@@ -108,6 +108,6 @@ void *parallel_alloc(size_t bytes)
     uintptr_t at = ((uintptr_t)memory + PAGE - 1) / PAGE * PAGE;
     uintptr_t end = ((uintptr_t)memory + bytes) / PAGE * PAGE;
     if (bytes >= 2 * huge_page)
-        (void)madvise((void *)at, end - at, MADV_HUGEPAGE); /* a wish */
+        (void)madvise((void *)at, end - at, MADV_HUGEPAGE); /* only a hint */
     return memory;
 }

@@ -215,7 +215,7 @@ static uint64_t load(const struct output_sample *sample)
 }
 
 /* One in four lies in the last page of an output, where a loop ends. */
-static void choose_spots(struct bench *bench, const struct layout *layout)
+static void choose_output_samples(struct bench *bench, const struct layout *layout)
 {
     struct session *session = bench->session;
     const struct problem *problem = session->problem;
@@ -276,7 +276,7 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     uint64_t begun = timeline_begin();
     bench->output_sample_count = 0;
     if (!subject->own_results) {
-        choose_spots(bench, &own.layout);
+        choose_output_samples(bench, &own.layout);
         if (subject->device_clock)
             poison_there(bench, &own.layout, &own.call);
         else
@@ -352,7 +352,7 @@ static bool fences_stand(struct bench *bench, const struct layout *layout)
     return fence.intact;
 }
 
-static bool spots_stay(struct bench *bench)
+static bool output_samples_stay(struct bench *bench)
 {
     for (size_t i = 0; i < bench->output_sample_count; i++)
         if (load(&bench->output_samples[i]) != bench->output_samples[i].early) {
@@ -423,7 +423,7 @@ bool call_verify(struct bench *bench, const struct set *set, const struct arrang
     bool right = true;
     bench->evaluation->checks_total++;
     uint64_t begun = timeline_begin();
-    if (!fences_stand(bench, layout) || !spots_stay(bench))
+    if (!fences_stand(bench, layout) || !output_samples_stay(bench))
         return false;
     for (size_t i = 0; i < layout->output_count && right; i++) {
         double ratio;

@@ -134,9 +134,9 @@ struct scene {
     /* afterwards */
     struct completions_totals totals;
     struct budget_totals spent;
-    struct gate_view gates[4];
+    struct endpoint_view endpoints[4];
     char reasons[4][480];
-    size_t gate_count;
+    size_t endpoint_count;
     struct err blocked;
 };
 
@@ -202,11 +202,11 @@ static inline void scene_ask(struct scene *scene, size_t number, const struct mo
 static void scene_look(struct scene *scene)
 {
     scene->totals = completions_totals(scene->completions);
-    scene->gate_count = completions_gates(scene->completions, scene->gates, 4);
-    for (size_t i = 0; i < scene->gate_count; i++) {
-        snprintf(scene->reasons[i], sizeof scene->reasons[i], "%s", scene->gates[i].reason);
-        scene->gates[i].reason = scene->reasons[i];
-        scene->gates[i].name = "";
+    scene->endpoint_count = completions_endpoints(scene->completions, scene->endpoints, 4);
+    for (size_t i = 0; i < scene->endpoint_count; i++) {
+        snprintf(scene->reasons[i], sizeof scene->reasons[i], "%s", scene->endpoints[i].reason);
+        scene->endpoints[i].reason = scene->reasons[i];
+        scene->endpoints[i].name = "";
     }
     scene->blocked = *completions_blocked(scene->completions, scene->asks[0].model);
     if (scene->budget != NULL)

@@ -88,12 +88,16 @@ static void test_asked_for(void **state)
 {
     (void)state;
     struct random random;
+    uint64_t least = UINT64_MAX, most = 0;
     random_init(&random, 3);
     for (int i = 0; i < 1000; i++) {
         struct retry_decision decision =
             retry_decide(&retry_policy_default, FAULT_LIMITED, 1, 20000, &random);
         assert_true(decision.again && decision.delay_ms >= 20000 && decision.delay_ms <= 22000);
+        least = decision.delay_ms < least ? decision.delay_ms : least;
+        most = decision.delay_ms > most ? decision.delay_ms : most;
     }
+    assert_true(least < 20100 && most > 21900); /* not all at once when the time has come */
     assert_false(retry_decide(&retry_policy_default, FAULT_LIMITED, 1, 120000, &random).park);
     struct retry_decision parked =
         retry_decide(&retry_policy_default, FAULT_LIMITED, 1, 120001, &random);

@@ -128,14 +128,14 @@ static void what_became_of_requests_is_said(void **state)
         "{\"list\": [{\"name\": \"a\", \"asked\": 9, \"answered\": 5, \"failed\": 4, \"cached\": "
         "1, "
         "\"moved\": 2, \"micro_dollars\": 1500000, \"causes\": ["
-        "{\"state\": \"broken\", \"times\": 2, \"since_ms\": 0, \"until_ms\": 7200000, "
+        "{\"state\": \"breaker open\", \"times\": 2, \"since_ms\": 0, \"until_ms\": 7200000, "
         "\"total_ms\": 4200000, \"reason\": \"HTTP 503\"},"
         "{\"state\": \"failed\", \"times\": 1, \"since_ms\": 60000, \"reason\": \"reset\"}]},"
         "{\"name\": \"b\", \"asked\": 1, \"causes\": [{\"state\": \"parked\", \"times\": 1, "
         "\"since_ms\": 60000, \"until_ms\": 0, \"reason\": \"HTTP 429\"}]}]}";
     static const char *const expected[] = {
         "a: 9 asked, 5 answered, 4 failed, 1 known, 2 asked of others, $1.50",
-        "a: broken 2 times, Thu 00:00 to Thu 02:00, 1:10:00 in all: HTTP 503",
+        "a: breaker open 2 times, Thu 00:00 to Thu 02:00, 1:10:00 in all: HTTP 503",
         "a: 1 failure, Thu 00:01: reset",
         "b: 1 asked, 0 answered, 0 failed, 0 known, $0.00",
         "b: parked since Thu 00:01: HTTP 429",
@@ -151,7 +151,7 @@ static void what_became_of_requests_is_said(void **state)
     arena_free(arena);
 }
 
-static void the_log_s_end_has_news_and_gates(void **state)
+static void the_log_s_end_has_news_and_endpoints(void **state)
 {
     static const char text[] =
         "2026-11-21T07:00:00.000Z info run.start r1 matmul on cpu\n"
@@ -160,9 +160,11 @@ static void the_log_s_end_has_news_and_gates(void **state)
         "2026-11-21T07:00:03.000Z warn candidate.move r1-c2 a warning stays\n"
         "(3 lines were lost here: there was no room)\n"
         "2026-11-21T07:00:04.000Z warn provider.parked openai http://a until later\n"
-        "2026-11-21T07:00:05.000Z warn provider.broken openai http://ab 5 failures\n"
+        "2026-11-21T07:00:05.000Z warn provider.breaker_open openai http://ab 5 failures\n"
+        "2026-11-21T07:00:05.000Z warn provider.broken openai http://c in an earlier log\n"
         "2026-11-21T07:00:06.000Z info provider.probe openai http://ab probe 1 failed\n"
-        "2026-11-21T07:00:07.000Z info provider.open openai http://a goes on\n"
+        "2026-11-21T07:00:07.000Z info provider.open openai http://c goes on\n"
+        "2026-11-21T07:00:07.000Z info provider.ready openai http://a goes on\n"
         "half a li";
     char path[] = "/tmp/test_log_tail.XXXXXX", clock[32];
     struct arena *arena = arena_new();
@@ -173,7 +175,7 @@ static void the_log_s_end_has_news_and_gates(void **state)
     assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
     close(fd);
     struct log_tail tail = log_tail_read(arena, path, 100);
-    assert_int_equal(tail.count, 6);
+    assert_int_equal(tail.count, 8);
     assert_string_equal(tail.lines[0].kind, "run.start");
     assert_string_equal(tail.lines[1].text, "r1-c2 a warning stays");
     assert_int_equal(tail.provider_count, 1);
@@ -181,7 +183,7 @@ static void the_log_s_end_has_news_and_gates(void **state)
     assert_string_equal(log_tail_clock(tail.lines[1].wall, clock), "07:00:03");
     tail = log_tail_read(arena, path, 2);
     assert_int_equal(tail.count, 2);
-    assert_string_equal(tail.lines[1].kind, "provider.open");
+    assert_string_equal(tail.lines[1].kind, "provider.ready");
     unlink(path);
     assert_int_equal(log_tail_read(arena, path, 5).count, 0);
     arena_free(arena);
@@ -195,7 +197,7 @@ int main(void)
         cmocka_unit_test(a_mailbox_says_where),
         cmocka_unit_test(spending_has_its_caps),
         cmocka_unit_test(what_became_of_requests_is_said),
-        cmocka_unit_test(the_log_s_end_has_news_and_gates),
+        cmocka_unit_test(the_log_s_end_has_news_and_endpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

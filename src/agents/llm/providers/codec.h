@@ -71,7 +71,7 @@ struct codec {
                             struct buf *reason);
     int64_t (*patience_ms)(const char *body, size_t length); /* -1: an error's body asks for none */
     int64_t max_tokens; /* sent where the request says none, since the API needs one; 0: none is */
-    bool embeds;        /* its answers are numbers, of no tokens; its gate is nobody else's */
+    bool embeds;        /* its answers are numbers, of no tokens; its endpoint is nobody else's */
 };
 
 extern const struct codec codec_openai, codec_anthropic, codec_gemini;

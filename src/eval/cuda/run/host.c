@@ -158,7 +158,7 @@ static int judge(struct gpu_host *host, struct err *err)
 }
 
 /* What a launch leaves in local memory, behind a variable or in a cooperative launch's workspace a
- * later one could find: then no life goes on for ever. */
+ * later one could find: then no runner is kept for ever. */
 static void tell_keeps(struct gpu_host *host, uint32_t keeps)
 {
     host->subject.keeps_state = keeps != 0;

@@ -1,7 +1,7 @@
-/* Gates: a key that is limited, parked, broken or blocked, with everybody that waits at it. */
+/* Endpoints: limited, parked, blocked or with an open breaker, with everybody that waits there. */
 #include "completion_check.h"
 
-#include "agents/llm/gate.h"
+#include "agents/llm/endpoint.h"
 #include "base/clock.h"
 
 static const struct retry_policy policy = {.tries = 4,
@@ -68,8 +68,8 @@ static void test_limited(void **state)
     assert_int_equal(scene->totals.requests, 7); /* six, and the one that was told to wait */
     assert_true(clock_now_ms() - started >= 60); /* a bound from below: never undercut */
     assert_int_equal(events_of(&scene->events, "provider.limited"), 1);
-    assert_int_equal(events_of(&scene->events, "provider.open"), 1);
-    assert_int_equal(scene->gates[0].state, GATE_OPEN);
+    assert_int_equal(events_of(&scene->events, "provider.ready"), 1);
+    assert_int_equal(scene->endpoints[0].state, ENDPOINT_READY);
     scene_free(scene);
     provider_stop(&provider);
 }
@@ -85,16 +85,16 @@ static void test_parked(void **state)
     scene_run(scene);
     all_answered(scene);
     assert_int_equal(events_of(&scene->events, "provider.parked"), 1);
-    assert_int_equal(events_of(&scene->events, "provider.open"), 1);
+    assert_int_equal(events_of(&scene->events, "provider.ready"), 1);
     scene_free(scene);
     provider_stop(&provider);
 }
 
 static void look_at_parked(struct scene *scene, int times)
 {
-    struct gate_view view;
+    struct endpoint_view view;
     (void)times;
-    if (completions_gates(scene->completions, &view, 1) == 0 || view.state != GATE_PARKED)
+    if (completions_endpoints(scene->completions, &view, 1) == 0 || view.state != ENDPOINT_PARKED)
         return;
     assert_true(view.until_wall_ms > view.since_wall_ms + 80000000); /* a day, at most */
     assert_true(view.until_wall_ms <= view.since_wall_ms + 86400000 + 1000);
@@ -122,15 +122,16 @@ static void test_parked_for_a_day(void **state)
     provider_stop(&provider);
 }
 
-/* With another who can be asked nobody waits at a gate that is parked or broken, and nobody waits
- * for ever for one that is silent; without, they wait. */
+/* With another who can be asked nobody waits for an endpoint that is parked or whose breaker is
+ * open, and nobody waits for ever for one that is silent; without, they wait. */
 static void test_moved(void **state)
 {
     (void)state;
     static const char *const ends[] = {"status code=429 text=inf times=0",
                                        "status code=503 times=0",
                                        "status code=429 text=60 times=0"};
-    static const enum gate_state states[] = {GATE_PARKED, GATE_BROKEN, GATE_LIMITED};
+    static const enum endpoint_state states[] = {ENDPOINT_PARKED, ENDPOINT_BREAKER_OPEN,
+                                                 ENDPOINT_LIMITED};
     for (size_t row = 0; row < COUNT(ends); row++) {
         struct err err;
         const char *const faults[] = {ends[row], NULL};
@@ -151,7 +152,7 @@ static void test_moved(void **state)
         for (size_t i = 0; i < 4; i++)
             assert_true(scene->asks[i].moved && scene->asks[i].err.code != ERR_NONE);
         assert_int_equal(scene->totals.requests, row == 1 ? 2 : 1);
-        assert_int_equal(scene->gates[0].state, states[row]);
+        assert_int_equal(scene->endpoints[0].state, states[row]);
         scene_free(scene);
         scene = scene_of(&items[0], 1, 1); /* itself, and a box that answers nobody else's */
         scene->spec.policy = &soon;
@@ -167,9 +168,9 @@ static void test_moved(void **state)
     }
 }
 
-/* A provider that is down is paused after three failures, probed by one request at a time, and
- * costs nobody a try: five asks of four tries each outlive twelve failures. */
-static void test_broken(void **state)
+/* The breaker of a provider that is down opens after three failures; it is probed by one request at
+ * a time, and costs nobody a try: five asks of four tries each outlive twelve failures. */
+static void test_breaker(void **state)
 {
     (void)state;
     static const char *const faults[] = {"status code=503 times=12", NULL};
@@ -183,52 +184,37 @@ static void test_broken(void **state)
     for (size_t i = 0; i < 5; i++)
         failures += scene->asks[i].failures;
     assert_int_equal(failures, policy.break_after - 1);
-    assert_int_equal(events_of(&scene->events, "provider.broken"), 1);
+    assert_int_equal(events_of(&scene->events, "provider.breaker_open"), 1);
     assert_int_equal(events_of(&scene->events, "provider.probe"), 9);
-    assert_int_equal(events_of(&scene->events, "provider.open"), 1);
+    assert_int_equal(events_of(&scene->events, "provider.ready"), 1);
     scene_free(scene);
     provider_stop(&provider);
 }
 
-/* Once those that were on their way have ended, one request is out at a time. */
-static void count_probes(struct scene *scene, int times)
-{
-    static bool alone;
-    struct gate_view view;
-    size_t out = 0;
-    alone = alone && times > 0;
-    if (completions_gates(scene->completions, &view, 1) == 0 || view.state != GATE_BROKEN)
-        return;
-    for (size_t i = 0; i < scene->count; i++)
-        out += scene->asks[i].http != NULL;
-    alone = alone || out <= 1;
-    assert_true(!alone || out <= 1);
-}
-
-/* The same with several in flight when it breaks: theirs are no probes, and use up no tries. */
-static void test_broken_in_flight(void **state)
+/* The same with several in flight when the breaker opens: theirs are no probes, and use up no
+ * tries. */
+static void test_breaker_in_flight(void **state)
 {
     (void)state;
     static const char *const faults[] = {"status code=500 delay=10 times=20", NULL};
     struct provider provider = provider_start(faults, "good");
     const struct model model = model_at(provider.url, "good");
     struct scene *scene = scene_of(&model, 12, 8);
-    scene->act_after_ms = 2;
-    scene->act = count_probes;
     scene_run(scene);
     all_answered(scene);
     assert_int_equal(scene->totals.requests, 20 + 12);
-    assert_int_equal(events_of(&scene->events, "provider.broken"), 1);
+    assert_int_equal(events_of(&scene->events, "provider.breaker_open"), 1);
     scene_free(scene);
     provider_stop(&provider);
 }
 
 static void cancel_prober(struct scene *scene, int times)
 {
-    struct gate_view view;
+    struct endpoint_view view;
     size_t cancelled = 0;
     (void)times;
-    if (completions_gates(scene->completions, &view, 1) == 0 || view.state != GATE_BROKEN)
+    if (completions_endpoints(scene->completions, &view, 1) == 0 ||
+        view.state != ENDPOINT_BREAKER_OPEN)
         return;
     for (size_t i = 0; i < scene->count; i++)
         cancelled += scene->asks[i].task.cancel_requested;
@@ -273,7 +259,7 @@ static void test_blocked_for_all(void **state)
     assert_int_equal(scene->totals.requests, 1);
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(scene->asks[i].err.code, ERR_PROTOCOL);
-    assert_int_equal(scene->gates[0].state, GATE_BLOCKED);
+    assert_int_equal(scene->endpoints[0].state, ENDPOINT_BLOCKED);
     assert_int_equal(events_of(&scene->events, "provider.blocked"), 1);
     scene_free(scene);
     provider_stop(&provider);
@@ -292,7 +278,7 @@ static void test_tls(void **state)
         assert_int_equal(scene->asks[i].err.code, ERR_NETWORK);
         assert_int_equal(scene->asks[i].fault, FAULT_FATAL);
     }
-    assert_int_equal(scene->gates[0].state, GATE_BLOCKED);
+    assert_int_equal(scene->endpoints[0].state, ENDPOINT_BLOCKED);
     scene_free(scene);
     provider_stop(&provider);
 }
@@ -311,9 +297,9 @@ static void test_other_key_goes_on(void **state)
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(scene->asks[i].err.code, i % 2 == 0 ? ERR_PROTOCOL : ERR_NONE);
     assert_int_equal(scene->totals.requests, 3 + 1);
-    assert_int_equal(scene->gate_count, 2);
-    assert_int_equal(scene->gates[0].state, GATE_BLOCKED);
-    assert_int_equal(scene->gates[1].state, GATE_OPEN);
+    assert_int_equal(scene->endpoint_count, 2);
+    assert_int_equal(scene->endpoints[0].state, ENDPOINT_BLOCKED);
+    assert_int_equal(scene->endpoints[1].state, ENDPOINT_READY);
     assert_int_not_equal(scene->blocked.code, ERR_NONE); /* that of the first ask's model */
     for (size_t i = 0; i < scene->events.count; i++)
         assert_null(strstr(scene->events.items[i].message, "secret"));
@@ -337,9 +323,9 @@ static void test_other_model_goes_on(void **state)
         assert_int_equal(scene->asks[i].err.code, i < 2 ? ERR_PROTOCOL : ERR_NONE);
     assert_int_equal(scene->totals.requests, 3);
     assert_int_not_equal(scene->blocked.code, ERR_NONE);
-    assert_int_equal(scene->gate_count, 2); /* the gate, and the model that it has not */
-    assert_int_equal(scene->gates[0].state, GATE_OPEN);
-    assert_int_equal(scene->gates[1].state, GATE_BLOCKED);
+    assert_int_equal(scene->endpoint_count, 2); /* the endpoint, and the model that it has not */
+    assert_int_equal(scene->endpoints[0].state, ENDPOINT_READY);
+    assert_int_equal(scene->endpoints[1].state, ENDPOINT_BLOCKED);
     scene_free(scene);
     provider_stop(&provider);
 }
@@ -369,6 +355,7 @@ static void test_hold(void **state)
     provider_stop(&provider);
 }
 
+static const uint64_t second_ns = 1000000000;
 static uint64_t told_ns;
 
 static uint64_t tell(void *context)
@@ -377,33 +364,102 @@ static uint64_t tell(void *context)
     return told_ns;
 }
 
-/* What a failure cost is what a probe may: who could ask another leaves it alone for sixty times as
- * long, and has nothing to look for before that, though a probe is due. */
-static void test_rests(void **state)
+/* An endpoint by itself, at an injected second 1. */
+static struct endpoint *endpoint_alone(void)
 {
-    (void)state;
-    const struct model model = {.provider = "openai", .name = "m", .codec = &codec_openai};
-    const uint64_t second_ns = 1000000000;
-    struct random random;
-    struct err empty;
-    err_set(&empty, ERR_PROTOCOL, "the answer is empty");
+    static const struct model model = {.provider = "openai", .name = "m", .codec = &codec_openai};
+    static struct random random;
     random_init(&random, 1);
     told_ns = second_ns;
     clock_inject(tell, NULL);
-    struct gate *gate = gate_new(&model, &policy, &random, 4);
+    return endpoint_new(&model, &policy, &random, 4);
+}
+
+static void open_breaker(struct endpoint *endpoint)
+{
+    struct err empty;
+    err_set(&empty, ERR_PROTOCOL, "the answer is empty");
     for (int i = 0; i < policy.break_after; i++)
-        gate_failed(gate, NULL, 10000, &empty);
-    assert_true(gate->broken);
-    told_ns += second_ns;
-    assert_true(gate_opens_ns(gate) < told_ns);
-    assert_false(gate_is_shut(gate, NULL));
-    assert_true(gate_rests(gate, NULL));
-    assert_true(gate_rested_ns(gate) > told_ns);
-    told_ns = gate_rested_ns(gate);
-    assert_false(gate_rests(gate, NULL));
-    assert_true(told_ns == 601 * second_ns);
-    gate_free(gate);
+        endpoint_failed(endpoint, NULL, 10000, &empty);
+    assert_true(endpoint->breaker_open);
+}
+
+static void end_alone(struct endpoint *endpoint)
+{
+    endpoint_free(endpoint);
     clock_inject(NULL, NULL);
+}
+
+/* What a failure cost is what a probe may: who could ask another leaves it alone for sixty times as
+ * long, and has nothing to look for before that, though a probe is due. */
+static void test_avoided(void **state)
+{
+    (void)state;
+    struct endpoint *endpoint = endpoint_alone();
+    open_breaker(endpoint);
+    told_ns += second_ns;
+    assert_true(endpoint_retry_ns(endpoint) < told_ns);
+    assert_false(endpoint_is_unavailable(endpoint, NULL));
+    assert_true(endpoint_is_avoided(endpoint, NULL));
+    assert_true(endpoint_avoided_until_ns(endpoint) > told_ns);
+    told_ns = endpoint_avoided_until_ns(endpoint);
+    assert_false(endpoint_is_avoided(endpoint, NULL));
+    assert_true(told_ns == 601 * second_ns);
+    end_alone(endpoint);
+}
+
+/* Closed: all. Open: nobody. Half-open: one, until it is known what became of that one. */
+static void test_one_probe(void **state)
+{
+    (void)state;
+    static const struct ask one, other;
+    struct err down;
+    err_set(&down, ERR_PROTOCOL, "down");
+    struct endpoint *endpoint = endpoint_alone();
+    assert_true(endpoint_admits(endpoint, &one) && endpoint_admits(endpoint, &other));
+    open_breaker(endpoint);
+    assert_false(endpoint_admits(endpoint, &one));
+    told_ns += second_ns;
+    assert_true(endpoint_admits(endpoint, &one));
+    assert_false(endpoint_admits(endpoint, &other));
+    assert_true(endpoint_admits(endpoint, &one));
+    assert_true(endpoint_is_unavailable(endpoint, &other));
+    assert_int_equal(endpoint->slots.capacity, 0);
+    endpoint_leave(endpoint, &other); /* no probe: changes nothing */
+    assert_false(endpoint_admits(endpoint, &other));
+    endpoint_leave(endpoint, &one);
+    assert_true(endpoint_admits(endpoint, &other));
+    endpoint_failed(endpoint, &one, 1, &down); /* sent before the breaker opened: says nothing */
+    assert_int_equal(endpoint->probes, 0);
+    endpoint_failed(endpoint, &other, 1, &down);
+    assert_int_equal(endpoint->probes, 1);
+    assert_false(endpoint_admits(endpoint, &one));
+    endpoint_succeeded(endpoint);
+    assert_true(endpoint_admits(endpoint, &one) && endpoint_admits(endpoint, &other));
+    assert_int_equal(endpoint->slots.capacity, 4);
+    end_alone(endpoint);
+}
+
+/* A later 429 that asks for less takes nothing away from what was asked for before. */
+static void test_shorter_limit(void **state)
+{
+    (void)state;
+    struct err reason;
+    err_set(&reason, ERR_PROTOCOL, "429");
+    struct endpoint *endpoint = endpoint_alone();
+    endpoint_limit(endpoint, 20000, false, &reason);
+    endpoint_limit(endpoint, 1000, false, &reason);
+    assert_true(endpoint_retry_ns(endpoint) == 21 * second_ns);
+    assert_int_equal(endpoint->state, ENDPOINT_LIMITED);
+    endpoint_limit(endpoint, 300000, true, &reason);
+    endpoint_limit(endpoint, 1000, false, &reason);
+    assert_true(endpoint_retry_ns(endpoint) == 301 * second_ns);
+    assert_int_equal(endpoint->state, ENDPOINT_PARKED);
+    told_ns = 301 * second_ns - 1;
+    assert_false(endpoint_admits(endpoint, NULL));
+    told_ns++;
+    assert_true(endpoint_admits(endpoint, NULL));
+    end_alone(endpoint);
 }
 
 int main(void)
@@ -412,9 +468,11 @@ int main(void)
                                        ENGINE_TEST(test_parked),
                                        ENGINE_TEST(test_parked_for_a_day),
                                        ENGINE_TEST(test_moved),
-                                       ENGINE_TEST(test_rests),
-                                       ENGINE_TEST(test_broken),
-                                       ENGINE_TEST(test_broken_in_flight),
+                                       cmocka_unit_test(test_avoided),
+                                       cmocka_unit_test(test_one_probe),
+                                       cmocka_unit_test(test_shorter_limit),
+                                       ENGINE_TEST(test_breaker),
+                                       ENGINE_TEST(test_breaker_in_flight),
                                        ENGINE_TEST(test_prober_cancelled),
                                        ENGINE_TEST(test_blocked_for_all),
                                        ENGINE_TEST(test_tls),
