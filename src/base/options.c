@@ -24,6 +24,8 @@ int options_defaults(const struct option_table *table, void *target, enum option
             *(bool *)(void *)field = false;
         } else if (option->type == OPTION_TEXT || option->type == OPTION_CHOICE) {
             *(const char **)(void *)field = NULL;
+        } else if (option->type == OPTION_ENUM) {
+            *(int *)(void *)field = 0;
         } else if (option->type == OPTION_REAL) {
             *(double *)(void *)field = 0.0;
         } else {

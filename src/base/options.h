@@ -1,11 +1,14 @@
 /* base/options: one const table of options feeds YAML configuration, environment, command line,
- * --help, the man page, completion and "show config". Main thread, before threads start. */
+ * --help, the man page, completion, "show config" and what a resume goes by. Main thread, before
+ * threads start. */
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
+#include "base/value.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +20,10 @@ enum option_type {
     OPTION_REAL,     /* double, with bounds */
     OPTION_TEXT,     /* const char *, in the arena */
     OPTION_CHOICE,   /* const char *, one of `choices` ("a|b|c") */
+    OPTION_ENUM,     /* an enum, whose values are the choices in their order */
     OPTION_DURATION, /* int64_t milliseconds; "90s", "10m", "1.5h", "250ms" */
-    OPTION_SIZE      /* int64_t bytes; "64M", "2G", "4096" */
+    OPTION_SIZE,     /* int64_t bytes; "64M", "2G", "4096" */
+    OPTION_DOLLARS   /* int64_t millionths, with bounds in dollars; "2.5" */
 };
 
 enum option_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENVIRONMENT, ORIGIN_COMMAND_LINE };
@@ -28,9 +33,10 @@ struct option {
     char letter;      /* 'n', or 0 */
     enum option_type type;
     size_t offset;            /* of the field in the caller's struct */
+    const char *record;       /* its key where what was told is kept (options_encode), or NULL */
     const char *default_text; /* parsed like the user's; NULL: zero or NULL */
     double least, most;       /* inclusive; both 0: none; most < least: no upper one */
-    const char *choices;      /* OPTION_CHOICE */
+    const char *choices;      /* OPTION_CHOICE, OPTION_ENUM */
     const char *environment;  /* "TWAGENT_STORE", or NULL */
     const char *metavar;      /* "N", "DIR" */
     const char *help;         /* one sentence, no full stop */
@@ -61,8 +67,21 @@ int options_command_line(const struct option_table *table, void *target,
                          struct err *err) MUST_USE;
 
 void options_help(const struct option_table *table, uint32_t mask, struct buf *out);
-void options_show(const struct option_table *table, const void *target,
-                  const enum option_origin *origins, uint32_t mask, struct buf *out);
+
+/* What was told, as one JSON object: every option with a record key but texts that are not
+ * set. options_decode() stores what such an object has, but not over what the command line said.
+ * Texts in the arena. ERR_CORRUPT where it is not such an object. */
+const char *options_encode(const struct option_table *table, const void *target,
+                           struct arena *arena);
+int options_decode(const struct option_table *table, void *target,
+                   const enum option_origin *origins, struct arena *arena,
+                   const struct value *value, struct err *err) MUST_USE;
+
+/* The field of `target`: as JSON, durations in ms, sizes in bytes, dollars in millionths; as the
+ * configuration has it, false where it is not set; and as "name: value", blanks behind it. */
+void option_put_json(const struct option *option, const void *target, struct json *json);
+bool option_write_yaml(const struct option *option, const void *target, struct buf *out);
+void option_show(const struct option *option, const void *target, struct buf *out);
 
 /* The same table as roff (.TP entries) and as bash completion's words, separated by blanks. */
 void options_man(const struct option_table *table, uint32_t mask, struct buf *out);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define DOLLAR 1e6 /* in what is stored */
+
 struct unit {
     const char *name;
     int64_t factor;
@@ -115,13 +117,14 @@ static void write_bound(const struct option *option, double bound, struct buf *o
 static bool has_bounds(const struct option *option)
 {
     bool number = option->type == OPTION_INT || option->type == OPTION_REAL ||
-                  option->type == OPTION_DURATION || option->type == OPTION_SIZE;
+                  option->type == OPTION_DURATION || option->type == OPTION_SIZE ||
+                  option->type == OPTION_DOLLARS;
     return number && (option->least != 0.0 || option->most != 0.0);
 }
 
 void option_write_range(const struct option *option, struct buf *out)
 {
-    if (option->type == OPTION_CHOICE) {
+    if (option->choices != NULL) {
         buf_add_text(out, "one of ");
         for (const char *c = option->choices; *c != '\0'; c++)
             buf_add_text(out, *c == '|' ? ", " : (const char[]){*c, '\0'});
@@ -199,15 +202,35 @@ static int store_real(const struct option *option, double *field, const char *te
     return 0;
 }
 
-static bool is_choice(const char *choices, const char *text)
+/* A cap that is too small to be one millionth is still a cap. */
+static int store_dollars(const struct option *option, int64_t *field, const char *text,
+                         struct err *err)
+{
+    double dollars;
+    if (store_real(option, &dollars, text, err) != 0)
+        return -1;
+    *field = dollars > 0 ? (int64_t)fmax(1, round(dollars * DOLLAR)) : 0;
+    return 0;
+}
+
+/* Its place among the choices, or -1. */
+static int choice_index(const char *choices, const char *text)
 {
     size_t length = strlen(text);
-    for (const char *at = choices; at != NULL; at = strchr(at, '|')) {
+    int index = 0;
+    for (const char *at = choices; at != NULL; at = strchr(at, '|'), index++) {
         at += *at == '|';
         if (strcspn(at, "|") == length && strncmp(at, text, length) == 0)
-            return true;
+            return index;
     }
-    return false;
+    return -1;
+}
+
+static void write_choice(const char *choices, int index, struct buf *out)
+{
+    for (; index > 0; index--)
+        choices = strchr(choices, '|') + 1;
+    buf_add(out, choices, strcspn(choices, "|"));
 }
 
 static int store_unit(const struct option *option, int64_t *field, const char *text,
@@ -237,13 +260,19 @@ int option_store(const struct option *option, void *target, const char *text, st
     case OPTION_REAL:
         return store_real(option, (double *)field, text, err);
     case OPTION_CHOICE:
-        if (!is_choice(option->choices, text))
+    case OPTION_ENUM:
+        if (choice_index(option->choices, text) < 0)
             return refuse(option, "", text, err);
-        *(const char **)field = arena_strdup(arena, text);
+        if (option->type == OPTION_ENUM)
+            *(int *)field = choice_index(option->choices, text);
+        else
+            *(const char **)field = arena_strdup(arena, text);
         return 0;
     case OPTION_TEXT:
         *(const char **)field = arena_strdup(arena, text);
         return 0;
+    case OPTION_DOLLARS:
+        return store_dollars(option, (int64_t *)field, text, err);
     case OPTION_DURATION:
     case OPTION_SIZE:
         return store_unit(option, (int64_t *)field, text, err);
@@ -271,6 +300,12 @@ bool option_write(const struct option *option, const void *target, struct buf *o
         if (text != NULL)
             buf_add_text(out, text);
         return text != NULL;
+    case OPTION_ENUM:
+        write_choice(option->choices, *(const int *)(const void *)field, out);
+        return true;
+    case OPTION_DOLLARS:
+        write_real((double)*(const int64_t *)(const void *)field / DOLLAR, out);
+        return true;
     case OPTION_DURATION:
         write_with_unit(*(const int64_t *)(const void *)field, duration_units, out);
         return true;
@@ -286,6 +321,7 @@ const char *option_metavar(const struct option *option)
     static const char *const metavars[] = {
         [OPTION_INT] = "N",         [OPTION_REAL] = "NUMBER",       [OPTION_TEXT] = "TEXT",
         [OPTION_CHOICE] = "CHOICE", [OPTION_DURATION] = "DURATION", [OPTION_SIZE] = "SIZE",
+        [OPTION_ENUM] = "CHOICE",   [OPTION_DOLLARS] = "DOLLARS",
     };
     if (option->type == OPTION_BOOL)
         return NULL;

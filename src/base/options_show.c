@@ -149,7 +149,7 @@ void options_help(const struct option_table *table, uint32_t mask, struct buf *o
 
 static bool is_yaml_plain(const struct option *option, const char *text)
 {
-    if (option->type != OPTION_TEXT && option->type != OPTION_CHOICE)
+    if (option->type != OPTION_TEXT && option->choices == NULL)
         return true;
     size_t length = strlen(text);
     size_t safe = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -174,32 +174,32 @@ static void write_yaml_quoted(const char *text, struct buf *out)
     buf_add_char(out, '"');
 }
 
-void options_show(const struct option_table *table, const void *target,
-                  const enum option_origin *origins, uint32_t mask, struct buf *out)
+bool option_write_yaml(const struct option *option, const void *target, struct buf *out)
 {
-    static const char *const names[] = {"default", "file", "environment", "command line"};
-    struct buf line, value;
-    buf_init(&line, 1 << 20);
+    struct buf value;
     buf_init(&value, 1 << 17); /* no argument of execve() is longer */
-    for (size_t i = 0; i < table->count; i++) {
-        const struct option *option = &table->options[i];
-        if (!(option->commands & mask))
-            continue;
-        buf_reset(&line);
-        buf_reset(&value);
-        bool set = option_write(option, target, &value);
-        buf_addf(&line, "%s%s: ", set ? "" : "# ", option->name);
-        if (set && is_yaml_plain(option, buf_text(&value)))
-            buf_add_text(&line, buf_text(&value));
-        else if (set)
-            write_yaml_quoted(buf_text(&value), &line);
-        else
-            buf_add_text(&line, "not set");
-        size_t width = width_of(buf_text(&line), line.length);
-        buf_addf(out, "%s%*s# %s\n", buf_text(&line), width < 40 ? (int)(40 - width) : 1, "",
-                 names[origins[i]]);
-    }
-    buf_free(&line);
+    bool set = option_write(option, target, &value);
+    if (set && is_yaml_plain(option, buf_text(&value)))
+        buf_add_text(out, buf_text(&value));
+    else if (set)
+        write_yaml_quoted(buf_text(&value), out);
+    buf_free(&value);
+    return set;
+}
+
+void option_show(const struct option *option, const void *target, struct buf *out)
+{
+    enum { COLUMN = 40 };
+    struct buf value;
+    buf_init(&value, 1 << 18);
+    bool set = option_write_yaml(option, target, &value);
+    size_t width = width_of(buf_text(&value), value.length) + strlen(option->name) + 2;
+    if (set)
+        buf_addf(out, "%s: %s%*s", option->name, buf_text(&value),
+                 width < COLUMN ? (int)(COLUMN - width) : 1, "");
+    else
+        buf_addf(out, "# %s: %-*s", option->name, COLUMN - 4 - (int)strlen(option->name),
+                 "not set");
     buf_free(&value);
 }
 

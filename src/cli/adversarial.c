@@ -100,14 +100,15 @@ static int lane_for_case(struct suite *suite, const char *problem)
 {
     struct lane **lane = &suite->lanes[suite->lane_count];
     char *name = arena_printf(suite->arena, "%s/problems/%s", suite->folder, problem);
-    const struct lane_spec spec = {.backend = suite->settings->backend,
-                                   .cores = suite->settings->cores,
-                                   .device = suite->settings->devices,
+    const struct lane_spec spec = {.backend = suite->settings->search.backend,
+                                   .cores = suite->settings->search.cores,
+                                   .device = suite->settings->search.devices,
                                    .problem = name,
-                                   .python = suite->settings->python,
+                                   .python = suite->settings->search.python,
                                    .call_timeout_ms = 2000,
                                    .time_budget_ms = 200,
-                                   .walls = suite->settings->unconfined ? DEMAND_MAY : DEMAND_MUST,
+                                   .walls = suite->settings->search.unconfined ? DEMAND_MAY
+                                                                               : DEMAND_MUST,
                                    .roofline = suite->lane_count == 0};
     if (suite->lane_count == LANES_MAX)
         return err_set(&suite->err, ERR_LIMIT, "manifest.yaml: more than %d changes of problem",
@@ -210,7 +211,8 @@ static const struct task_type suite_type = {"adversarial", states, moves, STATES
 static int suite_load(struct suite *suite)
 {
     struct buf text;
-    char *name = arena_printf(suite->arena, "tests/adversarial/%s", suite->settings->backend);
+    char *name =
+        arena_printf(suite->arena, "tests/adversarial/%s", suite->settings->search.backend);
     suite->folder = file_data_path(name);
     if (!suite->folder)
         return err_set(&suite->err, ERR_ENVIRONMENT, "the attacks (%s) are not installed", name);

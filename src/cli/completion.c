@@ -76,7 +76,7 @@ static void put_values(FILE *out)
             fprintf(out, "    -%c | --%s)", option->letter, option->name);
         else
             fprintf(out, "    --%s)", option->name);
-        if (option->type == OPTION_CHOICE) {
+        if (option->choices) {
             fprintf(out, " words=\"");
             for (const char *at = option->choices; *at; at++)
                 fputc(*at == '|' ? ' ' : *at, out);

@@ -61,7 +61,7 @@ static const char *meaning(struct arena *arena, const struct option *option,
     const char *at = (const char *)settings + option->offset;
     bool real = option->type == OPTION_REAL;
     bool number = real || option->type == OPTION_INT || option->type == OPTION_DURATION ||
-                  option->type == OPTION_SIZE;
+                  option->type == OPTION_SIZE || option->type == OPTION_DOLLARS;
     double value = !number ? 1
                    : real  ? *(const double *)(const void *)at
                            : (double)*(const int64_t *)(const void *)at;
@@ -77,28 +77,18 @@ static const char *meaning(struct arena *arena, const struct option *option,
     return arena_strndup(arena, text, length);
 }
 
-/* options_show() writes one line an option, in the table's order, "VALUE   # ORIGIN". */
 static void put_settings(struct arena *arena, const struct settings *settings, struct buf *out)
 {
     const struct value *file = read_file(arena, settings);
-    struct buf text;
-    buf_init(&text, 1 << 20);
-    options_show(&settings_table, settings, settings->origins, COMMAND_ALL, &text);
-    char *rest = arena_strdup(arena, buf_text(&text));
     if (settings->file)
         buf_addf(out, "# read: %s\n", settings->file);
     for (size_t i = 0; i < settings_table.count; i++) {
-        char *line = strsep(&rest, "\n"), *last = NULL;
-        for (char *at = line; at && (at = strstr(at, "# ")); at++)
-            last = at;
-        if (!last)
-            break;
-        buf_add(out, line, (size_t)(last - line));
-        const char *means = meaning(arena, &settings_table.options[i], settings);
+        const struct option *option = &settings_table.options[i];
+        const char *means = meaning(arena, option, settings);
+        option_show(option, settings, out);
         buf_addf(out, "# %s%s%s\n", means ? means : "", means ? "; " : "",
                  origin_words(arena, settings, file, i));
     }
-    buf_free(&text);
 }
 
 /* ---- who would be asked, and with which keys ---- */
@@ -163,18 +153,14 @@ static void put_variables(struct buf *out)
 
 /* ---- for programs ---- */
 
-static void put_scalar(struct json *json, const struct settings *settings,
-                       const struct option *option)
+static void put_value(const struct option *option, const struct settings *settings,
+                      struct json *json)
 {
-    const void *at = (const char *)settings + option->offset;
-    if (option->type == OPTION_BOOL)
-        json_bool(json, *(const bool *)at);
-    else if (option->type == OPTION_REAL)
-        json_real(json, *(const double *)at);
-    else if (option->type == OPTION_TEXT || option->type == OPTION_CHOICE)
-        json_text(json, *(const char *const *)at);
+    const char *at = (const char *)settings + option->offset;
+    if (option->type == OPTION_DOLLARS)
+        json_real(json, (double)*(const int64_t *)(const void *)at / 1e6);
     else
-        json_int(json, *(const int64_t *)at); /* durations in ms, sizes in bytes */
+        option_put_json(option, settings, json);
 }
 
 static void put_json(struct arena *arena, const struct settings *settings, struct buf *out)
@@ -189,7 +175,7 @@ static void put_json(struct arena *arena, const struct settings *settings, struc
         json_key(&json, settings_table.options[i].name);
         json_object(&json);
         json_key(&json, "value");
-        put_scalar(&json, settings, &settings_table.options[i]);
+        put_value(&settings_table.options[i], settings, &json);
         json_put_text(&json, "origin", origin_words(arena, settings, file, i));
         json_object_end(&json);
     }

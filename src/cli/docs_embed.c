@@ -38,7 +38,7 @@ int docs_embedder(const struct settings *settings, struct arena *arena, struct e
                                   .key = model->key,
                                   .model = model->wire_name,
                                   .name = model->name,
-                                  .ca_file = settings->ca_file};
+                                  .ca_file = settings->search.ca_file};
     return 0;
 }
 
@@ -100,7 +100,7 @@ int docs_run_embedder(const struct settings *settings, struct arena *arena, stru
         *note =
             arena_printf(arena, "the index has vectors of %s at %s, and %s would be asked at %s",
                          named, url, named, chosen.items[0].base_url);
-    else if (settings->budget_usd > 0 && !has_prices(chosen.items))
+    else if (settings->search.budget_micro_dollars > 0 && !has_prices(chosen.items))
         *note = arena_printf(arena, "there is a budget in dollars, and %s has no prices (%s)",
                              named, chosen.items[0].where);
     else

@@ -34,11 +34,11 @@ static enum task_result doctor_step(struct task *task)
 {
     struct doctor *doctor = container_of(task, struct doctor, task);
     if (!doctor->lane) {
-        const struct lane_spec spec = {.launcher = doctor->settings->launcher,
-                                       .backend = doctor->settings->backend,
-                                       .cores = doctor->settings->cores,
-                                       .device = doctor->settings->devices,
-                                       .python = doctor->settings->python,
+        const struct lane_spec spec = {.launcher = doctor->settings->search.launcher,
+                                       .backend = doctor->settings->search.backend,
+                                       .cores = doctor->settings->search.cores,
+                                       .device = doctor->settings->search.devices,
+                                       .python = doctor->settings->search.python,
                                        .roofline = doctor->settings->measure};
         if (lane_open(task->loop, &spec, &doctor->lane, &doctor->err))
             return TASK_DONE;
@@ -117,7 +117,7 @@ static int print_findings(const struct doctor *doctor, const struct doctor_gpu *
     const struct value *versions = value_get(doctor->open.answer, "versions");
     int fatal = 0;
     printf("findings\n");
-    bool gpu = strcmp(doctor->settings->backend, "cuda") == 0;
+    bool gpu = strcmp(doctor->settings->search.backend, "cuda") == 0;
     if (gpu) { /* compilers of C are for the CPU's candidates */
         fatal += doctor_gpu_missing(cuda);
     } else if (!value_get(versions, "gcc") && !value_get(versions, "clang")) {
@@ -161,14 +161,14 @@ static void print_without_lane(const struct settings *settings, const struct err
         buf_init(&text, 1 << 16);
         json_init(&json, &text);
         json_object(&json);
-        json_put_text(&json, "backend", settings->backend);
+        json_put_text(&json, "backend", settings->search.backend);
         json_put_text(&json, "error", err->message);
         json_object_end(&json);
         printf("%s\n", buf_text(&text));
         fflush(stdout);
         buf_free(&text);
     }
-    if (settings->json || strcmp(settings->backend, "cuda") != 0)
+    if (settings->json || strcmp(settings->search.backend, "cuda") != 0)
         return;
     struct doctor_gpu found = doctor_gpu();
     if (found.gpus == 0 || !found.nvrtc) {

@@ -81,9 +81,9 @@ static int open_emission(struct emission *e, struct store *store, const char *id
     const char *source = history_source(store, e->arena, &record);
     if (!source)
         return err_set(err, ERR_NOT_FOUND, "the source of %s is not in the store", record.id);
-    const char *path =
-        settings->problem ? command_path(e->arena, settings->problem) : run.problem_file;
-    if (problem_load_with(path, settings->python, &e->problem, err))
+    const char *path = settings->search.problem ? command_path(e->arena, settings->search.problem)
+                                                : run.problem_file;
+    if (problem_load_with(path, settings->search.python, &e->problem, err))
         return err_wrap(err, "the problem of %s (--problem names another place)", run.id);
     if (candidate_parse(e->problem, record.name, source, strlen(source), &e->candidate, err) ||
         !e->candidate || read_tune(e, record.tune, err))

@@ -67,9 +67,10 @@ static void known_ceilings(const struct settings *settings, struct buf *text)
 {
     struct store *store = NULL;
     struct err ignored;
-    char *key = search_ceilings_key(settings->backend, settings->cores, settings->devices);
+    char *key = search_ceilings_key(settings->search.backend, settings->search.cores,
+                                    settings->search.devices);
     buf_init(text, 1 << 16);
-    if (!settings->launcher && history_open(settings, &store, &ignored) == 0 &&
+    if (!settings->search.launcher && history_open(settings, &store, &ignored) == 0 &&
         store_get(store, STORE_FACTS, key, text, &ignored) != 0)
         buf_reset(text);
     store_close(store);
@@ -81,23 +82,23 @@ static enum task_result eval_open(struct eval *eval)
     if (!eval->lane) {
         struct buf known;
         known_ceilings(eval->settings, &known);
-        const struct lane_spec spec = {.launcher = eval->settings->launcher,
-                                       .backend = eval->settings->backend,
-                                       .cores = eval->settings->cores,
-                                       .device = eval->settings->devices,
-                                       .problem = eval->problem,
-                                       .python = eval->settings->python,
-                                       .baseline = eval->settings->baseline,
-                                       .call_timeout_ms = (uint64_t)eval->settings->call_timeout_ms,
-                                       .time_budget_ms = (uint64_t)eval->settings->time_budget_ms,
-                                       .roofline = known.length == 0,
-                                       .later = true,
-                                       .fitness = eval->settings->unfit ? DEMAND_MAY : DEMAND_MUST,
-                                       .walls =
-                                           eval->settings->unconfined ? DEMAND_MAY : DEMAND_MUST,
-                                       .ahead_name = eval->name,
-                                       .ahead = eval->tune ? NULL : buf_text(&eval->source),
-                                       .ceilings = known.length ? buf_text(&known) : NULL};
+        const struct lane_spec spec = {
+            .launcher = eval->settings->search.launcher,
+            .backend = eval->settings->search.backend,
+            .cores = eval->settings->search.cores,
+            .device = eval->settings->search.devices,
+            .problem = eval->problem,
+            .python = eval->settings->search.python,
+            .baseline = eval->settings->search.baseline,
+            .call_timeout_ms = (uint64_t)eval->settings->search.call_timeout_ms,
+            .time_budget_ms = (uint64_t)eval->settings->search.time_budget_ms,
+            .roofline = known.length == 0,
+            .later = true,
+            .fitness = eval->settings->search.unfit ? DEMAND_MAY : DEMAND_MUST,
+            .walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST,
+            .ahead_name = eval->name,
+            .ahead = eval->tune ? NULL : buf_text(&eval->source),
+            .ceilings = known.length ? buf_text(&known) : NULL};
         int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
         buf_free(&known);
         if (failed)
@@ -246,7 +247,7 @@ static int without_lane(const struct eval *eval)
 {
     struct err missing = {0};
     if (eval->sweep || eval->err.code != ERR_ENVIRONMENT ||
-        strcmp(eval->settings->backend, "cuda") != 0 || !eval_compile_only(&missing))
+        strcmp(eval->settings->search.backend, "cuda") != 0 || !eval_compile_only(&missing))
         return eval_report(eval);
     const struct eval_compile asked = {.settings = eval->settings,
                                        .problem = eval->problem,
@@ -270,8 +271,8 @@ static struct settings settings_for(const struct settings *settings, const char 
     struct settings chosen = *settings;
     const char *dot = strrchr(file, '.');
     if (dot && strcmp(dot, ".cu") == 0 &&
-        !settings_given(settings, offsetof(struct settings, backend)))
-        chosen.backend = "cuda";
+        !settings_given(settings, offsetof(struct settings, search.backend)))
+        chosen.search.backend = "cuda";
     return chosen;
 }
 
@@ -289,7 +290,7 @@ int eval_run(const struct settings *given, const char *const *arguments, eval_pr
         log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
     else
         display_tell_waits(stderr);
-    if (find_problem(arena, arguments[0], settings->backend, &eval.problem, &eval.err)) {
+    if (find_problem(arena, arguments[0], settings->search.backend, &eval.problem, &eval.err)) {
         code = command_fail(&eval.err);
     } else if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
         code = command_fail(&eval.err);

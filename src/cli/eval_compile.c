@@ -182,7 +182,7 @@ static int make_plans(struct trial *trial, struct err *err)
 static int try_all(struct trial *trial, struct err *err)
 {
     const struct eval_compile *asked = trial->asked;
-    if (problem_load_with(asked->problem, asked->settings->python, &trial->problem, err))
+    if (problem_load_with(asked->problem, asked->settings->search.python, &trial->problem, err))
         return 1;
     if (read_candidate(trial, err))
         return refuse(trial, STAGE_PARSE, err->message, err->message);

@@ -159,8 +159,8 @@ static int command_start(const struct command *command, int argc, char **argv)
                 command->name, command->arguments, command->name);
         code = EXIT_USAGE;
     } else {
-        if (settings.python) /* problem_load() asks it about a PyTorch file */
-            setenv("TWAGENT_PYTHON", settings.python, 1);
+        if (settings.search.python) /* problem_load() asks it about a PyTorch file */
+            setenv("TWAGENT_PYTHON", settings.search.python, 1);
         code = command->run(&settings, positionals, count);
     }
     arena_free(arena);

@@ -51,7 +51,7 @@ static void put_skeleton(const struct problem *problem, bool cuda, struct buf *o
 static void print_next(const struct settings *settings, const char *name,
                        const struct problem *problem)
 {
-    bool cuda = strcmp(settings->backend, "cuda") == 0;
+    bool cuda = strcmp(settings->search.backend, "cuda") == 0;
     const char *suffix = cuda ? "cu" : "c", *option = cuda ? " --backend cuda" : "";
     struct buf text;
     buf_init(&text, SKELETON_MOST);
@@ -61,8 +61,8 @@ static void print_next(const struct settings *settings, const char *name,
            "  mkdir -p %s && cp first.%s %s/     then twagent run %s%s searches from there\n"
            "  twagent run %s%s --model NAME     asks a model for the first kernel as well\n",
            suffix, buf_text(&text), name, suffix, option,
-           problem_starts_folder(problem, settings->backend), suffix,
-           problem_starts_folder(problem, settings->backend), name, option, name, option);
+           problem_starts_folder(problem, settings->search.backend), suffix,
+           problem_starts_folder(problem, settings->search.backend), name, option, name, option);
     buf_free(&text);
 }
 
@@ -71,15 +71,15 @@ int no_starts(const struct settings *settings, const char *name)
     struct problem *problem;
     struct err ignored;
     const char *paths[1];
-    if (problem_load_with(name, settings->python, &problem, &ignored))
+    if (problem_load_with(name, settings->search.python, &problem, &ignored))
         return -1;
-    if (problem_starts(problem, settings->backend, paths, 1) > 0) {
+    if (problem_starts(problem, settings->search.backend, paths, 1) > 0) {
         problem_free(problem);
         return -1;
     }
     fprintf(stderr,
             "twagent: %s: nothing to begin a search with: no starts in %s, and no --model\n", name,
-            problem_starts_folder(problem, settings->backend));
+            problem_starts_folder(problem, settings->search.backend));
     int code = problem_check_one(settings, name);
     if (code == 0 || code == EXIT_NONE) {
         print_next(settings, name, problem);

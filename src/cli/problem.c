@@ -139,12 +139,12 @@ struct check {
 static enum task_result check_open(struct check *check)
 {
     if (!check->lane) {
-        const struct lane_spec spec = {.launcher = check->settings->launcher,
-                                       .backend = check->settings->backend,
-                                       .cores = check->settings->cores,
-                                       .device = check->settings->devices,
+        const struct lane_spec spec = {.launcher = check->settings->search.launcher,
+                                       .backend = check->settings->search.backend,
+                                       .cores = check->settings->search.cores,
+                                       .device = check->settings->search.devices,
                                        .problem = check->problem,
-                                       .python = check->settings->python,
+                                       .python = check->settings->search.python,
                                        .roofline = true,
                                        .later = true};
         if (lane_open(check->task.loop, &spec, &check->lane, &check->err))
@@ -220,7 +220,7 @@ int problem_check_one(const struct settings *settings, const char *folder)
 {
     struct arena *arena = arena_new();
     struct check check = {.settings = settings};
-    if (find_problem(arena, folder, settings->backend, &check.problem, &check.err)) {
+    if (find_problem(arena, folder, settings->search.backend, &check.problem, &check.err)) {
         arena_free(arena);
         return command_fail(&check.err);
     }

@@ -133,7 +133,7 @@ static void describe(void *argument)
 {
     struct file *file = argument;
     struct problem *problem;
-    if (problem_load_with(file->path, file->folder->settings->python, &problem, &file->err))
+    if (problem_load_with(file->path, file->folder->settings->search.python, &problem, &file->err))
         return;
     choose_size(file, problem);
     problem_free(problem);
@@ -147,9 +147,9 @@ static const char *cores_of(const struct file *file)
     const struct settings *settings = file->folder->settings;
     int cores[CORES_MOST], count = 0;
     cpu_set_t set;
-    if (settings->cores || settings->jobs == 1 || file->alone ||
+    if (settings->search.cores || settings->jobs == 1 || file->alone ||
         sched_getaffinity(0, sizeof set, &set) != 0)
-        return settings->cores;
+        return settings->search.cores;
     for (int i = 0; i < CORES_MOST; i++)
         if (CPU_ISSET((size_t)i, &set))
             cores[count++] = i;
@@ -168,12 +168,12 @@ static const char *cores_of(const struct file *file)
 static int open_lane(struct file *file)
 {
     const struct settings *settings = file->folder->settings;
-    const struct lane_spec spec = {.launcher = settings->launcher,
-                                   .backend = settings->backend,
+    const struct lane_spec spec = {.launcher = settings->search.launcher,
+                                   .backend = settings->search.backend,
                                    .cores = cores_of(file),
-                                   .device = settings->devices,
+                                   .device = settings->search.devices,
                                    .problem = file->sized,
-                                   .python = settings->python};
+                                   .python = settings->search.python};
     if (lane_open(file->task.loop, &spec, &file->lane, &file->err))
         return -1;
     file->open.op = LANE_OPEN;

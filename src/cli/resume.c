@@ -7,7 +7,6 @@
 #include "cli/history.h"
 #include "cli/run.h"
 #include "cli/run_words.h"
-#include "cli/search_settings.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -56,27 +55,25 @@ static int wake(const struct settings *settings, const char *folder, const struc
 }
 
 /* What the record says, under what the command line says. */
-static int prepare(const struct settings *settings, struct arena *arena,
-                   const struct run_record *run, struct search_options *options,
+static int prepare(struct settings *settings, struct arena *arena, const struct run_record *run,
                    struct chosen *chosen, struct err *err)
 {
     struct value *recorded;
     if (value_parse_json(arena, run->id, run->options, strlen(run->options), &recorded, err) ||
-        search_options_decode(arena, recorded, options, err) ||
+        options_decode(&settings_table, settings, settings->origins, arena, recorded, err) ||
         chosen_again(arena, run->choice, settings, chosen, err))
         return err_wrap(err, "%s cannot go on", run->id);
-    search_settings_apply(settings, true, options);
-    options->resume = run->id;
-    if (options->rounds < run->round)
+    settings->search.resume = run->id;
+    if (settings->search.rounds < run->round)
         return err_set(err, ERR_USAGE, "--rounds %lld: %s is in round %lld already",
-                       (long long)options->rounds, run->id, (long long)run->round);
+                       (long long)settings->search.rounds, run->id, (long long)run->round);
     return 0;
 }
 
 static int go_on(const struct settings *settings, struct arena *arena, const char *folder,
                  const struct run_record *run)
 {
-    struct search_options options = {0};
+    struct settings now = *settings;
     struct chosen chosen;
     struct err err = {0};
     pid_t owner = control_owner(folder);
@@ -96,10 +93,9 @@ static int go_on(const struct settings *settings, struct arena *arena, const cha
             run->id, run->stopped, run->id);
         return run->win && run->verified ? EXIT_WIN : EXIT_STOPPED;
     }
-    search_settings_apply(settings, false, &options); /* for what the record does not say */
-    if (prepare(settings, arena, run, &options, &chosen, &err))
+    if (prepare(&now, arena, run, &chosen, &err))
         return command_fail(&err);
-    return run_search(settings, &options, &chosen, folder);
+    return run_search(arena, &now, &chosen, folder);
 }
 
 int command_resume(const struct settings *settings, const char *const *arguments, size_t count)

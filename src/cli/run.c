@@ -10,13 +10,13 @@
 #include "base/file.h"
 #include "base/log_file.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/display.h"
 #include "cli/find.h"
 #include "cli/no_starts.h"
 #include "cli/run_result.h"
-#include "cli/search_settings.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -36,7 +36,6 @@ enum { LOG_BYTES = 8 << 20, LOGS_KEPT = 3 };
 struct run {
     struct task task;
     const struct settings *settings;
-    struct search_options options;
     const char *folder;
     const struct models *models[2];
     struct store *store;
@@ -104,7 +103,7 @@ static enum task_result start_search(struct run *run)
 {
     struct search_progress progress;
     struct err ignored;
-    if (search_start(run->task.loop, &run->task, run->store, &run->options, &run->search,
+    if (search_start(run->task.loop, &run->task, run->store, &run->settings->search, &run->search,
                      &run->err))
         return finish(run);
     search_progress(run->search, &progress);
@@ -120,7 +119,7 @@ static enum task_result start_search(struct run *run)
 static enum task_result step_starting(struct run *run)
 {
     watch_signals(run);
-    display_start(&run->display, stderr, &run->options, run->settings->quiet,
+    display_start(&run->display, stderr, &run->settings->search, run->settings->quiet,
                   run->settings->verbose);
     if (run->err.code)
         return finish(run);
@@ -128,7 +127,7 @@ static enum task_result step_starting(struct run *run)
     if (run->models[0]->count == 0)
         return start_search(run);
     run->preflight = preflight_start(run->task.loop, &run->task, run->models, 2,
-                                     run->options.ca_file, &run->err);
+                                     run->settings->search.ca_file, &run->err);
     if (!run->preflight)
         return finish(run);
     task_move(&run->task, CHECKING);
@@ -210,33 +209,30 @@ static int run_loop(struct run *run)
     return code;
 }
 
-int run_search(const struct settings *settings, const struct search_options *options,
-               const struct chosen *chosen, const char *folder)
+int run_search(struct arena *arena, struct settings *settings, const struct chosen *chosen,
+               const char *folder)
 {
-    struct run run = {.settings = settings,
-                      .options = *options,
-                      .folder = folder,
-                      .models = {&chosen->ideas, &chosen->code}};
-    run.options.idea_models = &chosen->ideas;
-    run.options.code_models = &chosen->code;
-    run.options.embedding_models = &chosen->embedding;
-    run.options.embedding_note = chosen->embedding_note;
-    run.options.choice = chosen->text;
-    struct arena *arena = arena_new();
-    int code = devices_resolve(arena, run.options.backend, run.options.launcher,
-                               &run.options.devices, &run.err) ||
-                       store_open(folder, true, false, &run.store, &run.err)
-                   ? command_fail(&run.err)
-                   : run_loop(&run);
-    arena_free(arena);
+    struct search_options *options = &settings->search;
+    struct run run = {
+        .settings = settings, .folder = folder, .models = {&chosen->ideas, &chosen->code}};
+    options->idea_models = &chosen->ideas;
+    options->code_models = &chosen->code;
+    options->embedding_models = &chosen->embedding;
+    options->embedding_note = chosen->embedding_note;
+    options->choice = chosen->text;
+    if (devices_resolve(arena, options->backend, options->launcher, &options->devices, &run.err) ||
+        store_open(folder, true, false, &run.store, &run.err))
+        return command_fail(&run.err);
+    options->record = options_encode(&settings_table, settings, arena);
+    int code = run_loop(&run);
     store_close(run.store);
     return code;
 }
 
 int command_run(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    const char *problem = count ? arguments[0] : settings->problem;
-    struct search_options options = {0};
+    const char *problem = count ? arguments[0] : settings->search.problem;
+    struct settings now = *settings;
     struct chosen chosen;
     struct err err = {0};
     if (!problem && file_exists("spec.yaml"))
@@ -251,18 +247,19 @@ int command_run(const struct settings *settings, const char *const *arguments, s
         return EXIT_USAGE;
     }
     struct arena *arena = arena_new();
-    if (find_problem(arena, problem, settings->backend, &options.problem,
+    if (find_problem(arena, problem, settings->search.backend, &now.search.problem,
                      &err)) { /* a resume may stand elsewhere */
         arena_free(arena);
         return command_fail(&err);
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
-    search_settings_apply(settings, false, &options);
+    if (now.search.seed == 0)
+        now.search.seed = (int64_t)(random_seed() >> 12);
     int code;
     if (chosen_from_settings(arena, settings, &chosen, &err))
         code = command_fail(&err);
-    else if (chosen.ideas.count > 0 || (code = no_starts(settings, options.problem)) < 0)
-        code = run_search(settings, &options, &chosen, folder);
+    else if (chosen.ideas.count > 0 || (code = no_starts(settings, now.search.problem)) < 0)
+        code = run_search(arena, &now, &chosen, folder);
     mem_free(folder);
     arena_free(arena);
     return code;

@@ -2,14 +2,13 @@
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
-#include "agents/search/options.h"
 #include "cli/chosen.h"
 #include "cli/settings.h"
 
-/* `options` but for the models, which are `chosen`; `folder` is the store's. Asks first whether the
- * models are there. SIGINT, SIGTERM and SIGHUP stop it, SIGUSR1 pauses it, SIGUSR2 lets it go on.
- * Returns the process' exit code. */
-int run_search(const struct settings *settings, const struct search_options *options,
-               const struct chosen *chosen, const char *folder);
+/* As settings->search says, but for the models, which are `chosen`; `folder` is the store's. Asks
+ * first whether the models are there. SIGINT, SIGTERM and SIGHUP stop it, SIGUSR1 pauses it,
+ * SIGUSR2 lets it go on. Returns the process' exit code. */
+int run_search(struct arena *arena, struct settings *settings, const struct chosen *chosen,
+               const char *folder);
 
 #endif

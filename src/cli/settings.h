@@ -4,6 +4,7 @@
 #ifndef CLI_SETTINGS_H
 #define CLI_SETTINGS_H
 
+#include "agents/search/options.h"
 #include "base/options.h"
 
 #include <stdbool.h>
@@ -31,29 +32,18 @@ enum command_bit { /* which commands take an option */
 };
 
 struct settings {
-    /* where and how */
-    const char *store, *config, *python, *cores, *devices, *backend;
+    struct search_options search; /* what other commands have in common with a search, too */
+    const char *store, *config;
     bool json, quiet, verbose;
-    /* run: what is searched, and how */
-    const char *problem, *baseline, *strategy, *launcher;
-    int64_t branching, rounds, implementations, repairs, beam, seed;
-    int64_t islands, migration, lanes, tuning, requests, passage_tokens;
-    double select;
-    bool dry_run, final, lessons, unfit, unconfined;
     const char *report; /* folder for the report; NULL: the store's reports/RUN */
-    /* run: who is asked */
-    const char *provider, *model, *idea_model, *code_model, *base_url;
-    const char *models, *env_file, *ca_file;
+    /* who is asked */
+    const char *provider, *model, *idea_model, *code_model, *base_url, *models, *env_file;
     double temperature;
     int64_t max_tokens;
-    /* run: when it ends or waits */
-    int64_t budget_time_ms, budget_evaluations, budget_tokens;
-    double budget_usd, target, floor_share;
-    int64_t patience, mailbox_wait_ms, disk_quota, disk_floor;
     bool watch; /* status */
     /* eval */
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
-    int64_t call_timeout_ms, time_budget_ms, sweep, first_byte_ms, silence_ms, answer_ms;
+    int64_t sweep;
     bool profile, sanitize, cachegrind;
     const char *output, *to;                              /* best, show, lessons; emit */
     bool source, adversarial, measure;                    /* show, best; doctor */
@@ -62,7 +52,7 @@ struct settings {
     int64_t limit, tokens, jobs, elements, each_ms;       /* the last three: problem */
     int64_t last;
     /* how each was set, in the table's order; filled by settings_load() */
-    const enum option_origin *origins;
+    enum option_origin *origins;
     const char *file; /* the configuration that was read, or NULL */
 };
 

@@ -17,7 +17,7 @@ struct run_record {
     const char *id, *problem, *problem_file, *backend, *provider, *model;
     const char *state;   /* "running", "done", "stopped", "failed", "died" */
     const char *stopped; /* "budget", "interrupted", "N answers awaited", an error's line; "" */
-    const char *options; /* JSON object: what a resume needs (search_options_encode) */
+    const char *options; /* JSON object: what a resume needs, as its caller wrote it */
     const char *choice; /* JSON object: --model, --idea-model, --code-model and what says of them */
     const char
         *context;       /* JSON object: device, facts, baseline: prompts of a resume say the same */

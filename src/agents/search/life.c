@@ -4,24 +4,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#include "base/random.h"
-
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char *options_text(struct search *search)
-{
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 16);
-    json_init(&json, &text);
-    search_options_encode(&search->options, &json);
-    const char *copy = arena_strdup(search->arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
-}
 
 /* Whoever owns the store knows that nobody else is running: what says so died. */
 static bool bury(void *context, const char *key, const char *value, size_t length)
@@ -102,13 +88,11 @@ static int begin(struct search *search, struct err *err)
         if (store_next_run(search->store, &number, err))
             return -1;
         snprintf(search->id, sizeof search->id, "r%llu", (unsigned long long)number);
-        if (search->options.seed == 0)
-            search->options.seed = (int64_t)(random_seed() >> 12);
         new_record(search, number);
     }
     if (search_budget_open(search, err))
         return -1;
-    search->record.options = options_text(search);
+    search->record.options = search->options.record ? search->options.record : "{}";
     if (search->options.choice)
         search->record.choice = search->options.choice;
     search->record.pid = getpid();

@@ -3,9 +3,6 @@
 #define AGENTS_SEARCH_OPTIONS_H
 
 #include "agents/llm/model.h"
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/value.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +31,7 @@ struct search_options {                    /* borrowed for the search's life */
     int64_t tuning; /* points tuned for free in each round with a model; -1: as many as it writes */
     int64_t requests; /* in flight for one key; 0: a round's, from 8 to 64 */
     double select;
-    int64_t seed; /* 0: drawn; the same seed proposes the same from the same answers */
+    int64_t seed; /* the same seed proposes the same from the same answers */
     /* caps, each kept by reservation; 0: none */
     int64_t budget_ms, budget_evaluations, budget_micro_dollars, budget_tokens;
     /* early ends; 0: none */
@@ -54,14 +51,8 @@ struct search_options {                    /* borrowed for the search's life */
     bool final;             /* measure the champion again, whole (default) */
     const char
         *choice; /* JSON object: how the caller chose its models, kept with the run; or NULL */
+    const char *record; /* JSON object: all of this, kept with the run for a resume; or NULL */
     const char *resume; /* "r3": goes on with that run; NULL: a new one */
 };
-
-/* What a resume needs, as one JSON object in the run's record: every number and text above but for
- * models (their choice is the caller's `choice`, kept beside it as it is) and `resume`. */
-void search_options_encode(const struct search_options *options, struct json *json);
-/* Over what *options holds; texts in the arena. ERR_CORRUPT where it is not such an object. */
-int search_options_decode(struct arena *arena, const struct value *value,
-                          struct search_options *options, struct err *err) MUST_USE;
 
 #endif

@@ -1,19 +1,5 @@
 #include "check.h"
 
-#include "cli/search_settings.h"
-
-static const char *encoded(struct arena *arena, const struct search_options *options)
-{
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 16);
-    json_init(&json, &text);
-    search_options_encode(options, &json);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
-}
-
 /* Every option of a search, each with a value that nothing else has. */
 static const char all[] =
     "--branching|11|--rounds|12|"
@@ -34,7 +20,7 @@ static const char all[] =
     "--first-byte-limit|35s|--silence-limit|36s|--answer-limit|37s|"
     "--passage-tokens|38|--dry-run|--no-final|--no-lessons|--unfit|--unconfined";
 
-static void every_option_reaches_the_search(void **state)
+static void a_run_keeps_what_it_is_told(void **state)
 {
     static const char *const expected[] = {"\"branching\":11",
                                            "\"rounds\":12",
@@ -77,11 +63,9 @@ static void every_option_reaches_the_search(void **state)
                                            "\"passage_tokens\":38",
                                            "\"backend\":\"cpu\""};
     struct arena *arena = arena_new();
-    struct search_options options = {0};
     (void)state;
     struct settings settings = settings_of(arena, COMMAND_RUN, all);
-    search_settings_apply(&settings, false, &options);
-    const char *text = encoded(arena, &options);
+    const char *text = options_encode(&settings_table, &settings, arena);
     for (size_t i = 0; i < COUNT(expected); i++)
         assert_contains(text, expected[i]);
     size_t members = 0;
@@ -91,30 +75,57 @@ static void every_option_reaches_the_search(void **state)
     arena_free(arena);
 }
 
-/* A resume: what the command line does not say stays as it was recorded. */
-static void only_what_is_given_overrides(void **state)
+static int decode(struct arena *arena, struct settings *settings, const char *text, struct err *err)
 {
-    const char *given = "--rounds|40|--budget-usd|0.0000001|--launcher|x";
+    struct value *value;
+    assert_int_equal(value_parse_json(arena, "t", text, strlen(text), &value, NULL), 0);
+    return options_decode(&settings_table, settings, settings->origins, arena, value, err);
+}
+
+/* What a resume reads is what the run was told; its own command line stands over it. */
+static void a_record_is_read_again(void **state)
+{
     struct arena *arena = arena_new();
-    struct search_options options = {.rounds = 7, .branching = 3, .select = 0.5, .seed = 9};
     (void)state;
-    struct settings settings = settings_of(arena, COMMAND_RESUME, given);
-    search_settings_apply(&settings, true, &options);
-    assert_int_equal(options.rounds, 40);
-    assert_int_equal(options.budget_micro_dollars, 1); /* a cap, however small, is never none */
-    assert_string_equal(options.launcher, "x");
-    assert_int_equal(options.branching, 3);
-    assert_int_equal(options.seed, 9);
-    assert_true(options.select > 0.49 && options.select < 0.51);
-    assert_int_equal(options.disk_floor, 0);
+    struct settings told = settings_of(arena, COMMAND_RUN, all);
+    struct settings resumed = settings_of(arena, COMMAND_RESUME, "");
+    const char *text = options_encode(&settings_table, &told, arena);
+    assert_int_equal(decode(arena, &resumed, text, NULL), 0);
+    assert_string_equal(options_encode(&settings_table, &resumed, arena), text);
+    assert_int_equal(resumed.search.strategy, STRATEGY_ISLANDS);
+    resumed = settings_of(arena, COMMAND_RESUME, "--rounds|40|--budget-usd|0.0000001|--launcher|x");
+    assert_int_equal(decode(arena, &resumed, text, NULL), 0);
+    assert_int_equal(decode(arena, &resumed, "{\"seed\":9007199254740993}", NULL), 0);
+    assert_int_equal(resumed.search.rounds, 40);
+    assert_int_equal(resumed.search.budget_micro_dollars, 1); /* however small, never none */
+    assert_string_equal(resumed.search.launcher, "x");
+    assert_int_equal(resumed.search.branching, 11);
+    assert_int_equal(resumed.search.seed, INT64_C(9007199254740993));
+    arena_free(arena);
+}
+
+static void a_damaged_record_is_refused(void **state)
+{
+    static const char *const texts[] = {"[]", "{\"rounds\": \"many\"}", "{\"final\": 1}",
+                                        "{\"select\": true}", "{\"problem\": 3}"};
+    struct arena *arena = arena_new();
+    (void)state;
+    struct settings settings = settings_of(arena, COMMAND_RESUME, "");
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        struct err err = {0};
+        assert_int_not_equal(decode(arena, &settings, texts[i], &err), 0);
+        assert_int_equal(err.code, ERR_CORRUPT);
+    }
+    assert_int_not_equal(decode(arena, &settings, "{\"strategy\": \"none\"}", NULL), 0);
     arena_free(arena);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_reaches_the_search),
-        cmocka_unit_test(only_what_is_given_overrides),
+        cmocka_unit_test(a_run_keeps_what_it_is_told),
+        cmocka_unit_test(a_record_is_read_again),
+        cmocka_unit_test(a_damaged_record_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
