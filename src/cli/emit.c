@@ -135,7 +135,7 @@ static int write_evidence(const struct emission *e, struct err *err)
 
 static int write_all(struct emission *e, const char *form, const char *word, struct err *err)
 {
-    bool cuda = is(e->candidate->language, "cuda"), compiled = true;
+    bool cuda = e->candidate->language->plan, compiled = true;
     const char *why = "";
     if (cuda != is(form, "pytorch"))
         return err_set(err, ERR_USAGE, "%s is a %s kernel: --to %s", e->id, cuda ? "CUDA" : "CPU",
@@ -163,9 +163,9 @@ int command_emit(const struct settings *settings, const char *const *arguments, 
         history_open(settings, &store, &err) || open_emission(&emission, store, arguments[0], &err);
     store_close(store);
     if (!failed && emission.candidate) {
-        const char *form = settings->to                               ? settings->to
-                           : is(emission.candidate->language, "cuda") ? "pytorch"
-                                                                      : "numpy";
+        const char *form = settings->to                         ? settings->to
+                           : emission.candidate->language->plan ? "pytorch"
+                                                                : "numpy";
         failed = write_all(&emission, form, arguments[1], &err);
     }
     candidate_free(emission.candidate);

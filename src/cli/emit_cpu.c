@@ -2,6 +2,7 @@
 #include "cli/emit.h"
 
 #include "eval/cpu/source.h"
+#include "eval/cpu/target.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -11,7 +12,7 @@ enum { TEXT_MOST = 8 << 20 };
 
 static bool is_cxx(const struct emission *e)
 {
-    return strcmp(e->candidate->language, "c++") == 0;
+    return e->candidate->language == &language_cxx;
 }
 
 static const char *file_name(const struct emission *e)

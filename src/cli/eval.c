@@ -67,8 +67,8 @@ static void known_ceilings(const struct settings *settings, struct buf *text)
 {
     struct store *store = NULL;
     struct err ignored;
-    char *key = search_ceilings_key(settings->search.backend, settings->search.cores,
-                                    settings->search.devices);
+    char *key = target_find(settings->search.backend)
+                    ->ceilings_key(settings->search.cores, settings->search.devices);
     buf_init(text, 1 << 16);
     if (!settings->search.launcher && history_open(settings, &store, &ignored) == 0 &&
         store_get(store, STORE_FACTS, key, text, &ignored) != 0)
@@ -265,14 +265,13 @@ int command_eval(const struct settings *settings, const char *const *arguments, 
     return eval_run(settings, arguments, NULL);
 }
 
-/* What runs it: a FILE.cu is CUDA's, whatever a configuration says of others. */
+/* What runs it: the backend of the file's language, whatever a configuration says of others. */
 static struct settings settings_for(const struct settings *settings, const char *file)
 {
     struct settings chosen = *settings;
-    const char *dot = strrchr(file, '.');
-    if (dot && strcmp(dot, ".cu") == 0 &&
-        !settings_given(settings, offsetof(struct settings, search.backend)))
-        chosen.search.backend = "cuda";
+    const struct language *language = language_of_file(file);
+    if (language && !settings_given(settings, offsetof(struct settings, search.backend)))
+        chosen.search.backend = language_target(language)->name;
     return chosen;
 }
 

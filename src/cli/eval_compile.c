@@ -77,9 +77,9 @@ static int read_candidate(struct trial *trial, struct err *err)
     if (candidate_parse(trial->problem, asked->name, asked->source, asked->length,
                         &trial->candidate, err))
         return -1;
-    if (strcmp(trial->candidate->language, "cuda") != 0)
+    if (!trial->candidate->language->plan)
         return err_set(err, ERR_USAGE, "a source in %s does not run on the backend cuda",
-                       trial->candidate->language);
+                       trial->candidate->language->name);
     if (asked->tune &&
         value_parse_json(trial->arena, "tune", asked->tune, strlen(asked->tune), &tune, err))
         return -1;

@@ -1,6 +1,7 @@
 /* The program's entry: finds the command, loads its settings, runs it. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/internal.h"
@@ -28,7 +29,8 @@ const struct command commands[] = {
     {"status", COMMAND_STATUS, "[RUN]", "where a run stands, from another terminal",
      "Without RUN, the one that goes on now, or the last one.", 0, 1, command_status},
     {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate",
-     "A FILE.cu goes to the backend cuda unless --backend names one. Where there is no GPU it is "
+     "The FILE's language says which backend, unless --backend does. Where there is no GPU a "
+     "FILE.cu is "
      "read, "
      "compiled for sm_90a where NVRTC is found, and its launch plan computed as for an H100; then "
      "the "
@@ -36,7 +38,7 @@ const struct command commands[] = {
      2, 2, command_eval},
     {"profile", COMMAND_PROFILE, "PROBLEM FILE", "say what holds a kernel back, with the numbers",
      "On a GPU from hardware counters, where they may be read; docs/profile.md says what the "
-     "numbers are. A FILE.cu goes to the backend cuda unless --backend names one.",
+     "numbers are. The FILE's language says which backend, unless --backend does.",
      2, 2, command_profile},
     {"problem", COMMAND_PROBLEM, "new|check DIR",
      "write a new problem's skeleton; say if one is fit",
@@ -214,6 +216,7 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     int code;
+    backends_begin();
     if (internal_dispatch(argc, argv, &code))
         return code;
     signal(SIGPIPE, SIG_IGN);

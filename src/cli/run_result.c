@@ -44,7 +44,7 @@ static void fill_candidates(struct store *store, struct arena *arena, const stru
                                       .champion = strcmp(c->id, run->best) == 0};
         if (rows[report->count - 1].champion) {
             report->source = history_source(store, arena, c);
-            report->language = report_language(c->name);
+            report->language = language_of_file(c->name);
         }
     }
     report->candidates = rows;

@@ -1,5 +1,7 @@
 #include "cli/settings.h"
 
+#include "cli/backends.h"
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/devices.h"
@@ -124,7 +126,7 @@ static const struct option options[] = {
      "evaluate N points of the tune space, drawn by chance, or all with 0: a JSON line for each; -1: one evaluation", COMMAND_EVAL},
     {"baseline", 0, OPTION_TEXT, SEARCH(baseline), NULL, 0, 0, NULL, NULL, "NAME",
      "what speed-ups are against: reference, or one of the problem's baselines (default: the problem's choice)", COMMAND_RUN | COMMAND_EVAL},
-    {"backend", 0, OPTION_CHOICE, SEARCH(backend), "cpu", 0, 0, "cpu|cuda", NULL, "NAME",
+    {"backend", 0, OPTION_CHOICE, SEARCH(backend), "cpu", 0, 0, backends_choices, NULL, "NAME",
      "where candidates run", MEASURING},
     {"devices", 0, OPTION_TEXT, SEARCH(devices), NULL, 0, 0, NULL, NULL, "LIST",
      "GPUs for the backend cuda, as nvidia-smi numbers them (or CUDA_VISIBLE_DEVICES, where it is set): 0,2 or all; a run has a lane on each, all of one kind, other commands use the first (default: 0)", MEASURING},

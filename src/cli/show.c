@@ -52,7 +52,7 @@ static const char *whole_source(struct store *store, struct arena *arena,
     const struct report report = {.problem = run.problem,
                                   .outcome = measured_words(arena, c, &run),
                                   .best = c->id,
-                                  .language = report_language(c->name),
+                                  .language = language_of_file(c->name),
                                   .source = history_source(store, arena, c),
                                   .evaluation = history_evaluation(store, arena, c->id)};
     if (!report.source)

@@ -3,26 +3,6 @@
 
 #include <string.h>
 
-const char *report_language(const char *name)
-{
-    const char *dot = name ? strrchr(name, '.') : NULL;
-    if (!dot || strcmp(dot, ".c") == 0)
-        return "c";
-    return strcmp(dot, ".cu") == 0 ? "cuda" : "c++";
-}
-
-static bool is_language(const struct report *report, const char *language)
-{
-    return report->language && strcmp(report->language, language) == 0;
-}
-
-const char *report_kernel_file(const struct report *report)
-{
-    if (is_language(report, "cuda"))
-        return "kernel.cu";
-    return is_language(report, "c++") ? "kernel.cc" : "kernel.c";
-}
-
 static const char *next_line(const char *at, const char *end)
 {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -66,12 +46,14 @@ static const char *front_matter(const char *source, const struct value *tune, st
 
 static void how_to_use(const struct report *report, struct buf *out)
 {
-    if (is_language(report, "cuda")) {
-        buf_addf(out,
-                 " * Evaluate: twagent eval --backend cuda %s THIS_FILE. The launches are in the "
-                 "`launch`\n"
-                 " * key above. */\n",
-                 report->problem);
+    const char *compile = report->language ? report->language->compile : NULL;
+    if (!compile) {
+        const struct target *target = report->language ? language_target(report->language) : NULL;
+        buf_addf(out, " * Evaluate: twagent eval --backend %s %s THIS_FILE.%s */\n",
+                 target ? target->name : "NAME", report->problem,
+                 report->language && report->language->plan
+                     ? " The launches are in the `launch`\n * key above."
+                     : "");
         return;
     }
     buf_addf(
@@ -81,7 +63,7 @@ static void how_to_use(const struct report *report, struct buf *out)
         " * pointers to row-major tensors, dims as int64_t, in the order of the problem's spec.\n"
         " * Evaluate: twagent eval %s THIS_FILE */\n"
         "#include <stddef.h>\n#include <stdint.h>\n",
-        is_language(report, "c++") ? "g++ -std=gnu++20" : "gcc -std=gnu17", report->problem);
+        compile, report->problem);
 }
 
 void report_kernel(const struct report *report, struct buf *out)

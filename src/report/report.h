@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
+#include "eval/problem/target.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,11 +42,11 @@ struct report {
     const struct report_pause *pauses;
     size_t pause_count;
     double elapsed_ms;
-    double lane_busy;               /* 0..1 */
-    const char *best;               /* champion's id; NULL: none */
-    const char *language;           /* "c", "c++", "cuda" */
-    const char *source;             /* of the champion, whole; NULL: none */
-    const struct value *evaluation; /* the champion's record, as `eval --json` prints it */
+    double lane_busy;                /* 0..1 */
+    const char *best;                /* champion's id; NULL: none */
+    const struct language *language; /* NULL: not known */
+    const char *source;              /* of the champion, whole; NULL: none */
+    const struct value *evaluation;  /* the champion's record, as `eval --json` prints it */
     const struct report_candidate *candidates; /* in order of their evaluation */
     size_t count;
 };
@@ -54,8 +55,6 @@ void report_text(const struct report *report, struct buf *out);
 void report_html(const struct report *report, struct buf *out);
 /* The champion as a candidate with its tune numbers fixed; one for the CPU compiles alone, too. */
 void report_kernel(const struct report *report, struct buf *out);
-const char *report_kernel_file(const struct report *report); /* "kernel.c", ".cc", ".cu" */
-const char *report_language(const char *name);               /* of a source file's name */
 /* Which of the two measurements the headline is: a sentence. */
 const char *report_kind(const struct report *report);
 /* Progress as an inline SVG: the lower end of every kernel's interval a dot, the best so far a

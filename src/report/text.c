@@ -172,7 +172,10 @@ int report_write(const struct report *report, const char *folder, struct err *er
     if (report->source) {
         buf_reset(&text);
         report_kernel(report, &text);
-        failed = failed || write_one(folder, report_kernel_file(report), &text, err);
+        char file[32];
+        snprintf(file, sizeof file, "kernel%s",
+                 report->language ? report->language->suffixes[0] : "");
+        failed = failed || write_one(folder, file, &text, err);
     }
     if (report->evaluation) {
         buf_reset(&text);

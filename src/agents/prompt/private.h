@@ -20,7 +20,7 @@ enum {
 };
 
 struct prompts {
-    const char *backend;
+    const struct target *target;
     struct template *templates[PROMPT_TEMPLATES];
 };
 

@@ -35,7 +35,9 @@ int prompts_load(struct arena *arena, const char *backend, struct prompts **prom
                  struct err *err)
 {
     struct prompts *loaded = ARENA_NEW(arena, struct prompts);
-    loaded->backend = arena_strdup(arena, backend);
+    loaded->target = target_find(backend);
+    if (loaded->target == NULL)
+        return err_set(err, ERR_USAGE, "no backend \"%s\"", backend);
     for (size_t i = 0; i < PROMPT_TEMPLATES; i++) {
         const char *file = sources[i].file;
         if (i == PROMPT_TEXT_FORMAT)
@@ -61,7 +63,7 @@ static void put_format(const struct material *material, size_t most, struct buf 
     struct buf signature;
     (void)most;
     buf_init(&signature, 1 << 16);
-    if (strcmp(material->prompts->backend, "cuda") == 0)
+    if (material->prompts->target->languages[0]->plan)
         prompt_arguments(material->context->problem, &signature);
     else
         prompt_signature(material->context->problem, &signature);
@@ -239,8 +241,7 @@ static void put_system(const struct prompts *prompts, const struct template *rol
     buf_init(&text, PROMPT_BYTES_MAX);
     if (role != NULL)
         template_render(role, NULL, 0, &text);
-    bool gpu = strcmp(prompts->backend, "cuda") == 0;
-    const struct slot_text slots[] = {{"backend", gpu ? "NVIDIA GPU" : prompts->backend},
+    const struct slot_text slots[] = {{"backend", prompts->target->title},
                                       {"role", buf_text(&text)}};
     template_render(prompts->templates[PROMPT_SYSTEM], slots, 2, out);
     buf_free(&text);

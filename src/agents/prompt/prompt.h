@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "eval/problem/problem.h"
+#include "eval/problem/target.h"
 
 enum { PROMPT_BYTES_MAX = 2 << 20 };
 

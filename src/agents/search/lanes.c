@@ -4,61 +4,19 @@
 
 #include "base/mem.h"
 
-#include <glob.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { CORES_MAX = 1024 };
 
 /* ---- ceilings ---- */
 
-/* What the kernel's driver says of the first line of a file; "" where there is none. */
-static void driver_line(const char *path, char line[160])
+static char *ceilings_key(const struct search *search)
 {
-    FILE *file = fopen(path, "r");
-    if (!file || !fgets(line, 160, file))
-        line[0] = '\0';
-    if (file)
-        fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-}
-
-static char *gpu_key(const char *devices)
-{
-    char version[160], model[160] = "";
-    glob_t found;
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    driver_line("/proc/driver/nvidia/version", version);
-    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0) {
-        driver_line(found.gl_pathv[0], model);
-        globfree(&found);
-    }
-    char *key = mem_alloc(500);
-    snprintf(key, 500, "machine/ceilings/cuda/%.150s/%.150s/%.40s/%.40s", version, model,
-             visible ? visible : "", devices ? devices : "0");
-    return key;
-}
-
-/* One machine's ceilings are measured once: the key names the CPU and the lane's cores, or the
- * driver and the GPU. */
-char *search_ceilings_key(const char *backend, const char *cores, const char *devices)
-{
-    if (backend && strcmp(backend, "cuda") == 0)
-        return gpu_key(devices);
-    char line[256], model[128] = "unknown";
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "model name : %127[^\n]", model) == 1)
-            break;
-    if (file)
-        fclose(file);
-    char *key = mem_alloc(400);
-    snprintf(key, 400, "machine/ceilings/%s/%ld/%s", model, sysconf(_SC_NPROCESSORS_ONLN),
-             cores ? cores : "all");
-    return key;
+    return target_find(search->options.backend)
+        ->ceilings_key(search->lanes[0].cores, search->lanes[0].device);
 }
 
 static char *ceilings_text(const struct search *search)
@@ -81,8 +39,7 @@ void search_put_ceilings(struct search *search, struct store_batch *batch)
     const struct value *answer = search->lanes[0].open.answer;
     bool loaded = value_bool(value_get(answer, "ceilings"), "under_load", false);
     char *text = loaded ? NULL : ceilings_text(search);
-    char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
-                                    search->lanes[0].device);
+    char *key = ceilings_key(search);
     if (search->ceilings_beaten)
         store_batch_remove(batch, STORE_FACTS, key);
     else if (text && !search->options.launcher) /* behind one it may be another node each time */
@@ -196,11 +153,12 @@ int search_lanes_open(struct search *search)
 {
     struct buf known;
     struct err ignored;
+    if (!target_find(search->options.backend)) /* a run that another program began */
+        return err_set(&search->err, ERR_USAGE, "no backend \"%s\"", search->options.backend);
     if (share_devices(search) || share_cores(search))
         return -1;
     slots_init(&search->lane_slots, "lanes", (unsigned)(LANE_DEPTH * search->lane_count));
-    char *key = search_ceilings_key(search->options.backend, search->lanes[0].cores,
-                                    search->lanes[0].device);
+    char *key = ceilings_key(search);
     buf_init(&known, 1 << 16);
     bool cached = !search->options.launcher &&
                   store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;

@@ -40,10 +40,6 @@ struct search_progress { /* a snapshot for the display and for the exit code */
     int64_t requests_in_flight, awaited; /* awaited: answers of mailboxes */
 };
 
-/* Where STORE_FACTS has the measured ceilings of this machine's lane on `cores` (NULL: all), as
- * JSON for struct lane_spec. mem_free() it. */
-char *search_ceilings_key(const char *backend, const char *cores, const char *devices);
-
 /* Starts the run as a task under `parent` (woken at the end). */
 int search_start(struct loop *loop, struct task *parent, struct store *store,
                  const struct search_options *options, struct search **search,

@@ -160,20 +160,18 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *re
     return true;
 }
 
-static bool writes_cuda(const struct search *search)
+static const struct language *language_of(const struct search *search, const char *code)
 {
-    return strcmp(search->options.backend, "cuda") == 0;
+    return language_of_text(target_find(search->options.backend), code);
 }
 
 struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length, struct err *err)
 {
     struct search *search = attempt->search;
     struct arm *arm = ARENA_NEW(attempt->arena, struct arm);
-    const char *ending = writes_cuda(search)                    ? "cu"
-                         : strstr(code, "extern \"C\"") != NULL ? "cc"
-                                                                : "c";
+    const char *suffix = language_of(search, code)->suffixes[0];
     *arm = (struct arm){.search = search,
-                        .name = arena_printf(attempt->arena, "%s.%s", attempt->record.id, ending),
+                        .name = arena_printf(attempt->arena, "%s%s", attempt->record.id, suffix),
                         .text = code,
                         .length = length,
                         .origin = attempt->record.id,
@@ -205,8 +203,9 @@ static int take_code(struct attempt *attempt, struct err *err)
         writing->max_tokens = 2 * writing->ask.request.max_tokens;
         return err_set(err, ERR_LIMIT, "the answer was cut off before its end; keep it shorter");
     }
-    const char *entry = writes_cuda(attempt->search) ? EXTRACT_GPU : "kernel";
-    if (extract_code(attempt->arena, writing->ask.completion.text, entry, &code, &length, err))
+    const char *text = writing->ask.completion.text;
+    if (extract_code(attempt->arena, text, language_of(attempt->search, text)->entry, &code,
+                     &length, err))
         return -1;
     writing->source = code;
     struct arm *arm = writing_arm(attempt, code, length, err);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "eval/backend/lane_facts.h"
 #include "eval/backend/subject.h"
+#include "eval/problem/target.h"
 #include "loop/process.h"
 
 /* portable: a program without this machine's newest instructions, for a simulator of caches */
@@ -26,8 +27,7 @@ struct program { /* what a launch plan is computed from; all three stay while th
 };
 
 struct backend {
-    const char *name;             /* "cpu" */
-    const char *const *languages; /* NULL-terminated: "c", "c++" */
+    const struct target *target; /* its name and its languages */
     /* Device facts and versions, ceilings where they are remembered; `roofline` also measures those
      * that are not (about a second, blocking). */
     int (*probe)(const int *cores, size_t core_count, bool roofline, struct arena *arena,

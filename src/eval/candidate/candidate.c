@@ -11,28 +11,8 @@
 
 enum { SOURCE_BYTES_MOST = 1 << 20 };
 
-struct marks {
-    const char *open, *close, *comment_end;
-};
-
-static const struct marks c_marks = {"/*---", "---*/", "*/"};
-static const struct marks python_marks = {"\"\"\"---", "---\"\"\"", "\"\"\""};
-
-static const struct {
-    const char *suffix, *language;
-} languages[] = {
-    {".c", "c"},     {".cc", "c++"},    {".cpp", "c++"},   {".cxx", "c++"},
-    {".cu", "cuda"}, {".py", "triton"}, {".wgsl", "wgsl"},
-};
-
-static const char *language_of(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && i < sizeof languages / sizeof languages[0]; i++)
-        if (strcmp(dot, languages[i].suffix) == 0)
-            return languages[i].language;
-    return NULL;
-}
+/* Front matter of a file whose name says nothing. */
+static const struct language unknown = {.open = "/*---", .close = "---*/", .comment_end = "*/"};
 
 static int line_of(const char *text, const char *at)
 {
@@ -75,9 +55,10 @@ static int find_front_matter(const struct document *document, const struct candi
                              const char **begin, const char **stop)
 {
     const char *text = candidate->source, *end = text + candidate->length, *at = text;
-    bool python = candidate->language != NULL && strcmp(candidate->language, "triton") == 0;
-    const struct marks *marks = python ? &python_marks : &c_marks;
+    const struct language *marks = candidate->language;
     *begin = *stop = NULL;
+    if (marks == NULL) /* which front matter itself may say */
+        marks = &unknown;
     while (at < end && line_is_blank(at, end) && line_end(at, end) < end)
         at = line_end(at, end) + 1;
     if (!line_is(at, end, marks->open)) {
@@ -153,6 +134,18 @@ static int parse_front_matter(struct candidate_reading *reading, const char *beg
     return candidate_read(reading, root);
 }
 
+static int refuse_name(const struct document *document)
+{
+    struct buf suffixes;
+    buf_init(&suffixes, 400);
+    languages_list(true, &suffixes);
+    int failed =
+        document_refuse(document, 1, "expected a name that ends with %s, or the key \"language\"",
+                        buf_text(&suffixes));
+    buf_free(&suffixes);
+    return failed;
+}
+
 static int parse(struct candidate_reading *reading, const char *text, size_t length)
 {
     struct candidate *candidate = reading->candidate;
@@ -163,16 +156,14 @@ static int parse(struct candidate_reading *reading, const char *text, size_t len
     candidate->source = arena_strndup(candidate->arena, text, length);
     candidate->length = length;
     candidate->hash = hash_bytes(text, length);
-    candidate->language = language_of(document->name);
+    candidate->language = language_of_file(document->name);
     if (find_front_matter(document, candidate, &begin, &stop) != 0)
         return -1;
     if (begin != NULL && parse_front_matter(reading, begin, stop) != 0)
         return -1;
     if (candidate->language == NULL)
-        return document_refuse(document, 1,
-                               "expected a name that ends with .c, .cc, .cpp, .cu, .py or .wgsl, "
-                               "or the key \"language\"");
-    if (strcmp(candidate->language, "cuda") == 0 && candidate->launch_count == 0)
+        return refuse_name(document);
+    if (candidate->language->plan && candidate->launch_count == 0)
         return document_refuse(document, begin != NULL ? line_of(candidate->source, begin) : 1,
                                "expected launch: in the front matter, a list of {entry, grid, "
                                "block, args}");

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "eval/problem/problem.h"
+#include "eval/problem/target.h"
 
 enum { TUNE_MAX = 16, TUNE_VALUES_MAX = 64, WORKSPACES_MAX = 8, LAUNCHES_MAX = 8, FLAGS_MAX = 16 };
 enum { TENSOR_MAPS_MAX = 8, TENSOR_MAP_RANK = 5, MEMSETS_MAX = 8 };
@@ -43,9 +44,9 @@ struct candidate {
     const struct problem *problem; /* borrowed */
     const char *source; /* as given, front matter included; `length` bytes of UTF-8, no NUL */
     size_t length;
-    struct hash hash;     /* of the text */
-    const char *language; /* "c", "c++", "cuda", ... from the file name or front matter */
-    const char *compiler; /* "gcc", "clang" or NULL: the lane's default */
+    struct hash hash;                /* of the text */
+    const struct language *language; /* from the file name or front matter */
+    const char *compiler;            /* "gcc", "clang" or NULL: the lane's default */
     size_t flag_count;
     const char *flags[FLAGS_MAX]; /* from an allow-list; others are refused with their line */
     size_t launch_count, workspace_count, tune_count, map_count, memset_count;
@@ -57,7 +58,7 @@ struct candidate {
     const struct expr *where; /* over tune parameters, dims and device facts; NULL: all */
 };
 
-/* `name` gives the language by its suffix (.c .cc .cpp .cu .py .wgsl) and stands in messages.
+/* `name` gives the language by its suffix and stands in messages.
  * Errors: ERR_USAGE, "name:line: ...". Front matter may be absent. */
 int candidate_parse(const struct problem *problem, const char *name, const char *text,
                     size_t length, struct candidate **candidate, struct err *err) MUST_USE;

@@ -65,12 +65,6 @@ static int read_extent(struct candidate_reading *reading, const struct value *ma
     return 0;
 }
 
-static bool is_cuda(const struct candidate_reading *reading)
-{
-    const char *language = reading->candidate->language;
-    return language != NULL && strcmp(language, "cuda") == 0;
-}
-
 static int read_launch(struct candidate_reading *reading, const struct value *map,
                        struct launch *launch)
 {
@@ -87,7 +81,8 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
         return -1;
     launch->entry = entry->text;
     const char *needed[] = {"grid", "block"};
-    for (size_t i = 0; is_cuda(reading) && i < 2; i++)
+    for (size_t i = 0;
+         i < 2 && reading->candidate->language != NULL && reading->candidate->language->plan; i++)
         if (value_get(map, needed[i]) == NULL)
             return document_refuse(document, map->line, "expected %s: in the launch of %s",
                                    needed[i], launch->entry);

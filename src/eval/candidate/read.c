@@ -41,24 +41,18 @@ bool candidate_is_workspace(const struct candidate *candidate, const char *name)
     return false;
 }
 
-/* What a probe has, by the kind of its device: whether a lane knows it is the lane's to say, that
- * no lane ever does can be said with its line. */
-#define FACTS_OF_GPUS                                                                              \
-    "compute_capability sm_count warp_size l2_bytes shared_bytes_optin sm_shared_bytes "           \
-    "max_threads_per_sm registers_per_sm"
-#define FACTS_OF_CPUS "cores vector_bytes l1_bytes l2_bytes l3_bytes page_bytes"
-
-static bool is_on_cpu(const char *language)
+/* Whether a lane knows a fact is the lane's to say; that none ever does can be said with its line.
+ */
+static const char *facts_of(const struct candidate *candidate)
 {
-    return language != NULL && (strcmp(language, "c") == 0 || strcmp(language, "c++") == 0);
+    return candidate->language != NULL ? candidate->language->facts : "";
 }
 
-static bool is_fact(const char *language, const char *name)
+static bool is_fact(const char *facts, const char *name)
 {
-    const char *at = is_on_cpu(language) ? " " FACTS_OF_CPUS " " : " " FACTS_OF_GPUS " ";
     size_t length = strlen(name);
-    while ((at = strstr(at + 1, name)) != NULL)
-        if (at[-1] == ' ' && at[length] == ' ')
+    for (const char *at = facts; (at = strstr(at, name)) != NULL; at++)
+        if ((at == facts || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
             return true;
     return false;
 }
@@ -66,10 +60,10 @@ static bool is_fact(const char *language, const char *name)
 void candidate_facts(struct candidate_reading *reading, bool facts)
 {
     reading->facts = facts;
-    reading->document.known_as = !facts ? "a dim or a tune parameter"
-                                 : is_on_cpu(reading->candidate->language)
-                                     ? "a dim, a tune parameter or a fact (" FACTS_OF_CPUS ")"
-                                     : "a dim, a tune parameter or a fact (" FACTS_OF_GPUS ")";
+    reading->document.known_as =
+        facts ? arena_printf(reading->document.arena, "a dim, a tune parameter or a fact (%s)",
+                             facts_of(reading->candidate))
+              : "a dim or a tune parameter";
 }
 
 static bool is_known(void *context, const char *name)
@@ -77,7 +71,7 @@ static bool is_known(void *context, const char *name)
     const struct candidate_reading *reading = (const struct candidate_reading *)context;
     if (candidate_is_dim(reading->problem, name) || is_parameter(reading->candidate, name))
         return true;
-    return reading->facts && is_fact(reading->candidate->language, name);
+    return reading->facts && is_fact(facts_of(reading->candidate), name);
 }
 
 int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,
@@ -173,14 +167,18 @@ int candidate_read_workspaces(struct candidate_reading *reading, const struct va
 
 static int read_language(struct candidate_reading *reading, const struct value *value)
 {
-    static const char *const known[] = {"c", "c++", "cuda", "triton", "wgsl"};
-    for (size_t i = 0; value->kind == VALUE_TEXT && i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(value->text, known[i]) == 0) {
-            reading->candidate->language = known[i];
-            return 0;
-        }
-    return document_refuse(&reading->document, value->line,
-                           "expected language: c, c++, cuda, triton or wgsl");
+    const struct language *language = value->kind == VALUE_TEXT ? language_find(value->text) : NULL;
+    struct buf known;
+    if (language != NULL) {
+        reading->candidate->language = language;
+        return 0;
+    }
+    buf_init(&known, 400);
+    languages_list(false, &known);
+    int failed =
+        document_refuse(&reading->document, value->line, "expected language: %s", buf_text(&known));
+    buf_free(&known);
+    return failed;
 }
 
 int candidate_read(struct candidate_reading *reading, const struct value *root)

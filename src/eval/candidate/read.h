@@ -38,8 +38,4 @@ int candidate_read_workspaces(struct candidate_reading *reading, const struct va
 /* compile: {compiler, flags}. */
 int candidate_read_compile(struct candidate_reading *reading, const struct value *map) MUST_USE;
 
-/* True for a flag that can change how the source is optimized and nothing else. */
-bool candidate_flag_allowed(const char *flag);
-bool candidate_cuda_flag_allowed(const char *flag); /* the same for a CUDA candidate */
-
 #endif

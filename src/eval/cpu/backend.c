@@ -1,12 +1,10 @@
 #include "eval/cpu/compile.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/private.h"
-
-static const char *const languages[] = {"c", "c++", NULL};
+#include "eval/cpu/target.h"
 
 const struct backend backend_cpu = {
-    .name = "cpu",
-    .languages = languages,
+    .target = &target_cpu,
     .probe = cpu_probe,
     .ready = cpu_ready,
     .build = cpu_build,

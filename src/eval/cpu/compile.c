@@ -8,6 +8,7 @@
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/source.h"
+#include "eval/cpu/target.h"
 #include "process/sandbox.h"
 #include "process/toolchain.h"
 
@@ -281,7 +282,7 @@ static int lay_out(struct arena *arena, const struct source *source,
 static struct source candidate_source(const struct problem *problem,
                                       const struct candidate *candidate, const struct names *tune)
 {
-    bool cplusplus = strcmp(candidate->language, "c++") == 0;
+    bool cplusplus = candidate->language == &language_cxx;
     return (struct source){.problem = problem,
                            .candidate = candidate,
                            .tune = tune,

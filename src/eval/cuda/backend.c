@@ -8,10 +8,9 @@
 #include "eval/cuda/profile/profile.h"
 #include "eval/cuda/run/host.h"
 #include "eval/cuda/sanitize/sanitizer.h"
+#include "eval/cuda/target.h"
 
 #include <string.h>
-
-static const char *const languages[] = {"cuda", NULL};
 
 static int build(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
                  const struct candidate *candidate, const struct names *tune,
@@ -86,8 +85,7 @@ static void warm(const struct lane_facts *lane, const struct region *region, siz
 }
 
 const struct backend backend_cuda = {
-    .name = "cuda",
-    .languages = languages,
+    .target = &target_cuda,
     .probe = cuda_probe,
     .build = build,
     .diagnostics = cuda_diagnostics,

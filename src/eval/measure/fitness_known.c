@@ -77,14 +77,14 @@ static bool ends_with(const char *name, const char *suffix)
 static bool is_beside(const struct problem *problem, const char *name)
 {
     static const char *const folders[] = {"starts", "baselines", "__pycache__"};
-    static const char *const suffixes[] = {".c",  ".cc", ".cpp",  ".cxx", ".h",
-                                           ".cu", ".md", ".wgsl", ".html"};
+    static const char *const suffixes[] = {".h", ".md", ".html"};
     bool beside = name[0] == '.' || ends_with(name, ".starts");
+    bool python = problem->reference_kind != REFERENCE_C;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         beside = beside || strcmp(name, folders[i]) == 0;
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        beside = beside || (problem->reference_kind != REFERENCE_C && ends_with(name, suffixes[i]));
-    return beside;
+        beside = beside || (python && ends_with(name, suffixes[i]));
+    return beside || (python && language_of_file(name) != NULL && !ends_with(name, ".py"));
 }
 
 static int compare_entries(const struct dirent **left, const struct dirent **right)
@@ -127,7 +127,7 @@ static bool make_key(const struct session *session, char text[33])
     char *spec = mem_strdup(problem->file);
     spec[size != NULL ? (size_t)(size - problem->file) : length] = '\0';
     add_status(&key, self); /* our own rules */
-    add_text(&key, session->backend->name);
+    add_text(&key, session->backend->target->name);
     add_text(&key, session->versions);
     add_text(&key, session->python);
     add_file(&key, spec);

@@ -52,10 +52,10 @@ static int open_reference(struct session *session, struct err *err)
         return reference_open_c(problem, backend, session->lane, &session->region,
                                 session->options.folder, session->arena, &session->reference, err);
     if (problem->reference_kind == REFERENCE_TORCH)
-        return reference_open_torch(problem, session->lane, &session->region,
-                                    strcmp(session->backend->name, "cuda") == 0 ? "cuda" : "cpu",
-                                    session->options.folder, session->arena, &session->reference,
-                                    err);
+        return reference_open_torch(
+            problem, session->lane, &session->region,
+            strcmp(session->backend->target->name, "cuda") == 0 ? "cuda" : "cpu",
+            session->options.folder, session->arena, &session->reference, err);
     return reference_open(problem, session->lane, &session->region, session->options.python,
                           session->arena, &session->python, &session->reference, err);
 }

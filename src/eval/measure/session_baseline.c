@@ -1,6 +1,6 @@
 /* eval/measure/session_baseline: what speed-ups are against: sources built once a session, and the
  * reference itself. On the CPU the sources are those of the spec; a backend whose candidates have
- * launch plans has its own: every baselines/ *.cu in the problem's folder, by the file's name.
+ * launch plans has its own: every file of its languages in baselines/, by the file's name.
  * Their runners are stopped while they are not called: a baseline is trusted, and may meet a set
  * twice. */
 #include "base/file.h"
@@ -33,7 +33,7 @@ static int compare_names(const void *left, const void *right)
 }
 
 /* baselines/NAME.SUFFIX of the problem's folder, in the order of their names. */
-static void add_found(struct session *session, const char *suffix)
+static void add_found(struct session *session)
 {
     struct arena *arena = session->arena;
     const char *folder = arena_printf(arena, "%s/baselines", session->problem->folder);
@@ -42,7 +42,8 @@ static void add_found(struct session *session, const char *suffix)
     while (entries != NULL && (entry = readdir(entries)) != NULL &&
            session->baseline_count < BASELINES_MOST) {
         const char *dot = strrchr(entry->d_name, '.');
-        if (dot == NULL || dot == entry->d_name || strcmp(dot, suffix) != 0)
+        if (dot == NULL || dot == entry->d_name ||
+            !target_has(session->backend->target, language_of_file(dot)))
             continue;
         session->baselines[session->baseline_count++] = (struct baseline){
             .name = arena_strndup(arena, entry->d_name, (size_t)(dot - entry->d_name)),
@@ -82,7 +83,7 @@ int baselines_open(struct session *session, struct err *err)
     if (session->backend->open_program == NULL || torch)
         add_listed(session);
     else
-        add_found(session, ".cu");
+        add_found(session);
     bool asked =
         session->options.baseline != NULL && strcmp(session->options.baseline, "torch") == 0;
     if (session->backend->open_program != NULL || asked) /* on a CPU it is not what one looks for */

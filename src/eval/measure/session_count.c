@@ -48,7 +48,7 @@ void session_count_caches(struct bench *bench, struct json *json)
     struct set *set = countable_set(session);
     bench->stage = STAGE_PROFILE;
     if (session->backend->cachegrind == NULL)
-        err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->name);
+        err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->target->name);
     else if (set == NULL)
         err_set(&err, ERR_UNSUPPORTED, "the problem has no shape that is small enough");
     else if (run_cachegrind(bench, set, json, &err) == 0)

@@ -53,7 +53,7 @@ static void give_up(struct session *session, const char *why)
     wide_close(session);
 }
 
-/* "ref_impl.cu" for "ref_impl.py", where the file is there; or NULL. */
+/* "ref_impl.SUFFIX" for "ref_impl.py", where the file is there; or NULL. */
 static const char *source_file(const struct session *session)
 {
     const struct problem *problem = session->problem;
@@ -62,7 +62,8 @@ static const char *source_file(const struct session *session)
     if (session->backend->open_program == NULL || problem->reference_kind != REFERENCE_PYTHON ||
         length < 4 || strcmp(file + length - 3, ".py") != 0)
         return NULL;
-    const char *path = arena_printf(session->arena, "%.*s.cu", (int)(length - 3), file);
+    const char *path = arena_printf(session->arena, "%.*s%s", (int)(length - 3), file,
+                                    session->backend->target->languages[0]->suffixes[0]);
     return file_exists(path) ? path : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "eval/problem/read.h"
 #include "eval/problem/shipped.h"
+#include "eval/problem/target.h"
 #include "eval/problem/torch.h"
 
 #include <assert.h>
@@ -316,16 +317,6 @@ static int compare_texts(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static bool is_source(const char *name)
-{
-    static const char *const suffixes[] = {".c", ".cc", ".cpp", ".cxx", ".cu", ".py", ".wgsl"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && dot != name && i < sizeof suffixes / sizeof *suffixes; i++)
-        if (strcmp(dot, suffixes[i]) == 0)
-            return true;
-    return false;
-}
-
 const char *problem_starts_folder(const struct problem *problem, const char *backend)
 {
     const char *own = "";
@@ -346,7 +337,7 @@ static size_t list_starts(const struct problem *problem, const char *folder, con
     const char **found = NULL;
     const struct dirent *entry;
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        if (!is_source(entry->d_name) || entry->d_name[0] == '.')
+        if (language_of_file(entry->d_name) == NULL || entry->d_name[0] == '.')
             continue;
         if (count == capacity) {
             capacity = capacity == 0 ? 16 : capacity * 2;

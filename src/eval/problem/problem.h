@@ -85,7 +85,7 @@ uint64_t problem_sizes_beyond(const struct problem *problem);
 bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t *wanted,
                          struct names *dims);
 
-/* Absolute paths of starts/BACKEND/ *.{c,cu,...}, sorted, in the problem's arena: one thread. Read
+/* Absolute paths of the sources in starts/BACKEND, sorted, in the problem's arena: one thread. Read
  * them with shipped_read_start(): those of a PyTorch file may be another problem's. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);

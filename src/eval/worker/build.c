@@ -46,13 +46,12 @@ static void empty_evaluation(struct evaluate *evaluate)
 static int check_language(const struct evaluate *evaluate, struct err *err)
 {
     const struct backend *backend = evaluate->request.worker->options->backend;
-    const char *language = evaluate->candidate->language;
-    for (size_t i = 0; backend->languages[i] != NULL; i++)
-        if (strcmp(backend->languages[i], language) == 0)
-            return 0;
-    bool cuda = strcmp(language, "cuda") == 0;
-    return err_set(err, ERR_USAGE, "a source in %s does not run on the backend %s%s", language,
-                   backend->name, cuda ? ": give --backend cuda" : "");
+    const struct language *language = evaluate->candidate->language;
+    if (target_has(backend->target, language))
+        return 0;
+    return err_set(err, ERR_USAGE,
+                   "a source in %s does not run on the backend %s: give --backend %s",
+                   language->name, backend->target->name, language_target(language)->name);
 }
 
 static enum effort read_effort(const char *text)

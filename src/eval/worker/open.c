@@ -116,9 +116,8 @@ static void build_ahead(void *context)
     struct names tune;
     struct err ignored = {0};
     uint64_t begun = timeline_begin();
-    if (source == NULL ||
-        candidate_parse(worker->problem, value_text(ahead, "name", "candidate.cu"), source,
-                        strlen(source), &candidate, &ignored) != 0)
+    if (source == NULL || candidate_parse(worker->problem, value_text(ahead, "name", ""), source,
+                                          strlen(source), &candidate, &ignored) != 0)
         return;
     struct arena *arena = arena_new();
     const char *folder = arena_printf(arena, "%s/ahead", worker->folder);

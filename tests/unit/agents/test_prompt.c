@@ -5,7 +5,7 @@
 #include "agents/ideas/extract.h"
 #include "agents/prompt/prompt.h"
 #include "base/value.h"
-#include "eval/candidate/read.h"
+#include "eval/cpu/target.h"
 
 static struct fixture {
     struct arena *arena;
@@ -484,7 +484,7 @@ static void test_flags(void **state)
     struct buf text;
     (void)state;
     implement_prompt(&the.context, 0, &text);
-    flags_are_allowed(buf_text(&text), candidate_flag_allowed);
+    flags_are_allowed(buf_text(&text), language_c.allows);
     buf_free(&text);
 }
 

@@ -212,6 +212,7 @@ static bool puts_ceilings(const char *ceilings, bool beaten)
                      0);
     search->lanes[0].open.answer = answer;
     search->ceilings_beaten = beaten;
+    search->options.backend = "cpu";
     search_put_ceilings(search, batch);
     bool put = !store_batch_empty(batch);
     store_batch_free(batch);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/backend/backend.h"
+#include "eval/cpu/target.h"
 #include "folder.h"
 
 #include <errno.h>
@@ -249,9 +250,9 @@ static int fake_profile(const struct lane_facts *lane, const struct problem *pro
     return 0;
 }
 
-static const char *const fake_languages[] = {"c", NULL};
-__attribute__((unused)) static const struct backend fake_backend = {.name = "fake",
-                                                                    .languages = fake_languages,
+static const struct language *const fake_languages[] = {&language_c, NULL};
+static const struct target fake_target = {.name = "fake", .languages = fake_languages};
+__attribute__((unused)) static const struct backend fake_backend = {.target = &fake_target,
                                                                     .probe = fake_probe,
                                                                     .build = fake_build,
                                                                     .diagnostics = fake_diagnostics,
@@ -266,9 +267,8 @@ static inline bool fake_dispatch(int argc, char **argv, int *code)
     setenv("TWAGENT_SELF", self, 1);
     mem_free(self);
     if (argc >= 3 && strcmp(argv[1], "compile") == 0) {
-        if (strcmp(argv[2], "broken") == 0)
-            fprintf(stderr, "candidate.c:1: broken\n");
         *code = strcmp(argv[2], "broken") == 0;
+        fputs(*code ? "candidate.c:1: broken\n" : "", stderr);
         return true;
     }
     if (argc < 2 || strcmp(argv[1], "sandbox") != 0)

@@ -1,5 +1,7 @@
 /* Front matter: what is read, and each way to write it wrong with the line that it gets. */
 #include "eval/candidate/read.h"
+#include "eval/cpu/target.h"
+#include "eval/cuda/target.h"
 #include "parse.h"
 
 #include <setjmp.h>
@@ -61,7 +63,7 @@ static void test_whole(void **state)
 {
     (void)state;
     struct candidate *c = parse("gemm.cu", gemm);
-    assert_string_equal(c->language, "cuda");
+    assert_string_equal(c->language->name, "cuda");
     assert_string_equal(c->source, gemm);
     assert_int_equal(c->length, strlen(gemm));
     assert_int_equal(hash_compare(c->hash, hash_bytes(gemm, strlen(gemm))), 0);
@@ -90,15 +92,45 @@ static void test_whole(void **state)
     candidate_free(c);
 }
 
+/* The program's languages decide: their suffixes, and the marks of their comments. */
+static void test_another_language(void **state)
+{
+    static const char *const suffixes[] = {".py", NULL};
+    static const struct language python = {.name = "python",
+                                           .suffixes = suffixes,
+                                           .open = "\"\"\"---",
+                                           .close = "---\"\"\"",
+                                           .comment_end = "\"\"\"",
+                                           .facts = ""};
+    static const struct language *const languages[] = {&python, NULL};
+    static const struct target snake = {.name = "snake", .languages = languages};
+    static const struct target *const more[] = {&target_cpu, &snake, NULL}, *const usual[] = {
+                                                                                &target_cpu,
+                                                                                &target_cuda, NULL};
+    static const char text[] = "\"\"\"---\ntune: {T: [1, 2]}\n---\"\"\"\nimport this\n";
+    struct err err;
+    struct candidate *none = NULL;
+    (void)state;
+    assert_int_equal(candidate_parse(problem, "a.py", text, sizeof text - 1, &none, &err), -1);
+    assert_non_null(strstr(err.message, "ends with .cc, .cpp, .cxx, .c or .cu, or the key"));
+    targets_use(more);
+    struct candidate *c = parse("a.py", text);
+    assert_int_equal(c->tune_count, 1);
+    assert_ptr_equal(c->language, &python);
+    assert_ptr_equal(language_target(c->language), &snake);
+    candidate_free(c);
+    targets_use(usual);
+}
+
 static void test_none(void **state)
 {
     (void)state;
     struct candidate *c = parse("a.c", "void kernel(void) {}\n");
     assert_int_equal(tune_points(c), 1);
-    assert_string_equal(c->language, "c");
+    assert_string_equal(c->language->name, "c");
     candidate_free(c);
     c = parse("a.cc", "/*-------- a heading, not front matter */\nint x;\n");
-    assert_string_equal(c->language, "c++");
+    assert_string_equal(c->language->name, "c++");
     candidate_free(c);
     c = parse("a.c", "/*---\n---*/\n");
     assert_int_equal(c->tune_count, 0);
@@ -106,12 +138,8 @@ static void test_none(void **state)
     c = parse("a.c", "/*---\r\ntune: {T: [1, 2]}\r\n---*/\r\nint x;\r\n");
     assert_int_equal(c->tune_count, 1);
     candidate_free(c);
-    c = parse("a.py", "\"\"\"---\ntune: {T: [1, 2]}\n---\"\"\"\nimport triton\n");
-    assert_int_equal(c->tune_count, 1);
-    assert_string_equal(c->language, "triton");
-    candidate_free(c);
     c = parse("noname", "/*---\nlanguage: c++\ncompile: {flags: -O2  -funroll-loops}\n---*/\n");
-    assert_string_equal(c->language, "c++");
+    assert_string_equal(c->language->name, "c++");
     assert_string_equal(c->flags[1], "-funroll-loops");
     candidate_free(c);
 }
@@ -199,10 +227,10 @@ static void test_flags(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
-        if (!candidate_flag_allowed(allowed[i]))
+        if (!language_c.allows(allowed[i]))
             fail_msg("refused %s", allowed[i]);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (candidate_flag_allowed(refused[i]))
+        if (language_c.allows(refused[i]))
             fail_msg("allowed %s", refused[i]);
 }
 
@@ -321,8 +349,8 @@ static void test_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PROBLEM(test_whole),  WITH_PROBLEM(test_none),  WITH_PROBLEM(test_flags),
-        WITH_PROBLEM(test_wrongs), WITH_PROBLEM(test_sizes),
+        WITH_PROBLEM(test_whole), WITH_PROBLEM(test_another_language), WITH_PROBLEM(test_none),
+        WITH_PROBLEM(test_flags), WITH_PROBLEM(test_wrongs),           WITH_PROBLEM(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What a session keeps between candidates and what it does not, seen from inside: sets and their
  * seeds, the samples of outputs of a call, regions, cancelling between steps. */
+#include "eval/cuda/target.h"
 #include "eval/measure/session_helpers.h"
 #include "eval/measure/session_wide.h"
 
@@ -399,6 +400,7 @@ static void test_wide(void **state)
     struct backend with_plans = *session->backend;
     const struct backend *own = session->backend;
     with_plans.open_program = open_as_plain;
+    with_plans.target = &target_cuda;
     assert_int_equal(set_expect(session, &session->pool[0], &f->err), 0);
     session->wide_over = false;
     session->exact_ns = 1e9;

@@ -15,6 +15,7 @@
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/target.h"
 #include "process/sandbox.h"
 
 #include <fcntl.h>
@@ -126,7 +127,7 @@ static inline void kit_parse(struct kit *kit, const char *text)
     const char *name = strstr(text, "launch:") != NULL ? "candidate.cu" : "candidate.c";
     if (candidate_parse(kit->problem, name, text, strlen(text), &kit->candidate, &kit->err) != 0)
         fail_msg("%s", kit->err.message);
-    kit->candidate->language = "cuda";
+    kit->candidate->language = &language_cuda;
     kit->tune = (struct names){0};
     tune_at(kit->candidate, 0, &kit->tune);
 }

@@ -1,7 +1,6 @@
 /* The unit that NVRTC reads, and the flags it may be given; without NVRTC. */
 #include "kit.h"
 
-#include "eval/candidate/read.h"
 #include "eval/cuda/compile/source.h"
 
 static bool always(void *context, const char *name)
@@ -85,9 +84,9 @@ static void test_flags(void **state)
     struct candidate *candidate = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
-        assert_true(candidate_cuda_flag_allowed(allowed[i]));
+        assert_true(language_cuda.allows(allowed[i]));
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        assert_false(candidate_cuda_flag_allowed(refused[i]));
+        assert_false(language_cuda.allows(refused[i]));
     kit_open(&kit, NULL);
     kit_parse(&kit, "/*---\ncompile: {flags: [-use_fast_math, -maxrregcount=128]}\n"
                     "launch: [{entry: k, grid: 1, block: 1}]\n---*/\nint x;");

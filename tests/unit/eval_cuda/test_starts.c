@@ -53,7 +53,7 @@ static void parse(struct kit *kit, const char *path)
                         &kit->err) != 0)
         fail_msg("%s", kit->err.message);
     buf_free(&text);
-    assert_string_equal(kit->candidate->language, "cuda");
+    assert_ptr_equal(kit->candidate->language, &language_cuda);
 }
 
 static void check_shape(struct kit *kit, const char *path, const struct names *dims)
