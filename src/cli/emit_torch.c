@@ -3,15 +3,14 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/backend/build.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/compile/source.h"
 
 #include <errno.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SOURCE_MOST = 8 << 20, HEADER_MOST = 1 << 16 };
@@ -61,27 +60,6 @@ static int write_headers(const struct emission *e, struct err *err)
 
 /* ---- the cubin ---- */
 
-static int run_compiler(const struct process_spec *spec, struct err *err)
-{
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int status = 0;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addchdir_np(&actions, spec->folder);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-    int result =
-        posix_spawn(&pid, spec->argv[0], &actions, NULL, (char *const *)(uintptr_t)spec->argv,
-                    (char *const *)(uintptr_t)spec->env);
-    posix_spawn_file_actions_destroy(&actions);
-    if (result != 0)
-        return err_set_errno(err, ERR_ENVIRONMENT, result, "cannot start %s", spec->argv[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return 0;
-    return err_set(err, ERR_ENVIRONMENT, "it does not compile with the NVRTC that is found here");
-}
-
 int emit_cubin(const struct emission *e, struct err *err)
 {
     struct build build;
@@ -92,7 +70,10 @@ int emit_cubin(const struct emission *e, struct err *err)
     int failed = cuda_build(e->arena, e->arch, e->problem, e->candidate, &e->tune, NULL, BUILD_FAST,
                             folder, &build, err);
     if (!failed)
-        failed = run_compiler(&build.spec, err);
+        failed = build_run(&build.spec, err);
+    if (failed && err->code == ERR_CHILD)
+        failed =
+            err_set(err, ERR_ENVIRONMENT, "it does not compile with the NVRTC that is found here");
     if (!failed)
         failed = emit_copy_file(e, build.artifact,
                                 arena_printf(e->arena, "kernel.%s.cubin", e->arch), err);

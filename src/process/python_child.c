@@ -1,6 +1,7 @@
 #include "process/python_child.h"
 
 #include "base/clock.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,45 +9,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE_MOST = 1 << 20, PASS_MOST = 4, FIRST_PASSED = 3, ERRORS_SHOWN = 4096 };
+enum { LINE_MOST = 1 << 20, ERRORS_SHOWN = 4096 };
 
 #define NS_PER_MS UINT64_C(1000000)
-
-/* Between fork and exec: system calls only, since another thread may have held any lock. */
-_Noreturn static void become(const char *const *argv, const char *const *env, const int *sources,
-                             int count, pid_t parent)
-{
-    int moved[FIRST_PASSED + PASS_MOST];
-    setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-        _exit(127);
-    for (int i = 0; i < count; i++) { /* out of the way, so that no dup2 overwrites one */
-        moved[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, count);
-        if (moved[i] < 0)
-            _exit(127);
-    }
-    for (int i = 0; i < count; i++)
-        if (dup2(moved[i], i) < 0)
-            _exit(127);
-    syscall(SYS_close_range, (unsigned)count, ~0U, 0U);
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    for (int number = 1; number < NSIG; number++)
-        sigaction(number, &action, NULL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (chdir("/") != 0)
-        _exit(127);
-    /* execve() takes them as not const, and changes nothing. */
-    execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env);
-    _exit(127);
-}
 
 static void close_pair(int pair[2])
 {
@@ -59,8 +28,6 @@ int child_start(struct child *child, const char *const *argv, const char *const 
                 const int *pass, size_t pass_count, struct err *err)
 {
     int input[2] = {-1, -1}, output[2] = {-1, -1};
-    if (pass_count > PASS_MOST)
-        return err_set(err, ERR_USAGE, "more than %d descriptors for a child", (int)PASS_MOST);
     int errors = memfd_create("twagent-errors", MFD_CLOEXEC);
     /* A socket, not a pipe, for what it is told: a dead reader is EPIPE then, never SIGPIPE. */
     if (errors < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) != 0 ||
@@ -68,18 +35,10 @@ int child_start(struct child *child, const char *const *argv, const char *const 
         err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make pipes for %s", argv[0]);
         goto fail;
     }
-    int sources[FIRST_PASSED + PASS_MOST] = {input[0], output[1], errors};
-    for (size_t i = 0; i < pass_count; i++)
-        sources[FIRST_PASSED + i] = pass[i];
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid < 0) {
-        err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot fork");
+    const struct spawn_spec spec = {.argv = argv, .env = env, .fds = pass, .fd_count = pass_count};
+    pid_t pid;
+    if (spawn(&spec, (int[]){input[0], output[1], errors}, &pid, NULL, err) != 0)
         goto fail;
-    }
-    if (pid == 0)
-        become(argv, env, sources, FIRST_PASSED + (int)pass_count, parent);
-    setpgid(pid, pid); /* whoever comes first: a pause must find the group */
     close(input[0]);
     close(output[1]);
     buf_init(&child->pending, LINE_MOST);
@@ -146,20 +105,18 @@ static void forget(struct child *child)
 static int ended(struct child *child, struct err *err)
 {
     char words[200];
-    int status = 0;
-    kill(-child->pid, SIGKILL); /* what closed its pipe is of no use even where it still runs */
-    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    /* What closed its pipe is of no use even where it still runs. */
+    siginfo_t info = spawn_kill(child->pid);
     last_words(child, words, sizeof words);
     forget(child);
     const char *before = words[0] != '\0' ? ": " : "";
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-        return err_set(err, ERR_CHILD, "the reference was killed by SIG%s%s%s",
-                       sigabbrev_np(WTERMSIG(status)), before, words);
-    if (WIFSIGNALED(status))
+    if (info.si_code == CLD_EXITED)
+        return err_set(err, ERR_CHILD, "the reference exited %d%s%s", info.si_status, before,
+                       words);
+    if (info.si_status == SIGKILL)
         return err_set(err, ERR_CHILD, "the reference was killed%s%s", before, words);
-    return err_set(err, ERR_CHILD, "the reference exited %d%s%s", WEXITSTATUS(status), before,
-                   words);
+    return err_set(err, ERR_CHILD, "the reference was killed by SIG%s%s%s",
+                   sigabbrev_np(info.si_status), before, words);
 }
 
 static bool take_line(struct child *child)
@@ -231,8 +188,6 @@ void child_stop(struct child *child)
 {
     if (child->pid == 0)
         return;
-    kill(-child->pid, SIGKILL);
-    while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    (void)spawn_kill(child->pid);
     forget(child);
 }

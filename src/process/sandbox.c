@@ -1,5 +1,7 @@
 #include "process/sandbox.h"
 
+#include "process/spawn.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -219,9 +221,7 @@ static void end_group(int signal_number)
 /* Waits for the driver and ends as it did. */
 static int supervise(pid_t child)
 {
-    siginfo_t info = {0};
-    while (waitid(P_PID, (id_t)child, &info, WEXITED) != 0 && errno == EINTR)
-        ;
+    siginfo_t info = spawn_reap(child);
     if (info.si_code == CLD_EXITED)
         _exit(info.si_status);
     signal(info.si_status, SIG_DFL);
@@ -235,16 +235,13 @@ static int supervise(pid_t child)
 static int split(struct err *err)
 {
     const struct sigaction action = {.sa_handler = end_group}, usual = {.sa_handler = SIG_DFL};
-    pid_t self = getpid();
     if (sigaction(SIGTERM, &action, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0)
         return err_set_errno(err, ERR_IO, errno, "PR_SET_PDEATHSIG");
-    pid_t child = fork();
+    pid_t child = spawn_fork();
     if (child < 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "fork");
     if (child > 0)
         return supervise(child);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != self)
-        _exit(EXIT_FAILURE);
     sigaction(SIGTERM, &usual, NULL);
     return 0;
 }

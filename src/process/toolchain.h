@@ -23,7 +23,7 @@ struct tool {
     const char *const *reads; /* NULL-terminated, or NULL: more that it may read */
     const char *write;        /* a folder that it may write to, or NULL */
     const int *fds;           /* become 3, 4, ...; NULL: none */
-    size_t fd_count;          /* at most 4 */
+    size_t fd_count;
     uint64_t timeout_ms;
     int exit_code; /* that means success */
 };

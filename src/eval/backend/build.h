@@ -6,7 +6,7 @@
 
 #include "eval/backend/backend.h"
 
-/* Runs a compiler's command to its end on a loop of its own; ERR_CHILD with its first lines. */
+/* Runs a compiler's command to its end; ERR_CHILD and ERR_TIMEOUT with its first lines. */
 int build_run(const struct process_spec *spec, struct err *err) MUST_USE;
 /* The same; what it wrote to stderr goes to `errors` where it fails. */
 int build_run_heard(const struct process_spec *spec, struct buf *errors, struct err *err) MUST_USE;

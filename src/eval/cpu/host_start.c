@@ -122,7 +122,6 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
 {
     struct host *host = MEM_NEW(struct host);
     int control = -1, pipe_fds[2] = {-1, -1}, result = -1;
-    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     host->pidfd = host->errors = -1;
     host->region = region;
     host->others_ns = -1;
@@ -131,7 +130,7 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
     host->env = join_env(env);
     host->go = eventfd(0, EFD_CLOEXEC);
     host->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (host->go < 0 || host->done < 0 || null_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
+    if (host->go < 0 || host->done < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
         err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
     } else if (make_control(host, &control, err) == 0) {
         const char *const argv[] = {file_program_path(), "runner", "cpu", NULL};
@@ -139,11 +138,11 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
         struct arena *arena = arena_new();
         fill_control(host, lane);
         environment(lane, env, arena, environ_list);
-        int sources[WIRE_ARTIFACT] = {
-            null_fd,  null_fd,   pipe_fds[1], control, region->inputs_read_fd, region->outputs_fd,
-            host->go, host->done};
-        result = runner_spawn(argv, environ_list, "/", sources, WIRE_ARTIFACT, &host->subject.pid,
-                              &host->pidfd, err);
+        const int fds[] = {control, region->inputs_read_fd, region->outputs_fd, host->go,
+                           host->done};
+        const struct spawn_spec spec = {
+            .argv = argv, .env = environ_list, .fds = fds, .fd_count = sizeof fds / sizeof fds[0]};
+        result = spawn(&spec, (int[]){-1, -1, pipe_fds[1]}, &host->subject.pid, &host->pidfd, err);
         arena_free(arena);
     }
     host->errors = pipe_fds[0];
@@ -153,8 +152,6 @@ int host_start(const struct lane_facts *lane, const struct region *region, const
         close(pipe_fds[1]);
     if (control >= 0)
         close(control);
-    if (null_fd >= 0)
-        close(null_fd);
     if (result != 0) {
         host_close(host);
         return -1;

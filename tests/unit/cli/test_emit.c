@@ -74,6 +74,37 @@ static void close_kit(struct kit *kit)
     arena_free(kit->emission.arena);
 }
 
+/* A compiler that never comes to an end, where `hung` says so. */
+static bool hung;
+__typeof__(cuda_build) __real_cuda_build, __wrap_cuda_build;
+
+int __wrap_cuda_build(struct arena *arena, const char *arch, const struct problem *problem,
+                      const struct candidate *candidate, const struct names *tune,
+                      const struct baseline_spec *baseline, enum build_flavour flavour,
+                      const char *folder, struct build *build, struct err *err)
+{
+    static const char *const argv[] = {"/bin/sleep", "600", NULL};
+    if (!hung)
+        return __real_cuda_build(arena, arch, problem, candidate, tune, baseline, flavour, folder,
+                                 build, err);
+    *build =
+        (struct build){.spec = {.argv = argv, .folder = "/", .timeout_ms = 50, .output_max = 100}};
+    return 0;
+}
+
+static void test_hung_compiler(void **state)
+{
+    struct kit kit;
+    struct err err = {0};
+    (void)state;
+    open_kit(&kit);
+    hung = true;
+    assert_int_equal(emit_cubin(&kit.emission, &err), -1);
+    hung = false;
+    assert_int_equal(err.code, ERR_TIMEOUT);
+    close_kit(&kit);
+}
+
 static void emit_and_call(struct kit *kit, const char *mode)
 {
     struct err err;
@@ -137,6 +168,7 @@ int main(int argc, char **argv)
         return sandbox_main(argc - 2, argv + 2);
     setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_function),
-                                       cmocka_unit_test(test_module)};
+                                       cmocka_unit_test(test_module),
+                                       cmocka_unit_test(test_hung_compiler)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

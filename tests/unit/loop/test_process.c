@@ -1,5 +1,7 @@
-/* loop/process against tests/fakes/fake_child: one misbehaviour a case. */
+/* loop/process and process/spawn against tests/fakes/fake_child: one misbehaviour a case. */
 #include "child.h"
+
+#include "process/spawn.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -140,16 +142,10 @@ static void test_input_that_nobody_reads(void **state)
     free(input);
 }
 
-static void test_grandchild_holds_the_pipes(void **state)
+/* Killed with its group; what is left is at most a zombie of whoever adopted it. */
+static void assert_ended(pid_t grandchild)
 {
-    (void)state;
-    struct child child = {.spec = {.argv = ARGV("hold", "600000"), .timeout_ms = 60000}};
-    run(&child);
-    assert_int_equal(process_outcome(child.process), PROCESS_EXITED);
-    pid_t grandchild = (pid_t)atoi(OUTPUT(&child));
     assert_true(grandchild > 1);
-    process_free(child.process);
-    /* Killed with its group; what is left is at most a zombie of whoever adopted it. */
     for (int i = 0; i < 200 && kill(grandchild, 0) == 0; i++) {
         char path[64], line[512];
         snprintf(path, sizeof path, "/proc/%d/stat", (int)grandchild);
@@ -163,6 +159,17 @@ static void test_grandchild_holds_the_pipes(void **state)
         usleep(10000);
     }
     assert_int_equal(kill(grandchild, 0), -1);
+}
+
+static void test_grandchild_holds_the_pipes(void **state)
+{
+    (void)state;
+    struct child child = {.spec = {.argv = ARGV("hold", "600000"), .timeout_ms = 60000}};
+    run(&child);
+    assert_int_equal(process_outcome(child.process), PROCESS_EXITED);
+    pid_t grandchild = (pid_t)atoi(OUTPUT(&child));
+    process_free(child.process);
+    assert_ended(grandchild);
 }
 
 static void test_what_a_child_inherits(void **state)
@@ -229,6 +236,48 @@ static void test_limits(void **state)
     assert_int_equal(process_outcome(child.process), PROCESS_SIGNALED);
     assert_string_equal(describe(&child), "killed by SIGXCPU");
     process_free(child.process);
+}
+
+static void test_blocking(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *const argv[4];
+        uint64_t timeout_ms;
+        int exit_code;
+        enum err_code code;
+        const char *words;
+    } cases[] = {
+        {{FAKE, "exit", "0"}, 60000, 0, ERR_NONE, ""},
+        {{FAKE, "exit", "7"}, 60000, 7, ERR_NONE, ""},
+        {{FAKE, "exit", "7"}, 60000, 0, ERR_CHILD, "it exited 7"},
+        {{FAKE, "raise", "11"}, 60000, 0, ERR_CHILD, "it was killed by signal 11"},
+        {{FAKE, "ignore-term", "600000"}, 50, 0, ERR_TIMEOUT, "it took too long"},
+        {{"/bin/sh", "-c", "exec >&- 2>&-; exec sleep 600"}, 50, 0, ERR_TIMEOUT, "too long"},
+        {{FAKE, "flood", "1000000"}, 60000, 0, ERR_NONE, ""},
+        {{FAKE, "exit", "0"}, 0, 0, ERR_USAGE, "without a time limit"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct spawn_spec spec = {.argv = cases[i].argv, .name = "it"};
+        struct err err = {0};
+        struct buf out, errors;
+        buf_init(&out, 100);
+        buf_init(&errors, 100);
+        int status = spawn_run(&spec, cases[i].timeout_ms, cases[i].exit_code, &out, &errors, &err);
+        assert_int_equal(status, cases[i].code == ERR_NONE ? 0 : -1);
+        assert_int_equal(err.code, cases[i].code);
+        assert_non_null(strstr(err.message, cases[i].words));
+        assert_true(out.length <= 100);
+        buf_free(&out);
+        buf_free(&errors);
+    }
+    struct buf out;
+    struct err err;
+    buf_init(&out, 100);
+    const struct spawn_spec hold = {.argv = ARGV("hold", "600000")};
+    assert_int_equal(spawn_run(&hold, 60000, 0, &out, NULL, &err), 0);
+    assert_ended((pid_t)atoi(buf_text(&out)));
+    buf_free(&out);
 }
 
 static enum task_result start_and_hang(struct probe *probe)
@@ -299,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_grandchild_holds_the_pipes),
         cmocka_unit_test(test_what_a_child_inherits),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_blocking),
         cmocka_unit_test(test_free_while_running_dies),
         cmocka_unit_test(test_dies_with_us),
     };

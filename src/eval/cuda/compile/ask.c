@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +28,15 @@ static struct {
     bool running;
 } server;
 
-static int spawn(const struct cuda_compiler *compiler, const char *arch, int end, pid_t *pid)
+static bool start_process(const struct cuda_compiler *compiler, const char *arch, int end,
+                          pid_t *pid)
 {
+    struct err ignored;
     const char *argv[16] = {file_program_path(), "cuda-compile", "--serve", "--library",
                             compiler->library,   "--arch",       arch};
     static const char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", "CUDA_CACHE_DISABLE=1",
                                       "CUDA_VISIBLE_DEVICES=", NULL};
     size_t count = 7;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
     if (compiler->includes != NULL) {
         argv[count++] = "--include";
         argv[count++] = compiler->includes;
@@ -45,22 +45,8 @@ static int spawn(const struct cuda_compiler *compiler, const char *arch, int end
         argv[count++] = "--cccl";
         argv[count++] = compiler->cccl;
     }
-    int moved = fcntl(end, F_DUPFD_CLOEXEC, SERVE_FD + 1);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    for (int i = 0; i < 3; i++)
-        posix_spawn_file_actions_addopen(&actions, i, "/dev/null", i == 0 ? O_RDONLY : O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, moved, SERVE_FD);
-    posix_spawn_file_actions_addchdir_np(&actions, "/");
-    int result = posix_spawn(pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
-                             (char *const *)(uintptr_t)env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (moved >= 0)
-        close(moved);
-    return result;
+    const struct spawn_spec spec = {.argv = argv, .env = env, .fds = &end, .fd_count = 1};
+    return spawn(&spec, (int[]){-1, -1, -1}, pid, NULL, &ignored) == 0;
 }
 
 static void start(const struct cuda_compiler *compiler, const char *arch)
@@ -72,7 +58,7 @@ static void start(const struct cuda_compiler *compiler, const char *arch)
     server.fd = -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return;
-    server.running = spawn(compiler, arch, ends[1], &server.pid) == 0;
+    server.running = start_process(compiler, arch, ends[1], &server.pid);
     close(ends[1]);
     if (server.running)
         server.fd = ends[0];

@@ -10,6 +10,7 @@
 #include "eval/cuda/compile/cubin_cache.h"
 #include "eval/cuda/compile/job.h"
 #include "eval/cuda/compile/serve.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct request {
@@ -110,11 +109,9 @@ static int open_files(struct cuda_job *job, struct err *err)
 }
 
 /* In the child: never returns. */
-static void compile(const struct cuda_job *job, const struct nvrtc *nvrtc, pid_t parent)
+static void compile(const struct cuda_job *job, const struct nvrtc *nvrtc)
 {
     struct err err = {0};
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
-        _exit(EXIT_FAILURE);
     if (cuda_job_confine(job, NULL, NULL, true, &err) != 0) {
         dprintf(job->errors, "cuda-compile: %s\n", err.message);
         _exit(err_exit_code(err.code));
@@ -125,17 +122,14 @@ static void compile(const struct cuda_job *job, const struct nvrtc *nvrtc, pid_t
 static int supervise(const struct cuda_job *job, struct err *err)
 {
     struct nvrtc nvrtc;
-    siginfo_t info = {0};
-    pid_t self = getpid();
     if (cuda_job_open(job, &nvrtc, err) != 0)
         return -1;
-    pid_t child = fork();
+    pid_t child = spawn_fork();
     if (child < 0)
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "fork");
     if (child == 0)
-        compile(job, &nvrtc, self);
-    while (waitid(P_PID, (id_t)child, &info, WEXITED) != 0 && errno == EINTR)
-        ;
+        compile(job, &nvrtc);
+    siginfo_t info = spawn_reap(child);
     if (info.si_code == CLD_EXITED)
         return info.si_status;
     cuda_job_tell_end(job, info.si_status);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "eval/cuda/compile/cubin_cache.h"
 #include "eval/cuda/compile/source.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ACTIVE_MAX = 16, KEPT_MAX = 64, KEPT_BYTES_MAX = 8 << 20, PCH_HEAP_BYTES = 512 << 20 };
@@ -66,15 +66,12 @@ static void end_with(const struct cuda_job *job, struct err *err)
 /* Below the compile's own process, since what may write a header must read no source. */
 static void make_header(const struct server *server, const struct cuda_job *job)
 {
-    pid_t self = getpid(), child = fork();
+    pid_t child = spawn_fork();
     struct err err = {0};
-    if (child != 0) {
-        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-            ;
+    if (child > 0)
+        (void)spawn_reap(child);
+    if (child != 0)
         return;
-    }
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != self)
-        _exit(EXIT_FAILURE);
     char *prefix = pch_prefix(job->unit);
     if (prefix == NULL || cuda_job_confine(job, NULL, server->folder, true, &err) != 0)
         _exit(EXIT_FAILURE);
@@ -91,15 +88,12 @@ static const char *scratch_folder(const struct server *server, pid_t pid, char p
 }
 
 /* The compile, in the child: never returns. Of the server's descriptors it keeps its own four. */
-static void compile(const struct server *server, const struct cuda_job *given, bool create,
-                    pid_t parent)
+static void compile(const struct server *server, const struct cuda_job *given, bool create)
 {
     struct cuda_job job = *given;
     struct err err = {0};
     int *const fds[] = {&job.unit, &job.cubin, &job.log, &job.errors};
     char folder[96];
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
-        _exit(EXIT_FAILURE);
     for (int i = 0; i < 4; i++) /* above all, then down to 3 to 6 */
         *fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, 256);
     for (int i = 0; i < 4; i++)
@@ -268,15 +262,14 @@ static void take_request(struct server *server, struct active *active)
     }
     active->job.pch = pch_find(server->shelf, &active->job, &create);
     active->making = create ? active->job.pch : NULL;
-    pid_t self = getpid();
-    active->pid = fork();
+    active->pid = spawn_fork();
     if (active->pid == 0)
-        compile(server, &active->job, create, self);
+        compile(server, &active->job, create);
     active->pidfd = active->pid > 0 ? (int)syscall(SYS_pidfd_open, active->pid, 0) : -1;
     if (active->pid < 0 || active->pidfd < 0) {
         if (active->pid > 0) {
             kill(active->pid, SIGKILL);
-            waitpid(active->pid, NULL, 0);
+            (void)spawn_reap(active->pid);
         }
         close_request(active); /* who asked sees the end, and compiles by itself */
     }
@@ -284,9 +277,7 @@ static void take_request(struct server *server, struct active *active)
 
 static void take_end(struct server *server, struct active *active)
 {
-    siginfo_t info = {0};
-    while (waitid(P_PID, (id_t)active->pid, &info, WEXITED) != 0 && errno == EINTR)
-        ;
+    siginfo_t info = spawn_reap(active->pid);
     bool exited = info.si_code == CLD_EXITED;
     char scratch[96];
     snprintf(scratch, sizeof scratch, "%s/%d", server->folder, (int)active->pid);
@@ -342,12 +333,10 @@ static void warm(struct server *server)
     (void)unlink(path);
 }
 
-static void serve(struct server *server, pid_t parent)
+static void serve(struct server *server)
 {
     struct err err = {0};
     signal(SIGPIPE, SIG_IGN);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
-        _exit(EXIT_FAILURE);
     if (setenv("TMPDIR", server->folder, 1) != 0 || /* headers are first written there */
         cuda_job_open(&server->compiler, &server->nvrtc, &err) != 0 ||
         cuda_job_confine(&server->compiler, NULL, server->folder, false, &err) != 0)
@@ -368,18 +357,18 @@ int cuda_serve(const struct cuda_job *job, struct err *err)
 {
     struct server *server = MEM_NEW(struct server);
     server->compiler = *job;
-    (void)close_range(SERVE_FD + 1, ~0u, 0);
+    (void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0); /* the socket's end is ours; then the folder goes */
     strcpy(server->folder, "/tmp/twagent-nvrtc-XXXXXX");
     if (mkdtemp(server->folder) == NULL) {
         mem_free(server);
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "a temporary folder");
     }
-    pid_t self = getpid(), child = fork();
+    pid_t child = spawn_fork();
     if (child == 0)
-        serve(server, self);
+        serve(server);
     close(SERVE_FD);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
+    if (child > 0)
+        (void)spawn_reap(child);
     int result = file_remove_tree(server->folder, err);
     mem_free(server);
     return result;

@@ -6,42 +6,34 @@
 #include "eval/cuda/driver/spawn.h"
 #include "eval/data/parallel.h"
 #include "eval/data/timeline.h"
+#include "process/spawn.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { READY_MS = 20000, WINDOW_MS = 5000 };
 
 static struct { /* measuring thread alone */
     pid_t pid;  /* 0: none */
-    int pidfd, socket, gpu_index;
+    int socket, gpu_index;
     bool ready;
     unsigned char *windows;
-} generator = {.pidfd = -1, .socket = -1};
+} generator = {.socket = -1};
 
 static const size_t windows_bytes = GENERATOR_WINDOWS * (size_t)GENERATOR_WINDOW_BYTES;
 
 static void end_process(void)
 {
-    siginfo_t info;
     if (generator.pid == 0)
         return;
-    kill(-generator.pid, SIGKILL);
-    while (waitid(P_PID, (id_t)generator.pid, &info, WEXITED) != 0 && errno == EINTR)
-        ;
-    if (generator.pidfd >= 0)
-        close(generator.pidfd);
+    (void)spawn_kill(generator.pid);
     generator.pid = 0;
-    generator.pidfd = -1;
     generator.ready = false;
 }
 
@@ -59,18 +51,17 @@ void cuda_draw_end(void)
 static int start(const char *arch, int gpu_index, int socket, int memory, struct err *err)
 {
     char parent[16], gpu[16];
+    const char *env[CUDA_ENV_MOST];
     snprintf(parent, sizeof parent, "%d", (int)getpid());
     snprintf(gpu, sizeof gpu, "%d", gpu_index);
     const char *const argv[] = {
         file_program_path(), "runner", "cuda", "draw", parent, gpu, arch, NULL};
-    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null_fd < 0)
-        return err_set_errno(err, ERR_ENVIRONMENT, errno, "/dev/null");
-    const int sources[] = {null_fd, null_fd, null_fd, socket, memory};
-    int status =
-        cuda_spawn(argv, sources, GENERATOR_FIRST_OTHER, &generator.pid, &generator.pidfd, err);
-    close(null_fd);
-    return status;
+    const struct spawn_spec spec = {.argv = argv,
+                                    .env = cuda_environment(env),
+                                    .folder = ".",
+                                    .fds = (int[]){socket, memory},
+                                    .fd_count = 2};
+    return spawn(&spec, (int[]){-1, -1, -1}, &generator.pid, NULL, err);
 }
 
 /* Nothing comes from a generator that is ready and was asked nothing; from one that is not, one

@@ -1,14 +1,11 @@
-/* eval/cuda/driver/spawn: children of the worker that open the driver: `twagent runner cuda ...`.
- */
+/* eval/cuda/driver/spawn: children that open the driver: `twagent runner cuda ...`. */
 #ifndef EVAL_CUDA_DRIVER_SPAWN_H
 #define EVAL_CUDA_DRIVER_SPAWN_H
 
-#include "base/err.h"
+enum { CUDA_ENV_MOST = 251 };
 
-#include <sys/types.h>
-
-/* runner_spawn(), devices counted as nvidia-smi counts them. */
-int cuda_spawn(const char *const *argv, const int *sources, int count, pid_t *pid, int *pidfd,
-               struct err *err) MUST_USE;
+/* Our environment with devices counted as nvidia-smi counts them, and modules on the device once
+ * they are loaded. Returns env. */
+const char *const *cuda_environment(const char *env[CUDA_ENV_MOST]);
 
 #endif

@@ -1,27 +1,21 @@
 /* Both ends of a probe: the child that asks the driver, and the worker that reads what it says. The
  * worker itself never opens libcuda. */
 #include "eval/cuda/probe/probe.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/value.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/counters/counters.h"
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/driver/nvml.h"
+#include "eval/cuda/driver/spawn.h"
 #include "eval/cuda/probe/roofline.h"
 #include "eval/cuda/probe/roofline_memory.h"
+#include "process/spawn.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16 };
 
@@ -129,58 +123,17 @@ int device_probe_main(int argc, char **argv)
 
 /* --- the worker --- */
 
-static int read_all(int fd, struct buf *text, struct err *err)
-{
-    uint64_t deadline = clock_now_ms() + PROBE_MS;
-    char bytes[4096];
-    for (;;) {
-        uint64_t now = clock_now_ms();
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int count = poll(&ready, 1, now < deadline ? (int)(deadline - now) : 0);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return err_set(err, ERR_TIMEOUT, "the driver does not answer");
-        ssize_t got = read(fd, bytes, sizeof bytes);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return 0;
-        if (got > 0)
-            buf_add(text, bytes, (size_t)got);
-    }
-}
-
 static int ask(int gpu_index, const char *more, struct buf *answer, struct err *err)
 {
     char index[16];
-    int fds[2];
-    pid_t pid;
-    posix_spawn_file_actions_t actions;
+    const char *env[CUDA_ENV_MOST];
     snprintf(index, sizeof index, "%d", gpu_index);
     const char *const argv[] = {file_program_path(), "runner", "cuda", "probe", index, more, NULL};
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return err_set_errno(err, ERR_ENVIRONMENT, errno, "pipe");
-    /* As the runners count them. */
-    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    int result =
-        posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(fds[1]);
-    int status = 0;
-    if (result != 0) {
-        status = err_set_errno(err, ERR_ENVIRONMENT, result, "cannot start %s", argv[0]);
-    } else {
-        status = read_all(fds[0], answer, err);
-        if (status != 0)
-            kill(pid, SIGKILL);
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
-    }
-    close(fds[0]);
-    return status;
+    const struct spawn_spec spec = {
+        .argv = argv, .name = "the driver", .env = cuda_environment(env), .folder = "."};
+    if (spawn_run(&spec, PROBE_MS, 0, answer, NULL, err) == 0 || err->code == ERR_CHILD)
+        return 0; /* who died has answered nothing, or half */
+    return -1;
 }
 
 static void describe(const struct value *answer, const struct value *known, struct arena *arena,

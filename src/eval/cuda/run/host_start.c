@@ -7,6 +7,7 @@
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/driver/spawn.h"
 #include "eval/data/timeline.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SPARES = 4, PASSED = WIRE_FIRST_OTHER, ARGUMENTS_MOST = 24, STARTS_MOST = 3 };
+enum { SPARES = 4, ARGUMENTS_MOST = 24, STARTS_MOST = 3 };
 
 /* ---- the two pages ---- */
 
@@ -58,10 +59,9 @@ static ino_t inode_of(int fd)
 static int start(struct gpu_host *host, const struct lane_facts *lane, const struct region *region,
                  const char *const *prefix, struct err *err)
 {
-    const char *argv[ARGUMENTS_MOST + 4];
+    const char *argv[ARGUMENTS_MOST + 4], *env[CUDA_ENV_MOST];
     size_t count = 0;
     int control = -1, report = -1, pipe_fds[2] = {-1, -1}, result = -1;
-    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     while (prefix != NULL && prefix[count] != NULL && count < ARGUMENTS_MOST) {
         argv[count] = prefix[count];
         count++;
@@ -72,7 +72,7 @@ static int start(struct gpu_host *host, const struct lane_facts *lane, const str
     argv[count] = NULL;
     host->go = eventfd(0, EFD_CLOEXEC);
     host->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (host->go < 0 || host->done < 0 || null_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
+    if (host->go < 0 || host->done < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
         err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
     } else if (open_pages(host, &control, &report, err) == 0 && host->control != NULL) {
         host->control->parent = getpid();
@@ -82,21 +82,20 @@ static int start(struct gpu_host *host, const struct lane_facts *lane, const str
         host->control->inputs_bytes = region->inputs_bytes;
         host->control->outputs_bytes = region->outputs_bytes;
         int errors = pipe_fds[1];
-        const int sources[PASSED] = {null_fd,
-                                     prefix != NULL ? errors : null_fd,
-                                     errors,
-                                     control,
-                                     region->inputs_read_fd,
-                                     region->outputs_fd,
-                                     host->go,
-                                     host->done,
-                                     report};
-        result = cuda_spawn(argv, sources, PASSED, &host->subject.pid, &host->pidfd, err);
+        const int standard[] = {-1, prefix != NULL ? errors : -1, errors};
+        const int fds[] = {
+            control, region->inputs_read_fd, region->outputs_fd, host->go, host->done, report};
+        const struct spawn_spec spec = {.argv = argv,
+                                        .env = cuda_environment(env),
+                                        .folder = ".",
+                                        .fds = fds,
+                                        .fd_count = sizeof fds / sizeof fds[0]};
+        result = spawn(&spec, standard, &host->subject.pid, &host->pidfd, err);
     }
     host->errors = pipe_fds[0];
     if (host->errors >= 0)
         fcntl(host->errors, F_SETFL, O_NONBLOCK);
-    const int mine[] = {pipe_fds[1], control, report, null_fd};
+    const int mine[] = {pipe_fds[1], control, report};
     for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
         if (mine[i] >= 0)
             close(mine[i]);
