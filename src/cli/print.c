@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static void print_interval_time(const char *label, const struct interval *interval, FILE *out)
 {
@@ -204,4 +206,51 @@ void print_evaluation_json(const struct evaluation *evaluation, FILE *out)
     evaluation_to_json(evaluation, &json);
     fprintf(out, "%s\n", buf_text(&text));
     buf_free(&text);
+}
+
+/* ---- to the terminal ---- */
+
+static void wrap(const char *text, size_t width, struct buf *out)
+{
+    enum { INDENT = 13, NARROW = 2 };
+    const size_t indent = width >= 3 * INDENT ? INDENT : NARROW;
+    while (*text) {
+        size_t length = strcspn(text, "\n"), room = width;
+        while (length > room) {
+            size_t cut = room;
+            while (cut > room / 2 && text[cut] != ' ')
+                cut--;
+            if (text[cut] != ' ')
+                cut = room;
+            buf_add(out, text, cut);
+            buf_addf(out, "\n%*s", (int)indent, "");
+            cut += text[cut] == ' ';
+            text += cut;
+            length -= cut;
+            room = width - indent;
+        }
+        buf_add(out, text, length);
+        buf_add_char(out, '\n');
+        text += length + (text[length] == '\n');
+    }
+}
+
+void print_wrap(const char *text, struct buf *out)
+{
+    struct winsize size = {0};
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 8;
+    if (known)
+        wrap(text, size.ws_col - 1U, out);
+    else
+        buf_add_text(out, text);
+}
+
+void print_lines(const char *text, bool json)
+{
+    struct buf wrapped;
+    buf_init(&wrapped, (size_t)256 << 20);
+    if (!json)
+        print_wrap(text, &wrapped);
+    fputs(json ? text : buf_text(&wrapped), stdout);
+    buf_free(&wrapped);
 }

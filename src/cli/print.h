@@ -2,6 +2,7 @@
 #ifndef CLI_PRINT_H
 #define CLI_PRINT_H
 
+#include "base/buf.h"
 #include "eval/data/evaluation.h"
 
 #include <stdio.h>
@@ -12,5 +13,10 @@ void print_evaluation(const struct evaluation *evaluation, FILE *out);
 void print_evaluation_of(const struct evaluation *evaluation, const char *name, FILE *out);
 void print_evaluation_json(const struct evaluation *evaluation,
                            FILE *out); /* one object, one line */
+
+/* Lines that are longer than the terminal is wide go on below, at a space, beside what they say.
+ * Where standard output is none, and JSON, is left as it is. */
+void print_wrap(const char *text, struct buf *out);
+void print_lines(const char *text, bool json);
 
 #endif

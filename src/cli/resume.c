@@ -88,9 +88,8 @@ static int go_on(const struct settings *settings, struct arena *arena, const cha
         return run->win && run->verified ? EXIT_WIN : EXIT_NONE;
     }
     if (strncmp(run->stopped, "budget", 6) == 0 && !given_option(settings)) {
-        printf(
-            "%s has spent its %s; it goes on with a larger one: twagent resume %s --budget-...\n",
-            run->id, run->stopped, run->id);
+        printf("%s has spent its %s; with a larger one it goes on: %s\n", run->id, run->stopped,
+               run_words_resume(arena, run));
         return run->win && run->verified ? EXIT_WIN : EXIT_STOPPED;
     }
     if (prepare(&now, arena, run, &chosen, &err))

@@ -59,3 +59,29 @@ const char *run_options_line(struct arena *arena, const struct run_record *run)
     buf_free(&text);
     return copy;
 }
+
+/* `stopped` says which: "budget: 40 evaluations", "budget: a time of 0:25", "budget: $2.00, ...".
+ */
+const char *run_options_larger(struct arena *arena, const struct run_record *run)
+{
+    static const struct {
+        const char *word, *option;
+    } caps[] = {{"evaluation", "budget-evaluations"},
+                {" time ", "budget-time"},
+                {"$", "budget-usd"},
+                {"", "budget-tokens"}};
+    struct settings twice = {0};
+    struct value *root;
+    struct err ignored;
+    size_t cap = 0;
+    while (!strstr(run->stopped, caps[cap].word))
+        cap++;
+    const struct option *option = settings_table.options;
+    while (strcmp(option->name, caps[cap].option) != 0)
+        option++;
+    if (value_parse_json(arena, run->id, run->options, strlen(run->options), &root, &ignored))
+        return "";
+    int64_t *field = (int64_t *)(void *)((char *)&twice + option->offset);
+    *field = 2 * value_int(root, option->record, 0);
+    return arena_printf(arena, "--%s %s", option->name, shown(arena, option, &twice));
+}

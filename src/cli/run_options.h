@@ -10,5 +10,7 @@
 const char *const *run_options(struct arena *arena, const struct run_record *run, size_t *count);
 /* All in one line; "all defaults" where there is none. */
 const char *run_options_line(struct arena *arena, const struct run_record *run);
+/* "--budget-time 20m": twice what ended the run. */
+const char *run_options_larger(struct arena *arena, const struct run_record *run);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "cli/run_options.h"
 #include "report/words.h"
 
 #include <stdlib.h>
@@ -290,8 +291,9 @@ const char *run_words_resume(struct arena *arena, const struct run_record *run)
 {
     if (!run_can_go_on(run))
         return NULL;
-    return arena_printf(arena, "twagent resume %s%s", run->id,
-                        strncmp(run->stopped, "budget", 6) == 0 ? ", with a larger budget" : "");
+    bool budget = strncmp(run->stopped, "budget", 6) == 0;
+    return arena_printf(arena, "twagent resume %s%s%s", run->id, budget ? " " : "",
+                        budget ? run_options_larger(arena, run) : "");
 }
 
 const char *run_words_tune(struct arena *arena, const struct candidate_record *candidate,

@@ -22,18 +22,19 @@ const char *run_words_models(struct arena *arena, const struct run_record *run);
 /* "$1.23 of $5.00, 1.20 M of 5 M tokens, 312 answers"; NULL: nothing was asked. */
 const char *run_words_spent(struct arena *arena, const struct run_record *run,
                             const struct spending *spending);
-/* "1.380x naive (95 %: 1.310 to 1.450), verified: faster"; of a machine that was too busy: "no
- * champion: too noisy to say whether r3-c7 is faster than naive"; "no kernel was found" */
 /* "1.97x reference (95 %: 1.95 to 1.98)" */
 const char *run_words_speedup(struct arena *arena, double speedup, double low, double high,
                               const char *baseline);
+/* "1.380x naive (95 %: 1.310 to 1.450), verified: faster"; of a machine that was too busy: "no
+ * champion: too noisy to say whether r3-c7 is faster than naive"; "no kernel was found" */
 const char *run_words_outcome(struct arena *arena, const struct run_record *run);
 /* What became of the requests to each model: "a: 12 asked, 10 answered, 2 failed, 0 known, $0.10",
  * and a line for each reason why it failed or was waited for. Returns how many lines. */
 size_t run_words_asked(struct arena *arena, const struct run_record *run, const char ***lines);
 /* "3 answers awaited: /home/me/box (...)"; "all rounds done"; "budget"; ... */
 const char *run_words_end(struct arena *arena, const struct run_record *run);
-/* "twagent resume r3"; NULL where it came to its end by itself. */
+/* "twagent resume r3", with twice the budget that ended it: "... --budget-time 20m"; NULL where it
+ * came to its end by itself. */
 const char *run_words_resume(struct arena *arena, const struct run_record *run);
 /* "MR=8,NR=2", as --tune takes it, or with something else between; "" */
 const char *run_words_tune(struct arena *arena, const struct candidate_record *candidate,

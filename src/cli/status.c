@@ -6,6 +6,7 @@
 #include "cli/control.h"
 #include "cli/history.h"
 #include "cli/log_tail.h"
+#include "cli/print.h"
 #include "cli/run_words.h"
 #include "report/words.h"
 
@@ -232,32 +233,6 @@ static void draw(const char *text)
     fflush(stdout);
 }
 
-/* Lines that are longer than the terminal is wide go on below, at a space, beside what they say. */
-static void wrap(const char *text, size_t width, struct buf *out)
-{
-    enum { INDENT = 13, NARROW = 2 };
-    const size_t indent = width >= 3 * INDENT ? INDENT : NARROW;
-    while (*text) {
-        size_t length = strcspn(text, "\n"), room = width;
-        while (length > room) {
-            size_t cut = room;
-            while (cut > room / 2 && text[cut] != ' ')
-                cut--;
-            if (text[cut] != ' ')
-                cut = room;
-            buf_add(out, text, cut);
-            buf_addf(out, "\n%*s", (int)indent, "");
-            cut += text[cut] == ' ';
-            text += cut;
-            length -= cut;
-            room = width - indent;
-        }
-        buf_add(out, text, length);
-        buf_add_char(out, '\n');
-        text += length + (text[length] == '\n');
-    }
-}
-
 static int show(const struct settings *settings, const char *folder, const char *id, bool terminal,
                 char followed[32], bool *live, struct err *err)
 {
@@ -273,17 +248,14 @@ static int show(const struct settings *settings, const char *folder, const char 
             put_json(&status, &text);
         else
             put_status(arena, &status, &text);
-        buf_init(&wrapped, 16 << 20);
-        struct winsize size = {0};
-        bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 8;
-        if (known && !settings->json)
-            wrap(buf_text(&text), size.ws_col - 1U, &wrapped);
-        const char *shown = known && !settings->json ? buf_text(&wrapped) : buf_text(&text);
-        if (terminal)
-            draw(shown);
-        else
-            fputs(shown, stdout);
-        buf_free(&wrapped);
+        if (terminal) {
+            buf_init(&wrapped, 16 << 20);
+            print_wrap(buf_text(&text), &wrapped);
+            draw(buf_text(&wrapped));
+            buf_free(&wrapped);
+        } else {
+            print_lines(buf_text(&text), settings->json);
+        }
         fflush(stdout);
     }
     buf_free(&text);

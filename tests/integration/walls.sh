@@ -60,20 +60,30 @@ if ! "$twagent" doctor --backend cuda --json >"$work/out" 2>/dev/null; then
 fi
 /usr/bin/python3 - "$twagent" "$run" <<'PY'
 import fcntl, os, pty, struct, sys, termios
-pid, fd = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
-    os.execv(sys.argv[1], [sys.argv[1], "status", sys.argv[2]])
-text = b""
-try:
-    while part := os.read(fd, 4096):
-        text += part
-except OSError:
-    pass  # it has ended
-lines = text.decode().splitlines()
-assert max(map(len, lines)) < 40 and "  best       " in text.decode(), lines
-assert " ".join(text.decode().split()).find("NOT SANDBOXED: no Landlock, no seccomp") > 0, lines
+
+def shown(columns, *command):
+    pid, fd = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execv(sys.argv[1], [sys.argv[1], *command])
+    text = b""
+    try:
+        while part := os.read(fd, 4096):
+            text += part
+    except OSError:
+        pass  # it has ended
+    lines = text.decode().splitlines()
+    assert max(map(len, lines)) < columns, lines
+    return lines, " ".join(text.decode().split())
+
+lines, words = shown(40, "status", sys.argv[2])
+assert any(line.startswith("  best       ") for line in lines), lines
+assert words.find("NOT SANDBOXED: no Landlock, no seccomp") > 0, lines
+lines, words = shown(80, "list")
+assert lines[0].startswith("run started") and lines[0].endswith("speed-up evals kernel"), lines
+assert lines[1].startswith(sys.argv[2] + "  ") and words.find("NOT SANDBOXED") > 0, lines
+shown(80, "list", "problems")
 PY
-say $? "status fits 40 columns, and says all"
+say $? "status fits 40 columns and list 80, and they say all"
 echo "walls: $passed passed, $failed failed"
 [ $failed -eq 0 ]

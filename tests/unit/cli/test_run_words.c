@@ -68,6 +68,35 @@ static void the_end_is_said_in_full(void **state)
     }
 }
 
+/* What is said can be typed: a resume takes it, and it is twice what the run was told. */
+static void a_budget_says_a_larger_one(void **state)
+{
+    static const struct {
+        const char *stopped, *expected;
+    } cases[] = {
+        {"budget: 40 evaluations", "twagent resume r3 --budget-evaluations 80"},
+        {"budget: a time of 10:00", "twagent resume r3 --budget-time 20m"},
+        {"budget: the time was over before the problem was open",
+         "twagent resume r3 --budget-time 20m"},
+        {"budget: another request could pass $2.50", "twagent resume r3 --budget-usd 5"},
+        {"budget: another request could pass 3000 tokens, with 5 in doubt for answers that said no "
+         "usage",
+         "twagent resume r3 --budget-tokens 6000"},
+    };
+    struct arena *arena = arena_new();
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct run_record run = record_of("done", cases[i].stopped);
+        run.options = "{\"budget_evaluations\":40,\"budget_ms\":600000,"
+                      "\"budget_micro_dollars\":2500000,\"budget_tokens\":3000}";
+        assert_string_equal(run_words_resume(arena, &run), cases[i].expected);
+        char *typed = arena_strdup(arena, strstr(cases[i].expected, "--"));
+        *strchr(typed, ' ') = '|';
+        (void)settings_of(arena, COMMAND_RESUME, typed);
+    }
+    arena_free(arena);
+}
+
 static void a_mailbox_says_where(void **state)
 {
     struct arena *arena = arena_new();
@@ -194,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_have_shares_where_there_are_several),
         cmocka_unit_test(the_end_is_said_in_full),
+        cmocka_unit_test(a_budget_says_a_larger_one),
         cmocka_unit_test(a_mailbox_says_where),
         cmocka_unit_test(spending_has_its_caps),
         cmocka_unit_test(what_became_of_requests_is_said),
