@@ -20,10 +20,18 @@ struct build {                /* lives in `arena` */
     const char *log;          /* path of the remarks file, or NULL */
 };
 
-struct program { /* what a launch plan is computed from; all three stay while the subject lives */
+struct program { /* what a runner holds; all of it stays while the subject lives */
     const struct problem *problem;
-    const struct candidate *candidate;
+    const struct candidate *candidate; /* NULL: a trusted source that has no front matter */
     const struct names *tune;
+    const char *const *env; /* or NULL */
+};
+
+struct torch_device {         /* where a definition that is a PyTorch module is computed */
+    const char *name;         /* PyTorch's */
+    const char *const *nodes; /* device files that its process may open; NULL-terminated */
+    /* Environment in which it sees the lane's device alone; NULL-terminated, in `arena`. */
+    const char *const *(*env)(struct arena *arena, int index);
 };
 
 struct backend {
@@ -44,14 +52,11 @@ struct backend {
     /* Diagnostics as the candidate's author may see them: cut, and about the source alone. */
     void (*diagnostics)(const struct candidate *candidate, const char *text, size_t length,
                         struct buf *out);
-    /* A fresh runner with the artifact loaded: sandboxed, on the lane's cores. `env`: or NULL. */
+    /* A runner with the artifact loaded: sandboxed, on the lane's cores. One whose candidate left
+     * it whole may be used again; `fresh`: not for this one. */
     int (*open)(const struct lane_facts *lane, const struct region *region, const char *artifact,
-                const char *const *env, struct subject **subject, struct err *err);
-    /* The same for a backend whose candidates have launch plans, in place of open(). Runners whose
-     * candidate left them whole are used again; `fresh`: not for this one. */
-    int (*open_program)(const struct lane_facts *lane, const struct region *region,
-                        const char *artifact, const struct program *program, bool fresh,
-                        struct subject **subject, struct err *err);
+                const struct program *program, bool fresh, struct subject **subject,
+                struct err *err);
     /* Begins what the first build and runner will wait for, and waits for none of it;
      * `drawn_bytes`: the most that one input of floats has. NULL: nothing takes that long. */
     void (*warm)(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes);
@@ -60,20 +65,23 @@ struct backend {
     void (*warm_profile)(const struct lane_facts *lane, const struct region *region);
     /* draw_run() on a device; false: draw it yourself. NULL: there is none. */
     bool (*draw)(const struct drawing *drawing, size_t count, void *out);
+    bool device;      /* candidates run on a device of their own, whose clock times them */
+    bool renews;      /* subjects: what has met a set is as good as new after a word */
     bool cuts_sums;   /* its matrix units may cut off what they add, where the host's round */
     size_t alignment; /* of every tensor; 0: TENSOR_ALIGN */
-    const struct backend *reference; /* that builds and runs C references; NULL: this one */
-    /* Runs a sanitized build once over `call`; ERR_CHILD with the report's first lines where it
-     * finds something; ERR_UNSUPPORTED where the sanitizer is not installed. */
+    const char *lock_folder;          /* locked while timing, until a probe names one; or NULL */
+    const struct torch_device *torch; /* NULL: the CPU */
+    /* That builds and runs plain C: references, and the baselines of a spec; NULL: this one.
+     * Another one's baselines are files of its own languages. */
+    const struct backend *reference;
+    /* Runs a sanitized build once over `call`; NULL: that was the last one, and what is still to be
+     * said comes now. ERR_CHILD with the report's first lines where it finds something;
+     * ERR_UNSUPPORTED where the sanitizer is not installed. NULL: there is none. */
     int (*sanitize)(const struct lane_facts *lane, const struct region *region,
-                    const char *artifact, const struct call *call, struct buf *report,
-                    struct err *err);
-    /* The same for launch plans; sanitize_end() has the last word: ERR_CHILD as above. */
-    int (*sanitize_program)(const struct lane_facts *lane, const struct region *region,
-                            const char *artifact, const struct program *program,
-                            const struct call *call, struct buf *report, struct err *err);
-    int (*sanitize_end)(struct buf *report, struct err *err);
-    /* Metrics, members of an open JSON object. ERR_PROTOCOL: what was timed is none: rejected. */
+                    const char *artifact, const struct program *program, const struct call *call,
+                    struct buf *report, struct err *err);
+    /* Metrics, members of an open JSON object. ERR_PROTOCOL: what was timed is none: rejected.
+     * NULL: there are none. */
     int (*profile)(const struct lane_facts *lane, const struct problem *problem,
                    const struct names *dims, const char *artifact, const char *remarks_log,
                    double time_ns, struct subject *subject, const struct call *call,

@@ -10,6 +10,7 @@
 #include "eval/cuda/sanitize/sanitizer.h"
 #include "eval/cuda/target.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int build(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
@@ -51,9 +52,9 @@ static bool renew(struct subject *subject)
     return !host->reaped && !host->spoilt;
 }
 
-static int open_program(const struct lane_facts *lane, const struct region *region,
-                        const char *artifact, const struct program *program, bool fresh,
-                        struct subject **subject, struct err *err)
+static int open(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                const struct program *program, bool fresh, struct subject **subject,
+                struct err *err)
 {
     static const struct subject_ops ops = {call, rest, rest, close_subject};
     struct gpu_host *host;
@@ -67,12 +68,12 @@ static int open_program(const struct lane_facts *lane, const struct region *regi
     return 0;
 }
 
-static int open_plain(const struct lane_facts *lane, const struct region *region,
-                      const char *artifact, const char *const *env, struct subject **subject,
-                      struct err *err)
+static int sanitize(const struct lane_facts *lane, const struct region *region,
+                    const char *artifact, const struct program *program, const struct call *call,
+                    struct buf *report, struct err *err)
 {
-    (void)lane, (void)region, (void)artifact, (void)env, (void)subject;
-    return err_set(err, ERR_UNSUPPORTED, "a CUDA source has a launch plan");
+    return call != NULL ? cuda_sanitize(lane, region, artifact, program, call, report, err)
+                        : cuda_sanitize_end(report, err);
 }
 
 static void warm(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes)
@@ -84,20 +85,55 @@ static void warm(const struct lane_facts *lane, const struct region *region, siz
     arena_free(arena);
 }
 
+/* ---- PyTorch's definitions ---- */
+
+/* The lane's GPU and no other, as its runners count them: where the user shows only some, one of
+ * those. */
+static const char *const *torch_env(struct arena *arena, int index)
+{
+    const char *shown = getenv("CUDA_VISIBLE_DEVICES"), *rest = shown;
+    const char **env = arena_array(arena, 4, sizeof *env);
+    for (int i = 0; rest != NULL && i < index; i++)
+        rest = (rest = strchr(rest, ',')) != NULL ? rest + 1 : NULL;
+    bool own = rest != NULL && *shown != '\0';
+    env[0] = "LC_ALL=C.UTF-8";
+    env[1] = own ? arena_printf(arena, "CUDA_VISIBLE_DEVICES=%.*s", (int)strcspn(rest, ","), rest)
+                 : arena_printf(arena, "CUDA_VISIBLE_DEVICES=%d", index);
+    env[2] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
+    env[3] = NULL;
+    return env;
+}
+
+static const char *const torch_nodes[] = {"/dev/nvidiactl",
+                                          "/dev/nvidia-uvm",
+                                          "/dev/nvidia0",
+                                          "/dev/nvidia1",
+                                          "/dev/nvidia2",
+                                          "/dev/nvidia3",
+                                          "/dev/nvidia4",
+                                          "/dev/nvidia5",
+                                          "/dev/nvidia6",
+                                          "/dev/nvidia7",
+                                          NULL};
+
+static const struct torch_device torch = {"cuda", torch_nodes, torch_env};
+
 const struct backend backend_cuda = {
     .target = &target_cuda,
     .probe = cuda_probe,
     .build = build,
     .diagnostics = cuda_diagnostics,
-    .open = open_plain,
-    .open_program = open_program,
+    .open = open,
     .warm = warm,
     .draw = cuda_draw,
     .cuts_sums = true,
-    .sanitize_program = cuda_sanitize,
-    .sanitize_end = cuda_sanitize_end,
+    .sanitize = sanitize,
     .profile = cuda_profile,
     .warm_profile = profile_warm,
     .alignment = 256,
+    .device = true,
+    .renews = true,
+    .lock_folder = "/proc/driver/nvidia", /* of all of them */
+    .torch = &torch,
     .reference = &backend_cpu,
 };

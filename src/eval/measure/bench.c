@@ -65,12 +65,9 @@ static int open_subject(struct bench *bench, struct subject **subject, struct er
 {
     struct session *session = bench->session;
     const struct measure_request *request = bench->request;
-    const struct program program = {session->problem, request->candidate, request->tune};
-    if (session->backend->open_program != NULL)
-        return session->backend->open_program(session->lane, bench->region, request->artifact,
-                                              &program, bench->fresh, subject, err);
-    return session->backend->open(session->lane, bench->region, request->artifact, NULL, subject,
-                                  err);
+    const struct program program = {session->problem, request->candidate, request->tune, NULL};
+    return session->backend->open(session->lane, bench->region, request->artifact, &program,
+                                  bench->fresh, subject, err);
 }
 
 int bench_open(struct bench *bench, struct err *err)

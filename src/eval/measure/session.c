@@ -37,7 +37,7 @@ static int open_shapes(struct session *session, struct err *err)
     size_t sets = session->options.memory_bytes / bytes;
     bool large = session_is_large(session);
     size_t most = large ? POOL_LARGE : POOL_MOST;
-    if (large && session->backend->open_program != NULL)
+    if (large && session->backend->renews)
         most = POOL_RENEWED; /* what has met them all is as good as new after a word */
     session->pool_count = sets < POOL_LEAST ? POOL_LEAST : sets > most ? most : sets;
     return 0;
@@ -52,10 +52,9 @@ static int open_reference(struct session *session, struct err *err)
         return reference_open_c(problem, backend, session->lane, &session->region,
                                 session->options.folder, session->arena, &session->reference, err);
     if (problem->reference_kind == REFERENCE_TORCH)
-        return reference_open_torch(
-            problem, session->lane, &session->region,
-            strcmp(session->backend->target->name, "cuda") == 0 ? "cuda" : "cpu",
-            session->options.folder, session->arena, &session->reference, err);
+        return reference_open_torch(problem, session->lane, &session->region,
+                                    session->backend->torch, session->options.folder,
+                                    session->arena, &session->reference, err);
     return reference_open(problem, session->lane, &session->region, session->options.python,
                           session->arena, &session->python, &session->reference, err);
 }

@@ -61,14 +61,14 @@ static void add_found(struct session *session)
 static const char *choose_default(const struct session *session)
 {
     bool kernels = session->baseline_count > 1 && session->baselines[1].library == NULL;
-    if (session->backend->open_program != NULL && kernels &&
+    if (session->backend->reference != NULL && kernels &&
         strcmp(session->problem->baseline, "reference") == 0 &&
         session->problem->reference_kind != REFERENCE_TORCH)
         return session->baselines[1].name;
     for (size_t i = 0; i < session->baseline_count; i++)
         if (strcmp(session->baselines[i].name, session->problem->baseline) == 0)
             return session->problem->baseline;
-    if (session->backend->open_program == NULL)
+    if (session->backend->reference == NULL)
         return session->problem->baseline;
     return session->baselines[kernels ? 1 : 0].name;
 }
@@ -80,13 +80,13 @@ int baselines_open(struct session *session, struct err *err)
     session->baselines[0] =
         (struct baseline){.name = torch ? "eager" : "reference", .verified = true};
     session->baseline_count = 1;
-    if (session->backend->open_program == NULL || torch)
+    if (session->backend->reference == NULL || torch)
         add_listed(session);
     else
         add_found(session);
     bool asked =
         session->options.baseline != NULL && strcmp(session->options.baseline, "torch") == 0;
-    if (session->backend->open_program != NULL || asked) /* on a CPU it is not what one looks for */
+    if (session->backend->device || asked) /* on a CPU it is not what one looks for */
         library_add(session);
     const char *wanted =
         session->options.baseline != NULL ? session->options.baseline : choose_default(session);
@@ -122,13 +122,10 @@ static int parse(struct session *session, struct baseline *baseline, struct err 
 
 static int open_subject(struct session *session, struct baseline *baseline, struct err *err)
 {
-    const struct backend *backend = session->backend;
-    const struct program program = {session->problem, baseline->candidate, &baseline->tune};
-    if (backend->open_program != NULL)
-        return backend->open_program(session->lane, &session->region, baseline->artifact, &program,
-                                     false, &baseline->subject, err);
-    return backend->open(session->lane, &session->region, baseline->artifact, baseline->env,
-                         &baseline->subject, err);
+    const struct program program = {session->problem, baseline->candidate, &baseline->tune,
+                                    baseline->env};
+    return session->backend->open(session->lane, &session->region, baseline->artifact, &program,
+                                  false, &baseline->subject, err);
 }
 
 /* Built when first needed: most of them only the final measurement asks for. */
@@ -142,7 +139,7 @@ static int build(struct session *session, struct baseline *baseline, struct err 
             spec = &problem->baselines[i];
     if (baseline->artifact != NULL || baseline->file == NULL)
         return 0;
-    if (session->backend->open_program != NULL && parse(session, baseline, err) != 0)
+    if (session->backend->reference != NULL && parse(session, baseline, err) != 0)
         return -1;
     return build_baseline(session->backend, session->lane, problem, spec, session->options.folder,
                           arena_printf(session->arena, "baseline-%s", baseline->name),

@@ -213,7 +213,7 @@ static bool worth_it(const struct session *session)
     for (size_t i = 0; i < session->problem->output_count; i++)
         floating = floating || dtype_is_float(session->problem->outputs[i].dtype);
     return lacking >= 2 && session->exact_ns > slow_ns && floating &&
-           !session->problem->tolerance_fixed && session->backend->open_program != NULL &&
+           !session->problem->tolerance_fixed && session->backend->device &&
            session->problem->reference_kind == REFERENCE_PYTHON;
 }
 

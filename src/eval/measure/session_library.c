@@ -75,7 +75,6 @@ int library_open(struct session *session, struct baseline *baseline, struct err 
     shadow->reference_kind = REFERENCE_TORCH;
     shadow->reference_file = baseline->library;
     shadow->reference_function = "Model";
-    return reference_open_torch(shadow, session->lane, &session->region,
-                                session->lane->gpu ? "cuda" : "cpu", session->options.folder, arena,
-                                &baseline->own, err);
+    return reference_open_torch(shadow, session->lane, &session->region, session->backend->torch,
+                                session->options.folder, arena, &baseline->own, err);
 }

@@ -258,17 +258,17 @@ int session_time(struct session *session, struct err *err)
 
 /* --- the sanitized build and the profile --- */
 
+/* `call` NULL: the last word. */
 static int run_sanitizer(struct bench *bench, const struct call *call, struct buf *report,
                          struct err *err)
 {
     const struct session *session = bench->session;
     const struct measure_request *request = bench->request;
-    const struct program program = {session->problem, request->candidate, request->tune};
-    if (session->backend->sanitize_program != NULL)
-        return session->backend->sanitize_program(session->lane, bench->region, request->sanitized,
-                                                  &program, call, report, err);
-    return session->backend->sanitize(session->lane, bench->region, request->sanitized, call,
-                                      report, err);
+    const struct program program = {session->problem, request->candidate, request->tune, NULL};
+    if (session->backend->sanitize == NULL)
+        return err_set(err, ERR_UNSUPPORTED, "backend %s has none", session->backend->target->name);
+    return session->backend->sanitize(session->lane, bench->region, request->sanitized, &program,
+                                      call, report, err);
 }
 
 /* What its failure means. 1: it cannot be had, and asked once is enough. */
@@ -356,8 +356,7 @@ static int sanitize(struct bench *bench, struct err *err)
     if (done == 0 && status == 0 && !bench->ended)
         status = sanitize_smallest(bench, &report, err);
     struct err last_word = {0};
-    if (session->backend->sanitize_end != NULL &&
-        session->backend->sanitize_end(&report, &last_word) != 0 && status == 0 && !bench->ended) {
+    if (run_sanitizer(bench, NULL, &report, &last_word) != 0 && status == 0 && !bench->ended) {
         *err = last_word;
         status = take_finding(bench, &report, err);
     }
@@ -419,6 +418,7 @@ static void finish_metrics(struct bench *bench)
     json_object(&json);
     bench->stage = STAGE_PROFILE;
     if (!bench->ended && bench->request->profile && !bench->evaluation->dropped &&
+        bench->session->backend->profile != NULL &&
         bench_affords(bench, bench->session->costs.profile_ms, "the profile"))
         profile(bench, &json);
     if (!bench->ended && bench->request->portable != NULL)

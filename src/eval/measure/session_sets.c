@@ -269,9 +269,9 @@ int session_refresh(struct session *session, bool all, struct err *err)
     size_t turn = session->refreshed++;
     /* What a subject that can be renewed has seen it cannot keep: fewer drawings do. */
     enum { SELDOM = 4 };
-    if (!all && session->backend->open_program != NULL && turn % SELDOM != 0)
+    if (!all && session->backend->renews && turn % SELDOM != 0)
         return 0;
-    if (session->backend->open_program != NULL)
+    if (session->backend->renews)
         turn /= SELDOM;
     if (all && !session_is_large(session)) /* there they would take longer than all the rest */
         session->known_bounds = 0;

@@ -59,8 +59,8 @@ static const char *source_file(const struct session *session)
     const struct problem *problem = session->problem;
     const char *file = problem->reference_file;
     size_t length = file != NULL ? strlen(file) : 0;
-    if (session->backend->open_program == NULL || problem->reference_kind != REFERENCE_PYTHON ||
-        length < 4 || strcmp(file + length - 3, ".py") != 0)
+    if (!session->backend->device || problem->reference_kind != REFERENCE_PYTHON || length < 4 ||
+        strcmp(file + length - 3, ".py") != 0)
         return NULL;
     const char *path = arena_printf(session->arena, "%.*s%s", (int)(length - 3), file,
                                     session->backend->target->languages[0]->suffixes[0]);
@@ -120,9 +120,9 @@ static int start_wide(struct session *session, const char *path, struct err *err
                                 NULL, BUILD_FAST, folder, &build, err) != 0 ||
         build_run(&build.spec, err) != 0 || open_region(session, err) != 0)
         return -1;
-    wide->program = (struct program){&wide->problem, wide->candidate, &wide->tune};
-    return session->backend->open_program(session->lane, &wide->region, build.artifact,
-                                          &wide->program, true, &wide->subject, err);
+    wide->program = (struct program){&wide->problem, wide->candidate, &wide->tune, NULL};
+    return session->backend->open(session->lane, &wide->region, build.artifact, &wide->program,
+                                  true, &wide->subject, err);
 }
 
 /* --- computing --- */

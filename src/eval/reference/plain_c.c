@@ -83,6 +83,8 @@ static int build_both(struct plain *plain, const char *folder, struct err *err)
 
 /* --- computing --- */
 
+static const struct program program; /* no candidate, no environment of its own */
+
 static int ensure(struct plain *plain, struct err *err)
 {
     struct subject **subject = &plain->reference.subject;
@@ -90,7 +92,8 @@ static int ensure(struct plain *plain, struct err *err)
         (*subject)->ops->resume(*subject);
         return 0;
     }
-    if (plain->backend->open(plain->lane, plain->region, plain->artifact, NULL, subject, err) != 0)
+    if (plain->backend->open(plain->lane, plain->region, plain->artifact, &program, false, subject,
+                             err) != 0)
         return err_wrap(err, "reference");
     (*subject)->name = "reference";
     return 0;
@@ -133,8 +136,8 @@ static int open_wide(struct plain *plain, const struct layout *layout, struct er
     plain->wide_region = (struct region){0};
     if (region_open(layout->inputs_bytes, layout->outputs_bytes, &plain->wide_region, err) != 0)
         return -1;
-    return plain->backend->open(plain->lane, &plain->wide_region, plain->wide_artifact, NULL,
-                                &plain->wide_subject, err);
+    return plain->backend->open(plain->lane, &plain->wide_region, plain->wide_artifact, &program,
+                                false, &plain->wide_subject, err);
 }
 
 static int compute_wide(struct plain *plain, const struct layout *layout, const struct call *call,

@@ -52,8 +52,7 @@ static int start(struct python *python, struct err *err)
     argv[count++] = python->self;
     argv[count++] = "sandbox";
     argv[count++] = "--profile";
-    bool gpu = python->device != NULL && strcmp(python->device, "cpu") != 0;
-    argv[count++] = gpu ? "gpu" : "reference";
+    argv[count++] = python->device != NULL ? "gpu" : "reference";
     for (size_t i = 0; i < sizeof readable / sizeof readable[0] - (bytecode ? 0 : 1); i++) {
         argv[count++] = "--read";
         argv[count++] = readable[i];
@@ -76,11 +75,9 @@ static int start(struct python *python, struct err *err)
      * the arithmetic. */
     static const char *const keeping_env[] = {"LC_ALL=C.UTF-8", "MALLOC_MMAP_MAX_=0",
                                               "MALLOC_TRIM_THRESHOLD_=17179869184", NULL};
-    const char *const gpu_env[] = {plain_env[0], python->visible, "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-                                   NULL};
-    const char *const *env = python->visible != NULL ? gpu_env
-                             : python->lane->gpu     ? keeping_env
-                                                     : plain_env;
+    const char *const *env = python->env != NULL ? python->env
+                             : python->lane->gpu ? keeping_env
+                                                 : plain_env;
     int pass[] = {python->region->inputs_read_fd, python->results};
     int status = child_start(&python->child, argv, env, pass, 2, err);
     mem_free(libexec);

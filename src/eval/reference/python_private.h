@@ -38,8 +38,9 @@ struct python {
     unsigned char *mapped;
     size_t mapped_bytes;
     struct buf request;
-    const char *device, *folder;        /* of PyTorch */
-    const char *visible;                /* which GPU it sees, as its environment has it, or NULL */
+    const struct torch_device *device; /* of PyTorch; NULL: the CPU */
+    const char *folder;
+    const char *const *env;             /* that of its device; NULL: the usual one */
     unsigned char *initial[INPUTS_MAX]; /* of PyTorch: a parameter's initial values, or NULL */
 };
 

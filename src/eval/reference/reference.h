@@ -23,11 +23,11 @@ int reference_open(const struct problem *problem, const struct lane_facts *lane,
 int reference_open_c(const struct problem *problem, const struct backend *backend,
                      const struct lane_facts *lane, const struct region *region, const char *folder,
                      struct arena *arena, struct reference **reference, struct err *err) MUST_USE;
-/* The same for a PyTorch module (eval/problem/torch.h), on `device`, "cpu" or "cuda"; torch.compile
+/* The same for a PyTorch module (eval/problem/torch.h), on `device`, NULL: the CPU; torch.compile
  * writes what it makes to `folder`. ERR_LIMIT where this machine has not the memory. */
 int reference_open_torch(const struct problem *problem, const struct lane_facts *lane,
-                         const struct region *region, const char *device, const char *folder,
-                         struct arena *arena, struct reference **reference,
+                         const struct region *region, const struct torch_device *device,
+                         const char *folder, struct arena *arena, struct reference **reference,
                          struct err *err) MUST_USE;
 void reference_close(struct reference *reference);         /* NULL is fine */
 bool reference_pending(const struct reference *reference); /* reference_ready() would wait */

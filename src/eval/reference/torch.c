@@ -7,7 +7,6 @@
 #include "eval/reference/python_private.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +18,7 @@ static const char script[] = "libexec/reference_torch.py";
 
 static void put_binding(struct python *python, struct json *json)
 {
-    json_put_text(json, "device", python->device);
+    json_put_text(json, "device", python->device != NULL ? python->device->name : "cpu");
     json_put_text(json, "scratch", python->folder);
     json_key(json, "binding");
     json_raw(json, python->problem->torch->binding);
@@ -34,28 +33,13 @@ static void add_option(struct python *python, const char *option, const char *pa
     python->extra[python->extra_count++] = path;
 }
 
-/* A GPU's device files; what is not there needs no rule. */
+/* Device files; what is not there needs no rule. */
 static void allow_devices(struct python *python)
 {
-    static const char *const devices[] = {
-        "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2",
-        "/dev/nvidia3",   "/dev/nvidia4",    "/dev/nvidia5", "/dev/nvidia6", "/dev/nvidia7"};
     add_option(python, "--read", "/sys");
-    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
-        if (access(devices[i], F_OK) == 0)
-            add_option(python, "--write", devices[i]);
-}
-
-/* The lane's GPU and no other, as its runners count them: where the user shows only some, one of
- * those. */
-static const char *visible_device(struct arena *arena, int index)
-{
-    const char *shown = getenv("CUDA_VISIBLE_DEVICES"), *rest = shown;
-    for (int i = 0; rest != NULL && i < index; i++)
-        rest = (rest = strchr(rest, ',')) != NULL ? rest + 1 : NULL;
-    if (rest == NULL || *shown == '\0')
-        return arena_printf(arena, "CUDA_VISIBLE_DEVICES=%d", index);
-    return arena_printf(arena, "CUDA_VISIBLE_DEVICES=%.*s", (int)strcspn(rest, ","), rest);
+    for (const char *const *node = python->device->nodes; *node != NULL; node++)
+        if (access(*node, F_OK) == 0)
+            add_option(python, "--write", *node);
 }
 
 /* What the child holds at once when it computes in float64: inputs and outputs twice over, and as
@@ -295,8 +279,9 @@ static void torch_close(struct reference *reference)
 }
 
 int reference_open_torch(const struct problem *problem, const struct lane_facts *lane,
-                         const struct region *region, const char *device, const char *folder,
-                         struct arena *arena, struct reference **reference, struct err *err)
+                         const struct region *region, const struct torch_device *device,
+                         const char *folder, struct arena *arena, struct reference **reference,
+                         struct err *err)
 {
     static const struct reference_ops ops = {.compute = compute,
                                              .close = torch_close,
@@ -316,9 +301,9 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
     python->interpreter = problem->torch->python;
     add_option(python, "--write", folder);
     add_option(python, "--read", "/dev/urandom"); /* PyTorch's generators open it */
-    if (strcmp(device, "cpu") != 0) {
+    if (device != NULL) {
         allow_devices(python);
-        python->visible = visible_device(arena, lane->gpu_index);
+        python->env = device->env(arena, lane->gpu_index);
         python->eager.subject.device_clock = python->compiled.subject.device_clock = true;
     }
     if (python_usable(python, script, err) == 0 && check_memory(problem, err) == 0 &&

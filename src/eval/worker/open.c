@@ -64,7 +64,7 @@ static void start_probe(struct open *open, bool beside)
     arena_free(worker->lane_arena);
     probing->arena = worker->lane_arena = arena_new();
     worker->lane.device = worker->lane.versions = worker->lane.lock_path = NULL; /* were there */
-    worker->lane.gpu = worker->options->backend->open_program != NULL;
+    worker->lane.gpu = worker->options->backend->device;
     probing->running = beside && pthread_create(&probing->thread, NULL, run_probe, open) == 0;
     if (!probing->running)
         run_probe(open);
@@ -235,7 +235,7 @@ static void run_open(void *argument)
     worker->problem = NULL;
     worker->arena = arena_new();
     memory_forget(worker);
-    bool beside = path != NULL && worker->options->backend->open_program != NULL;
+    bool beside = path != NULL && worker->options->backend->device;
     start_probe(open, beside);
     if (!beside)
         open->status = take_probe(open, &open->err);

@@ -35,11 +35,10 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
 {
     const struct lane_facts *lane = &worker->lane;
     int busy = 0;
-    /* Before the first probe nobody knows where a GPU lies: the driver's own folder stands for it.
-     */
+    /* Before the first probe nobody knows where a device lies. */
     const char *folder = lane->lock_path;
-    if (folder == NULL && worker->options->backend->open_program != NULL)
-        folder = "/proc/driver/nvidia";
+    if (folder == NULL)
+        folder = worker->options->backend->lock_folder;
     if (turn->taken)
         return true;
     if (turn->timer.armed)

@@ -146,13 +146,13 @@ _Noreturn static void fake_serve(const struct call *call, const struct region *r
 }
 
 static int fake_open(const struct lane_facts *lane, const struct region *region,
-                     const char *artifact, const char *const *env, struct subject **subject,
-                     struct err *err)
+                     const char *artifact, const struct program *program, bool fresh,
+                     struct subject **subject, struct err *err)
 {
     static const struct subject_ops ops = {fake_run, fake_pause, fake_resume, fake_close};
     const struct fake_entry *entry = fake_kernels;
     int go[2], done[2];
-    (void)env;
+    (void)program, (void)fresh;
     while (entry->name != NULL && strcmp(entry->name, artifact) != 0)
         entry++;
     if (entry->name == NULL)
@@ -229,12 +229,12 @@ static void fake_diagnostics(const struct candidate *candidate, const char *text
 }
 
 static int fake_sanitize(const struct lane_facts *lane, const struct region *region,
-                         const char *artifact, const struct call *call, struct buf *report,
-                         struct err *err)
+                         const char *artifact, const struct program *program,
+                         const struct call *call, struct buf *report, struct err *err)
 {
-    (void)lane, (void)region, (void)call, buf_add_text(report, "heap-buffer-overflow");
+    (void)lane, (void)region, (void)program, buf_add_text(report, "heap-buffer-overflow");
     bool late = strcmp(artifact, "late_under_tools") == 0;
-    if (!late && strcmp(artifact, "unclean") != 0)
+    if (call == NULL || (!late && strcmp(artifact, "unclean") != 0))
         return 0;
     return err_set(err, late ? ERR_TIMEOUT : ERR_CHILD, late ? "did not end" : "found a defect");
 }

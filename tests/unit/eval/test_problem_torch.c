@@ -1,5 +1,6 @@
 /* A PyTorch module as a problem, without PyTorch: fake_torch.py takes the interpreter's part. What
  * is read from a description, what is remembered of it, what is drawn, and the wire. */
+#include "eval/cuda/cuda.h"
 #include "eval/problem/torch.h"
 #include "eval/reference/reference.h"
 
@@ -39,7 +40,7 @@ static int load(struct fixture *fixture, const char *first)
     return problem_load(fixture->file, &fixture->problem, &fixture->err);
 }
 
-static int open_reference_on(struct fixture *fixture, const char *device)
+static int open_reference_on(struct fixture *fixture, const struct torch_device *device)
 {
     fixture->lane.core_count = 1;
     if (layout_make(fixture->problem, &fixture->problem->shapes[0], NULL, NULL, 0, &fixture->layout,
@@ -57,7 +58,7 @@ static int open_reference_on(struct fixture *fixture, const char *device)
 
 static int open_reference(struct fixture *fixture)
 {
-    return open_reference_on(fixture, "cpu");
+    return open_reference_on(fixture, NULL);
 }
 
 static void end(struct fixture *fixture)
@@ -341,7 +342,7 @@ static void test_its_gpu(void **state)
         if (rows[i].shown != NULL)
             setenv("CUDA_VISIBLE_DEVICES", rows[i].shown, 1);
         fixture.lane.gpu_index = rows[i].index;
-        if (open_reference_on(&fixture, "cuda") != 0)
+        if (open_reference_on(&fixture, backend_cuda.torch) != 0)
             fail_msg("%s", fixture.err.message);
         assert_non_null(strstr(reference_versions(fixture.reference), rows[i].seen));
         assert_true(reference_subject(fixture.reference)->device_clock);

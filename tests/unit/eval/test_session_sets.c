@@ -205,11 +205,11 @@ static void test_edge_cases_have_rows(void **state)
 static size_t sanitized;
 
 static int count_sanitized(const struct lane_facts *lane, const struct region *region,
-                           const char *artifact, const struct call *call, struct buf *report,
-                           struct err *err)
+                           const char *artifact, const struct program *program,
+                           const struct call *call, struct buf *report, struct err *err)
 {
-    (void)lane, (void)region, (void)artifact, (void)call, (void)report, (void)err;
-    sanitized++;
+    (void)lane, (void)region, (void)artifact, (void)program, (void)report, (void)err;
+    sanitized += call != NULL;
     return 0;
 }
 
@@ -318,7 +318,8 @@ static void test_helpers(void **state)
     struct session *session = f->session;
     struct backend device = fake_backend;
     const struct backend *own = session->backend;
-    device.open_program = never;
+    device.device = true;
+    device.open = never;
     session->backend = &device;
     for (size_t i = 0; i < session->pool_count; i++)
         set_redraw(&session->pool[i]);
@@ -357,7 +358,7 @@ static int open_as_plain(const struct lane_facts *lane, const struct region *reg
 {
     assert_true(fresh);
     assert_int_equal(program->problem->inputs[0].dtype, DTYPE_FLOAT64);
-    return fake_open(lane, region, artifact, NULL, subject, err);
+    return fake_open(lane, region, artifact, program, fresh, subject, err);
 }
 
 /* By the kernel that is called `name`, or the definition, which computes them once more: whether
@@ -399,7 +400,8 @@ static void test_wide(void **state)
     struct session *session = f->session;
     struct backend with_plans = *session->backend;
     const struct backend *own = session->backend;
-    with_plans.open_program = open_as_plain;
+    with_plans.device = true;
+    with_plans.open = open_as_plain;
     with_plans.target = &target_cuda;
     assert_int_equal(set_expect(session, &session->pool[0], &f->err), 0);
     session->wide_over = false;

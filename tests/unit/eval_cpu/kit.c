@@ -127,8 +127,9 @@ int kit_load(struct kit *kit)
     if (kit->subject != NULL)
         kit->subject->ops->close(kit->subject);
     kit->subject = NULL;
-    return backend_cpu.open(&kit->lane, &kit->region, kit->build.artifact, NULL, &kit->subject,
-                            &kit->err);
+    static const struct program none;
+    return backend_cpu.open(&kit->lane, &kit->region, kit->build.artifact, &none, false,
+                            &kit->subject, &kit->err);
 }
 
 int kit_call(struct kit *kit)

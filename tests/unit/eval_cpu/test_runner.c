@@ -261,12 +261,13 @@ static void baselines_have_their_libraries(void **state)
     if (kit_run_build(&kit) != 0)
         fail_msg("%s", buf_text(&kit.said));
     static const char *const env[] = {"OPENBLAS_CORETYPE=Haswell", NULL};
+    const struct program program = {.env = env};
     for (int i = 0; i < 3; i++) { /* the second one finds a spare with this environment */
         if (kit.subject != NULL)
             kit.subject->ops->close(kit.subject);
         kit.subject = NULL;
-        if (backend_cpu.open(&kit.lane, &kit.region, kit.build.artifact, env, &kit.subject,
-                             &kit.err) != 0 ||
+        if (backend_cpu.open(&kit.lane, &kit.region, kit.build.artifact, &program, false,
+                             &kit.subject, &kit.err) != 0 ||
             kit_call(&kit) != 0)
             fail_msg("%s", kit.err.message);
         assert_true(kit_right(&kit));

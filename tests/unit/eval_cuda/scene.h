@@ -118,14 +118,14 @@ static inline struct program scene_program(struct scene *scene, const char *laun
                                  &scene->candidate, &scene->err);
     buf_free(&text);
     assert_int_equal(status, 0);
-    return (struct program){scene->problem, scene->candidate, &scene->tune};
+    return (struct program){scene->problem, scene->candidate, &scene->tune, NULL};
 }
 
 static inline int scene_open(struct scene *scene, const char *launches)
 {
     const struct program program = scene_program(scene, launches);
-    return backend_cuda.open_program(&scene->lane, &scene->region, scene->artifact, &program, false,
-                                     &scene->subject, &scene->err);
+    return backend_cuda.open(&scene->lane, &scene->region, scene->artifact, &program, false,
+                             &scene->subject, &scene->err);
 }
 
 /* A launch of one kernel of the fake driver's. */

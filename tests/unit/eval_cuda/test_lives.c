@@ -111,8 +111,8 @@ static void test_fresh_processes(void **unused)
     begin(&scene);
     for (int i = 0; i < 3; i++) {
         const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
-        assert_int_equal(backend_cuda.open_program(&scene.lane, &scene.region, scene.artifact,
-                                                   &program, i == 2, &scene.subject, &scene.err),
+        assert_int_equal(backend_cuda.open(&scene.lane, &scene.region, scene.artifact, &program,
+                                           i == 2, &scene.subject, &scene.err),
                          0);
         pids[i] = scene.subject->pid;
     }

@@ -35,7 +35,7 @@ static int make(const char *front, int64_t k, struct plan *plan, struct err *err
     if (parsed != 0)
         fail_msg("%s", err->message);
     tune_at(candidate, 0, &tune);
-    const struct program program = {problem, candidate, &tune};
+    const struct program program = {problem, candidate, &tune, NULL};
     int status = plan_make(&program, &facts, &call, plan, err);
     candidate_free(candidate);
     return status;

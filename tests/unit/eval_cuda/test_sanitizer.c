@@ -150,13 +150,14 @@ static int sanitize(struct scene *scene, const char *entry)
 {
     const struct program program = scene_program(scene, scene_launch(scene, entry));
     for (int i = 0; i < 3; i++)
-        if (backend_cuda.sanitize_program(&scene->lane, &scene->region, scene->artifact, &program,
-                                          &scene->call, &said_of_all, &scene->err) != 0) {
+        if (backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program,
+                                  &scene->call, &said_of_all, &scene->err) != 0) {
             struct err ignored;
-            assert_int_equal(backend_cuda.sanitize_end(&said_of_all, &ignored), 0);
+            assert_int_equal(cuda_sanitize_end(&said_of_all, &ignored), 0);
             return -1;
         }
-    return backend_cuda.sanitize_end(&said_of_all, &scene->err);
+    return backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program, NULL,
+                                 &said_of_all, &scene->err);
 }
 
 static const struct {

@@ -61,7 +61,7 @@ static void check_shape(struct kit *kit, const char *path, const struct names *d
     static struct plan plan;
     struct layout layout;
     struct call call;
-    const struct program program = {kit->problem, kit->candidate, &kit->tune};
+    const struct program program = {kit->problem, kit->candidate, &kit->tune, NULL};
     if (layout_make(kit->problem, dims, kit->candidate, &kit->tune, 0, &layout, &kit->err) != 0)
         fail_msg("%s: %s", path, kit->err.message);
     call_make(&layout, 0, 1000, &call);

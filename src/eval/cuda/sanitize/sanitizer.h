@@ -15,7 +15,7 @@ extern const char *const sanitizer_tools[TOOLS]; /* "memcheck", ... */
  * NULL: none. */
 const char *sanitizer_find(struct arena *arena);
 
-/* eval/backend/backend.h's sanitize_program and sanitize_end. */
+/* eval/backend/backend.h's sanitize, for a call and after the last one. */
 int cuda_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,
                   const struct program *program, const struct call *call, struct buf *report,
                   struct err *err) MUST_USE;
