@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -16,9 +17,11 @@
 
 struct account {
     uint64_t ran_ns, delay_ns;
+    uint64_t called_ran_ns; /* of the thread whose number is the process's */
+    size_t threads;
 };
 
-static void account_at(int folder, const char *path, struct account *account)
+static void account_at(int folder, const char *path, bool called, struct account *account)
 {
     char text[96], *end;
     int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
@@ -29,8 +32,11 @@ static void account_at(int folder, const char *path, struct account *account)
     if (got <= 0)
         return;
     text[got] = '\0';
-    account->ran_ns += strtoull(text, &end, 10);
+    uint64_t ran_ns = strtoull(text, &end, 10);
+    account->ran_ns += ran_ns;
     account->delay_ns += strtoull(end, NULL, 10);
+    account->called_ran_ns += called ? ran_ns : 0;
+    account->threads++;
 }
 
 static void account_of(int pid, struct account *account)
@@ -45,7 +51,7 @@ static void account_of(int pid, struct account *account)
         if (entry->d_name[0] == '.')
             continue;
         snprintf(file, sizeof file, "%s/schedstat", entry->d_name);
-        account_at(dirfd(tasks), file, account);
+        account_at(dirfd(tasks), file, atoi(entry->d_name) == pid, account);
     }
     closedir(tasks);
 }
@@ -57,19 +63,30 @@ void noise_read(int pid, struct noise *noise)
     if (pid > 0)
         account_of(pid, &subject);
     snprintf(path, sizeof path, "/proc/self/task/%ld/schedstat", (long)syscall(SYS_gettid));
-    account_at(AT_FDCWD, path, &own);
-    *noise = (struct noise){subject.delay_ns, own.delay_ns, subject.ran_ns};
+    account_at(AT_FDCWD, path, true, &own);
+    *noise = (struct noise){subject.delay_ns, own.delay_ns, subject.ran_ns, subject.called_ran_ns,
+                            subject.threads};
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Queues that are left after the clock has stopped are in the accounts, too: a stop has to be run
+ * into. So no more counts than there was time in which a thread could have run and did not. */
 uint64_t noise_between(const struct noise *before, const struct noise *after, uint64_t elapsed_ns,
                        size_t cores)
 {
     if (after->subject_ns < before->subject_ns || after->subject_ran_ns < before->subject_ran_ns)
         return 0; /* a thread has ended and took its account with it */
-    uint64_t delay = after->subject_ns - before->subject_ns;
-    uint64_t ran = after->subject_ran_ns - before->subject_ran_ns, room = elapsed_ns * cores;
-    uint64_t others = room > ran ? room - ran : 0;
-    return (delay < others ? delay : others) + (after->own_ns - before->own_ns);
+    size_t threads = after->threads > before->threads ? after->threads : before->threads;
+    uint64_t ran = after->subject_ran_ns - before->subject_ran_ns;
+    uint64_t called = after->called_ran_ns - before->called_ran_ns;
+    uint64_t room = elapsed_ns * (threads < cores ? threads : cores);
+    uint64_t subject = least(after->subject_ns - before->subject_ns, room > ran ? room - ran : 0);
+    return subject +
+           least(after->own_ns - before->own_ns, elapsed_ns > called ? elapsed_ns - called : 0);
 }
 
 /* --- who else is here --- */

@@ -10,15 +10,17 @@
 void flush_bytes(const void *bytes, size_t length, size_t cache_bytes);
 
 /* Time spent ready to run and not running: by all threads of a process, and by the caller's own;
- * and what the process's threads ran. */
+ * what the process's threads ran, and the first of them alone, which is the one that is called. */
 struct noise {
-    uint64_t subject_ns, own_ns, subject_ran_ns;
+    uint64_t subject_ns, own_ns, subject_ran_ns, called_ran_ns;
+    size_t threads;
 };
 void noise_read(int pid, struct noise *noise); /* pid 0: only our own */
 
 /* How long others kept a subject and this thread from running in a stretch of `elapsed_ns` on so
  * many cores. What the subject's own threads took from each other does not count: whoever makes
- * more of them than there are cores would choose by that which of his samples are left out. */
+ * more of them than there are cores would choose by that which of his samples are left out. Nor
+ * does what this thread waited while the subject ran: it had nothing to do then. */
 uint64_t noise_between(const struct noise *before, const struct noise *after, uint64_t elapsed_ns,
                        size_t cores);
 

@@ -180,8 +180,12 @@ static void test_noise_of_nobody(void **state)
  * more of them than there are cores would have its slow samples left out. */
 static void test_who_disturbed(void **state)
 {
-    const struct noise before = {0, 0, 0};
-    struct noise after = {.subject_ns = 8000, .own_ns = 10, .subject_ran_ns = 2000};
+    const struct noise before = {.threads = 2};
+    struct noise after = {.subject_ns = 8000,
+                          .own_ns = 10,
+                          .subject_ran_ns = 2000,
+                          .called_ran_ns = 900,
+                          .threads = 2};
     (void)state;
     assert_int_equal(noise_between(&before, &after, 1000, 2), 10); /* both cores were its own */
     after.subject_ran_ns = 500;
@@ -189,6 +193,25 @@ static void test_who_disturbed(void **state)
     after.subject_ns = 300;
     assert_int_equal(noise_between(&before, &after, 1000, 2), 310);
     assert_int_equal(noise_between(&after, &before, 1000, 2), 0); /* a thread has ended */
+}
+
+/* A queue for a core where nobody had anything to do there is none: the worker's while its subject
+ * runs, a thread's that was to stop after the clock had. */
+static void test_harmless_queues(void **state)
+{
+    const struct noise before = {.threads = 1};
+    struct noise after = {.subject_ns = 12000,
+                          .own_ns = 980,
+                          .subject_ran_ns = 990,
+                          .called_ran_ns = 990,
+                          .threads = 1};
+    (void)state;
+    assert_int_equal(noise_between(&before, &after, 1000, 2), 20);
+    after.called_ran_ns = after.subject_ran_ns = 400; /* "done" was said, and nobody listened */
+    assert_int_equal(noise_between(&before, &after, 1000, 2), 1200);
+    after.called_ran_ns = 1040; /* it went on after the clock */
+    after.subject_ran_ns = 1040;
+    assert_int_equal(noise_between(&before, &after, 1000, 2), 0);
 }
 
 /* --- machines, simulated: what is said of a kernel that is known to be as fast, or not --- */
@@ -439,6 +462,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_flushing_touches_nothing),
         cmocka_unit_test(test_noise_of_nobody),
         cmocka_unit_test(test_who_disturbed),
+        cmocka_unit_test(test_harmless_queues),
         cmocka_unit_test(test_what_is_said_on_any_machine),
         cmocka_unit_test(test_the_floor),
         cmocka_unit_test(test_two_kernels_in_turns),
