@@ -51,7 +51,7 @@ static void account_of(int pid, struct account *account)
         if (entry->d_name[0] == '.')
             continue;
         snprintf(file, sizeof file, "%s/schedstat", entry->d_name);
-        account_at(dirfd(tasks), file, atoi(entry->d_name) == pid, account);
+        account_at(dirfd(tasks), file, strtol(entry->d_name, NULL, 10) == pid, account);
     }
     closedir(tasks);
 }
