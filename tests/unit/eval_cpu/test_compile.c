@@ -196,6 +196,11 @@ static void sanitizers_find_what_is_outside(void **state)
         {"{" KIT_RIGHT "}", NULL},
         {"{" KIT_RIGHT " C[M * N] = 0; }", "heap-buffer-overflow"},
         {"{" KIT_RIGHT " volatile float x = A[M * K]; (void)x; }", "READ of size 4"},
+        {"{" KIT_RIGHT
+         " volatile block x = *(const block *)(A + (M * K + 15) / 16 * 16); (void)x; }",
+         "READ of size 16"}, /* all of it past the last whole block */
+        {"{" KIT_RIGHT " volatile block x = *(const block *)(A + (M * K - 1) / 4 * 4); (void)x; }",
+         NULL},
         {"{" KIT_RIGHT " _exit(0); }", ""}, /* leaves before anybody looks */
         {"{" KIT_RIGHT " volatile int n = 33; n = 1 << n; (void)n; }", "runtime error: shift"},
     };
@@ -204,7 +209,9 @@ static void sanitizers_find_what_is_outside(void **state)
         char text[1024];
         struct buf report;
         buf_init(&report, 4096);
-        snprintf(text, sizeof text, "#include <unistd.h>\n%s%s", KIT_SIGNATURE, cases[i].body);
+        snprintf(text, sizeof text,
+                 "#include <unistd.h>\ntypedef float block __attribute__((vector_size(16)));\n%s%s",
+                 KIT_SIGNATURE, cases[i].body);
         if (kit_compile(&kit, "k.c", text, BUILD_SANITIZED) != 0)
             fail_msg("%s", buf_text(&kit.said));
         memset(kit_output(&kit), 0xff, kit.layout.outputs[0].bytes);
