@@ -56,8 +56,6 @@ struct hold {
     struct thread threads[HOLD_THREADS_MOST + 1]; /* [0]: the caller */
 };
 
-/* ---- one thread ---- */
-
 static uint64_t cpu_ns(const struct hold *hold, const struct thread *thread)
 {
     return thread_times(hold->pid, thread->id).cpu_ns;
@@ -336,33 +334,30 @@ static void choose(struct hold *hold)
 }
 
 /* Of all threads and of the tracer, since they began. */
-static uint64_t all_queued_ns(const struct hold *hold)
+static int64_t all_queued_ns(const struct hold *hold)
 {
     uint64_t queued_ns = thread_times(getpid(), gettid()).queued_ns;
     for (size_t i = 0; i < hold->count; i++)
         if (hold->threads[i].state != GONE)
             queued_ns += thread_times(hold->pid, hold->threads[i].id).queued_ns;
-    return queued_ns;
+    return (int64_t)queued_ns;
 }
 
-/* A caller that waits in a loop goes through the queue for a core at each look, which on a busy
- * machine is no time of its own: it counts up to nine times the limit. */
-static bool is_late(const struct hold *hold, uint64_t begun_ns, uint64_t deadline_ns,
-                    uint64_t queued_before_ns)
+/* A caller that waits in a loop goes through the queue for a core at each look: on a busy machine
+ * that is no time of its own, and counts up to nine times the limit. */
+static bool is_late(const struct hold *hold, uint64_t deadline_ns, uint64_t limit_ns,
+                    int64_t queued_before_ns)
 {
-    enum { MOST = 9 };
-    uint64_t now_ns = clock_now_ns(), most_ns = MOST * (deadline_ns - begun_ns);
-    if (now_ns <= deadline_ns)
-        return false;
-    uint64_t queued_ns = all_queued_ns(hold);
-    queued_ns = queued_ns > queued_before_ns ? queued_ns - queued_before_ns : 0;
-    return now_ns - deadline_ns > (queued_ns < most_ns ? queued_ns : most_ns);
+    int64_t over_ns = (int64_t)(clock_now_ns() - deadline_ns);
+    return over_ns > 9 * (int64_t)limit_ns ||
+           (over_ns > 0 && over_ns > all_queued_ns(hold) - queued_before_ns);
 }
 
 enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
-    const uint64_t begun_ns = clock_now_ns(), queued_ns = all_queued_ns(hold);
+    const uint64_t limit_ns = deadline_ns - clock_now_ns();
+    const int64_t queued_ns = all_queued_ns(hold);
     bool died = false;
     unsigned looks = 0;
     kill(-hold->pid, SIGCONT);
@@ -382,7 +377,7 @@ enum hold_end hold_run(struct hold *hold, uint64_t deadline_ns)
             return HOLD_DONE;
         if (looks == 0 || looks > LOOKS)
             choose(hold);
-        if (looks > LOOKS && is_late(hold, begun_ns, deadline_ns, queued_ns))
+        if (looks > LOOKS && is_late(hold, deadline_ns, limit_ns, queued_ns))
             return HOLD_LATE;
     }
 }
