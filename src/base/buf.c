@@ -117,3 +117,10 @@ char *buf_take(struct buf *buf)
     buf_init(buf, buf->max);
     return text;
 }
+
+char *buf_keep(struct buf *buf, struct arena *arena)
+{
+    char *text = arena_strndup(arena, buf_text(buf), buf->length);
+    buf_free(buf);
+    return text;
+}

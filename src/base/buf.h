@@ -3,6 +3,7 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include "base/arena.h"
 #include "base/err.h"
 
 #include <stdarg.h>
@@ -32,5 +33,6 @@ void buf_consume(struct buf *buf, size_t length);
 
 const char *buf_text(const struct buf *buf); /* "" when empty; borrowed until the next change */
 char *buf_take(struct buf *buf); /* moves the text out (mem_free() it); buf is empty after */
+char *buf_keep(struct buf *buf, struct arena *arena); /* the same, into the arena */
 
 #endif

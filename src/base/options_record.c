@@ -52,9 +52,7 @@ const char *options_encode(const struct option_table *table, const void *target,
         option_put_json(option, target, &json);
     }
     json_object_end(&json);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 static int decode_field(struct arena *arena, const struct value *item, const struct option *option,

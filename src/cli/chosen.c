@@ -67,9 +67,7 @@ static const char *absolute_choice(struct arena *arena, const char *choice, bool
             buf_add_char(&text, ',');
         item += length + (item[length] != '\0');
     }
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 static bool asks_nobody(const struct settings *s)
@@ -114,9 +112,7 @@ static const char *encode(struct arena *arena, const struct settings *s)
         json_put_int(&json, "max_tokens", s->max_tokens);
     }
     json_object_end(&json);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 int chosen_from_settings(struct arena *arena, const struct settings *settings,

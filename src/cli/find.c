@@ -51,9 +51,7 @@ static const char *joined(struct arena *arena, const char *const *names, size_t 
     buf_init(&text, 1 << 16);
     for (size_t i = 0; i < count; i++)
         buf_addf(&text, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", names[i]);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 static const char *near_words(struct arena *arena, const char *word, const char *const *names)

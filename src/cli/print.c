@@ -1,6 +1,6 @@
 #include "cli/print.h"
 
-#include "agents/diagnosis/time.h"
+#include "agents/diagnosis/diagnosis.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "report/words.h"

@@ -160,9 +160,7 @@ static const char *cores_of(const struct file *file)
     buf_init(&text, 4096);
     for (int i = 0; i < each; i++)
         buf_addf(&text, "%s%d", i ? "," : "", cores[file->share * each + i]);
-    const char *list = arena_strdup(file->arena, buf_text(&text));
-    buf_free(&text);
-    return list;
+    return buf_keep(&text, file->arena);
 }
 
 static int open_lane(struct file *file)
@@ -193,9 +191,7 @@ static const char *reasons(struct file *file, const struct value *findings)
             buf_addf(&text, "%s%s: %s", text.length ? "; " : "",
                      value_text(findings->items[i], "name", ""),
                      value_text(findings->items[i], "text", ""));
-    const char *all = arena_strdup(file->arena, buf_text(&text));
-    buf_free(&text);
-    return all;
+    return buf_keep(&text, file->arena);
 }
 
 static void judge(struct file *file)

@@ -12,9 +12,7 @@ static const char *shown(struct arena *arena, const struct option *option,
     struct buf text;
     buf_init(&text, 1 << 18);
     (void)option_write_yaml(option, settings, &text);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 const char *const *run_options(struct arena *arena, const struct run_record *run, size_t *count)
@@ -55,9 +53,7 @@ const char *run_options_line(struct arena *arena, const struct run_record *run)
         buf_addf(&text, "%s%s", i ? " " : "", lines[i]);
     if (count == 0)
         buf_add_text(&text, "all defaults");
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 /* `stopped` says which: "budget: 40 evaluations", "budget: a time of 0:25", "budget: $2.00, ...".

@@ -16,13 +16,6 @@ static const struct value *parse(struct arena *arena, const char *text)
                                                                                            : NULL;
 }
 
-static const char *keep(struct arena *arena, struct buf *text)
-{
-    const char *copy = arena_strdup(arena, buf_text(text));
-    buf_free(text);
-    return copy;
-}
-
 const char *run_words_speedup(struct arena *arena, double speedup, double low, double high,
                               const char *baseline)
 {
@@ -149,7 +142,7 @@ const char *run_words_models(struct arena *arena, const struct run_record *run)
         buf_add_text(&text, "; code: ");
         add_shares(code, &text);
     }
-    return keep(arena, &text);
+    return buf_keep(&text, arena);
 }
 
 /* The folders of the mailboxes that are asked, "a, b"; NULL: none. */
@@ -172,7 +165,7 @@ static const char *mailboxes(struct arena *arena, const struct run_record *run)
                 buf_addf(&text, "%s%s", text.length ? ", " : "", folder);
             item += length + (item[length] != '\0');
         }
-    return text.length ? keep(arena, &text) : (buf_free(&text), NULL);
+    return text.length ? buf_keep(&text, arena) : (buf_free(&text), NULL);
 }
 
 /* ---- the rest ---- */
@@ -305,7 +298,7 @@ const char *run_words_tune(struct arena *arena, const struct candidate_record *c
     for (size_t i = 0; tune && tune->kind == VALUE_MAP && i < tune->count; i++)
         buf_addf(&text, "%s%s=%lld", i ? between : "", tune->keys[i],
                  (long long)tune->items[i]->integer);
-    return keep(arena, &text);
+    return buf_keep(&text, arena);
 }
 
 const char *run_words_source(struct arena *arena, const struct candidate_record *candidate)

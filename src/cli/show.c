@@ -59,9 +59,7 @@ static const char *whole_source(struct store *store, struct arena *arena,
         return NULL;
     buf_init(&text, 4 << 20);
     report_kernel(&report, &text);
-    const char *whole = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return whole;
+    return buf_keep(&text, arena);
 }
 
 static int print_record(const struct settings *settings, struct store *store, struct arena *arena,

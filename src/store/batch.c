@@ -1,7 +1,6 @@
 #include "base/mem.h"
 #include "store/internal.h"
 #include "store/record.h"
-#include "store/tables.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * belongs to the thread. It is synced when the call returns, or it never was. */
 #include "store/internal.h"
 #include "store/record.h"
-#include "store/tables.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "store/internal.h"
 #include "store/record.h"
-#include "store/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/internal.h"
-#include "store/open.h"
-#include "store/owner.h"
 
 #include <assert.h>
 #include <errno.h>

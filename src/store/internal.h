@@ -31,6 +31,35 @@ struct store_batch {
     struct err err; /* the first thing that could not be put in; the commit says it */
 };
 
+/* ---- who owns the store: a lock on `owner.lock` in its folder, with the owner's process number
+ * inside. The kernel drops it when the process ends, however it ends, so that none is ever stale.
+ * At most once a folder and process at a time (see owner.c). ---- */
+
+/* Sets *fd, closed on exec. ERR_BUSY names the process that has it. */
+int store_owner_take(const char *folder, int *fd, struct err *err) MUST_USE;
+void store_owner_release(int fd);
+
+/* ---- the tables inside the data file ---- */
+
+enum { STORE_TABLE_UNKNOWN = 256 };
+
+/* The store's own table: "schema" and "next_run". */
+#define STORE_SELF_NAME "store"
+
+/* The last table of the first stores of this schema; each that came later may be missing. */
+enum { STORE_TABLES_FIRST = STORE_LESSONS };
+
+const char *store_table_name(enum store_table table);
+
+/* An enum store_table, STORE_TABLE_SELF, or STORE_TABLE_UNKNOWN. */
+unsigned store_table_number(const char *name);
+
+/* ---- the data file ---- */
+
+/* Opens the LMDB environment of one that is there, after looking it over: sets `lmdb` and the
+ * tables. ERR_CORRUPT, ERR_UNSUPPORTED with what to do. */
+int environment_open(struct environment *environment, struct err *err) MUST_USE;
+
 /* One transaction for several batches, in order. ERR_LIMIT as soon as one holds an error. */
 int store_commit_all(struct store *store, const struct store_batch *const *batches, size_t count,
                      struct err *err) MUST_USE;

@@ -1,12 +1,9 @@
-#include "store/open.h"
-
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/internal.h"
 #include "store/record.h"
 #include "store/structure.h"
-#include "store/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

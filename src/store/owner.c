@@ -1,4 +1,4 @@
-#include "store/owner.h"
+#include "store/internal.h"
 
 #include "base/file.h"
 #include "base/mem.h"

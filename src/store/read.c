@@ -2,7 +2,6 @@
 #include "base/log.h"
 #include "store/internal.h"
 #include "store/record.h"
-#include "store/tables.h"
 
 #include <assert.h>
 #include <string.h>

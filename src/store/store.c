@@ -121,3 +121,8 @@ char *store_default_folder(void)
     }
     return file_join(home, ".local/state/twagent");
 }
+
+const char *store_folder(const struct store *store)
+{
+    return store->environment->folder;
+}

@@ -1,8 +1,8 @@
 #include "base/mem.h"
+#include "store/internal.h"
 #include "store/key.h"
 #include "store/record.h"
 #include "store/structure_private.h"
-#include "store/tables.h"
 
 #include <stdio.h>
 #include <string.h>

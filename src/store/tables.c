@@ -1,4 +1,4 @@
-#include "store/tables.h"
+#include "store/internal.h"
 
 #include "store/record.h"
 

@@ -1,6 +1,5 @@
 /* What holds a kernel on a CPU back. */
-#include "agents/diagnosis/diagnosis.h"
-#include "agents/diagnosis/rules.h"
+#include "agents/diagnosis/private.h"
 
 #define HOT        "loop_hot", '>', 0.5
 #define VECTORIZED "scalar_share", '<', 0.5

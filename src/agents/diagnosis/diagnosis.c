@@ -1,12 +1,6 @@
 /* The engine: goes through one device's rules; a comparison with a number that is not known holds
  * for no rule. */
-#include "agents/diagnosis/diagnosis.h"
-
-#include "agents/diagnosis/gpu.h"
-#include "agents/diagnosis/metrics.h"
-#include "agents/diagnosis/remarks.h"
-#include "agents/diagnosis/rules.h"
-#include "agents/diagnosis/time.h"
+#include "agents/diagnosis/private.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,9 +44,7 @@ static const char *place_of(struct arena *arena, const struct metrics *metrics)
         metrics_say(metrics, "; {compute_share} of the compute roof", &out);
     else if (by_memory < 0.5 && compute && memory)
         metrics_say(metrics, "; {memory_share} of the memory roof", &out);
-    const char *place = arena_strdup(arena, buf_text(&out));
-    buf_free(&out);
-    return place;
+    return buf_keep(&out, arena);
 }
 
 static void say_hot_loop(const struct metrics *metrics, struct buf *out)

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/value.h"
 
 /* There is a profile, and none of its numbers names one reason: said in place of a guess. */
 #define DIAGNOSIS_NONE    "no single limiter seen"
@@ -23,5 +24,9 @@ struct diagnosis { /* texts in the arena or static; "" where not known */
 /* `metrics`: the evaluation's JSON object; `facts`: the lane's. Never fails: what is missing is not
  * spoken of. */
 struct diagnosis diagnosis_of(struct arena *arena, const char *metrics, const char *facts);
+
+/* Where a kernel's time goes, by the profile's member "time", or NULL: "- where the time goes: 62 %
+ * in lines 40 to 58 (pack: only moves data), ...": one line. */
+void time_say(const struct value *time, struct buf *out);
 
 #endif

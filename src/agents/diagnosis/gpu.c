@@ -1,9 +1,6 @@
 /* What holds a kernel on a GPU back: rules over hardware counters where there are some, over
  * resources and the grid where there are none. Limiters have the names that guides use. */
-#include "agents/diagnosis/gpu.h"
-
-#include "agents/diagnosis/diagnosis.h"
-#include "agents/diagnosis/rules.h"
+#include "agents/diagnosis/private.h"
 
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* The numbers that rules speak of. A backend with others adds rows; what its profile does not hold
  * stays NaN, and no comparison with that is true. */
-#include "agents/diagnosis/metrics.h"
-
-#include "agents/diagnosis/time.h"
+#include "agents/diagnosis/private.h"
 
 #include <assert.h>
 #include <math.h>
@@ -25,9 +23,11 @@ static double number_at(const struct value *document, const char *path)
     return known && isfinite(value->real) ? value->real : NAN;
 }
 
+/* "facts.cores" is the machine's, any other path the profile's. */
 static double of(const struct metrics *metrics, const char *path)
 {
-    return number_at(metrics->profile, path);
+    return strncmp(path, "facts.", 6) == 0 ? number_at(metrics->facts, path + 6)
+                                           : number_at(metrics->profile, path);
 }
 
 /* ---- derived ---- */
@@ -35,16 +35,6 @@ static double of(const struct metrics *metrics, const char *path)
 static double ratio(double a, double b)
 {
     return b > 0 ? a / b : NAN;
-}
-
-static double compute_roof(const struct metrics *m)
-{
-    return ratio(of(m, "roofline.gflops_per_s"), of(m, "roofline.share_of_compute_roof"));
-}
-
-static double memory_roof(const struct metrics *m)
-{
-    return ratio(of(m, "roofline.gbytes_per_s"), of(m, "roofline.share_of_memory_roof"));
 }
 
 static double call_us(const struct metrics *m)
@@ -70,35 +60,15 @@ static double operations(const struct metrics *m)
     return of(m, "hot_loop.scalar_arithmetic") + of(m, "hot_loop.vector_arithmetic");
 }
 
-static double vector_share(const struct metrics *m)
-{
-    return ratio(of(m, "hot_loop.vector_bytes"), number_at(m->facts, "vector_bytes"));
-}
-
-static double spill_share(const struct metrics *m)
-{
-    return ratio(of(m, "hot_loop.spills"), of(m, "hot_loop.instructions"));
-}
-
-static double shuffle_share(const struct metrics *m)
-{
-    return ratio(of(m, "hot_loop.shuffles"), of(m, "hot_loop.instructions"));
-}
-
 static double loads_per_operation(const struct metrics *m)
 {
     return ratio(of(m, "hot_loop.loads"), operations(m));
 }
 
-static double cores(const struct metrics *m)
-{
-    return number_at(m->facts, "cores");
-}
-
 /* How much of one core's part of the roof the whole kernel gets. */
 static double of_one_core(const struct metrics *m)
 {
-    return of(m, "roofline.share_of_limit") * cores(m);
+    return of(m, "roofline.share_of_limit") * of(m, "facts.cores");
 }
 
 /* The hot loop is in the function that is called, or where that was inlined, not in one that a
@@ -175,11 +145,6 @@ static double shared_stalls(const struct metrics *m)
     return HOT(m, "stalls.short_scoreboard") + HOT(m, "stalls.mio_throttle");
 }
 
-static double sm_count(const struct metrics *m)
-{
-    return number_at(m->facts, "sm_count");
-}
-
 /* By how much a reason to wait is ahead of all others; not_selected is none. */
 static double lead(const struct metrics *m, const char *reason)
 {
@@ -195,21 +160,6 @@ static double lead(const struct metrics *m, const char *reason)
     return own - most;
 }
 
-#define LEAD(name, reason)                                                                         \
-    static double lead_##name(const struct metrics *m)                                             \
-    {                                                                                              \
-        return lead(m, reason);                                                                    \
-    }
-LEAD(long, "long_scoreboard")
-LEAD(short, "short_scoreboard")
-LEAD(barrier, "barrier")
-LEAD(mio, "mio_throttle")
-LEAD(lg, "lg_throttle")
-LEAD(math, "math_pipe_throttle")
-LEAD(wait, "wait")
-LEAD(gmma, "gmma")
-LEAD(fetch, "no_instruction")
-
 /* Bytes that came through the last cache over bytes that must. */
 static double traffic(const struct metrics *m)
 {
@@ -222,88 +172,92 @@ static double traffic(const struct metrics *m)
 static const struct metric {
     const char *name;
     enum unit unit;
-    const char *path; /* in the profile; NULL: derived */
+    const char *path; /* NULL: derived */
     double (*derived)(const struct metrics *metrics);
+    const char *over; /* the path's number is divided by this one's */
+    const char *lead; /* a reason to wait: lead() */
 } table[] = {
-    {"bytes", UNIT_COUNT, "roofline.bytes", NULL},
-    {"bytes_per_s", UNIT_GIGA_BYTES, "roofline.gbytes_per_s", NULL},
-    {"flops_per_s", UNIT_GIGA_FLOPS, "roofline.gflops_per_s", NULL},
-    {"memory_roof", UNIT_GIGA_BYTES, NULL, memory_roof},
-    {"compute_roof", UNIT_GIGA_FLOPS, NULL, compute_roof},
-    {"memory_share", UNIT_SHARE, "roofline.share_of_memory_roof", NULL},
-    {"compute_share", UNIT_SHARE, "roofline.share_of_compute_roof", NULL},
-    {"limit_share", UNIT_SHARE, "roofline.share_of_limit", NULL},
-    {"by_memory", UNIT_COUNT, NULL, by_memory},
-    {"call_us", UNIT_MICROSECONDS, NULL, call_us},
-    {"cores", UNIT_COUNT, NULL, cores},
-    {"of_one_core", UNIT_SHARE, NULL, of_one_core},
-    {"on_calling_thread", UNIT_COUNT, NULL, on_calling_thread},
-    {"instructions", UNIT_COUNT, "hot_loop.instructions", NULL},
-    {"vector_bytes", UNIT_COUNT, "hot_loop.vector_bytes", NULL},
-    {"vector_share", UNIT_SHARE, NULL, vector_share},
-    {"fma", UNIT_COUNT, "hot_loop.vector_fma", NULL},
-    {"operations", UNIT_COUNT, NULL, operations},
-    {"vector_operations", UNIT_COUNT, "hot_loop.vector_arithmetic", NULL},
-    {"scalar_operations", UNIT_COUNT, "hot_loop.scalar_arithmetic", NULL},
-    {"scalar_share", UNIT_SHARE, NULL, scalar_share},
-    {"loads", UNIT_COUNT, "hot_loop.loads", NULL},
-    {"stores", UNIT_COUNT, "hot_loop.stores", NULL},
-    {"loads_per_operation", UNIT_TIMES, NULL, loads_per_operation},
-    {"shuffles", UNIT_COUNT, "hot_loop.shuffles", NULL},
-    {"shuffle_share", UNIT_SHARE, NULL, shuffle_share},
-    {"gathers", UNIT_COUNT, "hot_loop.gathers", NULL},
-    {"spills", UNIT_COUNT, "hot_loop.spills", NULL},
-    {"spill_share", UNIT_SHARE, NULL, spill_share},
-    {"ipc", UNIT_TIMES, "counters.instructions_per_cycle", NULL},
-    {"traffic", UNIT_TIMES, NULL, traffic},
-    {"loop_hot", UNIT_COUNT, NULL, loop_hot},
-    {"moving_share", UNIT_SHARE, NULL, moving_share},
-    {"libm_share", UNIT_SHARE, NULL, libm_share},
+    {"bytes", UNIT_COUNT, .path = "roofline.bytes"},
+    {"bytes_per_s", UNIT_GIGA_BYTES, .path = "roofline.gbytes_per_s"},
+    {"flops_per_s", UNIT_GIGA_FLOPS, .path = "roofline.gflops_per_s"},
+    {"memory_roof", UNIT_GIGA_BYTES, .path = "roofline.gbytes_per_s",
+     .over = "roofline.share_of_memory_roof"},
+    {"compute_roof", UNIT_GIGA_FLOPS, .path = "roofline.gflops_per_s",
+     .over = "roofline.share_of_compute_roof"},
+    {"memory_share", UNIT_SHARE, .path = "roofline.share_of_memory_roof"},
+    {"compute_share", UNIT_SHARE, .path = "roofline.share_of_compute_roof"},
+    {"limit_share", UNIT_SHARE, .path = "roofline.share_of_limit"},
+    {"by_memory", UNIT_COUNT, .derived = by_memory},
+    {"call_us", UNIT_MICROSECONDS, .derived = call_us},
+    {"cores", UNIT_COUNT, .path = "facts.cores"},
+    {"of_one_core", UNIT_SHARE, .derived = of_one_core},
+    {"on_calling_thread", UNIT_COUNT, .derived = on_calling_thread},
+    {"instructions", UNIT_COUNT, .path = "hot_loop.instructions"},
+    {"vector_bytes", UNIT_COUNT, .path = "hot_loop.vector_bytes"},
+    {"vector_share", UNIT_SHARE, .path = "hot_loop.vector_bytes", .over = "facts.vector_bytes"},
+    {"fma", UNIT_COUNT, .path = "hot_loop.vector_fma"},
+    {"operations", UNIT_COUNT, .derived = operations},
+    {"vector_operations", UNIT_COUNT, .path = "hot_loop.vector_arithmetic"},
+    {"scalar_operations", UNIT_COUNT, .path = "hot_loop.scalar_arithmetic"},
+    {"scalar_share", UNIT_SHARE, .derived = scalar_share},
+    {"loads", UNIT_COUNT, .path = "hot_loop.loads"},
+    {"stores", UNIT_COUNT, .path = "hot_loop.stores"},
+    {"loads_per_operation", UNIT_TIMES, .derived = loads_per_operation},
+    {"shuffles", UNIT_COUNT, .path = "hot_loop.shuffles"},
+    {"shuffle_share", UNIT_SHARE, .path = "hot_loop.shuffles", .over = "hot_loop.instructions"},
+    {"gathers", UNIT_COUNT, .path = "hot_loop.gathers"},
+    {"spills", UNIT_COUNT, .path = "hot_loop.spills"},
+    {"spill_share", UNIT_SHARE, .path = "hot_loop.spills", .over = "hot_loop.instructions"},
+    {"ipc", UNIT_TIMES, .path = "counters.instructions_per_cycle"},
+    {"traffic", UNIT_TIMES, .derived = traffic},
+    {"loop_hot", UNIT_COUNT, .derived = loop_hot},
+    {"moving_share", UNIT_SHARE, .derived = moving_share},
+    {"libm_share", UNIT_SHARE, .derived = libm_share},
     /* a GPU's */
-    {"dram_bytes", UNIT_BYTES, "dram_bytes", NULL},
-    {"sm_count", UNIT_COUNT, NULL, sm_count},
-    {"launches", UNIT_COUNT, NULL, launches},
-    {"between_share", UNIT_SHARE, NULL, between_share},
-    {"blocks", UNIT_COUNT, "hot_kernel.blocks", NULL},
-    {"waves", UNIT_TIMES, "hot_kernel.waves", NULL},
-    {"registers", UNIT_COUNT, "hot_kernel.registers", NULL},
-    {"spill_bytes", UNIT_COUNT, "hot_kernel.spill_bytes", NULL},
-    {"gpu_busy", UNIT_SHARE, "hot_kernel.sm_busy_share", NULL},
-    {"issue", UNIT_SHARE, "hot_kernel.issue_share", NULL},
-    {"occupancy", UNIT_SHARE, "hot_kernel.occupancy", NULL},
-    {"occupancy_most", UNIT_SHARE, "hot_kernel.occupancy_most", NULL},
-    {"dram_share", UNIT_SHARE, "hot_kernel.dram_share", NULL},
-    {"l2_share", UNIT_SHARE, "hot_kernel.l2_share", NULL},
-    {"l1_share", UNIT_SHARE, "hot_kernel.l1_share", NULL},
-    {"sectors_per_load", UNIT_TIMES, "hot_kernel.sectors_per_load", NULL},
-    {"sectors_per_store", UNIT_TIMES, "hot_kernel.sectors_per_store", NULL},
-    {"load_share", UNIT_SHARE, NULL, load_share},
-    {"store_share", UNIT_SHARE, NULL, store_share},
-    {"local_share", UNIT_SHARE, NULL, local_share},
-    {"conflict_share", UNIT_SHARE, "hot_kernel.bank_conflict_share", NULL},
-    {"active_threads", UNIT_TIMES, "hot_kernel.threads_per_instruction", NULL},
-    {"pipe_fma", UNIT_SHARE, "hot_kernel.pipes.fma", NULL},
-    {"pipe_tensor", UNIT_SHARE, "hot_kernel.pipes.tensor", NULL},
-    {"pipe_xu", UNIT_SHARE, "hot_kernel.pipes.xu", NULL},
-    {"shared_stalls", UNIT_SHARE, NULL, shared_stalls},
-    {"stall_long", UNIT_SHARE, "hot_kernel.stalls.long_scoreboard", NULL},
-    {"stall_short", UNIT_SHARE, "hot_kernel.stalls.short_scoreboard", NULL},
-    {"stall_barrier", UNIT_SHARE, "hot_kernel.stalls.barrier", NULL},
-    {"stall_mio", UNIT_SHARE, "hot_kernel.stalls.mio_throttle", NULL},
-    {"stall_lg", UNIT_SHARE, "hot_kernel.stalls.lg_throttle", NULL},
-    {"stall_math", UNIT_SHARE, "hot_kernel.stalls.math_pipe_throttle", NULL},
-    {"stall_wait", UNIT_SHARE, "hot_kernel.stalls.wait", NULL},
-    {"stall_gmma", UNIT_SHARE, "hot_kernel.stalls.gmma", NULL},
-    {"stall_fetch", UNIT_SHARE, "hot_kernel.stalls.no_instruction", NULL},
-    {"lead_long", UNIT_SHARE, NULL, lead_long},
-    {"lead_short", UNIT_SHARE, NULL, lead_short},
-    {"lead_barrier", UNIT_SHARE, NULL, lead_barrier},
-    {"lead_mio", UNIT_SHARE, NULL, lead_mio},
-    {"lead_lg", UNIT_SHARE, NULL, lead_lg},
-    {"lead_math", UNIT_SHARE, NULL, lead_math},
-    {"lead_wait", UNIT_SHARE, NULL, lead_wait},
-    {"lead_gmma", UNIT_SHARE, NULL, lead_gmma},
-    {"lead_fetch", UNIT_SHARE, NULL, lead_fetch},
+    {"dram_bytes", UNIT_BYTES, .path = "dram_bytes"},
+    {"sm_count", UNIT_COUNT, .path = "facts.sm_count"},
+    {"launches", UNIT_COUNT, .derived = launches},
+    {"between_share", UNIT_SHARE, .derived = between_share},
+    {"blocks", UNIT_COUNT, .path = "hot_kernel.blocks"},
+    {"waves", UNIT_TIMES, .path = "hot_kernel.waves"},
+    {"registers", UNIT_COUNT, .path = "hot_kernel.registers"},
+    {"spill_bytes", UNIT_COUNT, .path = "hot_kernel.spill_bytes"},
+    {"gpu_busy", UNIT_SHARE, .path = "hot_kernel.sm_busy_share"},
+    {"issue", UNIT_SHARE, .path = "hot_kernel.issue_share"},
+    {"occupancy", UNIT_SHARE, .path = "hot_kernel.occupancy"},
+    {"occupancy_most", UNIT_SHARE, .path = "hot_kernel.occupancy_most"},
+    {"dram_share", UNIT_SHARE, .path = "hot_kernel.dram_share"},
+    {"l2_share", UNIT_SHARE, .path = "hot_kernel.l2_share"},
+    {"l1_share", UNIT_SHARE, .path = "hot_kernel.l1_share"},
+    {"sectors_per_load", UNIT_TIMES, .path = "hot_kernel.sectors_per_load"},
+    {"sectors_per_store", UNIT_TIMES, .path = "hot_kernel.sectors_per_store"},
+    {"load_share", UNIT_SHARE, .derived = load_share},
+    {"store_share", UNIT_SHARE, .derived = store_share},
+    {"local_share", UNIT_SHARE, .derived = local_share},
+    {"conflict_share", UNIT_SHARE, .path = "hot_kernel.bank_conflict_share"},
+    {"active_threads", UNIT_TIMES, .path = "hot_kernel.threads_per_instruction"},
+    {"pipe_fma", UNIT_SHARE, .path = "hot_kernel.pipes.fma"},
+    {"pipe_tensor", UNIT_SHARE, .path = "hot_kernel.pipes.tensor"},
+    {"pipe_xu", UNIT_SHARE, .path = "hot_kernel.pipes.xu"},
+    {"shared_stalls", UNIT_SHARE, .derived = shared_stalls},
+    {"stall_long", UNIT_SHARE, .path = "hot_kernel.stalls.long_scoreboard"},
+    {"stall_short", UNIT_SHARE, .path = "hot_kernel.stalls.short_scoreboard"},
+    {"stall_barrier", UNIT_SHARE, .path = "hot_kernel.stalls.barrier"},
+    {"stall_mio", UNIT_SHARE, .path = "hot_kernel.stalls.mio_throttle"},
+    {"stall_lg", UNIT_SHARE, .path = "hot_kernel.stalls.lg_throttle"},
+    {"stall_math", UNIT_SHARE, .path = "hot_kernel.stalls.math_pipe_throttle"},
+    {"stall_wait", UNIT_SHARE, .path = "hot_kernel.stalls.wait"},
+    {"stall_gmma", UNIT_SHARE, .path = "hot_kernel.stalls.gmma"},
+    {"stall_fetch", UNIT_SHARE, .path = "hot_kernel.stalls.no_instruction"},
+    {"lead_long", UNIT_SHARE, .lead = "long_scoreboard"},
+    {"lead_short", UNIT_SHARE, .lead = "short_scoreboard"},
+    {"lead_barrier", UNIT_SHARE, .lead = "barrier"},
+    {"lead_mio", UNIT_SHARE, .lead = "mio_throttle"},
+    {"lead_lg", UNIT_SHARE, .lead = "lg_throttle"},
+    {"lead_math", UNIT_SHARE, .lead = "math_pipe_throttle"},
+    {"lead_wait", UNIT_SHARE, .lead = "wait"},
+    {"lead_gmma", UNIT_SHARE, .lead = "gmma"},
+    {"lead_fetch", UNIT_SHARE, .lead = "no_instruction"},
 };
 
 static const struct metric *find(const char *name, size_t length)
@@ -317,7 +271,12 @@ static const struct metric *find(const char *name, size_t length)
 
 static double number_of(const struct metrics *metrics, const struct metric *metric)
 {
-    return metric->path != NULL ? of(metrics, metric->path) : metric->derived(metrics);
+    if (metric->lead != NULL)
+        return lead(metrics, metric->lead);
+    if (metric->path == NULL)
+        return metric->derived(metrics);
+    double number = of(metrics, metric->path);
+    return metric->over != NULL ? ratio(number, of(metrics, metric->over)) : number;
 }
 
 double metric_number(const struct metrics *metrics, const char *name)

@@ -1,4 +1,4 @@
-#include "agents/diagnosis/remarks.h"
+#include "agents/diagnosis/private.h"
 
 #include <string.h>
 

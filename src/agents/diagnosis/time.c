@@ -1,4 +1,4 @@
-#include "agents/diagnosis/time.h"
+#include "agents/diagnosis/private.h"
 
 #include <math.h>
 #include <string.h>

@@ -100,9 +100,7 @@ static const char *json_copy(struct arena *arena, const struct value *value)
     buf_init(&text, 1 << 20);
     json_init(&json, &text);
     json_value(&json, value);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 static int decode(const struct field *fields, size_t count, struct arena *arena, const char *text,

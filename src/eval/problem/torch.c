@@ -76,9 +76,7 @@ static const char *join_notes(struct arena *arena, const struct value *notes)
     for (size_t i = 0; notes != NULL && i < notes->count; i++)
         if (notes->items[i]->kind == VALUE_TEXT)
             buf_addf(&text, "%s%s", i > 0 ? "; " : "", notes->items[i]->text);
-    const char *joined = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return joined;
+    return buf_keep(&text, arena);
 }
 
 static int read_spec(struct problem *problem, const char *path, const char *spec, struct err *err)
