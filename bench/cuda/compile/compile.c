@@ -1,12 +1,13 @@
 /* How long a candidate takes from its text to a cubin, from outside: cuda_build() and the process
  * that it prepares. Without and with the server that a worker starts; every repetition has another
- * number in its source, so that nothing is answered from memory.
+ * number in its source, so that nothing is answered from disk.
  *   bench_cuda_compile REPETITIONS      a Markdown table on stdout */
 #include "eval/cuda/compile/compile.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/target.h"
 #include "process/sandbox.h"
 
 #include <fcntl.h>
@@ -112,7 +113,11 @@ static double compile(const struct problem *problem, const char *text, const cha
     struct build build;
     struct cuda_report report;
     struct err err = {0};
-    char *source = arena_printf(arena, "/*---\ntune: {V: [%d]}\n---*/\n%s", ++number, text);
+    char *source =
+        arena_printf(arena,
+                     "/*---\ntune: {V: [%d]}\nlaunch: [{entry: k, grid: \"1\", block: 32, "
+                     "args: [A, B, C]}]\n---*/\n%s",
+                     ++number, text);
     must(candidate_parse(problem, "k.cu", source, strlen(source), &candidate, &err) == 0,
          err.message);
     tune_at(candidate, 0, &tune);
@@ -168,6 +173,8 @@ int main(int argc, char **argv)
         return sandbox_main(argc - 2, argv + 2);
     int times = argc >= 2 ? (int)strtol(argv[1], NULL, 10) : 9;
     times = times < 1 ? 1 : times < REPETITIONS_MAX ? times : REPETITIONS_MAX;
+    static const struct target *const targets[] = {&target_cuda, NULL};
+    targets_use(targets);
     struct arena *arena = arena_new();
     must(cuda_compiler_find(arena, &compiler, &err) == 0, err.message);
     must(problem_load("matmul", &problem, &err) == 0, err.message);

@@ -443,26 +443,6 @@ static void test_confined(void **state)
     close_fixture(&fixture);
 }
 
-static void test_tell(void **state)
-{
-    static const struct {
-        const char *log, *told;
-    } cases[] = {{"{\"a\":1}", "{\"cached\":true,\"a\":1}"},
-                 {"{\"cached\":true,\"a\":1}", "{\"cached\":true,\"a\":1}"},
-                 {"{}", "{}"},
-                 {"", ""},
-                 {"[1]", "[1]"}};
-    struct buf out;
-    (void)state;
-    buf_init(&out, 200);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        buf_reset(&out);
-        cubin_cache_tell(cases[i].log, strlen(cases[i].log), &out);
-        assert_string_equal(buf_text(&out), cases[i].told);
-    }
-    buf_free(&out);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,7 +451,6 @@ int main(void)
         cmocka_unit_test(test_unwritable), cmocka_unit_test(test_full),
         cmocka_unit_test(test_bound),      cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_together),   cmocka_unit_test(test_confined),
-        cmocka_unit_test(test_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

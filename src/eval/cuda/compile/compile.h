@@ -52,7 +52,7 @@ struct cuda_report { /* lives in the arena of the call */
     const char *version; /* "NVRTC 13.0" */
     double compile_ms;
     bool precompiled; /* its headers were */
-    bool cached;      /* from memory or disk; compile_ms is what it took then */
+    bool cached;      /* from disk; compile_ms is what it took then */
 };
 int cuda_report_read(struct arena *arena, const char *log, struct cuda_report *report,
                      struct err *err) MUST_USE;

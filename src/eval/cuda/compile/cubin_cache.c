@@ -147,11 +147,20 @@ static void empty(int fd)
         (void)lseek(fd, 0, SEEK_SET);
 }
 
+/* kernel.json with "cached": true. */
+static void put_log(const char *log, size_t length, struct buf *out)
+{
+    bool object = length > 2 && log[0] == '{' && log[1] == '"';
+    if (object)
+        buf_add_text(out, "{\"cached\":true,");
+    buf_add(out, log + object, length - object);
+}
+
 static bool hand_out(const struct cuda_job *job, const struct head *head, const char *cubin)
 {
     struct buf log;
     buf_init(&log, CUBIN_FILE_BYTES + 64);
-    cubin_cache_tell(cubin + head->cubin_bytes, head->log_bytes, &log);
+    put_log(cubin + head->cubin_bytes, head->log_bytes, &log);
     bool fine = write_exactly(job->cubin, cubin, head->cubin_bytes) &&
                 write_exactly(job->log, buf_text(&log), log.length);
     buf_free(&log);
@@ -160,16 +169,6 @@ static bool hand_out(const struct cuda_job *job, const struct head *head, const 
         empty(job->log);
     }
     return fine;
-}
-
-void cubin_cache_tell(const char *log, size_t length, struct buf *out)
-{
-    static const char told[] = "{\"cached\":true,";
-    bool said = length >= sizeof told - 1 && memcmp(log, told, sizeof told - 1) == 0;
-    bool object = length > 2 && log[0] == '{' && log[1] == '"';
-    if (object && !said)
-        buf_add_text(out, told);
-    buf_add(out, log + (object && !said), length - (object && !said));
 }
 
 static bool answer_from(int shelf, const struct place *place, const struct cuda_job *job)

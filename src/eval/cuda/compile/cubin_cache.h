@@ -32,7 +32,4 @@ bool cubin_cache_answer(const struct cuda_job *job);
 /* Keeps what the two descriptors have, now that the job ended well. */
 void cubin_cache_keep(const struct cuda_job *job);
 
-/* Appends kernel.json with "cached": true, from one of a compile. */
-void cubin_cache_tell(const char *log, size_t length, struct buf *out);
-
 #endif

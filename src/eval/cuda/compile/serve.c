@@ -1,5 +1,4 @@
-/* The server's loop: requests in, a confined child each, exit codes out. What was compiled before,
- * with the same options, is answered from memory.
+/* The server's loop: requests in, a confined child each, exit codes out.
  *
  *   process 1   waits, and removes the temporary folder       (sees nothing of any source)
  *   process 2   this loop; NVRTC loaded, headers precompiled  (reads no source)
@@ -7,9 +6,7 @@
 #include "eval/cuda/compile/serve.h"
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/mem.h"
-#include "eval/cuda/compile/cubin_cache.h"
 #include "eval/cuda/compile/source.h"
 #include "process/spawn.h"
 
@@ -21,26 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ACTIVE_MAX = 16, KEPT_MAX = 64, KEPT_BYTES_MAX = 8 << 20, PCH_HEAP_BYTES = 512 << 20 };
+enum { ACTIVE_MAX = 16, PCH_HEAP_BYTES = 512 << 20 };
 
 struct active { /* one compile that goes on */
     pid_t pid;  /* 0: free */
     int pidfd, reply;
     struct cuda_job job; /* its descriptors alone are ours */
-    struct hash key;
-    const char *making; /* a precompiled header; NULL: none */
-};
-
-struct kept { /* one that ended well */
-    struct hash key;
-    char *cubin, *log;
-    size_t cubin_length, log_length;
+    const char *making;  /* a precompiled header; NULL: none */
 };
 
 struct server {
@@ -49,10 +38,7 @@ struct server {
     struct pch_shelf *shelf;
     char folder[64];
     struct active active[ACTIVE_MAX];
-    struct kept kept[KEPT_MAX];
-    size_t next_kept;
-    uint64_t secret; /* of keys */
-    bool over;       /* nobody can ask any more */
+    bool over; /* nobody can ask any more */
 };
 
 /* ---- one child ---- */
@@ -108,67 +94,6 @@ static void compile(const struct server *server, const struct cuda_job *given, b
     if (cuda_job_confine(&job, job.pch, scratch, true, &err) != 0)
         end_with(&job, &err);
     _exit(cuda_job_run(&job, &server->nvrtc));
-}
-
-/* ---- what is kept ---- */
-
-/* The text by two hashes, one with a number that nobody knows: a source that is answered with
- * another's cubin cannot be aimed at. */
-static struct hash key_of(const struct server *server, const struct cuda_job *job)
-{
-    char *unit = (char *)mem_alloc(JOB_UNIT_MAX);
-    ssize_t got = pread(job->unit, unit, JOB_UNIT_MAX, 0);
-    size_t length = got > 0 ? (size_t)got : 0;
-    struct hash key = {.high = hash_checksum(unit, length, server->secret)};
-    key = hash_combine(key, hash_bytes(unit, length));
-    mem_free(unit);
-    key = hash_combine(key, hash_bytes(job->arch, strlen(job->arch)));
-    for (size_t i = 0; i < job->flag_count; i++)
-        key = hash_combine(key, hash_bytes(job->flags[i], strlen(job->flags[i])));
-    for (size_t i = 0; i < job->entry_count; i++)
-        key = hash_combine(key, hash_bytes(job->entries[i], strlen(job->entries[i])));
-    return key;
-}
-
-static char *read_back(int fd, size_t *length)
-{
-    off_t size = lseek(fd, 0, SEEK_END);
-    if (size <= 0 || size > KEPT_BYTES_MAX)
-        return NULL;
-    char *bytes = (char *)mem_alloc((size_t)size);
-    *length = (size_t)size;
-    if (pread(fd, bytes, (size_t)size, 0) == (ssize_t)size)
-        return bytes;
-    mem_free(bytes);
-    return NULL;
-}
-
-static void keep(struct server *server, const struct active *active)
-{
-    struct kept *kept = &server->kept[server->next_kept++ % KEPT_MAX];
-    mem_free(kept->cubin);
-    mem_free(kept->log);
-    kept->key = active->key;
-    kept->cubin = read_back(active->job.cubin, &kept->cubin_length);
-    kept->log = read_back(active->job.log, &kept->log_length);
-}
-
-static bool answer_kept(const struct server *server, const struct active *active)
-{
-    for (size_t i = 0; i < KEPT_MAX; i++) {
-        const struct kept *kept = &server->kept[i];
-        if (kept->cubin == NULL || kept->log == NULL || hash_compare(kept->key, active->key) != 0)
-            continue;
-        struct buf log;
-        buf_init(&log, KEPT_BYTES_MAX + 64);
-        cubin_cache_tell(kept->log, kept->log_length, &log);
-        bool fine = write(active->job.cubin, kept->cubin, kept->cubin_length) ==
-                        (ssize_t)kept->cubin_length &&
-                    write(active->job.log, buf_text(&log), log.length) == (ssize_t)log.length;
-        buf_free(&log);
-        return fine;
-    }
-    return false;
 }
 
 /* ---- requests ---- */
@@ -254,12 +179,6 @@ static void take_request(struct server *server, struct active *active)
         close_request(active);
         return;
     }
-    active->key = key_of(server, &active->job);
-    if (answer_kept(server, active)) {
-        reply(active, 0);
-        close_request(active);
-        return;
-    }
     active->job.pch = pch_find(server->shelf, &active->job, &create);
     active->making = create ? active->job.pch : NULL;
     active->pid = spawn_fork();
@@ -286,8 +205,6 @@ static void take_end(struct server *server, struct active *active)
         cuda_job_tell_end(&active->job, info.si_status);
     if (active->making != NULL)
         pch_made(server->shelf, active->making, exited && file_exists(active->making));
-    if (exited && info.si_status == 0)
-        keep(server, active);
     reply(active, exited ? info.si_status : 1);
     close(active->pidfd);
     close_request(active);
@@ -342,8 +259,6 @@ static void serve(struct server *server)
         cuda_job_confine(&server->compiler, NULL, server->folder, false, &err) != 0)
         _exit(EXIT_FAILURE);
     server->shelf = pch_shelf_new(server->folder);
-    if (getrandom(&server->secret, sizeof server->secret, 0) != sizeof server->secret)
-        _exit(EXIT_FAILURE);
     warm(server);
     while (!server->over)
         turn(server);
