@@ -8,10 +8,8 @@
 #include "eval/cpu/private.h"
 #include "process/sandbox.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,87 +22,9 @@
 
 #define SECOND_NS       UINT64_C(1000000000)
 #define THREADS_MESSAGE "has more than %d threads at once"
-enum { START_S = 30, LOAD_S = 20, LAST_WORDS = 200, LOOK_NS = 20000000 };
+enum { LOAD_S = 20 };
 
-/* ---- how a runner ends ---- */
-
-/* The last line that the process wrote, harmless and short; "" where it was silent. */
-static void last_words(struct host *host, char words[LAST_WORDS])
-{
-    char tail[4096];
-    size_t length = 0;
-    ssize_t got;
-    /* A pipe holds 64 KiB: whoever wrote more is still writing, or dead. */
-    while ((got = read(host->errors, tail, sizeof tail)) > 0)
-        length = (size_t)got;
-    while (length > 0 && isspace((unsigned char)tail[length - 1]))
-        length--;
-    size_t start = length;
-    while (start > 0 && tail[start - 1] != '\n')
-        start--;
-    size_t kept = 0;
-    for (size_t i = start; i < length && kept < LAST_WORDS - 1; i++)
-        words[kept++] = isprint((unsigned char)tail[i]) ? tail[i] : '?';
-    words[kept] = '\0';
-}
-
-static bool hit_guard(struct host *host, const char *words)
-{
-    char *stop;
-    size_t length = sizeof WIRE_GUARD_HIT - 1;
-    if (strncmp(words, WIRE_GUARD_HIT, length) != 0)
-        return false;
-    host->subject.hit_offset = strtoull(words + length, &stop, 16);
-    host->subject.hit = stop == words + length + 16 && *stop == '\0';
-    return host->subject.hit;
-}
-
-static int ended(struct host *host, struct err *err)
-{
-    siginfo_t info = {0};
-    char words[LAST_WORDS];
-    kill(-host->subject.pid, SIGKILL);
-    hold_bury(host->hold);
-    host->hold = NULL;
-    while (waitid(P_PID, (id_t)host->subject.pid, &info, WEXITED) != 0 && errno == EINTR)
-        ;
-    host->reaped = true;
-    last_words(host, words);
-    /* What says that somebody else ended it: anybody can write that, and leave as a runner does. */
-    static const char forged[] = "killed by SIGKILL";
-    const char *gap = words[0] != '\0' ? ": " : "";
-    if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && hit_guard(host, words))
-        return err_set(err, ERR_CHILD, "read out of bounds of an input");
-    if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && words[0] != '\0' &&
-        strncmp(words, forged, sizeof forged - 1) != 0)
-        return err_set(err, ERR_CHILD, "%s", words);
-    if (info.si_code == CLD_EXITED)
-        return err_set(err, ERR_CHILD, "exited during a call (status %d)%s%s", info.si_status, gap,
-                       words);
-    const char *name = sigabbrev_np(info.si_status);
-    const char *why =
-        info.si_status == SIGSYS ? " (it asked the kernel for what no kernel needs)" : "";
-    return err_set(err, ERR_CHILD, "killed by SIG%s%s%s%s", name != NULL ? name : "?", why, gap,
-                   words);
-}
-
-static void end(struct host *host)
-{
-    struct err ignored;
-    if (!host->reaped && host->subject.pid > 0)
-        (void)ended(host, &ignored);
-}
-
-/* ---- the two words ---- */
-
-int host_go(struct host *host, struct err *err)
-{
-    const uint64_t one = 1;
-    while (write(host->go, &one, sizeof one) != (ssize_t)sizeof one)
-        if (errno != EINTR)
-            return err_set_errno(err, ERR_IO, errno, "runner: go");
-    return 0;
-}
+/* ---- its threads ---- */
 
 /* By the kernel's account, whatever the artifact calls what makes them. */
 static unsigned count_threads(int pid)
@@ -116,80 +36,46 @@ static unsigned count_threads(int pid)
 }
 
 /* Threads that came and went have used a core. */
-static bool others_have_run(struct host *host)
+static bool others_have_run(struct cpu_host *host)
 {
     enum { CLOCK_NS = 2000 };
-    int64_t all = process_cpu_ns(host->subject.pid);
-    int64_t others = all - (int64_t)thread_times(host->subject.pid, host->subject.pid).cpu_ns;
+    int64_t all = process_cpu_ns(host->base.subject.pid);
+    int64_t others =
+        all - (int64_t)thread_times(host->base.subject.pid, host->base.subject.pid).cpu_ns;
     int64_t before = host->others_ns;
     host->others_ns = others;
     return all > 0 && before >= 0 && others > before + CLOCK_NS;
 }
 
-static void saw_threads(struct host *host, unsigned count)
+static void saw_threads(struct cpu_host *host, unsigned count)
 {
-    host->subject.threads = count > host->subject.threads ? count : host->subject.threads;
+    host->base.subject.threads =
+        count > host->base.subject.threads ? count : host->base.subject.threads;
 }
 
-/* True once the runner has spoken or ended; false at the deadline. */
-static bool poll_once(struct host *host, uint64_t deadline_ns, bool *died)
+static int look(struct host *host, struct err *err)
 {
-    struct pollfd fds[2] = {{.fd = host->done, .events = POLLIN},
-                            {.fd = host->pidfd, .events = POLLIN}};
-    for (;;) {
-        uint64_t now = clock_now_ns();
-        uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
-        struct timespec wait = {.tv_sec = (time_t)(left / SECOND_NS),
-                                .tv_nsec = (long)(left % SECOND_NS)};
-        int ready = ppoll(fds, 2, &wait, NULL);
-        if (ready < 0 && errno == EINTR)
-            continue;
-        *died = fds[1].revents != 0;
-        return ready > 0;
-    }
-}
-
-int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned *said,
-               struct err *err)
-{
-    *said = 0;
-    while (*said < times) {
-        uint64_t count = 0, look_ns = clock_now_ns() + LOOK_NS;
-        bool died = false, last = look_ns >= deadline_ns;
-        bool ready = poll_once(host, last ? deadline_ns : look_ns, &died);
-        if (read(host->done, &count, sizeof count) == (ssize_t)sizeof count)
-            *said += count < 1000 ? (unsigned)count : 1000;
-        if (died)
-            return ended(host, err);
-        if (!ready && count_threads(host->subject.pid) > HOLD_THREADS_MOST) {
-            end(host);
-            return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
-        }
-        if (!ready && last) {
-            end(host);
-            return err_set(err, ERR_TIMEOUT, "no answer in time");
-        }
-    }
-    if (*said == times)
-        return 0;
-    end(host);
-    return err_set(err, ERR_PROTOCOL, "the runner said more than it was asked");
-}
-
-int host_wait_warm(struct host *host, struct err *err)
-{
-    unsigned said;
-    if (host->warm) {
-        struct pollfd death = {.fd = host->pidfd, .events = POLLIN};
-        return poll(&death, 1, 0) > 0 ? ended(host, err) : 0;
-    }
-    if (host_await(host, 1, clock_now_ns() + START_S * SECOND_NS, &said, err) != 0) {
-        err->code = ERR_ENVIRONMENT;
-        return err_wrap(err, "runner");
-    }
-    host->warm = true;
+    if (count_threads(host->subject.pid) > HOLD_THREADS_MOST)
+        return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
     return 0;
 }
+
+static void bury(struct host *host)
+{
+    struct cpu_host *own = (struct cpu_host *)host;
+    hold_bury(own->hold);
+    own->hold = NULL;
+}
+
+static void free_own(struct host *host)
+{
+    struct cpu_host *own = (struct cpu_host *)host;
+    if (own->control != NULL)
+        munmap(own->control, sizeof *own->control);
+    mem_free((void *)(uintptr_t)own->env);
+}
+
+const struct host_kind cpu_host_kind = {look, bury, free_own};
 
 /* ---- loading ---- */
 
@@ -208,23 +94,23 @@ static long filters_of(const char *status_path)
 }
 
 /* Ours, and no other that would answer in its place: nothing of the candidate's has run. */
-static int check_filters(struct host *host, struct err *err)
+static int check_filters(struct cpu_host *host, struct err *err)
 {
     char path[64];
     struct sandbox_facts facts;
     sandbox_probe(&facts);
-    snprintf(path, sizeof path, "/proc/%d/status", host->subject.pid);
+    snprintf(path, sizeof path, "/proc/%d/status", host->base.subject.pid);
     long ours = filters_of("/proc/self/status"), theirs = filters_of(path);
     if (!facts.seccomp || ours < 0 || theirs < 0 || theirs == ours + 1)
         return 0;
-    end(host);
+    host_end(&host->base);
     return err_set(err, ERR_ENVIRONMENT, "the runner has %ld filters of system calls, expected %ld",
                    theirs, ours + 1);
 }
 
 /* One OpenMP thread a core, this one on the first; or one thread alone. Whoever makes threads of
  * its own gets all cores for all of them. */
-static void bind_first(struct host *host)
+static void bind_first(struct cpu_host *host)
 {
     cpu_set_t set;
     int fd = open(host->control->artifact, O_RDONLY | O_CLOEXEC);
@@ -236,10 +122,10 @@ static void bind_first(struct host *host)
         return;
     CPU_ZERO(&set);
     CPU_SET((size_t)host->control->cores[0], &set);
-    (void)sched_setaffinity(host->subject.pid, sizeof set, &set);
+    (void)sched_setaffinity(host->base.subject.pid, sizeof set, &set);
 }
 
-int host_load(struct host *host, const char *artifact, struct err *err)
+static int load(struct cpu_host *host, const char *artifact, struct err *err)
 {
     unsigned said;
     if (strlen(artifact) >= WIRE_PATH_MAX)
@@ -247,15 +133,15 @@ int host_load(struct host *host, const char *artifact, struct err *err)
     strcpy(host->control->artifact, artifact);
     /* Up to the first word nothing of the candidate's has run. That word is taken before it can. */
     uint64_t deadline_ns = clock_now_ns() + LOAD_S * SECOND_NS;
-    if (host_go(host, err) != 0)
+    if (host_go(&host->base, err) != 0)
         return -1;
-    if (host_await(host, 1, deadline_ns, &said, err) != 0) {
+    if (host_await(&host->base, 1, deadline_ns, &said, err) != 0) {
         err->code = ERR_ENVIRONMENT;
         return err_wrap(err, "runner");
     }
-    if (check_filters(host, err) != 0 || host_go(host, err) != 0)
+    if (check_filters(host, err) != 0 || host_go(&host->base, err) != 0)
         return -1;
-    if (host_await(host, 1, deadline_ns, &said, err) != 0)
+    if (host_await(&host->base, 1, deadline_ns, &said, err) != 0)
         return err_wrap(err, "while it was loaded");
     bind_first(host);
     memset(host->control->artifact, 0, sizeof host->control->artifact);
@@ -266,8 +152,8 @@ int host_load(struct host *host, const char *artifact, struct err *err)
 
 static void resume(struct subject *subject)
 {
-    struct host *host = (struct host *)subject;
-    if (host->paused && !host->reaped)
+    struct cpu_host *host = (struct cpu_host *)subject;
+    if (host->paused && !host->base.reaped)
         kill(-subject->pid, SIGCONT);
     host->paused = false;
 }
@@ -275,10 +161,10 @@ static void resume(struct subject *subject)
 /* Confirmed: when this returns no thread of the group runs. */
 static void pause_group(struct subject *subject)
 {
-    struct host *host = (struct host *)subject;
+    struct cpu_host *host = (struct cpu_host *)subject;
     siginfo_t info = {0};
-    host_settle();
-    if (host->paused || host->reaped)
+    cpu_host_settle();
+    if (host->paused || host->base.reaped)
         return;
     if (host->hold == NULL)
         kill(-subject->pid, SIGSTOP);
@@ -296,15 +182,15 @@ static void pause_group(struct subject *subject)
 
 /* ---- held ---- */
 
-static int held_ended(struct host *host, enum hold_end how, struct err *err)
+static int held_ended(struct cpu_host *host, enum hold_end how, struct err *err)
 {
     uint64_t count;
     if (how == HOLD_DIED)
-        return ended(host, err);
-    if (how == HOLD_DONE && read(host->done, &count, sizeof count) == (ssize_t)sizeof count &&
+        return host_ended(&host->base, err);
+    if (how == HOLD_DONE && read(host->base.done, &count, sizeof count) == (ssize_t)sizeof count &&
         count == 1)
         return 0;
-    end(host);
+    host_end(&host->base);
     if (how == HOLD_LATE)
         return err_set(err, ERR_TIMEOUT, "no answer in time");
     if (how == HOLD_CROWDED)
@@ -313,9 +199,9 @@ static int held_ended(struct host *host, enum hold_end how, struct err *err)
 }
 
 /* The word is there before it is let go. */
-static int call_held(struct host *host, uint64_t deadline_ns, struct err *err)
+static int call_held(struct cpu_host *host, uint64_t deadline_ns, struct err *err)
 {
-    if (host_go(host, err) != 0)
+    if (host_go(&host->base, err) != 0)
         return -1;
     host->paused = false;
     enum hold_end how = hold_run(host->hold, deadline_ns);
@@ -323,7 +209,7 @@ static int call_held(struct host *host, uint64_t deadline_ns, struct err *err)
     return held_ended(host, how, err);
 }
 
-static void tell(struct host *host, const struct call *call)
+static void tell(struct cpu_host *host, const struct call *call)
 {
     struct wire_call *told = &host->control->call;
     told->input_count = call->input_count;
@@ -337,32 +223,32 @@ static void tell(struct host *host, const struct call *call)
 }
 
 /* A thread that ended meanwhile is no reason to say that none can be held. */
-static void begin_hold(struct host *host)
+static void begin_hold(struct cpu_host *host)
 {
-    host->hold = hold_begin(host->subject.pid, host->subject.hold_ns);
+    host->hold = hold_begin(host->base.subject.pid, host->base.subject.hold_ns);
     if (host->hold == NULL && errno != ESRCH && !hold_permitted())
-        host->subject.unheld = true;
+        host->base.subject.unheld = true;
 }
 
 static int call_runner(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
                        struct err *err)
 {
-    struct host *host = (struct host *)subject;
+    struct cpu_host *host = (struct cpu_host *)subject;
     uint64_t stale;
     unsigned said;
-    if (host->reaped)
+    if (host->base.reaped)
         return err_set(err, ERR_CHILD, "the runner has ended");
     if (host->hold != NULL || subject->hold_ns != 0)
         pause_group(subject);
     if (subject->hold_ns != 0)
         begin_hold(host);
     subject->hold_ns = 0;
-    if (read(host->done, &stale, sizeof stale) > 0) {
-        end(host);
+    if (read(host->base.done, &stale, sizeof stale) > 0) {
+        host_end(&host->base);
         return err_set(err, ERR_PROTOCOL, "the kernel said \"done\" before it was called");
     }
     if (subject->threads > HOLD_THREADS_MOST) {
-        end(host);
+        host_end(&host->base);
         return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
     }
     tell(host, call);
@@ -371,30 +257,15 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
     int result = -1;
     if (host->hold != NULL)
         result = call_held(host, start + timeout_ns, err);
-    else if (host_go(host, err) == 0) {
+    else if (host_go(&host->base, err) == 0) {
         resume(subject); /* the clock runs: time to wake up is its own */
-        result = host_await(host, 1, start + timeout_ns, &said, err);
+        result = host_await(&host->base, 1, start + timeout_ns, &said, err);
     }
     *elapsed_ns = clock_now_ns() - start;
     if (result != 0 && err->code == ERR_TIMEOUT)
         return err_set(err, ERR_TIMEOUT, "did not answer within %.3g s",
                        (double)call->timeout_ms / 1e3);
     return result;
-}
-
-void host_close(struct host *host)
-{
-    if (host == NULL)
-        return;
-    end(host);
-    int fds[] = {host->pidfd, host->go, host->done, host->errors};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    if (host->control != NULL)
-        munmap(host->control, sizeof *host->control);
-    mem_free((void *)(uintptr_t)host->env);
-    mem_free(host);
 }
 
 static void close_subject(struct subject *subject)
@@ -407,27 +278,27 @@ static const struct subject_ops runner_ops = {call_runner, pause_group, resume, 
 int cpu_open(const struct lane_facts *lane, const struct region *region, const char *artifact,
              const char *const *env, struct subject **subject, struct err *err)
 {
-    struct host *host = NULL;
+    struct cpu_host *host = NULL;
     /* A spare that died meanwhile is ours to replace; what happens with the artifact in it is not.
      */
     for (int tries = 0; host == NULL && tries < 2; tries++) {
-        if (host_take(lane, region, env, &host, err) != 0)
+        if (cpu_host_take(lane, region, env, &host, err) != 0)
             return -1;
-        if (host_load(host, artifact, err) == 0)
+        if (load(host, artifact, err) == 0)
             break;
-        host_close(host);
+        host_close(&host->base);
         host = NULL;
         if (err->code != ERR_ENVIRONMENT)
             break;
     }
     if (host == NULL)
         return -1;
-    host->subject.ops = &runner_ops;
-    host->subject.name = "runner";
-    host->subject.guards = true;
-    host->subject.holds = true;
-    host->subject.wakes_itself = true;
-    *subject = &host->subject;
+    *subject = &host->base.subject;
+    (*subject)->ops = &runner_ops;
+    (*subject)->name = "runner";
+    (*subject)->guards = true;
+    (*subject)->holds = true;
+    (*subject)->wakes_itself = true;
     return 0;
 }
 

@@ -1,45 +1,26 @@
-/* eval/cpu/host: the worker's side of a runner process. Nothing that comes out of it is believed:
- * it can say "done" and it can die, and everything else is measured from outside.
- * Worker's measuring thread; a runner dies with the thread that started it (PDEATHSIG).
- *
- *   starting -> warm (a spare) -> loaded -> calls ... -> reaped
- */
+/* eval/cpu/host: what is the CPU's own of a runner's host: its spares, its load in two steps, calls
+ * whose threads are held. Worker's measuring thread. */
 #ifndef EVAL_CPU_HOST_H
 #define EVAL_CPU_HOST_H
 
-#include "eval/backend/backend.h"
 #include "eval/cpu/wire.h"
+#include "eval/runner/host.h"
 
-#include <sys/types.h>
-
-struct host {
-    struct subject subject; /* first */
-    int pidfd, go, done, errors;
+struct cpu_host {
+    struct host base;        /* first */
     struct control *control; /* the runner maps the same page read-only */
-    bool warm, paused, reaped;
-    const struct region *region; /* who it was started for: tells whether a spare fits */
-    ino_t inputs_inode, outputs_inode;
+    bool paused;
     const char *env;   /* its own entries, joined; owned */
     int64_t others_ns; /* CPU time of all threads but the caller's; -1: not yet looked at */
     struct hold *hold; /* while its threads are held: from a call to the pause after it */
 };
 
-/* A process that maps the region and waits for an artifact. `env` (or NULL) comes on top. */
-int host_start(const struct lane_facts *lane, const struct region *region, const char *const *env,
-               struct host **host, struct err *err) MUST_USE;
-int host_wait_warm(struct host *host, struct err *err) MUST_USE;
-int host_load(struct host *host, const char *artifact, struct err *err) MUST_USE;
-void host_close(struct host *host); /* kills the group, reaps, frees; NULL is fine */
+extern const struct host_kind cpu_host_kind;
 
-/* Waits until `done` was said `times` times. *said counts them (also on failure). ERR_TIMEOUT and
- * ERR_CHILD leave no process behind. */
-int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned *said,
-               struct err *err) MUST_USE;
-int host_go(struct host *host, struct err *err) MUST_USE;
-
-/* One spare an environment is kept warm, so that open() costs a load and no more. */
-int host_take(const struct lane_facts *lane, const struct region *region, const char *const *env,
-              struct host **host, struct err *err) MUST_USE;
-void host_settle(void); /* waits until no spare is still starting: before something is timed */
+/* A warm process that maps the region and waits for an artifact; `env` (or NULL) comes on top. One
+ * spare an environment is kept, so that open() costs a load and no more. */
+int cpu_host_take(const struct lane_facts *lane, const struct region *region,
+                  const char *const *env, struct cpu_host **host, struct err *err) MUST_USE;
+void cpu_host_settle(void); /* host_settle() of the spares */
 
 #endif

@@ -6,16 +6,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
-#include "process/spawn.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -57,44 +49,19 @@ static size_t environment(const struct lane_facts *lane, const char *const *more
     return count;
 }
 
-/* Sealed, so that nobody can make the page smaller under our feet. */
-static int make_control(struct host *host, int *readable, struct err *err)
-{
-    int fd = memfd_create("twagent-control", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, CONTROL_BYTES) != 0)
-        goto fail;
-    void *page = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (page == MAP_FAILED)
-        goto fail;
-    host->control = page;
-    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-    (void)fcntl(fd, F_ADD_SEALS, 0x0010 /* F_SEAL_FUTURE_WRITE, Linux 5.1 */);
-    char path[40];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    *readable = open(path, O_RDONLY | O_CLOEXEC);
-    if (*readable < 0)
-        goto fail;
-    close(fd);
-    return 0;
-fail:
-    err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: control page");
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-static void fill_control(struct host *host, const struct lane_facts *lane)
+static void fill_control(struct cpu_host *host, const struct region *region,
+                         const struct lane_facts *lane)
 {
     struct control *control = host->control;
     control->parent = getpid();
     control->core_count = (uint32_t)lane->core_count;
     for (size_t i = 0; i < lane->core_count && i < WIRE_CORES_MAX; i++)
         control->cores[i] = lane->cores[i];
-    control->inputs_bytes = host->region->inputs_bytes;
-    control->outputs_bytes = host->region->outputs_bytes;
-    control->alias_count = (uint32_t)host->region->alias_count;
-    memcpy(control->aliases, host->region->aliases, sizeof control->aliases);
-    control->alias_end = region_alias_end(host->region);
+    control->inputs_bytes = region->inputs_bytes;
+    control->outputs_bytes = region->outputs_bytes;
+    control->alias_count = (uint32_t)region->alias_count;
+    memcpy(control->aliases, region->aliases, sizeof control->aliases);
+    control->alias_end = region_alias_end(region);
     /* malloc() reserves 128 MiB of addresses for each thread's arena. */
     control->memory_bytes = 4 * GIB + 256 * MIB * lane->core_count;
 }
@@ -111,83 +78,58 @@ static char *join_env(const char *const *env)
     return joined;
 }
 
-static ino_t inode_of(int fd)
+static int start(const struct lane_facts *lane, const struct region *region, const char *const *env,
+                 struct cpu_host **out, struct err *err)
 {
-    struct stat status;
-    return fstat(fd, &status) == 0 ? status.st_ino : 0;
-}
-
-int host_start(const struct lane_facts *lane, const struct region *region, const char *const *env,
-               struct host **out, struct err *err)
-{
-    struct host *host = MEM_NEW(struct host);
-    int control = -1, pipe_fds[2] = {-1, -1}, result = -1;
-    host->pidfd = host->errors = -1;
-    host->region = region;
+    struct cpu_host *host = MEM_NEW(struct cpu_host);
+    struct arena *arena = arena_new();
+    const char *const argv[] = {file_program_path(), "runner", "cpu", NULL};
+    const char *environ_list[ENV_MAX];
+    int control;
+    environment(lane, env, arena, environ_list);
+    const struct spawn_spec program = {.argv = argv, .env = environ_list};
     host->others_ns = -1;
-    host->inputs_inode = inode_of(region->inputs_fd);
-    host->outputs_inode = inode_of(region->outputs_fd);
     host->env = join_env(env);
-    host->go = eventfd(0, EFD_CLOEXEC);
-    host->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (host->go < 0 || host->done < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) {
-        err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
-    } else if (make_control(host, &control, err) == 0) {
-        const char *const argv[] = {file_program_path(), "runner", "cpu", NULL};
-        const char *environ_list[ENV_MAX];
-        struct arena *arena = arena_new();
-        fill_control(host, lane);
-        environment(lane, env, arena, environ_list);
-        const int fds[] = {control, region->inputs_read_fd, region->outputs_fd, host->go,
-                           host->done};
-        const struct spawn_spec spec = {
-            .argv = argv, .env = environ_list, .fds = fds, .fd_count = sizeof fds / sizeof fds[0]};
-        result = spawn(&spec, (int[]){-1, -1, pipe_fds[1]}, &host->subject.pid, &host->pidfd, err);
-        arena_free(arena);
-    }
-    host->errors = pipe_fds[0];
-    if (host->errors >= 0)
-        fcntl(host->errors, F_SETFL, O_NONBLOCK);
-    if (pipe_fds[1] >= 0)
-        close(pipe_fds[1]);
+    strcpy(host->base.name, "runner");
+    host->control = host_page("twagent-control", CONTROL_BYTES, false, &control);
+    if (host->control != NULL)
+        fill_control(host, region, lane);
+    int result = host_start(&host->base, &cpu_host_kind, region, &program, control, -1, false, err);
+    arena_free(arena);
     if (control >= 0)
         close(control);
-    if (result != 0) {
-        host_close(host);
-        return -1;
-    }
-    *out = host;
-    return 0;
+    if (result != 0)
+        host_close(&host->base);
+    else
+        *out = host;
+    return result;
 }
 
 /* ---- spares ---- */
 
 static struct host *spares[SPARES]; /* measuring thread alone */
 
-static bool fits(const struct host *spare, const struct region *region, const char *env)
+static bool fits(const struct host *spare, const struct region *region, const char *env,
+                 const struct lane_facts *lane)
 {
-    return spare->region == region && spare->inputs_inode == inode_of(region->inputs_fd) &&
-           spare->outputs_inode == inode_of(region->outputs_fd) &&
-           spare->control->inputs_bytes == region->inputs_bytes &&
-           spare->control->outputs_bytes == region->outputs_bytes && strcmp(spare->env, env) == 0;
-}
-
-static bool same_cores(const struct host *spare, const struct lane_facts *lane)
-{
-    if (spare->control->core_count != lane->core_count)
+    const struct cpu_host *host = (const struct cpu_host *)spare;
+    if (!host_fits(spare, region) || strcmp(host->env, env) != 0 ||
+        host->control->core_count != lane->core_count)
         return false;
     for (size_t i = 0; i < lane->core_count; i++)
-        if (spare->control->cores[i] != lane->cores[i])
+        if (host->control->cores[i] != lane->cores[i])
             return false;
     return true;
 }
 
 void cpu_runner_discard_spares(void)
 {
-    for (int i = 0; i < SPARES; i++) {
-        host_close(spares[i]);
-        spares[i] = NULL;
-    }
+    host_discard(spares, SPARES);
+}
+
+void cpu_host_settle(void)
+{
+    host_settle(spares, SPARES);
 }
 
 /* A spare for another region holds that one's memory: away with it. */
@@ -195,41 +137,39 @@ static void replace_spare(const struct lane_facts *lane, const struct region *re
                           const char *const *env)
 {
     struct err ignored;
+    struct cpu_host *spare;
     int place = 0;
     for (int i = 0; i < SPARES; i++) {
-        if (spares[i] != NULL && spares[i]->region != region) {
-            host_close(spares[i]);
-            spares[i] = NULL;
-        }
+        if (spares[i] != NULL && spares[i]->region != region)
+            host_discard(&spares[i], 1);
         if (spares[i] == NULL)
             place = i;
     }
-    host_close(spares[place]);
-    spares[place] = NULL;
-    if (host_start(lane, region, env, &spares[place], &ignored) != 0)
-        spares[place] = NULL; /* the next open() says why */
+    host_discard(&spares[place], 1);
+    if (start(lane, region, env, &spare, &ignored) == 0) /* else the next open() says why */
+        spares[place] = &spare->base;
 }
 
-int host_take(const struct lane_facts *lane, const struct region *region, const char *const *env,
-              struct host **host, struct err *err)
+int cpu_host_take(const struct lane_facts *lane, const struct region *region,
+                  const char *const *env, struct cpu_host **host, struct err *err)
 {
     char *joined = join_env(env);
-    struct host *found = NULL;
+    struct cpu_host *found = NULL;
     for (int i = 0; i < SPARES && found == NULL; i++)
-        if (spares[i] != NULL && fits(spares[i], region, joined) && same_cores(spares[i], lane)) {
-            found = spares[i];
+        if (spares[i] != NULL && fits(spares[i], region, joined, lane)) {
+            found = (struct cpu_host *)spares[i];
             spares[i] = NULL;
         }
     mem_free(joined);
-    if (found != NULL && host_wait_warm(found, err) != 0) {
-        host_close(found); /* somebody killed it: start another */
+    if (found != NULL && host_wait_warm(&found->base, err) != 0) {
+        host_close(&found->base); /* somebody killed it: start another */
         found = NULL;
     }
     for (int tries = 0; found == NULL && tries < STARTS_MOST; tries++) {
-        if (host_start(lane, region, env, &found, err) != 0)
+        if (start(lane, region, env, &found, err) != 0)
             return -1;
-        if (host_wait_warm(found, err) != 0) {
-            host_close(found); /* killed before it held anything of the candidate's */
+        if (host_wait_warm(&found->base, err) != 0) {
+            host_close(&found->base); /* killed before it held anything of the candidate's */
             found = NULL;
         }
     }
@@ -238,14 +178,4 @@ int host_take(const struct lane_facts *lane, const struct region *region, const 
     *host = found;
     replace_spare(lane, region, env);
     return 0;
-}
-
-void host_settle(void)
-{
-    struct err ignored;
-    for (int i = 0; i < SPARES; i++)
-        if (spares[i] != NULL && host_wait_warm(spares[i], &ignored) != 0) {
-            host_close(spares[i]);
-            spares[i] = NULL;
-        }
 }

@@ -4,6 +4,7 @@
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/wire.h"
+#include "eval/runner/inside.h"
 #include "process/sandbox.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,46 +30,6 @@ struct runner {
     entry_function *entry;
     uint64_t stack_top, stack_end; /* all that the stack may ever have, from its end up */
 };
-
-_Noreturn static void give_up(const char *format, ...) PRINTF_LIKE(1, 2);
-
-_Noreturn static void give_up(const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text - 1, format, arguments);
-    va_end(arguments);
-    length = length < (int)sizeof text - 1 ? length : (int)sizeof text - 2;
-    text[length++] = '\n';
-    ssize_t ignored = write(2, text, (size_t)length);
-    (void)ignored;
-    _exit(RUNNER_EXIT);
-}
-
-static void wait_go(void)
-{
-    uint64_t count;
-    while (read(WIRE_GO, &count, sizeof count) != (ssize_t)sizeof count)
-        if (errno != EINTR)
-            _exit(RUNNER_EXIT);
-}
-
-static void say_done(void)
-{
-    const uint64_t one = 1;
-    while (write(WIRE_DONE, &one, sizeof one) != (ssize_t)sizeof one)
-        if (errno != EINTR)
-            _exit(RUNNER_EXIT);
-}
-
-static void *map(int fd, size_t bytes, int protection, int flags)
-{
-    void *memory = mmap(NULL, bytes, protection, MAP_SHARED | flags, fd, 0);
-    if (memory == MAP_FAILED)
-        give_up("mmap of %zu bytes: %s", bytes, strerror(errno));
-    return memory;
-}
 
 /* Whoever starts a run at three in the morning would rather lose a runner than the machine. */
 static void prefer_as_victim(void)
@@ -185,7 +145,7 @@ static unsigned char *reserve(size_t bytes)
         if (memory == (void *)(uintptr_t)at)
             return memory;
     }
-    return map(-1, bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE);
+    return map_shared(-1, bytes, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE);
 }
 
 static void map_over(unsigned char *at, int fd, size_t offset, size_t bytes, int protection)
@@ -214,7 +174,7 @@ static void map_tensors(struct runner *runner)
 /* The page tables are filled here, so that no timed call faults on memory that was there before. */
 static void set_up(struct runner *runner)
 {
-    runner->control = map(WIRE_CONTROL, sizeof *runner->control, PROT_READ, MAP_POPULATE);
+    runner->control = map_shared(WIRE_CONTROL, sizeof *runner->control, PROT_READ, MAP_POPULATE);
     const struct control *control = runner->control;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != control->parent)
         _exit(RUNNER_EXIT);

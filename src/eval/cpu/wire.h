@@ -15,17 +15,11 @@
 #define EVAL_CPU_WIRE_H
 
 #include "eval/candidate/layout.h"
-#include "process/descriptors.h"
+#include "eval/runner/wire.h"
 
 #include <stdint.h>
 
-enum { WIRE_CORES_MAX = 64, WIRE_PATH_MAX = 1024, WIRE_PAGE = 4096 };
-
-/* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
-enum { RUNNER_EXIT = 70 };
-
-/* What it says when a guard was hit; 16 hexadecimal digits follow: the offset from the inputs. */
-#define WIRE_GUARD_HIT "guard "
+enum { WIRE_CORES_MAX = 64, WIRE_PAGE = 4096 };
 
 /* All that a candidate may know of a call. Nothing here tells a timed call from another. */
 struct wire_call {

@@ -49,7 +49,7 @@ static void close_subject(struct subject *subject)
 static bool renew(struct subject *subject)
 {
     const struct gpu_host *host = (const struct gpu_host *)subject;
-    return !host->reaped && !host->spoilt;
+    return !host->base.reaped && !host->spoilt;
 }
 
 static int open(const struct lane_facts *lane, const struct region *region, const char *artifact,
@@ -60,11 +60,11 @@ static int open(const struct lane_facts *lane, const struct region *region, cons
     struct gpu_host *host;
     if (gpu_host_open(lane, region, artifact, program, fresh, &host, err) != 0)
         return -1;
-    host->subject.ops = &ops;
-    host->subject.name = "runner";
-    host->subject.device_clock = true;
-    host->subject.renew = renew;
-    *subject = &host->subject;
+    *subject = &host->base.subject;
+    (*subject)->ops = &ops;
+    (*subject)->name = "runner";
+    (*subject)->device_clock = true;
+    (*subject)->renew = renew;
     return 0;
 }
 

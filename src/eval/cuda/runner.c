@@ -10,11 +10,10 @@
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/runner.h"
 #include "eval/cuda/sanitize/runner.h"
+#include "eval/runner/inside.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,49 +23,9 @@
 
 enum { IMAGE_MOST = 64 << 20 };
 
-_Noreturn static void give_up(const char *format, ...) PRINTF_LIKE(1, 2);
-
-_Noreturn static void give_up(const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text - 1, format, arguments);
-    va_end(arguments);
-    length = length < (int)sizeof text - 1 ? length : (int)sizeof text - 2;
-    text[length++] = '\n';
-    ssize_t ignored = write(2, text, (size_t)length);
-    (void)ignored;
-    _exit(RUNNER_EXIT);
-}
-
-static void wait_go(void)
-{
-    uint64_t count;
-    while (read(WIRE_GO, &count, sizeof count) != (ssize_t)sizeof count)
-        if (errno != EINTR)
-            _exit(RUNNER_EXIT);
-}
-
-static void say_done(void)
-{
-    const uint64_t one = 1;
-    while (write(WIRE_DONE, &one, sizeof one) != (ssize_t)sizeof one)
-        if (errno != EINTR)
-            _exit(RUNNER_EXIT);
-}
-
-static void *map(int fd, size_t bytes, int protection)
-{
-    void *memory = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED)
-        give_up("mmap of %zu bytes: %s", bytes, strerror(errno));
-    return memory;
-}
-
 static void map_memory(struct gpu_runner *runner)
 {
-    runner->control = map(WIRE_CONTROL, sizeof *runner->control, PROT_READ);
+    runner->control = map_shared(WIRE_CONTROL, sizeof *runner->control, PROT_READ, 0);
     const struct gpu_control *control = runner->control;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
         (control->supervised == 0 && getppid() != control->parent))
@@ -74,9 +33,9 @@ static void map_memory(struct gpu_runner *runner)
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (control->supervised == 0) /* its supervisor has some of its own in here */
         close_range(WIRE_FIRST_OTHER, ~0u, 0);
-    runner->report = map(WIRE_REPORT, sizeof *runner->report, PROT_READ | PROT_WRITE);
-    runner->inputs = map(WIRE_INPUTS, control->inputs_bytes, PROT_READ);
-    runner->outputs = map(WIRE_OUTPUTS, control->outputs_bytes, PROT_READ | PROT_WRITE);
+    runner->report = map_shared(WIRE_REPORT, sizeof *runner->report, PROT_READ | PROT_WRITE, 0);
+    runner->inputs = map_shared(WIRE_INPUTS, control->inputs_bytes, PROT_READ, 0);
+    runner->outputs = map_shared(WIRE_OUTPUTS, control->outputs_bytes, PROT_READ | PROT_WRITE, 0);
 }
 
 static void expect(const struct gpu_runner *runner, const char *what, cu_result result)

@@ -308,11 +308,11 @@ static void tiles_may_be_asked_for(void **state)
 /* Whatever the worker is about to do with a call: what the runner reads is the same. */
 static void a_call_tells_nothing_of_its_purpose(void **state)
 {
-    const struct host *host;
+    const struct cpu_host *host;
     static struct control before;
     (void)state;
     assert_int_equal(kit_try(&kit, KIT_SIGNATURE "{" KIT_RIGHT "}"), ERR_NONE);
-    host = (const struct host *)(const void *)kit.subject;
+    host = (const struct cpu_host *)(const void *)kit.subject;
     before = *host->control;
     assert_string_equal(before.artifact, "");
     kit.call.cold = kit.call.timed = true;
@@ -419,7 +419,7 @@ static void a_dead_spare_costs_nothing(void **state)
     char command[64];
     (void)state;
     assert_int_equal(kit_try(&kit, KIT_SIGNATURE "{" KIT_RIGHT "}"), ERR_NONE);
-    host_settle();
+    cpu_host_settle();
     snprintf(command, sizeof command, "/proc/self/task/%d/children", (int)getpid());
     FILE *file = fopen(command, "r");
     int pid, killed = 0;

@@ -6,7 +6,6 @@
 #include "eval/cuda/profile/profile.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PASSES_ABOUT = 40, BASE_MS = 20000 };
 
@@ -18,24 +17,9 @@ void profile_discard(void)
     kept = NULL;
 }
 
-static ino_t inode_of(int fd)
-{
-    struct stat status;
-    return fstat(fd, &status) == 0 ? status.st_ino : 0;
-}
-
-static bool fits(const struct gpu_host *host, const struct lane_facts *lane,
-                 const struct region *region)
-{
-    return !host->reaped && host->region == region &&
-           host->inputs_inode == inode_of(region->inputs_fd) &&
-           host->outputs_inode == inode_of(region->outputs_fd) &&
-           host->control->gpu_index == lane->gpu_index;
-}
-
 static int start(const struct lane_facts *lane, const struct region *region, struct err *err)
 {
-    if (kept != NULL && !fits(kept, lane, region))
+    if (kept != NULL && (kept->base.reaped || !gpu_host_fits(kept, lane, region)))
         profile_discard();
     if (kept != NULL || gpu_host_start(lane, region, NULL, &kept, err) == 0)
         return 0;
@@ -70,8 +54,7 @@ static int ask(uint32_t command, const struct call *call, double time_ns,
         return -1;
     control->command = command;
     call_copy(call, &control->call);
-    if (gpu_host_go(kept, err) != 0 ||
-        gpu_host_await(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
+    if (gpu_host_ask(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
         return -1;
     *profile = kept->report->profile;
     profile->why[sizeof profile->why - 1] = '\0';
@@ -90,7 +73,7 @@ int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
                     struct wire_profile *profile, struct err *err)
 {
     memset(profile, 0, sizeof *profile);
-    int status = ready(lane, like->region, err);
+    int status = ready(lane, like->base.region, err);
     if (status == 0) {
         kept->facts = &lane->facts;
         kept->program = like->program;

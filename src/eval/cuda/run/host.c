@@ -1,144 +1,34 @@
 #include "eval/cuda/run/host.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/random.h"
 #include "eval/data/stats.h"
 #include "eval/data/timeline.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define SECOND_NS UINT64_C(1000000000)
-enum { START_MS = 60000, LOAD_MS = 30000, LAST_WORDS = 200 };
-
-/* ---- how a runner ends ---- */
-
-void gpu_host_errors(struct gpu_host *host, struct buf *text)
-{
-    char bytes[4096];
-    ssize_t got;
-    while ((got = read(host->errors, bytes, sizeof bytes)) > 0)
-        buf_add(text, bytes, (size_t)got);
-}
-
-/* The last line that the process wrote, harmless and short; "" where it was silent. */
-static void last_words(struct gpu_host *host, char words[LAST_WORDS])
-{
-    struct buf tail;
-    buf_init(&tail, 1 << 16);
-    gpu_host_errors(host, &tail);
-    const char *text = buf_text(&tail);
-    size_t length = tail.length, kept = 0;
-    while (length > 0 && isspace((unsigned char)text[length - 1]))
-        length--;
-    size_t start = length;
-    while (start > 0 && text[start - 1] != '\n')
-        start--;
-    for (size_t i = start; i < length && kept < LAST_WORDS - 1; i++)
-        words[kept++] = isprint((unsigned char)text[i]) ? text[i] : '?';
-    words[kept] = '\0';
-    buf_free(&tail);
-}
-
-static int ended(struct gpu_host *host, struct err *err)
-{
-    siginfo_t info = {0};
-    char words[LAST_WORDS];
-    kill(-host->subject.pid, SIGKILL);
-    while (waitid(P_PID, (id_t)host->subject.pid, &info, WEXITED) != 0 && errno == EINTR)
-        ;
-    host->reaped = true;
-    last_words(host, words);
-    const char *gap = words[0] != '\0' ? ": " : "";
-    if (info.si_code == CLD_EXITED && info.si_status == RUNNER_EXIT && words[0] != '\0')
-        return err_set(err, ERR_CHILD, "%s", words);
-    if (info.si_code == CLD_EXITED)
-        return err_set(err, ERR_CHILD, "the runner exited (status %d)%s%s", info.si_status, gap,
-                       words);
-    const char *name = sigabbrev_np(info.si_status);
-    return err_set(err, ERR_CHILD, "killed by SIG%s%s%s", name != NULL ? name : "?", gap, words);
-}
-
-static void end(struct gpu_host *host)
-{
-    struct err ignored;
-    if (!host->reaped && host->subject.pid > 0)
-        (void)ended(host, &ignored);
-}
-
-void gpu_host_close(struct gpu_host *host)
-{
-    if (host == NULL)
-        return;
-    end(host);
-    int fds[] = {host->pidfd, host->go, host->done, host->errors};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    if (host->control != NULL)
-        munmap(host->control, sizeof *host->control);
-    if (host->report != NULL)
-        munmap((void *)(uintptr_t)host->report, sizeof *host->report);
-    mem_free(host);
-}
-
-/* ---- the two words ---- */
-
-int gpu_host_go(struct gpu_host *host, struct err *err)
-{
-    const uint64_t one = 1;
-    uint64_t stale;
-    while (read(host->done, &stale, sizeof stale) > 0)
-        continue;
-    while (write(host->go, &one, sizeof one) != (ssize_t)sizeof one)
-        if (errno != EINTR)
-            return err_set_errno(err, ERR_IO, errno, "runner: go");
-    return 0;
-}
+enum { LOAD_MS = 30000 };
 
 int gpu_host_await(struct gpu_host *host, uint64_t timeout_ms, struct err *err)
 {
-    struct pollfd fds[2] = {{.fd = host->done, .events = POLLIN},
-                            {.fd = host->pidfd, .events = POLLIN}};
-    uint64_t deadline = clock_now_ns() + timeout_ms * UINT64_C(1000000), said;
-    for (;;) {
-        uint64_t now = clock_now_ns(), left = deadline > now ? deadline - now : 0;
-        struct timespec wait = {.tv_sec = (time_t)(left / SECOND_NS),
-                                .tv_nsec = (long)(left % SECOND_NS)};
-        int ready = ppoll(fds, 2, &wait, NULL);
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (read(host->done, &said, sizeof said) == (ssize_t)sizeof said)
-            return 0;
-        if (fds[1].revents != 0)
-            return ended(host, err);
-        if (ready <= 0) {
-            end(host);
-            return err_set(err, ERR_TIMEOUT, "no answer in time");
-        }
-    }
+    unsigned said;
+    return host_await(&host->base, 1, clock_now_ns() + timeout_ms * UINT64_C(1000000), &said, err);
+}
+
+int gpu_host_ask(struct gpu_host *host, uint64_t timeout_ms, struct err *err)
+{
+    return host_go(&host->base, err) == 0 ? gpu_host_await(host, timeout_ms, err) : -1;
 }
 
 int gpu_host_wait_warm(struct gpu_host *host, struct err *err)
 {
-    struct pollfd death = {.fd = host->pidfd, .events = POLLIN};
     uint64_t begun = timeline_begin();
-    if (host->warm)
-        return poll(&death, 1, 0) > 0 ? ended(host, err) : 0;
-    if (gpu_host_await(host, START_MS, err) != 0) {
-        err->code = ERR_ENVIRONMENT;
-        return err_wrap(err, "GPU %d", host->control->gpu_index);
-    }
-    host->warm = true;
-    timeline_end(host->report->pinned != 0 ? "runner.wait" : "runner.wait.unpinned", begun);
+    bool waits = !host->base.warm;
+    if (host_wait_warm(&host->base, err) != 0)
+        return -1;
+    if (waits)
+        timeline_end(host->report->pinned != 0 ? "runner.wait" : "runner.wait.unpinned", begun);
     return 0;
 }
 
@@ -153,7 +43,7 @@ static int judge(struct gpu_host *host, struct err *err)
     if (status == REPORT_FINE)
         return 0;
     host->spoilt = true;
-    end(host);
+    host_end(&host->base);
     return err_set(err, status == REPORT_BROKEN ? ERR_ENVIRONMENT : ERR_CHILD, "%s", reason);
 }
 
@@ -161,7 +51,7 @@ static int judge(struct gpu_host *host, struct err *err)
  * later one could find: then no runner is kept for ever. */
 static void tell_keeps(struct gpu_host *host, uint32_t keeps)
 {
-    host->subject.keeps_state = keeps != 0;
+    host->base.subject.keeps_state = keeps != 0;
     host->spoilt = host->spoilt || keeps != 0;
 }
 
@@ -172,9 +62,7 @@ int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err)
     strcpy(host->control->artifact, artifact);
     host->control->command = WIRE_LOAD;
     host->used = true;
-    if (gpu_host_go(host, err) != 0)
-        return -1;
-    if (gpu_host_await(host, LOAD_MS, err) != 0)
+    if (gpu_host_ask(host, LOAD_MS, err) != 0)
         return err_wrap(err, "while it was loaded");
     tell_keeps(host, host->report->keeps);
     return judge(host, err);
@@ -197,7 +85,7 @@ static bool told_wrong(struct gpu_host *host, const struct gpu_report *report, s
     double event = report->event_ns, span = report->span_ns, wall = report->wall_ns;
     if (event <= span + resolution_ns && span <= drift * wall + resolution_ns)
         return false;
-    end(host);
+    host_end(&host->base);
     err_set(err, ERR_PROTOCOL,
             "the device tells of %.3f ms within %.3f ms, which took %.3f ms by the clock",
             event / 1e6, span / 1e6, wall / 1e6);
@@ -210,7 +98,7 @@ static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed
 {
     struct gpu_report report = *host->report;
     if (!(report.event_ns >= 0.0 && report.event_ns <= (double)wall_ns)) {
-        end(host);
+        host_end(&host->base);
         return err_set(err, ERR_PROTOCOL, "the device tells of %.3f ms in a call that took %.3f ms",
                        report.event_ns / 1e6, (double)wall_ns / 1e6);
     }
@@ -219,9 +107,9 @@ static int read_times(struct gpu_host *host, uint64_t wall_ns, uint64_t *elapsed
         return err_set(err, ERR_LIMIT, "wrote to an input");
     if (told_wrong(host, &report, err))
         return -1;
-    host->subject.state = report.state;
-    host->subject.state.span_ns = report.span_ns;
-    host->subject.state.wall_ns = report.wall_ns;
+    host->base.subject.state = report.state;
+    host->base.subject.state.span_ns = report.span_ns;
+    host->base.subject.state.wall_ns = report.wall_ns;
     *elapsed_ns = report.event_ns > 1.0 ? (uint64_t)report.event_ns : 1;
     return 0;
 }
@@ -259,7 +147,7 @@ static int no_answer(struct gpu_host *host, uint64_t timeout_ms, struct err *err
 int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elapsed_ns,
                   struct err *err)
 {
-    if (host->reaped)
+    if (host->base.reaped)
         return err_set(err, ERR_CHILD, "the runner has ended");
     if (plan_make(&host->program, host->facts, call, &host->control->plan, err) != 0)
         return -1;
@@ -271,9 +159,7 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
     control->hash_key = random_seed();
     uint64_t timeout_ms = call->timeout_ms + around_ms(call);
     uint64_t start = clock_now_ns();
-    if (gpu_host_go(host, err) != 0)
-        return -1;
-    if (gpu_host_await(host, timeout_ms, err) != 0)
+    if (gpu_host_ask(host, timeout_ms, err) != 0)
         return no_answer(host, call->timeout_ms, err);
     uint64_t wall_ns = clock_now_ns() - start;
     tell_parts(host->report, start);

@@ -18,26 +18,14 @@
 #include "eval/cuda/run/plan.h"
 #include "eval/cuda/run/profile_wire.h"
 #include "eval/cuda/run/sanitizer_wire.h"
+#include "eval/runner/wire.h"
 
-enum {
-    WIRE_CONTROL = 3,
-    WIRE_INPUTS = 4,
-    WIRE_OUTPUTS = 5,
-    WIRE_GO = 6,
-    WIRE_DONE = 7,
-    WIRE_REPORT = 8,
-    WIRE_FIRST_OTHER = 9
-};
-
-enum { WIRE_PATH_MAX = 1024, WIRE_REASON_MAX = 400 };
+enum { WIRE_REPORT = 8, WIRE_REASON_MAX = 400 };
 enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SANITIZE, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/data/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
 enum { RUN_PARTS = PART_DOWN + 1 };
-
-/* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
-enum { RUNNER_EXIT = 70 };
 
 struct gpu_control {
     int32_t parent; /* the runner ends where this is not who started it */

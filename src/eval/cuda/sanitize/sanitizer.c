@@ -55,7 +55,7 @@ static void listen(int tool)
 {
     if (running.hosts[tool] == NULL)
         return;
-    gpu_host_errors(running.hosts[tool], &running.said[tool]);
+    host_errors(&running.hosts[tool]->base, &running.said[tool]);
     sanitizer_keep_marked(running.marks[tool], &running.said[tool]);
 }
 
@@ -64,7 +64,7 @@ static void listen(int tool)
 static void learn_mark(int tool)
 {
     struct buf *said = &running.said[tool];
-    gpu_host_errors(running.hosts[tool], said);
+    host_errors(&running.hosts[tool]->base, said);
     if (strstr(buf_text(said), running.marks[tool]) == NULL &&
         strstr(buf_text(said), SANITIZER_MARK) != NULL)
         strcpy(running.marks[tool], SANITIZER_MARK);
@@ -157,7 +157,7 @@ static int tell(struct gpu_host *host, const struct lane_facts *lane, const stru
     if (plan_make(program, &lane->facts, call, &host->control->plan, err) != 0 ||
         sizes(program, call, &host->control->sanitize, err) != 0)
         return -1;
-    return gpu_host_go(host, err);
+    return host_go(&host->base, err);
 }
 
 /* What has been said so far, by all of them: findings, as one error. */
@@ -186,8 +186,8 @@ static void quit(int tool)
     if (host == NULL)
         return;
     host->control->command = WIRE_QUIT;
-    if (!host->reaped && gpu_host_go(host, &ignored) == 0) {
-        struct pollfd ended = {.fd = host->pidfd, .events = POLLIN};
+    if (!host->base.reaped && host_go(&host->base, &ignored) == 0) {
+        struct pollfd ended = {.fd = host->base.pidfd, .events = POLLIN};
         for (int waited = 0; waited < QUIT_MS && poll(&ended, 1, 20) == 0; waited += 20)
             listen(tool);
     }

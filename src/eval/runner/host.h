@@ -1,0 +1,74 @@
+/* eval/runner/host: the worker's side of a runner process, whatever it computes on. Nothing that
+ * comes out of it is believed: it can say "done" and it can die, and everything else is measured
+ * from outside. Worker's measuring thread; a runner dies with the thread that started it.
+ *
+ *   starting -> warm (a spare) -> loaded -> calls ... -> reaped
+ */
+#ifndef EVAL_RUNNER_HOST_H
+#define EVAL_RUNNER_HOST_H
+
+#include "eval/backend/backend.h"
+#include "eval/runner/wire.h"
+#include "process/spawn.h"
+
+#include <sys/types.h>
+
+struct host;
+
+struct host_kind { /* what differs; each may be NULL */
+    /* Every 20 ms that it computes: an error, and the runner is ended. */
+    int (*look)(struct host *host, struct err *err);
+    void (*bury)(struct host *host); /* it was killed, and is not reaped yet */
+    void (*free)(struct host *host); /* what is the kind's own */
+};
+
+struct host {
+    struct subject subject; /* first */
+    const struct host_kind *kind;
+    char name[16]; /* for errors while it starts: "runner", "GPU 0" */
+    int pidfd, go, done, errors;
+    bool warm, reaped;
+    /* Who it was started for: tell whether a spare still fits. */
+    const struct region *region;
+    ino_t inputs_inode, outputs_inode;
+    size_t inputs_bytes, outputs_bytes;
+};
+
+/* ---- its start ---- */
+
+/* A page of ours, zeroed, whose size nobody can change; *fd is what the runner gets of it, which
+ * only with `writable` it can write to. NULL with errno. */
+void *host_page(const char *name, size_t bytes, bool writable, int *fd);
+
+/* Starts `program`, which has a control page, maybe another one (`report`; -1: none), the region
+ * and two eventfds as eval/runner/wire.h says. What it writes to stderr, and with `hears_stdout` to
+ * stdout, is kept for host_errors(). host_close() it, also where this fails. */
+int host_start(struct host *host, const struct host_kind *kind, const struct region *region,
+               const struct spawn_spec *program, int control, int report, bool hears_stdout,
+               struct err *err) MUST_USE;
+bool host_fits(const struct host *host, const struct region *region);
+/* Until it has said so once; ERR_ENVIRONMENT. */
+int host_wait_warm(struct host *host, struct err *err) MUST_USE;
+
+/* ---- the two words ---- */
+
+int host_go(struct host *host, struct err *err) MUST_USE;
+/* Waits until `done` was said `times` times. *said counts them (also on failure). ERR_TIMEOUT,
+ * ERR_CHILD and ERR_PROTOCOL leave no process behind. */
+int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned *said,
+               struct err *err) MUST_USE;
+
+/* ---- its end ---- */
+
+void host_errors(struct host *host, struct buf *text); /* what it wrote and was not read yet */
+int host_ended(struct host *host, struct err *err); /* kills, reaps: ERR_CHILD, and how it ended */
+void host_end(struct host *host);                   /* the same where it is not reaped yet */
+void host_close(struct host *host);                 /* and frees; NULL is fine */
+
+/* ---- spares ---- */
+
+void host_discard(struct host **spares, int count); /* closes them */
+/* Waits until none is still starting: before something is timed. One that died goes. */
+void host_settle(struct host **spares, int count);
+
+#endif

@@ -1,0 +1,16 @@
+/* eval/runner/wire: what every host and runner have in common: descriptors by number, two eventfds,
+ * and how a runner that gives up by itself ends. */
+#ifndef EVAL_RUNNER_WIRE_H
+#define EVAL_RUNNER_WIRE_H
+
+#include "process/descriptors.h"
+
+enum { WIRE_PATH_MAX = 1024 };
+
+/* A runner that gives up by itself says why in the last line of its stderr, and exits with this. */
+enum { RUNNER_EXIT = 70 };
+
+/* What it says when a guard was hit; 16 hexadecimal digits follow: the offset from the inputs. */
+#define WIRE_GUARD_HIT "guard "
+
+#endif
