@@ -29,10 +29,7 @@ void attempt_identify(struct attempt *attempt)
 void attempt_abandon(struct attempt *attempt)
 {
     attempt->abandoned = true;
-    if (attempt->writing && attempt->writing->retrieving)
-        task_cancel(&attempt->writing->retrieval.task);
-    if (attempt->writing && attempt->writing->asked && !attempt->writing->ask.task.finished)
-        task_cancel(&attempt->writing->ask.task);
+    writing_cancel(attempt->writing);
     if (attempt->submitted && !attempt->request.done)
         lane_cancel(attempt->place->lane, &attempt->request);
     task_wake(&attempt->task);

@@ -68,8 +68,7 @@ static void leave_place(struct attempt *attempt)
 {
     slots_release(&attempt->slot);
     slots_release(&attempt->twin_slot);
-    if (attempt->place)
-        attempt->place->load--;
+    search_lane_leave(attempt->place);
     attempt->place = NULL;
     attempt->in_lane = false;
 }
@@ -92,12 +91,11 @@ static enum task_result enter_lane(struct attempt *attempt)
     struct search *search = attempt->search;
     attempt->in_lane = true;
     if (!attempt->slot.granted && attempt->slot.owner == NULL &&
-        !slots_acquire(&search->lane_slots, &attempt->slot, &attempt->task, 1))
+        !search_lanes_enter(search, &attempt->slot, &attempt->task))
         return TASK_WAIT;
     if (!attempt->slot.granted)
         return TASK_WAIT;
     attempt->place = search_lane_pick(search);
-    attempt->place->load++;
     struct store_batch *batch = store_batch_new();
     if (attempt->writing)
         put_idea_and_source(attempt, batch);
@@ -152,25 +150,6 @@ static enum task_result step_proposed(struct attempt *attempt)
 
 static void attempt_finish(struct attempt *attempt, int state);
 
-/* What a model wrote is an earlier round's candidate, or its parent's text with whatever numbers:
- * there is nothing to measure, and the idea was not tried. */
-static bool ended_as_another(struct attempt *attempt)
-{
-    struct candidate_record *record = &attempt->record;
-    const struct attempt *parent = attempt->writing->parent;
-    int64_t twin = search_known_before(attempt->search, record->identity);
-    bool copy = parent && strcmp(parent->record.source, record->source) == 0;
-    if (twin <= 0 && !copy)
-        return false;
-    record->duplicate_of =
-        copy ? arena_strdup(attempt->arena, parent->record.id)
-             : arena_printf(attempt->arena, "%s-c%lld", attempt->search->id, (long long)twin);
-    record->reason = arena_printf(attempt->arena, "%s as %s",
-                                  copy ? "the same source" : "the same source and numbers",
-                                  record->duplicate_of);
-    return true;
-}
-
 static enum task_result step_writing(struct attempt *attempt)
 {
     if (attempt->written)
@@ -189,7 +168,7 @@ static enum task_result step_writing(struct attempt *attempt)
     }
     attempt->written = true;
     attempt_identify(attempt);
-    if (ended_as_another(attempt)) {
+    if (twins_repeats(attempt, writing_parent(attempt->writing))) {
         attempt_finish(attempt, REJECTED);
         return TASK_WAIT;
     }
@@ -221,56 +200,19 @@ static bool attempt_submit(struct attempt *attempt)
     return true;
 }
 
-/* Another of this round with the same source and numbers: its verdict is ours. False: wait. */
-static bool ask_twin(struct attempt *attempt, struct known *known)
-{
-    if (!attempt->twin_slot.granted && attempt->twin_slot.owner == NULL &&
-        !slots_acquire(&known->slots, &attempt->twin_slot, &attempt->task, 1))
-        return false;
-    if (!attempt->twin_slot.granted)
-        return false;
-    if (!known->verdict) {
-        known->first = attempt; /* the other one was stopped: this one is measured */
-        return true;
-    }
-    struct value *value;
-    struct lane_request *request = &attempt->request;
-    *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new(), .done = true};
-    attempt->submitted = true;
-    slots_release(&attempt->twin_slot);
-    if (value_parse_json(request->arena, "verdict", known->verdict, strlen(known->verdict), &value,
-                         &request->err) == 0 &&
-        evaluation_from_value(request->arena, value, &request->evaluation, &request->err) == 0)
-        request->err.code = ERR_NONE;
-    return true;
-}
-
 /* Once it has its place: measured, unless another one is being. */
 static enum task_result start_evaluating(struct attempt *attempt)
 {
-    struct search *search = attempt->search;
     if (attempt->task.state != COMPILING)
         task_move(&attempt->task, COMPILING);
-    struct known *known = search_known(search, attempt->record.identity);
-    if (!known && search_known_before(search, attempt->record.identity) == 0)
-        search_know(search, attempt);
-    else if (known && known->first && known->first != attempt && !ask_twin(attempt, known))
-        return TASK_WAIT;
-    if (attempt->submitted)
-        return TASK_AGAIN;
+    enum twins_turn turn = twins_turn(attempt);
+    if (turn != TURN_MEASURE)
+        return turn == TURN_WAIT ? TASK_WAIT : TASK_AGAIN;
     if (!attempt_submit(attempt)) {
         attempt->abandoned = true;
         return TASK_AGAIN;
     }
     return TASK_WAIT;
-}
-
-/* For its twins of this round. */
-static void tell_twins(struct attempt *attempt, const char *verdict)
-{
-    struct known *known = search_known(attempt->search, attempt->record.identity);
-    if (known && known->first == attempt && search_has_model(attempt->search) && !known->verdict)
-        known->verdict = mem_strdup(verdict);
 }
 
 /* What the evaluation says goes into the records, all in one batch with the last move. Without an
@@ -296,16 +238,16 @@ static void attempt_finish(struct attempt *attempt, int state)
         json_init(&json, &text);
         evaluation_to_json(evaluation, &json);
         store_batch_put(batch, STORE_EVALUATIONS, record->id, buf_text(&text), text.length);
-        tell_twins(attempt, buf_text(&text));
+        twins_tell(attempt, buf_text(&text));
         buf_free(&text);
     } else {
         record->verdict = verdict_name(state == REJECTED ? VERDICT_REJECTED : VERDICT_FAILED);
         if (attempt->request.err.code)
             record->reason = arena_strdup(attempt->arena, attempt->request.err.message);
     }
-    const struct writing *writing = attempt->writing;
-    record->failure = state == WRITING && writing ? writing->failure : "";
-    record->diagnostics = state == WRITING && writing ? writing->diagnostics : "";
+    record->failure = record->diagnostics = "";
+    if (state == WRITING && attempt->writing)
+        record->failure = writing_failure(attempt->writing, &record->diagnostics);
     slots_release(&attempt->twin_slot);
     if (state >= KEPT)
         search_lesson_put(attempt, state == KEPT, batch);
@@ -396,10 +338,7 @@ static enum task_result attempt_step(struct task *task)
     }
     if (task->state >= KEPT)
         return attempt_end(attempt);
-    const struct writing *writing = attempt->writing;
-    bool retrieving = writing && writing->retrieving && !writing->retrieval.task.finished;
-    bool asking = writing && writing->asked && !writing->ask.task.finished;
-    if (attempt->abandoned && !asking && !retrieving &&
+    if (attempt->abandoned && !writing_busy(attempt->writing) &&
         (!attempt->submitted || attempt->request.done)) {
         /* Stays in the store in the state it had: a resumed run would take it from there. */
         return attempt_end(attempt);

@@ -1,9 +1,11 @@
 /* agents/search/core: what all files of a run stand on: its events, its first error, its clock. */
 #include "agents/search/private.h"
 
+#include "agents/ideas/ideas.h"
 #include "base/clock.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void search_fail(struct search *search, const struct err *err)
 {
@@ -51,4 +53,16 @@ void search_event(struct search *search, struct store_batch *batch, enum log_lev
 double search_elapsed_ms(const struct search *search)
 {
     return search->earlier_ms + (double)(clock_now_ns() - search->started_ns) / 1e6;
+}
+
+const char *search_constant(const char *text)
+{
+    static const char *const words[] = {"kept", "kernel", "rejected", "failed"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(text, words[i]) == 0)
+            return words[i];
+    for (size_t i = 0; idea_categories[i]; i++)
+        if (strcmp(text, idea_categories[i]) == 0)
+            return idea_categories[i];
+    return "";
 }

@@ -16,25 +16,25 @@ static void run_off_begin(struct search *search)
     size_t count;
     struct contender *all = search_contenders(search, -1, &count);
     for (size_t i = 0; i < count && i < RUN_OFF; i++)
-        search->run_off.ranked[search->run_off.count++] = all[i].item;
+        search->final.run_off.ranked[search->final.run_off.count++] = all[i].item;
     mem_free(all);
-    search->run_off.entered = search->run_off.count;
-    search->run_off.next = 1;
-    search->run_off.begun = true;
+    search->final.run_off.entered = search->final.run_off.count;
+    search->final.run_off.next = 1;
+    search->final.run_off.begun = true;
 }
 
 /* "r3-c17-over-r3-c5": the measurement of one in turns with the other. */
 static const char *match_key(struct search *search)
 {
     return arena_printf(search->arena, "%s-over-%s",
-                        search->run_off.ranked[search->run_off.next]->record.id,
-                        search->run_off.ranked[0]->record.id);
+                        search->final.run_off.ranked[search->final.run_off.next]->record.id,
+                        search->final.run_off.ranked[0]->record.id);
 }
 
 /* Of an earlier process of the run. */
 static bool match_recall(struct search *search)
 {
-    struct lane_request *request = &search->final;
+    struct lane_request *request = &search->final.request;
     struct buf text;
     struct value *value;
     struct err err;
@@ -55,21 +55,21 @@ static bool match_recall(struct search *search)
 
 static void match_submit(struct search *search)
 {
-    const struct attempt *one = search->run_off.ranked[search->run_off.next],
-                         *first = search->run_off.ranked[0];
-    arena_free(search->final.arena);
-    search->final = (struct lane_request){.op = LANE_EVALUATE,
-                                          .id = one->record.id,
-                                          .name = one->arm->name,
-                                          .source = one->arm->text,
-                                          .source_length = one->arm->length,
-                                          .tune = one->record.tune,
-                                          .effort = EFFORT_FULL,
-                                          .rival_name = first->arm->name,
-                                          .rival_source = first->arm->text,
-                                          .rival_length = first->arm->length,
-                                          .rival_tune = first->record.tune};
-    lane_submit(search->lanes[0].lane, &search->final, &search->task);
+    const struct attempt *one = search->final.run_off.ranked[search->final.run_off.next],
+                         *first = search->final.run_off.ranked[0];
+    arena_free(search->final.request.arena);
+    search->final.request = (struct lane_request){.op = LANE_EVALUATE,
+                                                  .id = one->record.id,
+                                                  .name = one->arm->name,
+                                                  .source = one->arm->text,
+                                                  .source_length = one->arm->length,
+                                                  .tune = one->record.tune,
+                                                  .effort = EFFORT_FULL,
+                                                  .rival_name = first->arm->name,
+                                                  .rival_source = first->arm->text,
+                                                  .rival_length = first->arm->length,
+                                                  .rival_tune = first->record.tune};
+    lane_submit(search_lane_first(search), &search->final.request, &search->task);
 }
 
 /* To disk before it counts: a run that goes on takes it from there. */
@@ -80,7 +80,7 @@ static void match_put(struct search *search)
     struct json json;
     buf_init(&text, 64 << 20);
     json_init(&json, &text);
-    evaluation_to_json(&search->final.evaluation, &json);
+    evaluation_to_json(&search->final.request.evaluation, &json);
     store_batch_put(batch, STORE_EVALUATIONS, match_key(search), buf_text(&text), text.length);
     buf_free(&text);
     store_write_take(search->writer, &search->write, &search->task, batch);
@@ -90,20 +90,21 @@ static void match_put(struct search *search)
  * other one, leaves the order as it was. */
 static void match_take(struct search *search)
 {
-    size_t at = search->run_off.next;
-    struct attempt *one = search->run_off.ranked[at], **ranked = search->run_off.ranked;
-    const struct evaluation *evaluation = &search->final.evaluation;
-    search->final.done = false;
-    search->run_off.next++;
-    if (search->final.err.code || evaluation->ours)
+    size_t at = search->final.run_off.next;
+    struct attempt *one = search->final.run_off.ranked[at], **ranked = search->final.run_off.ranked;
+    const struct evaluation *evaluation = &search->final.request.evaluation;
+    search->final.request.done = false;
+    search->final.run_off.next++;
+    if (search->final.request.err.code || evaluation->ours)
         return;
     log_event(LOG_INFO, "run.off", one->record.id, "%s, %.3fx %s (95 %%: %.3f to %.3f) %s",
               verdict_name(evaluation->verdict), evaluation->speedup.median, ranked[0]->record.id,
               evaluation->speedup.low, evaluation->speedup.high, finding_name(evaluation->finding));
     if (evaluation->verdict != VERDICT_KERNEL) {
-        search->run_off.count--; /* the next one has its number */
-        search->run_off.next--;
-        memmove(&ranked[at], &ranked[at + 1], (search->run_off.count - at) * sizeof ranked[0]);
+        search->final.run_off.count--; /* the next one has its number */
+        search->final.run_off.next--;
+        memmove(&ranked[at], &ranked[at + 1],
+                (search->final.run_off.count - at) * sizeof ranked[0]);
     } else if (evaluation->speedup.samples > 0 && evaluation->speedup.median > 1) {
         memmove(&ranked[1], &ranked[0], at * sizeof ranked[0]);
         ranked[0] = one;
@@ -113,29 +114,29 @@ static void match_take(struct search *search)
 /* True when it is over. */
 static bool run_off_step(struct search *search)
 {
-    if (search->run_off.over)
+    if (search->final.run_off.over)
         return true;
-    if (!search->run_off.begun)
+    if (!search->final.run_off.begun)
         run_off_begin(search);
-    if (search->final.done && !search->run_off.stored && !search->final.err.code &&
-        !search->final.evaluation.ours) {
-        search->run_off.stored = true;
+    if (search->final.request.done && !search->final.run_off.stored &&
+        !search->final.request.err.code && !search->final.request.evaluation.ours) {
+        search->final.run_off.stored = true;
         match_put(search);
         return false;
     }
-    if (search->final.done)
+    if (search->final.request.done)
         match_take(search);
-    search->run_off.stored = false;
-    while (search->run_off.next < search->run_off.count && match_recall(search))
+    search->final.run_off.stored = false;
+    while (search->final.run_off.next < search->final.run_off.count && match_recall(search))
         match_take(search);
-    if (!search_stopping(search) && !search->out_of_time && search_affords_run_off(search) &&
-        search->run_off.next < search->run_off.count) {
+    if (!search_stopping(search) && !search->final.out_of_time && search_affords_run_off(search) &&
+        search->final.run_off.next < search->final.run_off.count) {
         match_submit(search);
         return false;
     }
-    if (search->run_off.count > 0)
-        search_name_best(search, search->run_off.ranked[0]);
-    search->run_off.over = true;
+    if (search->final.run_off.count > 0)
+        search_name_best(search, search->final.run_off.ranked[0]);
+    search->final.run_off.over = true;
     return true;
 }
 
@@ -143,10 +144,10 @@ static bool run_off_step(struct search *search)
 static struct attempt *contender(struct search *search, size_t place)
 {
     size_t count;
-    if (place < search->run_off.count)
-        return search->run_off.ranked[place];
+    if (place < search->final.run_off.count)
+        return search->final.run_off.ranked[place];
     struct contender *all = search_contenders(search, -1, &count);
-    size_t at = search->run_off.entered + place - search->run_off.count;
+    size_t at = search->final.run_off.entered + place - search->final.run_off.count;
     struct attempt *chosen = at < count ? all[at].item : NULL;
     mem_free(all);
     return chosen;
@@ -156,41 +157,41 @@ static struct attempt *contender(struct search *search, size_t place)
 
 static void final_submit(struct search *search, struct attempt *attempt)
 {
-    search->finalist = attempt;
-    search->final = (struct lane_request){.op = LANE_EVALUATE,
-                                          .id = attempt->record.id,
-                                          .name = attempt->arm->name,
-                                          .source = attempt->arm->text,
-                                          .source_length = attempt->arm->length,
-                                          .tune = attempt->record.tune,
-                                          .effort = EFFORT_FINAL,
-                                          .within_ms = search_within_ms(search),
-                                          .profile = true,
-                                          .sanitize = true};
+    search->final.finalist = attempt;
+    search->final.request = (struct lane_request){.op = LANE_EVALUATE,
+                                                  .id = attempt->record.id,
+                                                  .name = attempt->arm->name,
+                                                  .source = attempt->arm->text,
+                                                  .source_length = attempt->arm->length,
+                                                  .tune = attempt->record.tune,
+                                                  .effort = EFFORT_FINAL,
+                                                  .within_ms = search_within_ms(search),
+                                                  .profile = true,
+                                                  .sanitize = true};
     log_event(LOG_INFO, "run.final", attempt->record.id, "measuring the champion again");
-    lane_submit(search->lanes[0].lane, &search->final, &search->task);
+    lane_submit(search_lane_first(search), &search->final.request, &search->task);
 }
 
 /* The answer goes to disk before anything is said of it. */
 static void final_record(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
-    const struct evaluation *evaluation = &search->final.evaluation;
+    const struct evaluation *evaluation = &search->final.request.evaluation;
     struct run_record *run = &search->record;
     struct buf text;
     struct json json;
     buf_init(&text, 64 << 20);
     json_init(&json, &text);
     evaluation_to_json(evaluation, &json);
-    char *key = arena_printf(search->arena, "%s-final", search->finalist->record.id);
+    char *key = arena_printf(search->arena, "%s-final", search->final.finalist->record.id);
     store_batch_put(batch, STORE_EVALUATIONS, key, buf_text(&text), text.length);
     buf_free(&text);
     bool kernel = evaluation->verdict == VERDICT_KERNEL;
     if (kernel) {
-        search->champion = *evaluation;
-        search->has_champion = true;
-        search->best = search->finalist;
-        run->best = search->finalist->record.id;
+        search->final.champion = *evaluation;
+        search->final.has_champion = true;
+        search->best = search->final.finalist;
+        run->best = search->final.finalist->record.id;
         run->verified = true;
         run->win = evaluation_wins(evaluation);
         run->finding = finding_name(evaluation->finding);
@@ -203,7 +204,7 @@ static void final_record(struct search *search)
         run->speedup_high = evaluation->speedup.high;
     }
     search_event(search, batch, kernel ? LOG_INFO : LOG_WARN, "run.verified",
-                 search->finalist->record.id, "%s%s%s", verdict_name(evaluation->verdict),
+                 search->final.finalist->record.id, "%s%s%s", verdict_name(evaluation->verdict),
                  *evaluation->reason ? ": " : "", evaluation->reason);
     search_put_run(search, batch);
     store_write_take(search->writer, &search->write, &search->task, batch);
@@ -213,61 +214,74 @@ static void final_record(struct search *search)
  */
 void search_final_watch(struct search *search)
 {
-    if (!search->final.active || !search->final.waits || !search_time_is_up(search))
+    if (!search->final.request.active || !search->final.request.waits || !search_time_is_up(search))
         return;
-    search->out_of_time = true;
+    search->final.out_of_time = true;
     log_event(LOG_WARN, "run.final", search->id,
               "the time is up while another twagent times here: the champion stays unverified");
-    lane_cancel(search->lanes[0].lane, &search->final);
+    search_final_cancel(search);
+}
+
+void search_final_cancel(struct search *search)
+{
+    if (search->final.request.active)
+        lane_cancel(search_lane_first(search), &search->final.request);
+}
+
+void search_final_free(struct search *search)
+{
+    arena_free(search->final.request.arena);
 }
 
 bool search_final_step(struct search *search)
 {
-    if (search->write.active || search->final.active)
+    if (search->write.active || search->final.request.active)
         return false;
     if (!run_off_step(search))
         return false;
-    if (search->final.done && search->finalist) {
-        bool died = search->final.err.code == ERR_CHILD ||
-                    (search->final.err.code == ERR_NONE && search->final.evaluation.ours);
-        if (search->final.err.code == ERR_NONE && !died) {
+    if (search->final.request.done && search->final.finalist) {
+        bool died =
+            search->final.request.err.code == ERR_CHILD ||
+            (search->final.request.err.code == ERR_NONE && search->final.request.evaluation.ours);
+        if (search->final.request.err.code == ERR_NONE && !died) {
             final_record(search);
-            search->finalist = NULL;
-            search->final.done = false;
+            search->final.finalist = NULL;
+            search->final.request.done = false;
             return false;
         }
-        log_event(LOG_WARN, "run.final", search->finalist->record.id, "%s",
-                  search->final.err.code ? search->final.err.message
-                                         : search->final.evaluation.reason);
-        search->final.done = false;
-        if (died && !search_stopping(search) && ++search->final.deaths <= WORKER_DEATHS_MAX) {
-            arena_free(search->final.arena);
-            lane_submit(search->lanes[0].lane, &search->final, &search->task);
+        log_event(LOG_WARN, "run.final", search->final.finalist->record.id, "%s",
+                  search->final.request.err.code ? search->final.request.err.message
+                                                 : search->final.request.evaluation.reason);
+        search->final.request.done = false;
+        if (died && !search_stopping(search) &&
+            ++search->final.request.deaths <= WORKER_DEATHS_MAX) {
+            arena_free(search->final.request.arena);
+            lane_submit(search_lane_first(search), &search->final.request, &search->task);
             return false;
         }
-        search->finalist = NULL;
+        search->final.finalist = NULL;
     }
-    if (search->has_champion || search_stopping(search) || search->out_of_time ||
-        search->final_try >= FINAL_TRIES)
+    if (search->final.has_champion || search_stopping(search) || search->final.out_of_time ||
+        search->final.tries >= FINAL_TRIES)
         return true;
-    struct attempt *next = contender(search, (size_t)search->final_try++);
+    struct attempt *next = contender(search, (size_t)search->final.tries++);
     if (!next)
         return true;
     if (!search_affords_final(search)) {
-        search->out_of_time = true;
+        search->final.out_of_time = true;
         log_event(LOG_WARN, "run.final", next->record.id,
                   "measuring it again takes about %.0f s, more than is left of the time: it stays "
                   "unverified",
-                  search->final_ms / 1e3);
+                  search_final_ms(search) / 1e3);
         return true;
     }
-    arena_free(search->final.arena);
-    search->final.arena = NULL;
+    arena_free(search->final.request.arena);
+    search->final.request.arena = NULL;
     final_submit(search, next);
     return false;
 }
 
 const struct evaluation *search_champion(const struct search *search)
 {
-    return search->has_champion ? &search->champion : NULL;
+    return search->final.has_champion ? &search->final.champion : NULL;
 }

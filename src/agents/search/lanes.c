@@ -1,5 +1,5 @@
-/* agents/search/lanes: the workers of a run. Where the machine's ceilings are not known yet, the
- * first one is opened alone and measures them; the others are told them. So GPUs must be alike. */
+/* Where the machine's ceilings are not known yet, the first lane is opened alone and measures them;
+ * the others are told them. So GPUs must be alike. */
 #include "agents/search/private.h"
 
 #include "base/mem.h"
@@ -16,14 +16,14 @@ enum { CORES_MAX = 1024 };
 static char *ceilings_key(const struct search *search)
 {
     return target_find(search->options.backend)
-        ->ceilings_key(search->lanes[0].cores, search->lanes[0].device);
+        ->ceilings_key(search->lanes.place[0].cores, search->lanes.place[0].device);
 }
 
 static char *ceilings_text(const struct search *search)
 {
     struct buf text;
     struct json json;
-    const struct value *ceilings = value_get(search->lanes[0].open.answer, "ceilings");
+    const struct value *ceilings = value_get(search->lanes.place[0].open.answer, "ceilings");
     if (!ceilings || ceilings->count == 0)
         return NULL;
     buf_init(&text, 4096);
@@ -36,15 +36,27 @@ static char *ceilings_text(const struct search *search)
  * was faster by 10 % than they allow. */
 void search_put_ceilings(struct search *search, struct store_batch *batch)
 {
-    const struct value *answer = search->lanes[0].open.answer;
+    const struct value *answer = search->lanes.place[0].open.answer;
     bool loaded = value_bool(value_get(answer, "ceilings"), "under_load", false);
     char *text = loaded ? NULL : ceilings_text(search);
     char *key = ceilings_key(search);
-    if (search->ceilings_beaten)
-        store_batch_remove(batch, STORE_FACTS, key);
-    else if (text && !search->options.launcher) /* behind one it may be another node each time */
+    if (text && !search->options.launcher) /* behind one it may be another node each time */
         store_batch_put(batch, STORE_FACTS, key, text, strlen(text));
     mem_free(text);
+    mem_free(key);
+}
+
+void search_ceilings_beaten(struct search *search)
+{
+    search->lanes.beaten = true;
+}
+
+void search_drop_ceilings(struct search *search, struct store_batch *batch)
+{
+    if (!search->lanes.beaten)
+        return;
+    char *key = ceilings_key(search);
+    store_batch_remove(batch, STORE_FACTS, key);
     mem_free(key);
 }
 
@@ -85,9 +97,9 @@ static int share_cores(struct search *search)
 {
     const struct search_options *o = &search->options;
     int cores[CORES_MAX];
-    size_t count = own_cores(o->cores, cores), lanes = search->lane_count;
+    size_t count = own_cores(o->cores, cores), lanes = search->lanes.count;
     for (size_t i = 0; i < lanes; i++)
-        search->lanes[i].cores = o->cores;
+        search->lanes.place[i].cores = o->cores;
     if (lanes == 1 || o->launcher)
         return 0;
     if (count < lanes)
@@ -98,7 +110,7 @@ static int share_cores(struct search *search)
         buf_init(&text, 1 << 14);
         for (size_t at = i * count / lanes; at < (i + 1) * count / lanes; at++)
             buf_addf(&text, "%s%d", text.length ? "," : "", cores[at]);
-        search->lanes[i].cores = arena_strdup(search->arena, buf_text(&text));
+        search->lanes.place[i].cores = arena_strdup(search->arena, buf_text(&text));
         buf_free(&text);
     }
     return 0;
@@ -114,11 +126,11 @@ static int share_devices(struct search *search)
     while ((word = strsep(&rest, ",")) && count < LANES_MAX)
         if (*word)
             devices[count++] = word;
-    search->lane_count = count > lanes ? count : lanes;
-    if (search->lane_count > LANES_MAX)
+    search->lanes.count = count > lanes ? count : lanes;
+    if (search->lanes.count > LANES_MAX)
         return err_set(&search->err, ERR_USAGE, "at most %d lanes", LANES_MAX);
-    for (size_t i = 0; count > 0 && i < search->lane_count; i++)
-        search->lanes[i].device = devices[i % count];
+    for (size_t i = 0; count > 0 && i < search->lanes.count; i++)
+        search->lanes.place[i].device = devices[i % count];
     return 0;
 }
 
@@ -142,7 +154,7 @@ static int open_one(struct search *search, struct lane_place *place, const char 
                                    .ceilings = ceilings};
     if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
         return -1;
-    search->lanes_open++;
+    search->lanes.open++;
     place->open = (struct lane_request){
         .op = LANE_OPEN, .id = search->id, .within_ms = search_within_ms(search)};
     lane_submit(place->lane, &place->open, &search->task);
@@ -157,14 +169,14 @@ int search_lanes_open(struct search *search)
         return err_set(&search->err, ERR_USAGE, "no backend \"%s\"", search->options.backend);
     if (share_devices(search) || share_cores(search))
         return -1;
-    slots_init(&search->lane_slots, "lanes", (unsigned)(LANE_DEPTH * search->lane_count));
+    slots_init(&search->lanes.slots, "lanes", (unsigned)search_lanes_depth(search));
     char *key = ceilings_key(search);
     buf_init(&known, 1 << 16);
     bool cached = !search->options.launcher &&
                   store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
-    int failed = open_one(search, &search->lanes[0], cached ? buf_text(&known) : NULL);
-    while (cached && !failed && search->lanes_open < search->lane_count)
-        failed = open_one(search, &search->lanes[search->lanes_open], buf_text(&known));
+    int failed = open_one(search, &search->lanes.place[0], cached ? buf_text(&known) : NULL);
+    while (cached && !failed && search->lanes.open < search->lanes.count)
+        failed = open_one(search, &search->lanes.place[search->lanes.open], buf_text(&known));
     buf_free(&known);
     mem_free(key);
     return failed;
@@ -174,7 +186,7 @@ int search_lanes_open(struct search *search)
  * measured yet, so that a stop, or the end of the time, need not wait for the answer. */
 static bool still_opens(struct search *search, struct lane_place *place)
 {
-    bool over = search_stopping(search) || search->opened_late;
+    bool over = search_stopping(search) || search->lanes.late;
     if (over && place->open.active)
         lane_cancel(place->lane, &place->open);
     if (over)
@@ -198,9 +210,9 @@ static const char *kind_of(const struct lane_place *place)
  * both are nonsense where a GPU, or a node behind a launcher, is of another kind. */
 static void refuse_unlike(struct search *search)
 {
-    const struct lane_place *first = &search->lanes[0];
-    for (size_t i = 1; i < search->lanes_open && !search_stopping(search); i++) {
-        const struct lane_place *place = &search->lanes[i];
+    const struct lane_place *first = &search->lanes.place[0];
+    for (size_t i = 1; i < search->lanes.open && !search_stopping(search); i++) {
+        const struct lane_place *place = &search->lanes.place[i];
         if (strcmp(kind_of(first), kind_of(place)) == 0)
             continue;
         if (search->options.launcher)
@@ -220,41 +232,84 @@ static void refuse_unlike(struct search *search)
 
 bool search_lanes_ready(struct search *search)
 {
-    for (size_t i = 0; i < search->lanes_open; i++)
-        if (still_opens(search, &search->lanes[i]))
+    for (size_t i = 0; i < search->lanes.open; i++)
+        if (still_opens(search, &search->lanes.place[i]))
             return false;
-    if (search->opened_late)
+    if (search->lanes.late)
         return true;
-    for (size_t i = 0; i < search->lanes_open; i++)
-        if (search->lanes[i].open.err.code && search->stops == 0 && search->err.code == ERR_NONE)
-            search->err = search->lanes[i].open.err;
+    for (size_t i = 0; i < search->lanes.open; i++)
+        if (search->lanes.place[i].open.err.code && search->stops == 0 &&
+            search->err.code == ERR_NONE)
+            search->err = search->lanes.place[i].open.err;
     refuse_unlike(search);
-    if (search_stopping(search) || search->lanes_open == search->lane_count)
+    if (search_stopping(search) || search->lanes.open == search->lanes.count)
         return true;
     char *ceilings = ceilings_text(search);
-    while (search->lanes_open < search->lane_count)
-        if (open_one(search, &search->lanes[search->lanes_open], ceilings ? ceilings : "{}"))
+    while (search->lanes.open < search->lanes.count)
+        if (open_one(search, &search->lanes.place[search->lanes.open], ceilings ? ceilings : "{}"))
             break;
     mem_free(ceilings);
-    return search_stopping(search) && search->lanes_open == 0;
+    return search_stopping(search) && search->lanes.open == 0;
+}
+
+void search_lanes_late(struct search *search)
+{
+    search->lanes.late = true;
+}
+
+bool search_lanes_were_late(const struct search *search)
+{
+    return search->lanes.late;
+}
+
+const struct value *search_lanes_answer(const struct search *search)
+{
+    return search->lanes.place[0].open.answer;
 }
 
 /* ---- while it runs ---- */
 
+int64_t search_lanes_depth(const struct search *search)
+{
+    return (int64_t)(LANE_DEPTH * search->lanes.count);
+}
+
+bool search_lanes_enter(struct search *search, struct slot *slot, struct task *task)
+{
+    return slots_acquire(&search->lanes.slots, slot, task, 1);
+}
+
+void search_lanes_hold(struct search *search, bool held)
+{
+    slots_resize(&search->lanes.slots, held ? 0 : (unsigned)search_lanes_depth(search));
+}
+
+struct lane *search_lane_first(const struct search *search)
+{
+    return search->lanes.place[0].lane;
+}
+
 struct lane_place *search_lane_pick(struct search *search)
 {
-    struct lane_place *least = &search->lanes[0];
-    for (size_t i = 1; i < search->lane_count; i++)
-        if (search->lanes[i].load < least->load)
-            least = &search->lanes[i];
+    struct lane_place *least = &search->lanes.place[0];
+    for (size_t i = 1; i < search->lanes.count; i++)
+        if (search->lanes.place[i].load < least->load)
+            least = &search->lanes.place[i];
+    least->load++;
     return least;
+}
+
+void search_lane_leave(struct lane_place *place)
+{
+    if (place)
+        place->load--;
 }
 
 /* Of all the run's time: a process that went on with it knows its own share only, and one that had
  * nothing left to measure would say that the lanes were idle. */
 static double share_of(const struct search *search, double earlier, double sum)
 {
-    double now = search->lanes_open ? sum / (double)search->lanes_open : 0;
+    double now = search->lanes.open ? sum / (double)search->lanes.open : 0;
     double all_ms = search_elapsed_ms(search);
     if (search->earlier_ms <= 0 || all_ms <= 0)
         return now;
@@ -264,29 +319,37 @@ static double share_of(const struct search *search, double earlier, double sum)
 double search_lanes_busy(const struct search *search)
 {
     double sum = 0;
-    for (size_t i = 0; i < search->lanes_open; i++)
-        sum += lane_busy_ratio(search->lanes[i].lane);
+    for (size_t i = 0; i < search->lanes.open; i++)
+        sum += lane_busy_ratio(search->lanes.place[i].lane);
     return share_of(search, search->earlier.lane_busy, sum);
 }
 
 double search_lanes_wait(const struct search *search)
 {
     double sum = 0;
-    for (size_t i = 0; i < search->lanes_open; i++)
-        sum += lane_waits_ratio(search->lanes[i].lane);
+    for (size_t i = 0; i < search->lanes.open; i++)
+        sum += lane_waits_ratio(search->lanes.place[i].lane);
     return share_of(search, search->earlier.lane_waits, sum);
 }
 
 double search_lanes_busy_ms(const struct search *search)
 {
     double sum = 0;
-    for (size_t i = 0; i < search->lanes_open; i++)
-        sum += lane_busy_ms(search->lanes[i].lane);
+    for (size_t i = 0; i < search->lanes.open; i++)
+        sum += lane_busy_ms(search->lanes.place[i].lane);
     return sum;
 }
 
 void search_lanes_close(struct search *search)
 {
-    for (size_t i = 0; i < search->lanes_open; i++)
-        lane_close(search->lanes[i].lane);
+    for (size_t i = 0; i < search->lanes.open; i++)
+        lane_close(search->lanes.place[i].lane);
+}
+
+void search_lanes_free(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes.open; i++) {
+        lane_free(search->lanes.place[i].lane);
+        arena_free(search->lanes.place[i].open.arena);
+    }
 }

@@ -1,11 +1,10 @@
-/* agents/search/lessons: what a run learns from the runs before it, and what it leaves to the next.
- *
- * What it knows of earlier runs is read once, before its first candidate, and kept in STORE_FACTS
+/* * What it knows of earlier runs is read once, before its first candidate, and kept in STORE_FACTS
  * under "lessons/r3" in the batch that ends the preparing: a process that goes on with the run
  * knows that and nothing else, whatever other runs and imports have left since. A lesson of its own
  * is written with the candidate's last move, and told to prompts once its candidate was taken.
  */
 #include "agents/ideas/ideas.h"
+#include "agents/lessons/words.h"
 #include "agents/search/private.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -16,6 +15,8 @@
 enum {
     TAUGHT_MAX = 1024, /* lessons of its own that a run remembers */
     TAUGHT_FORGOTTEN = 256,
+    LESSON_BYTES_IDEAS = 3200,
+    LESSON_BYTES_WRITING = 1800,
     TAUGHT_TEXT = 200 /* bytes of each text; a prompt quotes less */
 };
 
@@ -65,7 +66,7 @@ static void set_place(struct search *search, const struct value *context)
     const struct problem *problem = search->problem;
     const struct value *device = value_get(context, "device");
     const char *gpu = value_text(device, "gpu", "");
-    search->place = (struct lesson_place){
+    search->lessons.place = (struct lesson_place){
         .family = problem->family,
         .problem = problem->name,
         .backend = search->options.backend,
@@ -90,10 +91,10 @@ static bool recall_memory(struct search *search)
     struct err err;
     buf_init(&text, 64 << 20);
     bool found = store_get(search->store, STORE_FACTS, memory_key(search), &text, &err) == 0;
-    if (found &&
-        lesson_memory_decode(search->arena, buf_text(&text), text.length, &search->memory, &err)) {
+    if (found && lesson_memory_decode(search->arena, buf_text(&text), text.length,
+                                      &search->lessons.memory, &err)) {
         log_event(LOG_WARN, "run.lessons", search->id, "%s", err.message);
-        search->memory = (struct lesson_memory){0};
+        search->lessons.memory = (struct lesson_memory){0};
     }
     buf_free(&text);
     return found;
@@ -105,10 +106,10 @@ static void collect_memory(struct search *search)
     struct err err;
     for (size_t i = 0; i < search->arm_count; i++)
         sources[i] = search->arms[i].source_hash;
-    if (lesson_memory_collect(search->store, &search->place, sources, search->arm_count,
-                              search->arena, &search->memory, &err)) {
+    if (lesson_memory_collect(search->store, &search->lessons.place, sources, search->arm_count,
+                              search->arena, &search->lessons.memory, &err)) {
         log_event(LOG_WARN, "run.lessons", search->id, "begins without lessons: %s", err.message);
-        search->memory = (struct lesson_memory){0};
+        search->lessons.memory = (struct lesson_memory){0};
     }
 }
 
@@ -183,7 +184,7 @@ static void adopt(struct search *search, const struct lesson *kernel)
 static void suggest_points(struct search *search)
 {
     const double far_behind = 0.8;
-    const struct lesson_memory *memory = &search->memory;
+    const struct lesson_memory *memory = &search->lessons.memory;
     for (size_t i = 0; i < memory->point_count; i++) {
         bool near = memory->points[i].speedup >= far_behind * memory->points[0].speedup;
         bool first = true;
@@ -202,7 +203,7 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
     if (value_parse_json(search->arena, "context", text, strlen(text), &context, &ignored))
         return;
     set_place(search, context);
-    search->facts_text = "{}";
+    search->lessons.facts = "{}";
     const struct value *facts = value_get(context, "facts");
     struct buf words;
     struct json json;
@@ -210,25 +211,25 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
     if (facts) {
         json_init(&json, &words);
         json_value(&json, facts);
-        search->facts_text = arena_strdup(search->arena, buf_text(&words));
+        search->lessons.facts = arena_strdup(search->arena, buf_text(&words));
     }
     buf_reset(&words);
     if (!search->options.lessons || recall_memory(search)) {
         /* nothing, or what it was */
     } else if (!search->went_on) { /* a run of a program without lessons goes on without them */
         collect_memory(search);
-        lesson_memory_encode(&search->memory, &words);
+        lesson_memory_encode(&search->lessons.memory, &words);
         store_batch_put(batch, STORE_FACTS, memory_key(search), buf_text(&words), words.length);
     }
     buf_free(&words);
-    for (size_t i = 0; i < search->memory.kernel_count; i++)
-        adopt(search, &search->memory.kernels[i]);
+    for (size_t i = 0; i < search->lessons.memory.kernel_count; i++)
+        adopt(search, &search->lessons.memory.kernels[i]);
     suggest_points(search);
-    if (search->memory.lessons > 0)
+    if (search->lessons.memory.lessons > 0)
         log_event(LOG_INFO, "run.lessons", search->id,
                   "lessons of this family: %lld; ideas known: %zu, points of starts: %zu",
-                  (long long)search->memory.lessons, search->memory.idea_count,
-                  search->memory.point_count);
+                  (long long)search->lessons.memory.lessons, search->lessons.memory.idea_count,
+                  search->lessons.memory.point_count);
 }
 
 /* ---- what it leaves ---- */
@@ -240,7 +241,7 @@ struct diagnosis search_diagnose(const struct search *search, struct arena *aren
     if (!metrics || strlen(metrics) <= 2)
         return (struct diagnosis){.limiter = "", .place = "", .evidence = "", .categories = ""};
     struct arena *tree = arena_new();
-    const struct diagnosis found = diagnosis_of(tree, metrics, search->facts_text);
+    const struct diagnosis found = diagnosis_of(tree, metrics, search->lessons.facts);
     const struct diagnosis copy = {.limiter = arena_strdup(arena, found.limiter),
                                    .place = arena_strdup(arena, found.place),
                                    .evidence = arena_strdup(arena, found.evidence),
@@ -287,7 +288,7 @@ static struct lesson lesson_of(struct attempt *attempt, bool kernel)
     const struct evaluation *evaluation = &attempt->request.evaluation;
     struct lesson lesson = {
         .id = record->id,
-        .place = search->place,
+        .place = search->lessons.place,
         .title = attempt->idea.title,
         .category = attempt->idea.category,
         .name = record->name,
@@ -330,7 +331,8 @@ void search_lesson_put(struct attempt *attempt, bool kernel, struct store_batch 
 
 void search_lesson_remove(struct attempt *attempt, struct store_batch *batch)
 {
-    const struct lesson lesson = {.id = attempt->record.id, .place = attempt->search->place};
+    const struct lesson lesson = {.id = attempt->record.id,
+                                  .place = attempt->search->lessons.place};
     store_batch_remove(batch, STORE_LESSONS, lesson_key(attempt->arena, &lesson));
 }
 
@@ -345,7 +347,7 @@ static void keep(const struct search *search, const struct lesson *from, struct 
                              &to->reason};
     size_t bytes = 0;
     *to = *from;
-    to->place = search->place;
+    to->place = search->lessons.place;
     to->name = to->source = to->tune = to->baseline = "";
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         bytes += (texts[i] ? strnlen(texts[i], TAUGHT_TEXT) : 0) + 1;
@@ -368,7 +370,7 @@ static void forget(struct lesson *lesson)
 static void count_forgotten(struct search *search, const struct lesson *lesson)
 {
     for (size_t k = 0; k < MEMORY_CATEGORIES && idea_categories[k]; k++) {
-        struct lesson_tally *tally = &search->memory.tallies[k];
+        struct lesson_tally *tally = &search->lessons.memory.tallies[k];
         if (strcmp(idea_categories[k], lesson->category) != 0)
             continue;
         bool win = lesson_is_win(lesson);
@@ -379,22 +381,23 @@ static void count_forgotten(struct search *search, const struct lesson *lesson)
 }
 
 /* The oldest that were no wins first; a function of what was taught alone. */
-void search_lessons_forget(struct search *search)
+void search_lessons_round(struct search *search)
 {
-    size_t left = search->taught_count >= TAUGHT_MAX ? TAUGHT_FORGOTTEN : 0;
+    size_t left = search->lessons.taught_count >= TAUGHT_MAX ? TAUGHT_FORGOTTEN : 0;
     for (int wins = 0; wins < 2 && left > 0; wins++) {
         size_t kept = 0;
-        for (size_t i = 0; i < search->taught_count; i++) {
-            if (left > 0 && (wins > 0 || !lesson_is_win(&search->taught[i]))) {
-                count_forgotten(search, &search->taught[i]);
-                forget(&search->taught[i]);
+        for (size_t i = 0; i < search->lessons.taught_count; i++) {
+            if (left > 0 && (wins > 0 || !lesson_is_win(&search->lessons.taught[i]))) {
+                count_forgotten(search, &search->lessons.taught[i]);
+                forget(&search->lessons.taught[i]);
                 left--;
                 continue;
             }
-            search->taught[kept++] = search->taught[i];
+            search->lessons.taught[kept++] = search->lessons.taught[i];
         }
-        search->taught_count = kept;
+        search->lessons.taught_count = kept;
     }
+    search->lessons.taught_shown = search->lessons.taught_count;
 }
 
 /* Points stay out: prompts say them in the history, the proposer has heard of them. */
@@ -403,23 +406,49 @@ void search_lesson_take(struct attempt *attempt)
     struct search *search = attempt->search;
     if (!attempt->writing || !teaches(attempt) || *attempt->record.duplicate_of)
         return;
-    if (search->taught_count == search->taught_capacity) {
-        search->taught_capacity = search->taught_capacity ? 2 * search->taught_capacity : 64;
-        search->taught =
-            mem_resize(search->taught, search->taught_capacity * sizeof *search->taught);
+    if (search->lessons.taught_count == search->lessons.taught_capacity) {
+        search->lessons.taught_capacity =
+            search->lessons.taught_capacity ? 2 * search->lessons.taught_capacity : 64;
+        search->lessons.taught =
+            mem_resize(search->lessons.taught,
+                       search->lessons.taught_capacity * sizeof *search->lessons.taught);
     }
     struct lesson lesson = lesson_of(attempt, attempt_is_kernel(attempt));
     lesson.ended_ms = 0;
     lesson.category = search_constant(lesson.category);
     lesson.verdict = search_constant(lesson.verdict);
-    keep(search, &lesson, &search->taught[search->taught_count++]);
+    keep(search, &lesson, &search->lessons.taught[search->lessons.taught_count++]);
+}
+
+void search_lessons_say(const struct search *search, const struct search_about *about,
+                        const struct diagnosis *found, struct prompt_context *context)
+{
+    if (!search->options.lessons)
+        return;
+    const struct lesson_ask ask = {.here = &search->lessons.place,
+                                   .limiter = found->limiter,
+                                   .title = about->idea ? about->idea->title : NULL,
+                                   .memory = &search->lessons.memory,
+                                   .taught = search->lessons.taught,
+                                   .taught_count = search->lessons.taught_shown,
+                                   .bytes =
+                                       about->idea ? LESSON_BYTES_WRITING : LESSON_BYTES_IDEAS};
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    lesson_chapter(&ask, &text);
+    context->lessons = arena_strdup(about->arena, buf_text(&text));
+    buf_reset(&text);
+    if (!about->idea)
+        lesson_quotas(&ask, found->categories, about->ideas, &text);
+    context->wanted = arena_strdup(about->arena, buf_text(&text));
+    buf_free(&text);
 }
 
 void search_lessons_close(struct search *search)
 {
-    for (size_t i = 0; i < search->taught_count; i++)
-        forget(&search->taught[i]);
-    mem_free(search->taught);
-    search->taught = NULL;
-    search->taught_count = search->taught_capacity = 0;
+    for (size_t i = 0; i < search->lessons.taught_count; i++)
+        forget(&search->lessons.taught[i]);
+    mem_free(search->lessons.taught);
+    search->lessons.taught = NULL;
+    search->lessons.taught_count = search->lessons.taught_capacity = 0;
 }

@@ -120,7 +120,7 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
     search->arena = arena_new();
     search->started_ns = clock_now_ns();
     search->phase = search_type.states[0];
-    buf_init(&search->space_why, sizeof search->pauses[0].reason - 1);
+    search_watch_open(search);
     list_init(&search->running);
     list_init(&search->ended);
     list_init(&search->kept);
@@ -133,14 +133,6 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
     search_deadline_set(search);
     *out = search;
     return 0;
-}
-
-void search_pause(struct search *search, bool paused)
-{
-    search->paused_by_person = paused;
-    timer_stop(&search->tick); /* looked at now, not in a second */
-    if (!search->task.finished)
-        task_wake(&search->task);
 }
 
 void search_stop(struct search *search)
@@ -165,20 +157,18 @@ void search_free(struct search *search)
     search_library_close(search);
     search_model_close(search);
     search_lessons_close(search);
-    search_history_free(search);
-    mem_free(search->recalled);
+    history_free(search);
+    twins_free(search);
+    search_recall_free(search);
     free_attempts(&search->ended);
     free_attempts(&search->kept);
-    for (size_t i = 0; i < search->lanes_open; i++) {
-        lane_free(search->lanes[i].lane);
-        arena_free(search->lanes[i].open.arena);
-    }
-    buf_free(&search->space_why);
+    search_lanes_free(search);
+    search_watch_free(search);
     if (search->writer)
         store_writer_free(search->writer);
     for (size_t i = 0; i < search->arm_count; i++)
         candidate_free(search->arms[i].candidate);
-    arena_free(search->final.arena);
+    search_final_free(search);
     problem_free(search->problem);
     arena_free(search->arena);
     mem_free(search);

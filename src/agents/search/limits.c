@@ -1,4 +1,3 @@
-/* agents/search/limits: when a run ends by itself, and an estimate of when that will be. */
 #include "agents/search/private.h"
 
 #include "base/clock.h"
@@ -12,32 +11,20 @@ int64_t search_round_size(const struct search *search)
     return search->options.branching * search->options.implementations;
 }
 
-int64_t search_attempts_most(const struct search *search)
+int64_t search_tuning_size(const struct search *search)
+{
+    return search->options.tuning >= 0 ? search->options.tuning : search_round_size(search);
+}
+
+static int64_t attempts_most(const struct search *search)
 {
     const struct search_options *o = &search->options;
     int64_t most = search_round_size(search) * o->rounds;
-    if (search_has_model(search)) {
-        int64_t tuning = o->tuning >= 0 ? o->tuning : search_round_size(search);
-        most += (int64_t)search->arm_count + tuning * o->rounds;
-    }
+    if (search_has_model(search))
+        most += (int64_t)search->arm_count + search_tuning_size(search) * o->rounds;
     if (o->budget_evaluations > 0 && o->budget_evaluations < most)
         most = o->budget_evaluations;
     return o->dry_run ? 1 : most;
-}
-
-/* A run-off and a champion's measurement cost about as much as a dozen evaluations, where the
- * worker does not say what they take; where it does, another evaluation must end before. What one
- * costs is what the lanes were busy for a verdict: that a model thought for minutes, or could not
- * be asked for an hour, says nothing of it. */
-static bool leaves_too_little(const struct search *search)
-{
-    enum { FINAL_EVALUATIONS = 12 };
-    if (search->options.budget_ms <= 0 || !search->options.final || search->measured < 3)
-        return false;
-    double busy = search_lanes_busy_ms(search) - search->first_busy_ms;
-    double mean = busy / (double)(search->measured - 1);
-    double end = search->final_ms > 0 ? search_reserve_ms(search) + mean : FINAL_EVALUATIONS * mean;
-    return search_elapsed_ms(search) + end > (double)search->options.budget_ms;
 }
 
 /* Evaluations that are asked of the lanes, and those that will be. */
@@ -54,9 +41,9 @@ static int64_t promised(const struct search *search)
 /* Why is said where it is known, and the first reason stands. */
 static void reach_budget(struct search *search, const char *words)
 {
-    search->budget_reached = true;
-    if (!search->budget_words)
-        search->budget_words = words;
+    search->limits.budget_reached = true;
+    if (!search->limits.budget_words)
+        search->limits.budget_words = words;
 }
 
 void search_cap_evaluations(struct search *search)
@@ -84,16 +71,23 @@ bool search_cap_spending(struct search *search, const struct ask *ask)
     return true;
 }
 
+void search_cap_opening(struct search *search)
+{
+    reach_budget(search, "budget: the time was over before the problem was open");
+    log_event(LOG_WARN, "run.time", search->id, "%s", search->limits.budget_words);
+}
+
 bool search_may_propose(struct search *search)
 {
     const struct search_options *o = &search->options;
-    if (search_stopping(search) || search->budget_reached || search->reached || search->awaited)
+    if (search_is_over(search) || search->limits.reached)
         return false;
     if (o->budget_evaluations > 0 && promised(search) >= o->budget_evaluations)
         search_cap_evaluations(search);
-    else if (search->deadline.fired || leaves_too_little(search))
+    else if (search_deadline_passed(search) ||
+             !search_affords_another(search, search_lanes_busy_ms(search)))
         reach_time(search);
-    return !search->budget_reached;
+    return !search->limits.budget_reached;
 }
 
 /* A kernel that beats the floor by more than this says that the floor is wrong: a ceiling measured
@@ -114,11 +108,11 @@ enum { STALE_CHANGE = 4, STALE_END = 20 };
 /* An outage is no lack of progress: rounds that nobody answered do not count. */
 static void note_progress(struct search *search, bool better)
 {
-    if (search->new_kernel || better)
-        search->stale_rounds = 0;
-    else if (search->answered_round)
-        search->stale_rounds++;
-    if (search->stale_rounds == STALE_CHANGE)
+    if (search->limits.new_kernel || better)
+        search->limits.stale_rounds = 0;
+    else if (search->limits.answered_round)
+        search->limits.stale_rounds++;
+    if (search->limits.stale_rounds == STALE_CHANGE)
         log_event(LOG_INFO, "round.stale", search->id,
                   "%d rounds without a new kernel: other parents, models, temperatures",
                   STALE_CHANGE);
@@ -126,7 +120,7 @@ static void note_progress(struct search *search, bool better)
 
 int64_t search_staleness(const struct search *search)
 {
-    int64_t beyond = search->stale_rounds - STALE_CHANGE + 1;
+    int64_t beyond = search->limits.stale_rounds - STALE_CHANGE + 1;
     return beyond > 0 ? beyond : 0;
 }
 
@@ -134,29 +128,30 @@ void search_round_taken(struct search *search, int64_t round)
 {
     const struct search_options *o = &search->options;
     const struct attempt *best = search_surest(search);
-    note_progress(search, best && best->record.speedup_low > search->best_low);
-    if (!best && search->stale_rounds < STALE_END)
+    note_progress(search, best && best->record.speedup_low > search->limits.best_low);
+    if (!best && search->limits.stale_rounds < STALE_END)
         return;
-    if (best && best->record.speedup_low > search->best_low) {
-        search->best_low = best->record.speedup_low;
-        search->best_since = round;
+    if (best && best->record.speedup_low > search->limits.best_low) {
+        search->limits.best_low = best->record.speedup_low;
+        search->limits.best_since = round;
     }
-    if (search->reached)
+    if (search->limits.reached)
         return;
-    if (search->stale_rounds >= STALE_END)
-        search->reached =
+    if (search->limits.stale_rounds >= STALE_END)
+        search->limits.reached =
             arena_printf(search->arena, "no progress: %d rounds without a new kernel", STALE_END);
-    else if (o->target > 0 && search->best_low >= o->target)
-        search->reached = arena_printf(search->arena, "target reached: at least %.3gx", o->target);
+    else if (o->target > 0 && search->limits.best_low >= o->target)
+        search->limits.reached =
+            arena_printf(search->arena, "target reached: at least %.3gx", o->target);
     else if (floor_reached(search, best))
-        search->reached =
+        search->limits.reached =
             arena_printf(search->arena, "floor reached: %.0f %% of what this machine can do",
                          100 * search->floor_ns / best->record.time_ns);
-    else if (o->patience > 0 && round - search->best_since >= o->patience)
-        search->reached = arena_printf(search->arena, "patience: nothing better for %lld rounds",
-                                       (long long)o->patience);
-    if (search->reached)
-        log_event(LOG_INFO, "run.reached", search->id, "%s", search->reached);
+    else if (o->patience > 0 && round - search->limits.best_since >= o->patience)
+        search->limits.reached = arena_printf(
+            search->arena, "patience: nothing better for %lld rounds", (long long)o->patience);
+    if (search->limits.reached)
+        log_event(LOG_INFO, "run.reached", search->id, "%s", search->limits.reached);
 }
 
 double search_left_ms(const struct search *search)
@@ -165,14 +160,83 @@ double search_left_ms(const struct search *search)
     int64_t rounds = search->options.rounds - search->record.round + 1;
     if (search->task.state != 1)
         return -1;
-    if (search_has_model(search) && search->rounds_timed > 0)
-        by_rate = search->round_ms / search->rounds_timed * (double)(rounds > 0 ? rounds : 0);
-    else if (!search_has_model(search) && search->measured > 1)
-        by_rate = (elapsed - search->earlier_ms) / (double)search->measured *
-                  (double)(search_attempts_most(search) - search->record.evaluated);
+    if (search_has_model(search) && search->limits.rounds_timed > 0)
+        by_rate = search->limits.round_ms / search->limits.rounds_timed *
+                  (double)(rounds > 0 ? rounds : 0);
+    else if (!search_has_model(search) && search_measured(search) > 1)
+        by_rate = (elapsed - search->earlier_ms) / (double)search_measured(search) *
+                  (double)(attempts_most(search) - search->record.evaluated);
     if (search->options.budget_ms > 0)
         by_budget = (double)search->options.budget_ms - elapsed;
     if (search->options.budget_ms > 0 && (by_rate < 0 || by_budget < by_rate))
         return by_budget > 0 ? by_budget : 0;
     return by_rate;
+}
+
+/* ---- other ends ---- */
+
+bool search_reached(const struct search *search)
+{
+    return search->limits.reached != NULL;
+}
+
+bool search_is_over(const struct search *search)
+{
+    return search_stopping(search) || search->limits.budget_reached || search->limits.awaited;
+}
+
+void search_stop_awaiting(struct search *search, const char *words)
+{
+    search->limits.awaited = arena_strdup(search->arena, words);
+}
+
+bool search_awaits(const struct search *search)
+{
+    return search->limits.awaited != NULL;
+}
+
+void search_stop_provider(struct search *search, const char *message)
+{
+    if (!search->limits.provider_stopped)
+        search->limits.provider_stopped = arena_printf(search->arena, "provider: %s", message);
+}
+
+bool search_provider_stopped(const struct search *search)
+{
+    return search->limits.provider_stopped != NULL;
+}
+
+const char *search_stop_reason(const struct search *search)
+{
+    return search->err.code                  ? search->err.message
+           : search->stops                   ? "interrupted"
+           : search->limits.awaited          ? search->limits.awaited
+           : search->limits.provider_stopped ? search->limits.provider_stopped
+           : search->limits.budget_words     ? search->limits.budget_words
+           : search->limits.reached          ? search->limits.reached
+                                             : "";
+}
+
+/* ---- what a round brought ---- */
+
+void search_round_began(struct search *search)
+{
+    search->limits.answered_round = search->limits.new_kernel = false;
+    search->limits.round_began_ms = search_elapsed_ms(search);
+}
+
+void search_round_answered(struct search *search)
+{
+    search->limits.answered_round = true;
+}
+
+void search_round_kernel(struct search *search)
+{
+    search->limits.new_kernel = true;
+}
+
+void search_round_ended(struct search *search)
+{
+    search->limits.round_ms += search_elapsed_ms(search) - search->limits.round_began_ms;
+    search->limits.rounds_timed++;
 }

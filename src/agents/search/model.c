@@ -91,9 +91,8 @@ const struct model *search_pick_model(struct search *search, const struct draw *
     for (size_t i = 0; i < models->count; i++)
         if (!completions_blocked(search->completions, &models->items[i])->code)
             return &models->items[i];
-    if (!search->provider_stopped)
-        search->provider_stopped = arena_printf(search->arena, "provider: %s", why->message);
-    log_event(LOG_DEBUG, "provider.none", draw->asker, "%s", search->provider_stopped);
+    search_stop_provider(search, why->message);
+    log_event(LOG_DEBUG, "provider.none", draw->asker, "provider: %s", why->message);
     task_wake(&search->task);
     return NULL;
 }

@@ -4,17 +4,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-const char *search_stop_reason(const struct search *search)
-{
-    return search->err.code           ? search->err.message
-           : search->stops            ? "interrupted"
-           : search->awaited          ? search->awaited
-           : search->provider_stopped ? search->provider_stopped
-           : search->budget_words     ? search->budget_words
-           : search->reached          ? search->reached
-                                      : "";
-}
-
 void search_put_run(struct search *search, struct store_batch *batch)
 {
     struct buf text;
@@ -39,7 +28,7 @@ void search_put_run(struct search *search, struct store_batch *batch)
         record->tokens = spent.tokens;
         record->micro_dollars = spent.micro_dollars;
     }
-    char *pauses = (char *)(uintptr_t)search_pauses_text(search);
+    char *pauses = search_pauses_text(search);
     char *asked = search_asked_text(search);
     record->pauses = pauses;
     record->asked = asked;

@@ -6,19 +6,16 @@
  */
 #include "agents/search/private.h"
 
-#include "agents/lessons/words.h"
 #include "agents/retrieve/rag/embed.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { LESSON_BYTES_IDEAS = 3200, LESSON_BYTES_WRITING = 1800 };
-
 /* ---- the index ---- */
 
 static void open_library(void *argument)
 {
-    struct library *library = argument;
+    struct passages *library = argument;
     struct err ignored;
     if (rag_open(library->folder, true, &library->rag, &library->err) != 0) {
         library->rag = NULL;
@@ -41,7 +38,7 @@ static const struct model *embedding_model(const struct search_options *options)
 
 void search_library_open(struct search *search)
 {
-    struct library *library = &search->library;
+    struct passages *library = &search->passages;
     if (!search_has_model(search) || search->options.passage_tokens <= 0)
         return;
     library->store = search->store;
@@ -52,11 +49,16 @@ void search_library_open(struct search *search)
     work_start(search->task.loop, &library->work, &search->task, open_library, library);
 }
 
+bool search_library_busy(const struct search *search)
+{
+    return search->passages.work.active;
+}
+
 /* Once the index and the engine are there. */
 void search_library_opened(struct search *search)
 {
-    const struct library *library = &search->library;
-    struct embedding *embedding = &search->embedding;
+    const struct passages *library = &search->passages;
+    struct embedding *embedding = &search->passages.embedding;
     const char *note = search->options.embedding_note;
     if (library->err.code)
         log_event(LOG_WARN, "run.passages", search->id, "%s", library->err.message);
@@ -72,25 +74,19 @@ void search_library_opened(struct search *search)
 
 void search_library_close(struct search *search)
 {
-    rag_close(search->library.rag);
-    search->library.rag = NULL;
+    rag_close(search->passages.rag);
+    search->passages.rag = NULL;
 }
 
 /* ---- what a prompt quotes ---- */
-
-static struct diagnosis diagnosis_of_parent(struct search *search, struct arena *arena,
-                                            const struct attempt *parent)
-{
-    return search_diagnose(search, arena, parent ? parent->metrics : NULL);
-}
 
 bool search_retrieve(struct search *search, struct retrieval *retrieval, struct task *owner,
                      const char *id, const struct search_about *about)
 {
     static const char *const kinds[] = {"ideas", "implement", "repair"};
     struct arena *arena = about->arena;
-    struct diagnosis found = diagnosis_of_parent(search, arena, about->parent);
-    const struct writing *writing = about->writing;
+    struct diagnosis found =
+        search_diagnose(search, arena, about->parent ? about->parent->metrics : NULL);
     if (search->options.passage_tokens <= 0)
         return false;
     struct retrieve_about asked = {.problem = search->problem,
@@ -98,27 +94,27 @@ bool search_retrieve(struct search *search, struct retrieval *retrieval, struct 
                                    .definition = search->context.reference,
                                    .limiter = found.limiter,
                                    .evidence = found.evidence};
-    if (writing) {
-        asked.title = writing->idea.title;
-        asked.category = writing->idea.category;
-        asked.why = writing->idea.why;
-        asked.failure = writing->failure;
-        asked.diagnostics = writing->diagnostics;
+    if (about->idea) {
+        asked.title = about->idea->title;
+        asked.category = about->idea->category;
+        asked.why = about->idea->why;
+        asked.failure = about->failure;
+        asked.diagnostics = about->diagnostics;
     }
-    enum prompt_agent agent = !writing           ? PROMPT_IDEAS
-                              : writing->failure ? PROMPT_REPAIR
-                                                 : PROMPT_IMPLEMENT;
+    enum prompt_agent agent = !about->idea     ? PROMPT_IDEAS
+                              : about->failure ? PROMPT_REPAIR
+                                               : PROMPT_IMPLEMENT;
     retrieval_free(retrieval);
-    *retrieval =
-        (struct retrieval){.rag = search->library.rag,
-                           .store = search->store,
-                           .writer = search->writer,
-                           .tokens = (size_t)search->options.passage_tokens,
-                           .backend = search->options.backend,
-                           .embedding = search->embedding.model.codec ? &search->embedding : NULL,
-                           .step = agent == PROMPT_REPAIR ? about->repairs : 0,
-                           .first_idea = about->first_idea,
-                           .ideas = about->ideas};
+    *retrieval = (struct retrieval){
+        .rag = search->passages.rag,
+        .store = search->store,
+        .writer = search->writer,
+        .tokens = (size_t)search->options.passage_tokens,
+        .backend = search->options.backend,
+        .embedding = search->passages.embedding.model.codec ? &search->passages.embedding : NULL,
+        .step = agent == PROMPT_REPAIR ? about->repairs : 0,
+        .first_idea = about->first_idea,
+        .ideas = about->ideas};
     retrieval->key = agent == PROMPT_REPAIR
                          ? arena_printf(arena, "%s/repair-%lld", id, (long long)about->repairs)
                          : arena_printf(arena, "%s/%s", id, kinds[agent]);
@@ -133,8 +129,8 @@ struct prompt_context search_context_for(struct search *search, const struct ret
                                          const struct search_about *about)
 {
     struct prompt_context context = search->context;
-    const struct writing *writing = about->writing;
-    struct diagnosis found = diagnosis_of_parent(search, about->arena, about->parent);
+    struct diagnosis found =
+        search_diagnose(search, about->arena, about->parent ? about->parent->metrics : NULL);
     context.passages = retrieval->passages;
     context.passage_count = retrieval->count;
     if (about->parent) { /* as it was measured beside that one */
@@ -142,23 +138,6 @@ struct prompt_context search_context_for(struct search *search, const struct ret
         context.baseline_ns = about->parent->baseline_ns;
         context.spread = about->parent->spread;
     }
-    if (!search->options.lessons)
-        return context;
-    struct lesson_ask ask = {.here = &search->place,
-                             .limiter = found.limiter,
-                             .title = writing ? writing->idea.title : NULL,
-                             .memory = &search->memory,
-                             .taught = search->taught,
-                             .taught_count = search->taught_shown,
-                             .bytes = writing ? LESSON_BYTES_WRITING : LESSON_BYTES_IDEAS};
-    struct buf text;
-    buf_init(&text, 1 << 16);
-    lesson_chapter(&ask, &text);
-    context.lessons = arena_strdup(about->arena, buf_text(&text));
-    buf_reset(&text);
-    if (!writing)
-        lesson_quotas(&ask, found.categories, about->ideas, &text);
-    context.wanted = arena_strdup(about->arena, buf_text(&text));
-    buf_free(&text);
+    search_lessons_say(search, about, &found, &context);
     return context;
 }

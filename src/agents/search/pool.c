@@ -90,3 +90,25 @@ struct contender *search_contenders(const struct search *search, int island, siz
     select_sort(all, *count);
     return all;
 }
+
+struct attempt *search_ended(struct search *search, int64_t number)
+{
+    list_each (link, &search->ended) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        if (attempt->record.number == number)
+            return attempt;
+    }
+    return NULL;
+}
+
+struct attempt *search_next_ended(struct search *search, int64_t after)
+{
+    struct attempt *first = NULL;
+    list_each (link, &search->ended) {
+        struct attempt *attempt = container_of(link, struct attempt, link);
+        if (attempt->record.number > after &&
+            (!first || attempt->record.number < first->record.number))
+            first = attempt;
+    }
+    return first;
+}

@@ -1,17 +1,19 @@
-/* agents/search/pool: the kept kernels: who is the best, in which order they stand. Inside
- * src/agents/search. */
+/* agents/search/pool: candidates that have ended, and the kept kernels: who is the best, in which
+ * order they stand. Inside src/agents/search. */
 #ifndef AGENTS_SEARCH_POOL_H
 #define AGENTS_SEARCH_POOL_H
 
 #include "agents/prompt/prompt.h"
+#include "agents/search/select.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct search;
 struct attempt;
-struct contender;
 
+struct attempt *search_ended(struct search *search, int64_t number); /* not yet taken; or NULL */
+struct attempt *search_next_ended(struct search *search, int64_t after); /* the lowest; or NULL */
 bool search_ranks(const struct attempt *attempt); /* not one dropped after a few samples */
 void search_rank(struct search *search, struct attempt *attempt); /* it may be the best so far */
 void search_name_best(struct search *search, struct attempt *attempt);

@@ -61,18 +61,7 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
                                       const struct attempt *parent, int island, int64_t sample)
 {
     struct attempt *attempt = attempt_new(search, number);
-    struct writing *writing = MEM_NEW(struct writing);
-    writing->scratch = arena_new();
-    writing->idea = (struct idea){.title = arena_strdup(attempt->arena, idea->title),
-                                  .category = search_constant(idea->category),
-                                  .why = arena_strdup(attempt->arena, idea->why),
-                                  .parent = arena_strdup(attempt->arena, idea->parent),
-                                  .expected = idea->expected};
-    writing->parent = parent;
-    writing->sample = sample;
-    buf_init(&writing->system, PROMPT_BYTES_MAX);
-    buf_init(&writing->prompt, PROMPT_BYTES_MAX);
-    attempt->writing = writing;
+    writing_new(attempt, idea, parent, sample);
     attempt->wrote = true;
     attempt->island = island;
     attempt->record.idea = arena_strdup(attempt->arena, idea_id);
@@ -80,9 +69,9 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
     attempt->idea = (struct idea_record){.id = attempt->record.idea,
                                          .run = search->id,
                                          .parent = attempt->record.parent,
-                                         .title = writing->idea.title,
-                                         .category = writing->idea.category,
-                                         .why = writing->idea.why,
+                                         .title = arena_strdup(attempt->arena, idea->title),
+                                         .category = search_constant(idea->category),
+                                         .why = arena_strdup(attempt->arena, idea->why),
                                          .expected = idea->expected,
                                          .round = search->record.round};
     search_lesson_parent(attempt, parent);

@@ -18,7 +18,6 @@ static bool is_one_of(const char *word, const char *const *words)
 
 struct reading {
     struct search *search;
-    size_t capacity;
     struct err *err;
     bool failed;
 };
@@ -33,12 +32,12 @@ static bool read_candidate(void *context, const char *key, const char *text, siz
         (void)err_wrap(reading->err, "%s", key);
         return false;
     }
-    if (search->recalled_count == reading->capacity) {
-        reading->capacity = reading->capacity ? 2 * reading->capacity : 256;
-        search->recalled =
-            mem_resize(search->recalled, reading->capacity * sizeof *search->recalled);
+    struct recall *recall = &search->recall;
+    if (recall->count == recall->capacity) {
+        recall->capacity = recall->capacity ? 2 * recall->capacity : 256;
+        recall->items = mem_resize(recall->items, recall->capacity * sizeof *recall->items);
     }
-    search->recalled[search->recalled_count++] = record;
+    recall->items[recall->count++] = record;
     return true;
 }
 
@@ -63,8 +62,8 @@ int search_recall(struct search *search, struct err *err)
     search_recall_pauses(search);
     search_recall_asked(search);
     search->earlier_ms = run->elapsed_ms;
-    for (size_t i = 0; i < search->recalled_count; i++)
-        search->evaluations += search->recalled[i].evaluations;
+    for (size_t i = 0; i < search->recall.count; i++)
+        search->evaluations += search->recall.items[i].evaluations;
     run->evaluated = run->kept = run->rejected = run->failed = run->round = 0;
     search->went_on = run->context && strlen(run->context) > 2;
     run->strange_parents = 0;
@@ -83,9 +82,9 @@ int search_recall(struct search *search, struct err *err)
 void search_recall_candidate(struct attempt *attempt)
 {
     const struct search *search = attempt->search;
-    for (size_t i = 0; i < search->recalled_count; i++)
-        if (search->recalled[i].number == attempt->record.number)
-            attempt->recalled = &search->recalled[i];
+    for (size_t i = 0; i < search->recall.count; i++)
+        if (search->recall.items[i].number == attempt->record.number)
+            attempt->recalled = &search->recall.items[i];
 }
 
 /* The evaluation as the store has it, into the request, as if the lane had just answered. */
@@ -106,11 +105,8 @@ static bool recall_evaluation(struct attempt *attempt)
             evaluation_from_value(request->arena, value, &request->evaluation, &err) == 0;
         /* Else it is of what a later answer, which had no code, did not mend. */
         found = found && strcmp(request->evaluation.reason, attempt->record.reason) == 0;
-        if (found && search_has_model(search)) {
-            struct known *known = search_known(search, attempt->record.identity);
-            if (known && known->first == attempt)
-                known->verdict = mem_strdup(copy);
-        }
+        if (found)
+            twins_tell(attempt, copy);
     }
     buf_free(&text);
     request->err.code = ERR_NONE;
@@ -122,9 +118,8 @@ static bool recall_evaluation(struct attempt *attempt)
 }
 
 /* What a model wrote, from the store; false where it is not there. */
-static bool recall_code(struct attempt *attempt)
+static bool recall_code(struct attempt *attempt, const char *failure)
 {
-    struct search *search = attempt->search;
     const char *hash = attempt->recalled->source;
     struct buf text;
     struct err err;
@@ -132,15 +127,10 @@ static bool recall_code(struct attempt *attempt)
     if (!*hash)
         return false;
     buf_init(&text, 64 << 20);
-    if (store_get(search->store, STORE_SOURCES, hash, &text, &err) == 0) {
-        const char *code = arena_strndup(attempt->arena, buf_text(&text), text.length);
-        struct arm *arm = writing_arm(attempt, code, text.length, &err);
-        if (arm) {
-            writing_take(attempt, arm);
-            attempt->writing->source = code;
-            arm->stored = found = true;
-        }
-    }
+    if (store_get(attempt->search->store, STORE_SOURCES, hash, &text, &err) == 0)
+        found =
+            writing_recall(attempt, arena_strndup(attempt->arena, buf_text(&text), text.length),
+                           text.length, failure, failure ? attempt->recalled->diagnostics : NULL);
     buf_free(&text);
     return found;
 }
@@ -154,12 +144,12 @@ static bool same_proposal(const struct attempt *attempt)
     return same;
 }
 
-static enum recall recall_ended(struct attempt *attempt, int *state)
+static enum recall_result recall_ended(struct attempt *attempt, int *state)
 {
     static const char *const ends[] = {"kept", "rejected", "failed"};
     const struct candidate_record *was = attempt->recalled;
     bool kernel = strcmp(was->state, "kept") == 0;
-    if (attempt->writing && *was->source && !recall_code(attempt))
+    if (attempt->writing && *was->source && !recall_code(attempt, NULL))
         return RECALL_NOTHING;
     if (!attempt->writing && !same_proposal(attempt))
         return RECALL_NOTHING;
@@ -169,9 +159,7 @@ static enum recall recall_ended(struct attempt *attempt, int *state)
     attempt->record.parent = parent;
     if (!attempt->writing) /* said when its round was over, as it will be again */
         attempt->record.duplicate_of = "";
-    if (*was->identity && !*was->duplicate_of && !search_known(attempt->search, was->identity) &&
-        search_known_before(attempt->search, was->identity) == 0)
-        search_know(attempt->search, attempt);
+    twins_recall(attempt);
     bool evaluated = recall_evaluation(attempt);
     slots_release(&attempt->twin_slot);
     if (kernel && !evaluated)
@@ -182,30 +170,32 @@ static enum recall recall_ended(struct attempt *attempt, int *state)
     return RECALL_ENDED;
 }
 
-enum recall search_recall_state(struct attempt *attempt, int *state)
+enum recall_result search_recall_state(struct attempt *attempt, int *state)
 {
     static const char *const ends[] = {"kept", "rejected", "failed", NULL};
     static const char *const measured[] = {"compiling", "checking", "timing", "profiling", NULL};
     const struct candidate_record *was = attempt->recalled;
-    struct writing *writing = attempt->writing;
     if (is_one_of(was->state, ends))
         return recall_ended(attempt, state);
     attempt->record.evaluations = was->evaluations;
-    if (!writing)
+    if (!attempt->writing)
         return RECALL_NOTHING;
     attempt->record.repairs = was->repairs;
     attempt->record.first_failure = was->first_failure;
-    if (is_one_of(was->state, measured) && recall_code(attempt)) {
+    if (is_one_of(was->state, measured) && recall_code(attempt, NULL)) {
         attempt_identify(attempt);
         return RECALL_WRITTEN;
     }
-    if (strcmp(was->state, "writing") == 0 && *was->failure && recall_code(attempt)) {
-        writing->failure = was->failure;
-        writing->diagnostics = was->diagnostics;
+    if (strcmp(was->state, "writing") == 0 && *was->failure && recall_code(attempt, was->failure)) {
         attempt_identify(attempt);
         return RECALL_WRITING;
     }
     attempt->record.repairs = 0;
     attempt->record.first_failure = "";
     return RECALL_NOTHING;
+}
+
+void search_recall_free(struct search *search)
+{
+    mem_free(search->recall.items);
 }

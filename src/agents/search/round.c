@@ -76,18 +76,6 @@ static const struct attempt *parent_of(struct search *search, const struct idea_
 
 /* ---- asking for ideas ---- */
 
-/* What this island has tried; all of it where there is one only. */
-static size_t idea_request_history(const struct search *search, const struct idea_request *wanted,
-                                   struct prompt_attempt *out)
-{
-    bool all = search->options.strategy != STRATEGY_ISLANDS;
-    size_t count = 0;
-    for (size_t i = 0; i < search->history_shown; i++)
-        if (all || search->history_island[i] == wanted->island)
-            out[count++] = search->history[i];
-    return count;
-}
-
 static struct search_about about_of(const struct model_round *round,
                                     const struct idea_request *wanted)
 {
@@ -102,8 +90,9 @@ static void idea_request_prompt(struct model_round *round, struct idea_request *
 {
     struct search *search = round->search;
     struct prompt_kernel kernels[PARENTS_MAX];
-    struct prompt_attempt *history = mem_array(search->history_shown + 1, sizeof *history);
-    size_t count = idea_request_history(search, wanted, history);
+    bool all = search->options.strategy != STRATEGY_ISLANDS;
+    size_t count;
+    struct prompt_attempt *history = history_of(search, all ? -1 : wanted->island, &count);
     for (size_t i = 0; i < wanted->parent_count; i++)
         kernels[i] = search_kernel_words(wanted->parents[i]);
     const struct search_about about = about_of(round, wanted);
@@ -186,7 +175,7 @@ static void idea_request_retrieved(struct model_round *round, struct idea_reques
 {
     const struct search *search = round->search;
     wanted->retrieving = false;
-    if (search_stopping(search) || search->budget_reached || search->awaited)
+    if (search_is_over(search))
         wanted->over = true;
     else
         idea_request_ask(round, wanted);
@@ -219,15 +208,16 @@ static bool wait_for_better(struct model_round *round, struct idea_request *want
     double now = search_elapsed_ms(search);
     if (wanted->waited == 0)
         wanted->since_ms = now;
-    if (completions_totals(search->completions).answers == 0 || search->barren_rounds > 0 ||
+    if (completions_totals(search->completions).answers == 0 || search->round.barren > 0 ||
         fault == FAULT_TOO_LONG || fault == FAULT_REFUSED || now - wanted->since_ms > patience_ms)
         return false;
     uint64_t ms = (uint64_t)FIRST_MS << (wanted->waited < DOUBLINGS ? wanted->waited : DOUBLINGS);
     wanted->waited++;
     wanted->waits = true;
     wanted->over = false;
-    snprintf(search->provider_waits, sizeof search->provider_waits, "provider: %.200s",
-             wanted->ask.err.message);
+    char why[256];
+    snprintf(why, sizeof why, "provider: %.200s", wanted->ask.err.message);
+    search_watch_provider(search, why);
     timer_start(search->task.loop, &wanted->timer, &round->task, ms < MOST_MS ? ms : MOST_MS);
     return true;
 }
@@ -235,7 +225,7 @@ static bool wait_for_better(struct model_round *round, struct idea_request *want
 static void idea_request_waited(struct model_round *round, struct idea_request *wanted)
 {
     struct search *search = round->search;
-    bool over = search_stopping(search) || search->budget_reached || search->awaited;
+    bool over = search_is_over(search);
     if (wanted->timer.armed && !over)
         return;
     timer_stop(&wanted->timer);
@@ -272,7 +262,7 @@ static void no_answer(struct model_round *round, struct idea_request *wanted)
     if (wait_for_better(round, wanted))
         return;
     wanted->failed = true;
-    search->provider_waits[0] = '\0';
+    search_watch_provider(search, "");
 }
 
 static void take_ideas(struct model_round *round, struct idea_request *wanted)
@@ -281,6 +271,8 @@ static void take_ideas(struct model_round *round, struct idea_request *wanted)
     struct idea ideas[IDEAS_MAX];
     struct err err = {0};
     struct buf repeats;
+    size_t tried;
+    const struct prompt_attempt *history = history_shown(search, &tried);
     size_t count = 0, most = (size_t)wanted->count < IDEAS_MAX ? (size_t)wanted->count : IDEAS_MAX;
     buf_init(&repeats, 1 << 14);
     bool cut = strcmp(wanted->ask.completion.finish, "length") == 0;
@@ -288,15 +280,15 @@ static void take_ideas(struct model_round *round, struct idea_request *wanted)
         wanted->max_tokens = 2 * wanted->ask.request.max_tokens;
     int unread = ideas_parse(round->arena, wanted->ask.completion.text, ideas, most, &count, &err);
     if (!unread)
-        count = novelty_keep(ideas, count, search->history, search->history_shown, &repeats);
+        count = novelty_keep(ideas, count, history, tried, &repeats);
     if (repeats.length > 0)
         log_event(LOG_INFO, "round.repeats", search->id, "%s", buf_text(&repeats));
     if (!unread && count == 0)
         unread = err_set(&err, ERR_PROTOCOL, "all of them were tried: %s", buf_text(&repeats));
     buf_free(&repeats);
     wanted->over = true;
-    search->answered_round = true;
-    search->provider_waits[0] = '\0';
+    search_round_answered(search);
+    search_watch_provider(search, "");
     if (!unread) {
         spread(round, wanted, ideas, count);
         return;
@@ -323,7 +315,7 @@ static bool asking_ended(struct model_round *round)
         if (wanted->waits) {
             idea_request_waited(round, wanted);
         } else if (!wanted->retrieving && !wanted->over && wanted->ask.task.finished) {
-            if (search_stopping(search) || search->budget_reached || search->awaited)
+            if (search_is_over(search))
                 wanted->over = true;
             else if (wanted->ask.err.code)
                 no_answer(round, wanted);
@@ -342,10 +334,9 @@ static void note_barren(struct model_round *round)
     bool barren = round->idea_request_count > 0;
     for (size_t i = 0; i < round->idea_request_count; i++)
         barren = barren && round->idea_requests[i].failed;
-    search->barren_rounds = barren ? search->barren_rounds + 1 : 0;
-    if (search->barren_rounds >= BARREN_MOST && !search->provider_stopped)
-        search->provider_stopped =
-            arena_printf(search->arena, "provider: %s", round->idea_requests[0].ask.err.message);
+    search->round.barren = barren ? search->round.barren + 1 : 0;
+    if (search->round.barren >= BARREN_MOST)
+        search_stop_provider(search, round->idea_requests[0].ask.err.message);
 }
 
 static enum task_result round_step(struct task *task)
@@ -391,25 +382,21 @@ static void round_start(struct search *search, int64_t number)
     struct model_round *round = MEM_NEW(struct model_round);
     char id[48];
     int64_t written = number > 0 ? search_round_size(search) : 0;
-    int64_t tuning = o->tuning >= 0 ? o->tuning : search_round_size(search);
-    search_forget(search);
-    search_lessons_forget(search);
+    int64_t tuning = search_tuning_size(search);
+    history_round(search);
+    twins_round(search);
+    search_lessons_round(search);
     round->search = search;
     round->arena = arena_new();
     round->numbers = search->numbers;
     round->ideas = search->idea_numbers;
-    search->round = round;
+    search->round.now = round;
     search->record.round = number;
-    search->answered_round = false;
-    search->history_shown = search->history_count;
-    search->numbers_shown = search->numbers;
-    search->taught_shown = search->taught_count;
-    search->round_began_ms = search_elapsed_ms(search);
+    search_round_began(search);
     round->chain = (struct chain){.first = round->numbers + written + 1,
                                   .ideas_first = round->ideas + (number > 0 ? o->branching : 0) + 1,
                                   .limit = number > 0 ? tuning : (int64_t)search->arm_count,
-                                  .window = number > 0 ? (int64_t)(LANE_DEPTH * search->lane_count)
-                                                       : INT32_MAX,
+                                  .window = number > 0 ? search_lanes_depth(search) : INT32_MAX,
                                   .tuning = number > 0};
     search->numbers += written + round->chain.limit;
     search->idea_numbers += (number > 0 ? o->branching : 0) + round->chain.limit;
@@ -424,7 +411,7 @@ static void round_start(struct search *search, int64_t number)
 
 static void round_free(struct search *search)
 {
-    struct model_round *round = search->round;
+    struct model_round *round = search->round.now;
     if (!round)
         return;
     for (size_t i = 0; i < round->idea_request_count; i++) {
@@ -435,17 +422,14 @@ static void round_free(struct search *search)
     }
     arena_free(round->arena);
     mem_free(round);
-    search->round = NULL;
+    search->round.now = NULL;
 }
 
 static void round_end(struct search *search)
 {
-    search->new_kernel = false;
     search_take_all(search);
-    if (search->record.round > 0) {
-        search->round_ms += search_elapsed_ms(search) - search->round_began_ms;
-        search->rounds_timed++;
-    }
+    if (search->record.round > 0)
+        search_round_ended(search);
     search_round_taken(search, search->record.round);
     round_free(search);
 }
@@ -454,29 +438,29 @@ static void round_end(struct search *search)
 
 bool search_rounds_step(struct search *search)
 {
-    if (search->twins.active)
+    if (search->twins_write.active)
         return true;
-    if (search->round) {
-        bool tuning = chain_step(search, &search->round->chain);
-        if (tuning || !search->round->task.finished)
+    if (search->round.now) {
+        bool tuning = chain_step(search, &search->round.now->chain);
+        if (tuning || !search->round.now->task.finished)
             return true;
         round_end(search);
-        search->next_round++;
-        if (search->twins.active)
+        search->round.next++;
+        if (search->twins_write.active)
             return true;
     }
-    if (search->rounds_over || search->provider_stopped || !search_may_propose(search) ||
-        search->next_round > search->options.rounds) {
-        search->rounds_over = true;
+    if (search->round.over || search_provider_stopped(search) || !search_may_propose(search) ||
+        search->round.next > search->options.rounds) {
+        search->round.over = true;
         return false;
     }
-    round_start(search, search->next_round);
+    round_start(search, search->round.next);
     return true;
 }
 
 void search_rounds_stop(struct search *search)
 {
-    struct model_round *round = search->round;
+    struct model_round *round = search->round.now;
     for (size_t i = 0; round && i < round->idea_request_count; i++) {
         struct idea_request *wanted = &round->idea_requests[i];
         if (wanted->retrieving)

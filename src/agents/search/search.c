@@ -57,21 +57,19 @@ static int prepared(struct search *search)
     search_put_run(search, batch);
     store_write_take(search->writer, &search->write, &search->task, batch);
     search->prepared = true;
-    search->chain = (struct chain){
+    search->builtin = (struct chain){
         .first = 1,
         .ideas_first = 1,
         .limit = search->options.dry_run ? 1 : search_round_size(search) * search->options.rounds,
-        .window = (int64_t)(LANE_DEPTH * search->lane_count)};
+        .window = search_lanes_depth(search)};
     return 0;
 }
 
 /* A definition that takes minutes, or another twagent in the way. */
 static void prepared_late(struct search *search)
 {
-    search->opened_late = true;
-    search->budget_reached = true;
-    search->budget_words = "budget: the time was over before the problem was open";
-    log_event(LOG_WARN, "run.time", search->id, "%s", search->budget_words);
+    search_lanes_late(search);
+    search_cap_opening(search);
 }
 
 static void tell_preparing(const struct search *search)
@@ -93,14 +91,14 @@ static enum task_result step_preparing(struct search *search)
     }
     if (search_stopping(search))
         give_up_on_room(search);
-    if (search->deadline.fired && !search->opened_late)
+    if (search_deadline_passed(search) && !search_lanes_were_late(search))
         prepared_late(search);
-    if (!search_lanes_ready(search) || search->write.active || search->library.work.active)
+    if (!search_lanes_ready(search) || search->write.active || search_library_busy(search))
         return TASK_WAIT;
     if (search->write.err.code && search->err.code == ERR_NONE)
         search->err = search->write.err;
     tell_preparing(search);
-    if (!search_stopping(search) && !search->opened_late && prepared(search) == 0)
+    if (!search_stopping(search) && !search_lanes_were_late(search) && prepared(search) == 0)
         task_move(&search->task, SEARCHING);
     else
         task_move(&search->task, CLOSING);
@@ -112,15 +110,15 @@ static enum task_result step_preparing(struct search *search)
 /* Without a model the chain is the run; a round is as many candidates as a model would write. */
 static bool step_chain(struct search *search)
 {
-    bool more = chain_step(search, &search->chain);
-    int64_t size = search_round_size(search), round = search->chain.proposed / size + 1;
-    if (search->chain.proposed > 0 && round > search->options.rounds)
+    bool more = chain_step(search, &search->builtin);
+    int64_t size = search_round_size(search), round = search->builtin.proposed / size + 1;
+    if (search->builtin.proposed > 0 && round > search->options.rounds)
         round = search->options.rounds;
-    while (search->chain.taken / size > search->next_round) {
+    while (search->builtin.taken / size > search->builtin_rounds) {
         search_prune(search);
-        search_round_taken(search, ++search->next_round);
+        search_round_taken(search, ++search->builtin_rounds);
     }
-    if (round != search->record.round && search->chain.proposed > 0) {
+    if (round != search->record.round && search->builtin.proposed > 0) {
         search->record.round = round;
         log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)round,
                   (long long)search->options.rounds);
@@ -154,7 +152,7 @@ static void stop_attempts(struct search *search, bool at_once)
  */
 static void stop_late(struct search *search)
 {
-    if (!search->deadline.fired)
+    if (!search_deadline_passed(search))
         return;
     bool at_once = search_time_is_up(search) || (search->best && !search_affords_final(search));
     list_each_safe (link, &search->running) {
@@ -167,12 +165,11 @@ static void stop_late(struct search *search)
 
 static void watch(struct search *search)
 {
-    struct store_write *write = search_watch(search);
-    if (!write)
+    if (!search_watch(search))
         return;
     struct store_batch *batch = store_batch_new();
     search_put_run(search, batch);
-    store_write_take(search->writer, write, &search->task, batch);
+    store_write_take(search->writer, &search->put, &search->task, batch);
 }
 
 static enum task_result step_searching(struct search *search)
@@ -183,7 +180,7 @@ static enum task_result step_searching(struct search *search)
         stop_attempts(search, at_once);
         if (at_once)
             give_up_on_room(search);
-    } else if (!search_may_propose(search) && !search->reached) {
+    } else if (!search_may_propose(search) && !search_reached(search)) {
         search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
         stop_late(search);
     }
@@ -192,9 +189,9 @@ static enum task_result step_searching(struct search *search)
     if (more || search->in_flight > 0)
         return TASK_WAIT;
     timer_stop(&search->patience);
-    timer_stop(&search->deadline);
+    search_deadline_stop(search);
     bool final = search->options.final && !search->options.dry_run && !search_stopping(search) &&
-                 !search->awaited;
+                 !search_awaits(search);
     task_move(&search->task, final ? VERIFYING : CLOSING);
     return TASK_AGAIN;
 }
@@ -206,8 +203,7 @@ static enum task_result step_verifying(struct search *search)
     watch(search);
     if (search_stopping(search) && out_of_patience(search)) {
         give_up_on_room(search);
-        if (search->final.active)
-            lane_cancel(search->lanes[0].lane, &search->final);
+        search_final_cancel(search);
     }
     search_final_watch(search);
     if (!search_final_step(search))
@@ -222,7 +218,7 @@ static void keep_earlier(struct search *search)
 {
     struct run_record *run = &search->record;
     const struct run_record *earlier = &search->earlier;
-    search->keeps_earlier = !search->has_champion && earlier->best && *earlier->best;
+    search->keeps_earlier = !search_champion(search) && earlier->best && *earlier->best;
     if (!search->keeps_earlier)
         return;
     run->verified = true;
@@ -252,12 +248,11 @@ static void put_end(struct search *search)
     struct run_record *run = &search->record;
     search->written_end = true;
     keep_earlier(search);
-    if (search->ceilings_beaten)
-        search_put_ceilings(search, batch);
-    run->state = search->err.code                   ? "failed"
-                 : search->stops || search->awaited ? "stopped"
-                 : search->provider_stopped         ? "paused"
-                                                    : "done";
+    search_drop_ceilings(search, batch);
+    run->state = search->err.code                         ? "failed"
+                 : search->stops || search_awaits(search) ? "stopped"
+                 : search_provider_stopped(search)        ? "paused"
+                                                          : "done";
     run->stopped = search_stop_reason(search);
     run->ended_ms = clock_wall_ms();
     run->pid = 0;
@@ -272,18 +267,18 @@ static void put_end(struct search *search)
 static enum task_result step_closing(struct search *search)
 {
     search_watch_end(search);
-    timer_stop(&search->deadline);
+    search_deadline_stop(search);
     if (search_stopping(search))
         give_up_on_room(search);
-    if (search->write.active || search->put.active || search->twins.active ||
-        search->space_work.active || search->library.work.active)
+    if (search->write.active || search->put.active || search->twins_write.active ||
+        search_watch_busy(search) || search_library_busy(search))
         return TASK_WAIT;
     if (!search->written_end) {
         put_end(search);
         search_lanes_close(search);
         return TASK_WAIT;
     }
-    struct store_write *writes[] = {&search->write, &search->put, &search->twins};
+    struct store_write *writes[] = {&search->write, &search->put, &search->twins_write};
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
         if (!writes[i]->err.code)
             continue;

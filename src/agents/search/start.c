@@ -100,7 +100,7 @@ static void set_floor(struct search *search, const struct value *context)
  * in one that goes on with it. */
 static int keep_context(struct search *search, const struct value **context, struct err *err)
 {
-    const struct value *answer = search->lanes[0].open.answer;
+    const struct value *answer = search_lanes_answer(search);
     struct run_record *run = &search->record;
     struct value *tree;
     if (!run->context || strlen(run->context) <= 2) {
@@ -130,7 +130,7 @@ static int keep_context(struct search *search, const struct value **context, str
 static void compare_device(const struct search *search, const struct value *context)
 {
     const char *was = value_text(value_get(context, "device"), "cpu", "");
-    const char *is = value_text(value_at(search->lanes[0].open.answer, "device"), "cpu", "");
+    const char *is = value_text(value_at(search_lanes_answer(search), "device"), "cpu", "");
     if (search->options.resume && strcmp(was, is) != 0)
         log_event(LOG_WARN, "run.start", search->id, "began on another machine (%s; this is %s)",
                   was, is);
@@ -142,9 +142,9 @@ int search_opened(struct search *search, struct err *err)
     if (keep_context(search, &context, err))
         return -1;
     search->record.unfit =
-        arena_strdup(search->arena, value_text(search->lanes[0].open.answer, "unfit", ""));
+        arena_strdup(search->arena, value_text(search_lanes_answer(search), "unfit", ""));
     search->record.unconfined =
-        arena_strdup(search->arena, value_text(search->lanes[0].open.answer, "unconfined", ""));
+        arena_strdup(search->arena, value_text(search_lanes_answer(search), "unconfined", ""));
     compare_device(search, context);
     const struct value *facts = value_get(context, "facts");
     for (size_t i = 0; facts && i < facts->count; i++)

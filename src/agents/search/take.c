@@ -29,13 +29,13 @@ void search_count(struct search *search, struct attempt *attempt)
     if (!attempt->answered || *attempt->record.duplicate_of)
         return;
     count(search, attempt, 1);
-    if (!attempt->recalled && search->measured++ == 0)
-        search->first_busy_ms = search_lanes_busy_ms(search);
+    if (!attempt->recalled)
+        search_learn_measured(search, search_lanes_busy_ms(search));
     if (!search_ranks(attempt))
         return;
     search_rank(search, attempt);
     if (search->floor_ns > 1.1 * attempt->record.time_ns)
-        search->ceilings_beaten = true;
+        search_ceilings_beaten(search);
 }
 
 /* ---- taking ---- */
@@ -102,44 +102,19 @@ void search_take(struct search *search, struct attempt *attempt)
 {
     list_remove(&attempt->link);
     if (attempt->answered)
-        search_remember(search, attempt);
+        history_add(search, attempt);
     teach(search, attempt);
     search_lesson_take(attempt);
-    if (!search_has_model(search))
-        search_know_one(search, attempt);
-    else if (attempt->answered && *attempt->record.identity)
-        search_settle(search, attempt);
+    twins_take(search, attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
     if (attempt->answered && !twin && (search_ranks(attempt) || is_tuned(attempt))) {
-        search->new_kernel = search->new_kernel || attempt->wrote;
+        if (attempt->wrote)
+            search_round_kernel(search);
         slim(attempt);
         list_append(&search->kept, &attempt->link);
         return;
     }
     attempt_free(attempt);
-}
-
-struct attempt *search_ended(struct search *search, int64_t number)
-{
-    list_each (link, &search->ended) {
-        struct attempt *attempt = container_of(link, struct attempt, link);
-        if (attempt->record.number == number)
-            return attempt;
-    }
-    return NULL;
-}
-
-/* The lowest number above `after`; or NULL. */
-static struct attempt *next_ended(struct search *search, int64_t after)
-{
-    struct attempt *first = NULL;
-    list_each (link, &search->ended) {
-        struct attempt *attempt = container_of(link, struct attempt, link);
-        if (attempt->record.number > after &&
-            (!first || attempt->record.number < first->record.number))
-            first = attempt;
-    }
-    return first;
 }
 
 static void put_again(struct store_batch *batch, const struct candidate_record *record)
@@ -151,50 +126,27 @@ static void put_again(struct store_batch *batch, const struct candidate_record *
     buf_free(&text);
 }
 
-/* `other` is what `attempt`, whose number is lower, was too. */
-static void drop_twin(struct search *search, struct attempt *attempt, struct attempt *other,
-                      struct store_batch **batch)
+/* `other` is what `first`, whose number is lower, was too. */
+static void drop_twin(struct attempt *first, struct attempt *other, struct store_batch **batch)
 {
-    bool twins = attempt->answered && other->answered && *attempt->record.identity &&
-                 other->record.number > attempt->record.number &&
-                 strcmp(other->record.identity, attempt->record.identity) == 0;
-    if (!twins || *other->record.duplicate_of)
-        return;
-    other->record.duplicate_of = arena_strdup(other->arena, attempt->record.id);
+    struct search *search = first->search;
+    other->record.duplicate_of = arena_strdup(other->arena, first->record.id);
     count(search, other, -1);
-    if (search->best == other && search_ranks(attempt))
-        search->best = attempt;
+    if (search->best == other && search_ranks(first))
+        search->best = first;
     *batch = *batch ? *batch : store_batch_new();
     put_again(*batch, &other->record);
     search_lesson_remove(other, *batch);
 }
 
-/* Of several candidates with one source and numbers, the one with the lowest number is it. Points
- * that the proposer tuned in this round have higher numbers and are in the pool already. */
-static void drop_twins(struct search *search)
-{
-    struct store_batch *batch = NULL;
-    struct attempt *first;
-    for (int64_t after = 0; (first = next_ended(search, after)); after = first->record.number) {
-        if (*first->record.duplicate_of)
-            continue;
-        list_each (link, &search->ended)
-            drop_twin(search, first, container_of(link, struct attempt, link), &batch);
-        list_each (link, &search->kept)
-            drop_twin(search, first, container_of(link, struct attempt, link), &batch);
-    }
-    if (batch)
-        store_write_take(search->writer, &search->twins, &search->task, batch);
-}
-
 void search_take_all(struct search *search)
 {
     struct attempt *attempt;
-    drop_twins(search);
-    while ((attempt = next_ended(search, 0)))
+    struct store_batch *batch = twins_drop(search, drop_twin);
+    if (batch)
+        store_write_take(search->writer, &search->twins_write, &search->task, batch);
+    while ((attempt = search_next_ended(search, 0)))
         search_take(search, attempt);
-    search_know_all(search);
+    twins_round_end(search);
     search_prune(search);
 }
-
-/* ---- the pool ---- */

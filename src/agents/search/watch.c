@@ -1,8 +1,3 @@
-/* agents/search/watch: once a second, while a run goes on: why it waits, whether there is room on
- * the disk, whether only mailboxes could bring it on; and the run's record, so that `twagent
- * status` sees in another process what this one knows. Each pause has a reason, a beginning and an
- * end.
- */
 #include "agents/search/private.h"
 
 #include "agents/search/space.h"
@@ -27,23 +22,25 @@ static void look_for_space(void *argument)
 {
     struct search *search = argument;
     const struct search_options *o = &search->options;
-    buf_reset(&search->space_why);
-    (void)space_left(store_folder(search->store), o->disk_quota, o->disk_floor, &search->space_why);
+    buf_reset(&search->watch.space_why);
+    (void)space_left(store_folder(search->store), o->disk_quota, o->disk_floor,
+                     &search->watch.space_why);
 }
 
 static void watch_space(struct search *search)
 {
     const struct search_options *o = &search->options;
     uint64_t now = clock_now_ns();
-    if (search->space_work.active || (o->disk_quota <= 0 && o->disk_floor <= 0))
+    if (search->watch.space_work.active || (o->disk_quota <= 0 && o->disk_floor <= 0))
         return;
-    if (search->space_work.done)
-        search->space_short = search->space_why.length > 0;
-    search->space_work.done = false;
-    if (search->space_looked_ns && now - search->space_looked_ns < SPACE_EVERY_MS * 1000000ULL)
+    if (search->watch.space_work.done)
+        search->watch.space_short = search->watch.space_why.length > 0;
+    search->watch.space_work.done = false;
+    if (search->watch.space_looked_ns &&
+        now - search->watch.space_looked_ns < SPACE_EVERY_MS * 1000000ULL)
         return;
-    search->space_looked_ns = now;
-    work_start(search->task.loop, &search->space_work, &search->task, look_for_space, search);
+    search->watch.space_looked_ns = now;
+    work_start(search->task.loop, &search->watch.space_work, &search->task, look_for_space, search);
 }
 
 /* ---- why it waits ---- */
@@ -82,27 +79,27 @@ static const char *reason_now(const struct search *search, char *text, size_t si
     const char *full = search->writer ? store_writer_waits(search->writer) : NULL;
     if (full)
         return full;
-    if (search->space_short)
-        return buf_text(&search->space_why);
-    if (search->paused_by_person)
+    if (search->watch.space_short)
+        return buf_text(&search->watch.space_why);
+    if (search->watch.paused_by_person)
         return "paused by a person";
-    if (search->mailbox_waits) {
+    if (search->watch.mailbox_waits) {
         awaited_words(search, text, size);
         return text;
     }
-    return *search->provider_waits ? search->provider_waits : endpoint_reason(search, text, size);
+    return *search->watch.provider ? search->watch.provider : endpoint_reason(search, text, size);
 }
 
 const char *search_paused(const struct search *search)
 {
     const struct pause *last =
-        search->pause_count > 0 ? &search->pauses[search->pause_count - 1] : NULL;
+        search->watch.pause_count > 0 ? &search->watch.pauses[search->watch.pause_count - 1] : NULL;
     return last && last->until_ms == 0 ? last->reason : NULL;
 }
 
 static void end_pause(struct search *search)
 {
-    struct pause *last = &search->pauses[search->pause_count - 1];
+    struct pause *last = &search->watch.pauses[search->watch.pause_count - 1];
     last->until_ms = clock_wall_ms();
     log_event(LOG_INFO, "run.goes_on", search->id, "after %.0f s: %s",
               (double)(last->until_ms - last->since_ms) / 1000, last->reason);
@@ -110,11 +107,12 @@ static void end_pause(struct search *search)
 
 static void begin_pause(struct search *search, const char *reason)
 {
-    if (search->pause_count == PAUSES_MAX) {
-        memmove(search->pauses, search->pauses + 1, (PAUSES_MAX - 1) * sizeof *search->pauses);
-        search->pause_count--;
+    if (search->watch.pause_count == PAUSES_MAX) {
+        memmove(search->watch.pauses, search->watch.pauses + 1,
+                (PAUSES_MAX - 1) * sizeof *search->watch.pauses);
+        search->watch.pause_count--;
     }
-    struct pause *pause = &search->pauses[search->pause_count++];
+    struct pause *pause = &search->watch.pauses[search->watch.pause_count++];
     *pause = (struct pause){.since_ms = clock_wall_ms()};
     snprintf(pause->reason, sizeof pause->reason, "%s", reason);
     log_event(LOG_WARN, "run.pause", search->id, "%s", reason);
@@ -131,10 +129,10 @@ static bool watch_pauses(struct search *search)
 {
     char text[256];
     const char *reason = reason_now(search, text, sizeof text), *last = search_paused(search);
-    bool held = search->paused_by_person || search->space_short;
-    if (held != search->held) {
-        search->held = held;
-        slots_resize(&search->lane_slots, held ? 0 : (unsigned)(LANE_DEPTH * search->lane_count));
+    bool held = search->watch.paused_by_person || search->watch.space_short;
+    if (held != search->watch.held) {
+        search->watch.held = held;
+        search_lanes_hold(search, held);
         if (search->completions)
             completions_hold(search->completions, held);
     }
@@ -156,8 +154,8 @@ void search_recall_pauses(struct search *search)
     if (!text || value_parse_json(search->arena, "pauses", text, strlen(text), &root, &ignored))
         return;
     const struct value *list = value_get(root, "list");
-    for (size_t i = 0; list && i < list->count && search->pause_count < PAUSES_MAX; i++) {
-        struct pause *pause = &search->pauses[search->pause_count++];
+    for (size_t i = 0; list && i < list->count && search->watch.pause_count < PAUSES_MAX; i++) {
+        struct pause *pause = &search->watch.pauses[search->watch.pause_count++];
         pause->since_ms = (uint64_t)value_int(list->items[i], "since_ms", 0);
         pause->until_ms = (uint64_t)value_int(list->items[i], "until_ms", 0);
         if (pause->until_ms == 0)
@@ -167,7 +165,7 @@ void search_recall_pauses(struct search *search)
     }
 }
 
-const char *search_pauses_text(struct search *search)
+char *search_pauses_text(const struct search *search)
 {
     struct buf text;
     struct json json;
@@ -176,11 +174,11 @@ const char *search_pauses_text(struct search *search)
     json_object(&json);
     json_key(&json, "list");
     json_array(&json);
-    for (size_t i = 0; i < search->pause_count; i++) {
+    for (size_t i = 0; i < search->watch.pause_count; i++) {
         json_object(&json);
-        json_put_int(&json, "since_ms", (int64_t)search->pauses[i].since_ms);
-        json_put_int(&json, "until_ms", (int64_t)search->pauses[i].until_ms);
-        json_put_text(&json, "reason", search->pauses[i].reason);
+        json_put_int(&json, "since_ms", (int64_t)search->watch.pauses[i].since_ms);
+        json_put_int(&json, "until_ms", (int64_t)search->watch.pauses[i].until_ms);
+        json_put_text(&json, "reason", search->watch.pauses[i].reason);
         json_object_end(&json);
     }
     json_array_end(&json);
@@ -197,23 +195,24 @@ static void watch_mailbox(struct search *search)
     if (!search->completions)
         return;
     totals = completions_totals(search->completions);
-    search->mailbox_waits = totals.awaited > 0 && totals.awaited == totals.waiting &&
-                            search->in_flight <= (size_t)totals.awaited && !search->awaited;
-    bool arrived = totals.answers + totals.from_store != search->mailbox_answers;
-    search->mailbox_answers = totals.answers + totals.from_store;
-    if (!search->mailbox_waits || arrived)
-        timer_stop(&search->mailbox);
-    if (search->mailbox_waits && !search->mailbox.armed && !search->mailbox.fired)
-        timer_start(search->task.loop, &search->mailbox, &search->task,
+    search->watch.mailbox_waits = totals.awaited > 0 && totals.awaited == totals.waiting &&
+                                  search->in_flight <= (size_t)totals.awaited &&
+                                  !search_awaits(search);
+    bool arrived = totals.answers + totals.from_store != search->watch.mailbox_answers;
+    search->watch.mailbox_answers = totals.answers + totals.from_store;
+    if (!search->watch.mailbox_waits || arrived)
+        timer_stop(&search->watch.mailbox);
+    if (search->watch.mailbox_waits && !search->watch.mailbox.armed && !search->watch.mailbox.fired)
+        timer_start(search->task.loop, &search->watch.mailbox, &search->task,
                     search->options.mailbox_ms > TICK_MS ? (uint64_t)search->options.mailbox_ms
                                                          : TICK_MS);
-    if (search->mailbox.fired && search->mailbox_waits) {
+    if (search->watch.mailbox.fired && search->watch.mailbox_waits) {
         char text[48];
         awaited_words(search, text, sizeof text);
-        search->awaited = arena_strdup(search->arena, text);
+        search_stop_awaiting(search, text);
     }
-    if (!search->mailbox_waits)
-        search->mailbox.fired = false;
+    if (!search->watch.mailbox_waits)
+        search->watch.mailbox.fired = false;
 }
 
 /* ---- memory ---- */
@@ -222,9 +221,9 @@ static void watch_mailbox(struct search *search)
  * minute, so that the program is as large as what it holds. Some hundred microseconds. */
 static void tidy_memory(struct search *search, uint64_t now)
 {
-    if (now - search->tidied_ns < TIDY_EVERY_MS * 1000000ULL)
+    if (now - search->watch.tidied_ns < TIDY_EVERY_MS * 1000000ULL)
         return;
-    search->tidied_ns = now;
+    search->watch.tidied_ns = now;
     malloc_trim(0);
     const struct mallinfo2 heap = mallinfo2();
     log_event(LOG_DEBUG, "run.memory", search->id, "%.2f MB in use, %.2f MB in holes",
@@ -233,27 +232,55 @@ static void tidy_memory(struct search *search, uint64_t now)
 
 /* ---- the tick ---- */
 
-struct store_write *search_watch(struct search *search)
+bool search_watch(struct search *search)
 {
     uint64_t now = clock_now_ns();
-    if (search->tick.armed)
-        return NULL;
-    search->tick.fired = false;
-    timer_start(search->task.loop, &search->tick, &search->task, TICK_MS);
+    if (search->watch.tick.armed)
+        return false;
+    search->watch.tick.fired = false;
+    timer_start(search->task.loop, &search->watch.tick, &search->task, TICK_MS);
     tidy_memory(search, now);
     watch_space(search);
     watch_mailbox(search);
     bool changed = watch_pauses(search);
-    if (search->put.active || (!changed && now - search->put_ns < PUT_EVERY_MS * 1000000ULL))
-        return NULL;
-    search->put_ns = now;
-    return &search->put;
+    if (search->put.active || (!changed && now - search->watch.put_ns < PUT_EVERY_MS * 1000000ULL))
+        return false;
+    search->watch.put_ns = now;
+    return true;
 }
 
 void search_watch_end(struct search *search)
 {
-    timer_stop(&search->tick);
-    timer_stop(&search->mailbox);
+    timer_stop(&search->watch.tick);
+    timer_stop(&search->watch.mailbox);
     if (search_paused(search))
         end_pause(search);
+}
+
+bool search_watch_busy(const struct search *search)
+{
+    return search->watch.space_work.active;
+}
+
+void search_watch_provider(struct search *search, const char *why)
+{
+    snprintf(search->watch.provider, sizeof search->watch.provider, "%s", why);
+}
+
+void search_pause(struct search *search, bool paused)
+{
+    search->watch.paused_by_person = paused;
+    timer_stop(&search->watch.tick); /* looked at now, not in a second */
+    if (!search->task.finished)
+        task_wake(&search->task);
+}
+
+void search_watch_open(struct search *search)
+{
+    buf_init(&search->watch.space_why, sizeof search->watch.pauses[0].reason - 1);
+}
+
+void search_watch_free(struct search *search)
+{
+    buf_free(&search->watch.space_why);
 }

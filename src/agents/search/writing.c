@@ -13,11 +13,30 @@
 
 enum { SHRINK_MOST = 1 }; /* after a provider's word; SHRINK_ALL by our own guess */
 
+void writing_new(struct attempt *attempt, const struct idea *idea, const struct attempt *parent,
+                 int64_t sample)
+{
+    struct writing *writing = MEM_NEW(struct writing);
+    writing->scratch = arena_new();
+    writing->idea = (struct idea){.title = arena_strdup(attempt->arena, idea->title),
+                                  .category = search_constant(idea->category),
+                                  .why = arena_strdup(attempt->arena, idea->why),
+                                  .parent = arena_strdup(attempt->arena, idea->parent),
+                                  .expected = idea->expected};
+    writing->parent = parent;
+    writing->sample = sample;
+    buf_init(&writing->system, PROMPT_BYTES_MAX);
+    buf_init(&writing->prompt, PROMPT_BYTES_MAX);
+    attempt->writing = writing;
+}
+
 static struct search_about about_of(struct attempt *attempt)
 {
     return (struct search_about){.arena = attempt->writing->scratch,
                                  .parent = attempt->writing->parent,
-                                 .writing = attempt->writing,
+                                 .idea = &attempt->writing->idea,
+                                 .failure = attempt->writing->failure,
+                                 .diagnostics = attempt->writing->diagnostics,
                                  .repairs = attempt->record.repairs};
 }
 
@@ -53,8 +72,10 @@ static void put_prompt(struct attempt *attempt)
         return;
     }
     struct prompt_kernel parent = search_kernel_words(writing->parent);
-    prompt_implement(search->prompts, &context, &parent, &writing->idea, search->history,
-                     search->history_shown, writing->shrink, &writing->prompt);
+    size_t count;
+    const struct prompt_attempt *history = history_shown(search, &count);
+    prompt_implement(search->prompts, &context, &parent, &writing->idea, history, count,
+                     writing->shrink, &writing->prompt);
 }
 
 /* What the model has no room for is left out, step by step; what is too long even then is refused
@@ -165,7 +186,9 @@ static const struct language *language_of(const struct search *search, const cha
     return language_of_text(target_find(search->options.backend), code);
 }
 
-struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length, struct err *err)
+/* NULL: it cannot be read. */
+static struct arm *read_arm(struct attempt *attempt, const char *code, size_t length,
+                            struct err *err)
 {
     struct search *search = attempt->search;
     struct arm *arm = ARENA_NEW(attempt->arena, struct arm);
@@ -183,7 +206,7 @@ struct arm *writing_arm(struct attempt *attempt, const char *code, size_t length
     return arm;
 }
 
-void writing_take(struct attempt *attempt, struct arm *arm)
+static void take_arm(struct attempt *attempt, struct arm *arm)
 {
     if (attempt->arm)
         candidate_free(attempt->arm->candidate);
@@ -208,10 +231,10 @@ static int take_code(struct attempt *attempt, struct err *err)
                      &length, err))
         return -1;
     writing->source = code;
-    struct arm *arm = writing_arm(attempt, code, length, err);
+    struct arm *arm = read_arm(attempt, code, length, err);
     if (!arm)
         return -1;
-    writing_take(attempt, arm);
+    take_arm(attempt, arm);
     return 0;
 }
 
@@ -257,6 +280,55 @@ enum writing_result writing_step(struct attempt *attempt)
         return attempt->abandoned || search_stopping(attempt->search) ? WRITING_LEFT
                                                                       : WRITING_FAILED;
     return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
+}
+
+bool writing_recall(struct attempt *attempt, const char *code, size_t length, const char *failure,
+                    const char *diagnostics)
+{
+    struct err ignored;
+    struct arm *arm = read_arm(attempt, code, length, &ignored);
+    if (!arm)
+        return false;
+    take_arm(attempt, arm);
+    arm->stored = true;
+    attempt->writing->source = code;
+    attempt->writing->failure = failure;
+    attempt->writing->diagnostics = diagnostics;
+    return true;
+}
+
+const struct attempt *writing_parent(const struct writing *writing)
+{
+    return writing->parent;
+}
+
+const char *writing_failure(const struct writing *writing, const char **diagnostics)
+{
+    *diagnostics = writing->diagnostics;
+    return writing->failure;
+}
+
+static bool looks_up(const struct writing *writing)
+{
+    return writing && writing->retrieving && !writing->retrieval.task.finished;
+}
+
+static bool asks(const struct writing *writing)
+{
+    return writing && writing->asked && !writing->ask.task.finished;
+}
+
+bool writing_busy(const struct writing *writing)
+{
+    return looks_up(writing) || asks(writing);
+}
+
+void writing_cancel(struct writing *writing)
+{
+    if (looks_up(writing))
+        task_cancel(&writing->retrieval.task);
+    if (asks(writing))
+        task_cancel(&writing->ask.task);
 }
 
 void writing_free(struct writing *writing)

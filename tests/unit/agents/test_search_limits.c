@@ -45,10 +45,11 @@ static void expect(struct search_options options, double floor_ns, double time_n
 {
     struct taken taken = take(options, floor_ns, time_ns, 1.5);
     if (words == NULL)
-        assert_null(taken.search->reached);
-    else if (taken.search->reached == NULL || strstr(taken.search->reached, words) == NULL)
+        assert_null(taken.search->limits.reached);
+    else if (taken.search->limits.reached == NULL ||
+             strstr(taken.search->limits.reached, words) == NULL)
         fail_msg("expected '%s', got '%s'", words,
-                 taken.search->reached ? taken.search->reached : "nothing");
+                 taken.search->limits.reached ? taken.search->limits.reached : "nothing");
     drop(&taken);
 }
 
@@ -76,13 +77,13 @@ static void test_patience(void **state)
     struct taken taken = take((struct search_options){.patience = 2}, 0, 1000, 1.5);
     (void)state;
     search_round_taken(taken.search, 2);
-    assert_null(taken.search->reached);
+    assert_null(taken.search->limits.reached);
     taken.attempt->record.speedup_low = 1.6; /* a win: it counts from here */
     search_round_taken(taken.search, 3);
     search_round_taken(taken.search, 4);
-    assert_null(taken.search->reached);
+    assert_null(taken.search->limits.reached);
     search_round_taken(taken.search, 5);
-    assert_non_null(strstr(taken.search->reached, "nothing better for 2 rounds"));
+    assert_non_null(strstr(taken.search->limits.reached, "nothing better for 2 rounds"));
     drop(&taken);
 }
 
@@ -98,21 +99,21 @@ static void test_progress(void **state)
     for (; round < 40; round++) /* an outage */
         search_round_taken(search, round);
     assert_int_equal(search_staleness(search), 0);
-    search->answered_round = true;
+    search->limits.answered_round = true;
     for (int i = 1; i < 20; i++) {
         search_round_taken(search, round++);
-        assert_null(search->reached);
+        assert_null(search->limits.reached);
         assert_int_equal(search_staleness(search), i < 4 ? 0 : i - 3);
     }
     assert_float_equal(search_temperature(search, &model), 1.2, 1e-9);
     assert_float_equal(search_temperature(search, &usual), -1, 0);
-    search->new_kernel = true;
+    search->limits.new_kernel = true;
     search_round_taken(search, round++);
-    search->new_kernel = false;
+    search->limits.new_kernel = false;
     assert_int_equal(search_staleness(search), 0);
     for (int i = 0; i < 20; i++)
         search_round_taken(search, round++);
-    assert_non_null(strstr(search->reached, "no progress: 20 rounds without a new kernel"));
+    assert_non_null(strstr(search->limits.reached, "no progress: 20 rounds without a new kernel"));
     drop(&taken);
 }
 
@@ -138,10 +139,10 @@ static void test_time(void **state)
         search->started_ns = clock_now_ns();
         search->earlier_ms = rows[i].elapsed_s * 1e3;
         struct lane lane = {.busy_ns = (uint64_t)(rows[i].busy_s * 1e9)};
-        search->lanes_open = 1;
-        search->lanes[0].lane = &lane;
-        search->first_busy_ms = rows[i].busy_s * 1e3 / (double)rows[i].measured;
-        search->measured = rows[i].measured;
+        search->lanes.open = 1;
+        search->lanes.place[0].lane = &lane;
+        search->time.first_busy_ms = rows[i].busy_s * 1e3 / (double)rows[i].measured;
+        search->time.measured = rows[i].measured;
         if (search_may_propose(search) != rows[i].goes_on)
             fail_msg("row %zu", i);
         if (!rows[i].goes_on)
@@ -188,10 +189,10 @@ static void test_ranking(void **state)
         list_append(&search->kept, &all[i].link);
     }
     assert_int_equal(search->best->record.number, 2);
-    assert_false(search->ceilings_beaten);
+    assert_false(search->lanes.beaten);
     search->floor_ns = 1.2 * 104.9e3;
     search_count(search, &all[1]);
-    assert_true(search->ceilings_beaten);
+    assert_true(search->lanes.beaten);
     struct contender *ranked = search_contenders(search, -1, &count);
     assert_int_equal(count, sizeof order / sizeof order[0]);
     for (size_t i = 0; i < count; i++)
@@ -210,10 +211,14 @@ static bool puts_ceilings(const char *ceilings, bool beaten)
     struct value *answer;
     assert_int_equal(value_parse_json(arena, "answer", ceilings, strlen(ceilings), &answer, NULL),
                      0);
-    search->lanes[0].open.answer = answer;
-    search->ceilings_beaten = beaten;
+    search->lanes.place[0].open.answer = answer;
     search->options.backend = "cpu";
-    search_put_ceilings(search, batch);
+    if (beaten) {
+        search_ceilings_beaten(search);
+        search_drop_ceilings(search, batch);
+    } else {
+        search_put_ceilings(search, batch);
+    }
     bool put = !store_batch_empty(batch);
     store_batch_free(batch);
     arena_free(arena);

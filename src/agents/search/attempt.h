@@ -1,0 +1,99 @@
+/* agents/search/attempt: one candidate on its way, and the source that it is a point of. Inside
+ * src/agents/search. */
+#ifndef AGENTS_SEARCH_ATTEMPT_H
+#define AGENTS_SEARCH_ATTEMPT_H
+
+#include "agents/proposer/proposer.h"
+#include "agents/record/record.h"
+#include "agents/search/lanes.h"
+#include "base/list.h"
+#include "eval/candidate/candidate.h"
+#include "loop/task.h"
+#include "store/writer.h"
+
+struct search;
+struct chain;
+struct idea;
+struct writing;
+
+/* A source whose tune space the proposer searches: a shipped start, or a kernel that a model wrote.
+ */
+struct arm {
+    struct search *search;
+    const char *name; /* "packed.c" */
+    const char *text;
+    size_t length;
+    char source_hash[33];
+    const char *origin; /* candidate that wrote it, or "" for a shipped start */
+    struct candidate *candidate;
+    int number; /* in the proposer, or -1 */
+    int island;
+    struct proposer_space space;
+    bool stored;
+};
+int search_arm_add(struct search *search, struct arm *arm); /* its number, or -1 */
+
+/* What a candidate starts from, as it was when that was decided; its lesson compares with it. */
+struct before {
+    const char *limiter; /* NULL or "": not known */
+    double time_ns, speedup, speedup_low, speedup_high;
+};
+
+/* See candidate.c. */
+enum attempt_state {
+    PROPOSED,
+    WRITING,
+    COMPILING,
+    CHECKING,
+    TIMING,
+    PROFILING,
+    KEPT,
+    REJECTED,
+    FAILED,
+    ATTEMPT_STATES
+};
+
+struct attempt {
+    struct task task;
+    struct search *search;
+    struct link link; /* in search->running, then ->ended, then ->kept or freed */
+    struct arena *arena;
+    struct idea_record idea; /* written with the candidate where its id is new */
+    struct candidate_record record;
+    const struct candidate_record *recalled; /* as an earlier process left it; NULL: new */
+    struct arm *arm;                         /* NULL until a model has written it */
+    int island;
+    struct names tune;
+    struct before before;
+    struct writing *writing; /* NULL: of the built-in proposer, or taken */
+    bool wrote;              /* a model did: the source is its own, not a start's */
+    struct slot slot, twin_slot;
+    struct lane_place *place; /* the lane that it is in */
+    bool in_lane, written;    /* waits for or has a place in the lanes; its source is there */
+    bool stored, committing, submitted, answered, abandoned;
+    int next_state;
+    struct lane_request request;
+    struct store_write write;
+    unsigned deaths;
+    /* of what is kept, whose evaluation is on the disk: its profile, and what it was measured by */
+    const char *metrics, *baseline;
+    enum finding finding;
+    double baseline_ns, spread;
+};
+
+static inline bool attempt_is_kernel(const struct attempt *attempt)
+{
+    return attempt->task.state == KEPT;
+}
+
+extern const struct task_type attempt_type;
+struct attempt *attempt_start(struct search *search, const struct chain *chain);
+/* A model is to write candidate `number`: implementation `sample` of an idea; its round waits. */
+struct attempt *attempt_start_writing(struct search *search, struct task *round, int64_t number,
+                                      const struct idea *idea, const char *idea_id,
+                                      const struct attempt *parent, int island, int64_t sample);
+void attempt_identify(struct attempt *attempt); /* by its source and numbers */
+void attempt_abandon(struct attempt *attempt);  /* stop it: cancels what it waits for */
+void attempt_free(struct attempt *attempt);
+
+#endif
