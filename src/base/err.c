@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message is one line whatever a path, a key or a child's text puts into it. */
-static void keep_one_line(char *text)
+void err_one_line(char *text)
 {
     for (; *text != '\0'; text++)
         if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -18,7 +17,7 @@ static void format_message(struct err *err, const char *format, va_list argument
 {
     char text[sizeof err->message];
     vsnprintf(text, sizeof text, format, arguments);
-    keep_one_line(text);
+    err_one_line(text);
     memcpy(err->message, text, sizeof text);
 }
 

@@ -49,4 +49,8 @@ const char *err_code_name(enum err_code code); /* "usage", "timeout", ...; stati
 /* The process exit code that a command ends with for this error: 2 usage, 3 everything else. */
 int err_exit_code(enum err_code code);
 
+/* Blanks for control characters: a message is one line, and no escape sequence of a child's or a
+ * model's text may reach a terminal. */
+void err_one_line(char *text);
+
 #endif

@@ -63,14 +63,6 @@ void log_remove_sink(event_sink *sink, void *context)
     pthread_mutex_unlock(&lock);
 }
 
-/* Children and models have a say in messages: no escape sequence may reach a terminal. */
-static void keep_one_line(char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = ' ';
-}
-
 void log_event(enum log_level level, const char *kind, const char *subject, const char *format, ...)
 {
     if ((int)level < atomic_load(&least_wanted))
@@ -83,7 +75,7 @@ void log_event(enum log_level level, const char *kind, const char *subject, cons
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    keep_one_line(message);
+    err_one_line(message);
 
     struct event event = {
         .wall_ms = clock_wall_ms(),

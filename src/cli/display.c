@@ -82,8 +82,10 @@ static void draw_line(struct display *display, const char *text)
 
 /* ---- the live lines ---- */
 
-const char *display_spending(const struct search_progress *p, const struct search_options *options,
-                             char text[256])
+/* "$1.23 of $5.00, 1.2 M of 5 M tokens; 312 answers, 8 requests in flight"; "": nothing was asked.
+ */
+static const char *display_spending(const struct search_progress *p,
+                                    const struct search_options *options, char text[256])
 {
     char tokens[32], most[40] = "", spent[64], awaited[48], number[48], flight[48], more[64] = "";
     int64_t cap = options->budget_micro_dollars;

@@ -35,11 +35,7 @@ void display_wait(struct display *display,
                   const char *text);        /* a live line, before there is a run */
 void display_stop(struct display *display); /* erases the live lines */
 
-/* What status shows too: "1.2 M tokens of 5 M, $1.23 of $5.00, 312 requests (8 in flight)". ""
- * where nothing was asked. */
 /* Commands without a display: one line a minute while a lane waits for another twagent. */
 void display_tell_waits(FILE *out);
-const char *display_spending(const struct search_progress *progress,
-                             const struct search_options *options, char text[256]);
 
 #endif

@@ -115,6 +115,13 @@ static int show_candidate(const struct settings *settings, struct store *store, 
     return print_record(settings, store, arena, &candidate);
 }
 
+static int print_line(struct buf *text)
+{
+    puts(buf_text(text));
+    buf_free(text);
+    return 0;
+}
+
 static int show_idea(const struct settings *settings, struct store *store, struct arena *arena,
                      const char *id, struct err *err)
 {
@@ -125,9 +132,7 @@ static int show_idea(const struct settings *settings, struct store *store, struc
         struct buf text;
         buf_init(&text, 1 << 20);
         idea_record_encode(&idea, &text);
-        printf("%s\n", buf_text(&text));
-        buf_free(&text);
-        return 0;
+        return print_line(&text);
     }
     printf("%s  %s\n  category   %s\n  why        %s\n  parent     %s\n", idea.id, idea.title,
            idea.category, idea.why, *idea.parent ? idea.parent : "none: a start");
@@ -193,9 +198,7 @@ static int show_run(const struct settings *settings, struct store *store, struct
         struct buf text;
         buf_init(&text, 1 << 20);
         run_record_encode(&run, &text);
-        printf("%s\n", buf_text(&text));
-        buf_free(&text);
-        return 0;
+        return print_line(&text);
     }
     char *folder = control_folder(settings);
     print_run(store, arena, &run, control_owner(folder));

@@ -91,11 +91,6 @@ void loop_free(struct loop *loop)
     mem_free(loop);
 }
 
-void *loop_uv(struct loop *loop)
-{
-    return &loop->uv;
-}
-
 void loop_ready(struct loop *loop, struct link *ready_link)
 {
     if (list_empty(&loop->ready))

@@ -17,9 +17,6 @@ struct loop *loop_new(void);       /* also ignores SIGPIPE and lets SIGCHLD be *
 void loop_run(struct loop *loop);  /* returns when no task is left and no handle is open */
 void loop_free(struct loop *loop); /* asserts that loop_run() has returned or never ran */
 
-/* For the files of src/loop alone: the uv_loop_t, as void * so that libuv does not leak out. */
-void *loop_uv(struct loop *loop);
-
 /* A timer wakes its owner once when it fires; while it is armed the owner has something to wait
  * for. Memory is the owner's and must stay put until fired or stopped. Zero-initialize it. */
 struct timer {

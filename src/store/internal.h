@@ -72,11 +72,6 @@ int store_create_files(const char *folder, size_t map_bytes, struct err *err) MU
 int store_mark(const char *folder, struct err *err) MUST_USE;
 bool store_mark_there(const char *folder);
 
-/* Looks at an open data file whole, and fills the error in as store_open() gives it. `txn` as for
- * structure_check(); *moved is set where that says so, and then the result is -1. */
-int store_check_file(int fd, const char *folder, MDB_txn *txn, bool *moved,
-                     struct err *err) MUST_USE;
-
 /* Tests: a store with a small map, and a write that fails. The n-th LMDB call of a commit from now
  * on (1: the next) fails with `code` (MDB_MAP_FULL, EIO, ...); 0 disarms. */
 int store_open_sized(const char *folder, bool create, bool read_only, size_t map_bytes,

@@ -141,7 +141,9 @@ static int check_schema(const char *folder, MDB_txn *txn, struct err *err)
     return 0;
 }
 
-int store_check_file(int fd, const char *folder, MDB_txn *txn, bool *moved, struct err *err)
+/* Looks at an open data file whole, and fills the error in as store_open() gives it. `txn` as for
+ * structure_check(); *moved is set where that says so, and then the result is -1. */
+static int store_check_file(int fd, const char *folder, MDB_txn *txn, bool *moved, struct err *err)
 {
     struct structure structure;
     struct err found = {ERR_NONE, ""};

@@ -27,7 +27,7 @@ static bool same_machine(const struct lesson_place *a, const struct lesson_place
     return is(a->device, b->device) && a->cores == b->cores;
 }
 
-bool lesson_same_place(const struct lesson_place *a, const struct lesson_place *b)
+static bool lesson_same_place(const struct lesson_place *a, const struct lesson_place *b)
 {
     return is(a->family, b->family) && is(a->problem, b->problem) && is(a->backend, b->backend) &&
            is(a->shape, b->shape) && is(a->dtype, b->dtype) && same_machine(a, b);

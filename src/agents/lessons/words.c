@@ -45,7 +45,7 @@ void lesson_outcome(const struct lesson *lesson, struct buf *out)
              lesson->change_low, lesson->change_high);
 }
 
-bool lesson_same_idea(const struct lesson *a, const struct lesson *b)
+static bool lesson_same_idea(const struct lesson *a, const struct lesson *b)
 {
     return !a->point && !b->point && novelty_likeness(a->title, b->title) >= alike;
 }

@@ -8,9 +8,8 @@
  * not compile". */
 void lesson_outcome(const struct lesson *lesson, struct buf *out);
 
-/* The same mechanism by its words, and of two that are, whether they came out differently: one won,
- * the other lost, failed or made no difference. Points of tune spaces are never compared. */
-bool lesson_same_idea(const struct lesson *a, const struct lesson *b);
+/* Whether two of the same mechanism, by its words, came out differently: one won, the other lost,
+ * failed or made no difference. Points of tune spaces are never compared. */
 bool lesson_contradicts(const struct lesson *a, const struct lesson *b);
 
 struct lesson_ask { /* what a prompt is about */

@@ -206,7 +206,7 @@ void chunker_code(struct chunker *chunker, const char *text, size_t length, uint
         chunker_flush(chunker);
 }
 
-void chunker_end(struct chunker *chunker)
+static void chunker_end(struct chunker *chunker)
 {
     chunker_flush(chunker);
     buf_free(&chunker->text);

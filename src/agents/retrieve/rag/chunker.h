@@ -27,7 +27,6 @@ void chunker_prose(struct chunker *chunker, const char *text, size_t length, uin
 void chunker_code(struct chunker *chunker, const char *text, size_t length, uint32_t line,
                   bool fence);
 void chunker_flush(struct chunker *chunker); /* ends the open passage, if there is one */
-void chunker_end(struct chunker *chunker);
 
 /* A line without its newline; moves *at past it. False at the end of the text. */
 struct text_line {

@@ -338,17 +338,6 @@ struct key_hash database_hash_key(struct hash hash)
     return key;
 }
 
-struct hash database_key_hash(const void *bytes)
-{
-    const unsigned char *from = bytes;
-    struct hash hash = {0, 0};
-    for (int i = 0; i < 8; i++) {
-        hash.high = hash.high << 8 | from[i];
-        hash.low = hash.low << 8 | from[8 + i];
-    }
-    return hash;
-}
-
 struct key_number database_number_key(uint32_t number)
 {
     return (struct key_number){{(unsigned char)(number >> 24), (unsigned char)(number >> 16),

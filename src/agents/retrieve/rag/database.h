@@ -68,7 +68,6 @@ struct key_hash { /* as stored: big-endian */
     unsigned char bytes[16];
 };
 struct key_hash database_hash_key(struct hash hash);
-struct hash database_key_hash(const void *bytes);
 struct key_number {
     unsigned char bytes[4];
 };
@@ -77,7 +76,6 @@ uint32_t database_key_number(const void *bytes);
 
 /* The paths that were added, beside the data file, from which a damaged index is made again. */
 int database_keep_roots(struct rag *rag, struct err *err) MUST_USE;
-int database_restore_roots(struct rag *rag, struct err *err) MUST_USE;
 int database_entries(struct rag *rag, MDB_txn *txn, enum table table, uint64_t *count,
                      struct err *err) MUST_USE;
 

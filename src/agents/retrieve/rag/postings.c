@@ -78,12 +78,7 @@ int postings_open(const void *bytes, size_t length, struct postings *postings, s
     return 0;
 }
 
-uint8_t postings_block_max(const struct postings *postings, uint32_t block)
-{
-    return postings->directory[(size_t)block * ENTRY + 8];
-}
-
-uint32_t postings_block_last(const struct postings *postings, uint32_t block)
+static uint32_t postings_block_last(const struct postings *postings, uint32_t block)
 {
     return get_u32(postings->directory + (size_t)block * ENTRY);
 }

@@ -35,7 +35,4 @@ int postings_open(const void *bytes, size_t length, struct postings *postings,
 size_t postings_block(const struct postings *postings, uint32_t block, uint32_t ids[POSTINGS_BLOCK],
                       const uint8_t **impacts);
 
-uint8_t postings_block_max(const struct postings *postings, uint32_t block);
-uint32_t postings_block_last(const struct postings *postings, uint32_t block);
-
 #endif

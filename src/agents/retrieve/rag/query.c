@@ -24,18 +24,7 @@ static const char *const light[] = {
 
 static bool is_light(const char *term)
 {
-    size_t low = 0, high = sizeof light / sizeof light[0];
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(term, light[middle]);
-        if (order == 0)
-            return true;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return false;
+    return words_among(light, sizeof light / sizeof light[0], term, strlen(term));
 }
 
 static size_t find(const struct query *query, const char *term, size_t length)

@@ -79,7 +79,7 @@ static int put_roots(struct rag *rag, MDB_txn *txn, const struct buf *file, stru
 }
 
 /* The next update then reads all that they name. */
-int database_restore_roots(struct rag *rag, struct err *err)
+static int database_restore_roots(struct rag *rag, struct err *err)
 {
     struct buf file;
     uint64_t sum = 0;

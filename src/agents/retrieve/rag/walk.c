@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-bool walk_excluded(const char *excludes, const char *relative)
+/* Does a pattern of the list fit the name, the path below the root, or a folder on the way? */
+static bool walk_excluded(const char *excludes, const char *relative)
 {
     const char *slash = strrchr(relative, '/'), *name = slash ? slash + 1 : relative;
     char pattern[512];

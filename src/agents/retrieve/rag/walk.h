@@ -23,7 +23,4 @@ struct walk {
  * where nothing is there. */
 int walk_path(struct walk *walk, const char *path, struct err *err) MUST_USE;
 
-/* Does a pattern of the list fit the name, the path below the root, or a folder on the way? */
-bool walk_excluded(const char *excludes, const char *relative);
-
 #endif

@@ -48,13 +48,13 @@ void words_free(struct words *words)
     mem_free(words);
 }
 
-static bool is_stop_word(const char *word, size_t length)
+bool words_among(const char *const *sorted, size_t count, const char *word, size_t length)
 {
-    size_t low = 0, high = sizeof stop_words / sizeof stop_words[0];
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = strncmp(word, stop_words[middle], length);
-        if (order == 0 && stop_words[middle][length] != '\0')
+        int order = strncmp(word, sorted[middle], length);
+        if (order == 0 && sorted[middle][length] != '\0')
             order = -1;
         if (order == 0)
             return true;
@@ -134,7 +134,9 @@ static void emit_plain(struct words *words, const char *word, size_t length, enu
         memcpy(cached->word, word, length);
         cached->word[length] = '\0';
         cached->length =
-            is_stop_word(word, length) ? 0 : stem_word(words, cached->stem, word, length);
+            words_among(stop_words, sizeof stop_words / sizeof stop_words[0], word, length)
+                ? 0
+                : stem_word(words, cached->stem, word, length);
     }
     if (cached->length > 0)
         visit(context, cached->stem, cached->length, kind);

@@ -8,6 +8,7 @@
 #ifndef RAG_WORDS_H
 #define RAG_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { TERM_MAX = 96 }; /* bytes; a longer identifier gives its parts alone */
@@ -27,5 +28,8 @@ typedef void word_visit(void *context, const char *term, size_t length, enum wor
  * field's length is. The text may hold any bytes. */
 size_t words_each(struct words *words, const char *text, size_t length, word_visit *visit,
                   void *context);
+
+/* Whether the word of `length` bytes is in a sorted list. */
+bool words_among(const char *const *sorted, size_t count, const char *word, size_t length);
 
 #endif
