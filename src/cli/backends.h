@@ -1,12 +1,25 @@
-/* cli/backends: the backends that this program has, one line each. */
+/* cli/backends: the backends that this program has, one line each. Main thread. */
 #ifndef CLI_BACKENDS_H
 #define CLI_BACKENDS_H
 
 #include "eval/backend/backend.h"
 
-extern char backends_choices[64]; /* "cpu|cuda", once they are begun with */
+struct emitter;
+struct eval_compile;
 
-void backends_begin(void);                             /* names their targets; before all else */
-const struct backend *backends_find(const char *name); /* NULL where not known */
+struct program_backend {
+    const struct backend *backend;
+    const struct emitter *emitter;
+    /* `eval` where no lane can be opened for want of a device: what can be said of a candidate all
+     * the same, and the exit code; -1: this is not why. NULL: nothing. */
+    int (*without)(const struct eval_compile *asked);
+};
+
+extern const struct program_backend backends[]; /* ends with a backend of NULL */
+extern char backends_choices[64];               /* "cpu|cuda", once begun */
+
+void backends_begin(void);                                      /* before all else */
+const struct program_backend *backends_entry(const char *name); /* NULL where not known */
+const struct backend *backends_find(const char *name);          /* the same */
 
 #endif

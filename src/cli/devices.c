@@ -1,6 +1,6 @@
 #include "cli/devices.h"
 
-#include "eval/cuda/probe/probe.h"
+#include "cli/backends.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -55,7 +55,8 @@ int devices_resolve(struct arena *arena, const char *backend, const char *launch
                     const char **devices, struct err *err)
 {
     int count = 0;
-    if (!backend || strcmp(backend, "cuda") != 0)
+    const struct backend *chosen = backend ? backends_find(backend) : NULL;
+    if (!chosen || !chosen->count)
         *devices = NULL;
     if (!*devices || strcmp(*devices, "all") != 0)
         return 0;
@@ -64,7 +65,7 @@ int devices_resolve(struct arena *arena, const char *backend, const char *launch
                        "--devices all counts the GPUs of this machine, and --launcher %s leads to "
                        "another: name them, as in --devices 0,1",
                        launcher);
-    if (cuda_count(arena, &count, err))
+    if (chosen->count(arena, &count, err))
         return err_wrap(err, "--devices all");
     *devices = "0";
     for (int i = 1; i < count; i++)

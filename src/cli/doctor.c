@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/adversarial.h"
+#include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/display.h"
-#include "cli/doctor_gpu.h"
 #include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -110,40 +110,20 @@ static int print_walls(const struct value *device)
 }
 
 /* A line for each thing that is missing, with what it costs. Returns how many forbid the work. */
-static int print_findings(const struct doctor *doctor, const struct doctor_gpu *cuda,
-                          const char *folder)
+static int print_findings(const struct doctor *doctor, const char *folder)
 {
-    const struct value *device = value_get(doctor->open.answer, "device");
-    const struct value *versions = value_get(doctor->open.answer, "versions");
-    int fatal = 0;
-    printf("findings\n");
-    bool gpu = strcmp(doctor->settings->search.backend, "cuda") == 0;
-    if (gpu) { /* compilers of C are for the CPU's candidates */
-        fatal += doctor_gpu_missing(cuda);
-    } else if (!value_get(versions, "gcc") && !value_get(versions, "clang")) {
-        printf("  MISSING  a C compiler: apt-get install gcc g++\n");
-        fatal++;
-    } else if (!value_get(versions, "clang")) {
-        printf("  note     no clang: candidates that ask for it fail (apt-get install clang "
-               "libomp-dev)\n");
-    }
+    const struct value *answer = doctor->open.answer, *versions = value_get(answer, "versions");
+    struct buf own;
+    buf_init(&own, 1 << 14);
+    int fatal = backends_find(doctor->settings->search.backend)->findings(answer, &own);
+    printf("findings\n%s", buf_text(&own));
+    buf_free(&own);
     if (!value_get(versions, "numpy")) {
         printf("  MISSING  a Python with numpy, for references: apt-get install python3-numpy, or "
                "--python PATH\n");
         fatal++;
     }
-    if (!gpu && !value_bool(device, "perf_counters", false))
-        printf("  note     no hardware counters here: profiles have compiler remarks,\n"
-               "           instruction mix and roofline only\n");
-    if (!gpu && !value_bool(device, "perf_samples", true))
-        printf("  note     perf_event_open is not permitted: where a kernel's time goes by loop\n"
-               "           is not known. Needed: kernel.perf_event_paranoid of 2 or less, a\n"
-               "           container that allows it\n");
-    if (!gpu && !value_bool(device, "ptrace", true))
-        printf("  note     ptrace is not permitted: threads cannot be held, so that work which\n"
-               "           a kernel does not wait for may pass. Needed:\n"
-               "           kernel.yama.ptrace_scope of 0 or 1; docker run --cap-add SYS_PTRACE\n");
-    fatal += print_walls(device);
+    fatal += print_walls(value_get(answer, "device"));
     struct statvfs disk;
     if (statvfs(folder, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < 1e9)
         printf("  WARNING  less than 1 GB free where the store is (%s)\n", folder);
@@ -152,7 +132,7 @@ static int print_findings(const struct doctor *doctor, const struct doctor_gpu *
     return fatal;
 }
 
-/* No lane could be opened: what a GPU's lane is made of, and what of it is missing. */
+/* No lane could be opened: what the backend's is made of, and what of it is missing. */
 static void print_without_lane(const struct settings *settings, const struct err *err)
 {
     if (settings->json) {
@@ -168,13 +148,15 @@ static void print_without_lane(const struct settings *settings, const struct err
         fflush(stdout);
         buf_free(&text);
     }
-    if (settings->json || strcmp(settings->search.backend, "cuda") != 0)
+    const struct backend *backend = backends_find(settings->search.backend);
+    if (settings->json || !backend->describe)
         return;
-    struct doctor_gpu found = doctor_gpu();
-    if (found.gpus == 0 || !found.nvrtc) {
-        printf("findings\n");
-        (void)doctor_gpu_missing(&found);
-    }
+    struct buf found;
+    buf_init(&found, 1 << 14);
+    backend->describe();
+    if (backend->findings(NULL, &found) > 0)
+        printf("findings\n%s", buf_text(&found));
+    buf_free(&found);
     fflush(stdout); /* before what stderr says */
 }
 
@@ -198,9 +180,11 @@ static int doctor_report(const struct doctor *doctor)
         doctor->settings->store ? mem_strdup(doctor->settings->store) : store_default_folder();
     print_object("machine", value_get(doctor->open.answer, "device"));
     print_object("versions", value_get(doctor->open.answer, "versions"));
-    struct doctor_gpu cuda = doctor_gpu();
+    for (size_t i = 0; backends[i].backend; i++)
+        if (backends[i].backend->describe)
+            backends[i].backend->describe();
     printf("store\n  %-20s %s\n", "folder", folder);
-    int fatal = print_findings(doctor, &cuda, folder);
+    int fatal = print_findings(doctor, folder);
     mem_free(folder);
     return fatal ? EXIT_ENVIRONMENT : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/history.h"
 #include "eval/problem/torch.h"
@@ -135,19 +136,26 @@ static int write_evidence(const struct emission *e, struct err *err)
 
 static int write_all(struct emission *e, const char *form, const char *word, struct err *err)
 {
-    bool cuda = e->candidate->language->plan, compiled = true;
-    const char *why = "";
-    if (cuda != is(form, "pytorch"))
-        return err_set(err, ERR_USAGE, "%s is a %s kernel: --to %s", e->id, cuda ? "CUDA" : "CPU",
-                       cuda ? "pytorch" : "numpy or c");
-    if (make_folder(e, word, err))
-        return -1;
-    if ((cuda ? emit_torch(e, &compiled, &why, err) : emit_cpu(e, is(form, "numpy"), err)) ||
-        write_evidence(e, err))
+    const struct target *target = language_target(e->candidate->language);
+    const struct emitter *emitter = backends_entry(target->name)->emitter;
+    struct buf forms;
+    bool known = false;
+    const char *note = NULL;
+    form = form ? form : emitter->forms[0];
+    buf_init(&forms, 100);
+    for (size_t i = 0; emitter->forms[i]; i++) {
+        known = known || is(form, emitter->forms[i]);
+        buf_addf(&forms, "%s%s", i ? " or " : "", emitter->forms[i]);
+    }
+    int failed = known ? make_folder(e, word, err)
+                       : err_set(err, ERR_USAGE, "%s is a kernel of the backend %s: --to %s", e->id,
+                                 target->name, buf_text(&forms));
+    buf_free(&forms);
+    if (failed || emitter->emit(e, form, &note, err) || write_evidence(e, err))
         return -1;
     printf("wrote %s: %s\n", word, emit_title(e));
-    if (!compiled)
-        printf("  no cubin: %s; it is compiled where it is first called\n", why);
+    if (note)
+        printf("  %s\n", note);
     printf("  test it: %s\n", is(form, "c") ? arena_printf(e->arena, "sh %s/build.sh test", word)
                                             : arena_printf(e->arena, "python3 %s/test.py", word));
     return 0;
@@ -162,12 +170,8 @@ int command_emit(const struct settings *settings, const char *const *arguments, 
     int failed =
         history_open(settings, &store, &err) || open_emission(&emission, store, arguments[0], &err);
     store_close(store);
-    if (!failed && emission.candidate) {
-        const char *form = settings->to                         ? settings->to
-                           : emission.candidate->language->plan ? "pytorch"
-                                                                : "numpy";
-        failed = write_all(&emission, form, arguments[1], &err);
-    }
+    if (!failed && emission.candidate)
+        failed = write_all(&emission, settings->to, arguments[1], &err);
     candidate_free(emission.candidate);
     problem_free(emission.problem);
     arena_free(emission.arena);

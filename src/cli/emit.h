@@ -26,14 +26,20 @@ struct emission { /* one kernel on its way out; borrowed by every part */
     const char *arch;               /* of CUDA: the device that it was measured on, "sm_90a" */
 };
 
-/* kernel.c and kernel.h, build.sh, a test against the problem's plain C where it has one; with
- * `numpy` kernel.py and test.py besides. Of a CPU kernel. */
-int emit_cpu(const struct emission *emission, bool numpy, struct err *err) MUST_USE;
-
-/* A Python package: kernel.cu, its cubin where NVRTC is found, ModelNew or run(), test.py. Of a
- * CUDA kernel. *compiled: the cubin is there; else *why says why not (in the arena). */
-int emit_torch(const struct emission *emission, bool *compiled, const char **why,
-               struct err *err) MUST_USE;
+/* What a backend's kernels become, in src/cli/backends.c. */
+struct emitter {
+    const char *const *forms; /* values of --to; NULL-terminated, the first is the default */
+    /* *note: a line about what is not as usual, or left as it is. */
+    int (*emit)(const struct emission *emission, const char *form, const char **note,
+                struct err *err);
+};
+/* kernel.c and kernel.h, build.sh, a test against the problem's plain C where it has one; as numpy
+ * kernel.py and test.py besides. */
+extern const struct emitter emitter_cpu;
+/* A Python package: kernel.cu, its cubin where NVRTC is found, ModelNew or run(), test.py. */
+extern const struct emitter emitter_cuda;
+int emit_torch(const struct emission *emission, bool *compiled, const char **why, struct err *err)
+    MUST_USE; /* *compiled: the cubin is there; else *why says why not */
 
 /* plan.json: tensors, dims, shapes, tune numbers, launches; expressions as Python reads them. */
 int emit_plan(const struct emission *emission, struct err *err) MUST_USE;

@@ -293,11 +293,16 @@ static int write_numpy(const struct emission *e, struct err *err)
                : 0;
 }
 
-int emit_cpu(const struct emission *e, bool numpy, struct err *err)
+static int emit(const struct emission *e, const char *form, const char **note, struct err *err)
 {
+    bool numpy = strcmp(form, "numpy") == 0;
+    (void)note;
     bool tested = plain_definition(e->problem) && can_compare(e);
     if (write_header(e, err) || write_source(e, err) || write_build(e, tested, numpy, err) ||
         (tested && write_test(e, err)) || write_readme(e, numpy, err))
         return -1;
     return numpy ? write_numpy(e, err) : 0;
 }
+
+static const char *const forms[] = {"numpy", "c", NULL};
+const struct emitter emitter_cpu = {forms, emit};

@@ -161,3 +161,19 @@ int emit_torch(const struct emission *e, bool *compiled, const char **why, struc
     *why = arena_strdup(e->arena, *compiled ? "" : none.message);
     return 0;
 }
+
+static int emit(const struct emission *e, const char *form, const char **note, struct err *err)
+{
+    bool compiled;
+    const char *why;
+    (void)form;
+    if (emit_torch(e, &compiled, &why, err))
+        return -1;
+    if (!compiled)
+        *note =
+            arena_printf(e->arena, "no cubin: %s; it is compiled where it is first called", why);
+    return 0;
+}
+
+static const char *const forms[] = {"pytorch", NULL};
+const struct emitter emitter_cuda = {forms, emit};

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/display.h"
 #include "cli/eval_compile.h"
@@ -242,13 +243,10 @@ static int eval_report(const struct eval *eval)
     return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
 }
 
-/* No lane could be opened: a machine without a GPU can still compile for one. */
+/* No lane could be opened: a machine without the device may still compile for one. */
 static int without_lane(const struct eval *eval)
 {
-    struct err missing = {0};
-    if (eval->sweep || eval->err.code != ERR_ENVIRONMENT ||
-        strcmp(eval->settings->search.backend, "cuda") != 0 || !eval_compile_only(&missing))
-        return eval_report(eval);
+    const struct program_backend *entry = backends_entry(eval->settings->search.backend);
     const struct eval_compile asked = {.settings = eval->settings,
                                        .problem = eval->problem,
                                        .name = eval->name,
@@ -256,7 +254,9 @@ static int without_lane(const struct eval *eval)
                                        .length = eval->source.length,
                                        .tune = eval->tune,
                                        .print = eval->print};
-    return eval_compile(&asked, &missing);
+    bool may = !eval->sweep && eval->err.code == ERR_ENVIRONMENT && entry->without;
+    int code = may ? entry->without(&asked) : -1;
+    return code >= 0 ? code : eval_report(eval);
 }
 
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count)

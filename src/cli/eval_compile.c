@@ -50,7 +50,8 @@ struct trial {
     struct evaluation evaluation;
 };
 
-bool eval_compile_only(struct err *missing)
+/* True where there is no GPU at all; *missing says why. */
+static bool no_device(struct err *missing)
 {
     const int cores[] = {0};
     struct lane_facts lane = {.gpu_index = 0}; /* where there is one, another is a wrong number */
@@ -335,8 +336,11 @@ static int report(struct trial *trial, const struct err *missing)
     return command_fail(&lack);
 }
 
-int eval_compile(const struct eval_compile *asked, const struct err *missing)
+int eval_compile(const struct eval_compile *asked)
 {
+    struct err missing = {0};
+    if (!no_device(&missing))
+        return -1;
     struct trial *trial = MEM_NEW(struct trial);
     struct err err = {0};
     trial->asked = asked;
@@ -356,7 +360,7 @@ int eval_compile(const struct eval_compile *asked, const struct err *missing)
                                             .versions = "{}",
                                             .baselines = "{}"};
     int found = try_all(trial, &err);
-    int code = found == 0  ? report(trial, missing)
+    int code = found == 0  ? report(trial, &missing)
                : found < 0 ? report_wrong(trial)
                            : command_fail(&err);
     candidate_free(trial->candidate);

@@ -14,10 +14,8 @@ struct eval_compile { /* borrowed */
     eval_printer *print; /* of what is wrong; NULL: as eval does */
 };
 
-/* True where there is no GPU at all; *missing says why. */
-bool eval_compile_only(struct err *missing);
-
 /* EXIT_NONE where the candidate is wrong, EXIT_ENVIRONMENT where nothing was found against it. */
-int eval_compile(const struct eval_compile *asked, const struct err *missing);
+/* -1: there is a GPU. */
+int eval_compile(const struct eval_compile *asked);
 
 #endif

@@ -3,9 +3,7 @@
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
-#include "eval/cuda/cuda.h"
 #include "eval/worker/worker.h"
 #include "process/sandbox.h"
 
@@ -39,13 +37,12 @@ static int worker(int argc, char **argv)
     return worker_main(&options);
 }
 
-/* twagent runner cpu|cuda ... */
+/* twagent runner BACKEND ... */
 static int runner(int argc, char **argv)
 {
-    if (argc >= 1 && strcmp(argv[0], "cpu") == 0)
-        return cpu_runner_main(argc - 1, argv + 1);
-    if (argc >= 1 && strcmp(argv[0], "cuda") == 0)
-        return cuda_runner_main(argc - 1, argv + 1);
+    const struct backend *backend = argc >= 1 ? backends_find(argv[0]) : NULL;
+    if (backend && backend->runner)
+        return backend->runner(argc - 1, argv + 1);
     fprintf(stderr, "twagent runner: which backend?\n");
     return EXIT_USAGE;
 }

@@ -86,12 +86,6 @@ const struct command commands[] = {
 };
 const size_t command_count = sizeof commands / sizeof commands[0];
 
-int command_fail(const struct err *err)
-{
-    fprintf(stderr, "twagent: %s\n", err->message);
-    return err_exit_code(err->code);
-}
-
 const char *command_path(struct arena *arena, const char *word)
 {
     char *path = realpath(word, NULL);

@@ -33,9 +33,10 @@ static void put_launch(const struct problem *problem, struct buf *out)
     buf_add_text(out, "]\ntune:\n  BLOCK: [256, 128, 512]\n---*/\n");
 }
 
-static void put_skeleton(const struct problem *problem, bool cuda, struct buf *out)
+static void put_skeleton(const struct problem *problem, const struct language *language,
+                         struct buf *out)
 {
-    if (cuda) {
+    if (language->plan) {
         put_launch(problem, out);
         buf_add_text(out, "extern \"C\" __global__ void first(");
         prompt_arguments(problem, out);
@@ -51,14 +52,18 @@ static void put_skeleton(const struct problem *problem, bool cuda, struct buf *o
 static void print_next(const struct settings *settings, const char *name,
                        const struct problem *problem)
 {
-    bool cuda = strcmp(settings->search.backend, "cuda") == 0;
-    const char *suffix = cuda ? "cu" : "c", *option = cuda ? " --backend cuda" : "";
+    const struct target *target = target_find(settings->search.backend);
+    const struct language *language = language_of_text(target, "");
+    const char *suffix = language->suffixes[0];
+    char option[40] = "";
     struct buf text;
     buf_init(&text, SKELETON_MOST);
-    put_skeleton(problem, cuda, &text);
-    printf("\nfirst.%s, which compiles and is not right yet:\n\n%s\nnext\n"
-           "  twagent eval %s first.%s%s     until it is a kernel\n"
-           "  mkdir -p %s && cp first.%s %s/     then twagent run %s%s searches from there\n"
+    put_skeleton(problem, language, &text);
+    if (settings_given(settings, offsetof(struct settings, search.backend)))
+        snprintf(option, sizeof option, " --backend %s", target->name);
+    printf("\nfirst%s, which compiles and is not right yet:\n\n%s\nnext\n"
+           "  twagent eval %s first%s%s     until it is a kernel\n"
+           "  mkdir -p %s && cp first%s %s/     then twagent run %s%s searches from there\n"
            "  twagent run %s%s --model NAME     asks a model for the first kernel as well\n",
            suffix, buf_text(&text), name, suffix, option,
            problem_starts_folder(problem, settings->search.backend), suffix,

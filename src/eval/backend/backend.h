@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/value.h"
 #include "eval/backend/lane_facts.h"
 #include "eval/backend/subject.h"
 #include "eval/problem/target.h"
@@ -20,7 +21,7 @@ struct build {                /* lives in `arena` */
     const char *log;          /* path of the remarks file, or NULL */
 };
 
-struct program { /* what a runner holds; all of it stays while the subject lives */
+struct program { /* what a runner holds; what it points to stays while the subject lives */
     const struct problem *problem;
     const struct candidate *candidate; /* NULL: a trusted source that has no front matter */
     const struct names *tune;
@@ -91,6 +92,15 @@ struct backend {
     int (*cachegrind)(const struct lane_facts *lane, const struct region *region,
                       const char *artifact, const struct call *call, struct json *json,
                       struct err *err);
+    /* `twagent runner NAME ...`: a process of the backend's own; its exit code. NULL: none. */
+    int (*runner)(int argc, char **argv);
+    /* How many devices --devices may name here; ERR_ENVIRONMENT. Blocks. NULL: it has none. */
+    int (*count)(struct arena *arena, int *count, struct err *err);
+    /* `twagent doctor`: prints a section of what this machine has for it, blocking. NULL: none. */
+    void (*describe)(void);
+    /* The same: a line for each thing that is missing, with what it costs, once it was described.
+     * `answer`: the lane's; NULL: none could be opened. Returns how many forbid the work. */
+    int (*findings)(const struct value *answer, struct buf *out);
 };
 
 #endif

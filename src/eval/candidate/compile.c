@@ -14,7 +14,8 @@ static int add_flag(struct candidate_reading *reading, int line, const char *fla
                                "expected no \"%.40s\": the lane itself builds with -march=native "
                                "and -fopenmp",
                                flag);
-    if (candidate->language != NULL && !candidate->language->allows(flag))
+    if (candidate->language != NULL &&
+        (candidate->language->allows == NULL || !candidate->language->allows(flag)))
         return document_refuse(document, line,
                                "expected a flag of the list in docs/candidate-format.md, not "
                                "\"%.80s\"",

@@ -2,6 +2,7 @@
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/doctor.h"
 #include "eval/cuda/draw/generator.h"
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/probe/probe.h"
@@ -136,4 +137,8 @@ const struct backend backend_cuda = {
     .lock_folder = "/proc/driver/nvidia", /* of all of them */
     .torch = &torch,
     .reference = &backend_cpu,
+    .runner = cuda_runner_main,
+    .count = cuda_count,
+    .describe = cuda_describe,
+    .findings = cuda_findings,
 };

@@ -17,7 +17,7 @@ struct problem;
 struct problem_sizes {
     size_t count;
     struct {
-        const char *name; /* "cuda": what that backend is measured with unless told otherwise */
+        const char *name; /* a backend's: what it is measured with unless told otherwise */
         struct names given;
     } items[SIZES_MAX];
 };

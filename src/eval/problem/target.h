@@ -14,8 +14,9 @@ struct language {
     const char *entry;   /* what extract_code() looks for in an answer */
     const char *compile; /* for people: how a kernel compiles alone; NULL: not to be said */
     const char *facts;   /* that expressions may use: a probe's names, a blank between */
-    bool (*allows)(const char *flag); /* one that can change how it is optimized and nothing else */
-    bool plan; /* its candidates say how they are launched; else a call is all */
+    bool (*allows)(
+        const char *flag); /* it changes how a source is optimized and no more; NULL: none */
+    bool plan;             /* its candidates say how they are launched; else a call is all */
 };
 
 struct target {

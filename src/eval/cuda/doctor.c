@@ -1,4 +1,5 @@
-#include "cli/doctor_gpu.h"
+/* What this machine has for the backend, and what it lacks. */
+#include "eval/cuda/doctor.h"
 
 #include "base/value.h"
 #include "eval/cuda/compile/compile.h"
@@ -10,6 +11,10 @@
 #include <string.h>
 
 enum { GPUS_MOST = 16 };
+
+/* What was found: GPUs that their driver shows, NVRTC. */
+static int gpus;
+static bool nvrtc;
 
 static void print_gpu(int index, struct arena *arena, const struct lane_facts *lane)
 {
@@ -63,15 +68,15 @@ static void print_cupti(struct arena *arena)
         printf("  %-20s none: no libcupti found; the CUDA toolkit has it\n", "hardware counters");
 }
 
-struct doctor_gpu doctor_gpu(void)
+void cuda_describe(void)
 {
     struct arena *arena = arena_new();
     struct cuda_compiler compiler;
     struct err err = {0};
     printf("cuda\n");
-    struct doctor_gpu found = {.gpus = print_gpus(arena)};
-    found.nvrtc = cuda_compiler_find(arena, &compiler, &err) == 0;
-    if (found.nvrtc)
+    gpus = print_gpus(arena);
+    nvrtc = cuda_compiler_find(arena, &compiler, &err) == 0;
+    if (nvrtc)
         printf("  %-20s %d.%d, %s\n", "NVRTC", compiler.version_major, compiler.version_minor,
                compiler.library);
     else
@@ -80,22 +85,24 @@ struct doctor_gpu doctor_gpu(void)
     printf("  %-20s %s\n", "compute-sanitizer",
            sanitizer != NULL ? sanitizer
                              : "not found: finalists go without; the CUDA toolkit has it");
-    if (found.gpus > 0)
+    if (gpus > 0)
         print_counters(arena);
     else
         print_cupti(arena);
     arena_free(arena);
-    return found;
 }
 
-int doctor_gpu_missing(const struct doctor_gpu *found)
+int cuda_findings(const struct value *answer, struct buf *out)
 {
-    if (found->gpus == 0)
-        printf("  MISSING  a GPU with its driver, to run candidates: on Debian apt-get install "
-               "nvidia-driver;\n           in a container the host's own, as by docker run --gpus "
-               "all\n");
-    if (!found->nvrtc)
-        printf("  MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install\n"
-               "           nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt\n");
-    return (found->gpus == 0) + !found->nvrtc;
+    (void)answer;
+    if (gpus == 0)
+        buf_add_text(
+            out, "  MISSING  a GPU with its driver, to run candidates: on Debian apt-get install "
+                 "nvidia-driver;\n           in a container the host's own, as by docker run "
+                 "--gpus all\n");
+    if (!nvrtc)
+        buf_add_text(out,
+                     "  MISSING  NVRTC, to compile candidates: the CUDA toolkit, or pip install\n"
+                     "           nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt\n");
+    return (gpus == 0) + !nvrtc;
 }
