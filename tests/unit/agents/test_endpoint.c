@@ -384,10 +384,11 @@ static void open_breaker(struct endpoint *endpoint)
     assert_true(endpoint->breaker_open);
 }
 
-static void end_alone(struct endpoint *endpoint)
+static int real_clock(void **state)
 {
-    endpoint_free(endpoint);
+    (void)state;
     clock_inject(NULL, NULL);
+    return 0;
 }
 
 /* What a failure cost is what a probe may: who could ask another leaves it alone for sixty times as
@@ -405,7 +406,7 @@ static void test_avoided(void **state)
     told_ns = endpoint_avoided_until_ns(endpoint);
     assert_false(endpoint_is_avoided(endpoint, NULL));
     assert_true(told_ns == 601 * second_ns);
-    end_alone(endpoint);
+    endpoint_free(endpoint);
 }
 
 /* Closed: all. Open: nobody. Half-open: one, until it is known what became of that one. */
@@ -437,7 +438,7 @@ static void test_one_probe(void **state)
     endpoint_succeeded(endpoint);
     assert_true(endpoint_admits(endpoint, &one) && endpoint_admits(endpoint, &other));
     assert_int_equal(endpoint->slots.capacity, 4);
-    end_alone(endpoint);
+    endpoint_free(endpoint);
 }
 
 /* A later 429 that asks for less takes nothing away from what was asked for before. */
@@ -459,7 +460,7 @@ static void test_shorter_limit(void **state)
     assert_false(endpoint_admits(endpoint, NULL));
     told_ns++;
     assert_true(endpoint_admits(endpoint, NULL));
-    end_alone(endpoint);
+    endpoint_free(endpoint);
 }
 
 int main(void)
@@ -468,9 +469,9 @@ int main(void)
                                        ENGINE_TEST(test_parked),
                                        ENGINE_TEST(test_parked_for_a_day),
                                        ENGINE_TEST(test_moved),
-                                       cmocka_unit_test(test_avoided),
-                                       cmocka_unit_test(test_one_probe),
-                                       cmocka_unit_test(test_shorter_limit),
+                                       cmocka_unit_test_teardown(test_avoided, real_clock),
+                                       cmocka_unit_test_teardown(test_one_probe, real_clock),
+                                       cmocka_unit_test_teardown(test_shorter_limit, real_clock),
                                        ENGINE_TEST(test_breaker),
                                        ENGINE_TEST(test_breaker_in_flight),
                                        ENGINE_TEST(test_prober_cancelled),
