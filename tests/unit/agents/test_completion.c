@@ -2,6 +2,8 @@
  * that an answer is in the store before its asker has it, and is never paid for twice. */
 #include "completion_check.h"
 
+#include "agents/llm/completion_private.h"
+
 /* One scene of `count` asks in the same words against one provider. */
 static struct scene *run_at(const char *url, const char *key, size_t count,
                             uint64_t cancel_after_ms, unsigned in_flight)
@@ -173,11 +175,26 @@ static void test_cancel(void **state)
     scene_free(scene);
 }
 
+/* A provider's message may quote the key it was sent, more than once. */
+static void test_key_is_hidden(void **state)
+{
+    (void)state;
+    const struct model model = {.key = "sk-secret"};
+    struct err err;
+    err_set(&err, ERR_PROTOCOL, "no such key: sk-secret, sk-secret!");
+    ask_hide_key(&model, &err);
+    assert_string_equal(err.message, "no such key: *********, *********!");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {ENGINE_TEST(test_faults),          ENGINE_TEST(test_length),
-                                       ENGINE_TEST(test_stored),          ENGINE_TEST(test_refused),
-                                       ENGINE_TEST(test_dead_connection), ENGINE_TEST(test_cancel)};
+    const struct CMUnitTest tests[] = {ENGINE_TEST(test_faults),
+                                       ENGINE_TEST(test_length),
+                                       ENGINE_TEST(test_stored),
+                                       ENGINE_TEST(test_refused),
+                                       ENGINE_TEST(test_dead_connection),
+                                       ENGINE_TEST(test_cancel),
+                                       cmocka_unit_test(test_key_is_hidden)};
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
