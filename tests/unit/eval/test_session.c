@@ -228,12 +228,12 @@ static void watched_pause(struct subject *subject)
 }
 
 static int open_watched(const struct lane_facts *lane, const struct region *region,
-                        const char *artifact, const char *const *env, struct subject **subject,
-                        struct err *err)
+                        const char *artifact, const struct program *program, bool fresh,
+                        struct subject **subject, struct err *err)
 {
     static const struct subject_ops ops = {watched_call, watched_pause, fake_resume, fake_close};
     bool lingers = strcmp(artifact, "lingers") == 0, behind = strcmp(artifact, "behind") == 0;
-    int status = fake_open(lane, region, artifact, env, subject, err);
+    int status = fake_open(lane, region, artifact, program, fresh, subject, err);
     if (status != 0 || (!lingers && !behind && strcmp(artifact, "counted") != 0))
         return status;
     watched.region = *region;
