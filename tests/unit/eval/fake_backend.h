@@ -48,17 +48,6 @@ struct fake_subject {
     bool reaped;
 };
 
-static inline struct fake_call fake_call_of(const struct call *call, const struct region *region)
-{
-    return (struct fake_call){.a = (const float *)(region->inputs + call->offsets[0]),
-                              .b = (const float *)(region->inputs + call->offsets[1]),
-                              .c = (float *)(region->outputs + call->offsets[2]),
-                              .m = call->dims[0],
-                              .n = call->dims[1],
-                              .k = call->dims[2],
-                              .call = call};
-}
-
 static inline void fake_product(const struct fake_call *f)
 {
     for (int64_t i = 0; i < f->m; i++)
@@ -142,7 +131,13 @@ _Noreturn static void fake_serve(const struct call *call, const struct region *r
         if (fd != go && fd != done)
             close(fd);
     while (read(go, &byte, 1) == 1) {
-        struct fake_call f = fake_call_of(call, region);
+        struct fake_call f = {.a = (const float *)(region->inputs + call->offsets[0]),
+                              .b = (const float *)(region->inputs + call->offsets[1]),
+                              .c = (float *)(region->outputs + call->offsets[2]),
+                              .m = call->dims[0],
+                              .n = call->dims[1],
+                              .k = call->dims[2],
+                              .call = call};
         run(&f);
         if (write(done, &byte, 1) != 1)
             break;

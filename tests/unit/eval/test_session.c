@@ -194,60 +194,7 @@ static int profile(const struct lane_facts *lane, const struct problem *problem,
     return err->code != ERR_NONE ? -1 : status;
 }
 
-/* --- what a subject does at a moment of its choosing, on this side of its pipes --- */
-
-static struct {
-    struct region region;
-    bool called;          /* since it was paused last */
-    bool lingers, behind; /* which moment is its own */
-    int64_t m[64];        /* of its first calls */
-    size_t calls;
-} watched;
-
-static int watched_call(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
-                        struct err *err)
-{
-    watched.called = true;
-    if (watched.calls < 64)
-        watched.m[watched.calls++] = call->dims[0];
-    return fake_run(subject, call, elapsed_ns, err);
-}
-
-/* The one writes when it was let go again without a call, the other after it has answered and
- * before it stands still. */
-static void watched_pause(struct subject *subject)
-{
-    const struct call *call = ((struct fake_subject *)subject)->call;
-    struct fake_call f = fake_call_of(call, &watched.region);
-    fake_pause(subject);
-    if (watched.lingers && !watched.called)
-        f.c[0] += 1.0f;
-    if (watched.behind && watched.called)
-        fake_product(&f);
-    watched.called = false;
-}
-
-static int open_watched(const struct lane_facts *lane, const struct region *region,
-                        const char *artifact, const struct program *program, bool fresh,
-                        struct subject **subject, struct err *err)
-{
-    static const struct subject_ops ops = {watched_call, watched_pause, fake_resume, fake_close};
-    bool lingers = strcmp(artifact, "lingers") == 0, behind = strcmp(artifact, "behind") == 0;
-    int status = fake_open(lane, region, artifact, program, fresh, subject, err);
-    if (status != 0 || (!lingers && !behind && strcmp(artifact, "counted") != 0))
-        return status;
-    watched.region = *region;
-    watched.lingers = lingers;
-    watched.behind = behind;
-    watched.called = false;
-    (*subject)->ops = &ops;
-    return 0;
-}
-
 static const struct fake_entry kernels[] = {{"product", fake_product},
-                                            {"lingers", fake_product},
-                                            {"behind", nothing},
-                                            {"counted", fake_product},
                                             {"unclean", fake_product},
                                             {"late_under_tools", fake_product},
                                             {"distrusted", fake_product},
@@ -286,7 +233,6 @@ static int set_up(void **state)
     fixture = (struct fixture){0};
     backend = fake_backend;
     backend.profile = profile;
-    backend.open = open_watched;
     fake_kernels = kernels;
     fake_ceiling = 0.0;
     fake_problem(&fixture.folder, matmul, "");
@@ -422,28 +368,6 @@ static void test_work_past_the_end(void **state)
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
 }
 
-/* Nothing but the check of what comes after a call sees the one, nothing but the elements that are
- * read as a call ends the other. */
-static void test_each_late_write_is_seen(void **state)
-{
-    expect(*state, "lingers", VERDICT_REJECTED, "after the call had ended");
-    expect(*state, "behind", VERDICT_REJECTED, "after the call had ended");
-}
-
-/* No two candidates are called with the same shapes in the same order. */
-static void test_checks_are_shuffled(void **state)
-{
-    int64_t before[20];
-    for (int i = 0; i < 2; i++) {
-        memcpy(before, watched.m, sizeof before);
-        watched.calls = 0;
-        assert_int_equal(measure(*state, "product", "counted", EFFORT_SEARCH).verdict,
-                         VERDICT_KERNEL);
-        assert_true(watched.calls > 20);
-    }
-    assert_memory_not_equal(before, watched.m, sizeof before);
-}
-
 static void test_answers_that_were_kept(void **state)
 {
     expect(*state, "replays", VERDICT_REJECTED, "wrong result");
@@ -565,8 +489,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_writes_where_it_must_not),
         cmocka_unit_test(test_ends_that_are_no_answers),
         cmocka_unit_test(test_work_past_the_end),
-        cmocka_unit_test(test_each_late_write_is_seen),
-        cmocka_unit_test(test_checks_are_shuffled),
         cmocka_unit_test(test_answers_that_were_kept),
         cmocka_unit_test(test_workspaces),
         cmocka_unit_test(test_a_champion),
