@@ -40,6 +40,7 @@ MORE_POINTS = {
     "conv2d/implicit_gemm": 4,
     "attention/flash": 3,
     "attention_fp16/mma": 3,
+    "attention_fp16/wgmma": 3,
 }
 
 SHAPES = {
@@ -84,18 +85,23 @@ class Start:
         self.plan = yaml.safe_load(TOOL.front_matter(self.text))
 
     def points(self, count, changes):
-        """The first valid point, that with each of `changes`, and `count` others."""
+        """The first valid point, that with each of `changes`, and `count` others: valid at one of the shapes."""
         space, where = TOOL.tune_space(self.text)
+        main = TOOL.main_dims(self.path)
+
+        def holds(point):
+            return any(TOOL.holds(where, {**main, **shape, **point}) for shape in SHAPES[self.problem])
+
         first = {name: values[0] for name, values in space.items()}
         drawn, rng = [first], random.Random(7)
         for change in changes:
             point = {**first, **{name: value for name, value in change.items() if name in first}}
-            if point not in drawn and TOOL.holds(where, point):
+            if point not in drawn and holds(point):
                 drawn.append(point)
         count += len(drawn) - 1
         for _ in range(4000):
             point = {name: rng.choice(values) for name, values in space.items()}
-            if len(drawn) <= count and point not in drawn and TOOL.holds(where, point):
+            if len(drawn) <= count and point not in drawn and holds(point):
                 drawn.append(point)
         return drawn
 
