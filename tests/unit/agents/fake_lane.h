@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 #include "eval/lane/lane.h"
+#include "loop/loop.h"
 #include "loop/task.h"
 
 /* ---- what has been asked for, and is answered one by one: the first or the last of it ---- */
@@ -27,10 +28,21 @@ static void *pick(void **items, size_t *count)
     return item;
 }
 
+/* Some milliseconds after the last answer: so that there is something to pick from. */
+static bool gathered(struct timer *timer, struct task *owner)
+{
+    bool over = timer->fired;
+    timer->fired = false;
+    if (!over && !timer->armed)
+        timer_start(owner->loop, timer, owner, 3);
+    return over;
+}
+
 /* ---- the lane ---- */
 
 struct lane {
     struct task task;
+    struct timer timer;
     void *queue[QUEUE_MAX];
     size_t count;
 };
@@ -101,9 +113,11 @@ static void answer(struct lane_request *request)
 static enum task_result lane_step(struct task *task)
 {
     struct lane *lane = container_of(task, struct lane, task);
-    if (lane->count > 0)
+    if (lane->count > 0 && gathered(&lane->timer, task))
         answer(pick(lane->queue, &lane->count));
-    return lane->count > 0 ? TASK_AGAIN : lane->task.pending > 0 ? TASK_WAIT : TASK_DONE;
+    if (lane->count > 0)
+        (void)gathered(&lane->timer, task);
+    return task->pending > 0 ? TASK_WAIT : TASK_DONE;
 }
 
 int lane_open(struct loop *loop, const struct lane_spec *spec, struct lane **out, struct err *err)

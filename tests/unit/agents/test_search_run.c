@@ -15,6 +15,7 @@
 
 struct completions {
     struct task task;
+    struct timer timer;
     void *queue[QUEUE_MAX];
     size_t count;
 };
@@ -59,6 +60,8 @@ static enum task_result ask_step(struct task *task)
 static enum task_result model_step(struct task *task)
 {
     struct completions *model = container_of(task, struct completions, task);
+    if (!gathered(&model->timer, task))
+        return TASK_WAIT;
     struct ask *ask = pick(model->queue, &model->count);
     char *words = words_for(ask);
     ask->arena = arena_new();
