@@ -1,7 +1,8 @@
 /*---
 launch:
   - entry: gemm
-    grid: min(ceil_div(M, 128) * ceil_div(N, BN), sm_count)
+    grid: min(ceil_div(M, 128 * CLUSTER) * CLUSTER * ceil_div(N, BN), sm_count / CLUSTER * CLUSTER)
+    cluster: CLUSTER
     block: 384
     shared: STAGES * (16384 + 128 * BN) + 2048
     args: [tile_a, tile_b, A, B, C, M, N, K]
@@ -12,12 +13,14 @@ tune:
   BN: [256, 128]
   STAGES: [4, 3, 6]
   GROUP: [8, 4, 16, 1]
+  CLUSTER: [2, 1]
   where: STAGES * (16384 + 128 * BN) + 2048 <= 232448
 ---*/
 /* wgmma fed by the copy engine: of three warpgroups the first copies tiles of 128 x 64 of A and 64
  * x BN of B into STAGES stages, the other two multiply 64 rows each. A stage's `full` barrier
  * counts the bytes that arrive, its `empty` barrier the eight warps that are done with it. Blocks
  * stay, and take one tile of C after another: the next one's copies run while results are stored.
+ * The blocks of a cluster have tiles of C below one another and copy a share of B each, for all.
  * Matrices whose rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
 #include <cuda_fp16.h>
 
@@ -53,6 +56,28 @@ static __device__ __forceinline__ void fetch(unsigned to, const struct map *map,
         "[%1, {%2, %3}], [%4];" ::"r"(to),
         "l"(map), "r"(x), "r"(y), "r"(barrier)
         : "memory");
+}
+
+/* To the same place of every block of the cluster. */
+static __device__ __forceinline__ void fetch_for_all(unsigned to, const struct map *map, int x,
+                                                     int y, unsigned barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((short)((1 << CLUSTER) - 1))
+                 : "memory");
+}
+
+static __device__ __forceinline__ unsigned cluster_rank()
+{
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+static __device__ __forceinline__ void cluster_sync()
+{
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
 /* 128-byte swizzle; both offsets in bytes. */
@@ -121,12 +146,12 @@ static __device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned lon
 #endif
 }
 
-/* Tile `number` of C, in groups of GROUP rows of tiles. */
+/* The block's of tile `number` of C, a cluster high, in groups of GROUP rows of tiles. */
 static __device__ __forceinline__ void tile_at(int number, int down, int across, int *m0, int *n0)
 {
     const int first = number / (GROUP * across) * GROUP, within = number % (GROUP * across);
     const int height = min(down - first, GROUP);
-    *m0 = (first + within % height) * 128;
+    *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank()) * 128;
     *n0 = within / height * BN;
 }
 
@@ -135,6 +160,24 @@ static __device__ __forceinline__ unsigned pair(float low, float high)
     unsigned both;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
     return both;
+}
+
+/* Of four lanes each has two columns of four groups of eight: it ends with all of one group. */
+static __device__ __forceinline__ void transpose(unsigned (&r)[4])
+{
+    const bool odd = threadIdx.x % 2, high = threadIdx.x / 2 % 2;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        const unsigned got = __shfl_xor_sync(~0u, odd ? r[i] : r[i + 1], 1);
+        r[i] = odd ? got : r[i];
+        r[i + 1] = odd ? r[i + 1] : got;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const unsigned got = __shfl_xor_sync(~0u, high ? r[i] : r[i + 2], 2);
+        r[i] = high ? got : r[i];
+        r[i + 2] = high ? r[i + 2] : got;
+    }
 }
 
 static __device__ void plain(const __half *A, const __half *B, __half *C, long long M, long long N,
@@ -155,7 +198,7 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
 {
     int slot = 0;
     unsigned parity = 1; /* nobody waits for a stage that was never filled */
-    for (int number = blockIdx.x; number < down * across; number += gridDim.x) {
+    for (int number = blockIdx.x / CLUSTER; number < down * across; number += gridDim.x / CLUSTER) {
         int m0, n0;
         tile_at(number, down, across, &m0, &n0);
         for (int step = 0; step < steps; step++) {
@@ -166,8 +209,13 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
                          : "memory");
             fetch(stage, map_a, step * 64, m0, full);
 #pragma unroll
-            for (int p = 0; p < PANELS; p++)
-                fetch(stage + 16384 + 8192 * p, map_b, n0 + 64 * p, step * 64, full);
+            for (int p = 0; p < PANELS; p++) {
+                const unsigned to = stage + 16384 + 8192 * p;
+                if (CLUSTER == 1)
+                    fetch(to, map_b, n0 + 64 * p, step * 64, full);
+                else if (p % CLUSTER == cluster_rank())
+                    fetch_for_all(to, map_b, n0 + 64 * p, step * 64, full);
+            }
             if (++slot == STAGES) {
                 slot = 0;
                 parity ^= 1;
@@ -184,11 +232,15 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
     int slot = 0;
     unsigned parity = 0;
     auto release = [&](int used) {
-        if (lane == 0)
-            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barriers + 16 * used + 8)
+        if (lane < CLUSTER)
+            asm volatile("{\n.reg .b32 there;\n"
+                         "mapa.shared::cluster.u32 there, %0, %1;\n"
+                         "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barriers +
+                                                                                    16 * used + 8),
+                         "r"(lane)
                          : "memory");
     };
-    for (int number = blockIdx.x; number < down * across; number += gridDim.x) {
+    for (int number = blockIdx.x / CLUSTER; number < down * across; number += gridDim.x / CLUSTER) {
         int m0, n0, before = 0;
         float d[BN / 2] = {};
         tile_at(number, down, across, &m0, &n0);
@@ -214,15 +266,19 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         release(before);
         const long long m = m0 + 64 * group + 16 * warp + lane / 4;
-        unsigned *row = (unsigned *)(C + m * N), *below = (unsigned *)(C + (m + 8) * N);
 #pragma unroll
-        for (int j = 0; j < BN / 8; j++) {
-            const long long n = n0 + 8 * j + lane % 4 * 2;
-            if (n < N && m < M)
-                row[n / 2] = pair(d[4 * j], d[4 * j + 1]);
-            if (n < N && m + 8 < M)
-                below[n / 2] = pair(d[4 * j + 2], d[4 * j + 3]);
-        }
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int j = 0; j < BN / 8; j += 4) {
+                const long long n = n0 + 8 * j + lane % 4 * 8;
+                unsigned r[4];
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    r[i] = pair(d[4 * (j + i) + 2 * h], d[4 * (j + i) + 2 * h + 1]);
+                transpose(r);
+                if (n < N && m + 8 * h < M)
+                    *(uint4 *)(C + (m + 8 * h) * N + n) = make_uint4(r[0], r[1], r[2], r[3]);
+            }
     }
 }
 
@@ -237,16 +293,16 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     const unsigned base = ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
     const unsigned barriers = base + STAGES * STAGE_BYTES;
-    const int down = (int)((M + 127) / 128), across = (int)((N + BN - 1) / BN),
-              steps = (int)((K + 63) / 64);
+    const int down = (int)((M + 128 * CLUSTER - 1) / (128 * CLUSTER)),
+              across = (int)((N + BN - 1) / BN), steps = (int)((K + 63) / 64);
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(barriers + 16 * s, 1);
-            barrier_init(barriers + 16 * s + 8, 8);
+            barrier_init(barriers + 16 * s + 8, 8 * CLUSTER);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    __syncthreads();
+    cluster_sync();
     if (threadIdx.x / 128 == 0) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 0)
@@ -255,4 +311,5 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         multiply_tiles(C, M, N, base, barriers, down, across, steps);
     }
+    cluster_sync(); /* others may still write here */
 }
