@@ -118,6 +118,7 @@ int device_probe_main(int argc, char **argv)
         json_put_text(&json, "error", err.message);
     json_object_end(&json);
     printf("%s\n", buf_text(&text));
+    buf_free(&text);
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
