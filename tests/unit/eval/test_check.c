@@ -149,6 +149,24 @@ static void test_subtle_wrongs_fail(void **state)
     }
 }
 
+/* Behind the last whole vector, and where there is none. */
+static void test_the_last_element_counts(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count < 10; count++) {
+        struct product p = {.m = 1, .n = count, .k = 64};
+        float got[10];
+        product_make(&p, DRAW_NORMAL, count, sum_pairwise, false);
+        memcpy(got, p.honest, count * sizeof *got);
+        assert_true(product_passes(&p, got, "honest"));
+        got[count - 1] = 2.0f * got[count - 1] + 1.0f;
+        assert_false(product_passes(&p, got, NULL));
+        got[count - 1] = NAN;
+        assert_false(product_passes(&p, got, NULL));
+        product_free(&p);
+    }
+}
+
 /* Softmax over 4096 columns: every output is small, and zeros are within many a tolerance. */
 static void test_softmax_of_zeros_fails(void **state)
 {
@@ -356,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_lower_precision_matmul_fails),
         cmocka_unit_test(test_tf32_allowed),
         cmocka_unit_test(test_subtle_wrongs_fail),
+        cmocka_unit_test(test_the_last_element_counts),
         cmocka_unit_test(test_softmax_of_zeros_fails),
         cmocka_unit_test(test_layer_norm_copy_fails),
         cmocka_unit_test(test_whole_zero_has_some_room),

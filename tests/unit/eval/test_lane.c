@@ -322,6 +322,13 @@ static void test_closing(void **state)
     run("fake", NULL, close_in_flight, &driver);
 }
 
+static void test_waiting_is_not_busy(void **state)
+{
+    const struct lane lane = {.first_ns = 1, .busy_ns = 5000000, .waits_ns = 2000000};
+    (void)state;
+    assert_true(lane_busy_ms(&lane) == 3.0);
+}
+
 static void test_what_cannot_start(void **state)
 {
     const struct lane_spec spec = {.launcher = "/nowhere/launcher", .backend = "fake"};
@@ -395,6 +402,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_no_text_is_not_sent),
         cmocka_unit_test(test_cancelling),
         cmocka_unit_test(test_closing),
+        cmocka_unit_test(test_waiting_is_not_busy),
         cmocka_unit_test(test_what_cannot_start),
     };
     return cmocka_run_group_tests_name("lane", tests, NULL, NULL);

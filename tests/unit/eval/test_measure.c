@@ -127,7 +127,10 @@ static void test_few_shared_samples_widen(void **state)
     assert_true(timing.a.low <= 20e6 && timing.a.high >= 30e6);
     baseline_remember(&baseline, 10e6); /* and what it took lately counts as well */
     timing_results(&timing);
-    assert_true(timing.ratio.low < 10.2);
+    assert_true(timing.ratio.low < 10.2 && timing.a.low <= 10e6);
+    baseline_remember(&baseline, 40e6);
+    timing_results(&timing);
+    assert_true(timing.ratio.high > 39.8 && timing.a.high >= 40e6);
 }
 
 static void test_when_it_is_enough(void **state)

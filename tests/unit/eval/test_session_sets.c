@@ -1,6 +1,7 @@
 /* What a session keeps between candidates and what it does not, seen from inside: sets and their
  * seeds, the samples of outputs of a call, regions, cancelling between steps. */
 #include "eval/cuda/target.h"
+#include "eval/measure/guard.h"
 #include "eval/measure/session_helpers.h"
 #include "eval/measure/session_wide.h"
 
@@ -420,6 +421,25 @@ static void test_wide(void **state)
     session->backend = own;
 }
 
+/* Of each shape one call has its inputs' ends guarded, and one their starts, where it has two. */
+static void test_starts_are_guarded(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    const struct session *session = f->session;
+    size_t starts = 0;
+    measure(f, EFFORT_FULL);
+    for (size_t i = 0; i < session->edge_case; i++) {
+        size_t before = 0;
+        for (size_t k = 0; k < i; k++)
+            before += session->cases[k].shape == session->cases[i].shape;
+        assert_int_equal(guard_of_case(session, i), before == 0   ? GUARD_END
+                                                    : before == 1 ? GUARD_START
+                                                                  : GUARD_NONE);
+        starts += before == 1;
+    }
+    assert_true(starts > 0);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -433,6 +453,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_the_battery_holds),
         cmocka_unit_test(test_edge_cases_have_rows),
         cmocka_unit_test(test_sanitized_at_small_work),
+        cmocka_unit_test(test_starts_are_guarded),
         cmocka_unit_test(test_spots),
         cmocka_unit_test(test_cancelling_between_steps),
         cmocka_unit_test(test_regions_grow_and_stop_growing),

@@ -2,6 +2,7 @@
 #include "eval/worker/worker.h"
 
 #include "base/value.h"
+#include "eval/worker/private.h"
 #include "fake_backend.h"
 #include "process/python_child.h"
 
@@ -257,6 +258,51 @@ static void test_the_end(void **state)
     assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
 
+/* --- a turn at what another one holds --- */
+
+struct waiter {
+    struct task task;
+    struct worker worker;
+    struct turn turn;
+    struct core_lock others;
+    int asked;
+};
+
+static enum task_result wait_for_turn(struct task *task)
+{
+    struct waiter *waiter = (struct waiter *)task;
+    bool taken = turn_take(&waiter->worker, &waiter->turn, task, "w");
+    if (waiter->turn.timer.armed && waiter->asked++ == 3)
+        core_lock_release(&waiter->others);
+    assert_int_equal(taken, waiter->others.count == 0 && !waiter->turn.timer.armed);
+    return taken ? TASK_DONE : TASK_WAIT;
+}
+
+/* However often it asks: it has its turn when the other one is done, and not before. */
+static void test_who_waits_waits(void **state)
+{
+    static const char *const states[] = {"waiting"};
+    static const uint32_t moves[] = {0};
+    static const struct task_type type = {"waiter", states, moves, 1, wait_for_turn, NULL};
+    struct folder folder;
+    struct waiter waiter = {.turn.patience_ns = UINT64_MAX};
+    char power[sizeof folder.path + 8];
+    (void)state;
+    folder_make(&folder);
+    snprintf(power, sizeof power, "%s/power", folder.path);
+    assert_int_equal(mkdir(power, 0700), 0);
+    waiter.worker.lane.lock_path = folder.path;
+    assert_true(core_lock_try_folder(&waiter.others, folder.path));
+    assert_int_equal(waiter.others.count, 1);
+    struct loop *loop = loop_new();
+    task_start(loop, &waiter.task, &type, NULL, "waiter");
+    loop_run(loop);
+    assert_true(waiter.turn.taken && waiter.asked >= 4);
+    turn_end(&waiter.turn);
+    loop_free(loop);
+    folder_remove(&folder);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -272,6 +318,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_many_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cancelling, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_problem_is_checked, set_up, tear_down),
+        cmocka_unit_test(test_who_waits_waits),
         cmocka_unit_test_setup_teardown(test_the_end, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("worker", tests, NULL, NULL);

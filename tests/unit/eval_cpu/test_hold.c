@@ -115,11 +115,32 @@ static void only_threads_that_are_waited_for_compute(void **state)
     }
 }
 
+/* The caller waits for that thread: its own word comes after the other's. */
+static void no_other_thread_says_that_it_is_done(void **state)
+{
+    static const char text[] =
+        "#include <pthread.h>\n#include <unistd.h>\n"
+        "static void *says(void *p) { uint64_t one = 1; if (write(7, &one, 8)) {} return p; "
+        "}\n" KIT_SIGNATURE "{ pthread_t t; if (pthread_create(&t, 0, says, 0)) return; "
+        "pthread_join(t, 0); " KIT_RIGHT " }";
+    (void)state;
+    assert_int_equal(kit_compile(&kit, "k.c", text, BUILD_FAST), 0);
+    assert_int_equal(kit_load(&kit), 0);
+    kit.subject->ops->pause(kit.subject);
+    kit.subject->hold_ns = 20000000;
+    assert_int_not_equal(kit_call(&kit), 0);
+    assert_int_equal(kit.err.code, ERR_PROTOCOL);
+    assert_string_equal(kit.err.message, "another thread than the caller's said \"done\"");
+}
+
 int main(int argc, char **argv)
 {
     int code;
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
-        only_threads_that_are_waited_for_compute, set_up, tear_down)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(only_threads_that_are_waited_for_compute, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(no_other_thread_says_that_it_is_done, set_up, tear_down),
+    };
     if (kit_internal(argc, argv, &code))
         return code;
     return cmocka_run_group_tests(tests, NULL, NULL);

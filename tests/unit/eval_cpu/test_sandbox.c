@@ -71,6 +71,9 @@ static const struct {
     {"makes namespaces", "--profile tool", "unshare -U /bin/true", false},
     {"writes no more than it may", "--profile compile --write @ --limit fsize=1000",
      "head -c 2000 /usr/bin/env > new", false},
+    {"is bounded in CPU time", "--profile tool", "test \"$(ulimit -St)\" = 30", true},
+    {"is bounded in CPU time as asked", "--profile compile --write @ --limit cpu=7",
+     "test \"$(ulimit -St)\" = 7", true},
     {"is bounded in memory", "--profile tool --limit as=1000000", "/bin/true", false},
 };
 

@@ -105,6 +105,11 @@ static void test_tensor_maps(void **unused)
     assert_int_equal(make(front, 33, &plan, &err), 0);
     assert_int_equal(plan.maps[0].rank, 0); /* rows of 132 bytes: the hardware has no map */
     assert_int_equal(plan.maps[1].rank, 2);
+    assert_int_equal(make("tma:\n  flat: {tensor: C, shape: [M*N+1], box: [256]}\n"
+                          "launch:\n  - {entry: mm, grid: 1, block: 1, args: [flat]}\n",
+                          32, &plan, &err),
+                     -1);
+    assert_string_equal(err.message, "flat: its shape is larger than C");
 }
 
 static void test_refuses(void **unused)
