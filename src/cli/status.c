@@ -121,7 +121,10 @@ static void put_asking(struct arena *arena, const struct status *status, struct 
     for (size_t i = 0; i < asked_count; i++)
         buf_addf(out, "  %s %s\n", i ? "          " : "asked     ", asked[i]);
     for (size_t i = 0; i < status->tail.provider_count && status->live; i++)
-        buf_addf(out, "  provider   %s since %s: %s\n", status->tail.providers[i].kind + 9,
+        buf_addf(out, "  provider   %s since %s: %s\n",
+                 strcmp(status->tail.providers[i].kind, "provider.breaker_open") == 0
+                     ? "breaker open"
+                     : status->tail.providers[i].kind + 9,
                  log_tail_clock(status->tail.providers[i].wall, time),
                  status->tail.providers[i].text);
 }
