@@ -25,13 +25,17 @@ struct fixture {
     struct err err;
 };
 
-/* `entries`: what the stand-in's artifacts may name; "product" among them. */
-static int open_product(struct fixture *f, const struct fake_entry *entries)
+/* `entries`: what the stand-in's artifacts may name; "product" among them. `spec`: another one, or
+ * NULL. */
+static inline int open_problem(struct fixture *f, const struct fake_entry *entries,
+                               const char *reference, const char *spec)
 {
     int core = 0;
     *f = (struct fixture){.arena = arena_new()};
     fake_kernels = entries;
-    fake_problem(&f->folder, "def reference(A, B):\n    return A @ B\n", "");
+    fake_problem(&f->folder, reference, "");
+    if (spec != NULL)
+        folder_put(&f->folder, "spec.yaml", spec);
     folder_make(&f->builds);
     struct session_options options = {.folder = f->builds.path,
                                       .baseline = "product",
@@ -48,6 +52,11 @@ static int open_product(struct fixture *f, const struct fake_entry *entries)
                                           .artifact = "product",
                                           .effort = EFFORT_SEARCH};
     return 0;
+}
+
+static inline int open_product(struct fixture *f, const struct fake_entry *entries)
+{
+    return open_problem(f, entries, "def reference(A, B):\n    return A @ B\n", NULL);
 }
 
 static int tear_down(void **state)
