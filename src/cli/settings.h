@@ -28,7 +28,7 @@ enum command_bit { /* which commands take an option */
                    COMMAND_LESSONS = 16384,
                    COMMAND_EMIT = 32768,
                    COMMAND_PROFILE = 65536,
-                   COMMAND_ALL = 131071
+                   COMMAND_ALL = 0x7fffffff
 };
 
 struct settings {
