@@ -132,9 +132,12 @@ static int ask(int gpu_index, const char *more, struct buf *answer, struct err *
     const char *const argv[] = {file_program_path(), "runner", "cuda", "probe", index, more, NULL};
     const struct spawn_spec spec = {
         .argv = argv, .name = "the driver", .env = cuda_environment(env), .folder = "."};
-    if (spawn_run(&spec, PROBE_MS, 0, answer, NULL, err) == 0 || err->code == ERR_CHILD)
-        return 0; /* who died has answered nothing, or half */
-    return -1;
+    if (spawn_run(&spec, PROBE_MS, 0, answer, NULL, err) == 0)
+        return 0;
+    if (err->code != ERR_CHILD)
+        return -1;
+    *err = (struct err){0}; /* who died has answered nothing, or half: its text says */
+    return 0;
 }
 
 static void describe(const struct value *answer, const struct value *known, struct arena *arena,
