@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include "base/expr.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -229,6 +230,24 @@ void json_value(struct json *json, const struct value *value)
     }
     begin_item(json);
     add_tree(json->out, value);
+}
+
+void json_names(struct json *json, const struct names *names)
+{
+    json_object(json);
+    for (size_t i = 0; names != NULL && i < names->count; i++)
+        json_put_int(json, names->name[i], names->number[i]);
+    json_object_end(json);
+}
+
+char *names_json(const struct names *names, struct arena *arena)
+{
+    struct buf text;
+    struct json json;
+    buf_init(&text, 1 << 14);
+    json_init(&json, &text);
+    json_names(&json, names);
+    return buf_keep(&text, arena);
 }
 
 void json_put_text(struct json *json, const char *key, const char *text)

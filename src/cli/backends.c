@@ -2,12 +2,11 @@
 #include "cli/backends.h"
 
 #include "cli/emit.h"
-#include "cli/eval_compile.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/cuda.h"
 
 const struct program_backend backends[] = {
-    {&backend_cpu, &emitter_cpu, NULL},
-    {&backend_cuda, &emitter_cuda, eval_compile},
-    {NULL, NULL, NULL},
+    {&backend_cpu, &emitter_cpu},
+    {&backend_cuda, &emitter_cuda},
+    {NULL, NULL},
 };

@@ -5,14 +5,10 @@
 #include "eval/backend/backend.h"
 
 struct emitter;
-struct eval_compile;
 
 struct program_backend {
     const struct backend *backend;
     const struct emitter *emitter;
-    /* `eval` where no lane can be opened for want of a device: what can be said of a candidate all
-     * the same, and the exit code; -1: this is not why. NULL: nothing. */
-    int (*without)(const struct eval_compile *asked);
 };
 
 extern const struct program_backend backends[]; /* ends with a backend of NULL */

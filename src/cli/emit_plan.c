@@ -70,14 +70,6 @@ static void put_tensors(const struct emission *e, struct json *json, const char 
     json_array_end(json);
 }
 
-static void put_shape(struct json *json, const struct names *names)
-{
-    json_object(json);
-    for (size_t i = 0; i < names->count; i++)
-        json_put_int(json, names->name[i], names->number[i]);
-    json_object_end(json);
-}
-
 static void put_problem(const struct emission *e, struct json *json)
 {
     const struct problem *problem = e->problem;
@@ -102,7 +94,7 @@ static void put_problem(const struct emission *e, struct json *json)
     json_key(json, "checks");
     json_array(json);
     for (size_t i = 0; i < problem->shape_count; i++)
-        put_shape(json, &problem->shapes[i]);
+        json_names(json, &problem->shapes[i]);
     json_array_end(json);
     json_key(json, "binding");
     if (problem->torch)
@@ -183,7 +175,7 @@ int emit_plan(const struct emission *e, struct err *err)
     put_problem(e, &json);
     put_tensors(e, &json, "workspaces", e->candidate->workspaces, e->candidate->workspace_count);
     json_key(&json, "tune");
-    put_shape(&json, &e->tune);
+    json_names(&json, &e->tune);
     put_expr(e, &json, "tune_where", e->candidate->where);
     json_key(&json, "flags");
     json_array(&json);

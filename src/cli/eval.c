@@ -11,13 +11,13 @@
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/display.h"
-#include "cli/eval_compile.h"
 #include "cli/eval_sweep.h"
 #include "cli/find.h"
 #include "cli/history.h"
 #include "cli/print.h"
 #include "eval/candidate/candidate.h"
 #include "eval/lane/lane.h"
+#include "eval/problem/torch.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 
@@ -28,6 +28,7 @@
 
 enum { OPENING, EVALUATING, CLOSING, STATES };
 static const char *const states[STATES] = {"opening", "evaluating", "closing"};
+enum { RECORD_MOST = 1 << 20 };
 static const uint32_t moves[STATES] = {1u << EVALUATING | 1u << CLOSING, 1u << CLOSING, 0};
 
 struct eval {
@@ -46,13 +47,6 @@ struct eval {
 };
 
 static int eval_report(const struct eval *eval);
-
-static enum effort effort_of(const char *text)
-{
-    return strcmp(text, "search") == 0  ? EFFORT_SEARCH
-           : strcmp(text, "final") == 0 ? EFFORT_FINAL
-                                        : EFFORT_FULL;
-}
 
 static void show_stage(struct eval *eval)
 {
@@ -126,7 +120,7 @@ static enum task_result eval_open(struct eval *eval)
                                            .source = buf_text(&eval->source),
                                            .source_length = eval->source.length,
                                            .tune = eval->tune,
-                                           .effort = effort_of(eval->settings->effort),
+                                           .effort = effort_find(eval->settings->effort),
                                            .profile = eval->settings->profile,
                                            .sanitize = eval->settings->sanitize,
                                            .cachegrind = eval->settings->cachegrind};
@@ -243,20 +237,55 @@ static int eval_report(const struct eval *eval)
     return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
 }
 
-/* No lane could be opened: a machine without the device may still compile for one. */
-static int without_lane(const struct eval *eval)
+/* What is known of a candidate without a verdict; why there is none. */
+static int report_known(const struct eval *eval, const struct buf *words, const struct buf *json)
 {
-    const struct program_backend *entry = backends_entry(eval->settings->search.backend);
-    const struct eval_compile asked = {.settings = eval->settings,
-                                       .problem = eval->problem,
+    if (words->length > 0 && eval->settings->json)
+        printf("%s\n", buf_text(json));
+    else
+        printf("%s", buf_text(words));
+    fflush(stdout); /* before what stderr says */
+    return command_fail(&eval->err);
+}
+
+/* No lane could be opened: a machine without the device may still compile for one. */
+static int without_lane(struct eval *eval, struct arena *arena)
+{
+    const struct backend *backend = backends_find(eval->settings->search.backend);
+    const struct err failed = eval->err;
+    struct problem *problem = NULL;
+    struct value *tune = NULL;
+    struct buf words, text;
+    struct json json;
+    if (eval->sweep || failed.code != ERR_ENVIRONMENT || !backend->compile_only)
+        return eval_report(eval);
+    if (problem_load_with(eval->problem, eval->settings->search.python, &problem, &eval->err) ||
+        (eval->tune &&
+         value_parse_json(arena, "tune", eval->tune, strlen(eval->tune), &tune, &eval->err))) {
+        problem_free(problem);
+        return command_fail(&eval->err);
+    }
+    const struct compile_only asked = {.problem = problem,
                                        .name = eval->name,
                                        .source = buf_text(&eval->source),
                                        .length = eval->source.length,
-                                       .tune = eval->tune,
-                                       .print = eval->print};
-    bool may = !eval->sweep && eval->err.code == ERR_ENVIRONMENT && entry->without;
-    int code = may ? entry->without(&asked) : -1;
-    return code >= 0 ? code : eval_report(eval);
+                                       .tune = tune};
+    buf_init(&words, RECORD_MOST);
+    buf_init(&text, RECORD_MOST);
+    json_init(&json, &text);
+    json_object(&json);
+    json_key(&json, "verdict");
+    json_null(&json);
+    int found =
+        backend->compile_only(&asked, arena, &eval->evaluate.evaluation, &words, &json, &eval->err);
+    json_object_end(&json);
+    if (found != 0)
+        eval->err = found > 0 ? failed : (struct err){0};
+    int code = found != 0 ? eval_report(eval) : report_known(eval, &words, &text);
+    buf_free(&words);
+    buf_free(&text);
+    problem_free(problem);
+    return code;
 }
 
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count)
@@ -308,7 +337,7 @@ int eval_run(const struct settings *given, const char *const *arguments, eval_pr
         struct loop *loop = loop_new();
         task_start(loop, &eval.task, &eval_type, NULL, "eval");
         loop_run(loop);
-        code = eval.reported ? eval.code : without_lane(&eval);
+        code = eval.reported ? eval.code : without_lane(&eval, arena);
         if (eval.lane)
             lane_free(eval.lane);
         arena_free(eval.open.arena);

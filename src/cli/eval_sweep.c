@@ -104,10 +104,7 @@ static char *tune_text(const struct candidate *candidate, uint64_t point)
     tune_at(candidate, point, &tune);
     buf_init(&text, 1 << 14);
     json_init(&json, &text);
-    json_object(&json);
-    for (size_t i = 0; i < tune.count; i++)
-        json_put_int(&json, tune.name[i], tune.number[i]);
-    json_object_end(&json);
+    json_names(&json, &tune);
     return buf_take(&text);
 }
 
@@ -115,9 +112,7 @@ static enum effort effort_of(const struct settings *settings)
 {
     if (!settings_given(settings, offsetof(struct settings, effort)))
         return EFFORT_SEARCH; /* many points, each with its interval */
-    return strcmp(settings->effort, "search") == 0  ? EFFORT_SEARCH
-           : strcmp(settings->effort, "final") == 0 ? EFFORT_FINAL
-                                                    : EFFORT_FULL;
+    return effort_find(settings->effort);
 }
 
 static void ask(struct sweep *sweep, struct asked *asked, struct lane *lane, struct task *owner)

@@ -309,10 +309,11 @@ int spawn_run(const struct spawn_spec *spec, uint64_t timeout_ms, int exit_code,
         siginfo_t info = spawn_kill(pid);
         if (!in_time)
             status = err_set(err, ERR_TIMEOUT, "%s took too long", name);
-        else if (info.si_code != CLD_EXITED || info.si_status != exit_code)
-            status = err_set(err, ERR_CHILD, "%s %s %d", name,
-                             info.si_code == CLD_EXITED ? "exited" : "was killed by signal",
-                             info.si_status);
+        else if (info.si_code != CLD_EXITED) {
+            (void)err_set(err, ERR_CHILD, "%s was killed by signal %d", name, info.si_status);
+            status = info.si_status;
+        } else if (info.si_status != exit_code)
+            status = err_set(err, ERR_CHILD, "%s exited %d", name, info.si_status);
         close(pidfd);
     }
     for (int i = 0; i < 2; i++)

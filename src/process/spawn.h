@@ -35,7 +35,7 @@ int spawn(const struct spawn_spec *spec, const int standard[3], pid_t *pid, int 
 /* Blocks until the child has exited and both streams are at their end; what is left of its group is
  * killed. The first bytes of stdout and stderr go to `out` and `errors` (NULL: /dev/null). Past
  * `timeout_ms` the group is killed: ERR_TIMEOUT. ERR_CHILD where it ends in another way than with
- * `exit_code`. */
+ * `exit_code`; then returns the signal that killed it, or -1. */
 int spawn_run(const struct spawn_spec *spec, uint64_t timeout_ms, int exit_code, struct buf *out,
               struct buf *errors, struct err *err) MUST_USE;
 

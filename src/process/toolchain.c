@@ -97,5 +97,5 @@ int tool_run(const struct tool *tool, struct buf *out, struct buf *errors, struc
                                     .env = tool->env != NULL ? tool->env : plain,
                                     .fds = tool->fds,
                                     .fd_count = tool->fd_count};
-    return spawn_run(&spec, tool->timeout_ms, tool->exit_code, out, errors, err);
+    return spawn_run(&spec, tool->timeout_ms, tool->exit_code, out, errors, err) != 0 ? -1 : 0;
 }

@@ -43,6 +43,9 @@ expect 1 'failed at parse: front.cu:5: expected the key "block"' eval relu "$wor
 expect 1 '"verdict":"failed","stage":"parse"' eval relu "$work/front.cu" --json
 sed 's/ block: BLOCK/ block: 8 * BLOCK/' "$relu" >"$work/plan.cu"
 expect 1 'rejected at check: relu: block is 2048, expected 1 to 1024' eval relu "$work/plan.cu"
+cp "$relu" "$work/plain.c"
+sed -i '/^\/\*---/,/^---\*\//d' "$work/plain.c"
+expect 1 'a source in c does not run on the backend cuda: give --backend cpu' eval relu "$work/plain.c" --backend cuda
 expect 1 'X is no parameter of this candidate' eval relu "$relu" --tune X=1
 TWAGENT_CUDA_DRIVER=$fake expect 3 'twagent: no GPU 1 here' eval relu "$relu" --devices 1 # there is one, so no guess
 compiler=
@@ -62,6 +65,12 @@ if [ -n "$compiler" ]; then
     expect 1 'failed at compile: does not compile for sm_90a' eval relu "$work/source.cu"
     expect 1 'source.cu(18): error: identifier "w" is undefined' eval relu "$work/source.cu"
     sed 's/entry: relu/entry: rely/' "$relu" >"$work/entry.cu"
+    # who kills a compiler, or its child, says nothing of the source
+    for how in 'kill -9 $$' 'echo "cuda-compile: the compiler was killed, by no limit of ours" >&2; exit 1'; do
+        printf '#!/bin/sh\ncase "$* " in "cuda-compile "*" --arch "*) %s ;; esac\nexec "%s" "$@"\n' "$how" "$twagent" >"$work/dies"
+        chmod +x "$work/dies"
+        TWAGENT_SELF=$work/dies expect 3 '"details":"the compiler was killed","ours":true' eval relu "$relu" --json
+    done
     expect 1 'the launch names rely, which is no extern "C" __global__' eval relu "$work/entry.cu"
 fi
 

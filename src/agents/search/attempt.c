@@ -3,27 +3,12 @@
 
 #include "base/mem.h"
 
-static const char *tune_text(struct arena *arena, const struct names *tune)
-{
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 14);
-    json_init(&json, &text);
-    json_object(&json);
-    for (size_t i = 0; i < tune->count; i++)
-        json_put_int(&json, tune->name[i], tune->number[i]);
-    json_object_end(&json);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
-}
-
 void attempt_identify(struct attempt *attempt)
 {
     char identity[33];
     hash_format(candidate_identity(attempt->arm->candidate, &attempt->tune), identity);
     attempt->record.identity = arena_strdup(attempt->arena, identity);
-    attempt->record.tune = tune_text(attempt->arena, &attempt->tune);
+    attempt->record.tune = names_json(&attempt->tune, attempt->arena);
 }
 
 void attempt_abandon(struct attempt *attempt)

@@ -15,6 +15,8 @@
 /* portable: a program without this machine's newest instructions, for a simulator of caches */
 enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS, BUILD_PORTABLE };
 
+struct evaluation;
+
 struct build {                /* lives in `arena` */
     struct process_spec spec; /* the sandboxed compiler, ready to start */
     const char *artifact;     /* path of the shared object or program that will be there */
@@ -26,6 +28,13 @@ struct program { /* what a runner holds; what it points to stays while the subje
     const struct candidate *candidate; /* NULL: a trusted source that has no front matter */
     const struct names *tune;
     const char *const *env; /* or NULL */
+};
+
+struct compile_only { /* a candidate where no device can run it; borrowed */
+    const struct problem *problem;
+    const char *name, *source;
+    size_t length;
+    const struct value *tune; /* or NULL */
 };
 
 struct torch_device {         /* where a definition that is a PyTorch module is computed */
@@ -50,6 +59,13 @@ struct backend {
                  const struct candidate *candidate, const struct names *tune,
                  const struct baseline_spec *baseline, enum build_flavour flavour,
                  const char *folder, struct build *build, struct err *err);
+    /* What can be said of a candidate where there is no device, as lines in `words` and as members
+     * of an open JSON object; *err says what is missing for a verdict, or why nothing can be said
+     * and both are as they were. -1: there is a verdict, `evaluation`, in `arena`. 1: there is a
+     * device. Blocks. NULL: nothing can be said. */
+    int (*compile_only)(const struct compile_only *asked, struct arena *arena,
+                        struct evaluation *evaluation, struct buf *words, struct json *json,
+                        struct err *err);
     /* Diagnostics as the candidate's author may see them: cut, and about the source alone. */
     void (*diagnostics)(const struct candidate *candidate, const char *text, size_t length,
                         struct buf *out);

@@ -4,27 +4,43 @@
 #include "base/mem.h"
 #include "process/spawn.h"
 
-int build_run(const struct process_spec *spec, struct err *err)
+#include <string.h>
+
+bool build_child_killed(const char *errors, size_t length)
 {
-    return build_run_heard(spec, NULL, err);
+    static const char *const words[] = {"Killed signal terminated program",  /* gcc */
+                                        "terminated with signal 9",          /* collect2, of ld */
+                                        "unable to execute command: Killed", /* clang */
+                                        "cuda-compile: the compiler was killed"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (memmem(errors, length, words[i], strlen(words[i])) != NULL)
+            return true;
+    return false;
 }
 
-int build_run_heard(const struct process_spec *spec, struct buf *errors, struct err *err)
+int build_run_heard(const struct process_spec *spec, struct buf *errors, bool *killed,
+                    struct err *err)
 {
     const struct spawn_spec child = {.argv = spec->argv,
                                      .env = spec->env,
                                      .folder = spec->folder,
                                      .fds = spec->pass_fds,
                                      .fd_count = spec->pass_count};
-    struct buf said;
-    buf_init(&said, spec->output_max);
-    int status = spawn_run(&child, spec->timeout_ms, 0, NULL, &said, err);
+    int status = spawn_run(&child, spec->timeout_ms, 0, NULL, errors, err);
+    *killed = status > 0 || (status != 0 && build_child_killed(buf_text(errors), errors->length));
     if (status != 0) {
         struct err how = *err;
-        if (errors != NULL)
-            buf_add(errors, buf_text(&said), said.length);
-        err_set(err, how.code, "%s: %.300s", how.message, buf_text(&said));
+        return err_set(err, how.code, "%s: %.300s", how.message, buf_text(errors));
     }
+    return 0;
+}
+
+int build_run(const struct process_spec *spec, struct err *err)
+{
+    struct buf said;
+    bool killed;
+    buf_init(&said, spec->output_max);
+    int status = build_run_heard(spec, &said, &killed, err);
     buf_free(&said);
     return status;
 }

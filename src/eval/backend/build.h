@@ -8,8 +8,12 @@
 
 /* Runs a compiler's command to its end; ERR_CHILD and ERR_TIMEOUT with its first lines. */
 int build_run(const struct process_spec *spec, struct err *err) MUST_USE;
-/* The same; what it wrote to stderr goes to `errors` where it fails. */
-int build_run_heard(const struct process_spec *spec, struct buf *errors, struct err *err) MUST_USE;
+/* The same; what it wrote to stderr goes to `errors` where it fails. *killed: it or one of its
+ * children was, by somebody and not for what it read. */
+int build_run_heard(const struct process_spec *spec, struct buf *errors, bool *killed,
+                    struct err *err) MUST_USE;
+/* Whether a compiler that exited tells that one of its children was killed. */
+bool build_child_killed(const char *errors, size_t length);
 
 /* Builds `baseline` in a new folder `parent/name`; *artifact is in `arena`. */
 int build_baseline(const struct backend *backend, const struct lane_facts *lane,

@@ -193,6 +193,21 @@ int candidate_parse(const struct problem *problem, const char *name, const char 
     return 0;
 }
 
+int candidate_parse_for(const struct target *target, const struct problem *problem,
+                        const char *name, const char *text, size_t length,
+                        const struct value *given, const struct names *facts,
+                        struct candidate **candidate, struct names *tune, struct err *err)
+{
+    if (candidate_parse(problem, name, text, length, candidate, err) != 0)
+        return -1;
+    const struct language *language = (*candidate)->language;
+    if (!target_has(target, language))
+        return err_set(err, ERR_USAGE,
+                       "a source in %s does not run on the backend %s: give --backend %s",
+                       language->name, target->name, language_target(language)->name);
+    return tune_given(*candidate, given, &problem->shapes[0], facts, tune, err);
+}
+
 void candidate_free(struct candidate *candidate)
 {
     if (candidate != NULL)

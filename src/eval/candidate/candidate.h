@@ -62,6 +62,13 @@ struct candidate {
  * Errors: ERR_USAGE, "name:line: ...". Front matter may be absent. */
 int candidate_parse(const struct problem *problem, const char *name, const char *text,
                     size_t length, struct candidate **candidate, struct err *err) MUST_USE;
+struct value;
+/* The same for a backend and at the point of its tune space that `given` (or NULL) says, for the
+ * problem's main shape: ERR_USAGE where the target has not its language. */
+int candidate_parse_for(const struct target *target, const struct problem *problem,
+                        const char *name, const char *text, size_t length,
+                        const struct value *given, const struct names *facts,
+                        struct candidate **candidate, struct names *tune, struct err *err) MUST_USE;
 void candidate_free(struct candidate *candidate); /* NULL is fine */
 
 /* Whether a source is text at all: before it goes anywhere, since no JSON line holds other bytes.
@@ -76,7 +83,7 @@ uint64_t tune_index(const struct candidate *candidate, const struct names *tune)
 /* False where `where` refuses the point for these dims and facts, or cannot be computed. */
 bool tune_valid(const struct candidate *candidate, const struct names *dims,
                 const struct names *facts, const struct names *tune);
-struct value; /* The point that an object (or NULL) says; what it leaves out is first. ERR_USAGE. */
+/* The point that an object (or NULL) says; what it leaves out is first. ERR_USAGE. */
 int tune_given(const struct candidate *candidate, const struct value *given,
                const struct names *dims, const struct names *facts, struct names *tune,
                struct err *err) MUST_USE;

@@ -1,6 +1,7 @@
 /* The CUDA backend's table, and the operations that are a few lines each. */
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
+#include "eval/cuda/compile_only.h"
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/doctor.h"
 #include "eval/cuda/draw/generator.h"
@@ -123,6 +124,7 @@ const struct backend backend_cuda = {
     .target = &target_cuda,
     .probe = cuda_probe,
     .build = build,
+    .compile_only = cuda_compile_only,
     .diagnostics = cuda_diagnostics,
     .open = open,
     .warm = warm,

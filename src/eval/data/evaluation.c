@@ -42,6 +42,41 @@ static const struct field fields[] = {
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
+enum effort effort_find(const char *text)
+{
+    if (strcmp(text, "search") == 0)
+        return EFFORT_SEARCH;
+    return strcmp(text, "final") == 0 ? EFFORT_FINAL : EFFORT_FULL;
+}
+
+struct evaluation evaluation_empty(void)
+{
+    return (struct evaluation){
+        .verdict = VERDICT_FAILED,
+        .stage = STAGE_PARSE,
+        .reason = "",
+        .details = "",
+        .noise = "",
+        .baseline = "",
+        .identity = "",
+        .tune = "{}",
+        .metrics = "{}",
+        .device = "{}",
+        .versions = "{}",
+        .baselines = "{}",
+    };
+}
+
+int evaluation_refuse(struct evaluation *evaluation, struct arena *arena, enum stage stage,
+                      const char *reason, const char *details)
+{
+    evaluation->verdict = stage == STAGE_CHECK ? VERDICT_REJECTED : VERDICT_FAILED;
+    evaluation->stage = stage;
+    evaluation->reason = arena_strdup(arena, reason);
+    evaluation->details = arena_strdup(arena, details);
+    return -1;
+}
+
 bool evaluation_wins(const struct evaluation *evaluation)
 {
     return evaluation->finding == FINDING_FASTER;

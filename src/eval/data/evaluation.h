@@ -58,6 +58,13 @@ struct evaluation {
     const char *baselines;   /* JSON object: final only: name -> {ns, speedup} for every baseline */
 };
 
+enum effort effort_find(const char *text); /* "search", "final"; all else: EFFORT_FULL */
+
+/* Of nothing yet: failed at parse, every text empty. */
+struct evaluation evaluation_empty(void);
+/* The verdict of what was never measured. -1. */
+int evaluation_refuse(struct evaluation *evaluation, struct arena *arena, enum stage stage,
+                      const char *reason, const char *details);
 bool evaluation_wins(const struct evaluation *evaluation);
 const char *verdict_name(enum verdict verdict); /* "kernel" | "rejected" | "failed" */
 const char *stage_name(enum stage stage);       /* "parse", "compile", ... */

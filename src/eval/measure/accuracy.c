@@ -130,15 +130,6 @@ int accuracy_settle(struct bench *bench, struct err *err)
 
 /* --- the record --- */
 
-static void put_dims(struct json *json, const char *key, const struct names *dims)
-{
-    json_key(json, key);
-    json_object(json);
-    for (size_t i = 0; i < dims->count; i++)
-        json_put_int(json, dims->name[i], dims->number[i]);
-    json_object_end(json);
-}
-
 void accuracy_put(const struct bench *bench, struct json *json)
 {
     const struct accuracy *accuracy = &bench->accuracy;
@@ -149,9 +140,11 @@ void accuracy_put(const struct bench *bench, struct json *json)
     json_put_real(json, "of_allowed", accuracy->ratio);
     json_put_real(json, "honest", accuracy->honest);
     json_put_text(json, "inputs", distribution_name(accuracy->distribution));
-    put_dims(json, "shape", &accuracy->dims);
+    json_key(json, "shape");
+    json_names(json, &accuracy->dims);
     json_object_end(json);
-    put_dims(json, "checked_up_to", &accuracy->reached);
+    json_key(json, "checked_up_to");
+    json_names(json, &accuracy->reached);
 }
 
 void accuracy_note(struct bench *bench)

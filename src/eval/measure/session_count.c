@@ -16,15 +16,6 @@ static struct set *countable_set(struct session *session)
     return best;
 }
 
-static void put_counted_shape(const struct shape *shape, struct json *json)
-{
-    json_key(json, "cachegrind_shape");
-    json_object(json);
-    for (size_t i = 0; i < shape->dims.count; i++)
-        json_put_int(json, shape->dims.name[i], shape->dims.number[i]);
-    json_object_end(json);
-}
-
 static int run_cachegrind(struct bench *bench, struct set *set, struct json *json, struct err *err)
 {
     struct session *session = bench->session;
@@ -36,7 +27,8 @@ static int run_cachegrind(struct bench *bench, struct set *set, struct json *jso
     if (session->backend->cachegrind(session->lane, bench->region, bench->request->portable,
                                      &arrangement.call, json, err) != 0)
         return -1;
-    put_counted_shape(set->shape, json);
+    json_key(json, "cachegrind_shape");
+    json_names(json, &set->shape->dims);
     return 0;
 }
 

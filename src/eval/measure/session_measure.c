@@ -31,40 +31,14 @@ enum {
 
 /* --- beginning --- */
 
-static const char *tune_text(struct arena *arena, const struct names *tune)
-{
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 14);
-    json_init(&json, &text);
-    json_object(&json);
-    for (size_t i = 0; tune != NULL && i < tune->count; i++)
-        json_put_int(&json, tune->name[i], tune->number[i]);
-    json_object_end(&json);
-    const char *kept = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return kept;
-}
-
 void evaluation_begin(struct evaluation *evaluation, const struct candidate *candidate,
                       const struct names *tune, struct arena *arena)
 {
     char identity[33];
     hash_format(candidate_identity(candidate, tune), identity);
-    *evaluation = (struct evaluation){
-        .verdict = VERDICT_FAILED,
-        .stage = STAGE_PARSE,
-        .reason = "",
-        .details = "",
-        .noise = "",
-        .baseline = "",
-        .identity = arena_strdup(arena, identity),
-        .tune = tune_text(arena, tune),
-        .metrics = "{}",
-        .device = "{}",
-        .versions = "{}",
-        .baselines = "{}",
-    };
+    *evaluation = evaluation_empty();
+    evaluation->identity = arena_strdup(arena, identity);
+    evaluation->tune = names_json(tune, arena);
 }
 
 static struct bench *bench_begin(struct session *session, const struct measure_request *request,

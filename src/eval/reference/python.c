@@ -195,10 +195,7 @@ static void put_call(struct python *python, struct json *json, const struct layo
     else
         json_null(json);
     json_key(json, "dims");
-    json_object(json);
-    for (size_t i = 0; i < layout->dims.count; i++)
-        json_put_int(json, layout->dims.name[i], layout->dims.number[i]);
-    json_object_end(json);
+    json_names(json, &layout->dims);
     json_key(json, "inputs");
     json_array(json);
     for (size_t i = 0; i < problem->input_count; i++) {

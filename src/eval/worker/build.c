@@ -1,9 +1,9 @@
 /* eval/worker/build: from a request's text to shared objects, and to the verdicts that need none.
  */
+#include "eval/backend/build.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "eval/data/timeline.h"
 #include "eval/worker/evaluate.h"
 
@@ -15,64 +15,31 @@ enum { DIAGNOSTICS_MOST = 1 << 14 };
 static int refuse(struct evaluate *evaluate, enum stage stage, const char *reason,
                   const char *details)
 {
-    struct evaluation *evaluation = &evaluate->evaluation;
-    evaluation->verdict = VERDICT_FAILED;
-    evaluation->stage = stage;
-    evaluation->reason = arena_strdup(evaluate->request.arena, reason);
-    evaluation->details = arena_strdup(evaluate->request.arena, details);
-    return -1;
+    return evaluation_refuse(&evaluate->evaluation, evaluate->request.arena, stage, reason,
+                             details);
 }
 
 /* --- reading --- */
 
-static void empty_evaluation(struct evaluate *evaluate)
+/* A source, at a point of its tune space: the candidate's, or the rival's. */
+static int read_source(const struct worker *worker, const struct value *document,
+                       struct candidate **candidate, struct names *tune, struct err *err)
 {
-    struct worker *worker = evaluate->request.worker;
-    evaluate->evaluation = (struct evaluation){
-        .verdict = VERDICT_FAILED,
-        .stage = STAGE_PARSE,
-        .reason = "",
-        .details = "",
-        .baseline = "",
-        .identity = "",
-        .tune = "{}",
-        .metrics = "{}",
-        .device = worker->lane.device != NULL ? worker->lane.device : "{}",
-        .versions = session_versions(worker->session),
-        .baselines = "{}",
-    };
-}
-
-static int check_language(const struct evaluate *evaluate, struct err *err)
-{
-    const struct backend *backend = evaluate->request.worker->options->backend;
-    const struct language *language = evaluate->candidate->language;
-    if (target_has(backend->target, language))
-        return 0;
-    return err_set(err, ERR_USAGE,
-                   "a source in %s does not run on the backend %s: give --backend %s",
-                   language->name, backend->target->name, language_target(language)->name);
-}
-
-static enum effort read_effort(const char *text)
-{
-    if (strcmp(text, "search") == 0)
-        return EFFORT_SEARCH;
-    return strcmp(text, "final") == 0 ? EFFORT_FINAL : EFFORT_FULL;
+    const struct value *source = value_get(document, "source");
+    if (source == NULL || source->kind != VALUE_TEXT)
+        return err_set(err, ERR_USAGE, "no source in the request");
+    return candidate_parse_for(worker->options->backend->target, worker->problem,
+                               value_text(document, "name", "candidate.c"), source->text,
+                               source->length, value_get(document, "tune"), &worker->lane.facts,
+                               candidate, tune, err);
 }
 
 static int read_rival(struct evaluate *evaluate, const struct value *rival, struct err *err)
 {
-    struct worker *worker = evaluate->request.worker;
-    const struct value *source = value_get(rival, "source");
     if (rival == NULL)
         return 0;
-    if (source == NULL || source->kind != VALUE_TEXT)
-        return err_set(err, ERR_USAGE, "no source of the rival in the request");
-    if (candidate_parse(worker->problem, value_text(rival, "name", "candidate.c"), source->text,
-                        source->length, &evaluate->rival, err) != 0 ||
-        tune_given(evaluate->rival, value_get(rival, "tune"), &worker->problem->shapes[0],
-                   &worker->lane.facts, &evaluate->rival_tune, err) != 0)
+    if (read_source(evaluate->request.worker, rival, &evaluate->rival, &evaluate->rival_tune,
+                    err) != 0)
         return err_wrap(err, "the rival");
     evaluate->rival_spec = (struct rival_kernel){evaluate->rival, &evaluate->rival_tune};
     evaluate->measure.rival = &evaluate->rival_spec;
@@ -82,17 +49,14 @@ static int read_rival(struct evaluate *evaluate, const struct value *rival, stru
 int evaluate_read(struct evaluate *evaluate)
 {
     const struct value *document = evaluate->document;
-    const struct value *source = value_get(document, "source");
     struct worker *worker = evaluate->request.worker;
+    struct evaluation *evaluation = &evaluate->evaluation;
+    const char *device = worker->lane.device != NULL ? worker->lane.device : "{}";
     struct err err = {0};
-    empty_evaluation(evaluate);
-    if (source == NULL || source->kind != VALUE_TEXT)
-        return refuse(evaluate, STAGE_PARSE, "no source in the request", "");
-    if (candidate_parse(worker->problem, value_text(document, "name", "candidate.c"), source->text,
-                        source->length, &evaluate->candidate, &err) != 0 ||
-        check_language(evaluate, &err) != 0 ||
-        tune_given(evaluate->candidate, value_get(document, "tune"), &worker->problem->shapes[0],
-                   &worker->lane.facts, &evaluate->tune, &err) != 0)
+    *evaluation = evaluation_empty();
+    evaluation->device = device;
+    evaluation->versions = session_versions(worker->session);
+    if (read_source(worker, document, &evaluate->candidate, &evaluate->tune, &err) != 0)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->identity = candidate_identity(evaluate->candidate, &evaluate->tune);
     evaluate->profile = value_bool(document, "profile", false);
@@ -100,7 +64,7 @@ int evaluate_read(struct evaluate *evaluate)
     evaluate->measure = (struct measure_request){
         .candidate = evaluate->candidate,
         .tune = &evaluate->tune,
-        .effort = read_effort(value_text(document, "effort", "full")),
+        .effort = effort_find(value_text(document, "effort", "full")),
         .profile = evaluate->profile,
         .best_ns = value_real(document, "best_ns", 0.0),
         .within_ms = (uint64_t)value_int(document, "within_ms", 0),
@@ -109,10 +73,9 @@ int evaluate_read(struct evaluate *evaluate)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->sanitize =
         value_bool(document, "sanitize", false) || evaluate->measure.effort == EFFORT_FINAL;
-    evaluation_begin(&evaluate->evaluation, evaluate->candidate, &evaluate->tune,
-                     evaluate->request.arena);
-    evaluate->evaluation.device = worker->lane.device != NULL ? worker->lane.device : "{}";
-    evaluate->evaluation.versions = session_versions(worker->session);
+    evaluation_begin(evaluation, evaluate->candidate, &evaluate->tune, evaluate->request.arena);
+    evaluation->device = device;
+    evaluation->versions = session_versions(worker->session);
     return 0;
 }
 
@@ -139,13 +102,9 @@ int evaluate_start_build(struct evaluate *evaluate, enum build_flavour flavour)
     return evaluate->process != NULL ? 0 : -1;
 }
 
-/* The driver itself, or one of its children, of which it tells: by somebody, not by the source. */
+/* By somebody, not by the source. */
 static bool was_killed(const struct process *process)
 {
-    static const char *const words[] = {"Killed signal terminated program",  /* gcc */
-                                        "terminated with signal 9",          /* collect2, of ld */
-                                        "unable to execute command: Killed", /* clang */
-                                        "cuda-compile: the compiler was killed"};
     size_t length;
     uint64_t dropped;
     const char *errors = process_errors(process, &length, &dropped);
@@ -153,10 +112,7 @@ static bool was_killed(const struct process *process)
      * has not had any. */
     if (process_outcome(process) == PROCESS_SIGNALED || process_outcome(process) == PROCESS_TIMEOUT)
         return true;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (memmem(errors, length, words[i], strlen(words[i])) != NULL)
-            return process_outcome(process) == PROCESS_EXITED;
-    return false;
+    return process_outcome(process) == PROCESS_EXITED && build_child_killed(errors, length);
 }
 
 /* True where the compiler ended well; else `text` says what it wrote, for the author's eyes. */

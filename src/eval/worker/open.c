@@ -192,10 +192,7 @@ static void put_answer(struct open *open)
     json_raw(json, lane->device != NULL ? lane->device : "{}");
     put_versions(open);
     json_key(json, "facts");
-    json_object(json);
-    for (size_t i = 0; i < lane->facts.count; i++)
-        json_put_int(json, lane->facts.name[i], lane->facts.number[i]);
-    json_object_end(json);
+    json_names(json, &lane->facts);
     ceilings_put(worker, json);
     if (worker->problem != NULL)
         json_put_text(json, "problem", worker->problem->name);

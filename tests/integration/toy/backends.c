@@ -5,7 +5,7 @@
 #include "toy.h"
 
 const struct program_backend backends[] = {
-    {&backend_cpu, &emitter_cpu, NULL},
-    {&backend_toy, &emitter_toy, NULL},
-    {NULL, NULL, NULL},
+    {&backend_cpu, &emitter_cpu},
+    {&backend_toy, &emitter_toy},
+    {NULL, NULL},
 };
