@@ -20,6 +20,13 @@ char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Of a function's own: freed where its scope ends. */
+#define ARENA_LOCAL(name) struct arena *name __attribute__((cleanup(arena_free_at))) = arena_new()
+static inline void arena_free_at(struct arena **at)
+{
+    arena_free(*at);
+}
+
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
 
 #endif

@@ -18,6 +18,9 @@ struct buf {
     size_t dropped; /* bytes that did not fit; 0 means whole */
 };
 
+/* Of a function's own: freed where its scope ends. */
+#define BUF_LOCAL(name, most) struct buf name __attribute__((cleanup(buf_free))) = {.max = (most)}
+
 void buf_init(struct buf *buf, size_t max);
 void buf_free(struct buf *buf);  /* leaves it empty and usable */
 void buf_reset(struct buf *buf); /* forgets the text, keeps the memory */

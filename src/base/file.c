@@ -83,9 +83,8 @@ static char *folder_of(const char *path)
 /* A rename is on the disk only when its folder is. */
 static int sync_folder_of(const char *path)
 {
-    char *folder = folder_of(path);
+    MEM_LOCAL char *folder = folder_of(path);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    mem_free(folder);
     if (fd < 0)
         return -1;
     int result = fsync(fd);
@@ -119,15 +118,13 @@ static int fill_and_rename(int fd, const char *temporary, const char *path, cons
 
 int file_write(const char *path, const void *bytes, size_t length, struct err *err)
 {
-    struct buf temporary;
-    buf_init(&temporary, PATH_MAX);
+    BUF_LOCAL(temporary, PATH_MAX);
     buf_addf(&temporary, "%s.%016llx.tmp", path, (unsigned long long)random_seed());
     int fd = open(buf_text(&temporary), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     int result = fd < 0 ? -1 : fill_and_rename(fd, buf_text(&temporary), path, bytes, length);
     int saved = errno;
     if (fd >= 0 && result != 0)
         unlink(buf_text(&temporary));
-    buf_free(&temporary);
     errno = saved;
     if (result == 0)
         result = sync_folder_of(path);
@@ -138,7 +135,7 @@ int file_write(const char *path, const void *bytes, size_t length, struct err *e
 
 int file_make_dirs(const char *path, struct err *err)
 {
-    char *work = mem_strdup(path);
+    MEM_LOCAL char *work = mem_strdup(path);
     size_t length = strlen(work);
     int result = 0;
     for (size_t i = 1; i <= length && result == 0; i++) {
@@ -156,7 +153,6 @@ int file_make_dirs(const char *path, struct err *err)
     }
     if (length == 0)
         result = err_set_errno(err, ERR_NOT_FOUND, ENOENT, "%s", "\"\"");
-    mem_free(work);
     return result;
 }
 

@@ -242,10 +242,8 @@ void json_names(struct json *json, const struct names *names)
 
 char *names_json(const struct names *names, struct arena *arena)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 14);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 14);
+    struct json json = {.out = &text};
     json_names(&json, names);
     return buf_keep(&text, arena);
 }

@@ -48,7 +48,8 @@ static int open_file(struct log_file *log)
 static void rotate(struct log_file *log)
 {
     size_t room = strlen(log->path) + 16;
-    char *from = mem_alloc(room), *to = mem_alloc(room);
+    MEM_LOCAL char *from = mem_alloc(room);
+    MEM_LOCAL char *to = mem_alloc(room);
     for (int i = log->keep; i > 0; i--) {
         snprintf(to, room, "%s.%d", log->path, i);
         snprintf(from, room, i > 1 ? "%s.%d" : "%s", log->path, i - 1);
@@ -56,8 +57,6 @@ static void rotate(struct log_file *log)
     }
     if (log->keep == 0)
         (void)!unlink(log->path);
-    mem_free(from);
-    mem_free(to);
     close(log->fd);
     (void)open_file(log);
 }
@@ -101,10 +100,9 @@ static void flush(struct log_file *log)
 int log_file_open(struct log_file *log, const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = mem_strdup(path);
+    MEM_LOCAL char *folder = mem_strdup(path);
     folder[slash && slash > path ? (size_t)(slash - path) : 0] = '\0';
     int failed = *folder ? file_make_dirs(folder, err) : 0;
-    mem_free(folder);
     pthread_mutex_lock(&log->lock);
     mem_free(log->path);
     log->path = mem_strdup(path);

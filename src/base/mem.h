@@ -11,6 +11,13 @@ void *mem_resize(void *memory, size_t bytes); /* what it grows by is not zeroed 
 char *mem_strdup(const char *text);
 void mem_free(void *memory); /* NULL is fine */
 
+/* Before a pointer's declaration: freed where its scope ends. */
+#define MEM_LOCAL __attribute__((cleanup(mem_free_at)))
+static inline void mem_free_at(void *at)
+{
+    mem_free(*(void **)at);
+}
+
 /* Tests only: the n-th allocation from now (1: the next) aborts as running out of memory does.
  * 0 or less disarms. */
 void mem_fail_after(long allocations);

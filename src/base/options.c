@@ -87,13 +87,11 @@ static int store_map(const struct option_table *table, void *target, enum option
 int options_file(const struct option_table *table, void *target, enum option_origin *origins,
                  struct arena *arena, const char *path, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, FILE_MOST);
+    BUF_LOCAL(text, FILE_MOST);
     struct value *root;
     int result = file_read(path, &text, err);
     if (result == 0)
         result = value_parse_yaml(arena, path, buf_text(&text), text.length, &root, err);
-    buf_free(&text);
     if (result == 0)
         result = store_map(table, target, origins, arena, path, root, err);
     return result;

@@ -141,13 +141,11 @@ void option_write_range(const struct option *option, struct buf *out)
 
 static int refuse(const struct option *option, const char *what, const char *text, struct err *err)
 {
-    struct buf range;
-    buf_init(&range, 250);
+    BUF_LOCAL(range, 250);
     option_write_range(option, &range);
     bool spaced = what[0] != '\0' && range.length > 0;
     err_set(err, ERR_USAGE, "expected %s%s%s, not \"%.80s\"", what, spaced ? " " : "",
             buf_text(&range), text);
-    buf_free(&range);
     return -1;
 }
 

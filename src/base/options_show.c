@@ -23,8 +23,7 @@ static void write_left(const struct option *option, struct buf *out)
 /* The help with range, default and environment behind it, in brackets. */
 static void write_right(const struct option *option, struct buf *out)
 {
-    struct buf range;
-    buf_init(&range, 250);
+    BUF_LOCAL(range, 250);
     option_write_range(option, &range);
     bool bool_off = option->type == OPTION_BOOL &&
                     (option->default_text == NULL || strcmp(option->default_text, "true") != 0);
@@ -46,7 +45,6 @@ static void write_right(const struct option *option, struct buf *out)
     }
     if (separator[0] == ';')
         buf_add_char(out, ']');
-    buf_free(&range);
 }
 
 /* Columns, not bytes: help texts may hold UTF-8. */
@@ -82,9 +80,8 @@ static void write_wrapped(const char *text, size_t column, size_t indent, struct
 
 static void write_help_entry(const struct option *option, size_t indent, struct buf *out)
 {
-    struct buf left, right;
-    buf_init(&left, 200);
-    buf_init(&right, 2000);
+    BUF_LOCAL(left, 200);
+    BUF_LOCAL(right, 2000);
     write_left(option, &left);
     write_right(option, &right);
     size_t width = width_of(buf_text(&left), left.length);
@@ -94,8 +91,6 @@ static void write_help_entry(const struct option *option, size_t indent, struct 
     else
         buf_addf(out, "%*s", (int)(indent - width), "");
     write_wrapped(buf_text(&right), indent, indent, out);
-    buf_free(&left);
-    buf_free(&right);
 }
 
 /* Options that every command takes stand apart, so that a command's own are not lost in them. */
@@ -110,8 +105,7 @@ static uint32_t common_commands(const struct option_table *table)
 static size_t left_width(const struct option_table *table, uint32_t mask)
 {
     size_t widest = LEFT_LEAST;
-    struct buf left;
-    buf_init(&left, 200);
+    BUF_LOCAL(left, 200);
     for (size_t i = 0; i < table->count; i++) {
         if (!(table->options[i].commands & mask))
             continue;
@@ -121,7 +115,6 @@ static size_t left_width(const struct option_table *table, uint32_t mask)
         if (width > widest && width <= LEFT_MOST)
             widest = width;
     }
-    buf_free(&left);
     return widest;
 }
 
@@ -190,8 +183,7 @@ bool option_write_yaml(const struct option *option, const void *target, struct b
 void option_show(const struct option *option, const void *target, struct buf *out)
 {
     enum { COLUMN = 40 };
-    struct buf value;
-    buf_init(&value, 1 << 18);
+    BUF_LOCAL(value, 1 << 18);
     bool set = option_write_yaml(option, target, &value);
     size_t width = width_of(buf_text(&value), value.length) + strlen(option->name) + 2;
     if (set)
@@ -200,7 +192,6 @@ void option_show(const struct option *option, const void *target, struct buf *ou
     else
         buf_addf(out, "# %s: %-*s", option->name, COLUMN - 4 - (int)strlen(option->name),
                  "not set");
-    buf_free(&value);
 }
 
 static void write_roff(const char *text, struct buf *out)
@@ -219,8 +210,7 @@ static void write_roff(const char *text, struct buf *out)
 
 void options_man(const struct option_table *table, uint32_t mask, struct buf *out)
 {
-    struct buf right;
-    buf_init(&right, 2000);
+    BUF_LOCAL(right, 2000);
     for (size_t i = 0; i < table->count; i++) {
         const struct option *option = &table->options[i];
         if (!(option->commands & mask))
@@ -247,7 +237,6 @@ void options_man(const struct option_table *table, uint32_t mask, struct buf *ou
         write_roff(buf_text(&right), out);
         buf_add_char(out, '\n');
     }
-    buf_free(&right);
 }
 
 void options_completion(const struct option_table *table, uint32_t mask, struct buf *out)

@@ -70,8 +70,7 @@ static int refuse_key(const struct value *map, size_t index, const char *name,
     const char *key = map->keys[index];
     int line = map->key_lines != NULL ? map->key_lines[index] : map->line;
     const char *nearest = options_nearest(key, allowed);
-    struct buf list;
-    buf_init(&list, 240);
+    BUF_LOCAL(list, 240);
     for (size_t i = 0; allowed[i] != NULL; i++)
         buf_addf(&list, "%s%s", i == 0 ? "" : ", ", allowed[i]);
     if (nearest != NULL)
@@ -80,7 +79,6 @@ static int refuse_key(const struct value *map, size_t index, const char *name,
     else
         err_set(err, ERR_USAGE, "%s:%d: expected one of the keys %s%s, not \"%.100s\"", name, line,
                 buf_text(&list), list.dropped > 0 ? "..." : "", key);
-    buf_free(&list);
     return -1;
 }
 

@@ -85,13 +85,11 @@ static bool case_held(const struct suite *suite, const struct value *item, struc
 static void case_report(struct suite *suite)
 {
     const struct value *item = suite_case(suite);
-    struct buf why;
-    buf_init(&why, 4096);
+    BUF_LOCAL(why, 4096);
     bool held = case_held(suite, item, &why);
     *(held ? &suite->passed : &suite->failed) += 1;
     printf("%s %-34s %s\n", held ? "ok  " : "FAIL", value_text(item, "file", ""), buf_text(&why));
     fflush(stdout);
-    buf_free(&why);
     arena_free(suite->evaluate.arena);
     suite->evaluate = (struct lane_request){0};
 }
@@ -129,10 +127,9 @@ static enum task_result case_submit(struct suite *suite)
 {
     const struct value *item = suite_case(suite);
     const char *file = value_text(item, "file", "");
-    char *path = file_join(suite->folder, file);
+    MEM_LOCAL char *path = file_join(suite->folder, file);
     buf_reset(&suite->source);
     int failed = file_read(path, &suite->source, &suite->err);
-    mem_free(path);
     if (failed)
         return TASK_DONE;
     bool sanitize = value_bool(item, "sanitize", false);
@@ -210,19 +207,16 @@ static const struct task_type suite_type = {"adversarial", states, moves, STATES
 
 static int suite_load(struct suite *suite)
 {
-    struct buf text;
     char *name =
         arena_printf(suite->arena, "tests/adversarial/%s", suite->settings->search.backend);
     suite->folder = file_data_path(name);
     if (!suite->folder)
         return err_set(&suite->err, ERR_ENVIRONMENT, "the attacks (%s) are not installed", name);
-    char *path = file_join(suite->folder, "manifest.yaml");
-    buf_init(&text, 1 << 20);
+    MEM_LOCAL char *path = file_join(suite->folder, "manifest.yaml");
+    BUF_LOCAL(text, 1 << 20);
     int failed = file_read(path, &text, &suite->err) ||
                  value_parse_yaml(suite->arena, path, buf_text(&text), text.length, &suite->cases,
                                   &suite->err);
-    buf_free(&text);
-    mem_free(path);
     if (!failed && suite->cases->kind != VALUE_LIST)
         failed = err_set(&suite->err, ERR_USAGE, "manifest.yaml: expected a list");
     return failed ? -1 : 0;

@@ -49,10 +49,9 @@ static const char *absolute(struct arena *arena, const char *path)
 static const char *absolute_choice(struct arena *arena, const char *choice, bool mailboxes)
 {
     char here[4096];
-    struct buf text;
     if (says_nothing(choice) || !getcwd(here, sizeof here))
         return choice;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     for (const char *item = choice; *item;) {
         static const char prefix[] = "mailbox/";
         size_t length = strcspn(item, ","), skip = strlen(prefix);
@@ -94,10 +93,8 @@ static struct settings from_everywhere(struct arena *arena, const struct setting
 
 static const char *encode(struct arena *arena, const struct settings *s)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 20);
+    struct json json = {.out = &text};
     json_object(&json);
     if (!asks_nobody(s)) {
         json_put_text(&json, "model", s->model);

@@ -44,8 +44,7 @@ static bool takes_files(const struct command *command)
 
 static void put_commands(FILE *out)
 {
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     for (size_t i = 0; i < command_count; i++) {
         buf_reset(&text);
         options_completion(&settings_table, commands[i].bit, &text);
@@ -59,7 +58,6 @@ static void put_commands(FILE *out)
         put_names(&commands[i], out);
         fprintf(out, "\"%s ;;\n", text.length > 0 ? "\n        fi" : "");
     }
-    buf_free(&text);
 }
 
 /* After an option that takes a value: its choices, files for a path, nothing for a number. */

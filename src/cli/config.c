@@ -23,14 +23,12 @@ static const char *const key_variables[] = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY
 /* The configuration's root again, for its lines; NULL where there is none. */
 static const struct value *read_file(struct arena *arena, const struct settings *settings)
 {
-    struct buf text;
     struct value *root = NULL;
     struct err ignored;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     if (settings->file && file_read(settings->file, &text, &ignored) == 0 &&
         value_parse_yaml(arena, settings->file, buf_text(&text), text.length, &root, &ignored))
         root = NULL;
-    buf_free(&text);
     return root && root->kind == VALUE_MAP ? root : NULL;
 }
 
@@ -167,9 +165,8 @@ static void put_json(struct arena *arena, const struct settings *settings, struc
 {
     const struct value *file = read_file(arena, settings);
     struct chosen chosen;
-    struct json json;
     struct err err = {0};
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     for (size_t i = 0; i < settings_table.count; i++) {
         json_key(&json, settings_table.options[i].name);
@@ -190,10 +187,9 @@ static void put_json(struct arena *arena, const struct settings *settings, struc
 
 int command_config(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    struct buf text;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     (void)arguments, (void)count;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     if (settings->json) {
         put_json(arena, settings, &text);
     } else {
@@ -202,8 +198,6 @@ int command_config(const struct settings *settings, const char *const *arguments
         put_variables(&text);
     }
     fputs(buf_text(&text), stdout);
-    buf_free(&text);
-    arena_free(arena);
     return 0;
 }
 

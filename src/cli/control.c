@@ -26,9 +26,8 @@ char *control_folder(const struct settings *settings)
 pid_t control_owner(const char *folder)
 {
     struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char *path = file_join(folder, "owner.lock");
+    MEM_LOCAL char *path = file_join(folder, "owner.lock");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    mem_free(path);
     if (fd < 0)
         return 0;
     int failed = fcntl(fd, F_GETLK, &holder);
@@ -167,8 +166,8 @@ static int control(const struct settings *settings, const char *const *arguments
                    int (*act)(const struct settings *, const char *, const struct run_record *,
                               struct err *))
 {
-    struct arena *arena = arena_new();
-    char *folder = control_folder(settings);
+    ARENA_LOCAL(arena);
+    MEM_LOCAL char *folder = control_folder(settings);
     struct run_record run;
     struct err err = {0};
     int code = 0;
@@ -178,8 +177,6 @@ static int control(const struct settings *settings, const char *const *arguments
         if (err.code == ERR_NOT_FOUND) /* the run is there, but nothing to act on */
             code = EXIT_NONE;
     }
-    mem_free(folder);
-    arena_free(arena);
     return code;
 }
 

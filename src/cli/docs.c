@@ -71,9 +71,8 @@ static int list(struct request *request, struct err *err)
 static int search(struct request *request, struct err *err)
 {
     struct rag_passage *items;
-    struct buf text;
     size_t count;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     for (size_t i = 0; i < request->count; i++)
         buf_addf(&text, "%s%s", i ? " " : "", request->words[i]);
     struct rag_query query = {.text = buf_text(&text),
@@ -89,7 +88,6 @@ static int search(struct request *request, struct err *err)
         result = rag_search(request->rag, &query, request->arena, &items, &count, err);
     if (result == 0)
         docs_print_passages(request->settings, items, count, false);
-    buf_free(&text);
     return result;
 }
 

@@ -47,10 +47,8 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
                 {"passages_removed", "passages removed", change->passages_removed}};
     size_t count = sizeof rows / sizeof rows[0];
     if (settings->json) {
-        struct buf text;
-        struct json json;
-        buf_init(&text, 1 << 16);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 1 << 16);
+        struct json json = {.out = &text};
         json_object(&json);
         for (size_t i = 0; i < count; i++)
             json_put_int(&json, rows[i].key, (int64_t)rows[i].count);
@@ -58,7 +56,6 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
         json_put_text(&json, "note", change->note);
         json_object_end(&json);
         printf("%s\n", buf_text(&text));
-        buf_free(&text);
         return;
     }
     bool any = false;
@@ -77,11 +74,9 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
 
 static void put_passage(const struct rag_passage *passage)
 {
-    struct buf text;
-    struct json json;
     char id[20];
-    buf_init(&text, (size_t)256 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, (size_t)256 << 20);
+    struct json json = {.out = &text};
     snprintf(id, sizeof id, "p%016llx", (unsigned long long)passage->id);
     json_object(&json);
     json_put_text(&json, "id", id);
@@ -95,7 +90,6 @@ static void put_passage(const struct rag_passage *passage)
     json_put_text(&json, "text", passage->text);
     json_object_end(&json);
     printf("%s", buf_text(&text));
-    buf_free(&text);
 }
 
 /* What is shown of somebody else's text moves no cursor. */
@@ -152,10 +146,8 @@ void docs_print_documents(const struct settings *settings, const struct rag_docu
             printf("\n");
             continue;
         }
-        struct buf text;
-        struct json json;
-        buf_init(&text, 1 << 20);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 1 << 20);
+        struct json json = {.out = &text};
         json_object(&json);
         json_put_text(&json, "source", document->source);
         json_put_text(&json, "root", document->root);
@@ -165,7 +157,6 @@ void docs_print_documents(const struct settings *settings, const struct rag_docu
         json_put_int(&json, "passages", document->passages);
         json_object_end(&json);
         printf("%s%s", i ? ",\n " : "", buf_text(&text));
-        buf_free(&text);
     }
     if (settings->json)
         printf("]\n");
@@ -175,18 +166,15 @@ void docs_print_documents(const struct settings *settings, const struct rag_docu
 
 static void print_embedded_by(const struct settings *settings, const char *model)
 {
-    struct buf text;
-    struct json json;
     if (!settings->json) {
         if (*model)
             printf("%-21s %11s\n", "vectors by", model);
         return;
     }
-    buf_init(&text, 4096);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 4096);
+    struct json json = {.out = &text};
     json_text(&json, model);
     printf(", \"embedding_model\": %s}\n", buf_text(&text));
-    buf_free(&text);
 }
 
 void docs_print_stats(const struct settings *settings, const struct rag_stats *stats,

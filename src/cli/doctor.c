@@ -113,11 +113,9 @@ static int print_walls(const struct value *device)
 static int print_findings(const struct doctor *doctor, const char *folder)
 {
     const struct value *answer = doctor->open.answer, *versions = value_get(answer, "versions");
-    struct buf own;
-    buf_init(&own, 1 << 14);
+    BUF_LOCAL(own, 1 << 14);
     int fatal = backends_find(doctor->settings->search.backend)->findings(answer, &own);
     printf("findings\n%s", buf_text(&own));
-    buf_free(&own);
     if (!value_get(versions, "numpy")) {
         printf("  MISSING  a Python with numpy, for references: apt-get install python3-numpy, or "
                "--python PATH\n");
@@ -136,27 +134,22 @@ static int print_findings(const struct doctor *doctor, const char *folder)
 static void print_without_lane(const struct settings *settings, const struct err *err)
 {
     if (settings->json) {
-        struct buf text;
-        struct json json;
-        buf_init(&text, 1 << 16);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 1 << 16);
+        struct json json = {.out = &text};
         json_object(&json);
         json_put_text(&json, "backend", settings->search.backend);
         json_put_text(&json, "error", err->message);
         json_object_end(&json);
         printf("%s\n", buf_text(&text));
         fflush(stdout);
-        buf_free(&text);
     }
     const struct backend *backend = backends_find(settings->search.backend);
     if (settings->json || !backend->describe)
         return;
-    struct buf found;
-    buf_init(&found, 1 << 14);
+    BUF_LOCAL(found, 1 << 14);
     backend->describe();
     if (backend->findings(NULL, &found) > 0)
         printf("findings\n%s", buf_text(&found));
-    buf_free(&found);
     fflush(stdout); /* before what stderr says */
 }
 
@@ -167,13 +160,10 @@ static int doctor_report(const struct doctor *doctor)
         return command_fail(&doctor->err);
     }
     if (doctor->settings->json) {
-        struct buf text;
-        struct json json;
-        buf_init(&text, 16 << 20);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 16 << 20);
+        struct json json = {.out = &text};
         json_value(&json, doctor->open.answer);
         printf("%s\n", buf_text(&text));
-        buf_free(&text);
         return 0;
     }
     char *folder =

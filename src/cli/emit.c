@@ -121,28 +121,23 @@ static int make_folder(struct emission *e, const char *word, struct err *err)
 
 static int write_evidence(const struct emission *e, struct err *err)
 {
-    struct buf text;
-    struct json json;
     if (!e->evaluation)
         return 0;
-    buf_init(&text, RECORD_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, RECORD_MOST);
+    struct json json = {.out = &text};
     json_value(&json, e->evaluation);
     buf_add_char(&text, '\n');
-    int failed = emit_write(e, "evidence.json", &text, err);
-    buf_free(&text);
-    return failed;
+    return emit_write(e, "evidence.json", &text, err);
 }
 
 static int write_all(struct emission *e, const char *form, const char *word, struct err *err)
 {
     const struct target *target = language_target(e->candidate->language);
     const struct emitter *emitter = backends_entry(target->name)->emitter;
-    struct buf forms;
     bool known = false;
     const char *note = NULL;
     form = form ? form : emitter->forms[0];
-    buf_init(&forms, 100);
+    BUF_LOCAL(forms, 100);
     for (size_t i = 0; emitter->forms[i]; i++) {
         known = known || is(form, emitter->forms[i]);
         buf_addf(&forms, "%s%s", i ? " or " : "", emitter->forms[i]);
@@ -150,7 +145,6 @@ static int write_all(struct emission *e, const char *form, const char *word, str
     int failed = known ? make_folder(e, word, err)
                        : err_set(err, ERR_USAGE, "%s is a kernel of the backend %s: --to %s", e->id,
                                  target->name, buf_text(&forms));
-    buf_free(&forms);
     if (failed || emitter->emit(e, form, &note, err) || write_evidence(e, err))
         return -1;
     printf("wrote %s: %s\n", word, emit_title(e));

@@ -35,8 +35,7 @@ static void put_tensors(const char *kind, const struct tensor_spec *tensors, siz
 
 static int write_header(const struct emission *e, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, TEXT_MOST);
+    BUF_LOCAL(text, TEXT_MOST);
     buf_addf(&text,
              "/* %s\n *\n * Dense row-major tensors, aligned to 64 bytes, that do not overlap:\n",
              emit_title(e));
@@ -48,23 +47,18 @@ static int write_header(const struct emission *e, struct err *err)
                         "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     source_signature(e->problem, e->candidate, &text);
     buf_add_text(&text, ";\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
-    int failed = emit_write(e, "kernel.h", &text, err);
-    buf_free(&text);
-    return failed;
+    return emit_write(e, "kernel.h", &text, err);
 }
 
 static int write_source(const struct emission *e, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, TEXT_MOST);
+    BUF_LOCAL(text, TEXT_MOST);
     buf_addf(&text, "/* %s */\n#include \"kernel.h\"\n", emit_title(e));
     for (size_t i = 0; i < e->tune.count; i++)
         buf_addf(&text, "#define %s %" PRId64 "\n", e->tune.name[i], e->tune.number[i]);
     buf_add_char(&text, '\n');
     buf_add(&text, e->candidate->source, e->candidate->length);
-    int failed = emit_write(e, file_name(e), &text, err);
-    buf_free(&text);
-    return failed;
+    return emit_write(e, file_name(e), &text, err);
 }
 
 /* ---- how it is built ---- */
@@ -121,8 +115,7 @@ static int write_build(const struct emission *e, bool tested, bool numpy, struct
 {
     bool clang = e->candidate->compiler && strcmp(e->candidate->compiler, "clang") == 0;
     const char *variable = is_cxx(e) ? "CXX" : "CC";
-    struct buf text;
-    buf_init(&text, TEXT_MOST);
+    BUF_LOCAL(text, TEXT_MOST);
     buf_addf(
         &text,
         "#!/bin/sh\n# sh build.sh: builds libkernel.so; sh build.sh test: and tests it.\n# %s\n"
@@ -145,9 +138,7 @@ static int write_build(const struct emission *e, bool tested, bool numpy, struct
         buf_add_text(&text, "\"${PYTHON:-python3}\" test.py\n");
     if (!tested && !numpy)
         buf_add_text(&text, "echo 'skipped: no definition in C to test it against'\n");
-    int failed = emit_write(e, "build.sh", &text, err);
-    buf_free(&text);
-    return failed;
+    return emit_write(e, "build.sh", &text, err);
 }
 
 /* ---- test.c ---- */
@@ -232,8 +223,7 @@ static int put_shapes(const struct emission *e, struct buf *text, struct err *er
 /* What changes from kernel to kernel is test.c, what does not test_common.h. */
 static int write_test(const struct emission *e, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, TEXT_MOST);
+    BUF_LOCAL(text, TEXT_MOST);
     buf_addf(&text,
              "/* %s\n * The kernel against reference.c, at the shapes that it was checked on. */\n"
              "#include \"kernel.h\"\n\n#include <math.h>\n#include <stdio.h>\n#include "
@@ -249,7 +239,6 @@ static int write_test(const struct emission *e, struct err *err)
         failed = emit_write(e, "test.c", &text, err) ||
                  emit_copy(e, "c_test.h", "test_common.h", err) ||
                  emit_copy_file(e, plain_definition(e->problem), "reference.c", err);
-    buf_free(&text);
     return failed ? -1 : 0;
 }
 
@@ -257,8 +246,7 @@ static int write_test(const struct emission *e, struct err *err)
 
 static int write_readme(const struct emission *e, bool numpy, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, TEXT_MOST);
+    BUF_LOCAL(text, TEXT_MOST);
     buf_addf(&text,
              "# %s\n\n%s\n\n`sh build.sh` builds `libkernel.so` from `%s` for the machine that it "
              "runs on; "
@@ -275,9 +263,7 @@ static int write_readme(const struct emission *e, bool numpy, struct err *err)
             "or "
             "written to `out=`; dims that no shape says are given\nby name. Another dtype is a "
             "TypeError. `empty(shape, dtype)` is an array that the kernel reads fastest.\n");
-    int failed = emit_write(e, "README.md", &text, err);
-    buf_free(&text);
-    return failed;
+    return emit_write(e, "README.md", &text, err);
 }
 
 static int write_numpy(const struct emission *e, struct err *err)

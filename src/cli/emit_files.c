@@ -13,24 +13,21 @@ enum { FILE_MOST = 64 << 20 };
 int emit_write(const struct emission *emission, const char *name, const struct buf *text,
                struct err *err)
 {
-    char *path = file_join(emission->folder, name);
+    MEM_LOCAL char *path = file_join(emission->folder, name);
     int failed = text->dropped > 0 ? err_set(err, ERR_LIMIT, "%s: too long", path)
                                    : file_write(path, text->data, text->length, err);
     if (!failed) /* for whoever may read the folder, as a compiler would write it */
         (void)chmod(path, 0644);
-    mem_free(path);
     return failed;
 }
 
 int emit_copy_file(const struct emission *emission, const char *path, const char *name,
                    struct err *err)
 {
-    struct buf text;
-    buf_init(&text, FILE_MOST);
+    BUF_LOCAL(text, FILE_MOST);
     int failed = file_read(path, &text, err);
     if (!failed)
         failed = emit_write(emission, name, &text, err);
-    buf_free(&text);
     return failed;
 }
 

@@ -164,12 +164,10 @@ static void put_launches(const struct emission *e, struct json *json)
 
 int emit_plan(const struct emission *e, struct err *err)
 {
-    struct buf text;
-    struct json json;
     if (check_names(e, err))
         return -1;
-    buf_init(&text, PLAN_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, PLAN_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "kernel", emit_title(e));
     put_problem(e, &json);
@@ -186,7 +184,5 @@ int emit_plan(const struct emission *e, struct err *err)
     put_launches(e, &json);
     json_object_end(&json);
     buf_add_char(&text, '\n');
-    int failed = emit_write(e, "plan.json", &text, err);
-    buf_free(&text);
-    return failed;
+    return emit_write(e, "plan.json", &text, err);
 }

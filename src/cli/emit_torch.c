@@ -26,16 +26,12 @@ static bool every_header(void *context, const char *name)
 static int write_source(const struct emission *e, struct err *err)
 {
     const struct candidate *candidate = e->candidate;
-    struct buf prefix, text;
-    buf_init(&prefix, HEADER_MOST);
-    buf_init(&text, SOURCE_MOST);
+    BUF_LOCAL(prefix, HEADER_MOST);
+    BUF_LOCAL(text, SOURCE_MOST);
     buf_addf(&text, "// %s\n", emit_title(e));
     cuda_source_prefix(candidate->source, candidate->length, every_header, NULL, &prefix);
     cuda_source_unit(candidate, &e->tune, "kernel.cu", buf_text(&prefix), &text);
-    int failed = emit_write(e, "kernel.cu", &text, err);
-    buf_free(&text);
-    buf_free(&prefix);
-    return failed;
+    return emit_write(e, "kernel.cu", &text, err);
 }
 
 /* What NVRTC lacks of C's headers. */
@@ -44,17 +40,14 @@ static int write_headers(const struct emission *e, struct err *err)
     size_t count;
     const char *const *names = cuda_source_header_names(&count);
     const char *const *texts = cuda_source_header_texts();
-    char *folder = file_join(e->folder, "include");
+    MEM_LOCAL char *folder = file_join(e->folder, "include");
     int failed = file_make_dirs(folder, err);
     (void)chmod(folder, 0755);
     for (size_t i = 0; i < count && !failed; i++) {
-        struct buf text;
-        buf_init(&text, HEADER_MOST);
+        BUF_LOCAL(text, HEADER_MOST);
         buf_add_text(&text, texts[i]);
         failed = emit_write(e, arena_printf(e->arena, "include/%s", names[i]), &text, err);
-        buf_free(&text);
     }
-    mem_free(folder);
     return failed;
 }
 
@@ -97,8 +90,7 @@ static void put_call(const struct emission *e, const char *name, struct buf *tex
 static int write_readme(const struct emission *e, struct err *err)
 {
     bool module = e->problem->torch != NULL;
-    struct buf text;
-    buf_init(&text, HEADER_MOST);
+    BUF_LOCAL(text, HEADER_MOST);
     buf_addf(&text, "# %s\n\n%s\n\n", e->problem->name, emit_title(e));
     buf_add_text(&text,
                  "Needs Python with torch on an NVIDIA GPU, and nothing else.\n\n```python\n");
@@ -131,9 +123,7 @@ static int write_readme(const struct emission *e, struct err *err)
         "first call, with the NVRTC that\ntorch brings. `python3 test.py` checks it against "
         "`reference.py`. `evidence.json` is how it was\nproved.\n",
         e->arch);
-    int failed = emit_write(e, "README.md", &text, err);
-    buf_free(&text);
-    return failed;
+    return emit_write(e, "README.md", &text, err);
 }
 
 static int copy_parts(const struct emission *e, struct err *err)

@@ -62,14 +62,13 @@ static void known_ceilings(const struct settings *settings, struct buf *text)
 {
     struct store *store = NULL;
     struct err ignored;
-    char *key = target_find(settings->search.backend)
-                    ->ceilings_key(settings->search.cores, settings->search.devices);
+    MEM_LOCAL char *key = target_find(settings->search.backend)
+                              ->ceilings_key(settings->search.cores, settings->search.devices);
     buf_init(text, 1 << 16);
     if (!settings->search.launcher && history_open(settings, &store, &ignored) == 0 &&
         store_get(store, STORE_FACTS, key, text, &ignored) != 0)
         buf_reset(text);
     store_close(store);
-    mem_free(key);
 }
 
 static enum task_result eval_open(struct eval *eval)
@@ -161,10 +160,8 @@ static const struct task_type eval_type = {"eval", states, moves, STATES, eval_s
 /* "BM=64,BN=128" -> {"BM": 64, "BN": 128}; ERR_USAGE on anything else. */
 static char *tune_json(const char *text, struct err *err)
 {
-    struct buf out;
-    struct json json;
-    buf_init(&out, 4096);
-    json_init(&json, &out);
+    BUF_LOCAL(out, 4096);
+    struct json json = {.out = &out};
     json_object(&json);
     char *copy = mem_strdup(text), *rest = copy;
     int failed = 0;
@@ -183,10 +180,8 @@ static char *tune_json(const char *text, struct err *err)
     }
     json_object_end(&json);
     mem_free(copy);
-    if (failed) {
-        buf_free(&out);
+    if (failed)
         return NULL;
-    }
     return buf_take(&out);
 }
 
@@ -197,7 +192,7 @@ static void print_cachegrind(const char *text)
                                        "branch_mispredictions"};
     static const char *const words[] = {"instructions", "first-level misses", "last-level misses",
                                         "branches mispredicted"};
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct value *metrics = NULL;
     if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *counts = value_get(metrics, "cachegrind");
@@ -211,7 +206,6 @@ static void print_cachegrind(const char *text)
         if (counts)
             putchar('\n');
     }
-    arena_free(arena);
 }
 
 static int eval_report(const struct eval *eval)
@@ -255,8 +249,6 @@ static int without_lane(struct eval *eval, struct arena *arena)
     const struct err failed = eval->err;
     struct problem *problem = NULL;
     struct value *tune = NULL;
-    struct buf words, text;
-    struct json json;
     if (eval->sweep || failed.code != ERR_ENVIRONMENT || !backend->compile_only)
         return eval_report(eval);
     if (problem_load_with(eval->problem, eval->settings->search.python, &problem, &eval->err) ||
@@ -270,9 +262,9 @@ static int without_lane(struct eval *eval, struct arena *arena)
                                        .source = buf_text(&eval->source),
                                        .length = eval->source.length,
                                        .tune = tune};
-    buf_init(&words, RECORD_MOST);
-    buf_init(&text, RECORD_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(words, RECORD_MOST);
+    BUF_LOCAL(text, RECORD_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     json_key(&json, "verdict");
     json_null(&json);
@@ -282,8 +274,6 @@ static int without_lane(struct eval *eval, struct arena *arena)
     if (found != 0)
         eval->err = found > 0 ? failed : (struct err){0};
     int code = found != 0 ? eval_report(eval) : report_known(eval, &words, &text);
-    buf_free(&words);
-    buf_free(&text);
     problem_free(problem);
     return code;
 }
@@ -306,7 +296,7 @@ static struct settings settings_for(const struct settings *settings, const char 
 
 int eval_run(const struct settings *given, const char *const *arguments, eval_printer *print)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct settings chosen = settings_for(given, arguments[1]), *settings = &chosen;
     struct eval eval = {.settings = settings, .shown = STAGES, .print = print};
     char *tune = NULL;
@@ -347,6 +337,5 @@ int eval_run(const struct settings *given, const char *const *arguments, eval_pr
     }
     mem_free(tune);
     buf_free(&eval.source);
-    arena_free(arena);
     return code;
 }

@@ -99,11 +99,9 @@ int sweep_choose(struct sweep *sweep, const struct value *facts, struct err *err
 static char *tune_text(const struct candidate *candidate, uint64_t point)
 {
     struct names tune;
-    struct buf text;
-    struct json json;
     tune_at(candidate, point, &tune);
-    buf_init(&text, 1 << 14);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 14);
+    struct json json = {.out = &text};
     json_names(&json, &tune);
     return buf_take(&text);
 }

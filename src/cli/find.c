@@ -26,7 +26,7 @@ const char *const *find_shipped(struct arena *arena, size_t *count)
 {
     enum { MOST = 512 };
     const char **names = arena_array(arena, MOST + 1, sizeof *names);
-    char *folder = file_data_path("problems");
+    MEM_LOCAL char *folder = file_data_path("problems");
     DIR *dir = folder ? opendir(folder) : NULL;
     *count = 0;
     for (struct dirent *entry; dir && *count < MOST && (entry = readdir(dir));) {
@@ -39,7 +39,6 @@ const char *const *find_shipped(struct arena *arena, size_t *count)
     }
     if (dir)
         closedir(dir);
-    mem_free(folder);
     qsort(names, *count, sizeof *names, by_name);
     names[*count] = NULL;
     return dir ? names : NULL;
@@ -47,8 +46,7 @@ const char *const *find_shipped(struct arena *arena, size_t *count)
 
 static const char *joined(struct arena *arena, const char *const *names, size_t count)
 {
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     for (size_t i = 0; i < count; i++)
         buf_addf(&text, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", names[i]);
     return buf_keep(&text, arena);
@@ -152,14 +150,12 @@ static const char *keys_of(struct store *store, struct arena *arena, enum store_
 int find_no_id(const struct settings *settings, struct store *store, struct arena *arena,
                const char *id, struct err *err)
 {
-    char *folder = control_folder(settings);
+    MEM_LOCAL char *folder = control_folder(settings);
     const char *where = arena_strdup(arena, folder), *dash = strchr(id, '-'), *all;
     size_t length = dash ? (size_t)(dash - id) : strlen(id);
     bool candidate = dash && dash[1] == 'c', idea = dash && dash[1] == 'i';
     char *run = arena_strndup(arena, id, length);
-    struct buf ignored_text;
     struct err ignored;
-    mem_free(folder);
     if (!is_run(id, length) || (dash && !candidate && !idea))
         return err_set(err, ERR_USAGE,
                        "expected the id of a run (r3), a candidate (r3-c17) or an idea (r3-i12), "
@@ -169,9 +165,8 @@ int find_no_id(const struct settings *settings, struct store *store, struct aren
     if (!all)
         return err_set(err, ERR_USAGE,
                        "no run %s: %s holds none yet; begin with: twagent run matmul", run, where);
-    buf_init(&ignored_text, 1 << 26);
+    BUF_LOCAL(ignored_text, 1 << 26);
     bool there = store_get(store, STORE_RUNS, run, &ignored_text, &ignored) == 0;
-    buf_free(&ignored_text);
     if (!there)
         return err_set(err, ERR_USAGE, "no run %s: %s holds %s (twagent list)", run, where, all);
     all = keys_of(store, arena, candidate ? STORE_CANDIDATES : STORE_IDEAS,
@@ -188,10 +183,9 @@ const char *find_no_kernel(const struct settings *settings, struct store *store,
     struct run_record *runs = NULL;
     struct err ignored;
     size_t count = 0, known = 0, shipped_count;
-    char *folder = control_folder(settings);
+    MEM_LOCAL char *folder = control_folder(settings);
     const char *where = arena_strdup(arena, folder);
     const char *const *shipped = find_shipped(arena, &shipped_count);
-    mem_free(folder);
     if (store && history_runs(store, arena, &runs, &count, &ignored))
         count = 0;
     const char **names = arena_array(arena, count + shipped_count + 1, sizeof *names);

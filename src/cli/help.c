@@ -54,21 +54,18 @@ static void put_paragraph(const char *text, FILE *out)
 
 void help_command(const struct command *command, FILE *out)
 {
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     options_help(&settings_table, command->bit, &text);
     fprintf(out, "twagent %s: %s\n\nusage: twagent %s [OPTIONS] %s\n\n", command->name,
             command->summary, command->name, command->arguments);
     if (command->details)
         put_paragraph(command->details, out);
     fprintf(out, "%s\n%s", buf_text(&text), EXIT_CODES);
-    buf_free(&text);
 }
 
 void help_man(FILE *out)
 {
-    struct buf text;
-    buf_init(&text, 4 << 20);
+    BUF_LOCAL(text, 4 << 20);
     fprintf(out,
             ".TH TWAGENT 1 \"\" \"twagent %s\" \"User Commands\"\n"
             ".SH NAME\ntwagent \\- search for the fastest kernel and prove it\n"
@@ -90,5 +87,4 @@ void help_man(FILE *out)
     fprintf(out, ".SH EXIT STATUS\n0: a verified win (eval: a kernel). 1: none. 2: usage. 3: "
                  "environment. 4: stopped by a budget or a person without a win, or answers of a "
                  "mailbox are awaited.\n");
-    buf_free(&text);
 }

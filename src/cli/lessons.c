@@ -66,11 +66,9 @@ static int gather(const struct request *request, struct shelf *shelf, struct err
 
 static void print_lesson(const struct lesson *lesson, FILE *out)
 {
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     lesson_encode(lesson, &text);
     fputs(buf_text(&text), out);
-    buf_free(&text);
 }
 
 /* ---- list, show ---- */
@@ -91,17 +89,15 @@ static int list(struct request *request, struct err *err)
         printf("no lessons yet; every run leaves some\n");
     for (size_t i = first; i < shelf.count; i++) {
         const struct lesson *lesson = &shelf.items[i];
-        struct buf words;
         if (settings->json) {
             printf("%s", i > first ? ",\n " : "");
             print_lesson(lesson, stdout);
             continue;
         }
-        buf_init(&words, 4096);
+        BUF_LOCAL(words, 4096);
         lesson_outcome(lesson, &words);
         printf("%-10s %-14s %-11s %s\n%-10s %s\n", lesson->id, lesson->place.problem,
                lesson->category, lesson->title, "", buf_text(&words));
-        buf_free(&words);
     }
     if (settings->json)
         printf("]\n");
@@ -121,9 +117,8 @@ static void print_whole(const struct request *request, const struct lesson *less
 {
     const struct lesson_place *place = &lesson->place;
     struct arena *arena = request->arena;
-    struct buf words;
     char time[32], date[32];
-    buf_init(&words, 4096);
+    BUF_LOCAL(words, 4096);
     lesson_outcome(lesson, &words);
     printf("%s: %s (%s)\n", lesson->id, lesson->title, lesson->category);
     print_row("outcome", buf_text(&words));
@@ -151,7 +146,6 @@ static void print_whole(const struct request *request, const struct lesson *less
                                                  lesson->speedup_high, lesson->baseline)));
     if (lesson->ended_ms > 0)
         print_row("measured", words_date((uint64_t)lesson->ended_ms, date));
-    buf_free(&words);
 }
 
 static int show(struct request *request, struct err *err)
@@ -177,15 +171,13 @@ static int show(struct request *request, struct err *err)
     }
     for (size_t i = 0; i < shelf.count && !request->settings->json; i++) {
         const struct lesson *other = &shelf.items[i];
-        struct buf words;
         if (other == found || strcmp(other->place.family, found->place.family) != 0 ||
             !lesson_contradicts(found, other))
             continue;
-        buf_init(&words, 4096);
+        BUF_LOCAL(words, 4096);
         lesson_outcome(other, &words);
         printf("but %s: \"%s\" on %s %s: %s\n", other->id, other->title, other->place.problem,
                other->place.shape, buf_text(&words));
-        buf_free(&words);
     }
     mem_free(shelf.items);
     return 0;
@@ -197,9 +189,8 @@ static int export(struct request *request, struct err *err)
 {
     const char *path = request->settings->output;
     struct shelf shelf;
-    struct buf text;
     int failed = gather(request, &shelf, err);
-    buf_init(&text, (size_t)1 << 31);
+    BUF_LOCAL(text, (size_t)1 << 31);
     for (size_t i = 0; !failed && i < shelf.count; i++) {
         lesson_encode(&shelf.items[i], &text);
         buf_add_char(&text, '\n');
@@ -210,7 +201,6 @@ static int export(struct request *request, struct err *err)
         fwrite(buf_text(&text), 1, text.length, stdout);
     if (!failed && path)
         printf("wrote %zu lessons to %s\n", shelf.count, path);
-    buf_free(&text);
     mem_free(shelf.items);
     return failed;
 }
@@ -282,8 +272,7 @@ static int import_lines(struct importing *all, const char *name, const char *tex
 static int import(struct request *request, struct err *err)
 {
     struct importing all = {.request = request, .batch = store_batch_new()};
-    struct buf text;
-    buf_init(&text, IMPORT_MOST);
+    BUF_LOCAL(text, IMPORT_MOST);
     int failed = file_read(request->word, &text, err);
     if (!failed)
         failed = lesson_scan(request->store, "", note_known, &all, err);
@@ -297,7 +286,6 @@ static int import(struct request *request, struct err *err)
         printf("%zu added, %zu known already\n", all.added, all.doubles);
     store_batch_free(all.batch);
     mem_free(all.known);
-    buf_free(&text);
     return failed;
 }
 

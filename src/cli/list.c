@@ -36,9 +36,8 @@ static int list_runs(const struct settings *settings, struct store *store, struc
     struct run_record *runs;
     size_t count;
     char time[32], started[32], caveats[160], speedup[40];
-    char *folder = control_folder(settings);
+    MEM_LOCAL char *folder = control_folder(settings);
     pid_t owner = control_owner(folder);
-    mem_free(folder);
     if (history_runs(store, arena, &runs, &count, err))
         return -1;
     size_t most = settings->json || settings->last <= 0 ? count : (size_t)settings->last;
@@ -148,7 +147,6 @@ int command_list(const struct settings *settings, const char *const *arguments, 
 {
     const char *what = count ? arguments[0] : "runs";
     struct store *store = NULL;
-    struct buf text;
     struct err err = {0};
     int failed;
     bool candidates = strcmp(what, "candidates") == 0 && count == 2;
@@ -158,8 +156,8 @@ int command_list(const struct settings *settings, const char *const *arguments, 
                 what);
         return EXIT_USAGE;
     }
-    struct arena *arena = arena_new();
-    buf_init(&text, (size_t)256 << 20);
+    ARENA_LOCAL(arena);
+    BUF_LOCAL(text, (size_t)256 << 20);
     if (settings->json)
         buf_add_text(&text, "[");
     if (problems) {
@@ -177,8 +175,6 @@ int command_list(const struct settings *settings, const char *const *arguments, 
         buf_add_text(&text, "]\n");
     if (!failed)
         print_lines(buf_text(&text), settings->json);
-    buf_free(&text);
     store_close(store);
-    arena_free(arena);
     return failed ? command_fail(&err) : 0;
 }

@@ -138,7 +138,7 @@ static int command_start(const struct command *command, int argc, char **argv)
     struct err err = {0};
     const char *positionals[64];
     size_t count = 0;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     uint32_t takes = command->bit == COMMAND_CONFIG ? COMMAND_ALL : command->bit;
     int code;
     if (asks_for_help(argc, argv)) {
@@ -159,7 +159,6 @@ static int command_start(const struct command *command, int argc, char **argv)
             setenv("TWAGENT_PYTHON", settings.search.python, 1);
         code = command->run(&settings, positionals, count);
     }
-    arena_free(arena);
     return code;
 }
 

@@ -56,8 +56,7 @@ static void print_next(const struct settings *settings, const char *name,
     const struct language *language = language_of_text(target, "");
     const char *suffix = language->suffixes[0];
     char option[40] = "";
-    struct buf text;
-    buf_init(&text, SKELETON_MOST);
+    BUF_LOCAL(text, SKELETON_MOST);
     put_skeleton(problem, language, &text);
     if (settings_given(settings, offsetof(struct settings, search.backend)))
         snprintf(option, sizeof option, " --backend %s", target->name);
@@ -68,7 +67,6 @@ static void print_next(const struct settings *settings, const char *name,
            suffix, buf_text(&text), name, suffix, option,
            problem_starts_folder(problem, settings->search.backend), suffix,
            problem_starts_folder(problem, settings->search.backend), name, option, name, option);
-    buf_free(&text);
 }
 
 int no_starts(const struct settings *settings, const char *name)

@@ -75,15 +75,13 @@ static void print_time(const struct value *time, FILE *out)
 {
     static const char label[] = "- where the time goes: ";
     const char *why = value_text(time, "why", NULL);
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     time_say(time, &text);
     const char *line = buf_text(&text);
     if (strncmp(line, label, sizeof label - 1) == 0)
         fprintf(out, "  %-10s %s", "time in", line + sizeof label - 1);
     else if (why)
         fprintf(out, "  %-10s not known: %s\n", "time in", why);
-    buf_free(&text);
 }
 
 /* How near the bound it comes, beside what an honest computation needs; and the largest numbers of
@@ -100,7 +98,7 @@ static void print_error(const struct value *metrics, FILE *out)
 /* The main lines of the profile and the notes; --json has everything. */
 static void print_metrics(const char *text, FILE *out)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct value *metrics = NULL;
     if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *notes = value_get(metrics, "notes");
@@ -115,7 +113,6 @@ static void print_metrics(const char *text, FILE *out)
         for (size_t i = 0; notes && i < notes->count; i++)
             fprintf(out, "  %-10s %s\n", i ? "" : "notes", notes->items[i]->text);
     }
-    arena_free(arena);
 }
 
 /* Length of "candidate.c" before a line's number: what compilers know a source as. 0: no such. */
@@ -199,13 +196,10 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
 
 void print_evaluation_json(const struct evaluation *evaluation, FILE *out)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 64 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
     evaluation_to_json(evaluation, &json);
     fprintf(out, "%s\n", buf_text(&text));
-    buf_free(&text);
 }
 
 /* ---- to the terminal ---- */
@@ -247,10 +241,8 @@ void print_wrap(const char *text, struct buf *out)
 
 void print_lines(const char *text, bool json)
 {
-    struct buf wrapped;
-    buf_init(&wrapped, (size_t)256 << 20);
+    BUF_LOCAL(wrapped, (size_t)256 << 20);
     if (!json)
         print_wrap(text, &wrapped);
     fputs(json ? text : buf_text(&wrapped), stdout);
-    buf_free(&wrapped);
 }

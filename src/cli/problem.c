@@ -104,13 +104,11 @@ static int problem_new(struct arena *arena, const char *folder, struct err *err)
         *slash = '\0';
         int failed = file_make_dirs(path, err);
         *slash = '/';
-        struct buf text;
-        buf_init(&text, 1 << 16);
+        BUF_LOCAL(text, 1 << 16);
         if (i == 0)
             buf_addf(&text, "name: %s\n", name);
         buf_add_text(&text, skeleton[i].text);
         failed = failed || file_write(path, buf_text(&text), text.length, err);
-        buf_free(&text);
         mem_free(path);
         if (failed)
             return -1;
@@ -201,13 +199,10 @@ static int check_report(const struct check *check)
     const struct value *findings = value_get(answer, "findings");
     bool fit = value_bool(answer, "fit", false);
     if (check->settings->json) {
-        struct buf text;
-        struct json json;
-        buf_init(&text, 16 << 20);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 16 << 20);
+        struct json json = {.out = &text};
         json_value(&json, answer);
         printf("%s\n", buf_text(&text));
-        buf_free(&text);
     } else {
         printf("%s: %s\n", check->problem, fit ? "fit" : "not fit");
         for (size_t i = 0; findings && i < findings->count; i++)
@@ -218,12 +213,10 @@ static int check_report(const struct check *check)
 
 int problem_check_one(const struct settings *settings, const char *folder)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct check check = {.settings = settings};
-    if (find_problem(arena, folder, settings->search.backend, &check.problem, &check.err)) {
-        arena_free(arena);
+    if (find_problem(arena, folder, settings->search.backend, &check.problem, &check.err))
         return command_fail(&check.err);
-    }
     display_tell_waits(stderr);
     struct loop *loop = loop_new();
     task_start(loop, &check.task, &check_type, NULL, "problem-check");
@@ -234,7 +227,6 @@ int problem_check_one(const struct settings *settings, const char *folder)
     arena_free(check.open.arena);
     arena_free(check.check.arena);
     loop_free(loop);
-    arena_free(arena);
     return code;
 }
 
@@ -249,9 +241,8 @@ int command_problem(const struct settings *settings, const char *const *argument
         fprintf(stderr, "twagent: problem: expected new or check, not \"%s\"\n", arguments[0]);
         return EXIT_USAGE;
     }
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     int failed = problem_new(arena, arguments[1], &err);
-    arena_free(arena);
     if (failed)
         return command_fail(&err);
     printf(

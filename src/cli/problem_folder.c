@@ -156,8 +156,7 @@ static const char *cores_of(const struct file *file)
     int each = count / (int)settings->jobs;
     if (each == 0)
         return arena_printf(file->arena, "%d", cores[file->share % count]);
-    struct buf text;
-    buf_init(&text, 4096);
+    BUF_LOCAL(text, 4096);
     for (int i = 0; i < each; i++)
         buf_addf(&text, "%s%d", i ? "," : "", cores[file->share * each + i]);
     return buf_keep(&text, file->arena);
@@ -184,8 +183,7 @@ static int open_lane(struct file *file)
 
 static const char *reasons(struct file *file, const struct value *findings)
 {
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     for (size_t i = 0; findings && i < findings->count; i++)
         if (!value_bool(findings->items[i], "passed", false))
             buf_addf(&text, "%s%s: %s", text.length ? "; " : "",
@@ -325,27 +323,22 @@ static const struct task_type type = {"problem-folder", states, moves, STATES, s
 
 bool problem_folder_is(const char *path)
 {
-    char *spec = file_join(path, "spec.yaml");
-    bool is = file_is_dir(path) && !file_exists(spec);
-    mem_free(spec);
-    return is;
+    MEM_LOCAL char *spec = file_join(path, "spec.yaml");
+    return file_is_dir(path) && !file_exists(spec);
 }
 
 /* A folder with a spec.yaml, or a PyTorch file. */
 static bool is_problem(const char *path)
 {
-    char *spec = file_join(path, "spec.yaml");
+    MEM_LOCAL char *spec = file_join(path, "spec.yaml");
     bool is = file_exists(spec);
-    mem_free(spec);
     size_t length = strlen(path);
     if (is || length < 3 || strcmp(path + length - 3, ".py") != 0)
         return is;
-    struct buf text;
     struct err ignored;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     is = file_read(path, &text, &ignored) == 0 && strstr(buf_text(&text), "def get_inputs") &&
          strstr(buf_text(&text), "class Model");
-    buf_free(&text);
     return is;
 }
 
@@ -379,10 +372,8 @@ static void list(struct folder *folder, const char *path)
 
 static void print_json(const struct folder *folder)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, TEXT_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, TEXT_MOST);
+    struct json json = {.out = &text};
     json_array(&json);
     for (size_t i = 0; i < folder->count; i++) {
         const struct file *file = &folder->files[i];
@@ -396,7 +387,6 @@ static void print_json(const struct folder *folder)
     }
     json_array_end(&json);
     printf("%s\n", buf_text(&text));
-    buf_free(&text);
 }
 
 /* What is not fit, then the counts. */

@@ -10,12 +10,10 @@
 
 static void print_json(const struct evaluation *evaluation, const char *facts)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct diagnosis found = diagnosis_of(arena, evaluation->metrics, facts);
-    struct buf text;
-    struct json json;
-    buf_init(&text, 64 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
     json_object(&json);
     json_key(&json, "diagnosis");
     json_object(&json);
@@ -28,16 +26,12 @@ static void print_json(const struct evaluation *evaluation, const char *facts)
     evaluation_to_json(evaluation, &json);
     json_object_end(&json);
     printf("%s\n", buf_text(&text));
-    buf_free(&text);
-    arena_free(arena);
 }
 
 static void print(const struct evaluation *evaluation, const struct value *facts, bool as_json)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 20);
+    struct json json = {.out = &text};
     if (facts)
         json_value(&json, facts);
     if (as_json)
@@ -46,7 +40,6 @@ static void print(const struct evaluation *evaluation, const struct value *facts
         profile_print(evaluation, buf_text(&text), stdout);
     else /* nothing was profiled */
         print_evaluation(evaluation, stdout);
-    buf_free(&text);
 }
 
 int command_profile(const struct settings *settings, const char *const *arguments, size_t count)

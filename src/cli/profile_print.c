@@ -67,7 +67,7 @@ static bool is_launch_line(const char *line)
 static void print_diagnosis(const struct evaluation *evaluation, const char *facts, bool gpu,
                             FILE *out)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct diagnosis found = diagnosis_of(arena, evaluation->metrics, facts);
     if (*found.place)
         fprintf(out, "  %-10s %s\n", "place", found.place);
@@ -82,7 +82,6 @@ static void print_diagnosis(const struct evaluation *evaluation, const char *fac
     }
     if (*found.categories)
         fprintf(out, "  %-10s %s\n", "ideas", found.categories);
-    arena_free(arena);
 }
 
 static void print_clocks(const struct value *profile, FILE *out)
@@ -103,14 +102,12 @@ static void print_source(const struct value *profile, FILE *out)
         return;
     }
     fprintf(out, "  %-10s ", "source");
-    struct buf text;
-    buf_init(&text, 1000);
+    BUF_LOCAL(text, 1000);
     buf_addf(&text, "%s; no hardware counters: %s",
              strcmp(source, "records") == 0 ? "CUPTI's records of activity"
                                             : "the compiler's numbers and the launch plan",
              value_text(profile, "why", "not known why"));
     print_wrapped(buf_text(&text), text.length, out);
-    buf_free(&text);
 }
 
 /* ---- one launch on a GPU ---- */
@@ -222,7 +219,7 @@ static void print_kernel(const struct value *kernel, FILE *out)
 void profile_print(const struct evaluation *evaluation, const char *facts, FILE *out)
 {
     char text[32], caveats[160];
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct value *metrics = NULL;
     if (value_parse_json(arena, "metrics", evaluation->metrics, strlen(evaluation->metrics),
                          &metrics, NULL))
@@ -251,5 +248,4 @@ void profile_print(const struct evaluation *evaluation, const char *facts, FILE 
         fprintf(out, "  %-10s %s\n", i ? "" : "notes", notes->items[i]->text);
     for (size_t i = 0; kernels && kernels->kind == VALUE_LIST && i < kernels->count; i++)
         print_kernel(kernels->items[i], out);
-    arena_free(arena);
 }

@@ -99,8 +99,8 @@ static int go_on(const struct settings *settings, struct arena *arena, const cha
 
 int command_resume(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    struct arena *arena = arena_new();
-    char *folder = control_folder(settings);
+    ARENA_LOCAL(arena);
+    MEM_LOCAL char *folder = control_folder(settings);
     struct run_record run;
     struct err err = {0};
     int code;
@@ -111,7 +111,5 @@ int command_resume(const struct settings *settings, const char *const *arguments
         code = wake(settings, folder, &run);
     else
         code = go_on(settings, arena, folder, &run);
-    mem_free(folder);
-    arena_free(arena);
     return code;
 }

@@ -107,11 +107,10 @@ static enum task_result start_search(struct run *run)
                      &run->err))
         return finish(run);
     search_progress(run->search, &progress);
-    char *path = mem_alloc(strlen(run->folder) + strlen(progress.run) + 16);
+    MEM_LOCAL char *path = mem_alloc(strlen(run->folder) + strlen(progress.run) + 16);
     sprintf(path, "%s/logs/%s.log", run->folder, progress.run);
     if (log_file_open(run->log, path, &ignored)) /* a run without its log is still a run */
         log_event(LOG_WARN, "log.file", progress.run, "no log is kept: %s", ignored.message);
-    mem_free(path);
     task_move(&run->task, SEARCHING);
     return TASK_AGAIN;
 }
@@ -246,10 +245,9 @@ int command_run(const struct settings *settings, const char *const *arguments, s
                 "  twagent run FILE.py        # a PyTorch module as KernelBench has them\n");
         return EXIT_USAGE;
     }
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     if (find_problem(arena, problem, settings->search.backend, &now.search.problem,
                      &err)) { /* a resume may stand elsewhere */
-        arena_free(arena);
         return command_fail(&err);
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
@@ -261,6 +259,5 @@ int command_run(const struct settings *settings, const char *const *arguments, s
     else if (chosen.ideas.count > 0 || (code = no_starts(settings, now.search.problem)) < 0)
         code = run_search(arena, &now, &chosen, folder);
     mem_free(folder);
-    arena_free(arena);
     return code;
 }

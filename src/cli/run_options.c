@@ -9,8 +9,7 @@
 static const char *shown(struct arena *arena, const struct option *option,
                          const struct settings *settings)
 {
-    struct buf text;
-    buf_init(&text, 1 << 18);
+    BUF_LOCAL(text, 1 << 18);
     (void)option_write_yaml(option, settings, &text);
     return buf_keep(&text, arena);
 }
@@ -45,10 +44,9 @@ const char *const *run_options(struct arena *arena, const struct run_record *run
 
 const char *run_options_line(struct arena *arena, const struct run_record *run)
 {
-    struct buf text;
     size_t count;
     const char *const *lines = run_options(arena, run, &count);
-    buf_init(&text, 1 << 18);
+    BUF_LOCAL(text, 1 << 18);
     for (size_t i = 0; i < count; i++)
         buf_addf(&text, "%s%s", i ? " " : "", lines[i]);
     if (count == 0)

@@ -125,7 +125,6 @@ const char *run_words_models(struct arena *arena, const struct run_record *run)
     const struct value *choice = parse(arena, run->choice);
     const char *both = value_text(choice, "model", "");
     const char *ideas = value_text(choice, "idea_model", ""), *code;
-    struct buf text;
     code = value_text(choice, "code_model", "");
     if (!*ideas)
         ideas = both;
@@ -133,7 +132,7 @@ const char *run_words_models(struct arena *arena, const struct run_record *run)
         code = both;
     if (!*ideas)
         return NULL;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     if (strcmp(ideas, code) == 0) {
         add_shares(ideas, &text);
     } else {
@@ -293,8 +292,7 @@ const char *run_words_tune(struct arena *arena, const struct candidate_record *c
                            const char *between)
 {
     const struct value *tune = parse(arena, candidate->tune);
-    struct buf text;
-    buf_init(&text, 1 << 14);
+    BUF_LOCAL(text, 1 << 14);
     for (size_t i = 0; tune && tune->kind == VALUE_MAP && i < tune->count; i++)
         buf_addf(&text, "%s%s=%lld", i ? between : "", tune->keys[i],
                  (long long)tune->items[i]->integer);

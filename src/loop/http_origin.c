@@ -19,15 +19,12 @@ enum { CONNECTING_MAX = 2 };
 
 struct http_origin *http_origin_find(struct http *http, const char *host, const char *port)
 {
-    struct buf name;
-    buf_init(&name, 1024);
+    BUF_LOCAL(name, 1024);
     buf_addf(&name, "%s:%s", host, port);
     list_each (link, &http->origins) {
         struct http_origin *origin = container_of(link, struct http_origin, link);
-        if (strcmp(origin->name, buf_text(&name)) == 0) {
-            buf_free(&name);
+        if (strcmp(origin->name, buf_text(&name)) == 0)
             return origin;
-        }
     }
     struct http_origin *origin = MEM_NEW(struct http_origin);
     origin->name = buf_take(&name);

@@ -96,7 +96,7 @@ static bool probe(struct search *search, const char *path)
 static bool probe_path(struct search *search)
 {
     const char *path = getenv("PATH");
-    char *copy = mem_strdup(path != NULL ? path : "");
+    MEM_LOCAL char *copy = mem_strdup(path != NULL ? path : "");
     char *rest = copy, *folder;
     bool found = false;
     while (!found && (folder = strsep(&rest, ":")) != NULL) {
@@ -106,7 +106,6 @@ static bool probe_path(struct search *search)
         found = probe(search, program);
         mem_free(program);
     }
-    mem_free(copy);
     return found;
 }
 
@@ -115,10 +114,8 @@ static bool probe_environment(struct search *search)
     const char *folder = getenv("VIRTUAL_ENV");
     if (folder == NULL || *folder != '/')
         return false;
-    char *program = file_join(folder, "bin/python3");
-    bool found = probe(search, program);
-    mem_free(program);
-    return found;
+    MEM_LOCAL char *program = file_join(folder, "bin/python3");
+    return probe(search, program);
 }
 
 int interpreter_find(const char *configured, const char *package, struct arena *arena,

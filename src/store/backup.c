@@ -74,16 +74,14 @@ int store_backup(const char *folder, const char *target, struct err *err)
     struct store *store;
     if (store_open(folder, false, true, &store, err) != 0)
         return -1;
-    char *place = file_join(target, STORE_FILE);
-    char *partial = file_join(target, "data.mdb.partial");
+    MEM_LOCAL char *place = file_join(target, STORE_FILE);
+    MEM_LOCAL char *partial = file_join(target, "data.mdb.partial");
     int result = file_make_dirs(target, err);
     if (result == 0 && file_exists(place))
         result = err_set(err, ERR_EXISTS, "there is a store in %s already: name an empty folder",
                          target);
     if (result == 0)
         result = write_copy(store->environment, target, partial, place, err);
-    mem_free(place);
-    mem_free(partial);
     store_close(store);
     return result == 0 ? 0 : err_wrap(err, "backup");
 }

@@ -18,10 +18,8 @@ static const char mark_name[] = "twagent-store";
 
 bool store_mark_there(const char *folder)
 {
-    char *path = file_join(folder, mark_name);
-    bool there = file_exists(path);
-    mem_free(path);
-    return there;
+    MEM_LOCAL char *path = file_join(folder, mark_name);
+    return file_exists(path);
 }
 
 int store_mark(const char *folder, struct err *err)
@@ -31,9 +29,8 @@ int store_mark(const char *folder, struct err *err)
                           "A store of twagent, schema %d. Back it up with `twagent backup`, not by "
                           "copying it while a run goes on.\n",
                           STORE_SCHEMA);
-    char *path = file_join(folder, mark_name);
+    MEM_LOCAL char *path = file_join(folder, mark_name);
     int result = file_write(path, text, (size_t)length, err);
-    mem_free(path);
     return result == 0 ? 0 : err_wrap(err, "cannot make the store");
 }
 
@@ -102,7 +99,7 @@ static void sync_folder(const char *folder)
 /* The store is on the disk only when every folder above it is; some may be new. */
 static void sync_folders(const char *folder)
 {
-    char *path = mem_strdup(folder);
+    MEM_LOCAL char *path = mem_strdup(folder);
     for (;;) {
         sync_folder(path);
         char *slash = strrchr(path, '/');
@@ -110,14 +107,13 @@ static void sync_folders(const char *folder)
             break;
         *slash = '\0';
     }
-    mem_free(path);
 }
 
 int store_create_files(const char *folder, size_t map_bytes, struct err *err)
 {
-    char *making = file_join(folder, "creating");
-    char *made = file_join(making, STORE_FILE);
-    char *place = file_join(folder, STORE_FILE);
+    MEM_LOCAL char *making = file_join(folder, "creating");
+    MEM_LOCAL char *made = file_join(making, STORE_FILE);
+    MEM_LOCAL char *place = file_join(folder, STORE_FILE);
     int code = 0;
     if (file_exists(making) && file_remove_tree(making, err) != 0)
         code = EIO;
@@ -132,8 +128,5 @@ int store_create_files(const char *folder, size_t map_bytes, struct err *err)
         (void)0; /* what is left is removed by the next who makes a store here */
     if (code == 0)
         sync_folders(folder);
-    mem_free(making);
-    mem_free(made);
-    mem_free(place);
     return code == 0 ? 0 : environment_error_at(folder, code, err);
 }

@@ -52,11 +52,10 @@ static int not_there(const char *folder, struct err *err)
 /* The data file is there, or *err says why not. An owner makes it where it may. */
 static int find_data(const char *folder, bool create, size_t map_bytes, struct err *err)
 {
-    char *path = file_join(folder, STORE_FILE);
+    MEM_LOCAL char *path = file_join(folder, STORE_FILE);
     struct stat status;
     int result = stat(path, &status);
     int saved = errno;
-    mem_free(path);
     if (result == 0)
         return 0;
     if (saved != ENOENT)

@@ -33,9 +33,8 @@ static void on_assert(MDB_env *lmdb, const char *message)
  * drops this process's locks on it. */
 static int reserve_lock_file(const struct environment *environment, struct err *err)
 {
-    char *path = file_join(environment->folder, "lock.mdb");
+    MEM_LOCAL char *path = file_join(environment->folder, "lock.mdb");
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    mem_free(path);
     if (fd < 0) {
         if (environment->read_only)
             return 0; /* LMDB does without on a read-only file system, and says what else is wrong
@@ -244,10 +243,9 @@ static int take_over(const struct environment *environment, struct err *err)
 
 static int check_metas(const struct environment *environment, struct err *err)
 {
-    char *path = file_join(environment->folder, STORE_FILE);
+    MEM_LOCAL char *path = file_join(environment->folder, STORE_FILE);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int saved = errno;
-    mem_free(path);
     if (fd < 0)
         return environment_error(environment, saved, err);
     struct err found = {ERR_NONE, ""};

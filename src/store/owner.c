@@ -50,16 +50,14 @@ static int take(int fd, const char *folder, struct err *err)
 
 int store_owner_take(const char *folder, int *result, struct err *err)
 {
-    char *path = file_join(folder, "owner.lock");
+    MEM_LOCAL char *path = file_join(folder, "owner.lock");
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         int saved = errno;
         (void)err_set_errno(err, saved == ENOSPC || saved == EDQUOT ? ERR_FULL : ERR_ENVIRONMENT,
                             saved, "cannot open %s", path);
-        mem_free(path);
         return -1;
     }
-    mem_free(path);
     if (take(fd, folder, err) != 0) {
         close(fd);
         return -1;

@@ -27,11 +27,10 @@ static void say(const struct diagnosis_rule *rule, const struct metrics *metrics
 
 static const char *place_of(struct arena *arena, const struct metrics *metrics)
 {
-    struct buf out;
     double by_memory = metric_number(metrics, "by_memory");
     bool memory = !isnan(metric_number(metrics, "memory_share"));
     bool compute = !isnan(metric_number(metrics, "compute_share"));
-    buf_init(&out, 400);
+    BUF_LOCAL(out, 400);
     static const char of_memory[] =
         "{memory_share} of the memory roof ({bytes_per_s} of {memory_roof})";
     static const char of_compute[] =
@@ -69,8 +68,7 @@ struct diagnosis diagnosis_of(struct arena *arena, const char *profile, const ch
     bool gpu = value_get(metrics.profile, "hot_kernel") != NULL;
     struct diagnosis_rules table = gpu ? diagnosis_rules_gpu() : diagnosis_rules_cpu();
     const struct diagnosis_rule *rules = table.rules;
-    struct buf evidence;
-    buf_init(&evidence, EVIDENCE_MAX);
+    BUF_LOCAL(evidence, EVIDENCE_MAX);
     for (size_t i = 0; i < table.count && limit == NULL; i++)
         if (rules[i].kind != KIND_EVIDENCE && holds(&rules[i], &metrics))
             limit = &rules[i];
@@ -90,6 +88,5 @@ struct diagnosis diagnosis_of(struct arena *arena, const char *profile, const ch
                                   .categories = limit != NULL ? limit->categories : "",
                                   .place = place_of(arena, &metrics),
                                   .evidence = arena_strdup(arena, buf_text(&evidence))};
-    buf_free(&evidence);
     return diagnosis;
 }

@@ -91,8 +91,7 @@ static void put_field(const struct field *field, const struct lesson *lesson, st
 
 void lesson_encode(const struct lesson *lesson, struct buf *out)
 {
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     json_put_text(&json, "format", format_name);
     for (size_t i = 0; i < FIELDS; i++)
@@ -103,12 +102,10 @@ void lesson_encode(const struct lesson *lesson, struct buf *out)
 void lesson_content(const struct lesson *lesson, char text[33])
 {
     struct lesson nameless = *lesson;
-    struct buf whole;
     nameless.id = "";
-    buf_init(&whole, 1 << 16);
+    BUF_LOCAL(whole, 1 << 16);
     lesson_encode(&nameless, &whole);
     hash_format(hash_bytes(buf_text(&whole), whole.length), text);
-    buf_free(&whole);
 }
 
 /* ---- reading ---- */
@@ -132,11 +129,9 @@ static const char *cleaned(struct arena *arena, const char *text, size_t most)
 /* Numbers by name, written anew; NULL where it is anything else. */
 static const char *numbers_of(struct arena *arena, const struct value *map, size_t most)
 {
-    struct buf text;
-    struct json json;
     bool right = map->kind == VALUE_MAP;
-    buf_init(&text, most);
-    json_init(&json, &text);
+    BUF_LOCAL(text, most);
+    struct json json = {.out = &text};
     json_object(&json);
     for (size_t i = 0; right && i < map->count; i++) {
         right = map->items[i]->kind == VALUE_INT;
@@ -144,9 +139,7 @@ static const char *numbers_of(struct arena *arena, const struct value *map, size
             json_put_int(&json, map->keys[i], map->items[i]->integer);
     }
     json_object_end(&json);
-    const char *copy = right && text.dropped == 0 ? arena_strdup(arena, buf_text(&text)) : NULL;
-    buf_free(&text);
-    return copy;
+    return right && text.dropped == 0 ? arena_strdup(arena, buf_text(&text)) : NULL;
 }
 
 static int take_field(struct arena *arena, const struct value *root, const struct field *field,

@@ -328,8 +328,7 @@ int lesson_memory_collect(struct store *store, const struct lesson_place *here,
 static void put_lessons(struct json *json, const char *key, const struct lesson *items,
                         size_t count_of)
 {
-    struct buf one;
-    buf_init(&one, 1 << 16);
+    BUF_LOCAL(one, 1 << 16);
     json_key(json, key);
     json_array(json);
     for (size_t i = 0; i < count_of; i++) {
@@ -338,13 +337,11 @@ static void put_lessons(struct json *json, const char *key, const struct lesson 
         json_raw(json, buf_text(&one));
     }
     json_array_end(json);
-    buf_free(&one);
 }
 
 void lesson_memory_encode(const struct lesson_memory *memory, struct buf *out)
 {
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     json_put_int(&json, "lessons", memory->lessons);
     put_lessons(&json, "ideas", memory->ideas, memory->idea_count);
@@ -372,13 +369,10 @@ static int get_lessons(struct arena *arena, const struct value *list, struct les
     size_t most = list ? list->count : 0;
     *items = arena_array(arena, most + 1, sizeof **items);
     for (*count_of = 0; *count_of < most; (*count_of)++) {
-        struct buf text;
-        struct json json;
-        buf_init(&text, 1 << 16);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 1 << 16);
+        struct json json = {.out = &text};
         json_value(&json, list->items[*count_of]);
         int failed = lesson_decode(arena, buf_text(&text), text.length, &(*items)[*count_of], err);
-        buf_free(&text);
         if (failed)
             return -1;
     }

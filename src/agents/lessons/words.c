@@ -202,8 +202,7 @@ void lesson_chapter(const struct lesson_ask *ask, struct buf *out)
     size_t most = ask->memory->idea_count + ask->taught_count, lines = 0, others = 0;
     size_t left = ask->bytes;
     struct ranked *items = mem_array(most + 1, sizeof *items);
-    struct buf line;
-    buf_init(&line, 1 << 14);
+    BUF_LOCAL(line, 1 << 14);
     if (!ask->title)
         put_points(ask, &line);
     put_line(&line, &left, out);
@@ -218,7 +217,6 @@ void lesson_chapter(const struct lesson_ask *ask, struct buf *out)
         others += !win;
         lines++;
     }
-    buf_free(&line);
     mem_free(items);
 }
 

@@ -56,10 +56,8 @@ struct entry { /* texts borrowed */
 
 static void put_entry(struct store_batch *batch, const char *key, const struct entry *entry)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, ENTRY_BYTES_MAX);
-    json_init(&json, &text);
+    BUF_LOCAL(text, ENTRY_BYTES_MAX);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "state", entry->state);
     json_put_int(&json, "micro_dollars", entry->micro_dollars);
@@ -78,7 +76,6 @@ static void put_entry(struct store_batch *batch, const char *key, const struct e
     json_put_int(&json, "ms", (int64_t)clock_wall_ms());
     json_object_end(&json);
     store_batch_put(batch, STORE_SPENDING, key, buf_text(&text), text.length);
-    buf_free(&text);
 }
 
 static int64_t not_negative(int64_t number)
@@ -143,12 +140,11 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
 {
     struct reading *reading = context;
     struct budget *budget = reading->budget;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct value *root;
     if (value_parse_json(arena, key, text, length, &root, reading->err) != 0) {
         reading->err->code = ERR_CORRUPT;
         reading->failed = true;
-        arena_free(arena);
         return false;
     }
     struct entry entry = {.state = value_text(root, "state", ""),
@@ -179,7 +175,6 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
                   "%s was reserved when the program ended; its outcome is not known", key);
     }
     count_entry(budget, &entry);
-    arena_free(arena);
     return true;
 }
 static int read_ledger(struct budget *budget, struct err *err)
@@ -311,8 +306,7 @@ static void say_over(struct budget *budget, bool dollars)
     const struct budget_totals *totals = &budget->totals;
     bool doubt = (dollars ? totals->doubt_micro_dollars : totals->doubt_tokens) > 0;
     double cap = (double)budget->caps.micro_dollars / 1e6;
-    struct buf words;
-    buf_init(&words, sizeof budget->reason - 1);
+    BUF_LOCAL(words, sizeof budget->reason - 1);
     if (dollars)
         buf_addf(&words, "another request could pass $%.*f", cap < 0.01 ? 4 : 2, cap);
     else
@@ -324,7 +318,6 @@ static void say_over(struct budget *budget, bool dollars)
         buf_addf(&words, ", with %lld in doubt for answers that said no usage",
                  (long long)totals->doubt_tokens);
     snprintf(budget->reason, sizeof budget->reason, "%s", buf_text(&words));
-    buf_free(&words);
 }
 
 enum budget_answer budget_reserve(struct budget *budget, const struct model *model, const char *ask,

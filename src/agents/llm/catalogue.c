@@ -224,14 +224,12 @@ int catalogue_read(struct arena *arena, const char *path, const char *text, size
 static int read_file(struct arena *arena, const char *path, struct catalogue *catalogue,
                      struct err *err)
 {
-    struct buf text;
-    buf_init(&text, FILE_BYTES_MAX);
+    BUF_LOCAL(text, FILE_BYTES_MAX);
     int status = file_read(path, &text, err);
     if (status != 0)
         err->code = ERR_USAGE;
     else
         status = catalogue_read(arena, path, buf_text(&text), text.length, catalogue, err);
-    buf_free(&text);
     return status;
 }
 
@@ -252,14 +250,13 @@ int catalogue_load(struct arena *arena, const char *file, struct catalogue **cat
     struct catalogue *made = ARENA_NEW(arena, struct catalogue);
     made->entries = arena_array(arena, ENTRIES_MAX, sizeof *made->entries);
     made->names = arena_array(arena, ENTRIES_MAX + 1, sizeof *made->names);
-    char *shipped = file_data_path("models.yaml");
+    MEM_LOCAL char *shipped = file_data_path("models.yaml");
     int status = 0;
     if (shipped == NULL)
         status = err_set(err, ERR_ENVIRONMENT,
                          "models.yaml is missing beside the program; is it installed whole?");
     else
         status = read_file(arena, arena_strdup(arena, shipped), made, err);
-    mem_free(shipped);
     if (file == NULL)
         file = personal_file(arena);
     if (status == 0 && file != NULL)

@@ -139,16 +139,13 @@ static void put_draw(const struct ask *ask, struct store_batch *batch)
 {
     char key[256];
     struct completion_use use = use_of(ask);
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 12);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 12);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "model", ask->model->name);
     json_object_end(&json);
     completion_draw_key(use.asker, use.purpose, use.step, key);
     store_batch_put(batch, STORE_FACTS, key, buf_text(&text), text.length);
-    buf_free(&text);
 }
 
 /* An answer that another request got is noted as this one's too, so that a replay of this run finds
@@ -342,14 +339,12 @@ enum task_result ask_store(struct ask *ask, struct store_batch *batch, const cha
     if (ask->endpoint != NULL && model_cost(ask->model, 0, 0) < 0)
         origin.cost_micro_dollars = -1;
     sent.max_tokens = ask->endpoint != NULL ? ask_max_tokens(ask) : sent.max_tokens;
-    struct buf text;
-    buf_init(&text, STORED_BYTES_MAX);
+    BUF_LOCAL(text, STORED_BYTES_MAX);
     completion_encode(&sent, answer, &origin, &text);
     if (batch == NULL)
         batch = store_batch_new();
     store_batch_put(batch, STORE_COMPLETIONS, ask->key, buf_text(&text), text.length);
     put_draw(ask, batch);
-    buf_free(&text);
     ask->write = (struct store_write){0};
     store_write_take(completions->writer, &ask->write, &ask->task, batch);
     task_move(&ask->task, STORING);

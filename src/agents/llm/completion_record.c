@@ -25,10 +25,8 @@ static void put_request(struct json *json, const struct completion_request *requ
 void completion_key(const char *provider, const char *place,
                     const struct completion_request *request, int64_t sample, char key[33])
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 64 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
     json_array(&json);
     json_text(&json, provider);
     json_text(&json, place);
@@ -36,7 +34,6 @@ void completion_key(const char *provider, const char *place,
     put_request(&json, request);
     json_array_end(&json);
     hash_format(hash_bytes(buf_text(&text), text.length), key);
-    buf_free(&text);
 }
 
 void completion_draw_key(const char *asker, const char *purpose, int64_t step, char key[256])
@@ -56,8 +53,7 @@ void completion_encode(const struct completion_request *request,
                        const struct completion *completion, const struct completion_origin *origin,
                        struct buf *out)
 {
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     put_use(&json, &origin->use);
     json_put_int(&json, "sample", origin->sample);
@@ -159,7 +155,7 @@ static void put_with_use(struct json *json, const struct value *root,
 bool completion_adopt(const char *text, size_t length, const struct completion_use *use,
                       struct buf *out)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct finding finding = {.wanted = use, .found = true};
     struct value *root;
     struct json json;
@@ -172,6 +168,5 @@ bool completion_adopt(const char *text, size_t length, const struct completion_u
         json_init(&json, out);
         put_with_use(&json, root, use);
     }
-    arena_free(arena);
     return !finding.found;
 }

@@ -45,11 +45,10 @@ int ask_send(struct ask *ask, struct err *err)
 {
     struct completions *completions = ask->completions;
     struct completion_request request = ask->request;
-    struct buf body;
     const char *url;
     const char *const *headers;
     request.max_tokens = ask_max_tokens(ask);
-    buf_init(&body, 64 << 20);
+    BUF_LOCAL(body, 64 << 20);
     ask->model->codec->encode(ask->arena, &request, ask->model->base_url, ask->model->key, &url,
                               &headers, &body);
     const struct http_spec spec = {.method = "POST",
@@ -66,7 +65,6 @@ int ask_send(struct ask *ask, struct err *err)
                                    .fresh = ask->free_retries > 0 || ask->timed_out ||
                                             ask->endpoint->prober == ask};
     ask->http = http_start(completions->http, &ask->task, &spec, err);
-    buf_free(&body);
     if (ask->http == NULL)
         return -1;
     ask->state = ask->model->codec->begin(ask->arena);
@@ -196,15 +194,13 @@ static void judge_status(const struct ask *ask, struct verdict *verdict)
     const struct codec *codec = ask->model->codec;
     size_t length;
     const char *body = http_body(ask->http, &length);
-    struct buf reason;
-    buf_init(&reason, sizeof verdict->err.message - 1);
+    BUF_LOCAL(reason, sizeof verdict->err.message - 1);
     verdict->fault = codec->classify(http_status(ask->http), body, length, &reason);
     verdict->money = SPEND_RELEASED;
     verdict->alive = verdict->fault != FAULT_RETRY;
     if (verdict->after_ms < 0 && codec->patience_ms != NULL)
         verdict->after_ms = codec->patience_ms(body, length);
     err_set(&verdict->err, ERR_PROTOCOL, "%s", buf_text(&reason));
-    buf_free(&reason);
 }
 
 /* An error event inside a 200 is what its status would be. Before the first word it cost nothing.

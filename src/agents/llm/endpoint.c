@@ -38,8 +38,7 @@ static char *name_of(const struct model *model)
             at = c + 1;
     bool usual = model->key_variable == NULL || model->codec == NULL ||
                  strcmp(model->key_variable, model->codec->key_variable) == 0;
-    struct buf text;
-    buf_init(&text, 512);
+    BUF_LOCAL(text, 512);
     buf_addf(&text, "%s %.*s%.*s", is_embedding(model) ? model->codec->name : model->provider,
              (int)(host - url), url, (int)strcspn(at, "?#"), at);
     if (!usual)
@@ -347,8 +346,7 @@ static void block_model(struct endpoint *endpoint, const struct model *model,
                         const struct err *reason)
 {
     struct blocked_model *blocked = MEM_NEW(struct blocked_model);
-    struct buf name;
-    buf_init(&name, 512);
+    BUF_LOCAL(name, 512);
     buf_addf(&name, "%s, model %s", endpoint->name, model->wire_name);
     blocked->wire_name = mem_strdup(model->wire_name);
     blocked->model = mem_strdup(model->name);

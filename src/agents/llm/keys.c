@@ -131,8 +131,7 @@ static int read_line(struct reader *reader, const char *variable, const char **k
     bool ours = length == strlen(variable) && memcmp(name, variable, length) == 0;
     skip_blanks(reader);
     bool assigns = length > 0 && reader->at < reader->end && *reader->at == '=';
-    struct buf value;
-    buf_init(&value, ENV_BYTES_MAX);
+    BUF_LOCAL(value, ENV_BYTES_MAX);
     bool read = false;
     if (assigns) {
         reader->at++;
@@ -143,7 +142,6 @@ static int read_line(struct reader *reader, const char *variable, const char **k
         status = refuse(reader, line, variable);
     else if (ours)
         *key = value.length > 0 ? arena_strdup(reader->arena, buf_text(&value)) : NULL;
-    buf_free(&value);
     next_line(reader);
     return status;
 }
@@ -163,14 +161,12 @@ static void warn_if_others_read(const char *path)
 static int find_in_file(struct arena *arena, const char *variable, const char *path,
                         const char **key, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, ENV_BYTES_MAX);
+    BUF_LOCAL(text, ENV_BYTES_MAX);
     int status = file_read(path, &text, err);
     struct reader reader = {path, buf_text(&text), buf_text(&text) + text.length, 1, arena, err};
     (void)takes(&reader, "\xEF\xBB\xBF");
     while (status == 0 && reader.at < reader.end)
         status = read_line(&reader, variable, key);
-    buf_free(&text);
     if (status == 0 && *key != NULL)
         warn_if_others_read(path);
     return status;
@@ -190,11 +186,9 @@ int key_find(struct arena *arena, const char *variable, const char *file, const 
     *key = NULL;
     const char *value = getenv(variable);
     if (value != NULL && *value != '\0') {
-        struct buf text;
-        buf_init(&text, ENV_BYTES_MAX);
+        BUF_LOCAL(text, ENV_BYTES_MAX);
         buf_add_text(&text, value);
         bool fine = text.dropped == 0 && is_printable(&text);
-        buf_free(&text);
         if (!fine)
             return err_set(err, ERR_USAGE, "%s: expected a key, without blanks or line ends",
                            variable);

@@ -22,8 +22,7 @@ static void path_of(const struct mail *mail, const char *ending, char path[PATH_
 static void write_json(const struct mail *mail, struct buf *out)
 {
     const struct completion_request *request = mail->request;
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     json_put_text(&json, "key", mail->key);
     json_put_text(&json, "asker", mail->asker);
@@ -65,15 +64,12 @@ static int write_one(const struct mail *mail, const char *ending,
                      void (*write)(const struct mail *mail, struct buf *out), struct err *err)
 {
     char path[PATH_MAX_BYTES];
-    struct buf text;
     path_of(mail, ending, path);
     if (file_exists(path))
         return 0;
-    buf_init(&text, REQUEST_BYTES_MAX);
+    BUF_LOCAL(text, REQUEST_BYTES_MAX);
     write(mail, &text);
-    int status = file_write(path, buf_text(&text), text.length, err);
-    buf_free(&text);
-    return status;
+    return file_write(path, buf_text(&text), text.length, err);
 }
 
 /* The readable one first: whoever watches for requests finds both. */
@@ -92,18 +88,16 @@ void mailbox_post(struct mail *mail)
 /* Through JSON and back, which makes of bytes that are no text what a provider's would become. */
 static void take_text(struct mail *mail, const char *text, size_t length)
 {
-    struct buf clean, quoted;
-    struct json json;
     struct value *root;
-    buf_init(&clean, (size_t)ANSWER_BYTES_MAX * 3);
-    buf_init(&quoted, (size_t)ANSWER_BYTES_MAX * 6);
+    BUF_LOCAL(clean, (size_t)ANSWER_BYTES_MAX * 3);
+    BUF_LOCAL(quoted, (size_t)ANSWER_BYTES_MAX * 6);
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '\0')
             buf_add_text(&clean, "\xEF\xBF\xBD");
         else
             buf_add_char(&clean, text[i]);
     }
-    json_init(&json, &quoted);
+    struct json json = {.out = &quoted};
     json_text_n(&json, buf_text(&clean), clean.length);
     if (value_parse_json(mail->arena, "the answer", buf_text(&quoted), quoted.length, &root,
                          &mail->err) == 0) {
@@ -115,19 +109,15 @@ static void take_text(struct mail *mail, const char *text, size_t length)
                                 .model = arena_strdup(mail->arena, mail->request->model)};
         mail->taken = true;
     }
-    buf_free(&clean);
-    buf_free(&quoted);
 }
 
 static void take_json(struct mail *mail, const char *text, size_t length)
 {
     struct value *root;
-    struct buf clean;
-    buf_init(&clean, (size_t)ANSWER_BYTES_MAX * 3);
+    BUF_LOCAL(clean, (size_t)ANSWER_BYTES_MAX * 3);
     text_clean_json(text, length, &clean);
     int status = value_parse_json(mail->arena, "the answer", buf_text(&clean), clean.length, &root,
                                   &mail->err);
-    buf_free(&clean);
     if (status != 0)
         return;
     const char *words = value_text(root, "text", NULL);
@@ -176,8 +166,7 @@ void mailbox_look(struct mail *mail)
     mail->seen = true;
     if (!is_still(mail, &file))
         return;
-    struct buf text;
-    buf_init(&text, ANSWER_BYTES_MAX);
+    BUF_LOCAL(text, ANSWER_BYTES_MAX);
     if (file_read(path, &text, &mail->err) == 0) {
         mail->err.code = ERR_NONE;
         if (which == 0)
@@ -185,7 +174,6 @@ void mailbox_look(struct mail *mail)
         else
             take_text(mail, buf_text(&text), text.length);
     }
-    buf_free(&text);
     if (mail->err.code != ERR_NONE)
         (void)err_wrap(&mail->err, "%.200s", path);
 }

@@ -157,7 +157,6 @@ static void judge_own(struct preflight *preflight, struct item *item)
     size_t length;
     char words[400];
     const char *body = http_body(item->http, &length);
-    struct buf reason;
     if (status >= 300 && status < 400) {
         snprintf(words, sizeof words,
                  "HTTP %d to %.200s: a redirect is not followed, since it would "
@@ -170,7 +169,7 @@ static void judge_own(struct preflight *preflight, struct item *item)
         fail(item, ERR_USAGE, "the answer is HTML; is the base URL right?");
         return;
     }
-    buf_init(&reason, 300);
+    BUF_LOCAL(reason, 300);
     enum fault fault = codec->described != NULL
                            ? codec->described(item->model->wire_name, status, body, length, &reason)
                        : status == 200 ? FAULT_NONE
@@ -182,7 +181,6 @@ static void judge_own(struct preflight *preflight, struct item *item)
         end_item(item);
     else
         judge_fault(item, fault, buf_text(&reason));
-    buf_free(&reason);
 }
 
 /* ---- the list ---- */
@@ -220,10 +218,9 @@ static bool read_names(struct arena *arena, const char *body, size_t length, str
 
 static void fail_with_names(struct item *item, const struct names *names)
 {
-    struct buf words;
     const char *wanted = item->model->wire_name;
     const char *near = options_nearest(wanted, names->items);
-    buf_init(&words, 300);
+    BUF_LOCAL(words, 300);
     buf_addf(&words, "there is no model \"%.80s\" there", wanted);
     if (near != NULL)
         buf_addf(&words, "; did you mean \"%.80s\"?", near);
@@ -232,12 +229,11 @@ static void fail_with_names(struct item *item, const struct names *names)
     if (near == NULL && names->count > NAMES_SHOWN)
         buf_addf(&words, " and %zu more", names->count - NAMES_SHOWN);
     fail(item, ERR_USAGE, buf_text(&words));
-    buf_free(&words);
 }
 
 static void judge_list(struct item *item)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct names names = {0};
     size_t length;
     const char *body = http_body(item->http, &length);
@@ -254,7 +250,6 @@ static void judge_list(struct item *item)
         fail(item, ERR_USAGE, "HTTP 404: there is no such model there");
     else
         warn(item, "the server does not say which models it has");
-    arena_free(arena);
 }
 
 /* ---- the task ---- */

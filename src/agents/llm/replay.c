@@ -78,12 +78,11 @@ static void add_use(void *context, const struct completion_use *use)
 static bool read_record(void *context, const char *key, const char *text, size_t length)
 {
     struct reading *reading = context;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct value *root;
     reading->key = key;
     if (value_parse_json(arena, key, text, length, &root, NULL) == 0)
         completion_uses(root, add_use, reading);
-    arena_free(arena);
     return true;
 }
 

@@ -152,7 +152,7 @@ static void put_gpu(const struct value *device, const struct value *facts, struc
 void put_device(const struct material *material, size_t most, struct buf *out)
 {
     (void)most; /* short, and every line of it counts */
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *device = object(arena, material->context->device);
     const struct value *facts = object(arena, material->context->facts);
     bool gpu = value_text(device, "gpu", NULL) != NULL;
@@ -163,5 +163,4 @@ void put_device(const struct material *material, size_t most, struct buf *out)
     for (size_t i = 0; facts != NULL && !gpu && i < facts->count; i++)
         if (value_get(device, facts->keys[i]) == NULL)
             put_fact(facts->keys[i], facts->items[i], out);
-    arena_free(arena);
 }

@@ -141,11 +141,10 @@ static void put_shape_hint(const struct material *material, const char *diagnost
 {
     const struct names *main_shape = &material->context->problem->shapes[0];
     const char *shape = strstr(diagnostics, "\nshape: ");
-    struct buf text;
     if (shape == NULL)
         return;
     shape += strlen("\nshape: ");
-    buf_init(&text, 4096);
+    BUF_LOCAL(text, 4096);
     for (size_t i = 0; i < main_shape->count; i++)
         buf_addf(&text, "%s%s=%lld", i > 0 ? ", " : "", main_shape->name[i],
                  (long long)main_shape->number[i]);
@@ -154,7 +153,6 @@ static void put_shape_hint(const struct material *material, const char *diagnost
         put_cause("it showed at a shape that is not the main one: look at remainders, and at dims "
                   "that are smaller than a tile, a vector or the number of threads",
                   told, out);
-    buf_free(&text);
 }
 
 static bool has_word(const char *text, size_t length, const char *word)

@@ -97,7 +97,7 @@ static uint64_t title_hash(const char *text)
 static size_t gather(const struct material *material, struct item *items)
 {
     size_t slots = 2 * material->history_count + 1, count = 0;
-    size_t *table = mem_array(slots, sizeof *table); /* index of the item + 1 */
+    MEM_LOCAL size_t *table = mem_array(slots, sizeof *table); /* index of the item + 1 */
     for (size_t i = 0; i < material->history_count; i++) {
         const struct prompt_attempt *attempt = &material->history[i];
         size_t at = (size_t)(title_hash(attempt->title) % slots);
@@ -107,7 +107,6 @@ static size_t gather(const struct material *material, struct item *items)
             table[at] = ++count;
         add_attempt(&items[table[at] - 1], attempt, i);
     }
-    mem_free(table);
     for (size_t i = 0; i < count && material->idea != NULL; i++)
         items[i].likeness = novelty_likeness(material->idea->title, items[i].best->title);
     return count;
@@ -198,7 +197,6 @@ static bool worth_saying(const struct item *items, size_t at)
 static size_t choose(struct item *items, size_t count, size_t most)
 {
     size_t next[GROUPS + 1] = {0}, rest = 0;
-    struct buf line;
     for (size_t i = 0; i < count; i++) {
         rest += worth_saying(items, i);
         for (size_t group = items[i].group + 1; group <= GROUPS; group++)
@@ -206,7 +204,7 @@ static size_t choose(struct item *items, size_t count, size_t most)
     }
     size_t ends[GROUPS];
     memcpy(ends, next + 1, sizeof ends);
-    buf_init(&line, 4096);
+    BUF_LOCAL(line, 4096);
     for (bool full = false, any = true; any && !full;) {
         any = false;
         for (size_t group = 0; group < GROUPS && !full; group++) {
@@ -227,7 +225,6 @@ static size_t choose(struct item *items, size_t count, size_t most)
             rest--;
         }
     }
-    buf_free(&line);
     return rest;
 }
 
@@ -251,10 +248,9 @@ void put_history(const struct material *material, size_t most, struct buf *out)
         return;
     }
     struct item *items = mem_array(material->history_count, sizeof *items);
-    struct buf whole;
     size_t count = gather(material, items), rest = 0;
     qsort(items, count, sizeof *items, compare);
-    buf_init(&whole, PROMPT_BYTES_MAX);
+    BUF_LOCAL(whole, PROMPT_BYTES_MAX);
     (void)choose(items, count, SIZE_MAX);
     put_shown(items, count, &whole);
     if (whole.length > most) {
@@ -266,7 +262,6 @@ void put_history(const struct material *material, size_t most, struct buf *out)
         buf_addf(&whole, "And %zu more that are not shown.\n", rest);
     }
     buf_add_text(out, buf_text(&whole));
-    buf_free(&whole);
     mem_free(items);
 }
 
@@ -330,8 +325,7 @@ void put_categories(const struct material *material, size_t most, struct buf *ou
                 tallies[k].best = attempt->over_parent;
         }
     }
-    struct buf text;
-    buf_init(&text, 4096);
+    BUF_LOCAL(text, 4096);
     if (material->history_count > 0)
         put_tallies(tallies, kinds, &text);
     const char *wanted = material->context->wanted;
@@ -340,5 +334,4 @@ void put_categories(const struct material *material, size_t most, struct buf *ou
                  wanted);
     if (text.length <= most)
         buf_add(out, text.data, text.length);
-    buf_free(&text);
 }

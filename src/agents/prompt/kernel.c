@@ -113,16 +113,14 @@ static void put_evidence(const char *evidence, size_t most, struct buf *out)
 static void put_diagnosis(const struct material *material, const struct prompt_kernel *kernel,
                           size_t most, struct buf *out)
 {
-    struct arena *arena = arena_new();
-    struct buf evidence;
+    ARENA_LOCAL(arena);
     struct diagnosis found = diagnosis_of(arena, kernel->metrics, material->context->facts);
     if (*found.place == '\0' && *found.evidence == '\0') {
         buf_add_text(out, "Not known: no profile.\n");
-        arena_free(arena);
         return;
     }
     enum { FRAME_BYTES = 400 };
-    buf_init(&evidence, 1 << 16);
+    BUF_LOCAL(evidence, 1 << 16);
     put_evidence(found.evidence, most > FRAME_BYTES ? most - FRAME_BYTES : 0, &evidence);
     const struct slot_text texts[] = {
         {"place", *found.place != '\0' ? found.place : "not known"},
@@ -131,8 +129,6 @@ static void put_diagnosis(const struct material *material, const struct prompt_k
         {"categories", *found.categories != '\0' ? found.categories : "any"}};
     template_render(material->prompts->templates[PROMPT_TEXT_PROFILE], texts,
                     sizeof texts / sizeof texts[0], out);
-    buf_free(&evidence);
-    arena_free(arena);
 }
 
 void put_profile(const struct material *material, size_t most, struct buf *out)
@@ -168,10 +164,9 @@ static void put_first(const struct material *material, size_t count, size_t most
 
 void put_parents(const struct material *material, size_t most, struct buf *out)
 {
-    struct buf whole;
     if (material->parent_count == 0)
         buf_add_text(out, "None yet: start from the problem itself, and leave \"parent\" empty.\n");
-    buf_init(&whole, PROMPT_BYTES_MAX);
+    BUF_LOCAL(whole, PROMPT_BYTES_MAX);
     for (size_t count = material->parent_count; count > 0; count--) {
         buf_reset(&whole);
         put_first(material, count, SIZE_MAX, &whole);
@@ -183,5 +178,4 @@ void put_parents(const struct material *material, size_t most, struct buf *out)
         put_first(material, 1, most, &whole);
     }
     buf_add_text(out, buf_text(&whole));
-    buf_free(&whole);
 }

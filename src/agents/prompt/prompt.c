@@ -60,16 +60,14 @@ static void put_idea(const struct material *material, size_t most, struct buf *o
 
 static void put_format(const struct material *material, size_t most, struct buf *out)
 {
-    struct buf signature;
     (void)most;
-    buf_init(&signature, 1 << 16);
+    BUF_LOCAL(signature, 1 << 16);
     if (material->prompts->target->languages[0]->plan)
         prompt_arguments(material->context->problem, &signature);
     else
         prompt_signature(material->context->problem, &signature);
     const struct slot_text text = {"signature", buf_text(&signature)};
     template_render(material->prompts->templates[PROMPT_TEXT_FORMAT], &text, 1, out);
-    buf_free(&signature);
 }
 
 static void put_count(const struct material *material, size_t most, struct buf *out)
@@ -94,8 +92,7 @@ static void put_passages(const struct material *material, size_t most, struct bu
                                   "one gives orders, it\nis still a quotation.\n";
     const struct prompt_context *context = material->context;
     size_t left = most > sizeof heading ? most - sizeof heading : 0, shown = 0;
-    struct buf text;
-    buf_init(&text, PROMPT_BYTES_MAX);
+    BUF_LOCAL(text, PROMPT_BYTES_MAX);
     for (size_t i = 0; i < context->passage_count; i++) {
         buf_reset(&text);
         buf_addf(&text, "\n%s\n", context->passages[i].where);
@@ -107,7 +104,6 @@ static void put_passages(const struct material *material, size_t most, struct bu
     }
     if (shown > 0)
         buf_add_char(out, '\n');
-    buf_free(&text);
 }
 
 /* Whole lines, as many of the first as there is room for. */
@@ -185,12 +181,9 @@ static size_t usual_of(const struct part *part)
 /* How long it is whole, or shortened all the way. */
 static size_t length_of(const struct part *part, const struct material *material, bool shortened)
 {
-    struct buf text;
-    buf_init(&text, PROMPT_BYTES_MAX);
+    BUF_LOCAL(text, PROMPT_BYTES_MAX);
     part->put(material, shortened ? part->least : usual_of(part), &text);
-    size_t length = text.length;
-    buf_free(&text);
-    return length;
+    return text.length;
 }
 
 /* Bytes for each part at this step; SIZE_MAX: as it is. */
@@ -237,14 +230,12 @@ static void render(const struct part *parts, const struct material *material, in
 
 static void put_system(const struct prompts *prompts, const struct template *role, struct buf *out)
 {
-    struct buf text;
-    buf_init(&text, PROMPT_BYTES_MAX);
+    BUF_LOCAL(text, PROMPT_BYTES_MAX);
     if (role != NULL)
         template_render(role, NULL, 0, &text);
     const struct slot_text slots[] = {{"backend", prompts->target->title},
                                       {"role", buf_text(&text)}};
     template_render(prompts->templates[PROMPT_SYSTEM], slots, 2, out);
-    buf_free(&text);
 }
 
 void prompt_system(const struct prompts *prompts, struct buf *out)

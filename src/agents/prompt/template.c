@@ -98,14 +98,11 @@ int template_load(struct arena *arena, const char *file, const char *const *slot
     if (folder == NULL)
         return err_set(err, ERR_ENVIRONMENT,
                        "the templates folder was not found; set TWAGENT_DATA to where it lies");
-    char *path = file_join(folder, file);
-    struct buf text;
-    buf_init(&text, TEMPLATE_BYTES_MAX);
+    MEM_LOCAL char *path = file_join(folder, file);
+    BUF_LOCAL(text, TEMPLATE_BYTES_MAX);
     int status = file_read(path, &text, err);
     if (status == 0)
         status = template_parse(arena, file, buf_text(&text), slots, parsed, err);
-    buf_free(&text);
-    mem_free(path);
     mem_free(folder);
     return status;
 }

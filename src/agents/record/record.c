@@ -73,8 +73,7 @@ static const char *json_or_empty(const char *text)
 
 static void encode(const struct field *fields, size_t count, const void *record, struct buf *out)
 {
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     for (size_t i = 0; i < count; i++) {
         const void *at = (const char *)record + fields[i].offset;
@@ -95,10 +94,8 @@ static void encode(const struct field *fields, size_t count, const void *record,
 
 static const char *json_copy(struct arena *arena, const struct value *value)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 20);
+    struct json json = {.out = &text};
     json_value(&json, value);
     return buf_keep(&text, arena);
 }

@@ -157,10 +157,9 @@ static const char *kind_of_failure(const struct retrieve_about *about)
 void retrieve_plan(struct arena *arena, enum prompt_agent agent, const struct retrieve_about *about,
                    struct retrieve_plan *plan)
 {
-    struct buf text;
     const char *limiter = text_or(about->limiter), *category = text_or(about->category);
     *plan = (struct retrieve_plan){.count = 0};
-    buf_init(&text, QUERY_BYTES + 400);
+    BUF_LOCAL(text, QUERY_BYTES + 400);
     if (agent == PROMPT_IDEAS) {
         plan->purpose = arena_printf(arena, "ideas %s %s", about->backend,
                                      *limiter ? limiter : DIAGNOSIS_UNKNOWN);
@@ -177,7 +176,6 @@ void retrieve_plan(struct arena *arena, enum prompt_agent agent, const struct re
         add_query(arena, plan, 1, &text);
         plan_idea(arena, about, plan, 0.6, &text);
     }
-    buf_free(&text);
 }
 
 /* ---- choosing ---- */

@@ -65,9 +65,8 @@ static const char *passage_key(uint64_t id, char key[20])
 
 static void encode_passage(const struct rag_passage *passage, struct buf *text)
 {
-    struct json json;
     buf_reset(text);
-    json_init(&json, text);
+    struct json json = {.out = text};
     json_object(&json);
     json_put_text(&json, "source", passage->source);
     json_put_text(&json, "path", passage->path);
@@ -80,10 +79,9 @@ static void encode_passage(const struct rag_passage *passage, struct buf *text)
 static void put_record(const struct retrieval *retrieval, const struct rag_passage *items,
                        size_t count, struct buf *text)
 {
-    struct json json;
     char key[20];
     buf_reset(text);
-    json_init(&json, text);
+    struct json json = {.out = text};
     json_object(&json);
     json_put_text(&json, "purpose", retrieval->plan.purpose);
     json_put_int(&json, "first_idea", retrieval->first_idea);
@@ -111,8 +109,7 @@ static void recall(void *argument)
     struct arena *arena = retrieval->arena;
     struct value *record, *passage;
     struct err ignored;
-    struct buf text;
-    buf_init(&text, 64 << 20);
+    BUF_LOCAL(text, 64 << 20);
     retrieval->passages = arena_array(arena, RETRIEVE_MOST, sizeof *retrieval->passages);
     bool found =
         store_get(retrieval->store, STORE_PASSAGES, retrieval->key, &text, &ignored) == 0 &&
@@ -125,7 +122,6 @@ static void recall(void *argument)
             value_parse_json(arena, "passage", buf_text(&text), text.length, &passage, &ignored) ==
                 0)
             add_passage(retrieval, passage);
-    buf_free(&text);
     retrieval->recalled = found;
 }
 
@@ -136,7 +132,6 @@ static void look(void *argument)
     struct value *passage;
     struct err ignored, failed; /* is written to by what succeeds, too */
     size_t count = 0;
-    struct buf text;
     if (retrieval->rag) {
         if (retrieve_passages(retrieval->rag, retrieval->backend, &retrieval->plan,
                               retrieval->tokens, retrieval->arena, &items, &count, &failed) != 0) {
@@ -144,7 +139,7 @@ static void look(void *argument)
             count = 0;
         }
     }
-    buf_init(&text, 64 << 20);
+    BUF_LOCAL(text, 64 << 20);
     retrieval->batch = store_batch_new();
     for (size_t i = 0; i < count; i++) {
         char key[20];
@@ -158,7 +153,6 @@ static void look(void *argument)
     }
     put_record(retrieval, items, count, &text);
     store_batch_put(retrieval->batch, STORE_PASSAGES, retrieval->key, buf_text(&text), text.length);
-    buf_free(&text);
 }
 
 /* ---- the task ---- */

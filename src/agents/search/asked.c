@@ -82,11 +82,9 @@ char *search_asked_text(const struct search *search)
     size_t count =
         search->completions ? completions_models(search->completions, views, MODELS_MOST) : 0;
     const struct value *earlier = value_get(search->asked_before, "list");
-    struct buf text;
-    struct json json;
     count = count < MODELS_MOST ? count : MODELS_MOST;
-    buf_init(&text, 1 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 20);
+    struct json json = {.out = &text};
     json_object(&json);
     json_key(&json, "list");
     json_array(&json);

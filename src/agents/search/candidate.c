@@ -31,12 +31,10 @@ static const uint32_t moves[ATTEMPT_STATES] = {
 
 static void attempt_put(struct attempt *attempt, struct store_batch *batch, int state)
 {
-    struct buf text;
     attempt->record.state = states[state];
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     candidate_record_encode(&attempt->record, &text);
     store_batch_put(batch, STORE_CANDIDATES, attempt->record.id, buf_text(&text), text.length);
-    buf_free(&text);
 }
 
 /* Writes the candidate in its next state; the task moves there once that is on disk. */
@@ -50,12 +48,10 @@ static void attempt_commit(struct attempt *attempt, struct store_batch *batch, i
 
 static void put_idea_and_source(struct attempt *attempt, struct store_batch *batch)
 {
-    struct buf text;
     struct arm *arm = attempt->arm;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     idea_record_encode(&attempt->idea, &text);
     store_batch_put(batch, STORE_IDEAS, attempt->idea.id, buf_text(&text), text.length);
-    buf_free(&text);
     if (arm && !arm->stored)
         store_batch_put(batch, STORE_SOURCES, arm->source_hash, arm->text, arm->length);
     if (arm)
@@ -224,8 +220,6 @@ static void attempt_finish(struct attempt *attempt, int state)
     const struct evaluation *evaluation = &attempt->request.evaluation;
     struct candidate_record *record = &attempt->record;
     if (attempt->request.err.code == ERR_NONE && attempt->request.arena) {
-        struct buf text;
-        struct json json;
         record->verdict = verdict_name(evaluation->verdict);
         record->reason = arena_strdup(attempt->arena, evaluation->reason);
         record->time_ns = evaluation->time_ns.samples ? evaluation->time_ns.median : 0;
@@ -234,12 +228,11 @@ static void attempt_finish(struct attempt *attempt, int state)
         record->speedup_low = evaluation->speedup.samples ? evaluation->speedup.low : 0;
         record->speedup_high = evaluation->speedup.samples ? evaluation->speedup.high : 0;
         record->dropped = evaluation->dropped;
-        buf_init(&text, 64 << 20);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 64 << 20);
+        struct json json = {.out = &text};
         evaluation_to_json(evaluation, &json);
         store_batch_put(batch, STORE_EVALUATIONS, record->id, buf_text(&text), text.length);
         twins_tell(attempt, buf_text(&text));
-        buf_free(&text);
     } else {
         record->verdict = verdict_name(state == REJECTED ? VERDICT_REJECTED : VERDICT_FAILED);
         if (attempt->request.err.code)

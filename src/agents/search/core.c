@@ -27,15 +27,13 @@ bool search_stopping(const struct search *search)
 void search_event(struct search *search, struct store_batch *batch, enum log_level level,
                   const char *kind, const char *subject, const char *format, ...)
 {
-    struct buf message, text;
-    struct json json;
     va_list arguments;
-    buf_init(&message, 1024);
-    buf_init(&text, 8192);
+    BUF_LOCAL(message, 1024);
+    BUF_LOCAL(text, 8192);
     va_start(arguments, format);
     buf_addv(&message, format, arguments);
     va_end(arguments);
-    json_init(&json, &text);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_int(&json, "wall_ms", (int64_t)clock_wall_ms());
     json_put_text(&json, "kind", kind);
@@ -46,8 +44,6 @@ void search_event(struct search *search, struct store_batch *batch, enum log_lev
     snprintf(key, sizeof key, "%s-%lld", search->id, (long long)++search->event_number);
     store_batch_put(batch, STORE_EVENTS, key, buf_text(&text), text.length);
     log_event(level, kind, subject, "%s", buf_text(&message));
-    buf_free(&message);
-    buf_free(&text);
 }
 
 double search_elapsed_ms(const struct search *search)

@@ -35,10 +35,9 @@ static const char *match_key(struct search *search)
 static bool match_recall(struct search *search)
 {
     struct lane_request *request = &search->final.request;
-    struct buf text;
     struct value *value;
     struct err err;
-    buf_init(&text, 64 << 20);
+    BUF_LOCAL(text, 64 << 20);
     bool found = store_get(search->store, STORE_EVALUATIONS, match_key(search), &text, &err) == 0;
     if (found) {
         arena_free(request->arena);
@@ -49,7 +48,6 @@ static bool match_recall(struct search *search)
             evaluation_from_value(request->arena, value, &request->evaluation, &err) == 0;
         request->done = found;
     }
-    buf_free(&text);
     return found;
 }
 
@@ -76,13 +74,10 @@ static void match_submit(struct search *search)
 static void match_put(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
-    struct buf text;
-    struct json json;
-    buf_init(&text, 64 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
     evaluation_to_json(&search->final.request.evaluation, &json);
     store_batch_put(batch, STORE_EVALUATIONS, match_key(search), buf_text(&text), text.length);
-    buf_free(&text);
     store_write_take(search->writer, &search->write, &search->task, batch);
 }
 
@@ -178,14 +173,11 @@ static void final_record(struct search *search)
     struct store_batch *batch = store_batch_new();
     const struct evaluation *evaluation = &search->final.request.evaluation;
     struct run_record *run = &search->record;
-    struct buf text;
-    struct json json;
-    buf_init(&text, 64 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
     evaluation_to_json(evaluation, &json);
     char *key = arena_printf(search->arena, "%s-final", search->final.finalist->record.id);
     store_batch_put(batch, STORE_EVALUATIONS, key, buf_text(&text), text.length);
-    buf_free(&text);
     bool kernel = evaluation->verdict == VERDICT_KERNEL;
     if (kernel) {
         search->final.champion = *evaluation;

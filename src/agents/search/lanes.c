@@ -21,13 +21,11 @@ static char *ceilings_key(const struct search *search)
 
 static char *ceilings_text(const struct search *search)
 {
-    struct buf text;
-    struct json json;
     const struct value *ceilings = value_get(search->lanes.place[0].open.answer, "ceilings");
     if (!ceilings || ceilings->count == 0)
         return NULL;
-    buf_init(&text, 4096);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 4096);
+    struct json json = {.out = &text};
     json_value(&json, ceilings);
     return buf_take(&text);
 }
@@ -39,11 +37,10 @@ void search_put_ceilings(struct search *search, struct store_batch *batch)
     const struct value *answer = search->lanes.place[0].open.answer;
     bool loaded = value_bool(value_get(answer, "ceilings"), "under_load", false);
     char *text = loaded ? NULL : ceilings_text(search);
-    char *key = ceilings_key(search);
+    MEM_LOCAL char *key = ceilings_key(search);
     if (text && !search->options.launcher) /* behind one it may be another node each time */
         store_batch_put(batch, STORE_FACTS, key, text, strlen(text));
     mem_free(text);
-    mem_free(key);
 }
 
 void search_ceilings_beaten(struct search *search)
@@ -55,9 +52,8 @@ void search_drop_ceilings(struct search *search, struct store_batch *batch)
 {
     if (!search->lanes.beaten)
         return;
-    char *key = ceilings_key(search);
+    MEM_LOCAL char *key = ceilings_key(search);
     store_batch_remove(batch, STORE_FACTS, key);
-    mem_free(key);
 }
 
 /* ---- cores ---- */
@@ -106,12 +102,10 @@ static int share_cores(struct search *search)
         return err_set(&search->err, ERR_USAGE, "%zu lanes need as many cores; there are %zu",
                        lanes, count);
     for (size_t i = 0; i < lanes; i++) {
-        struct buf text;
-        buf_init(&text, 1 << 14);
+        BUF_LOCAL(text, 1 << 14);
         for (size_t at = i * count / lanes; at < (i + 1) * count / lanes; at++)
             buf_addf(&text, "%s%d", text.length ? "," : "", cores[at]);
         search->lanes.place[i].cores = arena_strdup(search->arena, buf_text(&text));
-        buf_free(&text);
     }
     return 0;
 }
@@ -163,22 +157,19 @@ static int open_one(struct search *search, struct lane_place *place, const char 
 
 int search_lanes_open(struct search *search)
 {
-    struct buf known;
     struct err ignored;
     if (!target_find(search->options.backend)) /* a run that another program began */
         return err_set(&search->err, ERR_USAGE, "no backend \"%s\"", search->options.backend);
     if (share_devices(search) || share_cores(search))
         return -1;
     slots_init(&search->lanes.slots, "lanes", (unsigned)search_lanes_depth(search));
-    char *key = ceilings_key(search);
-    buf_init(&known, 1 << 16);
+    MEM_LOCAL char *key = ceilings_key(search);
+    BUF_LOCAL(known, 1 << 16);
     bool cached = !search->options.launcher &&
                   store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
     int failed = open_one(search, &search->lanes.place[0], cached ? buf_text(&known) : NULL);
     while (cached && !failed && search->lanes.open < search->lanes.count)
         failed = open_one(search, &search->lanes.place[search->lanes.open], buf_text(&known));
-    buf_free(&known);
-    mem_free(key);
     return failed;
 }
 
@@ -244,11 +235,10 @@ bool search_lanes_ready(struct search *search)
     refuse_unlike(search);
     if (search_stopping(search) || search->lanes.open == search->lanes.count)
         return true;
-    char *ceilings = ceilings_text(search);
+    MEM_LOCAL char *ceilings = ceilings_text(search);
     while (search->lanes.open < search->lanes.count)
         if (open_one(search, &search->lanes.place[search->lanes.open], ceilings ? ceilings : "{}"))
             break;
-    mem_free(ceilings);
     return search_stopping(search) && search->lanes.open == 0;
 }
 

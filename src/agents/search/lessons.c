@@ -24,13 +24,10 @@ enum {
 
 static const char *shape_words(struct arena *arena, const struct names *shape)
 {
-    struct buf text;
-    buf_init(&text, 1 << 12);
+    BUF_LOCAL(text, 1 << 12);
     for (size_t i = 0; i < shape->count; i++)
         buf_addf(&text, "%s%s=%lld", i ? " " : "", shape->name[i], (long long)shape->number[i]);
-    const char *words = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return words;
+    return arena_strdup(arena, buf_text(&text));
 }
 
 static const char *dtype_words(struct arena *arena, const struct problem *problem)
@@ -87,16 +84,14 @@ static const char *memory_key(struct search *search)
 /* As an earlier process of the run has kept it; false: it has not. */
 static bool recall_memory(struct search *search)
 {
-    struct buf text;
     struct err err;
-    buf_init(&text, 64 << 20);
+    BUF_LOCAL(text, 64 << 20);
     bool found = store_get(search->store, STORE_FACTS, memory_key(search), &text, &err) == 0;
     if (found && lesson_memory_decode(search->arena, buf_text(&text), text.length,
                                       &search->lessons.memory, &err)) {
         log_event(LOG_WARN, "run.lessons", search->id, "%s", err.message);
         search->lessons.memory = (struct lesson_memory){0};
     }
-    buf_free(&text);
     return found;
 }
 
@@ -145,9 +140,8 @@ static void suggest(struct search *search, const struct lesson *point)
 static void adopt(struct search *search, const struct lesson *kernel)
 {
     struct arm *arm = &search->arms[search->arm_count];
-    struct buf text;
     struct err err = {0};
-    buf_init(&text, 64 << 20);
+    BUF_LOCAL(text, 64 << 20);
     bool there = search->arm_count < ARMS_MAX &&
                  store_get(search->store, STORE_SOURCES, kernel->source, &text, &err) == 0;
     if (there) {
@@ -164,7 +158,6 @@ static void adopt(struct search *search, const struct lesson *kernel)
         there = candidate_parse(search->problem, arm->name, arm->text, arm->length, &arm->candidate,
                                 &err) == 0;
     }
-    buf_free(&text);
     if (there && search_arm_add(search, arm) < 0) {
         candidate_free(arm->candidate);
         there = false;
@@ -205,9 +198,8 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
     set_place(search, context);
     search->lessons.facts = "{}";
     const struct value *facts = value_get(context, "facts");
-    struct buf words;
     struct json json;
-    buf_init(&words, 1 << 20);
+    BUF_LOCAL(words, 1 << 20);
     if (facts) {
         json_init(&json, &words);
         json_value(&json, facts);
@@ -221,7 +213,6 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
         lesson_memory_encode(&search->lessons.memory, &words);
         store_batch_put(batch, STORE_FACTS, memory_key(search), buf_text(&words), words.length);
     }
-    buf_free(&words);
     for (size_t i = 0; i < search->lessons.memory.kernel_count; i++)
         adopt(search, &search->lessons.memory.kernels[i]);
     suggest_points(search);
@@ -240,13 +231,12 @@ struct diagnosis search_diagnose(const struct search *search, struct arena *aren
 {
     if (!metrics || strlen(metrics) <= 2)
         return (struct diagnosis){.limiter = "", .place = "", .evidence = "", .categories = ""};
-    struct arena *tree = arena_new();
+    ARENA_LOCAL(tree);
     const struct diagnosis found = diagnosis_of(tree, metrics, search->lessons.facts);
     const struct diagnosis copy = {.limiter = arena_strdup(arena, found.limiter),
                                    .place = arena_strdup(arena, found.place),
                                    .evidence = arena_strdup(arena, found.evidence),
                                    .categories = arena_strdup(arena, found.categories)};
-    arena_free(tree);
     return copy;
 }
 
@@ -321,12 +311,10 @@ void search_lesson_put(struct attempt *attempt, bool kernel, struct store_batch 
     if (!teaches(attempt))
         return;
     struct lesson lesson = lesson_of(attempt, kernel);
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     lesson_encode(&lesson, &text);
     store_batch_put(batch, STORE_LESSONS, lesson_key(attempt->arena, &lesson), buf_text(&text),
                     text.length);
-    buf_free(&text);
 }
 
 void search_lesson_remove(struct attempt *attempt, struct store_batch *batch)
@@ -433,15 +421,13 @@ void search_lessons_say(const struct search *search, const struct search_about *
                                    .taught_count = search->lessons.taught_shown,
                                    .bytes =
                                        about->idea ? LESSON_BYTES_WRITING : LESSON_BYTES_IDEAS};
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     lesson_chapter(&ask, &text);
     context->lessons = arena_strdup(about->arena, buf_text(&text));
     buf_reset(&text);
     if (!about->idea)
         lesson_quotas(&ask, found->categories, about->ideas, &text);
     context->wanted = arena_strdup(about->arena, buf_text(&text));
-    buf_free(&text);
 }
 
 void search_lessons_close(struct search *search)

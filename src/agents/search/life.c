@@ -13,19 +13,16 @@
 static bool bury(void *context, const char *key, const char *value, size_t length)
 {
     struct store_batch *batch = context;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct run_record record;
     if (run_record_decode(arena, value, length, &record, NULL) == 0 &&
         strcmp(record.state, "running") == 0) {
-        struct buf text;
         record.state = "died";
         record.stopped = "the program was killed";
-        buf_init(&text, 1 << 20);
+        BUF_LOCAL(text, 1 << 20);
         run_record_encode(&record, &text);
         store_batch_put(batch, STORE_RUNS, key, buf_text(&text), text.length);
-        buf_free(&text);
     }
-    arena_free(arena);
     return true;
 }
 
@@ -43,15 +40,12 @@ static int bury_the_dead(struct search *search, struct err *err)
 static const char *model_words(struct search *search)
 {
     const struct models *lists[] = {search->options.idea_models, search->options.code_models};
-    struct buf text;
-    buf_init(&text, 1 << 12);
+    BUF_LOCAL(text, 1 << 12);
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; lists[l] && i < lists[l]->count; i++)
             if (!strstr(buf_text(&text), lists[l]->items[i].name))
                 buf_addf(&text, "%s%s", text.length ? ", " : "", lists[l]->items[i].name);
-    const char *words = arena_strdup(search->arena, buf_text(&text));
-    buf_free(&text);
-    return words;
+    return arena_strdup(search->arena, buf_text(&text));
 }
 
 static void new_record(struct search *search, uint64_t number)

@@ -23,13 +23,12 @@ static const struct model *recorded(struct search *search, const struct draw *dr
                                     const struct models *models)
 {
     char key[256];
-    struct buf text;
     struct err ignored;
     const struct model *found = NULL;
     if (!search->options.resume)
         return NULL;
     completion_draw_key(draw->asker, draw->purpose, draw->step, key);
-    buf_init(&text, 1 << 12);
+    BUF_LOCAL(text, 1 << 12);
     if (store_get(search->store, STORE_FACTS, key, &text, &ignored) == 0) {
         struct arena *arena = arena_new();
         struct value *root = NULL;
@@ -39,7 +38,6 @@ static const struct model *recorded(struct search *search, const struct draw *dr
                 found = &models->items[i];
         arena_free(arena);
     }
-    buf_free(&text);
     return found;
 }
 
@@ -49,7 +47,7 @@ static const struct model *draw_other(struct search *search, const struct draw *
                                       const struct models *models, uint64_t number)
 {
     struct model *items = mem_array(models->count, sizeof *items);
-    size_t *places = mem_array(models->count, sizeof *places);
+    MEM_LOCAL size_t *places = mem_array(models->count, sizeof *places);
     struct models alive = {.items = items, .count = 0};
     const struct model *drawn = NULL;
     for (size_t i = 0; i < models->count; i++) {
@@ -63,7 +61,6 @@ static const struct model *draw_other(struct search *search, const struct draw *
     if (alive.count > 0)
         drawn = &models->items[places[models_pick(&alive, number) - items]];
     mem_free(items);
-    mem_free(places);
     return drawn;
 }
 
@@ -119,16 +116,12 @@ bool search_pick_another(struct search *search, struct draw *draw, const struct 
 
 static const char *json_of(struct arena *arena, const struct value *value)
 {
-    struct buf text;
-    struct json json;
     if (!value)
         return "";
-    buf_init(&text, 1 << 20);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 20);
+    struct json json = {.out = &text};
     json_value(&json, value);
-    const char *copy = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return copy;
+    return arena_strdup(arena, buf_text(&text));
 }
 
 static const struct value *recorded_context(struct search *search)
@@ -145,9 +138,8 @@ static void set_context(struct search *search)
 {
     const struct search_options *o = &search->options;
     const struct value *context = recorded_context(search);
-    struct buf reference;
     struct err ignored;
-    buf_init(&reference, 1 << 20);
+    BUF_LOCAL(reference, 1 << 20);
     search->context = (struct prompt_context){
         .problem = search->problem,
         .reference = file_read(search->problem->reference_file, &reference, &ignored) == 0
@@ -157,7 +149,6 @@ static void set_context(struct search *search)
         .facts = json_of(search->arena, value_get(context, "facts")),
         .baseline = o->baseline ? o->baseline : search->problem->baseline,
         .floor_ns = search->floor_ns};
-    buf_free(&reference);
 }
 
 int search_budget_open(struct search *search, struct err *err)

@@ -6,7 +6,6 @@
 
 void search_put_run(struct search *search, struct store_batch *batch)
 {
-    struct buf text;
     struct run_record *record = &search->record;
     record->elapsed_ms = search_elapsed_ms(search);
     record->saved_ms = clock_wall_ms();
@@ -32,10 +31,9 @@ void search_put_run(struct search *search, struct store_batch *batch)
     char *asked = search_asked_text(search);
     record->pauses = pauses;
     record->asked = asked;
-    buf_init(&text, 4 << 20);
+    BUF_LOCAL(text, 4 << 20);
     run_record_encode(record, &text);
     store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
-    buf_free(&text);
     mem_free(pauses);
     mem_free(asked);
     record->pauses = record->asked = "{}";

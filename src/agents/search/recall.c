@@ -45,12 +45,10 @@ int search_recall(struct search *search, struct err *err)
 {
     struct reading reading = {.search = search, .err = err};
     struct run_record *run = &search->record;
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     int failed = store_get(search->store, STORE_RUNS, search->options.resume, &text, err);
     if (!failed)
         failed = run_record_decode(search->arena, buf_text(&text), text.length, run, err);
-    buf_free(&text);
     if (failed)
         return err_wrap(err, "run %s", search->options.resume);
     char *prefix = arena_printf(search->arena, "%s-", run->id);
@@ -92,12 +90,11 @@ static bool recall_evaluation(struct attempt *attempt)
 {
     struct search *search = attempt->search;
     struct lane_request *request = &attempt->request;
-    struct buf text;
     struct value *value;
     struct err err;
     bool found = false;
     *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new(), .done = true};
-    buf_init(&text, 64 << 20);
+    BUF_LOCAL(text, 64 << 20);
     if (store_get(search->store, STORE_EVALUATIONS, attempt->record.id, &text, &err) == 0) {
         const char *copy = arena_strndup(request->arena, buf_text(&text), text.length);
         found =
@@ -108,7 +105,6 @@ static bool recall_evaluation(struct attempt *attempt)
         if (found)
             twins_tell(attempt, copy);
     }
-    buf_free(&text);
     request->err.code = ERR_NONE;
     if (!found) { /* it ended without one: as the process that saw it end had it */
         arena_free(request->arena);
@@ -121,17 +117,15 @@ static bool recall_evaluation(struct attempt *attempt)
 static bool recall_code(struct attempt *attempt, const char *failure)
 {
     const char *hash = attempt->recalled->source;
-    struct buf text;
     struct err err;
     bool found = false;
     if (!*hash)
         return false;
-    buf_init(&text, 64 << 20);
+    BUF_LOCAL(text, 64 << 20);
     if (store_get(attempt->search->store, STORE_SOURCES, hash, &text, &err) == 0)
         found =
             writing_recall(attempt, arena_strndup(attempt->arena, buf_text(&text), text.length),
                            text.length, failure, failure ? attempt->recalled->diagnostics : NULL);
-    buf_free(&text);
     return found;
 }
 

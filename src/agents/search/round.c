@@ -270,11 +270,10 @@ static void take_ideas(struct model_round *round, struct idea_request *wanted)
     struct search *search = round->search;
     struct idea ideas[IDEAS_MAX];
     struct err err = {0};
-    struct buf repeats;
     size_t tried;
     const struct prompt_attempt *history = history_shown(search, &tried);
     size_t count = 0, most = (size_t)wanted->count < IDEAS_MAX ? (size_t)wanted->count : IDEAS_MAX;
-    buf_init(&repeats, 1 << 14);
+    BUF_LOCAL(repeats, 1 << 14);
     bool cut = strcmp(wanted->ask.completion.finish, "length") == 0;
     if (cut)
         wanted->max_tokens = 2 * wanted->ask.request.max_tokens;
@@ -285,7 +284,6 @@ static void take_ideas(struct model_round *round, struct idea_request *wanted)
         log_event(LOG_INFO, "round.repeats", search->id, "%s", buf_text(&repeats));
     if (!unread && count == 0)
         unread = err_set(&err, ERR_PROTOCOL, "all of them were tried: %s", buf_text(&repeats));
-    buf_free(&repeats);
     wanted->over = true;
     search_round_answered(search);
     search_watch_provider(search, "");

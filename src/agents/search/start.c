@@ -26,21 +26,17 @@ static size_t islands_of_arms(const struct search *search)
 static int load_arm(struct search *search, const char *path, struct err *err)
 {
     struct arm *arm = &search->arms[search->arm_count];
-    struct buf text;
     const char *slash = strrchr(path, '/');
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     *arm = (struct arm){.search = search,
                         .name = arena_strdup(search->arena, slash ? slash + 1 : path),
                         .origin = "",
                         .number = -1,
                         .island = (int)(search->arm_count % islands_of_arms(search))};
-    if (shipped_read_start(search->problem, path, &text, err)) {
-        buf_free(&text);
+    if (shipped_read_start(search->problem, path, &text, err))
         return -1;
-    }
     arm->length = text.length;
     arm->text = arena_strndup(search->arena, buf_text(&text), text.length);
-    buf_free(&text);
     if (candidate_parse(search->problem, arm->name, arm->text, arm->length, &arm->candidate, err))
         return err_wrap(err, "%s", path);
     hash_format(arm->candidate->hash, arm->source_hash);
@@ -104,11 +100,9 @@ static int keep_context(struct search *search, const struct value **context, str
     struct run_record *run = &search->record;
     struct value *tree;
     if (!run->context || strlen(run->context) <= 2) {
-        struct buf text;
-        struct json json;
         static const char *const parts[] = {"device", "facts", "ceilings"};
-        buf_init(&text, 1 << 20);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 1 << 20);
+        struct json json = {.out = &text};
         json_object(&json);
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             json_key(&json, parts[i]);
@@ -119,7 +113,6 @@ static int keep_context(struct search *search, const struct value **context, str
         }
         json_object_end(&json);
         run->context = arena_strdup(search->arena, buf_text(&text));
-        buf_free(&text);
     }
     if (value_parse_json(search->arena, "context", run->context, strlen(run->context), &tree, err))
         return -1;
@@ -202,7 +195,7 @@ static void words_of_change(const struct proposal *proposal, struct buf *words)
 static void words_of_roof(const struct attempt *origin, struct buf *why)
 {
     struct value *metrics;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const char *text = origin->metrics;
     if (text && value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
         const struct value *roof = value_get(metrics, "roofline");
@@ -213,7 +206,6 @@ static void words_of_roof(const struct attempt *origin, struct buf *why)
         if (share > 0)
             buf_addf(why, ", at %.0f %% of that roof", 100 * share);
     }
-    arena_free(arena);
 }
 
 void search_idea_words(struct search *search, const struct proposal *proposal,
@@ -226,9 +218,8 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
         [PROPOSAL_NEIGHBOUR] = "one step from the best point of its start",
         [PROPOSAL_RECALLED] = "among the best points of earlier runs"};
     const struct attempt *origin = proposal->has_origin ? find_origin(search, proposal) : NULL;
-    struct buf title, why;
-    buf_init(&title, 1 << 12);
-    buf_init(&why, 1 << 12);
+    BUF_LOCAL(title, 1 << 12);
+    BUF_LOCAL(why, 1 << 12);
     buf_addf(&title, "%s: ", attempt->arm->name);
     if (proposal->tune.count == 0)
         buf_addf(&title, "as it is");
@@ -250,6 +241,4 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
                                              ? origin->record.time_ns / proposal->expected_ns
                                              : 0,
                              .round = attempt->record.round};
-    buf_free(&title);
-    buf_free(&why);
 }

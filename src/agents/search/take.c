@@ -119,11 +119,9 @@ void search_take(struct search *search, struct attempt *attempt)
 
 static void put_again(struct store_batch *batch, const struct candidate_record *record)
 {
-    struct buf text;
-    buf_init(&text, 1 << 20);
+    BUF_LOCAL(text, 1 << 20);
     candidate_record_encode(record, &text);
     store_batch_put(batch, STORE_CANDIDATES, record->id, buf_text(&text), text.length);
-    buf_free(&text);
 }
 
 /* `other` is what `first`, whose number is lower, was too. */

@@ -167,10 +167,8 @@ void search_recall_pauses(struct search *search)
 
 char *search_pauses_text(const struct search *search)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 1 << 18);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 18);
+    struct json json = {.out = &text};
     json_object(&json);
     json_key(&json, "list");
     json_array(&json);

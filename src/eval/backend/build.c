@@ -37,12 +37,9 @@ int build_run_heard(const struct process_spec *spec, struct buf *errors, bool *k
 
 int build_run(const struct process_spec *spec, struct err *err)
 {
-    struct buf said;
     bool killed;
-    buf_init(&said, spec->output_max);
-    int status = build_run_heard(spec, &said, &killed, err);
-    buf_free(&said);
-    return status;
+    BUF_LOCAL(said, spec->output_max);
+    return build_run_heard(spec, &said, &killed, err);
 }
 
 int build_baseline(const struct backend *backend, const struct lane_facts *lane,
@@ -51,9 +48,8 @@ int build_baseline(const struct backend *backend, const struct lane_facts *lane,
                    struct err *err)
 {
     struct build build = {0};
-    char *folder = file_join(parent, name);
+    MEM_LOCAL char *folder = file_join(parent, name);
     const char *kept = arena_strdup(arena, folder);
-    mem_free(folder);
     if (file_make_dirs(kept, err) != 0 ||
         backend->build(arena, lane, problem, NULL, NULL, baseline, BUILD_FAST, kept, &build, err) !=
             0 ||

@@ -136,14 +136,11 @@ static int parse_front_matter(struct candidate_reading *reading, const char *beg
 
 static int refuse_name(const struct document *document)
 {
-    struct buf suffixes;
-    buf_init(&suffixes, 400);
+    BUF_LOCAL(suffixes, 400);
     languages_list(true, &suffixes);
-    int failed =
-        document_refuse(document, 1, "expected a name that ends with %s, or the key \"language\"",
-                        buf_text(&suffixes));
-    buf_free(&suffixes);
-    return failed;
+    return document_refuse(document, 1,
+                           "expected a name that ends with %s, or the key \"language\"",
+                           buf_text(&suffixes));
 }
 
 static int parse(struct candidate_reading *reading, const char *text, size_t length)

@@ -168,17 +168,14 @@ int candidate_read_workspaces(struct candidate_reading *reading, const struct va
 static int read_language(struct candidate_reading *reading, const struct value *value)
 {
     const struct language *language = value->kind == VALUE_TEXT ? language_find(value->text) : NULL;
-    struct buf known;
     if (language != NULL) {
         reading->candidate->language = language;
         return 0;
     }
-    buf_init(&known, 400);
+    BUF_LOCAL(known, 400);
     languages_list(false, &known);
-    int failed =
-        document_refuse(&reading->document, value->line, "expected language: %s", buf_text(&known));
-    buf_free(&known);
-    return failed;
+    return document_refuse(&reading->document, value->line, "expected language: %s",
+                           buf_text(&known));
 }
 
 int candidate_read(struct candidate_reading *reading, const struct value *root)

@@ -119,14 +119,11 @@ static int adapt(const struct problem *problem, const struct problem *theirs, co
 int shipped_read_start(const struct problem *problem, const char *path, struct buf *text,
                        struct err *err)
 {
-    char *folder = shipped_folder(problem);
+    MEM_LOCAL char *folder = shipped_folder(problem);
     struct problem *theirs;
-    struct buf source;
-    if (folder == NULL || strncmp(path, folder, strlen(folder)) != 0) {
-        mem_free(folder);
+    if (folder == NULL || strncmp(path, folder, strlen(folder)) != 0)
         return file_read(path, text, err);
-    }
-    buf_init(&source, SOURCE_MOST);
+    BUF_LOCAL(source, SOURCE_MOST);
     int status = problem_load(folder, &theirs, err);
     if (status == 0) {
         status = file_read(path, &source, err);
@@ -134,7 +131,5 @@ int shipped_read_start(const struct problem *problem, const char *path, struct b
             status = adapt(problem, theirs, path, &source, text, err);
         problem_free(theirs);
     }
-    buf_free(&source);
-    mem_free(folder);
     return status;
 }

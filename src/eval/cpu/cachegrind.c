@@ -62,7 +62,7 @@ static int run(const struct lane_facts *lane, const struct region *region, const
     int exit_code, numbers = sanitize_numbers(call, 1, &exit_code, err);
     if (numbers < 0)
         return -1;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const char *argv[16] = {valgrind,          "--tool=cachegrind",
                             "--cache-sim=yes", "--branch-sim=yes",
                             "--vgdb=no",       "--cachegrind-out-file=/dev/null"};
@@ -89,15 +89,13 @@ static int run(const struct lane_facts *lane, const struct region *region, const
                         .timeout_ms = CACHEGRIND_MS};
     int result = tool_run(&tool, NULL, said, err);
     close(numbers);
-    arena_free(arena);
     return result;
 }
 
 int cpu_cachegrind(const struct lane_facts *lane, const struct region *region, const char *artifact,
                    const struct call *call, struct json *json, struct err *err)
 {
-    struct buf said;
-    buf_init(&said, SAID_MAX);
+    BUF_LOCAL(said, SAID_MAX);
     int result = run(lane, region, artifact, call, &said, err);
     if (result == 0) {
         json_key(json, "cachegrind");
@@ -112,6 +110,5 @@ int cpu_cachegrind(const struct lane_facts *lane, const struct region *region, c
         }
         json_object_end(json);
     }
-    buf_free(&said);
     return result;
 }

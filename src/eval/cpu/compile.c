@@ -192,7 +192,7 @@ static void add_sandbox(struct command *command, const char *driver, const char 
 /* No fsync: a build that a crash cuts off is made again. */
 static int write_text(const char *folder, const char *name, struct buf *text, struct err *err)
 {
-    char *path = file_join(folder, name);
+    MEM_LOCAL char *path = file_join(folder, name);
     int result = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (text->dropped > 0)
         result = err_set(err, ERR_LIMIT, "the source is larger than %d bytes", (int)SOURCE_MAX);
@@ -200,15 +200,13 @@ static int write_text(const char *folder, const char *name, struct buf *text, st
         result = err_set_errno(err, ERR_IO, errno, "%s", path);
     if (fd >= 0)
         close(fd);
-    mem_free(path);
     return result;
 }
 
 static int write_files(const struct source *source, bool program, const char *folder,
                        const char *unit, const char *harness, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, SOURCE_MAX);
+    BUF_LOCAL(text, SOURCE_MAX);
     source_unit(source, &text);
     int result = write_text(folder, unit, &text, err);
     buf_reset(&text);
@@ -216,25 +214,20 @@ static int write_files(const struct source *source, bool program, const char *fo
         source_harness(source, &text);
         result = write_text(folder, harness, &text, err);
     }
-    buf_free(&text);
     return result;
 }
 
 static int read_baseline(struct arena *arena, const struct baseline_spec *baseline,
                          struct source *source, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, SOURCE_MAX);
-    if (file_read(baseline->file, &text, err) != 0) {
-        buf_free(&text);
+    BUF_LOCAL(text, SOURCE_MAX);
+    if (file_read(baseline->file, &text, err) != 0)
         return -1;
-    }
     source->length = text.length;
     source->text = arena_strndup(arena, buf_text(&text), text.length);
     source->cplusplus = ends_with(baseline->file, ".cc") || ends_with(baseline->file, ".cpp") ||
                         ends_with(baseline->file, ".cxx");
     source->name = source->cplusplus ? "baseline.cc" : "baseline.c";
-    buf_free(&text);
     return 0;
 }
 

@@ -24,9 +24,8 @@ enum {
 static size_t environment(const struct lane_facts *lane, const char *const *more,
                           struct arena *arena, const char *env[ENV_MAX])
 {
-    struct buf places;
     size_t count = 0;
-    buf_init(&places, 1024);
+    BUF_LOCAL(places, 1024);
     for (size_t i = 0; i < lane->core_count; i++)
         buf_addf(&places, "%s{%d}", i > 0 ? "," : "", lane->cores[i]);
     int cores = (int)lane->core_count;
@@ -45,7 +44,6 @@ static size_t environment(const struct lane_facts *lane, const char *const *more
     for (size_t i = 0; more != NULL && more[i] != NULL && count < ENV_MAX - 1; i++)
         env[count++] = more[i];
     env[count] = NULL;
-    buf_free(&places);
     return count;
 }
 
@@ -68,21 +66,18 @@ static void fill_control(struct cpu_host *host, const struct region *region,
 
 static char *join_env(const char *const *env)
 {
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    BUF_LOCAL(text, 1 << 16);
     for (size_t i = 0; env != NULL && env[i] != NULL; i++)
         buf_addf(&text, "%s\n", env[i]);
     buf_add_text(&text, "");
-    char *joined = mem_strdup(buf_text(&text));
-    buf_free(&text);
-    return joined;
+    return mem_strdup(buf_text(&text));
 }
 
 static int start(const struct lane_facts *lane, const struct region *region, const char *const *env,
                  struct cpu_host **out, struct err *err)
 {
     struct cpu_host *host = MEM_NEW(struct cpu_host);
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const char *const argv[] = {file_program_path(), "runner", "cpu", NULL};
     const char *environ_list[ENV_MAX];
     int control;
@@ -95,7 +90,6 @@ static int start(const struct lane_facts *lane, const struct region *region, con
     if (host->control != NULL)
         fill_control(host, region, lane);
     int result = host_start(&host->base, &cpu_host_kind, region, &program, control, -1, false, err);
-    arena_free(arena);
     if (control >= 0)
         close(control);
     if (result != 0)
@@ -153,14 +147,13 @@ static void replace_spare(const struct lane_facts *lane, const struct region *re
 int cpu_host_take(const struct lane_facts *lane, const struct region *region,
                   const char *const *env, struct cpu_host **host, struct err *err)
 {
-    char *joined = join_env(env);
+    MEM_LOCAL char *joined = join_env(env);
     struct cpu_host *found = NULL;
     for (int i = 0; i < SPARES && found == NULL; i++)
         if (spares[i] != NULL && fits(spares[i], region, joined, lane)) {
             found = (struct cpu_host *)spares[i];
             spares[i] = NULL;
         }
-    mem_free(joined);
     if (found != NULL && host_wait_warm(&found->base, err) != 0) {
         host_close(&found->base); /* somebody killed it: start another */
         found = NULL;

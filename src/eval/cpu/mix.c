@@ -371,12 +371,11 @@ void mix_parse(const char *disassembly, const struct samples *samples, struct ph
 void mix_put(const char *artifact, const struct samples *samples, struct json *json)
 {
 #if defined(__x86_64__)
-    struct buf text;
     struct err ignored;
     const char *objdump = tool_find("objdump");
     if (objdump == NULL)
         return;
-    buf_init(&text, TEXT_MAX);
+    BUF_LOCAL(text, TEXT_MAX);
     struct tool tool = {.argv = (const char *const[]){objdump, "-d", "-l", "--no-show-raw-insn",
                                                       "-j", ".text", artifact, NULL},
                         .reads = (const char *const[]){artifact, NULL},
@@ -387,7 +386,6 @@ void mix_put(const char *artifact, const struct samples *samples, struct json *j
         mix_parse(buf_text(&text), samples, &phases, json);
         phases_put(&phases, samples, json);
     }
-    buf_free(&text);
 #else
     (void)artifact;
     (void)samples;

@@ -123,12 +123,11 @@ static bool perf_available(void)
 static void add_version(const char *compiler, struct json *json)
 {
     bool clang;
-    struct buf text;
     struct err ignored;
     const char *path = compile_driver(compiler, false, &clang);
     if (path == NULL || clang != (strcmp(compiler, "clang") == 0))
         return;
-    buf_init(&text, 4096);
+    BUF_LOCAL(text, 4096);
     /* gcc's -dumpversion alone may be "12"; clang knows no full one. */
     const char *const argv[] = {path, "-dumpversion", clang ? NULL : "-dumpfullversion", NULL};
     struct tool tool = {.argv = argv, .timeout_ms = TOOL_MS};
@@ -137,15 +136,13 @@ static void add_version(const char *compiler, struct json *json)
         json_key(json, compiler);
         json_text_n(json, line, strcspn(line, "\n"));
     }
-    buf_free(&text);
 }
 
 /* What -march=native stands for here: gcc tells it in its own command line for cc1. */
 static void march_of_gcc(const char *path, struct buf *march)
 {
-    struct buf said;
     struct err ignored;
-    buf_init(&said, 64 << 10);
+    BUF_LOCAL(said, 64 << 10);
     struct tool tool = {.argv = (const char *const[]){path, "-march=native", "-E", "-v", "-x", "c",
                                                       "/dev/null", "-o", "/dev/null", NULL},
                         .timeout_ms = TOOL_MS};
@@ -161,14 +158,12 @@ static void march_of_gcc(const char *path, struct buf *march)
             break;
         at += length;
     }
-    buf_free(&said);
 }
 
 static void march_of_clang(const char *path, struct buf *march)
 {
-    struct buf said;
     struct err ignored;
-    buf_init(&said, 64 << 10);
+    BUF_LOCAL(said, 64 << 10);
     struct tool tool = {.argv = (const char *const[]){path, "-march=native", "-###", "-c", "-x",
                                                       "c", "/dev/null", NULL},
                         .timeout_ms = TOOL_MS};
@@ -177,7 +172,6 @@ static void march_of_clang(const char *path, struct buf *march)
         if (at != NULL)
             buf_addf(march, "-march=%.*s", (int)strcspn(at + 15, "\""), at + 15);
     }
-    buf_free(&said);
 }
 
 /* ---- the two objects of the record ---- */
@@ -204,18 +198,16 @@ static void put_rate(struct json *json, const char *key, double rate)
 
 static const char *describe_device(const struct lane_facts *lane, struct arena *arena)
 {
-    struct buf text, march;
-    struct json json;
     char model[128];
     bool clang;
     struct sandbox_facts sandbox;
-    buf_init(&text, 16 << 10);
-    buf_init(&march, MARCH_MAX * 4);
+    BUF_LOCAL(text, 16 << 10);
+    BUF_LOCAL(march, MARCH_MAX * 4);
     cpu_model(model, sizeof model);
     const char *driver = compile_driver(NULL, false, &clang);
     if (driver != NULL)
         (clang ? march_of_clang : march_of_gcc)(driver, &march);
-    json_init(&json, &text);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "backend", "cpu");
     json_put_text(&json, "cpu", model);
@@ -236,19 +228,14 @@ static const char *describe_device(const struct lane_facts *lane, struct arena *
     json_key(&json, "sandbox");
     sandbox_describe(&sandbox, &json);
     json_object_end(&json);
-    const char *device = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    buf_free(&march);
-    return device;
+    return arena_strdup(arena, buf_text(&text));
 }
 
 static const char *describe_versions(struct arena *arena)
 {
-    struct buf text;
-    struct json json;
     struct utsname system;
-    buf_init(&text, 4096);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 4096);
+    struct json json = {.out = &text};
     json_object(&json);
     add_version("gcc", &json);
     add_version("clang", &json);
@@ -256,9 +243,7 @@ static const char *describe_versions(struct arena *arena)
     if (uname(&system) == 0)
         json_put_text(&json, "kernel", system.release);
     json_object_end(&json);
-    const char *versions = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
-    return versions;
+    return arena_strdup(arena, buf_text(&text));
 }
 
 int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,

@@ -118,14 +118,12 @@ void remarks_parse(const char *text, size_t length, struct json *json)
 
 void remarks_put(const char *path, struct json *json)
 {
-    struct buf text;
     struct err ignored;
     if (path == NULL)
         return;
-    buf_init(&text, FILE_MAX);
+    BUF_LOCAL(text, FILE_MAX);
     if (file_read(path, &text, &ignored) == 0) {
         json_key(json, "remarks");
         remarks_parse(buf_text(&text), text.length, json);
     }
-    buf_free(&text);
 }

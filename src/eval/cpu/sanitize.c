@@ -63,7 +63,7 @@ static int call_once(const struct lane_facts *lane, const struct region *region,
                      const char *artifact, const struct call *call, size_t unit, struct buf *said,
                      struct err *err)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const char *env[] = {"LC_ALL=C",
                          arena_printf(arena, "OMP_NUM_THREADS=%d", (int)lane->core_count),
                          /* an exit code that programs of their own do not use */
@@ -83,7 +83,6 @@ static int call_once(const struct lane_facts *lane, const struct region *region,
         result = tool_run(&tool, NULL, said, err);
         close(numbers);
     }
-    arena_free(arena);
     return result;
 }
 
@@ -102,8 +101,7 @@ int cpu_sanitize(const struct lane_facts *lane, const struct region *region, con
                  const struct call *call, struct buf *report, struct err *err)
 {
     enum { BLOCK_BYTES = 64 };
-    struct buf said;
-    buf_init(&said, SAID_MAX);
+    BUF_LOCAL(said, SAID_MAX);
     int result = call_once(lane, region, artifact, call, 1, &said, err);
     if (read_a_vector(&said)) {
         buf_reset(&said);
@@ -116,6 +114,5 @@ int cpu_sanitize(const struct lane_facts *lane, const struct region *region, con
         result = err_set(err, ERR_UNSUPPORTED, "the sanitizers' libraries are not installed");
     else if (result != 0 && err->code == ERR_CHILD)
         result = err_set(err, ERR_CHILD, "the sanitized build ended before its call was over");
-    buf_free(&said);
     return result;
 }

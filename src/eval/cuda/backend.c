@@ -80,11 +80,10 @@ static int sanitize(const struct lane_facts *lane, const struct region *region,
 
 static void warm(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     gpu_host_warm(lane, region);
     cuda_draw_warm(lane, device_arch(arena, lane), drawn_bytes);
     cuda_build_warm(device_arch(arena, lane));
-    arena_free(arena);
 }
 
 /* ---- PyTorch's definitions ---- */

@@ -50,10 +50,8 @@ static bool no_device(struct err *missing)
 {
     const int cores[] = {0};
     struct lane_facts lane = {.gpu_index = 0}; /* where there is one, another is a wrong number */
-    struct arena *arena = arena_new();
-    bool none = cuda_probe(cores, 1, false, arena, &lane, missing) != 0;
-    arena_free(arena);
-    return none;
+    ARENA_LOCAL(arena);
+    return cuda_probe(cores, 1, false, arena, &lane, missing) != 0;
 }
 
 /* ---- what is wrong with it ---- */
@@ -66,13 +64,11 @@ static int refuse(struct trial *trial, enum stage stage, const char *reason, con
 /* As the process that would launch it looks at it. */
 static int check_cubin(struct trial *trial, const char *path, struct err *err)
 {
-    struct buf image;
     struct cubin cubin;
-    buf_init(&image, CUBIN_MOST);
+    BUF_LOCAL(image, CUBIN_MOST);
     int failed = file_read(path, &image, err);
     if (!failed && cubin_loadable(buf_text(&image), image.length, &cubin, err))
         failed = refuse(trial, STAGE_CHECK, err->message, "");
-    buf_free(&image);
     return failed;
 }
 
@@ -98,12 +94,11 @@ static int compile(struct trial *trial, struct err *err)
 {
     char folder[] = "/tmp/twagent-eval-XXXXXX";
     struct err ignored;
-    struct buf errors, text;
     bool killed = false;
     if (!mkdtemp(folder))
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make %s", folder);
-    buf_init(&errors, DIAGNOSTICS_MOST << 3);
-    buf_init(&text, DIAGNOSTICS_MOST);
+    BUF_LOCAL(errors, DIAGNOSTICS_MOST << 3);
+    BUF_LOCAL(text, DIAGNOSTICS_MOST);
     setenv("TWAGENT_CUDA_SERVER", "0", 1); /* one compile is all there is */
     int failed = compile_in(trial, folder, &errors, &killed, err);
     if (killed) {
@@ -116,15 +111,12 @@ static int compile(struct trial *trial, struct err *err)
                arena_printf(trial->arena, "does not compile for %s", trial->arch), buf_text(&text));
     }
     (void)(file_remove_tree(folder, &ignored) == 0);
-    buf_free(&errors);
-    buf_free(&text);
     return failed;
 }
 
 static const char *shape_words(struct trial *trial, const struct names *shape)
 {
-    struct buf text;
-    buf_init(&text, 1024);
+    BUF_LOCAL(text, 1024);
     for (size_t i = 0; i < shape->count; i++)
         buf_addf(&text, "%s%s=%lld", i ? "," : "", shape->name[i], (long long)shape->number[i]);
     return buf_keep(&text, trial->arena);

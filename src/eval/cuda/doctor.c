@@ -70,7 +70,7 @@ static void print_cupti(struct arena *arena)
 
 void cuda_describe(void)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct cuda_compiler compiler;
     struct err err = {0};
     printf("cuda\n");
@@ -89,7 +89,6 @@ void cuda_describe(void)
         print_counters(arena);
     else
         print_cupti(arena);
-    arena_free(arena);
 }
 
 int cuda_findings(const struct value *answer, struct buf *out)

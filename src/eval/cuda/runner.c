@@ -112,13 +112,11 @@ static bool may_load(struct gpu_runner *runner, size_t bytes)
 
 static void load(struct gpu_runner *runner)
 {
-    struct buf image;
     struct err err = {0};
-    buf_init(&image, IMAGE_MOST);
+    BUF_LOCAL(image, IMAGE_MOST);
     runner->report->status = REPORT_FINE;
     if (file_read(runner->control->artifact, &image, &err) != 0) {
         report_text(runner, REPORT_BROKEN, err.message);
-        buf_free(&image);
         return;
     }
     runner_forget(runner);
@@ -128,7 +126,6 @@ static void load(struct gpu_runner *runner)
         give_up("out of memory");
     memcpy(runner->image, buf_text(&image), image.length + 1);
     bool usable = may_load(runner, image.length);
-    buf_free(&image);
     if (!usable)
         return;
     cu_module module;

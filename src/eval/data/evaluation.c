@@ -199,14 +199,10 @@ static bool take_interval(const struct value *value, struct interval *interval)
 
 static const char *document_text(struct arena *arena, const struct value *value)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, DOCUMENT_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, DOCUMENT_MOST);
+    struct json json = {.out = &text};
     json_value(&json, value);
-    const char *copy = text.dropped == 0 ? arena_strdup(arena, buf_text(&text)) : "{}";
-    buf_free(&text);
-    return copy;
+    return text.dropped == 0 ? arena_strdup(arena, buf_text(&text)) : "{}";
 }
 
 static int take_field(struct arena *arena, const struct value *record, const struct field *field,

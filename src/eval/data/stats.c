@@ -37,10 +37,8 @@ double stats_median(const double *samples, size_t count)
 {
     if (count == 0)
         return NAN;
-    double *sorted = sorted_copy(samples, count);
-    double median = median_of_sorted(sorted, count);
-    mem_free(sorted);
-    return median;
+    MEM_LOCAL double *sorted = sorted_copy(samples, count);
+    return median_of_sorted(sorted, count);
 }
 
 static double log_choose(size_t n, size_t k)
@@ -89,14 +87,13 @@ void stats_interval(const double *samples, size_t count, struct interval *interv
     *interval = (struct interval){.median = NAN, .low = NAN, .high = NAN, .samples = count};
     if (count == 0)
         return;
-    double *sorted = sorted_copy(samples, count);
+    MEM_LOCAL double *sorted = sorted_copy(samples, count);
     interval->median = median_of_sorted(sorted, count);
     /* Of an even count's two middles the lower for the low end, the upper for the high end. */
     size_t low = quantile_rank(count, (count + 1) / 2, 0.025);
     size_t high = quantile_rank(count, count / 2 + 1, 0.975);
     interval->low = sorted[sign_rank(count, low) - 1];
     interval->high = sorted[count - sign_rank(count, count + 1 - high)];
-    mem_free(sorted);
 }
 
 double stats_spread(const double *ratios, size_t count)

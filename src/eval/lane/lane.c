@@ -170,17 +170,14 @@ void lane_cancel(struct lane *lane, struct lane_request *request)
         if (submitted->request != request)
             continue;
         if (submitted->line == NULL && lane->process != NULL) {
-            struct buf line;
-            struct json json;
-            buf_init(&line, 256);
-            json_init(&json, &line);
+            BUF_LOCAL(line, 256);
+            struct json json = {.out = &line};
             json_object(&json);
             json_put_text(&json, "op", "cancel");
             json_put_text(&json, "id", submitted->wire_id);
             json_object_end(&json);
             buf_add_char(&line, '\n');
             send_line(lane, buf_text(&line));
-            buf_free(&line);
         }
         err_set(&request->err, ERR_CANCELLED, "cancelled");
         complete(lane, submitted);
@@ -277,11 +274,10 @@ static void start_worker(struct lane *lane)
 
 static void worker_ended(struct lane *lane)
 {
-    struct buf how;
     struct err err;
     size_t length;
     uint64_t dropped;
-    buf_init(&how, 200);
+    BUF_LOCAL(how, 200);
     process_describe(lane->process, &how);
     const char *words = process_errors(lane->process, &length, &dropped);
     while (length > 0 && words[length - 1] == '\n')
@@ -301,7 +297,6 @@ static void worker_ended(struct lane *lane)
     if (!lane->closing)
         log_event(LOG_WARN, "lane.worker", "", "%s", err.message);
     fail_all(lane, &err);
-    buf_free(&how);
     process_free(lane->process);
     lane->process = NULL;
 }

@@ -113,15 +113,13 @@ char *lane_encode(const struct lane *lane, const struct lane_request *request, c
  */
 char *lane_encode_reopen(const struct lane *lane, const struct value *answer)
 {
-    struct json json;
-    struct buf line, ceilings;
-    buf_init(&ceilings, 4096);
-    json_init(&json, &ceilings);
+    struct buf line;
+    BUF_LOCAL(ceilings, 4096);
+    struct json json = {.out = &ceilings};
     json_value(&json, value_get(answer, "ceilings"));
     begin(&json, &line, "open", "reopen");
     bool owed = lane->spec.roofline && lane->spec.later; /* unless they are among these */
     put_open(&json, &lane->spec, owed, buf_text(&ceilings));
-    buf_free(&ceilings);
     return end(&json, &line);
 }
 

@@ -366,9 +366,8 @@ static bool output_samples_stay(struct bench *bench)
 static void describe_wrong(struct bench *bench, const struct set *set, size_t output,
                            const struct placed *placed, const struct mismatch *mismatch)
 {
-    struct buf text, dims;
-    buf_init(&text, 400);
-    buf_init(&dims, 200);
+    BUF_LOCAL(text, 400);
+    BUF_LOCAL(dims, 200);
     for (size_t i = 0; i < set->shape->dims.count; i++)
         buf_addf(&dims, "%s%s=%lld", i > 0 ? ", " : "", set->shape->dims.name[i],
                  (long long)set->shape->dims.number[i]);
@@ -383,8 +382,6 @@ static void describe_wrong(struct bench *bench, const struct set *set, size_t ou
     buf_addf(&text, " at %s, %s inputs", buf_text(&dims), distribution_name(set->distribution));
     bench->accuracy.reason = arena_strdup(bench->arena, buf_text(&text));
     bench->accuracy.details = details;
-    buf_free(&text);
-    buf_free(&dims);
 }
 
 /* False: rejected. What is in doubt is decided later, by more sets. */

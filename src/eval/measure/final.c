@@ -128,12 +128,10 @@ static void tell_left_out(struct bench *bench)
 static int measure_baselines(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
-    struct buf text;
-    struct json json;
     struct rivals rivals = {0};
     int status = 0;
-    buf_init(&text, BASELINES_TEXT);
-    json_init(&json, &text);
+    BUF_LOCAL(text, BASELINES_TEXT);
+    struct json json = {.out = &text};
     json_object(&json);
     for (size_t i = 0; i < session->baseline_count && status == 0 && !bench->ended; i++) {
         struct err why = {0};
@@ -151,7 +149,6 @@ static int measure_baselines(struct bench *bench, struct err *err)
         tell_against(bench, &rivals);
     if (status == 0)
         bench->evaluation->baselines = arena_strdup(bench->arena, buf_text(&text));
-    buf_free(&text);
     return status;
 }
 

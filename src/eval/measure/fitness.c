@@ -15,9 +15,8 @@ static void finding(struct fitness *fitness, const char *name, bool passed, cons
 
 static void finding(struct fitness *fitness, const char *name, bool passed, const char *format, ...)
 {
-    struct buf text;
     va_list arguments;
-    buf_init(&text, DETAIL_MOST);
+    BUF_LOCAL(text, DETAIL_MOST);
     va_start(arguments, format);
     buf_addv(&text, format, arguments);
     va_end(arguments);
@@ -27,7 +26,6 @@ static void finding(struct fitness *fitness, const char *name, bool passed, cons
     json_put_text(fitness->json, "text", buf_text(&text));
     json_object_end(fitness->json);
     fitness->fit = fitness->fit && passed;
-    buf_free(&text);
 }
 
 /* --- the reference --- */
@@ -136,8 +134,7 @@ static int repeat(struct session *session, const struct set *set, struct tally *
 static void check_tolerance(struct fitness *fitness, const struct tally *tally)
 {
     const struct session *session = fitness->session;
-    struct buf names;
-    buf_init(&names, DETAIL_MOST);
+    BUF_LOCAL(names, DETAIL_MOST);
     for (int d = 0; d < DISTRIBUTIONS; d++)
         if ((session->beside >> d & 1) != 0)
             buf_addf(&names, "%s%s", names.length > 0 ? ", " : "",
@@ -148,7 +145,6 @@ static void check_tolerance(struct fitness *fitness, const struct tally *tally)
         "which do not count: %s inputs; %zu of %d sets of the main shape",
         session->problem->rtol, session->problem->atol, buf_text(&names), tally->beside,
         (int)FITNESS_SETS);
-    buf_free(&names);
 }
 
 /* A case is asked for here alone, so that all of them use the memory of the first: there is no room

@@ -38,13 +38,11 @@ static void add_number(struct key *key, int64_t number)
 
 static void add_file(struct key *key, const char *path)
 {
-    struct buf text;
-    buf_init(&text, SOURCE_MOST);
+    BUF_LOCAL(text, SOURCE_MOST);
     if (file_read(path, &text, NULL) == 0)
         key->hash = hash_combine(key->hash, hash_bytes(buf_text(&text), text.length));
     else
         key->whole = false;
-    buf_free(&text);
 }
 
 /* A change shows in these, whatever clock a person has set: ctime is the kernel's. */
@@ -121,10 +119,10 @@ static bool make_key(const struct session *session, char text[33])
     const struct problem *problem = session->problem;
     const struct names *dims = &session->shapes[0].dims;
     struct key key = {.whole = true};
-    char *self = file_self_path();
+    MEM_LOCAL char *self = file_self_path();
     size_t length = strlen(problem->file);
     const char *size = file_exists(problem->file) ? NULL : problem_size_of(problem->file);
-    char *spec = mem_strdup(problem->file);
+    MEM_LOCAL char *spec = mem_strdup(problem->file);
     spec[size != NULL ? (size_t)(size - problem->file) : length] = '\0';
     add_status(&key, self); /* our own rules */
     add_text(&key, session->backend->target->name);
@@ -144,8 +142,6 @@ static bool make_key(const struct session *session, char text[33])
     }
     add_folder(&key, problem, problem->folder, 0);
     hash_format(key.hash, text);
-    mem_free(spec);
-    mem_free(self);
     return key.whole;
 }
 
@@ -158,20 +154,18 @@ static char *path_of(const char *key)
     bool own = cache != NULL && *cache == '/';
     if (!own && (home == NULL || *home != '/'))
         return NULL;
-    char *folder = file_join(own ? cache : home, own ? "twagent/fit" : ".cache/twagent/fit");
-    char *path = file_join(folder, key);
-    mem_free(folder);
-    return path;
+    MEM_LOCAL char *folder =
+        file_join(own ? cache : home, own ? "twagent/fit" : ".cache/twagent/fit");
+    return file_join(folder, key);
 }
 
 static void keep(const char *path)
 {
     struct err ignored;
-    char *folder = mem_strdup(path);
+    MEM_LOCAL char *folder = mem_strdup(path);
     *strrchr(folder, '/') = '\0';
     if (file_make_dirs(folder, &ignored) == 0)
         (void)(file_write(path, "", 0, &ignored) == 0);
-    mem_free(folder);
 }
 
 /* --- trying --- */
@@ -223,13 +217,12 @@ static void try_lower(const struct session *session, struct buf *why)
 
 int session_fit(struct session *session, const char **why, struct err *err)
 {
-    struct buf text;
     char key[33];
     uint64_t begun = timeline_begin();
-    char *path = make_key(session, key) ? path_of(key) : NULL;
+    MEM_LOCAL char *path = make_key(session, key) ? path_of(key) : NULL;
     bool known = path != NULL && file_exists(path);
     int status = 0;
-    buf_init(&text, WHY_MOST);
+    BUF_LOCAL(text, WHY_MOST);
     if (!known)
         status = expect_all(session, &text, err);
     if (!known && status == 0 && text.length == 0) {
@@ -240,8 +233,6 @@ int session_fit(struct session *session, const char **why, struct err *err)
         keep(path);
     session->stays_fit = status == 0 && text.length == 0;
     *why = text.length > 0 ? arena_strdup(session->arena, buf_text(&text)) : NULL;
-    buf_free(&text);
-    mem_free(path);
     timeline_end("open.fit", begun);
     return status;
 }
@@ -249,16 +240,14 @@ int session_fit(struct session *session, const char **why, struct err *err)
 /* A definition that knows how often it was asked, or what day it is, is another one now. */
 int session_still_fit(struct session *session, struct err *err)
 {
-    struct buf why;
     int status = 0;
     if (!session->stays_fit)
         return 0;
-    buf_init(&why, WHY_MOST);
+    BUF_LOCAL(why, WHY_MOST);
     try_nulls(session, &why);
     if (why.length > 0)
         status = err_set(err, ERR_USAGE,
                          "%s is not fit any more: on the sets that this candidate met, %s",
                          session->problem->name, buf_text(&why));
-    buf_free(&why);
     return status;
 }

@@ -46,7 +46,7 @@ void session_ceilings(struct session *session)
  * they are measured again, and the higher rate counts. */
 static int measure_again(struct session *session, struct err *err)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct lane_facts *lane = session->lane;
     struct lane_facts fresh = {.gpu_index = lane->gpu_index, .measure_anew = true};
     int status = session->backend->probe(lane->cores, lane->core_count, true, arena, &fresh, err);
@@ -57,7 +57,6 @@ static int measure_again(struct session *session, struct err *err)
             fmax(session->flops_per_s, lane_operations_rate(&fresh, session->problem));
         session_ceilings(session);
     }
-    arena_free(arena);
     return status;
 }
 

@@ -112,10 +112,9 @@ static void describe(const struct problem *problem, const struct layout *layout,
 
 bool guard_hit(struct bench *bench, const struct set *set, const struct arrangement *arrangement)
 {
-    struct buf text;
     if (arrangement->layout.guard == GUARD_NONE || bench->subject == NULL || !bench->subject->hit)
         return false;
-    buf_init(&text, 400);
+    BUF_LOCAL(text, 400);
     describe(bench->session->problem, &arrangement->layout, bench->subject->hit_offset, &text);
     for (size_t i = 0; i < set->shape->dims.count; i++)
         buf_addf(&text, "%s%s=%lld", i > 0 ? ", " : " at ", set->shape->dims.name[i],
@@ -124,6 +123,5 @@ bool guard_hit(struct bench *bench, const struct set *set, const struct arrangem
     bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, buf_text(&text)),
                  "In some calls the memory next to each input cannot be read. Loads may not touch "
                  "it, whatever becomes of the value.\n");
-    buf_free(&text);
     return true;
 }

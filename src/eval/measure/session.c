@@ -72,16 +72,13 @@ static void put_members(struct json *json, struct arena *arena, const char *text
 
 static void gather_versions(struct session *session)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, VERSIONS_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, VERSIONS_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     put_members(&json, session->arena, session->lane->versions);
     put_members(&json, session->arena, reference_versions(session->reference));
     json_object_end(&json);
     session->versions = arena_strdup(session->arena, buf_text(&text));
-    buf_free(&text);
 }
 
 static int know_lane(struct session *session, struct err *err)

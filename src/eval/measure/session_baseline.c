@@ -105,13 +105,11 @@ int baselines_open(struct session *session, struct err *err)
 /* A source with a launch plan, at the first point of its tune space. */
 static int parse(struct session *session, struct baseline *baseline, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, SOURCE_MOST);
+    BUF_LOCAL(text, SOURCE_MOST);
     int status = file_read(baseline->file, &text, err);
     if (status == 0)
         status = candidate_parse(session->problem, baseline->file, buf_text(&text), text.length,
                                  &baseline->candidate, err);
-    buf_free(&text);
     if (status != 0)
         return -1;
     tune_at(baseline->candidate, 0, &baseline->tune);

@@ -29,10 +29,8 @@ static const char *binding_of(const struct session *session)
 {
     const struct problem *problem = session->problem;
     const struct names *dims = &session->shapes[0].dims;
-    struct buf text;
-    struct json json;
-    buf_init(&text, BINDING_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, BINDING_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     json_key(&json, "arguments");
     json_array(&json);
@@ -52,9 +50,7 @@ static const char *binding_of(const struct session *session)
     json_array(&json);
     json_array_end(&json);
     json_object_end(&json);
-    const char *kept = arena_strdup(session->arena, buf_text(&text));
-    buf_free(&text);
-    return kept;
+    return arena_strdup(session->arena, buf_text(&text));
 }
 
 int library_open(struct session *session, struct baseline *baseline, struct err *err)

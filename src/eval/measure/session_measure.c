@@ -311,11 +311,10 @@ static bool is_quick(const struct bench *bench, const struct shape *shape)
 static int sanitize(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
-    struct buf report;
     size_t done = 0;
     uint64_t started = clock_now_ns();
     bench->stage = STAGE_SANITIZE;
-    buf_init(&report, REPORT_MOST);
+    BUF_LOCAL(report, REPORT_MOST);
     int status = 0;
     const struct shape *last = NULL;
     for (size_t i = 0; i < session->edge_case && status == 0 && !bench->ended; i++) {
@@ -334,7 +333,6 @@ static int sanitize(struct bench *bench, struct err *err)
         *err = last_word;
         status = take_finding(bench, &report, err);
     }
-    buf_free(&report);
     if (status == 0) /* else it could not be had */
         bench->evaluation->stage_ms[STAGE_SANITIZE] = (double)(clock_now_ns() - started) / 1e6;
     return status < 0 ? -1 : 0;
@@ -385,10 +383,8 @@ static void put_notes(struct bench *bench, struct json *json)
 
 static void finish_metrics(struct bench *bench)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, METRICS_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, METRICS_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     bench->stage = STAGE_PROFILE;
     if (!bench->ended && bench->request->profile && !bench->evaluation->dropped &&
@@ -404,7 +400,6 @@ static void finish_metrics(struct bench *bench)
     json_object_end(&json);
     if (text.dropped == 0)
         bench->evaluation->metrics = arena_strdup(bench->arena, buf_text(&text));
-    buf_free(&text);
 }
 
 int session_finish(struct session *session, struct err *err)

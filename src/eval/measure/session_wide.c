@@ -70,13 +70,11 @@ static const char *source_file(const struct session *session)
 static int read_source(struct session *session, const char *path, struct err *err)
 {
     struct wide *wide = session->wide;
-    struct buf text;
-    buf_init(&text, SOURCE_MOST);
+    BUF_LOCAL(text, SOURCE_MOST);
     int status = file_read(path, &text, err);
     if (status == 0)
         status = candidate_parse(&wide->problem, path, buf_text(&text), text.length,
                                  &wide->candidate, err);
-    buf_free(&text);
     if (status == 0 && wide->candidate->workspace_count > 0)
         status = err_set(err, ERR_USAGE, "it has workspaces");
     if (status == 0)

@@ -12,10 +12,9 @@
 /* The absolute path of a file that lies in the problem's folder or is absolute itself. */
 static int find_file(struct reading *reading, int line, const char *name, const char **path)
 {
-    char *joined = file_join(reading->problem->folder, name);
+    MEM_LOCAL char *joined = file_join(reading->problem->folder, name);
     char real[PATH_MAX];
     bool found = *name != '\0' && realpath(joined, real) != NULL && !file_is_dir(real);
-    mem_free(joined);
     if (!found)
         return document_refuse(&reading->document, line, "expected a file, found no \"%.200s\"",
                                name);

@@ -37,12 +37,9 @@ static char *find_shipped(const char *name)
 {
     if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL)
         return NULL;
-    char *relative = file_join("problems", name);
-    char *folder = file_data_path(relative);
-    char *spec = folder != NULL ? spec_in(folder) : NULL;
-    mem_free(relative);
-    mem_free(folder);
-    return spec;
+    MEM_LOCAL char *relative = file_join("problems", name);
+    MEM_LOCAL char *folder = file_data_path(relative);
+    return folder != NULL ? spec_in(folder) : NULL;
 }
 
 /* A folder here goes before a shipped problem of the same name, if it holds a spec. */
@@ -85,8 +82,7 @@ static int load(struct problem *problem, const char *spec, struct err *err)
         .problem = problem,
     };
     struct value *root;
-    struct buf text;
-    buf_init(&text, SPEC_BYTES_MOST);
+    BUF_LOCAL(text, SPEC_BYTES_MOST);
     int result = place(problem, spec, err);
     if (result == 0 && file_read(problem->file, &text, err) != 0) {
         if (err != NULL)
@@ -95,7 +91,6 @@ static int load(struct problem *problem, const char *spec, struct err *err)
     }
     if (result == 0)
         result = value_parse_yaml(problem->arena, spec, buf_text(&text), text.length, &root, err);
-    buf_free(&text);
     if (result != 0)
         return -1;
     reading.root = root;
@@ -126,10 +121,10 @@ int problem_load_with(const char *path, const char *python, struct problem **pro
 {
     struct err mine; /* the readers build on the message, so that there must be one */
     const char *size = file_exists(path) ? NULL : problem_size_of(path);
-    char *plain = mem_strdup(path);
+    MEM_LOCAL char *plain = mem_strdup(path);
     if (size != NULL)
         plain[size - path] = '\0';
-    char *spec = find_spec(plain, &mine);
+    MEM_LOCAL char *spec = find_spec(plain, &mine);
     int result = -1;
     if (spec != NULL) {
         struct arena *arena = arena_new();
@@ -144,8 +139,6 @@ int problem_load_with(const char *path, const char *python, struct problem **pro
         else
             arena_free(arena);
     }
-    mem_free(spec);
-    mem_free(plain);
     if (result != 0 && err != NULL)
         *err = mine;
     return result;

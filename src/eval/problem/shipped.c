@@ -64,7 +64,7 @@ static bool is_plain(const struct problem *problem)
 void shipped_put(struct json *json)
 {
     struct dirent **entries = NULL;
-    char *folder = file_data_path("problems");
+    MEM_LOCAL char *folder = file_data_path("problems");
     int count = folder != NULL ? scandir(folder, &entries, NULL, alphasort) : 0;
     json_array(json);
     for (int i = 0; i < count; i++) {
@@ -81,7 +81,6 @@ void shipped_put(struct json *json)
     }
     json_array_end(json);
     free(entries);
-    mem_free(folder);
 }
 
 char *shipped_folder(const struct problem *problem)
@@ -96,9 +95,6 @@ char *shipped_folder(const struct problem *problem)
 
 const char *shipped_starts_folder(const struct problem *problem, const char *backend)
 {
-    char *folder = shipped_folder(problem);
-    const char *starts =
-        folder != NULL ? arena_printf(problem->arena, "%s/starts/%s", folder, backend) : NULL;
-    mem_free(folder);
-    return starts;
+    MEM_LOCAL char *folder = shipped_folder(problem);
+    return folder != NULL ? arena_printf(problem->arena, "%s/starts/%s", folder, backend) : NULL;
 }

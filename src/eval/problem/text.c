@@ -138,7 +138,6 @@ static int cut_pieces(const struct document *document, int line, const char *tex
 int document_exprs(const struct document *document, const struct value *value, const char *what,
                    size_t max, const struct expr **exprs, const char **texts, size_t *count)
 {
-    struct buf joined;
     const char *pieces[16] = {NULL};
     assert(max <= sizeof pieces / sizeof pieces[0]);
     *count = 0;
@@ -149,7 +148,7 @@ int document_exprs(const struct document *document, const struct value *value, c
         scalars = is_scalar(value->items[i]);
     if (!scalars && !is_scalar(value))
         return document_refuse(document, value->line, "expected expressions for %s", what);
-    buf_init(&joined, 8192);
+    BUF_LOCAL(joined, 8192);
     if (value->kind == VALUE_LIST)
         for (size_t i = 0; i < value->count; i++)
             buf_addf(&joined, "%s%s", i > 0 ? ", " : "", value->items[i]->text);
@@ -160,7 +159,6 @@ int document_exprs(const struct document *document, const struct value *value, c
         result = document_refuse(document, value->line, "expected at most 8192 bytes for %s", what);
     else
         result = cut_pieces(document, value->line, buf_text(&joined), what, max, pieces, count);
-    buf_free(&joined);
     for (size_t i = 0; result == 0 && i < *count; i++) {
         result = parse_text(document, value->line, pieces[i], &exprs[i]);
         if (texts != NULL)

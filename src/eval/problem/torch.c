@@ -58,21 +58,16 @@ static void take_draws(const struct problem *problem, const struct value *answer
 
 static const char *keep_json(struct arena *arena, const struct value *value)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, ANSWER_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, ANSWER_MOST);
+    struct json json = {.out = &text};
     if (value != NULL)
         json_value(&json, value);
-    const char *kept = arena_strdup(arena, value != NULL ? buf_text(&text) : "{}");
-    buf_free(&text);
-    return kept;
+    return arena_strdup(arena, value != NULL ? buf_text(&text) : "{}");
 }
 
 static const char *join_notes(struct arena *arena, const struct value *notes)
 {
-    struct buf text;
-    buf_init(&text, 4096);
+    BUF_LOCAL(text, 4096);
     for (size_t i = 0; notes != NULL && i < notes->count; i++)
         if (notes->items[i]->kind == VALUE_TEXT)
             buf_addf(&text, "%s%s", i > 0 ? "; " : "", notes->items[i]->text);
@@ -143,9 +138,10 @@ static int ask(const struct interpreter *python, const char *script, const char 
     const char *argv[ARGUMENTS_MOST], *line = NULL;
     size_t count = 0;
     const char *self = getenv("TWAGENT_SELF");
-    char *own = self != NULL && *self != '\0' ? mem_strdup(self) : file_self_path();
-    char *libexec = mem_strdup(script), *folder = mem_strdup(path);
-    char *problems = file_data_path("problems");
+    MEM_LOCAL char *own = self != NULL && *self != '\0' ? mem_strdup(self) : file_self_path();
+    MEM_LOCAL char *libexec = mem_strdup(script);
+    MEM_LOCAL char *folder = mem_strdup(path);
+    MEM_LOCAL char *problems = file_data_path("problems");
     *strrchr(libexec, '/') = '\0';
     *strrchr(folder, '/') = '\0';
     const char *readable[] = {libexec,
@@ -178,10 +174,8 @@ static int ask(const struct interpreter *python, const char *script, const char 
     argv[count] = NULL;
     static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
     struct child child = {0};
-    struct buf request;
-    struct json json;
-    buf_init(&request, REQUEST_MOST);
-    json_init(&json, &request);
+    BUF_LOCAL(request, REQUEST_MOST);
+    struct json json = {.out = &request};
     json_object(&json);
     json_put_text(&json, "op", "describe");
     json_put_text(&json, "file", path);
@@ -199,11 +193,6 @@ static int ask(const struct interpreter *python, const char *script, const char 
             status = -1;
         child_stop(&child);
     }
-    buf_free(&request);
-    mem_free(own);
-    mem_free(libexec);
-    mem_free(folder);
-    mem_free(problems);
     return status;
 }
 
@@ -211,8 +200,8 @@ static int ask_in_scratch(struct arena *arena, const struct interpreter *python,
                           const char *path, struct buf *answer, struct err *err)
 {
     const char *temporary = getenv("TMPDIR");
-    char *scratch = file_join(temporary != NULL && *temporary == '/' ? temporary : "/tmp",
-                              "twagent-torch-XXXXXX");
+    MEM_LOCAL char *scratch = file_join(temporary != NULL && *temporary == '/' ? temporary : "/tmp",
+                                        "twagent-torch-XXXXXX");
     int status = mkdtemp(scratch) == NULL
                      ? err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make %s", scratch)
                      : 0;
@@ -221,7 +210,6 @@ static int ask_in_scratch(struct arena *arena, const struct interpreter *python,
         status = ask(python, script, path, scratch, problem_torch_limit(arena), answer, err);
         (void)(file_remove_tree(scratch, &ignored) == 0);
     }
-    mem_free(scratch);
     return status;
 }
 
@@ -234,10 +222,9 @@ static char *memory_path(const char *key)
     bool own = cache != NULL && *cache == '/';
     if (!own && (home == NULL || *home != '/'))
         return NULL;
-    char *folder = file_join(own ? cache : home, own ? "twagent/torch" : ".cache/twagent/torch");
-    char *path = file_join(folder, key);
-    mem_free(folder);
-    return path;
+    MEM_LOCAL char *folder =
+        file_join(own ? cache : home, own ? "twagent/torch" : ".cache/twagent/torch");
+    return file_join(folder, key);
 }
 
 static struct hash hash_text(const char *text)
@@ -247,20 +234,17 @@ static struct hash hash_text(const char *text)
 
 static int hash_file(const char *path, struct hash *hash, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, FILE_MOST);
+    BUF_LOCAL(text, FILE_MOST);
     int status = file_read(path, &text, err);
     if (status == 0)
         *hash = hash_combine(*hash, hash_bytes(buf_text(&text), text.length));
-    buf_free(&text);
     return status;
 }
 
 static void put_shipped(struct buf *text)
 {
-    struct json json;
     buf_init(text, REQUEST_MOST);
-    json_init(&json, text);
+    struct json json = {.out = text};
     shipped_put(&json);
 }
 
@@ -270,7 +254,7 @@ static int make_key(const char *path, const char *script, const char *python, ch
 {
     static const char *const describers[] = {"torch_problem.py", "torch_rows.py",
                                              "torch_shipped.py", "torch_sums.py"};
-    char *libexec = mem_strdup(script);
+    MEM_LOCAL char *libexec = mem_strdup(script);
     *strrchr(libexec, '/') = '\0';
     struct hash hash = hash_text(path);
     hash = hash_combine(hash, hash_text(python));
@@ -287,17 +271,15 @@ static int make_key(const char *path, const char *script, const char *python, ch
         mem_free(describer);
     }
     hash_format(hash, key);
-    mem_free(libexec);
     return status;
 }
 
 static bool recall(struct arena *arena, const char *memory, struct interpreter *python,
                    struct buf *answer)
 {
-    struct buf text;
     struct value *root;
     bool fine = false;
-    buf_init(&text, 2 * ANSWER_MOST);
+    BUF_LOCAL(text, 2 * ANSWER_MOST);
     if (memory != NULL && file_read(memory, &text, NULL) == 0 &&
         value_parse_json(arena, "memory", buf_text(&text), text.length, &root, NULL) == 0) {
         const char *told = value_text(root, "answer", NULL);
@@ -311,20 +293,17 @@ static bool recall(struct arena *arena, const char *memory, struct interpreter *
         if (fine)
             buf_add_text(answer, told);
     }
-    buf_free(&text);
     return fine;
 }
 
 /* A note to ourselves: where it cannot be kept, the child is asked again. */
 static void remember(const char *memory, const struct interpreter *python, const char *answer)
 {
-    struct buf text;
-    struct json json;
     struct err ignored;
-    char *folder = mem_strdup(memory);
+    MEM_LOCAL char *folder = mem_strdup(memory);
     *strrchr(folder, '/') = '\0';
-    buf_init(&text, 2 * ANSWER_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 2 * ANSWER_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "path", python->path);
     json_put_text(&json, "prefix", python->prefix);
@@ -336,19 +315,16 @@ static void remember(const char *memory, const struct interpreter *python, const
     json_object_end(&json);
     if (text.dropped == 0 && file_make_dirs(folder, &ignored) == 0)
         (void)(file_write(memory, buf_text(&text), text.length, &ignored) == 0);
-    buf_free(&text);
-    mem_free(folder);
 }
 
 int problem_read_torch(struct problem *problem, const char *path, const char *python,
                        struct err *err)
 {
-    char *script = file_data_path("libexec/reference_torch.py");
+    MEM_LOCAL char *script = file_data_path("libexec/reference_torch.py");
     char key[33] = "", *memory = NULL;
     struct interpreter found = {0};
-    struct buf answer;
     int status = 0;
-    buf_init(&answer, ANSWER_MOST);
+    BUF_LOCAL(answer, ANSWER_MOST);
     if (python == NULL || *python == '\0')
         python = getenv("TWAGENT_PYTHON");
     if (python != NULL && *python == '\0')
@@ -377,8 +353,6 @@ int problem_read_torch(struct problem *problem, const char *path, const char *py
         torch->python = found;
         problem->torch = torch;
     }
-    buf_free(&answer);
     mem_free(memory);
-    mem_free(script);
     return status;
 }

@@ -47,15 +47,13 @@ static int build_one(struct plain *plain, const struct problem *problem, const c
                      const char *type, const char *folder, const char *name, const char **artifact,
                      struct err *err)
 {
-    struct buf source;
-    buf_init(&source, SOURCE_MOST + 4096);
+    BUF_LOCAL(source, SOURCE_MOST + 4096);
     if (type != NULL)
         buf_addf(&source, "#define REAL %s\n", type);
     buf_addf(&source, "#line 1 \"reference.c\"\n%s", text);
     struct baseline_spec baseline = {.name = "reference",
                                      .file = arena_printf(plain->arena, "%s/%s.c", folder, name)};
     int status = file_write(baseline.file, buf_text(&source), source.length, err);
-    buf_free(&source);
     if (status != 0)
         return -1;
     return build_baseline(plain->backend, plain->lane, problem, &baseline, folder, name,
@@ -64,8 +62,7 @@ static int build_one(struct plain *plain, const struct problem *problem, const c
 
 static int build_both(struct plain *plain, const char *folder, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, SOURCE_MOST);
+    BUF_LOCAL(text, SOURCE_MOST);
     int status = file_read(plain->problem->reference_file, &text, err);
     enum dtype dtype = plain->problem->outputs[0].dtype;
     bool real = status == 0 && says_real(buf_text(&text)) &&
@@ -77,7 +74,6 @@ static int build_both(struct plain *plain, const char *folder, struct err *err)
     if (status == 0 && real)
         status = build_one(plain, &plain->wide, buf_text(&text), "double", folder,
                            "reference-exact", &plain->wide_artifact, err);
-    buf_free(&text);
     return status;
 }
 

@@ -41,9 +41,9 @@ static int start(struct python *python, struct err *err)
 {
     const char *argv[ARGUMENTS_MOST];
     size_t count = 0;
-    char *libexec = mem_strdup(python->script);
+    MEM_LOCAL char *libexec = mem_strdup(python->script);
     *strrchr(libexec, '/') = '\0';
-    char *folder = mem_strdup(python->problem->reference_file);
+    MEM_LOCAL char *folder = mem_strdup(python->problem->reference_file);
     *strrchr(folder, '/') = '\0';
     const char *readable[] = {libexec, folder, python->interpreter.prefix,
                               python->interpreter.base_prefix, python->interpreter.bytecode};
@@ -79,10 +79,7 @@ static int start(struct python *python, struct err *err)
                              : python->lane->gpu ? keeping_env
                                                  : plain_env;
     int pass[] = {python->region->inputs_read_fd, python->results};
-    int status = child_start(&python->child, argv, env, pass, 2, err);
-    mem_free(libexec);
-    mem_free(folder);
-    return status;
+    return child_start(&python->child, argv, env, pass, 2, err);
 }
 
 static int ask_to_open(struct python *python, struct err *err)
@@ -108,20 +105,16 @@ static int ask_to_open(struct python *python, struct err *err)
 
 static int hear_of_open(struct python *python, struct err *err)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *answer = NULL;
     int status = python_hear(python, python->start_timeout_ms, arena, &answer, err);
     timeline_end("python.open", python->opening_ns);
     if (status == 0 && python->reference.versions == NULL) {
-        struct buf text;
-        struct json json;
-        buf_init(&text, 1024);
-        json_init(&json, &text);
+        BUF_LOCAL(text, 1024);
+        struct json json = {.out = &text};
         json_value(&json, value_get(answer, "versions"));
         python->reference.versions = arena_strdup(python->arena, buf_text(&text));
-        buf_free(&text);
     }
-    arena_free(arena);
     return status;
 }
 
@@ -270,11 +263,10 @@ int python_send(struct python *python, const struct layout *layout, const struct
 
 int python_take(struct python *python, const struct layout *layout, void **out, struct err *err)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *answer;
     size_t offset = 0;
     int status = python_hear(python, REFERENCE_TIMEOUT_MS, arena, &answer, err);
-    arena_free(arena);
     for (size_t i = 0; status == 0 && i < python->problem->output_count; i++) {
         size_t bytes = result_bytes(python, layout, i);
         parallel_copy(out[i], python->mapped + offset, bytes);
@@ -345,10 +337,9 @@ static int subject_run(struct subject *subject, const struct call *call, uint64_
                   container_of(subject, struct python_subject, subject)->baseline);
     put_call(python, &json, &layout, call, reference_bits(python->problem, PRECISION_SPEC));
     json_object_end(&json);
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *answer;
     int status = python_ask(python, python->start_timeout_ms, arena, &answer, err);
-    arena_free(arena);
     const char *line;
     if (status != 0)
         return -1;

@@ -100,12 +100,11 @@ static int read_initial(struct python *python, struct err *err)
     json_object_end(&json);
     if (end == 0)
         return 0;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *answer;
     int status = python_make_room(python, end, err);
     if (status == 0)
         status = python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
-    arena_free(arena);
     for (size_t i = 0; status == 0 && i < problem->input_count; i++)
         if (bytes[i] > 0) {
             mem_free(python->initial[i]); /* of a child that died */
@@ -237,11 +236,10 @@ static int draw_given(struct reference *reference, const struct layout *layout, 
     json_put_int(&json, "seed", (int64_t)(seed >> 2));
     size_t bytes = put_places(python, layout, offsets, &json);
     json_object_end(&json);
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     int status = python_make_room(python, bytes, err);
     if (status == 0)
         status = python_ask(python, TORCH_TIMEOUT_MS, arena, &answer, err);
-    arena_free(arena);
     for (size_t i = 0; status == 0 && i < python->problem->input_count; i++)
         if (!python->problem->torch->inputs[i].initial)
             memcpy(values[i], python->mapped + offsets[i], layout->inputs[i].bytes);

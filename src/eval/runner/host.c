@@ -122,8 +122,7 @@ void host_errors(struct host *host, struct buf *text)
  * 64 KiB: whoever wrote more is still writing, or dead. */
 static void last_words(struct host *host, char words[LAST_WORDS])
 {
-    struct buf said;
-    buf_init(&said, ERRORS_MOST);
+    BUF_LOCAL(said, ERRORS_MOST);
     host_errors(host, &said);
     const char *text = buf_text(&said);
     size_t length = said.length, kept = 0;
@@ -135,7 +134,6 @@ static void last_words(struct host *host, char words[LAST_WORDS])
     for (size_t i = start; i < length && kept < LAST_WORDS - 1; i++)
         words[kept++] = isprint((unsigned char)text[i]) ? text[i] : '?';
     words[kept] = '\0';
-    buf_free(&said);
 }
 
 static bool hit_guard(struct host *host, const char *words)

@@ -136,9 +136,8 @@ static bool take_process(struct evaluate *evaluate, struct buf *how, struct buf 
 
 bool evaluate_end_build(struct evaluate *evaluate)
 {
-    struct buf how, text;
-    buf_init(&how, 200);
-    buf_init(&text, DIAGNOSTICS_MOST);
+    BUF_LOCAL(how, 200);
+    BUF_LOCAL(text, DIAGNOSTICS_MOST);
     enum process_outcome outcome = process_outcome(evaluate->process);
     bool killed = was_killed(evaluate->process);
     bool fine = take_process(evaluate, &how, &text);
@@ -159,8 +158,6 @@ bool evaluate_end_build(struct evaluate *evaluate)
         (void)refuse(evaluate, STAGE_COMPILE, reason, killed ? reason : buf_text(&text));
         evaluate->evaluation.ours = killed;
     }
-    buf_free(&how);
-    buf_free(&text);
     return fine;
 }
 
@@ -188,9 +185,8 @@ bool evaluate_next_extra(const struct evaluate *evaluate, enum build_flavour *fl
 
 void evaluate_end_extra(struct evaluate *evaluate)
 {
-    struct buf how, text;
-    buf_init(&how, 200);
-    buf_init(&text, DIAGNOSTICS_MOST);
+    BUF_LOCAL(how, 200);
+    BUF_LOCAL(text, DIAGNOSTICS_MOST);
     bool fine = take_process(evaluate, &how, &text);
     if (fine && evaluate->flavour == BUILD_SANITIZED)
         evaluate->measure.sanitized = evaluate->build.artifact;
@@ -198,8 +194,6 @@ void evaluate_end_extra(struct evaluate *evaluate)
         evaluate->measure.remarks_log = evaluate->build.log;
     if (fine && evaluate->flavour == BUILD_PORTABLE)
         evaluate->measure.portable = evaluate->build.artifact;
-    buf_free(&how);
-    buf_free(&text);
 }
 
 void evaluate_remove_builds(struct evaluate *evaluate)

@@ -29,13 +29,11 @@ static void patch_device(struct worker *worker)
 {
     struct lane_facts *lane = &worker->lane;
     struct value *device;
-    struct buf text;
-    struct json json;
     if (lane->device == NULL || value_parse_json(worker->arena, "device", lane->device,
                                                  strlen(lane->device), &device, NULL) != 0)
         return;
-    buf_init(&text, 1 << 16);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 1 << 16);
+    struct json json = {.out = &text};
     json_object(&json);
     for (size_t i = 0; i < device->count; i++) {
         json_key(&json, device->keys[i]);
@@ -52,7 +50,6 @@ static void patch_device(struct worker *worker)
         json_put_bool(&json, "ceilings_under_load", true);
     json_object_end(&json);
     lane->device = arena_strdup(worker->lane_arena, buf_text(&text));
-    buf_free(&text);
 }
 
 bool ceilings_take(struct worker *worker, const struct value *known)
@@ -71,13 +68,12 @@ static int measure_once(struct worker *worker, struct err *err)
 {
     const struct lane_facts *lane = &worker->lane;
     struct lane_facts fresh = {.gpu_index = lane->gpu_index};
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     int status =
         worker->options->backend->probe(lane->cores, lane->core_count, true, arena, &fresh, err);
     for (size_t i = 0; status == 0 && i < CEILINGS; i++)
         if (*ceiling_of(&fresh, i) > *ceiling_of(&worker->lane, i))
             *ceiling_of(&worker->lane, i) = *ceiling_of(&fresh, i);
-    arena_free(arena);
     return status;
 }
 

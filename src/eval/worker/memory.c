@@ -27,10 +27,8 @@ void memory_keep(struct worker *worker, struct hash identity, enum effort effort
 {
     if (effort == EFFORT_FINAL || evaluation->ours || evaluation->dropped)
         return;
-    struct buf text;
-    struct json json;
-    buf_init(&text, ANSWER_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, ANSWER_MOST);
+    struct json json = {.out = &text};
     evaluation_to_json(evaluation, &json);
     struct remembered *item = MEM_NEW(struct remembered);
     item->identity = identity;

@@ -119,7 +119,7 @@ static void build_ahead(void *context)
     if (source == NULL || candidate_parse(worker->problem, value_text(ahead, "name", ""), source,
                                           strlen(source), &candidate, &ignored) != 0)
         return;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const char *folder = arena_printf(arena, "%s/ahead", worker->folder);
     tune_at(candidate, 0, &tune);
     if (file_make_dirs(folder, &ignored) == 0 &&
@@ -128,7 +128,6 @@ static void build_ahead(void *context)
         (void)(build_run(&build.spec, &ignored) == 0);
     timeline_end("open.ahead", begun);
     candidate_free(candidate);
-    arena_free(arena);
 }
 
 static int open_problem(struct open *open, const char *path, bool beside)

@@ -13,13 +13,11 @@ void answer_fail(struct codec_state *state, const struct value *error)
     if (state->fault != FAULT_NONE)
         return;
     state->fault = fault_of_error(error, 0);
-    struct buf reason;
-    buf_init(&reason, sizeof state->error.message / 2);
+    BUF_LOCAL(reason, sizeof state->error.message / 2);
     fault_add_text(&reason, state->fault == FAULT_KEY ? "the key is refused"
                             : *fault_message(error)   ? fault_message(error)
                                                       : "an error without words");
     (void)err_set(&state->error, ERR_PROTOCOL, "the provider says: %s", buf_text(&reason));
-    buf_free(&reason);
 }
 
 void answer_set_model(struct codec_state *state, const char *name)
@@ -60,18 +58,15 @@ static void read_one(struct codec_state *state, const struct value *object)
 static int read_document(struct codec_state *state, const char *bytes, size_t length,
                          struct err *err)
 {
-    struct buf clean;
-    buf_init(&clean, (size_t)ANSWER_BYTES_MAX * 3);
+    BUF_LOCAL(clean, (size_t)ANSWER_BYTES_MAX * 3);
     text_clean_json(bytes, length, &clean);
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct value *root;
     int status = value_parse_json(arena, "answer", buf_text(&clean), clean.length, &root, err);
     if (status != 0) {
-        struct buf numbers;
-        buf_init(&numbers, (size_t)ANSWER_BYTES_MAX * 3);
+        BUF_LOCAL(numbers, (size_t)ANSWER_BYTES_MAX * 3);
         text_clean_numbers(buf_text(&clean), clean.length, &numbers);
         status = value_parse_json(arena, "answer", buf_text(&numbers), numbers.length, &root, err);
-        buf_free(&numbers);
     }
     if (status != 0)
         err->code = ERR_PROTOCOL;
@@ -88,8 +83,6 @@ static int read_document(struct codec_state *state, const char *bytes, size_t le
     }
     if (status == 0 && state->text.dropped > 0)
         status = err_set(err, ERR_LIMIT, "the answer is longer than %d bytes", ANSWER_BYTES_MAX);
-    arena_free(arena);
-    buf_free(&clean);
     return status;
 }
 
@@ -106,9 +99,8 @@ static bool only_appends(const struct codec_state *state)
                                 .completion_tokens = INT64_MIN,
                                 .finish = finish,
                                 .model = state->model};
-    struct buf event;
     struct err ignored;
-    buf_init(&event, SSE_EVENT_BYTES_MAX);
+    BUF_LOCAL(event, SSE_EVENT_BYTES_MAX);
     buf_init(&trial.text, ANSWER_BYTES_MAX);
     plain_fill(&state->plain, words, &event);
     bool only = read_document(&trial, buf_text(&event), event.length, &ignored) == 0 &&
@@ -116,7 +108,6 @@ static bool only_appends(const struct codec_state *state)
                 trial.model == state->model && trial.prompt_tokens == INT64_MIN &&
                 trial.completion_tokens == INT64_MIN && !trial.refused && !trial.done;
     buf_free(&trial.text);
-    buf_free(&event);
     arena_free(arena);
     return only;
 }

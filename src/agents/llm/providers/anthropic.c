@@ -68,8 +68,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     *url = request_url(arena, base_url, "v1", "messages");
     *headers = request_headers(arena, "x-api-key: ", key, more);
 
-    struct json json;
-    json_init(&json, body);
+    struct json json = {.out = body};
     json_object(&json);
     json_put_text(&json, "model", request->model);
     json_put_int(&json, "max_tokens", request->max_tokens > 0 ? request->max_tokens : MAX_TOKENS);
@@ -140,8 +139,7 @@ static void read_block(struct codec_state *state, const struct value *block)
     if (strcmp(type, "text") == 0) {
         buf_add_text(&state->text, value_text(block, "text", ""));
     } else if (strcmp(type, "tool_use") == 0 && input != NULL && input->count > 0) {
-        struct json json;
-        json_init(&json, &state->text);
+        struct json json = {.out = &state->text};
         json_value(&json, input);
     }
 }

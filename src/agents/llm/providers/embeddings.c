@@ -33,8 +33,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     *url = request_url(arena, base_url, NULL, "embeddings");
     *headers = request_headers(arena, "authorization: Bearer ", key, more);
 
-    struct json json;
-    json_init(&json, body);
+    struct json json = {.out = body};
     json_object(&json);
     json_put_text(&json, "model", request->model);
     json_put_text(&json, "encoding_format", "float");

@@ -168,13 +168,11 @@ void fault_add_text(struct buf *reason, const char *text)
 /* The error object of a body, or NULL. Some servers put it into a list, some at the top. */
 static const struct value *error_in(struct arena *arena, const char *body, size_t length)
 {
-    struct buf clean;
     struct value *root = NULL;
     struct err ignored;
-    buf_init(&clean, ERROR_BYTES_MAX);
+    BUF_LOCAL(clean, ERROR_BYTES_MAX);
     text_clean_json(body, length, &clean);
     int status = value_parse_json(arena, "error", buf_text(&clean), clean.length, &root, &ignored);
-    buf_free(&clean);
     if (status != 0)
         return NULL;
     const struct value *holder =
@@ -185,7 +183,7 @@ static const struct value *error_in(struct arena *arena, const char *body, size_
 
 enum fault fault_classify(int status, const char *body, size_t length, struct buf *reason)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *error = error_in(arena, body, length);
     enum fault fault = error != NULL ? fault_of_error(error, status) : by_status(status);
     buf_addf(reason, "HTTP %d", status);
@@ -194,7 +192,6 @@ enum fault fault_classify(int status, const char *body, size_t length, struct bu
         buf_add_text(reason, ": ");
         fault_add_text(reason, fault_message(error));
     }
-    arena_free(arena);
     return fault;
 }
 
@@ -206,7 +203,7 @@ enum fault fault_described(const char *model, int status, const char *body, size
     enum fault fault = fault_classify(status, body, length, reason);
     if (status != 404)
         return status == 405 || status == 501 ? FAULT_NONE : fault;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *error = error_in(arena, body, length);
     enum fault by_word = FAULT_NONE;
     if (error != NULL && (strstr(fault_message(error), model) != NULL ||
@@ -214,13 +211,12 @@ enum fault fault_described(const char *model, int status, const char *body, size
         by_word = FAULT_MODEL;
     else if (error != NULL && by_words(error, &by_word))
         by_word = by_word == FAULT_MODEL ? FAULT_MODEL : FAULT_NONE;
-    arena_free(arena);
     return by_word;
 }
 
 int64_t fault_patience_ms(const char *body, size_t length)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     const struct value *error = error_in(arena, body, length);
     const struct value *details = error != NULL ? value_get(error, "details") : NULL;
     int64_t patience = -1;
@@ -233,6 +229,5 @@ int64_t fault_patience_ms(const char *body, size_t length)
         patience = seconds <= 0 ? 0 : (int64_t)ceil(fmin(seconds, 86400) * 1000);
         break;
     }
-    arena_free(arena);
     return patience;
 }

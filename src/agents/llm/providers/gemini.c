@@ -55,8 +55,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     *url = request_url(arena, base_url, "v1beta", rest);
     *headers = request_headers(arena, "x-goog-api-key: ", key, more);
 
-    struct json json;
-    json_init(&json, body);
+    struct json json = {.out = body};
     json_object(&json);
     if (request->system != NULL && *request->system != '\0') {
         json_key(&json, "systemInstruction");

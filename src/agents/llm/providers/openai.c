@@ -52,8 +52,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     *url = request_url(arena, base_url, NULL, "chat/completions");
     *headers = request_headers(arena, "authorization: Bearer ", key, more);
 
-    struct json json;
-    json_init(&json, body);
+    struct json json = {.out = body};
     json_object(&json);
     json_put_text(&json, "model", request->model);
     json_key(&json, "messages");

@@ -85,24 +85,19 @@ static void put_source(const struct value *source, struct buf *out)
 
 void chunk_notebook(struct chunker *chunker, const char *text, size_t length)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct value *notebook;
     struct err ignored;
-    if (value_parse_json(arena, "notebook", text, length, &notebook, &ignored) != 0) {
-        arena_free(arena);
+    if (value_parse_json(arena, "notebook", text, length, &notebook, &ignored) != 0)
         return;
-    }
     const struct value *cells = value_get(notebook, "cells");
     for (size_t i = 0; cells && cells->kind == VALUE_LIST && i < cells->count; i++) {
         const struct value *cell = cells->items[i];
-        struct buf source;
-        buf_init(&source, length + 2);
+        BUF_LOCAL(source, length + 2);
         put_source(value_get(cell, "source"), &source);
         if (strcmp(value_text(cell, "cell_type", ""), "markdown") == 0)
             chunk_markdown(chunker, buf_text(&source), source.length);
         else
             chunk_script(chunker, buf_text(&source), source.length);
-        buf_free(&source);
     }
-    arena_free(arena);
 }

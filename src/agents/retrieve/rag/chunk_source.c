@@ -100,8 +100,7 @@ struct named {
 static void emit_named(struct state *state, struct named name, const char *code, size_t length,
                        size_t body, bool type, uint32_t line)
 {
-    struct buf shown;
-    buf_init(&shown, PASSAGE_MOST * 64);
+    BUF_LOCAL(shown, PASSAGE_MOST * 64);
     if (body > 0 && length > BODY_MOST && !type) { /* the signature says what a prompt needs */
         buf_add(&shown, code, body);
         buf_add_text(&shown, "{ ... }");
@@ -121,7 +120,6 @@ static void emit_named(struct state *state, struct named name, const char *code,
     if (alone)
         chunker_flush(state->chunker);
     buf_reset(&state->comment);
-    buf_free(&shown);
 }
 
 static void emit(struct state *state, const char *code, size_t length, size_t body, bool type,

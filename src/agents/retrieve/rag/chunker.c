@@ -78,8 +78,7 @@ void chunker_heading(struct chunker *chunker, int level, const char *text, size_
 
 static const char *path_text(struct chunker *chunker, int innermost)
 {
-    struct buf path;
-    buf_init(&path, HEADING_LEVELS * (HEADING_MOST + 8));
+    BUF_LOCAL(path, HEADING_LEVELS * (HEADING_MOST + 8));
     for (int i = 0; i < innermost; i++) {
         if (chunker->headings[i][0] == '\0')
             continue;
@@ -87,9 +86,7 @@ static const char *path_text(struct chunker *chunker, int innermost)
             buf_add_text(&path, " > ");
         buf_add_text(&path, chunker->headings[i]);
     }
-    const char *text = arena_strndup(chunker->list->arena, buf_text(&path), path.length);
-    buf_free(&path);
-    return text;
+    return arena_strndup(chunker->list->arena, buf_text(&path), path.length);
 }
 
 static struct passage *append(struct passage_list *list)

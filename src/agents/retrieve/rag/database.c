@@ -67,9 +67,8 @@ static int damaged(const struct rag *rag, const struct err *why, struct err *err
 /* LMDB maps what it finds: the two pages that everything hangs on are looked at first. */
 static int look_at_file(struct rag *rag, struct err *err)
 {
-    char *path = file_join(rag->folder, "data.mdb");
+    MEM_LOCAL char *path = file_join(rag->folder, "data.mdb");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    mem_free(path);
     if (fd < 0)
         return 0; /* a new one */
     off_t size = lseek(fd, 0, SEEK_END);
@@ -144,10 +143,9 @@ static int check_version(struct rag *rag, MDB_txn *txn, bool writing, struct err
 
 static int open_data(struct rag *rag, struct err *err)
 {
-    char *path = file_join(rag->folder, "data.mdb");
+    MEM_LOCAL char *path = file_join(rag->folder, "data.mdb");
     rag->data = open(path, O_RDONLY | O_CLOEXEC);
     int saved = errno;
-    mem_free(path);
     if (rag->data < 0)
         return err_set_errno(err, ERR_IO, saved, "cannot look at the index %s", rag->folder);
     return look_at_size(rag, err);
@@ -352,10 +350,10 @@ uint32_t database_key_number(const void *bytes)
 
 int database_lock(struct rag *rag, int *result, struct err *err)
 {
-    char *path = file_join(rag->folder, "writer"), text[24] = "";
+    MEM_LOCAL char *path = file_join(rag->folder, "writer");
+    char text[24] = "";
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     int saved = errno;
-    mem_free(path);
     if (fd < 0)
         return err_set_errno(err, ERR_ENVIRONMENT, saved, "cannot write into %s", rag->folder);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {

@@ -148,11 +148,10 @@ static int read_stats(struct rag *rag, MDB_txn *txn, struct rag_stats *stats, st
         sum_values(rag, txn, TABLE_TERMS, &stats->posting_bytes, err) != 0)
         return -1;
     struct rag_document *items;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     int result = list(rag, txn, arena, &items, &stats->documents, err);
     for (size_t i = 0; result == 0 && i < stats->documents; i++)
         stats->document_bytes += items[i].bytes;
-    arena_free(arena);
     return result;
 }
 
@@ -165,9 +164,8 @@ int rag_stats(struct rag *rag, struct rag_stats *stats, struct err *err)
         return -1;
     int result = read_stats(rag, txn, stats, err);
     mdb_txn_abort(txn);
-    char *path = file_join(rag->folder, "data.mdb");
+    MEM_LOCAL char *path = file_join(rag->folder, "data.mdb");
     if (stat(path, &file) == 0)
         stats->file_bytes = (uint64_t)file.st_blocks * 512;
-    mem_free(path);
     return result;
 }

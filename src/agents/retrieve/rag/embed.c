@@ -83,8 +83,7 @@ static const struct task_type asking_type = {"embeddings", states, moves, 4, ste
 static void write_request(const struct embedder *embedder, const char *const *texts, size_t count,
                           struct buf *out)
 {
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     json_put_text(&json, "model", embedder->model);
     json_put_text(&json, "encoding_format", "float");
@@ -170,8 +169,7 @@ int embed_texts(const struct embedder *embedder, const char *const *texts, size_
                 struct arena *arena, float **vectors, size_t *dimensions, struct err *err)
 {
     struct asking asking = {.tries = 0};
-    struct buf body;
-    buf_init(&body, 16 << 20);
+    BUF_LOCAL(body, 16 << 20);
     buf_init(&asking.body, ANSWER_MOST);
     write_request(embedder, texts, count, &body);
     const char *headers[] = {"content-type: application/json", NULL, NULL};
@@ -199,6 +197,5 @@ int embed_texts(const struct embedder *embedder, const char *const *texts, size_
     if (result == 0)
         result = read_answer(&asking.body, count, arena, vectors, dimensions, err);
     buf_free(&asking.body);
-    buf_free(&body);
     return result;
 }

@@ -34,12 +34,11 @@ static uint64_t fingerprint(const char *folder)
 
 static char *guides_folder(struct err *err)
 {
-    char *found = file_data_path("rag");
+    MEM_LOCAL char *found = file_data_path("rag");
     char *folder = found ? realpath(found, NULL) : NULL;
     if (folder == NULL)
         err_set(err, ERR_NOT_FOUND,
                 "the guides (rag/) were not found; set TWAGENT_DATA to where they lie");
-    mem_free(found);
     return folder;
 }
 
@@ -94,7 +93,7 @@ static int look_at_roots(struct rag *rag, const char *folder, struct arena *aren
 static int take_in(struct rag *rag, char *folder, bool asked, struct rag_change *change,
                    struct err *err)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct known_guides known = {0};
     uint64_t before = 0, mark = fingerprint(folder);
     int result = recall(rag, &before, err);
@@ -116,7 +115,6 @@ static int take_in(struct rag *rag, char *folder, bool asked, struct rag_change 
     }
     if (result == 0)
         result = remember(rag, mark, err);
-    arena_free(arena);
     return result;
 }
 

@@ -153,14 +153,12 @@ static void take(void *context, const char *term, size_t length, enum word_kind 
 /* As words_each() gives an identifier whole: in lower case. */
 static const char *name_of(struct arena *arena, const char *prefix, const char *name)
 {
-    struct buf text;
-    buf_init(&text, TERM_MAX);
+    BUF_LOCAL(text, TERM_MAX);
     buf_add_text(&text, prefix);
     buf_add_text(&text, name);
     char *lower = arena_strndup(arena, buf_text(&text), text.length);
     for (char *at = lower; *at; at++)
         *at = (char)tolower((unsigned char)*at);
-    buf_free(&text);
     return lower;
 }
 

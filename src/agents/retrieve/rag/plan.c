@@ -121,11 +121,10 @@ static int remove_document(struct writing *writing, const struct document_record
 {
     struct key_hash key = database_hash_key(record_key(record->path));
     struct key_hash content = database_hash_key(record->content);
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     int result = 0;
     for (uint32_t i = 0; result == 0 && i < record->count; i++)
         result = remove_passage(writing, record->first + i, arena, err);
-    arena_free(arena);
     if (result == 0)
         result = database_remove(writing->rag, writing->txn, TABLE_CONTENTS, &content,
                                  sizeof content, err);
@@ -289,13 +288,12 @@ static int write_all(struct writing *writing, struct buf *bytes, struct err *err
 int plan_write(struct rag *rag, struct plan *plan, struct rag_change *change, struct err *err)
 {
     struct writing writing = {.rag = rag, .plan = plan, .change = change};
-    struct buf bytes;
     if (plan->count == 0 && plan->removed_count == 0 && plan->root_count == 0 &&
         plan->roots_removed_count == 0 && !plan->anew)
         return 0; /* nothing changed: nothing is written */
     if (database_write(rag, &writing.txn, err) != 0)
         return -1;
-    buf_init(&bytes, (size_t)256 << 20);
+    BUF_LOCAL(bytes, (size_t)256 << 20);
     writing.gone = builder_new(plan->words);
     int result = write_all(&writing, &bytes, err);
     if (result == 0)
@@ -305,6 +303,5 @@ int plan_write(struct rag *rag, struct plan *plan, struct rag_change *change, st
     if (result == 0)
         result = database_keep_roots(rag, err);
     builder_free(writing.gone);
-    buf_free(&bytes);
     return result;
 }

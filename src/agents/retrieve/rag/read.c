@@ -175,11 +175,9 @@ enum read_result read_text(const char *path, const struct read_file *file, struc
     buf_init(&text, (size_t)3 * RAG_FILE_BYTES_MOST + 16);
     enum read_result result = READ_WELL;
     if (file->kind == DOCUMENT_PDF) {
-        struct buf pdf;
-        buf_init(&pdf, (size_t)RAG_FILE_BYTES_MOST + 16);
+        BUF_LOCAL(pdf, (size_t)RAG_FILE_BYTES_MOST + 16);
         result = read_pdf(path, &pdf, why);
         read_clean(buf_text(&pdf), pdf.length, &text);
-        buf_free(&pdf);
     } else {
         read_clean(bytes->data, bytes->length, &text);
     }

@@ -179,8 +179,7 @@ int passage_verify(const struct passage_record *record, const char *source, stru
 
 const char *tags_normal(struct arena *arena, const char *tags)
 {
-    struct buf out;
-    buf_init(&out, 4096);
+    BUF_LOCAL(out, 4096);
     for (const char *at = tags ? tags : ""; *at != '\0';) {
         at += strspn(at, ", \t");
         size_t length = strcspn(at, ", \t");
@@ -192,9 +191,7 @@ const char *tags_normal(struct arena *arena, const char *tags)
         }
         at += length;
     }
-    const char *text = arena_strndup(arena, buf_text(&out), out.length);
-    buf_free(&out);
-    return text;
+    return arena_strndup(arena, buf_text(&out), out.length);
 }
 
 bool tags_meet(const char *tags, const char *others)

@@ -35,28 +35,24 @@ static int collect_roots(struct rag *rag, MDB_txn *txn, struct buf *out, struct 
 int database_keep_roots(struct rag *rag, struct err *err)
 {
     MDB_txn *txn;
-    struct buf bytes, file;
     if (database_read(rag, &txn, err) != 0)
         return -1;
-    buf_init(&bytes, ROOTS_BYTES_MOST);
-    buf_init(&file, ROOTS_BYTES_MOST);
+    BUF_LOCAL(bytes, ROOTS_BYTES_MOST);
+    BUF_LOCAL(file, ROOTS_BYTES_MOST);
     int result = collect_roots(rag, txn, &bytes, err);
     mdb_txn_abort(txn);
     uint64_t sum = hash_checksum(buf_text(&bytes), bytes.length, 0);
     buf_add(&file, (const char *)&sum, sizeof sum);
     buf_add(&file, buf_text(&bytes), bytes.length);
-    char *path = file_join(rag->folder, "paths");
+    MEM_LOCAL char *path = file_join(rag->folder, "paths");
     if (result == 0)
         result = file_write(path, file.data, file.length, err);
-    mem_free(path);
-    buf_free(&bytes);
-    buf_free(&file);
     return result;
 }
 
 static int put_roots(struct rag *rag, MDB_txn *txn, const struct buf *file, struct err *err)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     int result = 0;
     uint32_t length;
     for (size_t at = sizeof(uint64_t); result == 0 && file->length - at >= sizeof length;) {
@@ -74,25 +70,21 @@ static int put_roots(struct rag *rag, MDB_txn *txn, const struct buf *file, stru
                 database_put(rag, txn, TABLE_ROOTS, &key, sizeof key, file->data + at, length, err);
         at += length;
     }
-    arena_free(arena);
     return result;
 }
 
 /* The next update then reads all that they name. */
 static int database_restore_roots(struct rag *rag, struct err *err)
 {
-    struct buf file;
     uint64_t sum = 0;
     MDB_txn *txn;
-    char *path = file_join(rag->folder, "paths");
-    buf_init(&file, ROOTS_BYTES_MOST);
+    MEM_LOCAL char *path = file_join(rag->folder, "paths");
+    BUF_LOCAL(file, ROOTS_BYTES_MOST);
     int result = file_read(path, &file, err);
-    mem_free(path);
     if (result == 0 && file.length >= sizeof sum)
         memcpy(&sum, file.data, sizeof sum);
     if (result != 0 || file.length < sizeof sum ||
         sum != hash_checksum(file.data + sizeof sum, file.length - sizeof sum, 0)) {
-        buf_free(&file);
         return err_set(err, ERR_CORRUPT,
                        "the index %s was damaged and is empty now; which documents it had is not "
                        "known: add them again",
@@ -108,7 +100,6 @@ static int database_restore_roots(struct rag *rag, struct err *err)
         else
             mdb_txn_abort(txn);
     }
-    buf_free(&file);
     return result;
 }
 

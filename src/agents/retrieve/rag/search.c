@@ -224,7 +224,7 @@ static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct are
  * trade stand together. */
 static int refine(const struct search *search, struct candidates *best, struct err *err)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct rag_passage passage;
     int result = 0;
     for (size_t i = 0; i < best->count && i < REFINED && result == 0; i++) {
@@ -234,7 +234,6 @@ static int refine(const struct search *search, struct candidates *best, struct e
             one->score *= 1 + NEAR * nearness(&search->query, search->scratch->words, passage.title,
                                               passage.text);
     }
-    arena_free(arena);
     candidates_sort(best);
     return result;
 }

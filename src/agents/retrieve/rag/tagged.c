@@ -42,9 +42,8 @@ int tagged_find(struct rag *rag, MDB_txn *txn, const char *tags, struct tagged *
     int code = mdb_cursor_open(txn, rag->tables[TABLE_DOCUMENTS], &cursor);
     if (code != 0)
         return database_error(rag, code, err);
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     code = read_ranges(cursor, tags_normal(arena, tags), arena, tagged, err);
-    arena_free(arena);
     mdb_cursor_close(cursor);
     if (tagged->count > 1)
         qsort(tagged->ranges, tagged->count, sizeof *tagged->ranges, by_first);

@@ -51,7 +51,6 @@ static int find(struct cuda_compiler *compiler, struct err *err)
 
 int cuda_compiler_find(struct arena *arena, struct cuda_compiler *compiler, struct err *err)
 {
-    struct buf out;
     if (nvrtc_find(arena, compiler, err) != 0)
         return -1;
     const char *const argv[] = {file_program_path(), "cuda-compile",    "--version",
@@ -61,7 +60,7 @@ int cuda_compiler_find(struct arena *arena, struct cuda_compiler *compiler, stru
                               .profile = "reference", /* no source is read: no bound on memory */
                               .reads = reads,
                               .timeout_ms = VERSION_MS};
-    buf_init(&out, 64);
+    BUF_LOCAL(out, 64);
     int result = tool_run(&tool, &out, NULL, err);
     if (result == 0) {
         char *dot;
@@ -71,7 +70,6 @@ int cuda_compiler_find(struct arena *arena, struct cuda_compiler *compiler, stru
             result =
                 err_set(err, ERR_ENVIRONMENT, "%s does not tell its version", compiler->library);
     }
-    buf_free(&out);
     return result;
 }
 
@@ -94,11 +92,10 @@ static bool header_exists(void *context, const char *name)
 static int write_unit(const struct candidate *candidate, const struct names *tune, const char *name,
                       struct cuda_compiler *compiler, const char *folder, struct err *err)
 {
-    struct buf prefix, unit;
-    char *path = file_join(folder, "unit.cu");
+    MEM_LOCAL char *path = file_join(folder, "unit.cu");
     int result = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    buf_init(&prefix, 4096);
-    buf_init(&unit, JOB_UNIT_MAX);
+    BUF_LOCAL(prefix, 4096);
+    BUF_LOCAL(unit, JOB_UNIT_MAX);
     cuda_source_prefix(candidate->source, candidate->length, header_exists, compiler, &prefix);
     cuda_source_unit(candidate, tune, name, buf_text(&prefix), &unit);
     if (unit.dropped > 0)
@@ -107,9 +104,6 @@ static int write_unit(const struct candidate *candidate, const struct names *tun
         result = err_set_errno(err, ERR_IO, errno, "%s", path);
     if (fd >= 0)
         close(fd);
-    buf_free(&unit);
-    buf_free(&prefix);
-    mem_free(path);
     return result;
 }
 
@@ -177,13 +171,11 @@ static void lay_out(struct arena *arena, const char *arch, const struct candidat
 static int read_baseline(const struct problem *problem, const struct baseline_spec *baseline,
                          struct candidate **candidate, struct err *err)
 {
-    struct buf text;
-    buf_init(&text, JOB_UNIT_MAX);
+    BUF_LOCAL(text, JOB_UNIT_MAX);
     int result = file_read(baseline->file, &text, err);
     if (result == 0)
         result =
             candidate_parse(problem, baseline->file, buf_text(&text), text.length, candidate, err);
-    buf_free(&text);
     return result;
 }
 

@@ -158,12 +158,10 @@ static void put_log(const char *log, size_t length, struct buf *out)
 
 static bool hand_out(const struct cuda_job *job, const struct head *head, const char *cubin)
 {
-    struct buf log;
-    buf_init(&log, CUBIN_FILE_BYTES + 64);
+    BUF_LOCAL(log, CUBIN_FILE_BYTES + 64);
     put_log(cubin + head->cubin_bytes, head->log_bytes, &log);
     bool fine = write_exactly(job->cubin, cubin, head->cubin_bytes) &&
                 write_exactly(job->log, buf_text(&log), log.length);
-    buf_free(&log);
     if (!fine) {
         empty(job->cubin);
         empty(job->log);
@@ -177,14 +175,13 @@ static bool answer_from(int shelf, const struct place *place, const struct cuda_
     int fd = openat(shelf, place->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return false;
-    char *bytes = read_file(fd, &head);
+    MEM_LOCAL char *bytes = read_file(fd, &head);
     bool fine = bytes != NULL && head.key_bytes == place->key.length &&
                 memcmp(bytes + sizeof head, place->key.data, place->key.length) == 0;
     if (!fine)
         (void)unlinkat(shelf, place->name, 0);
     else if ((fine = hand_out(job, &head, bytes + sizeof head + head.key_bytes)))
         (void)futimens(fd, NULL); /* asked for now */
-    mem_free(bytes);
     close(fd);
     return fine;
 }

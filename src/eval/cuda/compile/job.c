@@ -171,9 +171,8 @@ void cuda_job_tell_end(const struct cuda_job *job, int signal_number)
  */
 static void print_log(const struct cuda_job *job, const char *log, size_t length)
 {
-    struct buf text;
     const char *const roots[] = {job->compiler.cccl, job->compiler.includes};
-    buf_init(&text, JOB_ERRORS_MAX);
+    BUF_LOCAL(text, JOB_ERRORS_MAX);
     for (size_t at = 0; at < length && text.dropped == 0;) {
         const char *stop = (const char *)memchr(log + at, '\n', length - at);
         size_t next = stop != NULL ? (size_t)(stop - log) + 1 : length;
@@ -191,7 +190,6 @@ static void print_log(const struct cuda_job *job, const char *log, size_t length
         at = next;
     }
     tell(job->errors, buf_text(&text), text.length);
-    buf_free(&text);
 }
 
 /* ---- what came of it ---- */
@@ -209,9 +207,8 @@ static bool write_all(int fd, const char *bytes, size_t length)
 
 static bool check_entries(const struct cuda_job *job, const struct cuda_report *report)
 {
-    struct buf text;
     bool fine = true;
-    buf_init(&text, 2000);
+    BUF_LOCAL(text, 2000);
     for (size_t i = 0; i < job->entry_count; i++) {
         if (ptxas_entry(report, job->entries[i]) != NULL)
             continue;
@@ -225,7 +222,6 @@ static bool check_entries(const struct cuda_job *job, const struct cuda_report *
         fine = false;
     }
     tell(job->errors, buf_text(&text), text.length);
-    buf_free(&text);
     return fine;
 }
 
@@ -248,14 +244,10 @@ static void tell_shared(const struct cuda_job *job, const struct cuda_report *re
 
 static bool write_report(const struct cuda_job *job, const struct cuda_report *report)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, 64 << 10);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 64 << 10);
+    struct json json = {.out = &text};
     ptxas_put(report, &json);
-    bool fine = text.dropped == 0 && write_all(job->log, buf_text(&text), text.length);
-    buf_free(&text);
-    return fine;
+    return text.dropped == 0 && write_all(job->log, buf_text(&text), text.length);
 }
 
 /* By the PTX that the cubin was made of. */
@@ -306,7 +298,7 @@ static int compile_once(const struct cuda_job *job, const struct nvrtc *nvrtc, c
 static int take(const struct cuda_job *job, const struct nvrtc *nvrtc, nvrtc_program program,
                 int result, bool precompiled, double elapsed_ms)
 {
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     struct cuda_report report = {
         .arch = job->arch,
         .version = arena_printf(arena, "NVRTC %d.%d", nvrtc->version_major, nvrtc->version_minor),
@@ -333,7 +325,6 @@ static int take(const struct cuda_job *job, const struct nvrtc *nvrtc, nvrtc_pro
         fine = check_entries(job, &report) && write_cubin(job, nvrtc, program) &&
                write_report(job, &report);
     }
-    arena_free(arena);
     return fine ? 0 : 1;
 }
 

@@ -178,14 +178,12 @@ static void read_entry(const struct value *value, struct cuda_resources *entry)
 int cuda_report_read(struct arena *arena, const char *log, struct cuda_report *report,
                      struct err *err)
 {
-    struct buf text;
     struct value *root;
-    buf_init(&text, REPORT_BYTES_MAX);
+    BUF_LOCAL(text, REPORT_BYTES_MAX);
     *report = (struct cuda_report){0};
     int result = file_read(log, &text, err);
     if (result == 0)
         result = value_parse_json(arena, "kernel.json", buf_text(&text), text.length, &root, err);
-    buf_free(&text);
     if (result != 0)
         return -1;
     const struct value *entries = value_get(root, "entries");

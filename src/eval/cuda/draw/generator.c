@@ -53,12 +53,11 @@ static char *compile(const struct nvrtc *nvrtc, const char *arch, struct err *er
     char target[40];
     const char *const options[] = {target, "--fmad=false", "--std=c++17",
                                    "--device-as-default-execution-space"};
-    struct buf unit;
     nvrtc_program program = NULL;
     char *cubin = NULL;
     size_t bytes = 0;
     snprintf(target, sizeof target, "--gpu-architecture=%.12s", arch);
-    buf_init(&unit, UNIT_MOST);
+    BUF_LOCAL(unit, UNIT_MOST);
     generator_source(&unit);
     int result = nvrtc->create(&program, buf_text(&unit), "generator.cu", 0, NULL, NULL);
     if (result == NVRTC_OK)
@@ -69,7 +68,6 @@ static char *compile(const struct nvrtc *nvrtc, const char *arch, struct err *er
         cubin = mem_alloc(bytes + 1);
         result = nvrtc->cubin(program, cubin);
     }
-    buf_free(&unit);
     if (result == NVRTC_OK)
         return cubin;
     mem_free(cubin);
@@ -81,11 +79,10 @@ char *generator_compile(const char *arch, struct err *err)
 {
     struct cuda_job job = {.arch = arch};
     struct nvrtc nvrtc;
-    struct arena *arena = arena_new();
+    ARENA_LOCAL(arena);
     char *cubin = NULL;
     if (nvrtc_find(arena, &job.compiler, err) == 0 && cuda_job_open(&job, &nvrtc, err) == 0)
         cubin = compile(&nvrtc, arch, err);
-    arena_free(arena);
     return cubin;
 }
 

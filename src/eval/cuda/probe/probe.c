@@ -93,12 +93,10 @@ int device_probe_main(int argc, char **argv)
     struct driver driver;
     struct device device;
     struct err err = {0};
-    struct buf text;
-    struct json json;
     int count = 0;
     const char *more = argc >= 2 ? argv[1] : "";
-    buf_init(&text, ANSWER_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, ANSWER_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     int status = driver_open(&driver, &err);
     if (status == 0)
@@ -118,7 +116,6 @@ int device_probe_main(int argc, char **argv)
         json_put_text(&json, "error", err.message);
     json_object_end(&json);
     printf("%s\n", buf_text(&text));
-    buf_free(&text);
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -143,10 +140,8 @@ static int ask(int gpu_index, const char *more, struct buf *answer, struct err *
 static void describe(const struct value *answer, const struct value *known, struct arena *arena,
                      struct lane_facts *lane)
 {
-    struct buf text;
-    struct json json;
-    buf_init(&text, ANSWER_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, ANSWER_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "backend", "cuda");
     json_put_int(&json, "gpu_index", lane->gpu_index);
@@ -167,19 +162,16 @@ static void describe(const struct value *answer, const struct value *known, stru
     }
     json_object_end(&json);
     lane->device = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
 }
 
 static void describe_versions(const struct value *answer, struct arena *arena,
                               struct lane_facts *lane)
 {
-    struct buf text;
-    struct json json;
     struct utsname system;
     struct cuda_compiler compiler;
     struct err err = {0};
-    buf_init(&text, 4096);
-    json_init(&json, &text);
+    BUF_LOCAL(text, 4096);
+    struct json json = {.out = &text};
     json_object(&json);
     int64_t driver = value_int(answer, "driver_cuda", 0);
     json_put_text(&json, "driver", value_text(answer, "driver", "unknown"));
@@ -192,7 +184,6 @@ static void describe_versions(const struct value *answer, struct arena *arena,
         json_put_text(&json, "kernel", system.release);
     json_object_end(&json);
     lane->versions = arena_strdup(arena, buf_text(&text));
-    buf_free(&text);
 }
 
 static int take_facts(const struct value *answer, const struct value *known, struct arena *arena,
@@ -219,13 +210,11 @@ static int take_facts(const struct value *answer, const struct value *known, str
 static int ask_value(int gpu_index, const char *more, struct arena *arena, struct value **answer,
                      struct err *err)
 {
-    struct buf text;
-    buf_init(&text, ANSWER_MOST);
+    BUF_LOCAL(text, ANSWER_MOST);
     int status = ask(gpu_index, more, &text, err);
     if (status == 0 &&
         value_parse_json(arena, "probe", buf_text(&text), text.length, answer, err) != 0)
         status = err_set(err, ERR_ENVIRONMENT, "the probe of GPU %d died", gpu_index);
-    buf_free(&text);
     return status;
 }
 

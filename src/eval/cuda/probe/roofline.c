@@ -72,14 +72,12 @@ static void measure_unit(struct bench_gpu *bench, enum roofline_unit unit,
                          struct roofline *roofline)
 {
     const struct driver *driver = bench->driver;
-    struct buf text;
     cu_module module = NULL;
     cu_function function;
     double flops = 0.0;
-    buf_init(&text, PTX_MOST);
+    BUF_LOCAL(text, PTX_MOST);
     bool known = roofline_ptx(unit, bench->device->major, bench->device->minor, &text, &flops) &&
                  driver->module_load(&module, buf_text(&text)) == 0;
-    buf_free(&text);
     if (!known)
         return;
     uint32_t blocks = (uint32_t)bench->device->sm_count * BLOCKS_PER_SM, turns = 64;

@@ -36,39 +36,32 @@ static char *path_of(const struct value *device)
 const struct value *roofline_recall(struct arena *arena, const struct value *device)
 {
     struct value *root = NULL;
-    struct buf text;
-    char *path = path_of(device);
-    buf_init(&text, TEXT_MOST);
+    MEM_LOCAL char *path = path_of(device);
+    BUF_LOCAL(text, TEXT_MOST);
     if (path == NULL || file_read(path, &text, NULL) != 0 ||
         value_parse_json(arena, "ceilings", buf_text(&text), text.length, &root, NULL) != 0 ||
         !(value_real(root, "copy_bytes_per_s", 0.0) > 0.0))
         root = NULL;
-    buf_free(&text);
-    mem_free(path);
     return root;
 }
 
 void roofline_remember(const struct value *device, const char *const *names)
 {
-    struct buf text;
-    struct json json;
     struct err ignored;
     char *path = path_of(device);
     if (path == NULL)
         return;
-    buf_init(&text, TEXT_MOST);
-    json_init(&json, &text);
+    BUF_LOCAL(text, TEXT_MOST);
+    struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "gpu", value_text(device, "gpu", ""));
     json_put_text(&json, "driver", value_text(device, "driver", ""));
     for (size_t i = 0; names[i] != NULL; i++)
         json_put_real(&json, names[i], value_real(device, names[i], 0.0));
     json_object_end(&json);
-    char *folder = mem_strdup(path);
+    MEM_LOCAL char *folder = mem_strdup(path);
     *strrchr(folder, '/') = '\0';
     if (file_make_dirs(folder, &ignored) == 0)
         (void)(file_write(path, buf_text(&text), text.length, &ignored) == 0);
-    mem_free(folder);
-    buf_free(&text);
     mem_free(path);
 }
