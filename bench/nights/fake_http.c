@@ -378,12 +378,6 @@ bool http_connected(const struct http_request *request)
     return request->connected;
 }
 
-void http_cancel(struct http_request *request)
-{
-    if (!request->done)
-        end(request, ERR_CANCELLED, "cancelled");
-}
-
 void http_free_request(struct http_request *request)
 {
     if (request == NULL)

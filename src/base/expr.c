@@ -13,7 +13,6 @@
 
 #include "base/expr_program.h"
 #include "base/mem.h"
-#include "base/options.h"
 
 #include <ctype.h>
 #include <stdio.h>

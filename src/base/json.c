@@ -271,3 +271,27 @@ void json_put_bool(struct json *json, const char *key, bool truth)
     json_key(json, key);
     json_bool(json, truth);
 }
+
+void json_put_object(struct json *json, const char *key)
+{
+    json_key(json, key);
+    json_object(json);
+}
+
+void json_put_array(struct json *json, const char *key)
+{
+    json_key(json, key);
+    json_array(json);
+}
+
+void json_put_raw(struct json *json, const char *key, const char *text)
+{
+    json_key(json, key);
+    json_raw(json, text);
+}
+
+void json_put_names(struct json *json, const char *key, const struct names *names)
+{
+    json_key(json, key);
+    json_names(json, names);
+}

@@ -40,5 +40,9 @@ void json_put_text(struct json *json, const char *key, const char *text);
 void json_put_int(struct json *json, const char *key, int64_t number);
 void json_put_real(struct json *json, const char *key, double number);
 void json_put_bool(struct json *json, const char *key, bool truth);
+void json_put_object(struct json *json, const char *key); /* { */
+void json_put_array(struct json *json, const char *key);  /* [ */
+void json_put_raw(struct json *json, const char *key, const char *text);
+void json_put_names(struct json *json, const char *key, const struct names *names);
 
 #endif

@@ -89,12 +89,10 @@ int options_file(const struct option_table *table, void *target, enum option_ori
 {
     BUF_LOCAL(text, FILE_MOST);
     struct value *root;
-    int result = file_read(path, &text, err);
-    if (result == 0)
-        result = value_parse_yaml(arena, path, buf_text(&text), text.length, &root, err);
-    if (result == 0)
-        result = store_map(table, target, origins, arena, path, root, err);
-    return result;
+    if (file_read(path, &text, err) != 0 ||
+        value_parse_yaml(arena, path, buf_text(&text), text.length, &root, err) != 0)
+        return -1;
+    return store_map(table, target, origins, arena, path, root, err);
 }
 
 int options_environment(const struct option_table *table, void *target, enum option_origin *origins,

@@ -1,4 +1,3 @@
-#include "base/mem.h"
 #include "base/value.h"
 
 #include <jansson.h>

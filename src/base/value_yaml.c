@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/value.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

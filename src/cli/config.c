@@ -169,8 +169,7 @@ static void put_json(struct arena *arena, const struct settings *settings, struc
     struct json json = {.out = out};
     json_object(&json);
     for (size_t i = 0; i < settings_table.count; i++) {
-        json_key(&json, settings_table.options[i].name);
-        json_object(&json);
+        json_put_object(&json, settings_table.options[i].name);
         json_key(&json, "value");
         put_value(&settings_table.options[i], settings, &json);
         json_put_text(&json, "origin", origin_words(arena, settings, file, i));

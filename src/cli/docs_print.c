@@ -10,8 +10,7 @@
 static void put_tags(struct json *json, const char *tags)
 {
     size_t length = strlen(tags);
-    json_key(json, "tags");
-    json_array(json);
+    json_put_array(json, "tags");
     for (const char *at = tags; at < tags + length;) {
         at += strspn(at, ",");
         size_t size = strcspn(at, ",");

@@ -3,7 +3,6 @@
  *   ASKING (a worker without a problem says what its lane is) -> done
  */
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "cli/adversarial.h"
 #include "cli/backends.h"

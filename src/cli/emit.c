@@ -2,7 +2,6 @@
 #include "cli/emit.h"
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/history.h"

@@ -4,7 +4,6 @@
 #include "eval/cpu/source.h"
 #include "eval/cpu/target.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 

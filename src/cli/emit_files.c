@@ -25,10 +25,9 @@ int emit_copy_file(const struct emission *emission, const char *path, const char
                    struct err *err)
 {
     BUF_LOCAL(text, FILE_MOST);
-    int failed = file_read(path, &text, err);
-    if (!failed)
-        failed = emit_write(emission, name, &text, err);
-    return failed;
+    if (file_read(path, &text, err))
+        return -1;
+    return emit_write(emission, name, &text, err);
 }
 
 int emit_copy(const struct emission *emission, const char *from, const char *name, struct err *err)

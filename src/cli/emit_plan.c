@@ -41,8 +41,7 @@ static void put_expr(const struct emission *e, struct json *json, const char *ke
 static void put_exprs(const struct emission *e, struct json *json, const char *key,
                       const struct expr *const *exprs, size_t most, const char *otherwise)
 {
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     for (size_t i = 0; i < most && (exprs[i] || otherwise); i++)
         json_text(json, exprs[i] ? expr_to_python(e->arena, exprs[i]) : otherwise);
     json_array_end(json);
@@ -51,16 +50,14 @@ static void put_exprs(const struct emission *e, struct json *json, const char *k
 static void put_tensors(const struct emission *e, struct json *json, const char *key,
                         const struct tensor_spec *tensors, size_t count)
 {
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     for (size_t i = 0; i < count; i++) {
         json_object(json);
         json_put_text(json, "name", tensors[i].name);
         json_put_text(json, "dtype", dtype_name(tensors[i].dtype));
         put_exprs(e, json, "shape", tensors[i].shape, tensors[i].rank, NULL);
         if (tensors[i].low < tensors[i].high) {
-            json_key(json, "range");
-            json_array(json);
+            json_put_array(json, "range");
             json_real(json, tensors[i].low);
             json_real(json, tensors[i].high);
             json_array_end(json);
@@ -73,8 +70,7 @@ static void put_tensors(const struct emission *e, struct json *json, const char 
 static void put_problem(const struct emission *e, struct json *json)
 {
     const struct problem *problem = e->problem;
-    json_key(json, "dims");
-    json_array(json);
+    json_put_array(json, "dims");
     for (size_t i = 0; i < problem->dim_count; i++) {
         const struct dim_spec *dim = &problem->dims[i];
         struct names shape = problem->shapes[0];
@@ -91,8 +87,7 @@ static void put_problem(const struct emission *e, struct json *json)
     put_tensors(e, json, "inputs", problem->inputs, problem->input_count);
     put_tensors(e, json, "outputs", problem->outputs, problem->output_count);
     json_put_text(json, "reference", problem->reference_function);
-    json_key(json, "checks");
-    json_array(json);
+    json_put_array(json, "checks");
     for (size_t i = 0; i < problem->shape_count; i++)
         json_names(json, &problem->shapes[i]);
     json_array_end(json);
@@ -107,8 +102,7 @@ static void put_problem(const struct emission *e, struct json *json)
 
 static void put_maps(const struct emission *e, struct json *json)
 {
-    json_key(json, "maps");
-    json_array(json);
+    json_put_array(json, "maps");
     for (size_t i = 0; i < e->candidate->map_count; i++) {
         const struct tensor_map *map = &e->candidate->maps[i];
         int swizzle = 0, promotion = 0;
@@ -132,8 +126,7 @@ static void put_maps(const struct emission *e, struct json *json)
 
 static void put_launches(const struct emission *e, struct json *json)
 {
-    json_key(json, "launches");
-    json_array(json);
+    json_put_array(json, "launches");
     for (size_t i = 0; i < e->candidate->launch_count; i++) {
         const struct launch *launch = &e->candidate->launches[i];
         json_object(json);
@@ -143,16 +136,14 @@ static void put_launches(const struct emission *e, struct json *json)
         put_exprs(e, json, "cluster", launch->cluster, 3, NULL);
         put_expr(e, json, "shared", launch->shared_bytes);
         json_put_bool(json, "cooperative", launch->cooperative);
-        json_key(json, "args");
-        json_array(json);
+        json_put_array(json, "args");
         for (size_t k = 0; k < launch->arg_count; k++)
             json_text(json, launch->args[k]);
         json_array_end(json);
         json_object_end(json);
     }
     json_array_end(json);
-    json_key(json, "memsets");
-    json_array(json);
+    json_put_array(json, "memsets");
     for (size_t i = 0; i < e->candidate->memset_count; i++) {
         json_object(json);
         json_put_text(json, "tensor", e->candidate->memsets[i].tensor);
@@ -172,11 +163,9 @@ int emit_plan(const struct emission *e, struct err *err)
     json_put_text(&json, "kernel", emit_title(e));
     put_problem(e, &json);
     put_tensors(e, &json, "workspaces", e->candidate->workspaces, e->candidate->workspace_count);
-    json_key(&json, "tune");
-    json_names(&json, &e->tune);
+    json_put_names(&json, "tune", &e->tune);
     put_expr(e, &json, "tune_where", e->candidate->where);
-    json_key(&json, "flags");
-    json_array(&json);
+    json_put_array(&json, "flags");
     for (size_t i = 0; i < e->candidate->flag_count; i++)
         json_text(&json, e->candidate->flags[i]);
     json_array_end(&json);

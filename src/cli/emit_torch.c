@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { SOURCE_MOST = 8 << 20, HEADER_MOST = 1 << 16 };
 

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/history.h"
 #include "cli/run_words.h"
 #include "report/words.h"
 

@@ -1,6 +1,5 @@
 /* The program's entry: finds the command, loads its settings, runs it. */
 #include "base/file.h"
-#include "base/mem.h"
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/help.h"

@@ -19,7 +19,6 @@
 #include "loop/task.h"
 #include "loop/work.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <sched.h>

@@ -15,8 +15,7 @@ static void print_json(const struct evaluation *evaluation, const char *facts)
     BUF_LOCAL(text, 64 << 20);
     struct json json = {.out = &text};
     json_object(&json);
-    json_key(&json, "diagnosis");
-    json_object(&json);
+    json_put_object(&json, "diagnosis");
     json_put_text(&json, "limiter", found.limiter);
     json_put_text(&json, "place", found.place);
     json_put_text(&json, "evidence", found.evidence);

@@ -4,7 +4,6 @@
 #include "cli/chosen.h"
 #include "cli/command.h"
 #include "cli/control.h"
-#include "cli/history.h"
 #include "cli/run.h"
 #include "cli/run_words.h"
 

@@ -1,7 +1,6 @@
 #include "cli/run_words.h"
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "base/value.h"
 #include "cli/run_options.h"
 #include "report/words.h"

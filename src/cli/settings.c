@@ -3,7 +3,6 @@
 #include "cli/backends.h"
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "cli/devices.h"
 
 #include <stdlib.h>

@@ -255,7 +255,7 @@ size_t http_on_body(struct http_request *request, const char *bytes, size_t leng
     return length;
 }
 
-/* --- start, cancel, free --- */
+/* --- start, free --- */
 
 struct http_request *http_start(struct http *http, struct task *owner, const struct http_spec *spec,
                                 struct err *err)
@@ -284,15 +284,6 @@ struct http_request *http_start(struct http *http, struct task *owner, const str
     http_begin_limits(request);
     http_origin_enter(request);
     return request;
-}
-
-void http_cancel(struct http_request *request)
-{
-    if (request->done)
-        return;
-    fail(request, ERR_CANCELLED, "cancelled");
-    finish(request);
-    task_complete(request->owner);
 }
 
 void http_free_request(struct http_request *request)

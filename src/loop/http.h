@@ -63,7 +63,6 @@ bool http_error_is_stale(const struct http_request *request);
 /* It had a connection, so that the peer may have read it. */
 bool http_connected(const struct http_request *request);
 
-void http_cancel(struct http_request *request);       /* done with ERR_CANCELLED on a later turn */
 void http_free_request(struct http_request *request); /* cancels first if it must; no wake after */
 
 #endif

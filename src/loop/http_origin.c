@@ -10,7 +10,6 @@
  * all), and none while others get through. What the answers' first lines say counts at any time. */
 #include "loop/http_private.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <string.h>

@@ -15,7 +15,6 @@
 #include "loop/process_private.h"
 #include "loop/task.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

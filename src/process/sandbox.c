@@ -42,7 +42,7 @@ const char *sandbox_profile_name(enum sandbox_profile profile)
     return profiles[profile].name;
 }
 
-bool sandbox_profile_parse(const char *name, enum sandbox_profile *profile)
+static bool sandbox_profile_parse(const char *name, enum sandbox_profile *profile)
 {
     for (int i = 0; i < SANDBOX_PROFILES; i++)
         if (strcmp(profiles[i].name, name) == 0) {

@@ -23,7 +23,6 @@ enum sandbox_profile {
 };
 
 const char *sandbox_profile_name(enum sandbox_profile profile); /* "compile", "runner-load", ... */
-bool sandbox_profile_parse(const char *name, enum sandbox_profile *profile);
 
 enum { SANDBOX_PATHS_MAX = 32 };
 

@@ -1,7 +1,6 @@
 /* store/create: the data file of a new store is made in a folder of its own, synced, and renamed
  * into place, so that a data file that is there was once whole: one that is empty or short later
  * is damaged, and is never taken for a new one. The mark beside it says that there was one. */
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/internal.h"

@@ -1,5 +1,4 @@
 /* store/failure: what LMDB's codes mean for the person who reads the message. */
-#include "base/log.h"
 #include "store/environment.h"
 #include "store/internal.h"
 

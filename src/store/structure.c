@@ -1,13 +1,10 @@
 #include "store/structure.h"
 
 #include "base/mem.h"
-#include "store/key.h"
 #include "store/page.h"
-#include "store/record.h"
 #include "store/structure_private.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -329,8 +329,7 @@ static void put_lessons(struct json *json, const char *key, const struct lesson 
                         size_t count_of)
 {
     BUF_LOCAL(one, 1 << 16);
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     for (size_t i = 0; i < count_of; i++) {
         buf_reset(&one);
         lesson_encode(&items[i], &one);
@@ -347,8 +346,7 @@ void lesson_memory_encode(const struct lesson_memory *memory, struct buf *out)
     put_lessons(&json, "ideas", memory->ideas, memory->idea_count);
     put_lessons(&json, "points", memory->points, memory->point_count);
     put_lessons(&json, "kernels", memory->kernels, memory->kernel_count);
-    json_key(&json, "tallies");
-    json_array(&json);
+    json_put_array(&json, "tallies");
     for (size_t i = 0; i < MEMORY_CATEGORIES && memory->tallies[i].category; i++) {
         const struct lesson_tally *tally = &memory->tallies[i];
         json_object(&json);

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/mem.h"
 
 #include <assert.h>
 #include <string.h>

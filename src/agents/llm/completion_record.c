@@ -67,8 +67,7 @@ void completion_encode(const struct completion_request *request,
         json_put_text(&json, "reason", origin->reason);
     json_key(&json, "request");
     put_request(&json, request);
-    json_key(&json, "answer");
-    json_object(&json);
+    json_put_object(&json, "answer");
     json_put_text(&json, "text", completion->text != NULL ? completion->text : "");
     json_put_text(&json, "finish", completion->finish);
     json_put_text(&json, "model", completion->model);
@@ -141,8 +140,7 @@ static void put_with_use(struct json *json, const struct value *root,
         json_key(json, root->keys[i]);
         json_value(json, root->items[i]);
     }
-    json_key(json, "also");
-    json_array(json);
+    json_put_array(json, "also");
     for (size_t i = 0; also != NULL && also->kind == VALUE_LIST && i < also->count; i++)
         json_value(json, also->items[i]);
     json_object(json);

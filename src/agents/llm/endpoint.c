@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct err no_err;

@@ -3,7 +3,6 @@
 #include "agents/llm/providers/text.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/value.h"
 
 #include <stdio.h>
@@ -36,8 +35,7 @@ static void write_json(const struct mail *mail, struct buf *out)
         json_put_real(&json, "temperature", request->temperature);
     json_put_bool(&json, "json", request->json);
     if (request->schema != NULL) {
-        json_key(&json, "schema");
-        json_raw(&json, request->schema);
+        json_put_raw(&json, "schema", request->schema);
     }
     json_object_end(&json);
     buf_add_char(out, '\n');

@@ -228,27 +228,16 @@ static void render(const struct part *parts, const struct material *material, in
 
 /* ---- the prompts ---- */
 
-static void put_system(const struct prompts *prompts, const struct template *role, struct buf *out)
-{
-    BUF_LOCAL(text, PROMPT_BYTES_MAX);
-    if (role != NULL)
-        template_render(role, NULL, 0, &text);
-    const struct slot_text slots[] = {{"backend", prompts->target->title},
-                                      {"role", buf_text(&text)}};
-    template_render(prompts->templates[PROMPT_SYSTEM], slots, 2, out);
-}
-
-void prompt_system(const struct prompts *prompts, struct buf *out)
-{
-    put_system(prompts, NULL, out);
-}
-
 void prompt_system_for(const struct prompts *prompts, enum prompt_agent agent, struct buf *out)
 {
     static const int roles[] = {[PROMPT_IDEAS] = PROMPT_SYSTEM_IDEAS,
                                 [PROMPT_IMPLEMENT] = PROMPT_SYSTEM_IMPLEMENT,
                                 [PROMPT_REPAIR] = PROMPT_SYSTEM_REPAIR};
-    put_system(prompts, prompts->templates[roles[agent]], out);
+    BUF_LOCAL(text, PROMPT_BYTES_MAX);
+    template_render(prompts->templates[roles[agent]], NULL, 0, &text);
+    const struct slot_text slots[] = {{"backend", prompts->target->title},
+                                      {"role", buf_text(&text)}};
+    template_render(prompts->templates[PROMPT_SYSTEM], slots, 2, out);
 }
 
 void prompt_ideas(const struct prompts *prompts, const struct prompt_context *context,

@@ -46,7 +46,6 @@ struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is no
 };
 
 enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR };
-void prompt_system(const struct prompts *prompts, struct buf *out); /* without a role */
 void prompt_system_for(const struct prompts *prompts, enum prompt_agent agent, struct buf *out);
 
 /* Every prompt is a function of its inputs alone. `history`: the whole of it; what is shown is

@@ -86,8 +86,7 @@ static void put_record(const struct retrieval *retrieval, const struct rag_passa
     json_put_text(&json, "purpose", retrieval->plan.purpose);
     json_put_int(&json, "first_idea", retrieval->first_idea);
     json_put_int(&json, "ideas", retrieval->ideas);
-    json_key(&json, "passages");
-    json_array(&json);
+    json_put_array(&json, "passages");
     for (size_t i = 0; i < count; i++)
         json_text(&json, passage_key(items[i].id, key));
     json_array_end(&json);

@@ -6,7 +6,6 @@
 #include "agents/retrieve/retrieve.h"
 
 #include "agents/record/record.h"
-#include "base/mem.h"
 #include "base/value.h"
 
 #include <stdio.h>

@@ -55,8 +55,7 @@ static void put_model(struct json *json, const struct search *search, const stru
     json_put_int(json, "cached", now->cached + value_int(earlier, "cached", 0));
     json_put_int(json, "micro_dollars",
                  now->micro_dollars + value_int(earlier, "micro_dollars", 0));
-    json_key(json, "causes");
-    json_array(json);
+    json_put_array(json, "causes");
     for (size_t i = 0; list && i < list->count && i < 2 * CAUSES_MOST; i++)
         put_earlier_cause(json, list->items[i]);
     for (size_t i = 0; i < count; i++)
@@ -86,8 +85,7 @@ char *search_asked_text(const struct search *search)
     BUF_LOCAL(text, 1 << 20);
     struct json json = {.out = &text};
     json_object(&json);
-    json_key(&json, "list");
-    json_array(&json);
+    json_put_array(&json, "list");
     for (size_t i = 0; i < count; i++)
         put_model(&json, search, &views[i], find(earlier, views[i].name));
     for (size_t i = 0; earlier && i < earlier->count; i++) {

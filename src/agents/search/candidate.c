@@ -10,10 +10,6 @@
  */
 #include "agents/search/private.h"
 
-#include "base/clock.h"
-#include "base/mem.h"
-
-#include <stdio.h>
 #include <string.h>
 
 static const char *const states[ATTEMPT_STATES] = {"proposed", "writing",  "compiling",

@@ -1,7 +1,5 @@
 #include "agents/search/private.h"
 
-#include "base/clock.h"
-
 #include <string.h>
 
 /* An idea of the built-in proposer leaves nothing to implement in several ways, so a round of it

@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const struct models *search_models(const struct search *search, bool idea)

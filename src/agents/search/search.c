@@ -8,9 +8,7 @@
 #include "agents/search/private.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,13 +2,10 @@
  * machine's facts and floor; and the words that an idea of the built-in proposer gets. */
 #include "agents/search/private.h"
 
-#include "base/file.h"
-#include "base/mem.h"
 #include "eval/candidate/shipped_start.h"
 #include "eval/problem/torch.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- the problem and its starts ---- */

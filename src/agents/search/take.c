@@ -7,7 +7,6 @@
 #include "agents/search/private.h"
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- counting ---- */

@@ -2,7 +2,6 @@
 
 #include "agents/search/space.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -170,8 +169,7 @@ char *search_pauses_text(const struct search *search)
     BUF_LOCAL(text, 1 << 18);
     struct json json = {.out = &text};
     json_object(&json);
-    json_key(&json, "list");
-    json_array(&json);
+    json_put_array(&json, "list");
     for (size_t i = 0; i < search->watch.pause_count; i++) {
         json_object(&json);
         json_put_int(&json, "since_ms", (int64_t)search->watch.pauses[i].since_ms);

@@ -5,8 +5,6 @@
 #include "base/utf8.h"
 #include "eval/candidate/read.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { SOURCE_BYTES_MOST = 1 << 20 };

@@ -13,7 +13,7 @@ bool candidate_is_map(const struct candidate *candidate, const char *name)
     return false;
 }
 
-bool candidate_is_output(const struct problem *problem, const char *name)
+static bool candidate_is_output(const struct problem *problem, const char *name)
 {
     for (size_t i = 0; i < problem->output_count; i++)
         if (strcmp(problem->outputs[i].name, name) == 0)

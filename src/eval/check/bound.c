@@ -2,7 +2,6 @@
 #include "eval/check/scale.h"
 #include "eval/data/parallel.h"
 
-#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>

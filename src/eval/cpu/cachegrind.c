@@ -98,8 +98,7 @@ int cpu_cachegrind(const struct lane_facts *lane, const struct region *region, c
     BUF_LOCAL(said, SAID_MAX);
     int result = run(lane, region, artifact, call, &said, err);
     if (result == 0) {
-        json_key(json, "cachegrind");
-        json_object(json);
+        json_put_object(json, "cachegrind");
         for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
             double number = number_after(buf_text(&said), lines[i].line);
             json_key(json, lines[i].key);

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cpu/artifact.h"
-#include "eval/cpu/cpu.h"
 #include "eval/cpu/source.h"
 #include "eval/cpu/target.h"
 #include "process/sandbox.h"

@@ -12,11 +12,6 @@ extern const struct backend backend_cpu;
  * artifact. Returns an exit code. */
 int cpu_runner_main(int argc, char **argv);
 
-/* For a subject that backend_cpu.open() made; -1 for others. Reading costs some 20 us a thread
- * (switches) or one system call (CPU time): outside what is timed. */
-int64_t cpu_runner_switches(const struct subject *subject); /* involuntary, all threads so far */
-int64_t cpu_runner_cpu_ns(const struct subject *subject);   /* CPU time, all threads so far */
-
 /* open() keeps spare runners warm for the region it was last called with. They hold its memory:
  * call this when a region is closed for good. Measuring thread. */
 void cpu_runner_discard_spares(void);

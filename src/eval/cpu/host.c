@@ -301,13 +301,3 @@ int cpu_open(const struct lane_facts *lane, const struct region *region, const c
     (*subject)->wakes_itself = true;
     return 0;
 }
-
-int64_t cpu_runner_switches(const struct subject *subject)
-{
-    return subject->ops == &runner_ops ? process_switches(subject->pid) : -1;
-}
-
-int64_t cpu_runner_cpu_ns(const struct subject *subject)
-{
-    return subject->ops == &runner_ops ? process_cpu_ns(subject->pid) : -1;
-}

@@ -110,8 +110,7 @@ void counters_put(struct subject *subject, const struct call *call, struct json 
         for (int i = 0; i < EVENTS; i++)
             if (counting.fds[t][i] >= 0)
                 close(counting.fds[t][i]);
-    json_key(json, "counters");
-    json_object(json);
+    json_put_object(json, "counters");
     for (int i = 0; i < EVENTS; i++)
         put(json, events[i].name, sums[i]);
     put(json, "instructions_per_cycle", sums[0] > 0 && sums[1] >= 0 ? sums[1] / sums[0] : -1);

@@ -77,8 +77,7 @@ static void put_elsewhere(const struct samples *samples, struct json *json)
 {
     double all = (double)samples->total;
     bool said[SAMPLES_LIBRARIES] = {false};
-    json_key(json, "elsewhere");
-    json_array(json);
+    json_put_array(json, "elsewhere");
     for (int shown = 0; shown < ELSEWHERE_SHOWN; shown++) {
         size_t best = SAMPLES_LIBRARIES;
         for (size_t i = 0; i < samples->library_count; i++)
@@ -102,8 +101,7 @@ static void put_why(const struct samples *samples, struct json *json)
     snprintf(why, sizeof why,
              "perf_event_open: %s (kernel.perf_event_paranoid over 2, or a container forbids it)",
              strerror(samples->failed));
-    json_key(json, "time");
-    json_object(json);
+    json_put_object(json, "time");
     json_put_text(json, "why", why);
     json_object_end(json);
 }
@@ -116,11 +114,9 @@ void phases_put(struct phases *phases, const struct samples *samples, struct jso
         return;
     double all = (double)samples->total;
     qsort(phases->items, phases->count, sizeof phases->items[0], longest_first);
-    json_key(json, "time");
-    json_object(json);
+    json_put_object(json, "time");
     json_put_int(json, "samples", (int64_t)samples->total);
-    json_key(json, "phases");
-    json_array(json);
+    json_put_array(json, "phases");
     for (size_t i = 0; i < phases->count && i < SHOWN; i++)
         if ((double)phases->items[i].samples >= least_share * all)
             put_phase(&phases->items[i], all, json);

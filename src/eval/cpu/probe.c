@@ -1,16 +1,13 @@
 /* What this machine is: from cpuid, /sys and the compilers themselves. */
 #include "eval/cpu/private.h"
 
-#include "base/value.h"
 #include "eval/cpu/compile.h"
-#include "eval/cpu/cpu.h"
 #include "eval/cpu/hold.h"
 #include "eval/cpu/roofline.h"
 #include "eval/cpu/samples.h"
 #include "process/sandbox.h"
 #include "process/toolchain.h"
 
-#include <ctype.h>
 #include <gnu/libc-version.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -211,8 +208,7 @@ static const char *describe_device(const struct lane_facts *lane, struct arena *
     json_object(&json);
     json_put_text(&json, "backend", "cpu");
     json_put_text(&json, "cpu", model);
-    json_key(&json, "cores_used");
-    json_array(&json);
+    json_put_array(&json, "cores_used");
     for (size_t i = 0; i < lane->core_count; i++)
         json_int(&json, lane->cores[i]);
     json_array_end(&json);

@@ -29,8 +29,7 @@ static void put_roofline(const struct lane_facts *lane, const struct problem *pr
                                                                        : lane->read_bytes_per_s;
     double memory_s = bandwidth > 0 ? bytes / bandwidth : 0;
     double compute_s = lane->flops_per_s > 0 ? flops / lane->flops_per_s : 0;
-    json_key(json, "roofline");
-    json_object(json);
+    json_put_object(json, "roofline");
     put_number(json, "flops", flops);
     put_number(json, "bytes", bytes);
     put_number(json, "intensity_flops_per_byte", bytes > 0 ? flops / bytes : 0);

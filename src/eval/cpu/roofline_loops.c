@@ -1,7 +1,6 @@
 /* The inner loops, once for each width of vectors: what cannot be faster is what a ceiling is. */
 #include "eval/cpu/roofline.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #if defined(__x86_64__)

@@ -206,8 +206,7 @@ static void add_words(struct trial *trial, struct buf *words)
 
 static void put_extent(struct json *json, const char *key, const uint32_t extent[3])
 {
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     for (int i = 0; i < 3; i++)
         json_int(json, extent[i]);
     json_array_end(json);
@@ -215,12 +214,10 @@ static void put_extent(struct json *json, const char *key, const uint32_t extent
 
 static void put_plan(const struct trial *trial, struct json *json)
 {
-    json_key(json, "plan");
-    json_object(json);
+    json_put_object(json, "plan");
     json_put_text(json, "gpu", assumed_name);
     json_put_int(json, "shapes", (int64_t)trial->asked->problem->shape_count);
-    json_key(json, "launches");
-    json_array(json);
+    json_put_array(json, "launches");
     for (size_t i = 0; i < trial->plan.launch_count; i++) {
         const struct plan_launch *launch = &trial->plan.launches[i];
         json_object(json);
@@ -236,15 +233,13 @@ static void put_plan(const struct trial *trial, struct json *json)
 
 static void put_facts(const struct trial *trial, const struct err *missing, struct json *json)
 {
-    json_key(json, "missing");
-    json_array(json);
+    json_put_array(json, "missing");
     json_text(json, missing->message);
     if (trial->no_compiler)
         json_text(json, trial->no_compiler);
     json_array_end(json);
     json_put_text(json, "problem", trial->asked->problem->name);
-    json_key(json, "tune");
-    json_names(json, &trial->tune);
+    json_put_names(json, "tune", &trial->tune);
     json_key(json, "compiled");
     if (trial->no_compiler)
         json_null(json);

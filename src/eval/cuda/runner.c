@@ -12,7 +12,6 @@
 #include "eval/cuda/sanitize/runner.h"
 #include "eval/runner/inside.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

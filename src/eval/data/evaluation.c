@@ -155,13 +155,11 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
         json_put_text(json, "unfit", evaluation->unfit);
     if (evaluation->unconfined != NULL && *evaluation->unconfined != '\0')
         json_put_text(json, "unconfined", evaluation->unconfined);
-    json_key(json, "checks");
-    json_object(json);
+    json_put_object(json, "checks");
     json_put_int(json, "passed", evaluation->checks_passed);
     json_put_int(json, "total", evaluation->checks_total);
     json_object_end(json);
-    json_key(json, "stage_ms");
-    json_object(json);
+    json_put_object(json, "stage_ms");
     for (int i = 0; i < STAGES; i++)
         json_put_real(json, stages[i], evaluation->stage_ms[i]);
     json_object_end(json);

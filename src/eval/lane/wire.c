@@ -1,6 +1,5 @@
 /* eval/lane/wire: requests and records of docs/worker-protocol.md, from the agent's side. */
 #include "base/log.h"
-#include "base/mem.h"
 #include "eval/lane/private.h"
 
 #include <string.h>
@@ -29,12 +28,10 @@ static void put_open(struct json *json, const struct lane_spec *spec, bool roofl
     put_optional(json, "fit", demands[spec->fitness]);
     put_optional(json, "confined", demands[spec->walls]);
     if (ceilings != NULL) {
-        json_key(json, "ceilings");
-        json_raw(json, ceilings);
+        json_put_raw(json, "ceilings", ceilings);
     }
     if (spec->ahead != NULL) {
-        json_key(json, "ahead");
-        json_object(json);
+        json_put_object(json, "ahead");
         json_put_text(json, "name", spec->ahead_name);
         json_put_text(json, "source", spec->ahead);
         json_object_end(json);
@@ -49,8 +46,7 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     json_key(json, "source");
     json_text_n(json, request->source, request->source_length);
     if (request->tune != NULL) {
-        json_key(json, "tune");
-        json_raw(json, request->tune);
+        json_put_raw(json, "tune", request->tune);
     }
     json_put_text(json, "effort", efforts[request->effort]);
     json_put_bool(json, "profile", request->profile);
@@ -60,13 +56,11 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     json_put_real(json, "best_ns", request->best_ns);
     if (request->rival_source == NULL)
         return;
-    json_key(json, "rival");
-    json_object(json);
+    json_put_object(json, "rival");
     json_put_text(json, "name", request->rival_name);
     json_key(json, "source");
     json_text_n(json, request->rival_source, request->rival_length);
-    json_key(json, "tune");
-    json_raw(json, request->rival_tune != NULL ? request->rival_tune : "{}");
+    json_put_raw(json, "tune", request->rival_tune != NULL ? request->rival_tune : "{}");
     json_object_end(json);
 }
 

@@ -135,16 +135,13 @@ void accuracy_put(const struct bench *bench, struct json *json)
     const struct accuracy *accuracy = &bench->accuracy;
     if (!accuracy->seen)
         return;
-    json_key(json, "error");
-    json_object(json);
+    json_put_object(json, "error");
     json_put_real(json, "of_allowed", accuracy->ratio);
     json_put_real(json, "honest", accuracy->honest);
     json_put_text(json, "inputs", distribution_name(accuracy->distribution));
-    json_key(json, "shape");
-    json_names(json, &accuracy->dims);
+    json_put_names(json, "shape", &accuracy->dims);
     json_object_end(json);
-    json_key(json, "checked_up_to");
-    json_names(json, &accuracy->reached);
+    json_put_names(json, "checked_up_to", &accuracy->reached);
 }
 
 void accuracy_note(struct bench *bench)

@@ -1,7 +1,6 @@
 /* eval/measure/bench: the candidate's runner over its generations, and how its evaluation gets a
  * verdict.
  */
-#include "base/mem.h"
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"
 #include "eval/measure/session_private.h"

@@ -3,7 +3,6 @@
  * then the subject is stopped. Warm-up, check and timed calls all come through here and look alike
  * from the subject's side. */
 #include "base/clock.h"
-#include "base/mem.h"
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"

@@ -1,6 +1,5 @@
 /* eval/measure/final: what a champion goes through besides: a real A/A run, every baseline, and its
  * time with warm caches. Fresh seeds and fresh runners are session_measure's business. */
-#include "base/mem.h"
 #include "eval/measure/timing.h"
 
 #include <math.h>
@@ -32,8 +31,7 @@ static int measure_spread(struct bench *bench, struct err *err)
 
 static void put_interval(struct json *json, const char *key, const struct interval *interval)
 {
-    json_key(json, key);
-    json_object(json);
+    json_put_object(json, key);
     json_put_real(json, "median", interval->median);
     json_put_real(json, "low", interval->low);
     json_put_real(json, "high", interval->high);
@@ -104,8 +102,7 @@ static int measure_baseline(struct bench *bench, struct baseline *baseline, stru
     }
     if (bench->ended)
         return 0;
-    json_key(json, baseline->name);
-    json_object(json);
+    json_put_object(json, baseline->name);
     put_interval(json, "ns", &a);
     put_interval(json, "speedup", &against.speedup);
     json_put_bool(json, "win", stats_finding(&against) == FINDING_FASTER);

@@ -286,8 +286,7 @@ static int check_baselines(struct fitness *fitness, struct err *err)
 void fitness_begin(struct fitness *fitness, struct session *session, struct json *json)
 {
     *fitness = (struct fitness){.session = session, .json = json, .fit = true};
-    json_key(json, "findings");
-    json_array(json);
+    json_put_array(json, "findings");
 }
 
 int fitness_check(struct fitness *fitness, bool baselines, struct err *err)

@@ -2,7 +2,6 @@
  * session_measure.c.
  */
 #include "base/mem.h"
-#include "eval/backend/build.h"
 #include "eval/data/timeline.h"
 #include "eval/measure/session_helpers.h"
 #include "eval/measure/session_private.h"

@@ -3,7 +3,6 @@
  * cannot grow with the length of the sum, and a kernel's error there is the precision that it
  * computes in. Asked of the definition itself: each input is split in two, what is in the one half
  * being 0 in the other, and the two results must add up to that of the whole. */
-#include "base/mem.h"
 #include "eval/measure/session_private.h"
 
 #include <math.h>

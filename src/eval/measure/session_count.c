@@ -27,8 +27,7 @@ static int run_cachegrind(struct bench *bench, struct set *set, struct json *jso
     if (session->backend->cachegrind(session->lane, bench->region, bench->request->portable,
                                      &arrangement.call, json, err) != 0)
         return -1;
-    json_key(json, "cachegrind_shape");
-    json_names(json, &set->shape->dims);
+    json_put_names(json, "cachegrind_shape", &set->shape->dims);
     return 0;
 }
 

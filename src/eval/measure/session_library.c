@@ -12,7 +12,7 @@ static const char *path_of(const struct session *session)
     return arena_printf(session->arena, "%s/baselines/torch.py", session->problem->folder);
 }
 
-bool library_has(const struct session *session)
+static bool library_has(const struct session *session)
 {
     return session->problem->torch == NULL && file_exists(path_of(session));
 }
@@ -32,8 +32,7 @@ static const char *binding_of(const struct session *session)
     BUF_LOCAL(text, BINDING_MOST);
     struct json json = {.out = &text};
     json_object(&json);
-    json_key(&json, "arguments");
-    json_array(&json);
+    json_put_array(&json, "arguments");
     for (size_t i = 0; i < problem->input_count; i++) {
         json_object(&json);
         json_put_text(&json, "input", problem->inputs[i].name);
@@ -46,8 +45,7 @@ static const char *binding_of(const struct session *session)
         json_object_end(&json);
     }
     json_array_end(&json);
-    json_key(&json, "parameters");
-    json_array(&json);
+    json_put_array(&json, "parameters");
     json_array_end(&json);
     json_object_end(&json);
     return arena_strdup(session->arena, buf_text(&text));

@@ -6,8 +6,7 @@
 
 #include "eval/measure/session_private.h"
 
-bool library_has(const struct session *session); /* the problem has one */
-void library_add(struct session *session);       /* as the last baseline */
+void library_add(struct session *session); /* as the last baseline */
 /* Starts a Python with torch; ERR_ENVIRONMENT or what PyTorch says where that cannot be. */
 int library_open(struct session *session, struct baseline *baseline, struct err *err) MUST_USE;
 

@@ -184,7 +184,7 @@ int session_check(struct session *session, const struct measure_request *request
 
 /* Where this thread waits decides by tens of microseconds how long a wake-up takes: on the core of
  * a subject's first thread, always, for every subject alike. Both take turns there. */
-void session_pin(const struct session *session, size_t core)
+static void session_pin(const struct session *session, size_t core)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -374,8 +374,7 @@ static void put_notes(struct bench *bench, struct json *json)
     char *rest = bench->notes.data, *line;
     if (bench->notes.length == 0)
         return;
-    json_key(json, "notes");
-    json_array(json);
+    json_put_array(json, "notes");
     while ((line = strsep(&rest, "\n")) != NULL)
         json_text(json, line);
     json_array_end(json);

@@ -86,8 +86,6 @@ struct session {
     struct bench *bench; /* the candidate between session_check() and session_finish() */
 };
 
-void session_pin(const struct session *session, size_t core); /* this thread, to one of the lane */
-
 /* --- session_count.c: members of an open JSON object --- */
 struct json;
 void session_count_caches(struct bench *bench, struct json *json);

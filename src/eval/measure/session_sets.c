@@ -21,7 +21,7 @@ size_t shape_bytes(const struct shape *shape)
     return bytes;
 }
 
-void set_assign(struct set *set, const struct shape *shape, enum distribution distribution)
+static void set_assign(struct set *set, const struct shape *shape, enum distribution distribution)
 {
     set_free(set);
     *set = (struct set){.shape = shape, .distribution = distribution};

@@ -44,7 +44,6 @@ void session_make_long(struct session *session);   /* after the spec's shapes, b
 void session_draw_beyond(struct session *session); /* the same; and again, no larger */
 
 /* --- session_sets.c --- */
-void set_assign(struct set *set, const struct shape *shape, enum distribution distribution);
 void set_redraw(struct set *set); /* new seed; buffers are kept */
 void set_free(struct set *set);
 /* What memory of one fits the other that has none goes there; the rest of it is freed. */

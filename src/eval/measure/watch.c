@@ -29,8 +29,7 @@ void bench_watch(struct bench *bench, const struct device_state *state)
 
 static void put_range(struct json *json, const char *key, const unsigned range[2])
 {
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     json_int(json, range[0]);
     json_int(json, range[1]);
     json_array_end(json);
@@ -45,8 +44,7 @@ static void put_limits(struct json *json, uint64_t limits)
         const char *name;
     } reasons[] = {{2, "power cap"},        {3, "hardware slowdown"}, {4, "sync boost"},
                    {5, "software thermal"}, {6, "hardware thermal"},  {7, "power brake"}};
-    json_key(json, "clock_limits");
-    json_array(json);
+    json_put_array(json, "clock_limits");
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if ((limits >> reasons[i].bit & 1) != 0)
             json_text(json, reasons[i].name);
@@ -58,8 +56,7 @@ void bench_put_watched(const struct bench *bench, struct json *json)
     const struct device_state *all = &bench->watched;
     if (!(all->span_ns > 0.0))
         return;
-    json_key(json, "device_state");
-    json_object(json);
+    json_put_object(json, "device_state");
     json_put_real(json, "events_of_wall_clock", all->span_ns / all->wall_ns);
     json_put_int(json, "looks", all->looks);
     if (all->looks > 0) {

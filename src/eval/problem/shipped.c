@@ -15,8 +15,7 @@ static void put_shape(struct json *json, const struct tensor_spec *tensor)
     json_object(json);
     json_put_text(json, "name", tensor->name);
     json_put_text(json, "dtype", dtype_name(tensor->dtype));
-    json_key(json, "shape");
-    json_array(json);
+    json_put_array(json, "shape");
     for (size_t i = 0; i < tensor->rank; i++)
         json_text(json, tensor->shape_text[i]);
     json_array_end(json);
@@ -26,8 +25,7 @@ static void put_shape(struct json *json, const struct tensor_spec *tensor)
 static void put_tensors(struct json *json, const char *key, const struct tensor_spec *tensors,
                         size_t count)
 {
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     for (size_t i = 0; i < count; i++)
         put_shape(json, &tensors[i]);
     json_array_end(json);
@@ -39,8 +37,7 @@ static void put_problem(struct json *json, const struct problem *problem)
     json_put_text(json, "name", problem->name);
     json_put_text(json, "reference", problem->reference_file);
     json_put_text(json, "function", problem->reference_function);
-    json_key(json, "dims");
-    json_array(json);
+    json_put_array(json, "dims");
     for (size_t i = 0; i < problem->dim_count; i++) {
         json_object(json);
         json_put_text(json, "name", problem->dims[i].name);

@@ -122,7 +122,7 @@ int problem_take_torch(struct problem *problem, const char *path, const char *an
 
 /* --- asking the child --- */
 
-const char *problem_torch_limit(struct arena *arena)
+static const char *problem_torch_limit(struct arena *arena)
 {
     const double share = 0.8, libraries = 16.0 * 0x1p30;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

@@ -44,7 +44,6 @@ int problem_read_torch(struct problem *problem, const char *path, const char *py
 
 /* "as=BYTES" for a child's sandbox: what this machine has, and room for the libraries' addresses,
  * so that a module which asks for more is told so and nothing else has to die. In the arena. */
-const char *problem_torch_limit(struct arena *arena);
 
 /* What the child says of a file, JSON as libexec/reference_torch.py has it, as the problem. For
  * tests, besides. */

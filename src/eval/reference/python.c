@@ -24,8 +24,7 @@ enum { REQUEST_MOST = 1 << 20, ARGUMENTS_MOST = 64, START_TIMEOUT_MS = 30000 };
 static void put_tensors(struct json *json, const char *key, const struct tensor_spec *tensors,
                         size_t count)
 {
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     for (size_t i = 0; i < count; i++) {
         json_object(json);
         json_put_text(json, "name", tensors[i].name);
@@ -90,8 +89,7 @@ static int ask_to_open(struct python *python, struct err *err)
     json_put_text(&json, "file", problem->reference_file);
     json_put_text(&json, "function", problem->reference_function);
     json_put_text(&json, "name", problem->name);
-    json_key(&json, "cores");
-    json_array(&json);
+    json_put_array(&json, "cores");
     for (size_t i = 0; i < python->lane->core_count; i++)
         json_int(&json, python->lane->cores[i]);
     json_array_end(&json);
@@ -187,15 +185,12 @@ static void put_call(struct python *python, struct json *json, const struct layo
         json_int(json, bits);
     else
         json_null(json);
-    json_key(json, "dims");
-    json_names(json, &layout->dims);
-    json_key(json, "inputs");
-    json_array(json);
+    json_put_names(json, "dims", &layout->dims);
+    json_put_array(json, "inputs");
     for (size_t i = 0; i < problem->input_count; i++) {
         json_object(json);
         json_put_int(json, "offset", (int64_t)call->offsets[i]);
-        json_key(json, "shape");
-        json_array(json);
+        json_put_array(json, "shape");
         for (size_t axis = 0; axis < problem->inputs[i].rank; axis++)
             json_int(json, layout->inputs[i].extents[axis]);
         json_array_end(json);
@@ -243,14 +238,12 @@ int python_send(struct python *python, const struct layout *layout, const struct
     json_put_text(&json, "precision", python->sent_exact ? "exact" : "spec");
     json_put_text(&json, "baseline", baseline);
     put_call(python, &json, layout, call, reference_bits(problem, precision));
-    json_key(&json, "outputs");
-    json_array(&json);
+    json_put_array(&json, "outputs");
     for (size_t i = 0; i < problem->output_count; i++) {
         json_object(&json);
         json_put_int(&json, "offset", (int64_t)end);
         end += (result_bytes(python, layout, i) + 63) / 64 * 64;
-        json_key(&json, "shape");
-        json_array(&json);
+        json_put_array(&json, "shape");
         for (size_t axis = 0; axis < problem->outputs[i].rank; axis++)
             json_int(&json, layout->outputs[i].extents[axis]);
         json_array_end(&json);

@@ -20,8 +20,7 @@ static void put_binding(struct python *python, struct json *json)
 {
     json_put_text(json, "device", python->device != NULL ? python->device->name : "cpu");
     json_put_text(json, "scratch", python->folder);
-    json_key(json, "binding");
-    json_raw(json, python->problem->torch->binding);
+    json_put_raw(json, "binding", python->problem->torch->binding);
 }
 
 static void add_option(struct python *python, const char *option, const char *path)
@@ -81,8 +80,7 @@ static int read_initial(struct python *python, struct err *err)
     int64_t extents[RANK_MAX];
     struct json json;
     python_begin(python, &json, "initial");
-    json_key(&json, "outputs");
-    json_array(&json);
+    json_put_array(&json, "outputs");
     for (size_t i = 0; i < problem->input_count; i++) {
         if (!problem->torch->inputs[i].initial)
             continue;
@@ -200,8 +198,7 @@ static size_t put_places(const struct python *python, const struct layout *layou
 {
     const struct problem *problem = python->problem;
     size_t end = 0;
-    json_key(json, "outputs");
-    json_array(json);
+    json_put_array(json, "outputs");
     for (size_t i = 0; i < problem->input_count; i++) {
         if (problem->torch->inputs[i].initial)
             continue;
@@ -210,8 +207,7 @@ static size_t put_places(const struct python *python, const struct layout *layou
         json_object(json);
         json_put_text(json, "name", problem->inputs[i].name);
         json_put_int(json, "offset", (int64_t)offsets[i]);
-        json_key(json, "shape");
-        json_array(json);
+        json_put_array(json, "shape");
         for (size_t axis = 0; axis < problem->inputs[i].rank; axis++)
             json_int(json, layout->inputs[i].extents[axis]);
         json_array_end(json);

@@ -1,8 +1,6 @@
 /* eval/worker/ceilings: what the lane's memory and units can do at most: from an earlier run, from
  * a GPU's own memory, or measured now. */
-#include "base/mem.h"
 #include "eval/data/timeline.h"
-#include "eval/measure/measure.h"
 #include "eval/measure/noise.h"
 #include "eval/worker/private.h"
 
@@ -109,8 +107,7 @@ int ceilings_measure(struct worker *worker, struct err *err)
 
 void ceilings_put(struct worker *worker, struct json *json)
 {
-    json_key(json, "ceilings");
-    json_object(json);
+    json_put_object(json, "ceilings");
     for (size_t i = 0; i < CEILINGS; i++)
         if (*ceiling_of(&worker->lane, i) > 0.0)
             json_put_real(json, ceilings[i].name, *ceiling_of(&worker->lane, i));

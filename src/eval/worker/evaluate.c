@@ -9,8 +9,6 @@
  * kernel needs: sanitized, and with the compiler's remarks. */
 #include "eval/worker/evaluate.h"
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -81,8 +79,7 @@ static bool answer_from_memory(struct evaluate *evaluate)
     if (known == NULL || evaluate->cachegrind || evaluate->rival != NULL) /* not asked for then */
         return false;
     worker_answer_begin(&json, &line, evaluate->request.id, "result");
-    json_key(&json, "evaluation");
-    json_raw(&json, known);
+    json_put_raw(&json, "evaluation", known);
     json_put_bool(&json, "remembered", true);
     worker_answer_send(&json, &line);
     return true;

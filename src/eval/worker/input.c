@@ -4,7 +4,6 @@
  *   reading -> (lines) -> reading ... -> draining, at the end of stdin or of what a line may hold:
  *                                        every request is cancelled, and the last one ends us
  */
-#include "base/mem.h"
 #include "eval/worker/private.h"
 
 #include <ctype.h>

@@ -187,11 +187,9 @@ static void put_answer(struct open *open)
     struct worker *worker = open->request.worker;
     struct lane_facts *lane = &worker->lane;
     struct json *json = &open->json;
-    json_key(json, "device");
-    json_raw(json, lane->device != NULL ? lane->device : "{}");
+    json_put_raw(json, "device", lane->device != NULL ? lane->device : "{}");
     put_versions(open);
-    json_key(json, "facts");
-    json_names(json, &lane->facts);
+    json_put_names(json, "facts", &lane->facts);
     ceilings_put(worker, json);
     if (worker->problem != NULL)
         json_put_text(json, "problem", worker->problem->name);

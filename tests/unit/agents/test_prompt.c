@@ -195,7 +195,7 @@ static void test_form(void **state)
         }
     struct buf text;
     buf_init(&text, PROMPT_BYTES_MAX);
-    prompt_system(the.prompts, &text);
+    prompt_system_for(the.prompts, PROMPT_IDEAS, &text);
     assert_non_null(strstr(buf_text(&text), "cpu hardware"));
     assert_null(strstr(buf_text(&text), "\n\n"));
     buf_reset(&text);

@@ -2,6 +2,7 @@
 #include "kit.c" /* each test is one source file */
 
 #include <signal.h>
+#include <time.h>
 
 static struct kit kit;
 
@@ -379,6 +380,15 @@ static void reads_past_inputs_are_found(void **state)
     }
 }
 
+static int64_t cpu_ns(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec time;
+    assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &time), 0);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 /* "done" is said, and a thread goes on: once the group is stopped, nothing is written. */
 static void a_stopped_runner_does_nothing(void **state)
 {
@@ -390,15 +400,14 @@ static void a_stopped_runner_does_nothing(void **state)
         ERR_NONE);
     kit.subject->ops->pause(kit.subject);
     float before = kit_output(&kit)[0];
-    int64_t cpu = cpu_runner_cpu_ns(kit.subject);
+    int64_t cpu = cpu_ns(kit.subject->pid);
     usleep(20000);
     assert_true(kit_output(&kit)[0] == before);
-    assert_int_equal(cpu_runner_cpu_ns(kit.subject), cpu);
+    assert_int_equal(cpu_ns(kit.subject->pid), cpu);
     kit.subject->ops->resume(kit.subject);
     for (int i = 0; i < 1000 && kit_output(&kit)[0] == before; i++)
         usleep(1000);
     assert_false(kit_output(&kit)[0] == before);
-    assert_true(cpu_runner_switches(kit.subject) >= 0);
 }
 
 static void death_while_idle_is_told(void **state)

@@ -16,10 +16,9 @@ struct fetch {
     struct err start_err;
     char *text; /* consumed so far */
     size_t length;
-    int wakes;          /* with new bytes */
-    size_t cancel_from; /* bytes from which it is cancelled; 0: never */
-    size_t free_from;   /* bytes from which it is freed, and the task done */
-    bool keep;          /* consume nothing */
+    int wakes;        /* with new bytes */
+    size_t free_from; /* bytes from which it is freed, and the task done */
+    bool keep;        /* consume nothing */
 };
 
 static inline void fetch_take(struct fetch *fetch)
@@ -54,11 +53,7 @@ static inline enum task_result fetch_step(struct probe *probe)
         assert_int_equal(probe->task.pending, 0);
         return TASK_DONE;
     }
-    if (http_done(fetch->request))
-        return TASK_DONE;
-    if (fetch->cancel_from > 0 && fetch->length >= fetch->cancel_from)
-        http_cancel(fetch->request); /* twice is harmless */
-    return TASK_WAIT;
+    return http_done(fetch->request) ? TASK_DONE : TASK_WAIT;
 }
 
 static inline void fetch_free(struct fetch *fetch)

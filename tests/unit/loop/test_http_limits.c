@@ -21,7 +21,8 @@ static uint64_t fake_now(void *context)
     return now_ns;
 }
 
-struct hour { /* moves the clock by steps until the fetch is done */
+struct hour {     /* moves the clock by steps until the fetch is done */
+    size_t bytes; /* of body, that it waits for first */
     struct probe probe;
     struct fetch *fetch;
     struct work nap;
@@ -42,22 +43,12 @@ static enum task_result hour_step(struct probe *probe)
     const struct fetch *fetch = hour->fetch;
     if (fetch->probe.task.finished)
         return TASK_DONE;
-    if (fetch->request->connected_ns != 0 && fetch->length >= fetch->cancel_from) {
+    if (fetch->request->connected_ns != 0 && fetch->length >= hour->bytes) {
         now_ns += hour->step_ms * 1000000;
         hour->moved_ms += hour->step_ms;
     }
     work_start(probe->task.loop, &hour->nap, &probe->task, nap, NULL);
     return TASK_WAIT;
-}
-
-static enum task_result patient_step(struct probe *probe)
-{
-    struct fetch *fetch = (struct fetch *)probe;
-    size_t wanted = fetch->cancel_from;
-    fetch->cancel_from = 0; /* here it is what to wait for, not what to cancel at */
-    enum task_result result = fetch_step(probe);
-    fetch->cancel_from = wanted;
-    return result;
 }
 
 static void test_limits_by_the_clock(void **state)
@@ -85,7 +76,7 @@ static void test_limits_by_the_clock(void **state)
         struct server server = PROVIDER("--fault", cases[i].fault);
         char url[256];
         snprintf(url, sizeof url, "%s/v1/chat/completions", server.url);
-        struct fetch fetch = {.spec = cases[i].limits, .cancel_from = cases[i].bytes};
+        struct fetch fetch = {.spec = cases[i].limits};
         fetch.spec.method = "POST";
         fetch.spec.url = url;
         fetch.spec.body = CHAT_STREAM;
@@ -96,8 +87,9 @@ static void test_limits_by_the_clock(void **state)
         struct err err;
         struct http *http = http_new(loop, &err);
         fetch.http = http;
-        struct hour hour = {.fetch = &fetch, .step_ms = cases[i].strikes_ms / 100};
-        probe_start(loop, &fetch.probe, NULL, "fetch", patient_step, NULL);
+        struct hour hour = {
+            .fetch = &fetch, .bytes = cases[i].bytes, .step_ms = cases[i].strikes_ms / 100};
+        probe_start(loop, &fetch.probe, NULL, "fetch", fetch_step, NULL);
         probe_start(loop, &hour.probe, NULL, "hour", hour_step, &hour);
         loop_run(loop);
         clock_inject(NULL, NULL);

@@ -34,28 +34,22 @@ static bool is_old(const char *model)
 static void put_schema(struct json *json, const struct completion_request *request)
 {
     if (!is_old(request->model)) {
-        json_key(json, "output_config");
-        json_object(json);
-        json_key(json, "format");
-        json_object(json);
+        json_put_object(json, "output_config");
+        json_put_object(json, "format");
         json_put_text(json, "type", "json_schema");
-        json_key(json, "schema");
-        json_raw(json, request->schema);
+        json_put_raw(json, "schema", request->schema);
         json_object_end(json);
         json_object_end(json);
         return;
     }
-    json_key(json, "tools");
-    json_array(json);
+    json_put_array(json, "tools");
     json_object(json);
     json_put_text(json, "name", "answer");
     json_put_text(json, "description", "Gives the whole answer.");
-    json_key(json, "input_schema");
-    json_raw(json, request->schema);
+    json_put_raw(json, "input_schema", request->schema);
     json_object_end(json);
     json_array_end(json);
-    json_key(json, "tool_choice");
-    json_raw(json, "{\"type\":\"tool\",\"name\":\"answer\"}");
+    json_put_raw(json, "tool_choice", "{\"type\":\"tool\",\"name\":\"answer\"}");
 }
 
 static void encode(struct arena *arena, const struct completion_request *request,
@@ -74,8 +68,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     json_put_int(&json, "max_tokens", request->max_tokens > 0 ? request->max_tokens : MAX_TOKENS);
     if (request->system != NULL && *request->system != '\0')
         json_put_text(&json, "system", request->system);
-    json_key(&json, "messages");
-    json_array(&json);
+    json_put_array(&json, "messages");
     json_object(&json);
     json_put_text(&json, "role", "user");
     json_put_text(&json, "content", request->prompt);

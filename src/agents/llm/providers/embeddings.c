@@ -37,8 +37,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     json_object(&json);
     json_put_text(&json, "model", request->model);
     json_put_text(&json, "encoding_format", "float");
-    json_key(&json, "input");
-    json_array(&json);
+    json_put_array(&json, "input");
     for (const char *line = request->prompt; line != NULL;) {
         size_t length = strcspn(line, "\n");
         json_text_n(&json, line, length);

@@ -17,8 +17,7 @@ static const char *resource(struct arena *arena, const char *model)
 
 static void put_text_parts(struct json *json, const char *text)
 {
-    json_key(json, "parts");
-    json_array(json);
+    json_put_array(json, "parts");
     json_object(json);
     json_put_text(json, "text", text);
     json_object_end(json);
@@ -29,8 +28,7 @@ static void put_text_parts(struct json *json, const char *text)
  * own. https://ai.google.dev/gemini-api/docs/structured-output */
 static void put_config(struct json *json, const struct completion_request *request)
 {
-    json_key(json, "generationConfig");
-    json_object(json);
+    json_put_object(json, "generationConfig");
     if (request->temperature >= 0)
         json_put_real(json, "temperature", request->temperature);
     if (request->max_tokens > 0)
@@ -38,8 +36,7 @@ static void put_config(struct json *json, const struct completion_request *reque
     if (request->json || request->schema != NULL)
         json_put_text(json, "responseMimeType", "application/json");
     if (request->schema != NULL) {
-        json_key(json, "responseJsonSchema");
-        json_raw(json, request->schema);
+        json_put_raw(json, "responseJsonSchema", request->schema);
     }
     json_object_end(json);
 }
@@ -58,13 +55,11 @@ static void encode(struct arena *arena, const struct completion_request *request
     struct json json = {.out = body};
     json_object(&json);
     if (request->system != NULL && *request->system != '\0') {
-        json_key(&json, "systemInstruction");
-        json_object(&json);
+        json_put_object(&json, "systemInstruction");
         put_text_parts(&json, request->system);
         json_object_end(&json);
     }
-    json_key(&json, "contents");
-    json_array(&json);
+    json_put_array(&json, "contents");
     json_object(&json);
     json_put_text(&json, "role", "user");
     put_text_parts(&json, request->prompt);

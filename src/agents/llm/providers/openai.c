@@ -33,12 +33,10 @@ static void put_format(struct json *json, const struct completion_request *reque
     }
     json_object(json);
     json_put_text(json, "type", "json_schema");
-    json_key(json, "json_schema");
-    json_object(json);
+    json_put_object(json, "json_schema");
     json_put_text(json, "name", "answer");
     json_put_bool(json, "strict", true);
-    json_key(json, "schema");
-    json_raw(json, request->schema);
+    json_put_raw(json, "schema", request->schema);
     json_object_end(json);
     json_object_end(json);
 }
@@ -55,8 +53,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     struct json json = {.out = body};
     json_object(&json);
     json_put_text(&json, "model", request->model);
-    json_key(&json, "messages");
-    json_array(&json);
+    json_put_array(&json, "messages");
     if (request->system != NULL && *request->system != '\0')
         put_message(&json, "system", request->system);
     put_message(&json, "user", request->prompt);
@@ -70,8 +67,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     if (request->json || request->schema != NULL)
         put_format(&json, request, request->schema != NULL && is_openai(base_url));
     json_put_bool(&json, "stream", true);
-    json_key(&json, "stream_options");
-    json_raw(&json, "{\"include_usage\":true}");
+    json_put_raw(&json, "stream_options", "{\"include_usage\":true}");
     json_object_end(&json);
 }
 

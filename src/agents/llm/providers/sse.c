@@ -90,8 +90,3 @@ int sse_feed(struct sse *sse, const char *bytes, size_t length, struct err *err)
     }
     return 0;
 }
-
-bool sse_is_between_events(const struct sse *sse)
-{
-    return sse->line.length == 0 && !sse->has_data;
-}

@@ -30,7 +30,4 @@ void sse_free(struct sse *sse);
 /* ERR_LIMIT for an event longer than SSE_EVENT_BYTES_MAX. */
 int sse_feed(struct sse *sse, const char *bytes, size_t length, struct err *err) MUST_USE;
 
-/* The end of the stream: an event without its closing blank line is dropped, as the format says. */
-bool sse_is_between_events(const struct sse *sse);
-
 #endif

@@ -3,7 +3,6 @@
 #include "agents/retrieve/rag/chunker.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { HEADING_LONGEST = 80 };

@@ -60,7 +60,7 @@ static void set_heading(char *heading, const char *text, size_t length)
     heading[used] = '\0';
 }
 
-void chunker_start(struct chunker *chunker, const char *name, struct passage_list *list)
+static void chunker_start(struct chunker *chunker, const char *name, struct passage_list *list)
 {
     *chunker = (struct chunker){.list = list};
     buf_init(&chunker->text, (size_t)64 << 20);

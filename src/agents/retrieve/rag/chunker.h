@@ -17,8 +17,6 @@ struct chunker {
     bool prose;    /* the open passage has more than code */
 };
 
-void chunker_start(struct chunker *chunker, const char *name, struct passage_list *list);
-
 /* Level 1 is the document's own title, deeper ones lie under it. Ends the open passage. */
 void chunker_heading(struct chunker *chunker, int level, const char *text, size_t length);
 /* One paragraph, list or table; `line` is where it starts. */

@@ -4,7 +4,6 @@
 #include "agents/retrieve/rag/embed.h"
 
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/value.h"
 #include "loop/http.h"
 #include "loop/loop.h"
@@ -87,8 +86,7 @@ static void write_request(const struct embedder *embedder, const char *const *te
     json_object(&json);
     json_put_text(&json, "model", embedder->model);
     json_put_text(&json, "encoding_format", "float");
-    json_key(&json, "input");
-    json_array(&json);
+    json_put_array(&json, "input");
     for (size_t i = 0; i < count; i++) {
         size_t length = strnlen(texts[i], EMBED_TEXT_MOST);
         while (length > 0 && ((unsigned char)texts[i][length] & 0xc0) == 0x80)

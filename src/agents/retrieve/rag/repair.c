@@ -2,13 +2,11 @@
  * beside the data file, STORE/rag/paths: a checksum, then each root_record behind its length. How
  * often passages helped is lost with the file. */
 #include "agents/retrieve/rag/database.h"
-#include "agents/retrieve/rag/documents.h"
 #include "agents/retrieve/rag/postings.h"
 #include "agents/retrieve/rag/records.h"
 #include "base/file.h"
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -149,8 +149,7 @@ void ptxas_put(const struct cuda_report *report, struct json *json)
     json_put_bool(json, "precompiled", report->precompiled);
     if (report->cached)
         json_put_bool(json, "cached", true);
-    json_key(json, "entries");
-    json_array(json);
+    json_put_array(json, "entries");
     for (size_t i = 0; i < report->entry_count; i++) {
         json_object(json);
         json_put_text(json, "entry", report->entries[i].entry);

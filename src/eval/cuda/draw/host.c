@@ -1,8 +1,6 @@
 #include "eval/cuda/draw/generator.h"
 
 #include "base/file.h"
-#include "base/mem.h"
-#include "eval/cuda/driver/device.h"
 #include "eval/cuda/driver/spawn.h"
 #include "eval/data/parallel.h"
 #include "eval/data/timeline.h"

@@ -45,8 +45,7 @@ static void put_device(const struct device *device, struct json *json)
     json_put_text(json, "pci", device->pci);
     json_put_int(json, "memory_bytes", (int64_t)device->memory_bytes);
     json_put_int(json, "driver_cuda", device->driver_version);
-    json_key(json, "facts");
-    json_object(json);
+    json_put_object(json, "facts");
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         json_put_int(json, facts[i].name, facts[i].number);
     json_object_end(json);

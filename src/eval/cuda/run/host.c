@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "eval/data/stats.h"
 #include "eval/data/timeline.h"
 
 #include <stdio.h>
