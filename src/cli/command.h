@@ -45,6 +45,7 @@ int command_best(const struct settings *settings, const char *const *arguments, 
 int command_doctor(const struct settings *settings, const char *const *arguments, size_t count);
 int command_config(const struct settings *settings, const char *const *arguments, size_t count);
 int command_docs(const struct settings *settings, const char *const *arguments, size_t count);
+int command_tune(const struct settings *settings, const char *const *arguments, size_t count);
 int command_lessons(const struct settings *settings, const char *const *arguments, size_t count);
 int command_backup(const struct settings *settings, const char *const *arguments, size_t count);
 

@@ -122,16 +122,19 @@ static void draw_head(struct display *display, const struct search_progress *p)
 }
 
 /* What there is none of is left out, so that 80 columns hold it. */
-static void put_counts(const struct search_progress *p, char line[512])
+static void put_counts(const struct search_progress *p, bool tunes, char line[512])
 {
-    char kept[48], rejected[40] = "", failed[40] = "", lane[80];
+    char kept[48], rejected[40] = "", failed[40] = "", lane[80], round[64] = "";
+    if (!tunes)
+        snprintf(round, sizeof round, "round %lld of %lld | ", (long long)p->round,
+                 (long long)p->rounds);
     if (p->rejected > 0)
         snprintf(rejected, sizeof rejected, ", %lld rejected", (long long)p->rejected);
     if (p->failed > 0)
         snprintf(failed, sizeof failed, ", %lld failed", (long long)p->failed);
-    snprintf(line, 512, "round %lld of %lld | %lld in flight | %lld evaluated: %s%s%s | %s",
-             (long long)p->round, (long long)p->rounds, (long long)p->in_flight,
-             (long long)p->evaluated, words_number(p->kept, "kernel", kept), rejected, failed,
+    snprintf(line, 512, "%s%lld in flight | %lld evaluated: %s%s%s | %s", round,
+             (long long)p->in_flight, (long long)p->evaluated,
+             words_number(p->kept, "kernel", kept), rejected, failed,
              words_lane(p->lane_busy, p->lane_waits, lane));
 }
 
@@ -164,7 +167,7 @@ static void draw(struct display *display, const struct search_progress *p)
         if (display->color)
             fputs("\033[0m", display->out);
     }
-    put_counts(p, line);
+    put_counts(p, display->options->kernel != NULL, line);
     draw_line(display, line);
     if (*display_spending(p, display->options, spending)) {
         snprintf(line, sizeof line, "spent %s", spending);
@@ -227,7 +230,7 @@ static void tell(struct display *display, const struct search_progress *p)
 {
     char elapsed[32], time[32], caveats[160], best[128];
     bool news_best = p->best && *p->best && strcmp(p->best, display->best) != 0;
-    bool news_round = p->round != display->round && !display->terminal;
+    bool news_round = p->round != display->round && !display->terminal && !display->options->kernel;
     bool news_phase = p->phase && strcmp(p->phase, display->phase) != 0 && !display->terminal;
     bool searching =
         !p->phase || (strcmp(p->phase, "closing") != 0 && strcmp(p->phase, "done") != 0);

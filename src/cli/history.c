@@ -115,21 +115,22 @@ int history_runs(struct store *store, struct arena *arena, struct run_record **i
     return failed;
 }
 
-const struct value *history_evaluation(struct store *store, struct arena *arena, const char *id)
+const struct value *history_measured(struct store *store, struct arena *arena, const char *key)
 {
     struct buf text;
     struct err ignored;
     struct value *value = NULL;
-    char *final = arena_printf(arena, "%s-final", id);
-    int failed = get(store, STORE_EVALUATIONS, final, &text, &ignored);
-    if (failed) {
-        buf_free(&text);
-        failed = get(store, STORE_EVALUATIONS, id, &text, &ignored);
-    }
+    int failed = get(store, STORE_EVALUATIONS, key, &text, &ignored);
     if (!failed)
-        failed = value_parse_json(arena, id, buf_text(&text), text.length, &value, &ignored);
+        failed = value_parse_json(arena, key, buf_text(&text), text.length, &value, &ignored);
     buf_free(&text);
     return failed ? NULL : value;
+}
+
+const struct value *history_evaluation(struct store *store, struct arena *arena, const char *id)
+{
+    const struct value *last = history_measured(store, arena, arena_printf(arena, "%s-final", id));
+    return last ? last : history_measured(store, arena, id);
 }
 
 bool history_is_final(struct store *store, struct arena *arena, const char *id)

@@ -26,6 +26,8 @@ int history_runs(struct store *store, struct arena *arena, struct run_record **i
 
 /* A candidate's evaluation as a tree: the champion's last one where there is one; NULL: none. */
 const struct value *history_evaluation(struct store *store, struct arena *arena, const char *id);
+/* What lies in STORE_EVALUATIONS under the key itself; NULL: nothing. */
+const struct value *history_measured(struct store *store, struct arena *arena, const char *key);
 /* Whether that is the last one, of a champion, and not the search's. */
 bool history_is_final(struct store *store, struct arena *arena, const char *id);
 /* Its source, or NULL. */

@@ -35,6 +35,13 @@ const struct command commands[] = {
      "the "
      "exit code is 3, and what a verdict lacks is said.",
      2, 2, command_eval},
+    {"tune", COMMAND_TUNE, "PROBLEM [KERNEL]", "find the best numbers of a tune space, and say why",
+     "KERNEL is a source with a tune space, or a candidate's id (r3-c17); without it the starts "
+     "that "
+     "ship with the problem are tuned, or its best kernel where there are none. Then: which "
+     "parameter mattered and how much, what cannot be told from the best, and the winner at other "
+     "sizes. A tune is a run: list, show and resume know it (docs/tuning.md).",
+     1, 2, command_tune},
     {"profile", COMMAND_PROFILE, "PROBLEM FILE", "say what holds a kernel back, with the numbers",
      "On a GPU from hardware counters, where they may be read; docs/profile.md says what the "
      "numbers are. The FILE's language says which backend, unless --backend does.",

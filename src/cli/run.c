@@ -17,6 +17,7 @@
 #include "cli/find.h"
 #include "cli/no_starts.h"
 #include "cli/run_result.h"
+#include "cli/tune_ladder.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -186,6 +187,7 @@ static int run_loop(struct run *run)
     log_add_sink(log_file_sink, run->log, LOG_DEBUG);
     task_start(loop, &run->task, &run_type, NULL, "run");
     loop_run(loop);
+    struct search_progress progress;
     int code;
     if (run->err.code == ERR_NONE && search_error(run->search)->code)
         run->err = *search_error(run->search);
@@ -197,6 +199,9 @@ static int run_loop(struct run *run)
         if (run->search)
             run_result_hint(run->search, stderr);
     } else {
+        search_progress(run->search, &progress);
+        if (run->settings->search.kernel)
+            ladder_climb(run->settings, run->store, progress.run);
         code = run_result(run->settings, run->store, run->search, run->folder, stdout);
     }
     log_remove_sink(log_file_sink, run->log);
@@ -232,6 +237,7 @@ int command_run(const struct settings *settings, const char *const *arguments, s
 {
     const char *problem = count ? arguments[0] : settings->search.problem;
     struct settings now = *settings;
+    now.search.kernel = NULL; /* whatever a configuration says: that is a tune */
     struct chosen chosen;
     struct err err = {0};
     if (!problem && file_exists("spec.yaml"))

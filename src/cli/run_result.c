@@ -6,6 +6,7 @@
 #include "cli/history.h"
 #include "cli/run_options.h"
 #include "cli/run_words.h"
+#include "cli/tune_facts.h"
 #include "eval/problem/problem.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -208,7 +209,7 @@ static void print_text(const struct run_record *run, const struct report *report
 }
 
 static void print_json(const struct run_record *run, const struct report *report,
-                       const char *folder, FILE *out)
+                       const struct tuning *tuning, const char *folder, FILE *out)
 {
     struct buf text, record;
     struct json json;
@@ -224,6 +225,10 @@ static void print_json(const struct run_record *run, const struct report *report
         json_value(&json, report->evaluation);
     else
         json_null(&json);
+    if (tuning) {
+        json_key(&json, "tuning");
+        tune_json(tuning, &json);
+    }
     json_put_text(&json, "report", folder);
     json_object_end(&json);
     fprintf(out, "%s\n", buf_text(&text));
@@ -247,6 +252,7 @@ int run_result(const struct settings *settings, struct store *store, const struc
     struct search_progress progress;
     struct run_record run;
     struct report report;
+    struct tuning facts, *tuning = NULL;
     struct err err = {0};
     int code;
     search_progress(search, &progress);
@@ -259,11 +265,17 @@ int run_result(const struct settings *settings, struct store *store, const struc
         fill_report(store, arena, &run, &report);
         if (report_write(&report, where, &err))
             fprintf(stderr, "twagent: the report could not be written: %s\n", err.message);
+        if (tune_is(&run) && tune_facts(store, arena, &run, &facts, &err) == 0)
+            tuning = &facts;
         if (settings->json)
-            print_json(&run, &report, where, out);
+            print_json(&run, &report, tuning, where, out);
         else
             print_text(&run, &report, where, run_words_resume(arena, &run), out);
+        if (tuning && !settings->json)
+            tune_print(tuning, out);
         code = exit_code(&run);
+        if (tuning && code == EXIT_WIN && settings->search.stable && !tuning->ladder.stable)
+            code = EXIT_NONE;
     }
     arena_free(arena);
     return code;

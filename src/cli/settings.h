@@ -28,6 +28,7 @@ enum command_bit { /* which commands take an option */
                    COMMAND_LESSONS = 16384,
                    COMMAND_EMIT = 32768,
                    COMMAND_PROFILE = 65536,
+                   COMMAND_TUNE = 131072,
                    COMMAND_ALL = 0x7fffffff
 };
 
@@ -44,6 +45,7 @@ struct settings {
     /* eval */
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
     int64_t sweep;
+    int64_t max_evaluations; /* tune */
     bool profile, sanitize, cachegrind;
     const char *output, *to;                              /* best, show, lessons; emit */
     bool source, adversarial, measure;                    /* show, best; doctor */

@@ -8,6 +8,7 @@
 #include "cli/print.h"
 #include "cli/run_options.h"
 #include "cli/run_words.h"
+#include "cli/tune_facts.h"
 #include "eval/problem/problem.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -204,6 +205,12 @@ static int show_run(const struct settings *settings, struct store *store, struct
     print_run(store, arena, &run, control_owner(folder));
     mem_free(folder);
     printf("  candidates twagent list candidates %s\n", run.id);
+    struct tuning tuning;
+    if (!tune_is(&run))
+        return 0;
+    if (tune_facts(store, arena, &run, &tuning, err))
+        return -1;
+    tune_print(&tuning, stdout);
     return 0;
 }
 

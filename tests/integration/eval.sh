@@ -63,6 +63,29 @@ say $? "a line for each point"
 "$twagent" eval "$work/axpy" "$start" --sweep 2000000 >"$work/out" 2>&1
 [ $? -eq 2 ]; say $? "a sweep has its bounds"
 
+# A tune: every point once, the tables, what a later show says, and an interrupted one that goes on.
+sed 's/CHUNK: .*/CHUNK: [1, 4]/; s/UNROLL: .*/UNROLL: [1, 8]/' "$start" >"$work/few.c"
+TWAGENT_STORE=$work/tunes "$twagent" tune "$work/axpy" "$work/few.c" --max-evaluations 2 --strategy random --seed 1 --quiet >"$work/tuned" 2>"$work/out"
+[ $? -le 4 ] && grep -q '2 points measured, of 4 valid' "$work/tuned"; say $? "a tune: $(cat "$work/out" "$work/tuned")"
+TWAGENT_STORE=$work/tunes "$twagent" resume r1 --budget-evaluations 8 --json --quiet >"$work/tuned" 2>"$work/out"
+/usr/bin/python3 - "$work/tuned" <<'PY'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+tuning, run = answer["tuning"], answer["run"]
+kernel, = tuning["kernels"]
+assert (kernel["measured"], kernel["valid"], run["evaluated"]) == (4, 4, 4), answer
+assert kernel["impact"]["why"] == "too few kernels to say which parameter mattered", kernel
+assert len({top["source"] for top in tuning["top"]}) == 4, tuning["top"]
+sizes = tuning["stability"]["sizes"]
+if run["verified"]:
+    assert [s["size"] for s in sizes][-2:] == ["M=239,N=199", "M=240,N=200"], sizes
+    assert len(sizes) == tuning["stability"]["wanted"] == 5 and tuning["stability"]["right"], sizes
+PY
+say $? "a tune that goes on has every point: $(cat "$work/out" "$work/tuned")"
+TWAGENT_STORE=$work/tunes "$twagent" show r1 | grep -q '^impact of few.c: 4 kernels'; say $? "show has a tune's tables"
+TWAGENT_STORE=$work/tunes "$twagent" tune "$work/axpy" r9-c1 >"$work/out" 2>&1
+[ $? -eq 2 ] && grep -q 'no run r9' "$work/out"; say $? "a tune of nothing: $(cat "$work/out")"
+
 # A problem that lets zeros pass is refused, or said in every line; a fit one is known by what it is made of.
 cp -r "$work/axpy" "$work/loose"
 sed -i 's/^tolerance: auto/tolerance: {rtol: 100, atol: 100}/' "$work/loose/spec.yaml"

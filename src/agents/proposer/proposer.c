@@ -42,6 +42,7 @@ struct proposer {
     struct suggestion *suggestions;
     size_t suggestion_count;
     double floor_ns;
+    unsigned draws_every, proposals;
     struct surrogate *surrogate;
     size_t refined; /* kernels when the hyperparameters were last refined */
     size_t arm_count;
@@ -264,24 +265,6 @@ static void first_look(const struct proposer *proposer, const struct arm *arm,
     }
 }
 
-/* Times far above the best one say little more than "far above": their logarithm is bent, so that
- * one cliff does not stretch the whole model. */
-static double bend(double log_time, double best)
-{
-    double above = log_time - best;
-    const double knee = 0.4, slope = 0.4;
-    return above <= knee ? above : knee + slope * (above - knee);
-}
-
-static int steps_between(const struct arm *arm, const struct tune_point *a,
-                         const struct tune_point *b)
-{
-    int steps = 0;
-    for (size_t j = 0; j < arm->space->parameter_count; j++)
-        steps += a->at[j] != b->at[j];
-    return steps;
-}
-
 /* Share of the kernels among the looks around a point; optimistic where nothing is near. */
 static double feasible(const struct proposer *proposer, const struct arm *arm,
                        const struct tune_point *point)
@@ -342,7 +325,7 @@ static void fit(struct proposer *proposer, double best)
     size_t count = choose_looks(proposer, ROOM, chosen), kernels = 0;
     for (size_t i = 0; i < count; i++) {
         points[i] = chosen[i]->point;
-        y[i] = bend(chosen[i]->log_time, best);
+        y[i] = surrogate_bend(chosen[i]->log_time, best);
         mean += y[i] / (double)count;
     }
     for (size_t i = 0; i < proposer->arm_count; i++)
@@ -368,20 +351,6 @@ static void fit(struct proposer *proposer, double best)
         surrogate_fit(proposer->surrogate, points, y, count, mean, start_doubt, false);
 }
 
-/* E[max(target - Y, 0)] for Y ~ N(mean, deviation), with Y held above `floor`. */
-static double improvement(double target, double mean, double deviation, double floor)
-{
-    if (target <= floor)
-        return 0;
-    double z = (target - mean) / deviation, zf = (floor - mean) / deviation;
-    double at = 0.5 * erfc(-z / M_SQRT2), below = 0.5 * erfc(-zf / M_SQRT2);
-    double density = exp(-0.5 * z * z) * 0.3989422804014327;
-    double density_floor = exp(-0.5 * zf * zf) * 0.3989422804014327;
-    double whole = (target - mean) * (at - below) + deviation * (density - density_floor);
-    double gain = below > 0 ? whole + below * (target - floor) : whole; /* floor may be -inf */
-    return gain > 0 ? gain : 0;
-}
-
 struct scored {
     double score;
     size_t arm;
@@ -397,7 +366,8 @@ static void score(struct proposer *proposer, size_t number, const struct tune_po
         return;
     double mean, deviation;
     surrogate_predict(proposer->surrogate, point, &mean, &deviation);
-    double gain = improvement(0, mean, deviation + 1e-9, floor) * feasible(proposer, arm, point);
+    double gain =
+        surrogate_improvement(0, mean, deviation + 1e-9, floor) * feasible(proposer, arm, point);
     /* Far below the doubt's reach every gain rounds to 0: the nearest to the best is taken then. */
     double value = gain > 1e-12 ? gain : 1e-12 / (1 + fabs(mean));
     if (value > best->score)
@@ -457,11 +427,40 @@ static bool propose(struct proposer *proposer, size_t number, const struct tune_
     if (origin != NULL) {
         proposal->has_origin = true;
         names_of(arm->space, &origin->point, &proposal->origin);
-        if (kind == PROPOSAL_MODEL && steps_between(arm, &origin->point, point) == 1)
+        if (kind == PROPOSAL_MODEL && surrogate_steps(&origin->point, point) == 1)
             proposal->kind = PROPOSAL_NEIGHBOUR;
     }
     add_look(arm, point);
     return true;
+}
+
+void proposer_draw(struct proposer *proposer, unsigned every)
+{
+    proposer->draws_every = every;
+}
+
+size_t proposer_points(const struct proposer *proposer)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < proposer->arm_count; i++)
+        count += proposer->arms[i].point_count;
+    return count;
+}
+
+static bool draw(struct proposer *proposer, struct proposal *proposal)
+{
+    size_t left = 0, number = 0;
+    struct tune_point point = {0};
+    for (size_t i = 0; i < proposer->arm_count; i++) {
+        const struct arm *arm = &proposer->arms[i];
+        for (size_t k = 0; k < arm->point_count; k++) {
+            if (find_look(arm, &arm->points[k]) != NULL || random_below(&proposer->random, ++left))
+                continue; /* the n-th of those that are left replaces the one chosen, 1 in n */
+            number = i;
+            point = arm->points[k];
+        }
+    }
+    return left > 0 && propose(proposer, number, &point, PROPOSAL_CHANCE, 0, proposal);
 }
 
 bool proposer_next(struct proposer *proposer, struct proposal *proposal)
@@ -469,6 +468,8 @@ bool proposer_next(struct proposer *proposer, struct proposal *proposal)
     double best = INFINITY;
     struct tune_point point = {0};
     struct suggestion recalled;
+    if (proposer->draws_every > 0 && ++proposer->proposals % proposer->draws_every == 0)
+        return draw(proposer, proposal);
     if (take_suggestion(proposer, true, &recalled))
         return propose(proposer, recalled.arm, &recalled.point, PROPOSAL_RECALLED, 0, proposal);
     for (size_t i = 0; i < proposer->arm_count; i++) {

@@ -300,3 +300,31 @@ double surrogate_distance(const struct surrogate *surrogate, const struct tune_p
     }
     return sqrt(square);
 }
+
+int surrogate_steps(const struct tune_point *a, const struct tune_point *b)
+{
+    int steps = 0;
+    for (size_t j = 0; j < TUNE_MAX; j++)
+        steps += a->at[j] != b->at[j];
+    return steps;
+}
+
+double surrogate_bend(double log_time, double best)
+{
+    double above = log_time - best;
+    const double knee = 0.4, slope = 0.4;
+    return above <= knee ? above : knee + slope * (above - knee);
+}
+
+double surrogate_improvement(double target, double mean, double deviation, double floor)
+{
+    if (target <= floor)
+        return 0;
+    double z = (target - mean) / deviation, zf = (floor - mean) / deviation;
+    double at = 0.5 * erfc(-z / M_SQRT2), below = 0.5 * erfc(-zf / M_SQRT2);
+    double density = exp(-0.5 * z * z) * 0.3989422804014327;
+    double density_floor = exp(-0.5 * zf * zf) * 0.3989422804014327;
+    double whole = (target - mean) * (at - below) + deviation * (density - density_floor);
+    double gain = below > 0 ? whole + below * (target - floor) : whole; /* floor may be -inf */
+    return gain > 0 ? gain : 0;
+}

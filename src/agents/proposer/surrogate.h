@@ -50,4 +50,13 @@ void surrogate_predict(const struct surrogate *surrogate, const struct tune_poin
 double surrogate_distance(const struct surrogate *surrogate, const struct tune_point *a,
                           const struct tune_point *b);
 
+int surrogate_steps(const struct tune_point *a, const struct tune_point *b); /* that differ */
+
+/* Times far above the best one say little more than "far above": their logarithm is bent, so that
+ * one cliff does not stretch the whole model. */
+double surrogate_bend(double log_time, double best);
+
+/* E[max(target - Y, 0)] for Y ~ N(mean, deviation), with Y held above `floor`. */
+double surrogate_improvement(double target, double mean, double deviation, double floor);
+
 #endif

@@ -25,6 +25,7 @@ struct arm {
     size_t length;
     char source_hash[33];
     const char *origin; /* candidate that wrote it, or "" for a shipped start */
+    const char *before; /* of one that is tuned: its numbers, a JSON object; or NULL */
     struct candidate *candidate;
     int number; /* in the proposer, or -1 */
     int island;

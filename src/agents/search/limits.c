@@ -146,8 +146,9 @@ void search_round_taken(struct search *search, int64_t round)
             arena_printf(search->arena, "floor reached: %.0f %% of what this machine can do",
                          100 * search->floor_ns / best->record.time_ns);
     else if (o->patience > 0 && round - search->limits.best_since >= o->patience)
-        search->limits.reached = arena_printf(
-            search->arena, "patience: nothing better for %lld rounds", (long long)o->patience);
+        search->limits.reached =
+            arena_printf(search->arena, "patience: nothing better for %lld %s",
+                         (long long)o->patience, o->kernel ? "evaluations" : "rounds");
     if (search->limits.reached)
         log_event(LOG_INFO, "run.reached", search->id, "%s", search->limits.reached);
 }

@@ -13,6 +13,14 @@ enum strategy {
     STRATEGY_ISLANDS /* several pools that seldom meet: diversity on long runs */
 };
 
+/* Of a tune: which points are measured, by --strategy. */
+enum tune_strategy {
+    TUNE_AUTO,       /* all of a small space, else the proposer's */
+    TUNE_EXHAUSTIVE, /* every point, in an order drawn by chance */
+    TUNE_PROPOSER,
+    TUNE_RANDOM /* the control: by chance, until a budget ends it */
+};
+
 struct search_options {                    /* borrowed for the search's life */
     const char *problem;                   /* path or shipped name */
     const char *backend;                   /* "cpu" */
@@ -21,9 +29,14 @@ struct search_options {                    /* borrowed for the search's life */
     const struct models *embedding_models; /* one, for what prompts quote; NULL, none: by words */
     const char *embedding_note;            /* why the one that the index names is not asked */
     const char *python, *baseline, *cores; /* or NULL */
-    const char *devices;                   /* GPUs: "0,2", or NULL: the first; a lane on each */
-    const char *launcher;                  /* words before the worker's command, or NULL */
-    const char *ca_file;                   /* or NULL */
+    /* NULL: a run. A tune measures points of tune spaces and nothing else: of "starts", those that
+     * ship; of a file (an absolute path); of a candidate in the store ("r3-c17"). */
+    const char *kernel;
+    enum tune_strategy tune_strategy;
+    bool stable; /* a tune's winner must be so over the ladder of sizes: the caller's business */
+    const char *devices;  /* GPUs: "0,2", or NULL: the first; a lane on each */
+    const char *launcher; /* words before the worker's command, or NULL */
+    const char *ca_file;  /* or NULL */
     int64_t branching, rounds, implementations, repairs, beam; /* beam 0: by `select` */
     enum strategy strategy;
     int64_t islands, migration; /* how many; rounds between visits */

@@ -2,6 +2,7 @@
  * machine's facts and floor; and the words that an idea of the built-in proposer gets. */
 #include "agents/search/private.h"
 
+#include "base/file.h"
 #include "eval/candidate/shipped_start.h"
 #include "eval/problem/torch.h"
 
@@ -20,25 +21,66 @@ static size_t islands_of_arms(const struct search *search)
     return o->strategy == STRATEGY_ISLANDS && most > 1 ? (size_t)most : 1;
 }
 
-static int load_arm(struct search *search, const char *path, struct err *err)
+/* The text is the arm's; `name` says its language. */
+static int add_source(struct search *search, const char *name, const char *text, size_t length,
+                      struct err *err)
 {
     struct arm *arm = &search->arms[search->arm_count];
-    const char *slash = strrchr(path, '/');
-    BUF_LOCAL(text, 1 << 20);
     *arm = (struct arm){.search = search,
-                        .name = arena_strdup(search->arena, slash ? slash + 1 : path),
+                        .name = arena_strdup(search->arena, name),
+                        .text = arena_strndup(search->arena, text, length),
+                        .length = length,
                         .origin = "",
                         .number = -1,
                         .island = (int)(search->arm_count % islands_of_arms(search))};
-    if (shipped_read_start(search->problem, path, &text, err))
-        return -1;
-    arm->length = text.length;
-    arm->text = arena_strndup(search->arena, buf_text(&text), text.length);
     if (candidate_parse(search->problem, arm->name, arm->text, arm->length, &arm->candidate, err))
-        return err_wrap(err, "%s", path);
+        return -1;
     hash_format(arm->candidate->hash, arm->source_hash);
     search->arm_count++;
     return 0;
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int load_arm(struct search *search, const char *path, struct err *err)
+{
+    BUF_LOCAL(text, 1 << 20);
+    if (shipped_read_start(search->problem, path, &text, err))
+        return -1;
+    return add_source(search, name_of(path), buf_text(&text), text.length, err)
+               ? err_wrap(err, "%s", path)
+               : 0;
+}
+
+/* A candidate's own numbers are the first that are looked at, once it has a number itself. */
+static int load_candidate(struct search *search, const char *id, struct buf *text, struct err *err)
+{
+    struct candidate_record record;
+    if (store_get(search->store, STORE_CANDIDATES, id, text, err) ||
+        candidate_record_decode(search->arena, buf_text(text), text->length, &record, err) ||
+        store_get(search->store, STORE_SOURCES, record.source, text, err) ||
+        add_source(search, record.name, buf_text(text), text->length, err))
+        return err_wrap(err, "the kernel to tune, %s", id);
+    search->arms[0].origin = arena_strdup(search->arena, id);
+    search->arms[0].before = record.tune;
+    return 0;
+}
+
+static int load_kernel(struct search *search, struct err *err)
+{
+    const char *kernel = search->options.kernel;
+    BUF_LOCAL(text, 1 << 20);
+    if (*kernel != '/')
+        return load_candidate(search, kernel, &text, err);
+    return file_read(kernel, &text, err) ||
+                   candidate_check_text(name_of(kernel), buf_text(&text), text.length, err) ||
+                   add_source(search, name_of(kernel), buf_text(&text), text.length, err)
+               ? -1
+               : 0;
 }
 
 int search_load(struct search *search, struct err *err)
@@ -46,6 +88,8 @@ int search_load(struct search *search, struct err *err)
     const char *paths[ARMS_MAX];
     if (problem_load(search->options.problem, &search->problem, err))
         return -1;
+    if (search->options.kernel && strcmp(search->options.kernel, "starts") != 0)
+        return load_kernel(search, err);
     size_t count = problem_starts(search->problem, search->options.backend, paths, ARMS_MAX);
     bool torch = search->problem->torch != NULL && search->problem->torch->shipped != NULL;
     for (size_t i = 0; i < count; i++) {
@@ -126,6 +170,29 @@ static void compare_device(const struct search *search, const struct value *cont
                   was, is);
 }
 
+/* Which points a tune measures. */
+static void choose_points(struct search *search)
+{
+    enum { SMALL = 128, DRAWN = 3 };
+    static const unsigned every[] = {
+        [TUNE_EXHAUSTIVE] = 1, [TUNE_PROPOSER] = DRAWN, [TUNE_RANDOM] = 1};
+    enum tune_strategy strategy = search->options.tune_strategy;
+    const struct arm *arm = &search->arms[0];
+    struct value *before;
+    struct names tune;
+    if (!search->options.kernel)
+        return;
+    if (strategy == TUNE_AUTO)
+        strategy = proposer_points(search->proposer) <= SMALL ? TUNE_EXHAUSTIVE : TUNE_PROPOSER;
+    proposer_draw(search->proposer, every[strategy]);
+    if (arm->before && arm->number >= 0 &&
+        value_parse_json(search->arena, arm->origin, arm->before, strlen(arm->before), &before,
+                         NULL) == 0 &&
+        tune_given(arm->candidate, before, &search->problem->shapes[0], &search->facts, &tune,
+                   NULL) == 0)
+        proposer_suggest(search->proposer, (size_t)arm->number, &tune);
+}
+
 int search_opened(struct search *search, struct err *err)
 {
     const struct value *context;
@@ -152,6 +219,7 @@ int search_opened(struct search *search, struct err *err)
         usable++;
     }
     set_floor(search, context);
+    choose_points(search);
     if (usable > 0 || search->arm_count == 0) /* none at all: a model writes the first one */
         return 0;
     return err_set(err, ERR_USAGE, "no start is usable on this machine");
@@ -213,7 +281,8 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
         [PROPOSAL_SPREAD] = "little is known here yet: far from what was measured",
         [PROPOSAL_MODEL] = "largest expected improvement by what was measured",
         [PROPOSAL_NEIGHBOUR] = "one step from the best point of its start",
-        [PROPOSAL_RECALLED] = "among the best points of earlier runs"};
+        [PROPOSAL_RECALLED] = "among the best points of earlier runs",
+        [PROPOSAL_CHANCE] = "drawn by chance"};
     const struct attempt *origin = proposal->has_origin ? find_origin(search, proposal) : NULL;
     BUF_LOCAL(title, 1 << 12);
     BUF_LOCAL(why, 1 << 12);

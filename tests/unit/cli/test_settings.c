@@ -61,6 +61,8 @@ static void a_run_keeps_what_it_is_told(void **state)
                                            "\"unconfined\":true",
                                            "\"lessons\":false",
                                            "\"passage_tokens\":38",
+                                           "\"tune_strategy\":\"auto\"", /* a tune's */
+                                           "\"stable\":false",
                                            "\"backend\":\"cpu\""};
     struct arena *arena = arena_new();
     (void)state;

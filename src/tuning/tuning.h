@@ -1,0 +1,129 @@
+/* tuning: what the points of a tune space that were measured say: which parameter mattered, which
+ * interact, how steady a kernel is over sizes. Statistics on plain tables, no I/O; any thread. The
+ * same table gives the same answer. */
+#ifndef TUNING_TUNING_H
+#define TUNING_TUNING_H
+
+#include "base/arena.h"
+#include "eval/data/stats.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TUNING_PARAMETERS = 16, TUNING_PAIRS = 4, TUNING_LEVELS = 64 };
+
+/* ---- impact ---- */
+
+struct tuning_table { /* of one kernel's source */
+    size_t parameters;
+    const char *const *names;
+    size_t count;          /* points that became kernels */
+    const int64_t *points; /* count x parameters */
+    const double *time_ns; /* > 0 */
+    size_t space_count;   /* valid points, measured or not: what the shares are over; or a sample */
+    const int64_t *space; /* space_count x parameters; NULL: the measured ones */
+};
+
+struct tuning_share {
+    double share, low, high; /* of the variance of log time; bootstrap 95 % */
+};
+
+struct tuning_effect {
+    const char *name;
+    struct tuning_share share; /* alone and together with others: shares add up to 1 or more */
+    size_t levels;             /* values that were measured; 1: nothing can be said */
+    int64_t best;              /* the value with the least expected time over the space */
+    double cost;               /* expected time of the worst value over that of the best */
+};
+
+struct tuning_pair {
+    const char *a, *b;
+    struct tuning_share share; /* of what the two do together, beyond what each does alone */
+};
+
+struct tuning_impact {
+    const char *why;  /* NULL, or why nothing is said: a sentence */
+    size_t points;    /* that it stands on */
+    double explained; /* of the variance of points left out (5-fold), by the model: 1 is all */
+    size_t count, pair_count;
+    struct tuning_effect effects[TUNING_PARAMETERS]; /* largest share first */
+    struct tuning_pair pairs[TUNING_PAIRS];          /* the same */
+};
+
+/* Variance shares of a fitted second-order model. Log time is modelled as a constant, an effect of
+ * each parameter's value and one of each pair of values, with normal priors (variance components:
+ * Gelman, "Analysis of variance", Annals of Statistics 33, 2005); their variances by 5-fold cross
+ * validation. A parameter's share is its total effect in that model (Jansen, "Analysis of variance
+ * designs for model output", Computer Physics Communications 117, 1999): half the mean square of
+ * what exchanging its value for another point's does, over the variance of all. Points need not be
+ * spread evenly: the shares are over `space`, whatever part of it was measured. Intervals: the
+ * points drawn again 100 times (percentiles). */
+void tuning_impact(const struct tuning_table *table, struct tuning_impact *impact);
+
+/* Spearman's rank correlation of two orders of the same parameters, by name; NaN below 2. */
+double tuning_agreement(const struct tuning_impact *a, const struct tuning_impact *b);
+
+/* ---- top configurations ---- */
+
+enum tuning_standing {
+    TUNING_BEST,
+    TUNING_SLOWER,   /* than the best: measured in turns with it, or, `paired` false, intervals
+                        against the baseline that do not meet */
+    TUNING_NOT_APART /* nothing that was measured tells it from the best */
+};
+
+struct tuning_top {
+    const char *id, *source; /* "r3-c17", "packed.c MR=8 NRV=2" */
+    double time_ns;
+    double speedup, low, high; /* over the baseline, as the search measured it */
+    enum tuning_standing standing;
+    bool paired;
+    double ratio, ratio_low, ratio_high; /* its time over the best's; paired only */
+};
+
+/* ---- stability ---- */
+
+struct tuning_rung {    /* the winner at one size */
+    const char *size;   /* "M=511,N=511,K=511" */
+    bool main;          /* the problem's own */
+    bool right;         /* passed every check there */
+    const char *reason; /* where it is not: a line; or "" */
+    const char *baseline;
+    struct interval time_ns, speedup;
+    enum finding finding;
+    const char *noise; /* FINDING_NOISY: why; or "" */
+};
+
+struct tuning_ladder {
+    const char *kernel; /* the candidate's id; NULL: no ladder was measured */
+    size_t count, wanted;
+    const struct tuning_rung *rungs; /* smallest first; `count` of `wanted` were measured */
+    double variation; /* of the speed-ups at the sizes: deviation over mean; NaN below 2 */
+    bool right;       /* at every size */
+    bool stable;      /* all were measured; right at each, and at none slower or too noisy to say */
+};
+
+/* Fills in `variation`, `right` and `stable` from the rungs. */
+void tuning_judge_ladder(struct tuning_ladder *ladder);
+
+/* ---- all of a run: cli/tune_facts fills it from the store ---- */
+
+struct tuning_kernel {
+    const char *name;         /* "packed.c" */
+    size_t measured, kernels; /* points; those that became kernels */
+    double space;             /* valid points in all; 0: not known */
+    struct tuning_impact impact;
+};
+
+struct tuning {
+    const char *run;
+    const char *strategy; /* "exhaustive", "proposer", "random" */
+    size_t kernel_count, top_count;
+    const struct tuning_kernel *kernels;
+    const struct tuning_top *top; /* fastest first */
+    size_t not_apart;             /* of all kernels of the run: those that are TUNING_NOT_APART */
+    struct tuning_ladder ladder;
+};
+
+#endif

@@ -1,0 +1,221 @@
+/* Impact on tables whose answer is known, and what a ladder of sizes is judged by. */
+#include "base/random.h"
+#include "tuning/tuning.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WIDTH = 4, VALUES = 4, ALL = 256 };
+static const char *const names[WIDTH] = {"BIG", "SMALL", "NONE", "OTHER"};
+
+static int64_t space[ALL * WIDTH];
+static double times[ALL];
+
+static void assert_near(double number, double expected, double error)
+{
+    assert_true(fabs(number - expected) <= error);
+}
+
+typedef double law(const int64_t *point);
+
+/* Every point of 4 x 4 x 4 x 4, its time by `law` with a seeded error. */
+static void fill(law *time, double noise, uint64_t seed)
+{
+    struct random random;
+    random_init(&random, seed);
+    for (size_t i = 0; i < ALL; i++) {
+        for (size_t j = 0, rest = i; j < WIDTH; j++, rest /= VALUES)
+            space[i * WIDTH + j] = 8 << (rest % VALUES);
+        times[i] = 1e6 * exp(time(space + i * WIDTH) + noise * random_normal(&random));
+    }
+}
+
+static void judge(size_t first, size_t count, struct tuning_impact *impact)
+{
+    const struct tuning_table table = {.parameters = WIDTH,
+                                       .names = names,
+                                       .count = count,
+                                       .points = space + first * WIDTH,
+                                       .time_ns = times + first,
+                                       .space_count = ALL,
+                                       .space = space};
+    tuning_impact(&table, impact);
+}
+
+/* By chance, so that the first few are as good as any. */
+static void shuffle(void)
+{
+    struct random random;
+    random_init(&random, 5);
+    for (size_t i = ALL; i > 1; i--) {
+        size_t other = (size_t)random_below(&random, i);
+        double time = times[i - 1];
+        times[i - 1] = times[other];
+        times[other] = time;
+        for (size_t j = 0; j < WIDTH; j++) {
+            int64_t kept = space[(i - 1) * WIDTH + j];
+            space[(i - 1) * WIDTH + j] = space[other * WIDTH + j];
+            space[other * WIDTH + j] = kept;
+        }
+    }
+}
+
+/* log2 of a value: 3 to 6. */
+static double level(int64_t value)
+{
+    return log2((double)value);
+}
+
+static double additive(const int64_t *at)
+{
+    return 0.4 * level(at[0]) - 0.1 * level(at[1]) + 0.02 * level(at[3]);
+}
+
+static double mixed(const int64_t *at)
+{
+    return 0.1 * level(at[3]) + (level(at[0]) - 4.5) * (level(at[1]) - 4.5) * 0.2;
+}
+
+static double nothing(const int64_t *at)
+{
+    (void)at;
+    return 0;
+}
+
+static void test_known_shares(void **state)
+{
+    struct tuning_impact impact;
+    (void)state;
+    fill(additive, 0.005, 1);
+    judge(0, ALL, &impact);
+    assert_null(impact.why);
+    assert_int_equal(impact.count, WIDTH);
+    assert_string_equal(impact.effects[0].name, "BIG");
+    assert_string_equal(impact.effects[1].name, "SMALL");
+    assert_string_equal(impact.effects[2].name, "OTHER");
+    /* Variances are as the squares: 0.16 : 0.01 : 0.0004. */
+    assert_near(impact.effects[0].share.share, 0.1600 / 0.1704, 0.03);
+    assert_near(impact.effects[1].share.share, 0.0100 / 0.1704, 0.02);
+    for (size_t i = 0; i < WIDTH; i++) {
+        assert_true(impact.effects[i].share.low <= impact.effects[i].share.share);
+        assert_true(impact.effects[i].share.high >= impact.effects[i].share.share);
+        assert_int_equal(impact.effects[i].levels, VALUES);
+    }
+    assert_int_equal(impact.effects[0].best, 8);
+    assert_int_equal(impact.effects[1].best, 64);
+    assert_near(impact.effects[0].cost, exp(1.2), 0.1);
+    assert_int_equal(impact.pair_count, 0);
+    assert_true(impact.explained > 0.98);
+}
+
+static void test_pairs(void **state)
+{
+    struct tuning_impact impact;
+    (void)state;
+    fill(mixed, 0.01, 2);
+    judge(0, ALL, &impact);
+    assert_null(impact.why);
+    assert_int_equal(impact.pair_count, 1);
+    assert_string_equal(impact.pairs[0].a, "BIG");
+    assert_string_equal(impact.pairs[0].b, "SMALL");
+    assert_true(impact.pairs[0].share.low > 0.5);
+    assert_string_equal(impact.effects[3].name, "NONE");
+}
+
+static void test_a_fifth_agrees(void **state)
+{
+    struct tuning_impact whole, some;
+    (void)state;
+    fill(additive, 0.02, 3);
+    shuffle();
+    judge(0, ALL, &whole);
+    judge(ALL / 2, ALL / 5, &some);
+    assert_null(some.why);
+    assert_true(tuning_agreement(&whole, &some) > 0.9);
+    assert_near(tuning_agreement(&whole, &whole), 1, 1e-9);
+    some.effects[0].share.share = -1; /* the first one is the last now */
+    assert_true(tuning_agreement(&whole, &some) < 0);
+}
+
+static void test_noise_is_no_finding(void **state)
+{
+    struct tuning_impact impact;
+    (void)state;
+    fill(nothing, 0.1, 4);
+    judge(0, ALL, &impact);
+    assert_non_null(impact.why);
+    judge(0, 7, &impact);
+    assert_non_null(impact.why);
+    assert_int_equal(impact.count, 0);
+    for (size_t i = 0; i < ALL; i++)
+        times[i] = 1e6; /* nothing matters at all */
+    judge(0, ALL, &impact);
+    assert_non_null(impact.why);
+    for (size_t i = 0; i < WIDTH; i++)
+        assert_true(isfinite(impact.effects[i].share.high));
+}
+
+static void test_one_value(void **state)
+{
+    struct tuning_impact impact;
+    size_t one = 0;
+    (void)state;
+    fill(additive, 0.01, 6);
+    for (size_t i = 0; i < ALL; i++)
+        space[i * WIDTH + 1] = 8;
+    judge(0, ALL, &impact);
+    for (size_t i = 0; i < WIDTH; i++)
+        one += impact.effects[i].levels == 1;
+    assert_int_equal(one, 1);
+    assert_string_equal(impact.effects[0].name, "BIG");
+}
+
+static struct tuning_rung rung(double speedup, enum finding finding)
+{
+    return (struct tuning_rung){
+        .right = true, .reason = "", .speedup = {speedup, speedup, speedup, 9}, .finding = finding};
+}
+
+static void test_ladder(void **state)
+{
+    struct tuning_rung rungs[3] = {rung(1, FINDING_FASTER), rung(2, FINDING_FASTER),
+                                   rung(3, FINDING_SAME)};
+    struct tuning_ladder ladder = {.kernel = "r1-c1", .rungs = rungs, .count = 3, .wanted = 3};
+    (void)state;
+    tuning_judge_ladder(&ladder);
+    assert_true(ladder.stable && ladder.right);
+    assert_near(ladder.variation, 0.5, 1e-9);
+    ladder.wanted = 4;
+    tuning_judge_ladder(&ladder);
+    assert_false(ladder.stable);
+    ladder.wanted = 3;
+    for (int i = 0; i < 3; i++) {
+        static const enum finding bad[] = {FINDING_SLOWER, FINDING_NOISY, FINDING_NONE};
+        rungs[1].finding = bad[i];
+        tuning_judge_ladder(&ladder);
+        assert_true(ladder.right && !ladder.stable);
+    }
+    rungs[1] = rung(2, FINDING_FASTER);
+    rungs[1].right = false;
+    tuning_judge_ladder(&ladder);
+    assert_false(ladder.right || ladder.stable);
+    ladder.count = 0;
+    tuning_judge_ladder(&ladder);
+    assert_false(ladder.right || ladder.stable);
+    assert_true(isnan(ladder.variation));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_shares),   cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_a_fifth_agrees), cmocka_unit_test(test_noise_is_no_finding),
+        cmocka_unit_test(test_one_value),      cmocka_unit_test(test_ladder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
