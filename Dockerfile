@@ -2,10 +2,9 @@
 #   docker build -t twagent . && docker run -it --rm -v twagent:/root/.local/state/twagent twagent run matmul
 # For an NVIDIA GPU add `--gpus all`; NVRTC comes by `pip install` (docs/install.md).
 FROM debian:12-slim
-SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /opt/twagent
 COPY packaging/packages packaging/apt.sh packaging/
-RUN root=$PWD && . packaging/apt.sh && apt_install run && rm -rf /var/lib/apt/lists/*
+RUN bash -euo pipefail -c 'root=$PWD; . packaging/apt.sh; apt_install run; rm -rf /var/lib/apt/lists/*'
 COPY . .
 RUN cmake --preset release && cmake --build --preset release && cmake --install build/release
 ENTRYPOINT ["twagent"]
