@@ -15,6 +15,9 @@ if(TWAGENT_SANITIZE)
   add_compile_options(-fsanitize=${TWAGENT_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TWAGENT_SANITIZE})
+  if(TWAGENT_SANITIZE MATCHES address) # what gcc says by itself
+    add_compile_options($<$<C_COMPILER_ID:Clang>:-D__SANITIZE_ADDRESS__=1>)
+  endif()
 endif()
 if(TWAGENT_COVERAGE)
   add_compile_options(--coverage)

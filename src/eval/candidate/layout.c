@@ -132,8 +132,10 @@ void region_alias(struct region *region, const size_t *bytes, size_t count)
 
 size_t region_alias_end(const struct region *region)
 {
+    if (region->alias_count == 0)
+        return region->inputs_bytes;
     const struct alias *last = &region->aliases[region->alias_count - 1];
-    return region->alias_count == 0 ? region->inputs_bytes : last->address + last->bytes + PAGE;
+    return last->address + last->bytes + PAGE;
 }
 
 /* A memory file that nobody can shorten under our mapping. */
