@@ -47,6 +47,10 @@ int command_config(const struct settings *settings, const char *const *arguments
 int command_docs(const struct settings *settings, const char *const *arguments, size_t count);
 int command_tune(const struct settings *settings, const char *const *arguments, size_t count);
 int command_lessons(const struct settings *settings, const char *const *arguments, size_t count);
+int command_history(const struct settings *settings, const char *const *arguments, size_t count);
+int command_stats(const struct settings *settings, const char *const *arguments, size_t count);
+int command_diff(const struct settings *settings, const char *const *arguments, size_t count);
+int command_export(const struct settings *settings, const char *const *arguments, size_t count);
 int command_backup(const struct settings *settings, const char *const *arguments, size_t count);
 
 #endif

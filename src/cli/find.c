@@ -17,6 +17,16 @@
 
 /* ---- problems ---- */
 
+const char *command_path(struct arena *arena, const char *word)
+{
+    char *path = realpath(word, NULL);
+    char *spec = path ? arena_printf(arena, "%s/spec.yaml", path) : NULL;
+    bool ours = path && (strchr(word, '/') || !file_is_dir(path) || file_exists(spec));
+    const char *result = ours ? arena_strdup(arena, path) : word;
+    free(path);
+    return result;
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

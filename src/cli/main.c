@@ -65,6 +65,16 @@ const struct command commands[] = {
      "kernel a folder of C with its build.sh, and a numpy module. Each has a test against the "
      "definition.",
      2, 2, command_emit},
+    {"history", COMMAND_HISTORY, "PROBLEM", "what made a problem faster, over all runs",
+     "Each kernel whose speed-up was above all before it, in order of time. Kernels for another "
+     "size, device or baseline are not ranked against these: they are a list of their own.",
+     1, 1, command_history},
+    {"stats", COMMAND_STATS, "[PROBLEM]",
+     "what paid: by model, kind of idea, language; what failed", NULL, 0, 1, command_stats},
+    {"diff", COMMAND_DIFF, "ID ID", "two candidates side by side, and their sources' difference",
+     NULL, 2, 2, command_diff},
+    {"export", COMMAND_EXPORT, "[PROBLEM]", "every candidate as JSON lines, CSV, SQL or Parquet",
+     "docs/archive.md has the columns.", 0, 1, command_export},
     {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|check|update [ARGUMENTS]",
      "the manuals and headers that prompts quote",
      "add PATH... takes in Markdown, HTML, reStructuredText, plain text, C, C++ and CUDA sources, "
@@ -91,16 +101,6 @@ const struct command commands[] = {
      command_backup},
 };
 const size_t command_count = sizeof commands / sizeof commands[0];
-
-const char *command_path(struct arena *arena, const char *word)
-{
-    char *path = realpath(word, NULL);
-    char *spec = path ? arena_printf(arena, "%s/spec.yaml", path) : NULL;
-    bool ours = path && (strchr(word, '/') || !file_is_dir(path) || file_exists(spec));
-    const char *result = ours ? arena_strdup(arena, path) : word;
-    free(path);
-    return result;
-}
 
 static int usage(const char *message, const char *word, const char *nearest)
 {

@@ -20,7 +20,8 @@ enum {
                 COMMAND_PROFILE,
     STORED = COMMAND_PROFILE | COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL | COMMAND_LIST |
              COMMAND_SHOW | COMMAND_BEST | COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM |
-             COMMAND_DOCS | COMMAND_LESSONS | COMMAND_EMIT | CONTROLLING,
+             COMMAND_DOCS | COMMAND_LESSONS | COMMAND_EMIT | COMMAND_HISTORY | COMMAND_STATS |
+             COMMAND_DIFF | COMMAND_EXPORT | CONTROLLING,
 };
 
 /* clang-format off */
@@ -151,9 +152,11 @@ static const struct option options[] = {
     {"time-budget", 0, OPTION_DURATION, SEARCH(time_budget_ms), "400ms", 1, 0, NULL, NULL, "TIME",
      "time spent on timed samples of one evaluation", MEASURING},
     {"python", 0, OPTION_TEXT, SEARCH(python), NULL, 0, 0, NULL, "TWAGENT_PYTHON", "PATH",
-     "Python with numpy or torch, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME | COMMAND_EMIT},
+     "Python with numpy or torch, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME | COMMAND_EMIT | COMMAND_EXPORT},
     {"output", 'o', OPTION_TEXT, AT(output), NULL, 0, 0, NULL, NULL, "FILE",
-     "write the kernel's source, or what lessons exports, there", COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS},
+     "write the kernel's source, or what lessons or export writes, there", COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS | COMMAND_EXPORT},
+    {"format", 0, OPTION_CHOICE, AT(format), "jsonl", 0, 0, "jsonl|csv|sql|parquet", NULL, "NAME",
+     "jsonl, csv, sql (a table \"kernels\" for SQLite or DuckDB), parquet (needs a Python with pyarrow)", COMMAND_EXPORT},
     {"source", 0, OPTION_BOOL, AT(source), "false", 0, 0, NULL, NULL, NULL,
      "print the source only", COMMAND_BEST | COMMAND_SHOW},
     {"to", 0, OPTION_CHOICE, AT(to), NULL, 0, 0, "pytorch|numpy|c", NULL, "FORM",

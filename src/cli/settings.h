@@ -28,7 +28,11 @@ enum command_bit { /* which commands take an option */
                    COMMAND_LESSONS = 16384,
                    COMMAND_EMIT = 32768,
                    COMMAND_PROFILE = 65536,
-                   COMMAND_TUNE = 131072,
+                   COMMAND_TUNE = 1 << 17,
+                   COMMAND_HISTORY = 1 << 18,
+                   COMMAND_STATS = 1 << 19,
+                   COMMAND_DIFF = 1 << 20,
+                   COMMAND_EXPORT = 1 << 21,
                    COMMAND_ALL = 0x7fffffff
 };
 
@@ -47,8 +51,8 @@ struct settings {
     int64_t sweep;
     int64_t max_evaluations; /* tune */
     bool profile, sanitize, cachegrind;
-    const char *output, *to;                              /* best, show, lessons; emit */
-    bool source, adversarial, measure;                    /* show, best; doctor */
+    const char *output, *to, *format;  /* best, show, lessons, export; emit; export */
+    bool source, adversarial, measure; /* show, best; doctor */
     const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */
     bool builtin, wins;                                   /* wins: of lessons */
     int64_t limit, tokens, jobs, elements, each_ms;       /* the last three: problem */

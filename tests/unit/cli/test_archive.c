@@ -1,0 +1,270 @@
+/* The archive's commands over a store that holds what a hostile model would write. With two
+ * arguments: unit_cli_test_archive DIR N fills a store with N candidates, to time them by hand. */
+#include "check.h"
+
+#include "base/file.h"
+#include "cli/archive.h"
+#include "cli/command.h"
+#include "facts/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* clang-format off */
+static const char *const hostile[] = {
+    "plain", "it's \"quoted\", twice: '' \"\"", "two\nlines\r\n, a comma", "'); DROP TABLE kernels; --",
+    "\x1b[31mred\x07", "no utf-8: \xff\xc0\x80", "right to left: \xe2\x80\xae x \xe2\x81\xa6", "=1+1", "\xc2\x9b",
+    "</script><script>"};
+/* clang-format on */
+enum { HOSTILE = sizeof hostile / sizeof hostile[0] };
+
+static void put_candidate(struct store_batch *batch, int64_t number, const char *words)
+{
+    char id[32], idea_id[32], parent[32], hash[32];
+    struct buf text;
+    bool right = number % 3 != 0;
+    snprintf(id, sizeof id, "r1-c%lld", (long long)number);
+    snprintf(idea_id, sizeof idea_id, "r1-i%lld", (long long)number);
+    snprintf(parent, sizeof parent, "r1-c%lld", (long long)(number - 1));
+    snprintf(hash, sizeof hash, "hash%lld", (long long)number);
+    const struct candidate_record candidate = {.id = id,
+                                               .run = "r1",
+                                               .idea = idea_id,
+                                               .parent = number > 1 ? parent : "",
+                                               .name = "a.c",
+                                               .source = hash,
+                                               .tune = "{\"MR\": 8}",
+                                               .identity = hash,
+                                               .state = right ? "kept" : "rejected",
+                                               .duplicate_of = "",
+                                               .verdict = right ? "kernel" : "rejected",
+                                               .reason = right ? "" : words,
+                                               .time_ns = 1e6 / (double)number,
+                                               .speedup = (double)number,
+                                               .speedup_low = (double)number - 0.25,
+                                               .speedup_high = (double)number + 0.25,
+                                               .number = number,
+                                               .round = 1 + number / 16,
+                                               .failure = "",
+                                               .diagnostics = "",
+                                               .first_failure = ""};
+    const struct idea_record idea = {
+        .id = idea_id, .run = "r1", .parent = "", .title = words, .category = words, .why = words};
+    buf_init(&text, 1 << 20);
+    candidate_record_encode(&candidate, &text);
+    store_batch_put(batch, STORE_CANDIDATES, id, buf_text(&text), text.length);
+    buf_reset(&text);
+    idea_record_encode(&idea, &text);
+    store_batch_put(batch, STORE_IDEAS, idea_id, buf_text(&text), text.length);
+    store_batch_put(batch, STORE_SOURCES, hash, words, strlen(words));
+    buf_reset(&text);
+    buf_addf(&text, "{\"wall_ms\": %lld, \"kind\": \"candidate.move\", \"subject\": \"%s\"}",
+             1795353815826LL + (long long)number, id);
+    store_batch_put(batch, STORE_EVENTS, id, buf_text(&text), text.length);
+    buf_reset(&text);
+    buf_addf(&text, "{\"ask\": \"%s\", \"model\": \"m%lld\", \"micro_dollars\": 7}", id,
+             (long long)number % 2);
+    store_batch_put(batch, STORE_SPENDING, id, buf_text(&text), text.length);
+    buf_free(&text);
+}
+
+static void fill(const char *folder, int64_t count)
+{
+    struct store *store;
+    struct err err = {0};
+    struct buf text;
+    const struct run_record run = {.id = "r1",
+                                   .problem = "p",
+                                   .problem_file = "/p/spec.yaml@M=64",
+                                   .backend = "cpu",
+                                   .state = "done",
+                                   .context = "{\"device\": {\"cpu\": \"a\", \"cores\": 2}}",
+                                   .baseline = "naive",
+                                   .best = "r1-c2",
+                                   .finding = "faster",
+                                   .win = true,
+                                   .verified = true,
+                                   .time_ns = 5e5,
+                                   .speedup = 2,
+                                   .speedup_low = 1.9,
+                                   .speedup_high = 2.1,
+                                   .number = 1};
+    assert_int_equal(store_open(folder, true, false, &store, &err), 0);
+    struct store_batch *batch = store_batch_new();
+    buf_init(&text, 1 << 20);
+    run_record_encode(&run, &text);
+    store_batch_put(batch, STORE_RUNS, "r1", buf_text(&text), text.length);
+    for (int64_t i = 1; i <= count; i++)
+        put_candidate(batch, i, hostile[i % HOSTILE]);
+    assert_int_equal(store_commit(store, batch, &err), 0);
+    store_batch_free(batch);
+    buf_free(&text);
+    store_close(store);
+}
+
+static char folder[] = "/tmp/twagent-test-XXXXXX";
+
+static int begin(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    setenv("TWAGENT_STORE", folder, 1);
+    fill(folder, 60);
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct err ignored;
+    (void)state;
+    return file_remove_tree(folder, &ignored);
+}
+
+static void export_as(const char *format)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/kernels.%s", folder, format);
+    const struct settings settings = {.format = format, .output = path};
+    assert_int_equal(command_export(&settings, NULL, 0), 0);
+}
+
+/* SQLite and Python's csv read the same rows and values as the JSON lines have. */
+static void every_format_says_the_same(void **state)
+{
+    char command[4096];
+    (void)state;
+    export_as("jsonl");
+    export_as("csv");
+    export_as("sql");
+    snprintf(command, sizeof command, "/usr/bin/python3 %s/tests/tools/exports %s/kernels",
+             TEST_SOURCE_DIR, folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void rows_say_what_the_store_has(void **state)
+{
+    struct arena *arena = arena_new();
+    struct kernel_row *rows;
+    size_t count;
+    struct err err = {0};
+    const struct settings settings = {.store = NULL};
+    (void)state;
+    const struct kernel_query query = {.problem = "p", .code = true, .evaluation = true};
+    assert_int_equal(archive_read(&settings, arena, &query, &rows, &count, &err), 0);
+    assert_int_equal(count, 60);
+    assert_string_equal(rows[0].size, "M=64");
+    assert_string_equal(rows[0].device, "a, 2 cores");
+    assert_string_equal(rows[0].model, "m1");
+    assert_int_equal(rows[0].micro_dollars, 7);
+    assert_true(rows[0].decided_ms == 1795353815827);
+    assert_string_equal(rows[0].code, hostile[1]);
+    assert_true(rows[1].verified && rows[1].champion && rows[1].latency_ns == 5e5);
+    assert_string_equal(rows[1].finding, "faster");
+    assert_false(rows[2].correct);
+    assert_true(rows[2].speedup == 0); /* of what is no kernel there is none */
+    const struct kernel_query other = {.problem = "q"};
+    assert_int_equal(archive_read(&settings, arena, &other, &rows, &count, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    arena_free(arena);
+}
+
+static struct kernel_row row(const char *id, const char *parent, uint64_t at, double low,
+                             double high)
+{
+    return (struct kernel_row){.id = id,
+                               .parent = parent,
+                               .model = "m",
+                               .finding = "",
+                               .verdict = "kernel",
+                               .correct = true,
+                               .decided_ms = at,
+                               .speedup = (low + high) / 2,
+                               .speedup_low = low,
+                               .speedup_high = high};
+}
+
+static void steps_go_by_the_lower_end(void **state)
+{
+    struct arena *arena = arena_new();
+    const struct kernel_row rows[] = {row("d", "", 40, 1.3, 1.5), row("a", "", 10, 1.0, 1.2),
+                                      row("b", "", 20, 0.1, 90), row("c", "", 30, 1.1, 1.3)};
+    const struct kernel_row *all[] = {&rows[0], &rows[1], &rows[2], &rows[3]};
+    struct step *steps;
+    size_t count;
+    (void)state;
+    summary_steps(arena, all, 4, &steps, &count);
+    assert_int_equal(count, 3);
+    assert_string_equal(steps[0].row->id, "a");
+    assert_string_equal(steps[1].row->id, "c"); /* b, "90x", is not known to be above 0.1 */
+    assert_false(steps[1].clear);
+    assert_string_equal(steps[2].row->id, "d");
+    arena_free(arena);
+}
+
+static void groups_count_what_paid(void **state)
+{
+    struct arena *arena = arena_new();
+    struct kernel_row rows[] = {row("r1-c1", "", 10, 1.0, 1.2), row("r1-c2", "r1-c1", 20, 1.3, 1.5),
+                                row("r1-c10", "r1-c1", 30, 1.1, 1.4), row("r1-c3", "", 40, 0, 0),
+                                row("r1-c4", "", 50, 0, 0)};
+    struct summary *groups;
+    size_t count;
+    (void)state;
+    for (size_t i = 3; i < 5; i++) {
+        rows[i].correct = false;
+        rows[i].verdict = "rejected";
+    }
+    rows[3].reason = "element 12 is 1.5";
+    rows[4].reason = "element 7 is 23.75";
+    rows[1].verified = true;
+    rows[1].finding = "faster";
+    summary_make(arena, rows, 5, SUMMARY_MODEL, &groups, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(groups[0].evaluated, 5);
+    assert_int_equal(groups[0].kernels, 3);
+    assert_int_equal(groups[0].better, 1);
+    assert_int_equal(groups[0].wins, 1);
+    assert_int_equal(groups[0].gain.samples, 2);
+    summary_make(arena, rows, 5, SUMMARY_REASON, &groups, &count);
+    assert_int_equal(count, 1); /* but for the numbers they are one */
+    assert_string_equal(groups[0].name, "rejected: element # is #.#");
+    arena_free(arena);
+}
+
+static void nothing_moves_the_cursor(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+        size_t most;
+    } cases[] = {
+        {"a\tb\nc", "a\tb\nc", 0},
+        {"a\nb", "a", 9},
+        {"\x1b[31m", "\\x1b[31m", 0},
+        {"\xe2\x80\xae|\xe2\x81\xa6|\xe2\x82\xac", "\\u202e|\\u2066|\xe2\x82\xac", 0},
+        {"\xff\xc2\x9b\x7f", "\\xff\\u009b\\x7f", 0},
+    };
+    struct buf out;
+    (void)state;
+    buf_init(&out, 4096);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        buf_reset(&out);
+        archive_visible(cases[i].text, cases[i].most, &out);
+        assert_string_equal(buf_text(&out), cases[i].shown);
+    }
+    buf_free(&out);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_format_says_the_same), cmocka_unit_test(rows_say_what_the_store_has),
+        cmocka_unit_test(steps_go_by_the_lower_end),  cmocka_unit_test(groups_count_what_paid),
+        cmocka_unit_test(nothing_moves_the_cursor),
+    };
+    if (argc == 3) {
+        fill(argv[1], atoll(argv[2]));
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, begin, end);
+}
