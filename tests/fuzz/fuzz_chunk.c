@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 #include "agents/retrieve/rag/builder.h"
-#include "agents/retrieve/rag/postings.h"
-#include "agents/retrieve/rag/read.h"
+#include "agents/retrieve/rag/query/postings.h"
+#include "agents/retrieve/rag/read/read.h"
 #include "agents/retrieve/rag/records.h"
 
 #include <string.h>

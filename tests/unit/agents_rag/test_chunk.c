@@ -1,5 +1,5 @@
-#include "agents/retrieve/rag/chunk.h"
-#include "agents/retrieve/rag/read.h"
+#include "agents/retrieve/rag/read/chunk.h"
+#include "agents/retrieve/rag/read/read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "agents/retrieve/rag/builder.h"
 
-#include "agents/retrieve/rag/source_scan.h"
+#include "agents/retrieve/rag/read/source_scan.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"

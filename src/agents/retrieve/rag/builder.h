@@ -9,8 +9,8 @@
 #ifndef RAG_BUILDER_H
 #define RAG_BUILDER_H
 
-#include "agents/retrieve/rag/chunk.h"
-#include "agents/retrieve/rag/words.h"
+#include "agents/retrieve/rag/query/words.h"
+#include "agents/retrieve/rag/read/chunk.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * is compared with it, and the difference is read, planned and written in one transaction. */
 #include "agents/retrieve/rag/documents.h"
 
+#include "agents/retrieve/rag/read/walk.h"
 #include "agents/retrieve/rag/survey.h"
-#include "agents/retrieve/rag/walk.h"
 #include "base/mem.h"
 
 #include <errno.h>

@@ -6,14 +6,12 @@
 
 #include "agents/retrieve/rag/embed.h"
 #include "agents/retrieve/rag/rag.h"
+#include "agents/retrieve/rag/read/walk.h"
 
-/* What one call may take in; all but the last refuse the whole call by ERR_LIMIT. */
+/* What one call may take in beside read/walk.h's; else the whole call is refused by ERR_LIMIT. */
 enum {
-    RAG_FILES_MOST = 200000,       /* "files": names seen below the paths of one call */
-    RAG_DEPTH_MOST = 64,           /* "depth": folders in folders */
-    RAG_PASSAGES_MOST = 4000000,   /* "passages": in the index */
-    RAG_TEXT_MIB_MOST = 1024,      /* "text": of all new documents together */
-    RAG_FILE_BYTES_MOST = 32 << 20 /* "file size": such a file is passed over and counted */
+    RAG_PASSAGES_MOST = 4000000, /* "passages": in the index */
+    RAG_TEXT_MIB_MOST = 1024     /* "text": of all new documents together */
 };
 
 struct rag_add {

@@ -1,6 +1,6 @@
 /* Postings of the terms that a change touches, written in the order of the terms. */
 #include "agents/retrieve/rag/plan.h"
-#include "agents/retrieve/rag/postings.h"
+#include "agents/retrieve/rag/query/postings.h"
 #include "base/mem.h"
 
 #include <string.h>

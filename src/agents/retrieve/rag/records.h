@@ -3,7 +3,7 @@
 #ifndef RAG_RECORDS_H
 #define RAG_RECORDS_H
 
-#include "agents/retrieve/rag/chunk.h"
+#include "agents/retrieve/rag/read/chunk.h"
 #include "base/err.h"
 #include "base/hash.h"
 

@@ -2,7 +2,7 @@
  * beside the data file, STORE/rag/paths: a checksum, then each root_record behind its length. How
  * often passages helped is lost with the file. */
 #include "agents/retrieve/rag/database.h"
-#include "agents/retrieve/rag/postings.h"
+#include "agents/retrieve/rag/query/postings.h"
 #include "agents/retrieve/rag/records.h"
 #include "base/file.h"
 #include "base/mem.h"

@@ -5,8 +5,8 @@
  * since the best are settled late.) */
 #include "agents/retrieve/rag/candidates.h"
 #include "agents/retrieve/rag/database.h"
-#include "agents/retrieve/rag/nearness.h"
-#include "agents/retrieve/rag/query.h"
+#include "agents/retrieve/rag/query/nearness.h"
+#include "agents/retrieve/rag/query/query.h"
 #include "agents/retrieve/rag/records.h"
 #include "agents/retrieve/rag/tagged.h"
 #include "agents/retrieve/rag/uses.h"

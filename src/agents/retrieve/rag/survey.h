@@ -4,7 +4,7 @@
 #define RAG_SURVEY_H
 
 #include "agents/retrieve/rag/plan.h"
-#include "agents/retrieve/rag/read.h"
+#include "agents/retrieve/rag/read/read.h"
 
 struct found { /* a file that belongs in the index */
     const char *path;

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/messages.h"
+#include "agents/retrieve/rag/query/messages.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,6 +1,6 @@
 /* Python, and notebooks of it: a passage is a function or class with its decorators; a notebook's
  * cells of text are Markdown. */
-#include "agents/retrieve/rag/chunker.h"
+#include "agents/retrieve/rag/read/chunker.h"
 #include "base/value.h"
 
 #include <ctype.h>

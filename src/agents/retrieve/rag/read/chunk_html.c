@@ -1,7 +1,7 @@
 /* HTML: tags are dropped, headings and <pre> keep their meaning, blocks are paragraphs; what is no
  * content (scripts, styles, navigation) is left out. No tree is built, so that no nesting costs
  * anything. */
-#include "agents/retrieve/rag/chunker.h"
+#include "agents/retrieve/rag/read/chunker.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/query.h"
+#include "agents/retrieve/rag/query/query.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef RAG_CHUNKER_H
 #define RAG_CHUNKER_H
 
-#include "agents/retrieve/rag/chunk.h"
+#include "agents/retrieve/rag/read/chunk.h"
 
 #include <stdbool.h>
 

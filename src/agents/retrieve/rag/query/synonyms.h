@@ -3,7 +3,7 @@
 #ifndef RAG_SYNONYMS_H
 #define RAG_SYNONYMS_H
 
-#include "agents/retrieve/rag/words.h"
+#include "agents/retrieve/rag/query/words.h"
 
 struct synonyms;                                    /* opaque */
 struct synonyms *synonyms_new(struct words *words); /* borrows it for the call */

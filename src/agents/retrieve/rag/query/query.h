@@ -3,10 +3,10 @@
 #ifndef RAG_QUERY_H
 #define RAG_QUERY_H
 
-#include "agents/retrieve/rag/messages.h"
-#include "agents/retrieve/rag/postings.h"
-#include "agents/retrieve/rag/synonyms.h"
-#include "agents/retrieve/rag/words.h"
+#include "agents/retrieve/rag/query/messages.h"
+#include "agents/retrieve/rag/query/postings.h"
+#include "agents/retrieve/rag/query/synonyms.h"
+#include "agents/retrieve/rag/query/words.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* reStructuredText: underlined (and overlined) titles, whose marks rank in the order in which they
  * come; literal blocks and code directives; the rest by blank lines. */
-#include "agents/retrieve/rag/chunker.h"
+#include "agents/retrieve/rag/read/chunker.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/synonyms.h"
+#include "agents/retrieve/rag/query/synonyms.h"
 
 #include "base/arena.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
 #ifndef RAG_READ_H
 #define RAG_READ_H
 
-#include "agents/retrieve/rag/chunk.h"
+#include "agents/retrieve/rag/read/chunk.h"
 #include "base/err.h"
 #include "base/hash.h"
 

@@ -1,6 +1,6 @@
-#include "agents/retrieve/rag/read.h"
+#include "agents/retrieve/rag/read/read.h"
 
-#include "agents/retrieve/rag/documents.h"
+#include "agents/retrieve/rag/read/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Markdown: ATX and setext headings, fenced and indented code, everything else by blank lines. */
-#include "agents/retrieve/rag/chunker.h"
+#include "agents/retrieve/rag/read/chunker.h"
 
 #include <string.h>
 

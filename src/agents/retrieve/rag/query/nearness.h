@@ -3,7 +3,7 @@
 #ifndef RAG_NEARNESS_H
 #define RAG_NEARNESS_H
 
-#include "agents/retrieve/rag/query.h"
+#include "agents/retrieve/rag/query/query.h"
 
 /* 0 to 1, by the worth of the query's pairs of neighbours: all of a pair where it stands in that
  * order, half where both are within four words. Takes as long as reading the text. */

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/source_scan.h"
+#include "agents/retrieve/rag/read/source_scan.h"
 
 #include <ctype.h>
 #include <string.h>

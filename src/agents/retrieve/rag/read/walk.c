@@ -1,6 +1,5 @@
-#include "agents/retrieve/rag/walk.h"
+#include "agents/retrieve/rag/read/walk.h"
 
-#include "agents/retrieve/rag/documents.h"
 #include "base/file.h"
 #include "base/mem.h"
 

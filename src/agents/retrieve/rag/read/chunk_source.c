@@ -2,8 +2,8 @@
  * and Doxygen groups are headings; a body that is long is left out; small neighbours without words
  * of their own (runs of #defines, lists of typedefs) share a passage. Not a parser: braces,
  * strings and comments are all that it knows, so that nothing in a header can lead it astray. */
-#include "agents/retrieve/rag/chunker.h"
-#include "agents/retrieve/rag/source_scan.h"
+#include "agents/retrieve/rag/read/chunker.h"
+#include "agents/retrieve/rag/read/source_scan.h"
 
 #include <ctype.h>
 #include <string.h>

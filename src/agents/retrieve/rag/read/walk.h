@@ -9,6 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What one call may take in; the first two refuse the whole call by ERR_LIMIT. */
+enum {
+    RAG_FILES_MOST = 200000,       /* "files": names seen below the paths of one call */
+    RAG_DEPTH_MOST = 64,           /* "depth": folders in folders */
+    RAG_FILE_BYTES_MOST = 32 << 20 /* "file size": such a file is passed over and counted */
+};
+
 struct walk {
     const char *excludes; /* "*.inl,detail"; or "" */
     size_t seen;          /* names so far; the caller's, so that several paths share the limit */

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/nearness.h"
+#include "agents/retrieve/rag/query/nearness.h"
 
 #include <string.h>
 

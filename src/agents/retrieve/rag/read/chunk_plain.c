@@ -1,6 +1,6 @@
 /* Plain text, and what pdftotext makes of a PDF: paragraphs by blank lines; form feeds begin pages;
  * short lines that begin with a number, as "3.2 Shared Memory" does, are taken for headings. */
-#include "agents/retrieve/rag/chunker.h"
+#include "agents/retrieve/rag/read/chunker.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/postings.h"
+#include "agents/retrieve/rag/query/postings.h"
 
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/words.h"
+#include "agents/retrieve/rag/query/words.h"
 
 #include "base/mem.h"
 

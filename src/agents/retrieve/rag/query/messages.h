@@ -4,7 +4,7 @@
 #ifndef RAG_MESSAGES_H
 #define RAG_MESSAGES_H
 
-#include "agents/retrieve/rag/words.h"
+#include "agents/retrieve/rag/query/words.h"
 
 struct messages;                                    /* opaque */
 struct messages *messages_new(struct words *words); /* borrows it for the call */

@@ -1,4 +1,4 @@
-#include "agents/retrieve/rag/chunker.h"
+#include "agents/retrieve/rag/read/chunker.h"
 
 #include "base/mem.h"
 
