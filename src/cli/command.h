@@ -35,6 +35,7 @@ int command_resume(const struct settings *settings, const char *const *arguments
 int command_pause(const struct settings *settings, const char *const *arguments, size_t count);
 int command_stop(const struct settings *settings, const char *const *arguments, size_t count);
 int command_status(const struct settings *settings, const char *const *arguments, size_t count);
+int command_serve(const struct settings *settings, const char *const *arguments, size_t count);
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count);
 int command_profile(const struct settings *settings, const char *const *arguments, size_t count);
 int command_problem(const struct settings *settings, const char *const *arguments, size_t count);

@@ -1,4 +1,5 @@
 /* twagent list [runs | problems | candidates RUN] */
+#include "cli/list.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -14,6 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char *speedup_words(double ratio, double low, double high, char text[40])
+{
+    char number[32];
+    snprintf(text, 40, "%.30s%s", ratio > 0 ? words_ratio(ratio, low, high, number) : "-",
+             ratio > 0 ? "x" : "");
+    return text;
+}
+
 /* How a run stands, and whether it waits for somebody to go on with it. */
 static const char *state_of(const struct run_record *run, pid_t owner, bool *waits)
 {
@@ -22,12 +31,20 @@ static const char *state_of(const struct run_record *run, pid_t owner, bool *wai
     return died ? "died" : live && *run->paused ? "paused" : run->state;
 }
 
-static const char *speedup_words(double ratio, double low, double high, char text[40])
+struct run_line list_line(const struct run_record *run, pid_t owner)
 {
-    char number[32];
-    if (ratio > 0)
-        snprintf(text, 40, "%.30sx", words_ratio(ratio, low, high, number));
-    return ratio > 0 ? text : "-";
+    struct run_line line = {.run = run};
+    char caveats[160];
+    line.state = state_of(run, owner, &line.waits);
+    words_date(run->started_ms, line.started);
+    words_time_by(run->time_ns, run->speedup, run->speedup_low, run->speedup_high, line.time);
+    speedup_words(run->speedup, run->speedup_low, run->speedup_high, line.speedup);
+    snprintf(line.verdict, sizeof line.verdict, "%s%s",
+             run->win        ? "win"
+             : run->verified ? "no win"
+                             : "",
+             words_caveats(run->unfit, run->unconfined, caveats));
+    return line;
 }
 
 static int list_runs(const struct settings *settings, struct store *store, struct arena *arena,
@@ -35,7 +52,6 @@ static int list_runs(const struct settings *settings, struct store *store, struc
 {
     struct run_record *runs;
     size_t count;
-    char time[32], started[32], caveats[160], speedup[40];
     MEM_LOCAL char *folder = control_folder(settings);
     pid_t owner = control_owner(folder);
     if (history_runs(store, arena, &runs, &count, err))
@@ -53,24 +69,17 @@ static int list_runs(const struct settings *settings, struct store *store, struc
                  "problem", "state", "best", "speed-up", "evals", "kernel");
     for (size_t i = count > most ? count - most : 0; i < count; i++) {
         const struct run_record *run = &runs[i];
-        bool waits;
         if (settings->json) {
             buf_add_text(out, i ? ",\n " : "");
             run_record_encode(run, out);
             continue;
         }
-        const char *state = state_of(run, owner, &waits);
-        buf_addf(
-            out, "%-*s %-16s %-*s %-7s %9s %8s %5lld %s%s%s%s%s\n", ids, run->id,
-            words_date(run->started_ms, started), names, run->problem, state,
-            words_time_by(run->time_ns, run->speedup, run->speedup_low, run->speedup_high, time),
-            speedup_words(run->speedup, run->speedup_low, run->speedup_high, speedup),
-            (long long)run->evaluated, run->best,
-            run->win        ? " win"
-            : run->verified ? " no win"
-                            : "",
-            words_caveats(run->unfit, run->unconfined, caveats), waits ? "  twagent resume " : "",
-            waits ? run->id : "");
+        const struct run_line line = list_line(run, owner);
+        bool apart = *line.verdict && *line.verdict != ';';
+        buf_addf(out, "%-*s %-16s %-*s %-7s %9s %8s %5lld %s%s%s%s%s\n", ids, run->id, line.started,
+                 names, run->problem, line.state, line.time, line.speedup,
+                 (long long)run->evaluated, run->best, apart ? " " : "", line.verdict,
+                 line.waits ? "  twagent resume " : "", line.waits ? run->id : "");
     }
     if (!settings->json && count > most)
         buf_addf(out, "the last %zu of %zu; all: twagent list --last 0\n", most, count);

@@ -27,6 +27,10 @@ const struct command commands[] = {
      "As Ctrl-C in its own terminal. Without RUN, the one that goes on now.", 0, 1, command_stop},
     {"status", COMMAND_STATUS, "[RUN]", "where a run stands, from another terminal",
      "Without RUN, the one that goes on now, or the last one.", 0, 1, command_status},
+    {"serve", COMMAND_SERVE, "", "runs in a browser, live; pause, go on and stop there",
+     "Pages and JSON at http://127.0.0.1:7007/ for you alone, metrics at /metrics, until Ctrl-C. "
+     "Runs go on without it and are not slowed by it. docs/serve.md has the rest.",
+     0, 0, command_serve},
     {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate",
      "The FILE's language says which backend, unless --backend does. Where there is no GPU a "
      "FILE.cu is "

@@ -21,7 +21,7 @@ enum {
     STORED = COMMAND_PROFILE | COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL | COMMAND_LIST |
              COMMAND_SHOW | COMMAND_BEST | COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM |
              COMMAND_DOCS | COMMAND_LESSONS | COMMAND_EMIT | COMMAND_HISTORY | COMMAND_STATS |
-             COMMAND_DIFF | COMMAND_EXPORT | CONTROLLING,
+             COMMAND_DIFF | COMMAND_EXPORT | COMMAND_SERVE | CONTROLLING,
 };
 
 /* clang-format off */
@@ -111,6 +111,10 @@ static const struct option options[] = {
      "pause while the store's disk has less left; 0: no limit", SEARCHING | COMMAND_TUNE},
     {"watch", 'w', OPTION_BOOL, AT(watch), "false", 0, 0, NULL, NULL, NULL,
      "go on showing it, redrawn each second, until the run ends", COMMAND_STATUS},
+    {"metrics", 0, OPTION_BOOL, AT(metrics), "false", 0, 0, NULL, NULL, NULL,
+     "print OpenMetrics text, as Prometheus reads it", COMMAND_STATUS},
+    {"listen", 0, OPTION_TEXT, AT(listen), "127.0.0.1:7007", 0, 0, NULL, NULL, "ADDRESS:PORT",
+     "where the pages are; at an address that others reach, only with the token that is printed; port 0: any that is free", COMMAND_SERVE},
     {"report", 0, OPTION_TEXT, AT(report), NULL, 0, 0, NULL, NULL, "DIR",
      "folder for the report and the best kernel (default: reports/RUN in the store's folder)", SEARCHING | COMMAND_TUNE},
     {"tune", 0, OPTION_TEXT, AT(tune), NULL, 0, 0, NULL, NULL, "A=1,B=2",

@@ -33,6 +33,7 @@ enum command_bit { /* which commands take an option */
                    COMMAND_STATS = 1 << 19,
                    COMMAND_DIFF = 1 << 20,
                    COMMAND_EXPORT = 1 << 21,
+                   COMMAND_SERVE = 1 << 22,
                    COMMAND_ALL = 0x7fffffff
 };
 
@@ -45,7 +46,8 @@ struct settings {
     const char *provider, *model, *idea_model, *code_model, *base_url, *models, *env_file;
     double temperature;
     int64_t max_tokens;
-    bool watch; /* status */
+    bool watch, metrics; /* status */
+    const char *listen;  /* serve */
     /* eval */
     const char *tune, *effort; /* "BM=64,BN=128"; "full" | "search" | "final" */
     int64_t sweep;

@@ -169,3 +169,15 @@ int store_count(struct store *store, enum store_table table, const char *prefix,
     *count = scan.count;
     return 0;
 }
+
+uint64_t store_version(struct store *store)
+{
+    struct err ignored;
+    MDB_envinfo info = {0};
+    if (environment_enter(store->environment, &ignored) != 0)
+        return 0;
+    if (mdb_env_info(store->environment->lmdb, &info) != 0)
+        info.me_last_txnid = 0;
+    environment_leave(store->environment);
+    return info.me_last_txnid;
+}

@@ -1,0 +1,147 @@
+/* serve/requests: what libmicrohttpd calls, on the loop's thread. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "serve/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A document's name, and nothing that a file system, HTML or a header would read otherwise. */
+static bool is_path(const char *url)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
+    return *url == '/' && strspn(url, allowed) == strlen(url) && strlen(url) < PATH_MOST &&
+           !strstr(url, "//") && !strstr(url, "..");
+}
+
+static bool wants_events(struct MHD_Connection *connection)
+{
+    const char *accept =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    return accept && strcmp(accept, "text/event-stream") == 0;
+}
+
+static enum MHD_Result get(struct serve *serve, struct request *request, const char *url)
+{
+    struct MHD_Connection *connection = request->connection;
+    if (guard_token(serve, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token")))
+        return answer_cookie(serve, connection, url);
+    if (serve->task.cancel_requested)
+        return answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+    if (!request->document) {
+        request->document = document_of(serve, url);
+        request->document->users++;
+        if (!document_is_fresh(request->document)) {
+            list_append(&request->document->waiting, &request->link);
+            documents_want(serve, request->document);
+            request->suspended = true;
+            MHD_suspend_connection(connection);
+            return MHD_YES;
+        }
+    }
+    struct document *document = request->document;
+    if (!document->blob)
+        return answer_failure(connection, &document->err);
+    if (request->client)
+        request->client->deadline_ms = wants_events(connection) ? 0 : clock_now_ms() + ANSWER_MS;
+    return wants_events(connection) ? viewer_start(serve, connection, document)
+                                    : answer_blob(connection, document->blob, document->type);
+}
+
+static enum MHD_Result post(struct serve *serve, struct request *request, const char *url)
+{
+    BUF_LOCAL(out, 1 << 16);
+    struct err err = {0};
+    const char *confirmed =
+        MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "X-Twagent-Confirm");
+    if (serve->site->act(serve->site->context, url, confirmed, &out, &err))
+        return answer_failure(request->connection, &err);
+    struct blob *blob = blob_take(&out);
+    enum MHD_Result result = answer_blob(request->connection, blob, "application/json");
+    blob_drop(blob);
+    return result;
+}
+
+static enum MHD_Result first(struct serve *serve, struct request *request, const char *url,
+                             const char *method)
+{
+    const char *why, *length = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND,
+                                                           MHD_HTTP_HEADER_CONTENT_LENGTH);
+    unsigned status = guard(serve, request->connection, method, &why);
+    if (status)
+        return answer_text(request->connection, status, why);
+    if (!is_path(url))
+        return answer_text(request->connection, MHD_HTTP_NOT_FOUND, "there is no such page\n");
+    if (length && strtoul(length, NULL, 10) > BODY_MOST)
+        return answer_text(request->connection, MHD_HTTP_CONTENT_TOO_LARGE, "too large\n");
+    return MHD_YES;
+}
+
+enum MHD_Result request_handle(void *context, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *upload,
+                               size_t *upload_bytes, void **state)
+{
+    struct serve *serve = context;
+    struct request *request = *state;
+    (void)version, (void)upload;
+    if (!request) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        request = MEM_NEW(struct request);
+        request->connection = connection;
+        request->client = info ? info->socket_context : NULL;
+        *state = request;
+        return first(serve, request, url, method);
+    }
+    if (*upload_bytes > 0) { /* no request has a body that anybody reads */
+        request->body += *upload_bytes;
+        *upload_bytes = 0;
+        return request->body > BODY_MOST ? MHD_NO : MHD_YES;
+    }
+    if (request->client)
+        request->client->deadline_ms = clock_now_ms() + ANSWER_MS;
+    return strcmp(method, "POST") == 0 ? post(serve, request, url) : get(serve, request, url);
+}
+
+void request_resume(struct request *request)
+{
+    request->suspended = false;
+    MHD_resume_connection(request->connection);
+}
+
+void request_done(void *context, struct MHD_Connection *connection, void **state,
+                  enum MHD_RequestTerminationCode code)
+{
+    struct request *request = *state;
+    (void)context, (void)connection, (void)code;
+    if (!request)
+        return;
+    if (request->client)
+        request->client->deadline_ms = clock_now_ms() + HEADER_MS;
+    list_remove(&request->link);
+    if (request->document)
+        request->document->users--;
+    mem_free(request);
+    *state = NULL;
+}
+
+void connection_changed(void *context, struct MHD_Connection *connection, void **socket_context,
+                        enum MHD_ConnectionNotificationCode code)
+{
+    struct serve *serve = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct client *client = MEM_NEW(struct client);
+        client->fd = info ? info->connect_fd : -1;
+        client->deadline_ms = clock_now_ms() + HEADER_MS;
+        list_append(&serve->clients, &client->link);
+        *socket_context = client;
+    } else if (*socket_context) {
+        struct client *client = *socket_context;
+        list_remove(&client->link);
+        mem_free(client);
+        *socket_context = NULL;
+    }
+}

@@ -1,0 +1,57 @@
+/* serve/serve: documents over HTTP for people and programs of this machine: whole, or as a stream
+ * of server-sent events whenever they change; and a few acts, by POST. libmicrohttpd stays inside,
+ * driven by the loop.
+ *
+ * A document is made on a pool thread, once for all who want it, at most so often that making them
+ * takes a twentieth of a core. Who watches one holds a single frame of it: whoever does not read
+ * misses what lies between, and costs nothing more.
+ *
+ * Without a token only processes of the same user (or root) are let in, from this machine and by a
+ * name of this machine: another user, and a page of elsewhere in the browser, are not. */
+#ifndef SERVE_SERVE_H
+#define SERVE_SERVE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+struct serve; /* opaque */
+
+struct serve_site { /* borrowed for the server's life */
+    void *context;
+    /* Pool thread, one call at a time. Changes where a document may have changed. */
+    uint64_t (*version)(void *context);
+    /* Pool thread, one call at a time: the document at `path` ("/v1/runs/r3"), without its query;
+     * *type is static. ERR_NOT_FOUND: 404; ERR_USAGE: 400; what else fails: 500. */
+    int (*document)(void *context, const char *path, struct buf *out, const char **type,
+                    struct err *err);
+    /* Loop thread, shortly: a POST to `path` by somebody who may; `confirmed` is what its header
+     * X-Twagent-Confirm names. ERR_BUSY: 409. `out` is JSON. */
+    int (*act)(void *context, const char *path, const char *confirmed, struct buf *out,
+               struct err *err);
+};
+
+struct serve_options {
+    const char *listen; /* "127.0.0.1:7007", "7007", "[::1]:0", "0.0.0.0" */
+    const char *token;  /* SERVE_TOKEN characters: lets in whoever has it */
+};
+
+enum { SERVE_TOKEN = 32, SERVE_PORT = 7007 };
+
+/* Goes on until SIGINT or SIGTERM. ERR_USAGE for `listen`, ERR_ENVIRONMENT where the port is taken.
+ */
+int serve_new(struct loop *loop, const struct serve_options *options, const struct serve_site *site,
+              struct serve **serve, struct err *err) MUST_USE;
+void serve_free(struct serve *serve); /* after loop_run() */
+
+/* "http://127.0.0.1:7007/", with the token where one is needed; for the server's life. */
+const char *serve_url(const struct serve *serve);
+
+/* 32 hexadecimal digits from the kernel. */
+void serve_make_token(char token[SERVE_TOKEN + 1]);
+
+#endif
