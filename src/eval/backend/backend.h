@@ -77,9 +77,14 @@ struct backend {
     /* Begins what the first build and runner will wait for, and waits for none of it;
      * `drawn_bytes`: the most that one input of floats has. NULL: nothing takes that long. */
     void (*warm)(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes);
+    /* Begins a runner for the region, before the lane's facts are known but for its device's
+     * number, and waits for nothing. NULL: nothing takes that long. */
+    void (*warm_runner)(const struct lane_facts *lane, const struct region *region);
     /* A profile of what is being checked is wanted: begins what that will wait for, which is ready
      * before anything is timed. NULL: nothing takes that long. */
     void (*warm_profile)(const struct lane_facts *lane, const struct region *region);
+    /* The same for sanitize(), which whatever wins will need. */
+    void (*warm_sanitizer)(const struct lane_facts *lane, const struct region *region);
     /* draw_run() on a device; false: draw it yourself. NULL: there is none. */
     bool (*draw)(const struct drawing *drawing, size_t count, void *out);
     bool device;      /* candidates run on a device of their own, whose clock times them */

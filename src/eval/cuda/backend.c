@@ -32,6 +32,7 @@ static int call(struct subject *subject, const struct call *call, uint64_t *elap
     if (call->timed) { /* with nothing of ours still starting: the host waits for its spares */
         (void)cuda_draw_await();
         profile_settle();
+        sanitizer_settle();
     }
     return gpu_host_call((struct gpu_host *)subject, call, elapsed_ns, err);
 }
@@ -127,11 +128,13 @@ const struct backend backend_cuda = {
     .diagnostics = cuda_diagnostics,
     .open = open,
     .warm = warm,
+    .warm_runner = gpu_host_begin,
     .draw = cuda_draw,
     .cuts_sums = true,
     .sanitize = sanitize,
     .profile = cuda_profile,
     .warm_profile = profile_warm,
+    .warm_sanitizer = sanitizer_warm,
     .alignment = 256,
     .device = true,
     .renews = true,

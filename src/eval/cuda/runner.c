@@ -150,6 +150,8 @@ int cuda_runner_main(int argc, char **argv)
     if (runner.control->supervised != 0)
         return sanitizer_runner(&runner);
     make_ready(&runner);
+    if (runner.control->profiles != 0)
+        profile_open(&runner);
     say_done();
     for (;;) {
         wait_go();

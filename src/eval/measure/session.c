@@ -109,12 +109,16 @@ static int open_parts(struct session *session, struct err *err)
     /* A C reference is built for the machine, and is no process that starts meanwhile. */
     if (session->problem->reference_kind == REFERENCE_C && know_lane(session, err) != 0)
         return -1;
+    if (session->backend->warm_runner != NULL)
+        session->backend->warm_runner(session->lane, &session->region);
     if (open_reference(session, err) != 0 || session_make_cases(session, err) != 0 ||
         know_lane(session, err) != 0)
         return -1;
     /* What does not need the reference is done while it starts. */
     if (session->backend->warm != NULL)
         session->backend->warm(session->lane, &session->region, drawn_bytes(session));
+    if (session->options.sanitizes && session->backend->warm_sanitizer != NULL)
+        session->backend->warm_sanitizer(session->lane, &session->region);
     if (session->options.meanwhile != NULL)
         session->options.meanwhile(session->options.context);
     session_fill(session);

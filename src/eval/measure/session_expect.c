@@ -36,8 +36,50 @@ void *session_scratch(struct session *session, size_t index, size_t bytes)
     return session->scratch[index];
 }
 
+static bool has_floats(const struct problem *problem)
+{
+    bool floating = false;
+    for (size_t i = 0; i < problem->output_count; i++)
+        floating = floating || dtype_is_float(problem->outputs[i].dtype);
+    return floating;
+}
+
+static void place_results(struct session *session, const struct layout *layout,
+                          struct results *results)
+{
+    for (size_t i = 0; i < session->problem->output_count; i++) {
+        results->honest[i] = session_scratch(session, 2 * i, layout->outputs[i].bytes);
+        results->lower[i] = session_scratch(session, 2 * i + 1, layout->outputs[i].bytes);
+    }
+}
+
+/* Whether the definition computes in the spec's precision while its kernel does all else. */
+static bool shares_work(const struct session *session, const struct set *set)
+{
+    return wide_believed(session) && set->shape == &session->shapes[0] &&
+           !set_bounds_known(session, set) && set->distribution != DRAW_FEW &&
+           session->problem->reference_kind == REFERENCE_PYTHON;
+}
+
+/* By the kernel; false: not, or not any more. What was asked of the definition is taken either way.
+ */
+static bool compute_beside(struct session *session, struct set *set, const struct call *call,
+                           void **exact, struct results *results, struct err *err)
+{
+    const struct layout *layout = &set->shape->layout;
+    bool lower = has_floats(session->problem) && !session->problem->tolerance_fixed;
+    place_results(session, layout, results);
+    if (reference_send(session->reference, layout, call, PRECISION_SPEC, err) != 0)
+        return false;
+    bool done = wide_compute(session, set, PRECISION_EXACT, exact);
+    results->has_lower =
+        done && lower && wide_compute(session, set, PRECISION_LOWER, results->lower);
+    results->has_honest = reference_take(session->reference, layout, results->honest, err) == 0;
+    return done && results->has_honest;
+}
+
 static int compute_exact(struct session *session, struct set *set, struct call *call,
-                         struct err *err)
+                         struct results *results, struct err *err)
 {
     const struct layout *layout = &set->shape->layout;
     const struct problem *problem = session->problem;
@@ -53,7 +95,10 @@ static int compute_exact(struct session *session, struct set *set, struct call *
                 (double *)parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
         exact[i] = set->exact[i];
     }
-    bool done = wide_compute(session, set, PRECISION_EXACT, exact);
+    struct err ignored = {0};
+    bool done = shares_work(session, set)
+                    ? compute_beside(session, set, call, exact, results, &ignored)
+                    : wide_compute(session, set, PRECISION_EXACT, exact);
     int status = 0;
     if (!done)
         status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
@@ -67,17 +112,11 @@ static int compute_others(struct session *session, const struct set *set, const 
                           struct results *results, struct err *err)
 {
     const struct layout *layout = &set->shape->layout;
-    const struct problem *problem = session->problem;
-    bool floating = false;
-    for (size_t i = 0; i < problem->output_count; i++) {
-        results->honest[i] = session_scratch(session, 2 * i, layout->outputs[i].bytes);
-        results->lower[i] = session_scratch(session, 2 * i + 1, layout->outputs[i].bytes);
-        floating = floating || dtype_is_float(problem->outputs[i].dtype);
-    }
-    if (reference_compute(session->reference, layout, call, PRECISION_SPEC, results->honest, err) !=
-        0)
+    place_results(session, layout, results);
+    if (!results->has_honest && reference_compute(session->reference, layout, call, PRECISION_SPEC,
+                                                  results->honest, err) != 0)
         return -1;
-    if (!floating || problem->tolerance_fixed)
+    if (results->has_lower || !has_floats(session->problem) || session->problem->tolerance_fixed)
         return 0;
     struct err none = {0};
     if (wide_compute(session, set, PRECISION_LOWER, results->lower) ||
@@ -255,19 +294,18 @@ static int widen_by_norms(struct session *session, struct set *set, struct err *
 }
 
 static int expect_others(struct session *session, struct set *set, const struct call *call,
-                         struct err *err)
+                         struct results *results, struct err *err)
 {
-    struct results results = {0};
     uint64_t begun = timeline_begin();
     int status = 0;
     if (set->distribution == DRAW_FEW)
         status = session_find_additive(session, set, call, err);
     if (status == 0)
-        status = compute_others(session, set, call, &results, err);
+        status = compute_others(session, set, call, results, err);
     timeline_end("set.others", begun);
     begun = timeline_begin();
     if (status == 0)
-        set_derive(session, set, &results);
+        set_derive(session, set, results);
     timeline_end("set.derive", begun);
     return status == 0 ? widen_by_norms(session, set, err) : -1;
 }
@@ -275,15 +313,16 @@ static int expect_others(struct session *session, struct set *set, const struct 
 static int expect(struct session *session, struct set *set, struct err *err)
 {
     struct call call;
+    struct results results = {0};
     if (!set->drawn)
         set_draw(session, set);
     set->unfit = false;
-    int status = compute_exact(session, set, &call, err);
+    int status = compute_exact(session, set, &call, &results, err);
     uint64_t begun = clock_now_ns();
     if (status == 0 && set_bounds_known(session, set))
         set_known(session, set);
     else if (status == 0)
-        status = expect_others(session, set, &call, err);
+        status = expect_others(session, set, &call, &results, err);
     if (is_large(session, set) && session_is_large(session))
         session->costs.once_ms += (double)(clock_now_ns() - begun) / 1e6;
     set->expected = status == 0;
@@ -304,6 +343,8 @@ int set_expect(struct session *session, struct set *set, struct err *err)
     if (set->shape == &session->shapes[0])
         wide_open(session); /* first: it computes sets of other shapes in the same region */
     int status = expect(session, set, err);
+    if (status == 0 && set->shape == &session->shapes[0])
+        wide_begin(session);
     session->costs.spent_ms = spent_ms + (double)(clock_now_ns() - started) / 1e6;
     return status;
 }

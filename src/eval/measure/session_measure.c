@@ -152,6 +152,16 @@ static int check_all(struct bench *bench, struct err *err)
     return bench->ended ? 0 : session_still_fit(session, err);
 }
 
+/* What is started meanwhile is ready before anything is timed. */
+static void warm_others(const struct bench *bench)
+{
+    const struct backend *backend = bench->session->backend;
+    if (bench->request->profile && backend->warm_profile != NULL)
+        backend->warm_profile(bench->session->lane, bench->region);
+    if (bench->request->sanitizes && backend->warm_sanitizer != NULL)
+        backend->warm_sanitizer(bench->session->lane, bench->region);
+}
+
 int session_check(struct session *session, const struct measure_request *request,
                   struct arena *arena, struct evaluation *evaluation, struct err *err)
 {
@@ -169,8 +179,8 @@ int session_check(struct session *session, const struct measure_request *request
     uint64_t begun = timeline_begin();
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);
-    if (status == 0 && !bench->ended && request->profile && session->backend->warm_profile != NULL)
-        session->backend->warm_profile(session->lane, bench->region);
+    if (status == 0 && !bench->ended)
+        warm_others(bench);
     timeline_end("check.open", begun);
     if (status == 0 && !bench->ended)
         status = check_all(bench, err);

@@ -55,7 +55,7 @@ void session_fill(struct session *session); /* sets, while the reference is not 
 /* The parts of set_expect(), for who has the results already (session_expect.c) */
 struct results {
     void *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
-    bool has_lower;
+    bool has_honest, has_lower;
 };
 void set_derive(struct session *session, struct set *set, const struct results *results);
 bool set_bounds_known(const struct session *session, const struct set *set);

@@ -24,8 +24,9 @@ struct wide {
     struct candidate *candidate;
     struct names tune;
     struct program program;
+    const char *artifact;
     struct region region;
-    struct subject *subject;
+    struct subject *subject; /* NULL: only begun */
     bool believed;
 };
 
@@ -100,7 +101,7 @@ static int open_region(struct session *session, struct err *err)
     return region_open(inputs + PAGE_BYTES, outputs + PAGE_BYTES, &wide->region, err);
 }
 
-static int start_wide(struct session *session, const char *path, struct err *err)
+static int begin(struct session *session, const char *path, struct err *err)
 {
     struct wide *wide = session->wide = MEM_NEW(struct wide);
     struct arena *arena = session->arena;
@@ -119,8 +120,10 @@ static int start_wide(struct session *session, const char *path, struct err *err
         build_run(&build.spec, err) != 0 || open_region(session, err) != 0)
         return -1;
     wide->program = (struct program){&wide->problem, wide->candidate, &wide->tune, NULL};
-    return session->backend->open(session->lane, &wide->region, build.artifact, &wide->program,
-                                  true, &wide->subject, err);
+    wide->artifact = build.artifact;
+    if (session->backend->warm_runner != NULL)
+        session->backend->warm_runner(session->lane, &wide->region);
+    return 0;
 }
 
 /* --- computing --- */
@@ -290,20 +293,33 @@ static struct set *known_set(struct session *session)
     return NULL;
 }
 
-void wide_open(struct session *session)
+void wide_begin(struct session *session)
 {
     struct err err = {0};
     if (session->wide != NULL || session->wide_over || !(session->exact_ns > slow_ns))
         return;
+    const char *path = known_set(session) != NULL ? source_file(session) : NULL;
+    uint64_t begun = timeline_begin();
+    if (path != NULL && begin(session, path, &err) != 0)
+        give_up(session, err.message);
+    timeline_end("wide.begin", begun);
+}
+
+void wide_open(struct session *session)
+{
+    struct err err = {0};
+    wide_begin(session);
+    struct wide *wide = session->wide;
     struct set *known = known_set(session);
-    const char *path = known != NULL ? source_file(session) : NULL;
-    if (path == NULL)
+    if (wide == NULL || wide->subject != NULL || known == NULL)
         return;
     uint64_t begun = timeline_begin();
-    if (start_wide(session, path, &err) != 0 || !compare_all(session, known, &err))
+    if (session->backend->open(session->lane, &wide->region, wide->artifact, &wide->program, true,
+                               &wide->subject, &err) != 0 ||
+        !compare_all(session, known, &err))
         give_up(session, err.message);
     else
-        session->wide->believed = true;
+        wide->believed = true;
     timeline_end("wide.open", begun);
 }
 

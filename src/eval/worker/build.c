@@ -73,6 +73,7 @@ int evaluate_read(struct evaluate *evaluate)
         return refuse(evaluate, STAGE_PARSE, err.message, err.message);
     evaluate->sanitize =
         value_bool(document, "sanitize", false) || evaluate->measure.effort == EFFORT_FINAL;
+    evaluate->measure.sanitizes = evaluate->sanitize || evaluate->measure.effort == EFFORT_FULL;
     evaluation_begin(evaluation, evaluate->candidate, &evaluate->tune, evaluate->request.arena);
     evaluation->device = device;
     evaluation->versions = session_versions(worker->session);

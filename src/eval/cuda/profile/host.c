@@ -21,7 +21,7 @@ static int start(const struct lane_facts *lane, const struct region *region, str
 {
     if (kept != NULL && (kept->base.reaped || !gpu_host_fits(kept, lane, region)))
         profile_discard();
-    if (kept != NULL || gpu_host_start(lane, region, NULL, &kept, err) == 0)
+    if (kept != NULL || gpu_host_start(lane, region, NULL, true, &kept, err) == 0)
         return 0;
     kept = NULL;
     return -1;

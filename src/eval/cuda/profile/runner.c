@@ -1,6 +1,6 @@
 /* A profile inside the runner that is kept for it: the plan launched once for each pass, every time
- * by a freshly loaded module on emptied caches, as a timed call is. CUPTI is opened by the first
- * profile and by no other runner. What cannot be counted is recorded, or said to be unknown: that
+ * by a freshly loaded module on emptied caches, as a timed call is. CUPTI is opened while it gets
+ * warm, and by no other runner. What cannot be counted is recorded, or said to be unknown: that
  * is no failure. Then, whatever could be counted, launches by two clocks (records.c). */
 #include "eval/cuda/profile/runner.h"
 
@@ -16,6 +16,7 @@ static struct counters counters; /* opened once in the life of the process */
 static enum profile_source best; /* that is still worth trying */
 static char why_not[PROFILE_WHY_MOST];
 static bool opened;
+static double open_ms; /* that nobody was told of yet */
 
 static void lower(enum profile_source source, const struct err *err)
 {
@@ -24,7 +25,7 @@ static void lower(enum profile_source source, const struct err *err)
     best = source;
 }
 
-static void open_once(struct profiling *profiling)
+void profile_open(struct gpu_runner *runner)
 {
     struct err err = {0};
     uint64_t started = clock_now_ns();
@@ -32,10 +33,9 @@ static void open_once(struct profiling *profiling)
         return;
     opened = true;
     best = PROFILE_COUNTERS;
-    if (counters_open(profiling->runner->device.handle, profiling->runner->context, &counters,
-                      &err) != 0)
+    if (counters_open(runner->device.handle, runner->context, &counters, &err) != 0)
         lower(err.code == ERR_UNSUPPORTED ? PROFILE_RECORDS : PROFILE_RESOURCES, &err);
-    profiling->told->open_ms = (double)(clock_now_ns() - started) / 1e6;
+    open_ms = (double)(clock_now_ns() - started) / 1e6;
 }
 
 int profiling_broken(struct profiling *profiling, cu_result result)
@@ -183,7 +183,9 @@ void profile_run(struct gpu_runner *runner)
     uint32_t pointers = call.input_count + call.output_count + call.workspace_count;
     memset(&report->profile, 0, sizeof report->profile);
     report->status = REPORT_FINE;
-    open_once(&profiling);
+    profile_open(runner);
+    report->profile.open_ms = open_ms;
+    open_ms = 0.0;
     uint64_t started = clock_now_ns();
     for (uint32_t i = 0; i < pointers && i < CALL_POINTERS_MAX; i++)
         profiling.pointers[i] =

@@ -6,6 +6,9 @@
 #include "eval/cuda/counters/counters.h"
 #include "eval/cuda/run/runner.h"
 
+/* CUPTI, once; what it lacks the profiles will say. */
+void profile_open(struct gpu_runner *runner);
+
 /* The plan of control->call, with the image that was loaded; fills report->profile. A fault of the
  * candidate's is report->status, as with a call. */
 void profile_run(struct gpu_runner *runner);

@@ -15,9 +15,11 @@ struct gpu_host {
     const struct names *facts; /* the lane's */
 };
 
-/* `prefix` (or NULL): a program and its arguments that start the runner: compute-sanitizer. */
+/* `prefix` (or NULL): a program and its arguments that start the runner: compute-sanitizer.
+ * `profiles`: it is for profiles and nothing else. */
 int gpu_host_start(const struct lane_facts *lane, const struct region *region,
-                   const char *const *prefix, struct gpu_host **host, struct err *err) MUST_USE;
+                   const char *const *prefix, bool profiles, struct gpu_host **host,
+                   struct err *err) MUST_USE;
 int gpu_host_wait_warm(struct gpu_host *host, struct err *err) MUST_USE;
 void gpu_host_close(struct gpu_host *host); /* host_close(); NULL is fine */
 bool gpu_host_fits(const struct gpu_host *host, const struct lane_facts *lane,
@@ -35,8 +37,10 @@ int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elap
 /* Keeps it for the next gpu_host_open() where its candidate left it whole; else as
  * gpu_host_close(). */
 void gpu_host_give_back(struct gpu_host *host);
-/* A spare for the region begins to get warm, where none does. */
+/* A spare for the region begins to get warm, where none does. Of the lane its number must be known.
+ * gpu_host_warm() ends spares of other regions, gpu_host_begin() leaves them alone. */
 void gpu_host_warm(const struct lane_facts *lane, const struct region *region);
+void gpu_host_begin(const struct lane_facts *lane, const struct region *region);
 /* Waits until no spare is still starting: before something is timed. */
 void gpu_host_settle(void);
 void gpu_host_discard(void); /* closes all spares */

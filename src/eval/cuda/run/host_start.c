@@ -23,7 +23,7 @@ static void free_own(struct host *base)
 }
 
 int gpu_host_start(const struct lane_facts *lane, const struct region *region,
-                   const char *const *prefix, struct gpu_host **out, struct err *err)
+                   const char *const *prefix, bool profiles, struct gpu_host **out, struct err *err)
 {
     static const struct host_kind kind = {.free = free_own};
     struct gpu_host *host = MEM_NEW(struct gpu_host);
@@ -44,6 +44,7 @@ int gpu_host_start(const struct lane_facts *lane, const struct region *region,
     if (host->control != NULL) {
         host->control->parent = getpid();
         host->control->supervised = prefix != NULL;
+        host->control->profiles = profiles;
         host->control->timeline = timeline_on();
         host->control->gpu_index = lane->gpu_index;
         host->control->inputs_bytes = region->inputs_bytes;
@@ -100,25 +101,31 @@ static struct gpu_host *take_spare(const struct lane_facts *lane, const struct r
     return NULL;
 }
 
-/* A fresh one that fits is there, warm or on its way; those of other regions hold memory for
- * nothing. */
-void gpu_host_warm(const struct lane_facts *lane, const struct region *region)
+void gpu_host_begin(const struct lane_facts *lane, const struct region *region)
 {
     struct err ignored;
     struct gpu_host *started;
     int place = -1;
     for (int i = 0; i < SPARES; i++) {
         const struct gpu_host *spare = (const struct gpu_host *)spares[i];
-        bool kept = spare != NULL && gpu_host_fits(spare, lane, region);
-        if (kept && !spare->used)
+        if (spare == NULL)
+            place = i;
+        else if (!spare->used && gpu_host_fits(spare, lane, region))
             return;
-        if (kept)
-            continue;
-        host_discard(&spares[i], 1);
-        place = i;
     }
-    if (place >= 0 && gpu_host_start(lane, region, NULL, &started, &ignored) == 0)
+    if (place >= 0 && gpu_host_start(lane, region, NULL, false, &started, &ignored) == 0)
         spares[place] = &started->base; /* else the next open says why */
+}
+
+/* Those of other regions hold memory for nothing. */
+void gpu_host_warm(const struct lane_facts *lane, const struct region *region)
+{
+    for (int i = 0; i < SPARES; i++) { /* but one that was just begun */
+        const struct gpu_host *spare = (const struct gpu_host *)spares[i];
+        if (spare != NULL && spare->base.warm && !gpu_host_fits(spare, lane, region))
+            host_discard(&spares[i], 1);
+    }
+    gpu_host_begin(lane, region);
 }
 
 void gpu_host_give_back(struct gpu_host *host)
@@ -138,7 +145,7 @@ static int warm_one(const struct lane_facts *lane, const struct region *region, 
     if (found == NULL)
         found = take_spare(lane, region, false);
     for (int tries = 0; tries < STARTS_MOST; tries++) {
-        if (found == NULL && gpu_host_start(lane, region, NULL, &found, err) != 0)
+        if (found == NULL && gpu_host_start(lane, region, NULL, false, &found, err) != 0)
             return -1;
         if (gpu_host_wait_warm(found, err) == 0) {
             *host = found;

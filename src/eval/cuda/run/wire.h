@@ -35,6 +35,7 @@ struct gpu_control {
     uint64_t hash_key;  /* of the inputs' hashes: drawn for each call, and told to nobody else */
     int32_t supervised; /* by compute-sanitizer, which is then the runner's parent */
     int32_t timeline;   /* every part is waited for, and its time told */
+    int32_t profiles;   /* it opens CUPTI before it is warm */
     char artifact[WIRE_PATH_MAX];
     struct call call;
     struct plan plan;

@@ -22,11 +22,11 @@ static const char *const timeline_names[TOOLS] = {[TOOL_MEMCHECK] = "sanitize.me
                                                   [TOOL_SYNCCHECK] = "sanitize.synccheck"};
 
 static struct running {
-    struct gpu_host *hosts[TOOLS]; /* NULL: not running */
+    struct gpu_host *hosts[TOOLS]; /* NULL: not running; all or none before quit() */
     struct buf said[TOOLS];
     char marks[TOOLS]
               [40]; /* drawn anew each time: what a candidate prints is not taken for theirs */
-    const char *artifact; /* owned; NULL: none of them runs */
+    const char *artifact; /* owned; NULL: they have met no candidate */
     const struct region *region;
 } running;
 
@@ -81,8 +81,8 @@ static void discard(void)
     running.artifact = NULL;
 }
 
-static int start(const struct lane_facts *lane, const struct region *region, const char *artifact,
-                 struct err *err)
+/* Not waited for. */
+static int spawn_all(const struct lane_facts *lane, const struct region *region, struct err *err)
 {
     struct arena *arena = arena_new();
     const char *path = sanitizer_find(arena);
@@ -106,21 +106,59 @@ static int start(const struct lane_facts *lane, const struct region *region, con
         snprintf(running.marks[i], sizeof running.marks[i],
                  "==%016llx==", (unsigned long long)random_seed());
         buf_init(&running.said[i], SAID_MOST);
-        status = gpu_host_start(lane, region, prefix, &running.hosts[i], err);
+        status = gpu_host_start(lane, region, prefix, false, &running.hosts[i], err);
     }
-    running.artifact = mem_strdup(artifact);
     running.region = region;
+    if (status != 0)
+        discard();
+    arena_free(arena);
+    return status;
+}
+
+/* All of them started, for this region, and none has met a candidate yet. */
+static bool are_spare(const struct lane_facts *lane, const struct region *region)
+{
+    for (int i = 0; i < TOOLS; i++)
+        if (running.hosts[i] == NULL || running.hosts[i]->base.reaped ||
+            !gpu_host_fits(running.hosts[i], lane, region))
+            return false;
+    return running.artifact == NULL;
+}
+
+void sanitizer_warm(const struct lane_facts *lane, const struct region *region)
+{
+    struct err ignored;
+    if (running.artifact == NULL && !are_spare(lane, region))
+        (void)!spawn_all(lane, region, &ignored); /* the first call will say why */
+}
+
+void sanitizer_settle(void)
+{
+    struct err ignored;
+    for (int i = 0; i < TOOLS; i++)
+        if (running.hosts[i] != NULL && gpu_host_wait_warm(running.hosts[i], &ignored) != 0) {
+            discard();
+            return;
+        }
+}
+
+static int start(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                 struct err *err)
+{
+    int status = are_spare(lane, region) ? 0 : spawn_all(lane, region, err);
     for (int i = 0; i < TOOLS && status == 0; i++)
-        if (gpu_host_wait_warm(running.hosts[i], err) != 0)
-            status = err_set(err, ERR_UNSUPPORTED, "compute-sanitizer (%s) does not run here: %s",
-                             sanitizer_tools[i], arena_strdup(arena, err->message));
+        if (gpu_host_wait_warm(running.hosts[i], err) != 0) {
+            err->code = ERR_UNSUPPORTED;
+            status = err_wrap(err, "compute-sanitizer (%s) does not run here", sanitizer_tools[i]);
+        }
     for (int i = 0; i < TOOLS && status == 0; i++) {
         learn_mark(i);
         status = gpu_host_load(running.hosts[i], artifact, err);
     }
     if (status != 0)
         discard();
-    arena_free(arena);
+    else
+        running.artifact = mem_strdup(artifact);
     return status;
 }
 
@@ -178,28 +216,40 @@ static int findings(struct buf *report, struct err *err)
     return err_set(err, ERR_CHILD, "compute-sanitizer (%s) found a defect", which);
 }
 
-/* The end of one, by itself where it can; then all that it says is there. */
-static void quit(int tool)
+/* True while it runs, having been told to end. */
+static bool is_quitting(const struct gpu_host *host, int wait_ms)
 {
-    struct gpu_host *host = running.hosts[tool];
-    struct err ignored;
-    if (host == NULL)
-        return;
-    host->control->command = WIRE_QUIT;
-    if (!host->base.reaped && host_go(&host->base, &ignored) == 0) {
-        struct pollfd ended = {.fd = host->base.pidfd, .events = POLLIN};
-        for (int waited = 0; waited < QUIT_MS && poll(&ended, 1, 20) == 0; waited += 20)
-            listen(tool);
-    }
-    listen(tool);
-    gpu_host_close(host);
-    running.hosts[tool] = NULL;
+    struct pollfd ended = {.fd = host->base.pidfd, .events = POLLIN};
+    return !host->base.reaped && poll(&ended, 1, wait_ms) == 0;
 }
 
+/* Each ends by itself where it can, all at once, for that takes a context its time; then all that
+ * they say is there. */
 static void quit_all(void)
 {
+    enum { STEP_MS = 10 };
+    struct err ignored;
+    bool quitting = true;
     for (int i = 0; i < TOOLS; i++)
-        quit(i);
+        if (running.hosts[i] != NULL) {
+            running.hosts[i]->control->command = WIRE_QUIT;
+            if (!running.hosts[i]->base.reaped && host_go(&running.hosts[i]->base, &ignored) != 0)
+                host_end(&running.hosts[i]->base);
+        }
+    for (int waited = 0; quitting && waited < QUIT_MS; waited += STEP_MS) {
+        quitting = false;
+        for (int i = 0; i < TOOLS; i++) {
+            if (running.hosts[i] == NULL)
+                continue;
+            quitting = is_quitting(running.hosts[i], quitting ? 0 : STEP_MS) || quitting;
+            listen(i);
+        }
+    }
+    for (int i = 0; i < TOOLS; i++) {
+        listen(i);
+        gpu_host_close(running.hosts[i]);
+        running.hosts[i] = NULL;
+    }
 }
 
 /* A runner that died or faulted under a tool: what the tool says of it counts first. */
