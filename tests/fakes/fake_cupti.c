@@ -3,7 +3,9 @@
  * the name. $FAKE_CUPTI_REFUSES: CUPTI's own number for what enabling the profiler is answered
  * with; $FAKE_CUPTI_LACKS: a counter that the chip does not have; $FAKE_CUPTI_KERNEL_NS: what a
  * plan's first kernel takes by its record, each next one 1000 more (5000); $FAKE_CUPTI_MEMSETS: how
- * many memsets of 3000 go before. Calls out of order fail. */
+ * many memsets of 3000 go before. Instructions of $FAKE_CUPTI_FUNCTION (fake_relu) are sampled as
+ * the table below says; $FAKE_CUPTI_SAMPLING: CUPTI's number for what enabling that is answered
+ * with. Calls out of order fail, and so does sampling beside the range profiler. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +21,7 @@ struct head {
 };
 
 static bool enabled, configured, started, recording, recording_memsets;
+static bool sampling, sampling_configured, sampling_started, sampled;
 static int passes_done;
 static void (*ask)(uint8_t **buffer, size_t *bytes, size_t *records);
 static void (*take)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
@@ -185,7 +188,7 @@ EXPORT cuptiRangeProfilerEnable(struct enable *enable)
     const char *refuses = getenv("FAKE_CUPTI_REFUSES");
     if (refuses != NULL)
         return (int)strtol(refuses, NULL, 10);
-    if (enabled)
+    if (enabled || sampling)
         return INVALID;
     enabled = true;
     configured = started = false;
@@ -356,4 +359,174 @@ EXPORT cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
         return INVALID;
     *record = next;
     return 0;
+}
+
+/* ---- instructions ---- */
+
+enum { REASONS = 3, SELECTED = 40, LONG = 41, LONG_NOT_ISSUED = 42 };
+
+static const struct {
+    uint64_t offset;
+    uint32_t selected, waiting, line;
+    const char *file;
+} instructions[] = {{0x10, 10, 50, 3, "/somewhere/candidate.cu"},
+                    {0x20, 20, 0, 3, "/somewhere/candidate.cu"},
+                    {0x30, 0, 10, 999999, "candidate.cu"},
+                    {0x40, 6, 0, 7, "/etc/pass wd\x1b[2J"},
+                    {0x50, 1, 0, 4, "candidate.cu"},
+                    {0x60, 3, 0, 0, NULL}};
+
+EXPORT cuptiPCSamplingEnable(const struct head *head);
+EXPORT cuptiPCSamplingEnable(const struct head *head)
+{
+    const char *refuses = getenv("FAKE_CUPTI_SAMPLING");
+    (void)head;
+    if (refuses != NULL)
+        return (int)strtol(refuses, NULL, 10);
+    if (enabled || sampling)
+        return INVALID;
+    sampling = true;
+    sampling_configured = sampling_started = sampled = false;
+    return 0;
+}
+
+EXPORT cuptiPCSamplingDisable(const struct head *head);
+EXPORT cuptiPCSamplingDisable(const struct head *head)
+{
+    (void)head;
+    sampling = false;
+    return 0;
+}
+
+EXPORT cuptiPCSamplingStart(const struct head *head);
+EXPORT cuptiPCSamplingStart(const struct head *head)
+{
+    (void)head;
+    sampling_started = sampling && sampling_configured;
+    return sampling_started ? 0 : INVALID;
+}
+
+EXPORT cuptiPCSamplingStop(const struct head *head);
+EXPORT cuptiPCSamplingStop(const struct head *head)
+{
+    (void)head;
+    sampled = sampling_started;
+    sampling_started = false;
+    return sampled ? 0 : INVALID;
+}
+
+struct stall_count {
+    struct head head;
+    void *context;
+    size_t *count;
+};
+EXPORT cuptiPCSamplingGetNumStallReasons(const struct stall_count *ask_count);
+EXPORT cuptiPCSamplingGetNumStallReasons(const struct stall_count *ask_count)
+{
+    *ask_count->count = REASONS;
+    return sampling ? 0 : NOT_ENABLED;
+}
+
+struct stall_names {
+    struct head head;
+    void *context;
+    size_t count;
+    uint32_t *reasons;
+    char **names;
+};
+EXPORT cuptiPCSamplingGetStallReasons(const struct stall_names *ask_names);
+EXPORT cuptiPCSamplingGetStallReasons(const struct stall_names *ask_names)
+{
+    static const char *const names[] = {
+        "smsp__pcsamp_warps_issue_stalled_selected",
+        "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
+        "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued"};
+    for (size_t i = 0; i < REASONS; i++) {
+        ask_names->reasons[i] = SELECTED + (uint32_t)i;
+        strcpy(ask_names->names[i], names[i]);
+    }
+    return sampling && ask_names->count == REASONS ? 0 : INVALID;
+}
+
+EXPORT cuptiPCSamplingSetConfigurationAttribute(const struct head *head);
+EXPORT cuptiPCSamplingSetConfigurationAttribute(const struct head *head)
+{
+    (void)head;
+    sampling_configured = sampling;
+    return sampling ? 0 : NOT_ENABLED;
+}
+
+struct stall {
+    uint32_t reason, samples;
+};
+struct pc {
+    size_t size;
+    uint64_t cubin, offset;
+    uint32_t function_index, pad;
+    char *function;
+    size_t stall_count;
+    struct stall *stalls;
+    uint32_t correlation;
+};
+struct samples {
+    size_t size, most;
+    uint64_t total, dropped;
+    size_t count, remaining;
+    uint64_t range;
+    struct pc *pcs;
+};
+struct data {
+    struct head head;
+    void *context;
+    struct samples *samples;
+};
+
+/* Half of them with the first reading. Each waiting sample is told again as not issued. */
+EXPORT cuptiPCSamplingGetData(struct data *data);
+EXPORT cuptiPCSamplingGetData(struct data *data)
+{
+    enum { ALL = sizeof instructions / sizeof instructions[0], FIRST = ALL / 2 };
+    static size_t given;
+    static char none[] = "none_of_the_plan", relu[] = "fake_relu";
+    size_t until = given == 0 ? FIRST : ALL;
+    char *name = getenv("FAKE_CUPTI_FUNCTION");
+    struct samples *out = data->samples;
+    if (!sampled || out->most < ALL)
+        return INVALID;
+    out->count = 0;
+    for (; given < until; given++) {
+        struct pc *pc = &out->pcs[out->count++];
+        const struct stall stalls[] = {{SELECTED, instructions[given].selected},
+                                       {LONG, instructions[given].waiting},
+                                       {LONG_NOT_ISSUED, instructions[given].waiting}};
+        pc->offset = instructions[given].offset;
+        pc->function = given == ALL - 2 ? none : name != NULL ? name : relu;
+        pc->stall_count = REASONS;
+        memcpy(pc->stalls, stalls, sizeof stalls);
+    }
+    out->remaining = ALL - given;
+    given = given == ALL ? 0 : given;
+    return 0;
+}
+
+struct source {
+    size_t size;
+    const void *cubin;
+    const char *function;
+    size_t cubin_bytes;
+    uint32_t line;
+    uint64_t offset;
+    char *file, *folder;
+};
+EXPORT cuptiGetSassToSourceCorrelation(struct source *source);
+EXPORT cuptiGetSassToSourceCorrelation(struct source *source)
+{
+    for (size_t i = 0; i < sizeof instructions / sizeof instructions[0]; i++) {
+        if (instructions[i].offset != source->offset || instructions[i].file == NULL)
+            continue;
+        source->line = instructions[i].line;
+        source->file = strdup(instructions[i].file);
+        source->folder = strdup("/somewhere");
+    }
+    return source->file != NULL && source->cubin_bytes > 0 ? 0 : INVALID;
 }

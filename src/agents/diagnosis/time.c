@@ -39,6 +39,19 @@ double time_library_share(const struct value *time, const char *name)
     return elsewhere != NULL ? share : NAN;
 }
 
+/* Of a line on a GPU: the hardware's word for it is what guides use. */
+static void say_line(const struct value *phase, struct buf *out)
+{
+    const char *text = value_text(phase, "text", NULL);
+    const char *stall = value_text(phase, "stall", NULL);
+    if (text != NULL)
+        buf_addf(out, ": `%.100s`", text);
+    buf_addf(out, " (%.60s", value_text(phase, "in", "?"));
+    if (stall != NULL)
+        buf_addf(out, ": %.0f %% %.30s", 100 * value_real(phase, "stall_share", 0), stall);
+    buf_add_char(out, ')');
+}
+
 static void say_phase(const struct value *phase, struct buf *out)
 {
     int64_t first = value_int(phase, "first_line", 0), last = value_int(phase, "last_line", 0);
@@ -51,6 +64,12 @@ static void say_phase(const struct value *phase, struct buf *out)
         buf_addf(out, "lines %lld to %lld", (long long)first, (long long)last);
     else
         buf_add_text(out, "a loop");
+    if (value_get(phase, "file") != NULL)
+        buf_addf(out, " of %.48s", value_text(phase, "file", "?"));
+    if (value_get(phase, "stall") != NULL) {
+        say_line(phase, out);
+        return;
+    }
     buf_addf(out, " (%.60s: ", value_text(phase, "in", "?"));
     if (only_moves(phase))
         buf_add_text(out, "only moves data");
@@ -81,7 +100,8 @@ void time_say(const struct value *time, struct buf *out)
         rest -= value_real(elsewhere->items[i], "share", 0);
     }
     if (*separator == ',' && rest > 0.05)
-        buf_addf(out, ", %.0f %% outside of loops, or in short ones", 100 * rest);
+        buf_addf(out, ", %.0f %% %s", 100 * rest,
+                 elsewhere != NULL ? "outside of loops, or in short ones" : "in other lines");
     if (*separator == ',')
         buf_add_char(out, '\n');
 }

@@ -124,6 +124,7 @@ static void load(struct gpu_runner *runner)
     if (runner->image == NULL)
         give_up("out of memory");
     memcpy(runner->image, buf_text(&image), image.length + 1);
+    runner->image_bytes = image.length;
     bool usable = may_load(runner, image.length);
     if (!usable)
         return;
@@ -157,7 +158,8 @@ int cuda_runner_main(int argc, char **argv)
         wait_go();
         if (runner.control->command == WIRE_LOAD)
             load(&runner);
-        else if (runner.control->command == WIRE_PROFILE || runner.control->command == WIRE_RECORDS)
+        else if (runner.control->command == WIRE_PROFILE ||
+                 runner.control->command == WIRE_RECORDS || runner.control->command == WIRE_SAMPLES)
             profile_run(&runner);
         else
             runner_call(&runner);

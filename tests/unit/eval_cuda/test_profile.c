@@ -345,6 +345,65 @@ static void test_recorded_variables(void **unused)
     end(&scene);
 }
 
+/* ---- lines ---- */
+
+static const struct value *phase(size_t at)
+{
+    const struct value *phases = value_at(metrics, "time.phases");
+    return phases != NULL && at < phases->count ? phases->items[at] : NULL;
+}
+
+/* 100 samples, of which 1 is another function's and 3 have no line; two instructions of line 3.
+ * What a line table says that the source does not have is a number or a word, and no more. Twice:
+ * the range profiler is on again in between. */
+static void test_lines(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    begin(&scene, RELU);
+    for (int i = 0; i < 2; i++) {
+        profile(&scene);
+        assert_string_equal(word("profile", "source"), "counters");
+        assert_true(at("time.samples") == 100.0);
+        assert_true(value_real(phase(0), "share", 0) == 0.8);
+        assert_int_equal(value_int(phase(0), "first_line", 0), 3);
+        assert_string_equal(value_text(phase(0), "in", ""), "fake_relu");
+        assert_string_equal(value_text(phase(0), "stall", ""), "long_scoreboard");
+        assert_true(fabs(value_real(phase(0), "stall_share", 0) - 50.0 / 80.0) < 1e-9);
+        assert_string_equal(
+            value_text(phase(0), "text", ""),
+            "- {entry: fake_relu, grid: \"ceil_div(N, 128)\", block: 128, args: [X, "
+            "Y, N]}");
+        assert_int_equal(value_int(phase(1), "first_line", 0), 999999);
+        assert_null(value_get(phase(1), "text"));
+        assert_string_equal(value_text(phase(2), "file", ""), "pass?wd?[2J");
+        assert_null(value_get(phase(2), "text"));
+        assert_null(value_get(phase(2), "stall"));
+        assert_null(phase(3));
+    }
+    end(&scene);
+}
+
+/* A driver that refuses costs the lines and nothing else. */
+static void test_no_lines(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    setenv("FAKE_CUPTI_SAMPLING", "35", 1);
+    begin(&scene, RELU);
+    profile(&scene);
+    assert_string_equal(word("profile", "source"), "counters");
+    assert_non_null(strstr(word("time", "why"), "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
+    end(&scene);
+    unsetenv("FAKE_CUPTI_SAMPLING");
+    setenv("FAKE_CUPTI_FUNCTION", "a_function_of_nobody", 1);
+    begin(&scene, RELU);
+    profile(&scene);
+    assert_non_null(strstr(word("time", "why"), "no instruction of its kernels"));
+    end(&scene);
+    unsetenv("FAKE_CUPTI_FUNCTION");
+}
+
 static void test_compare(void **unused)
 {
     static const struct {
@@ -418,6 +477,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_events_are_short),
         cmocka_unit_test(test_fast_where_timed),
         cmocka_unit_test(test_second_look),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_no_lines),
         cmocka_unit_test(test_compare),
         cmocka_unit_test(test_recorded_fault),
         cmocka_unit_test(test_recorded_queued),

@@ -15,6 +15,13 @@
 #include <stdbool.h>
 
 enum { COUNTERS_KERNELS_MOST = 16 }; /* in one pass: a plan's launches, and what memsets add */
+enum { STALLS_MOST = 64, STALL_NAME_MOST = 32, LINE_FILE_MOST = 48 };
+
+struct counters_stalls { /* why a sampled warp did not go on: "long_scoreboard"; "": not to count */
+    size_t count;
+    uint32_t reason[STALLS_MOST]; /* CUPTI's number */
+    char name[STALLS_MOST][STALL_NAME_MOST];
+};
 
 struct counters {
     struct cupti cupti;
@@ -24,6 +31,7 @@ struct counters {
     enum counter numbers[COUNTER_COUNT];
     uint8_t *config, *data;
     size_t config_bytes, data_bytes, passes;
+    struct counters_stalls stalls; /* known while instructions are sampled */
 };
 
 /* `device`: of the driver's; needs the context to be current. ERR_ENVIRONMENT: no libcupti at all.
@@ -56,5 +64,23 @@ int counters_span_start(struct counters *counters, struct err *err) MUST_USE;
 int counters_span_stop(struct counters *counters, struct counters_span *span,
                        struct err *err) MUST_USE;
 void counters_span_end(struct counters *counters);
+
+/* Instructions: begin -> launches -> take -> end, with a module that was loaded after begin; never
+ * between counters_begin() and counters_end(). A sample every 2^period cycles on each
+ * multiprocessor. ERR_UNSUPPORTED, in words; then nothing stays active. */
+struct counters_pc {
+    const char *function; /* CUPTI's own, for the life of the process */
+    uint64_t offset;
+    uint32_t samples, stalls[STALLS_MOST]; /* in the order of counters->stalls */
+};
+int counters_samples_begin(struct counters *counters, uint32_t period, struct err *err) MUST_USE;
+int counters_samples_take(struct counters *counters,
+                          void (*take)(void *context, const struct counters_pc *pc), void *context,
+                          struct err *err) MUST_USE;
+void counters_samples_end(struct counters *counters);
+/* The line of the source of an instruction, and its file without folders, by the cubin's own table,
+ * which its author could write; 0: not known. */
+uint32_t counters_line(const struct counters *counters, const void *image, size_t bytes,
+                       const char *function, uint64_t offset, char file[LINE_FILE_MOST]);
 
 #endif

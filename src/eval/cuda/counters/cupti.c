@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { PART_A, PART_R };
+enum { PART_A, PART_R, PART_S };
 
 int cupti_open(struct cupti *cupti, struct err *err)
 {
@@ -17,7 +17,7 @@ int cupti_open(struct cupti *cupti, struct err *err)
     if (cupti->library == NULL)
         return err_set(err, ERR_ENVIRONMENT,
                        "no libcupti: the CUDA toolkit has it, or pip install nvidia-cuda-cupti");
-    bool complete[] = {[PART_A] = true, [PART_R] = true};
+    bool complete[] = {[PART_A] = true, [PART_R] = true, [PART_S] = true};
     const struct {
         void *member;
         const char *symbol;
@@ -33,6 +33,7 @@ int cupti_open(struct cupti *cupti, struct err *err)
         *(void **)wanted[i].member = symbol;
     }
     cupti->has_ranges = complete[PART_R];
+    cupti->has_samples = complete[PART_S];
     if (!complete[PART_A])
         return err_set(err, ERR_ENVIRONMENT, "libcupti lacks functions that are needed");
     return 0;

@@ -6,10 +6,12 @@
 #include "base/err.h"
 #include "eval/cuda/counters/cupti_host.h"
 #include "eval/cuda/counters/cupti_range.h"
+#include "eval/cuda/counters/cupti_samples.h"
 
 #include <stdbool.h>
 
-/* X(name in the table, exported symbol, arguments, needed by: R ranges, A activity) */
+/* X(name in the table, exported symbol, arguments, needed by: R ranges, A activity,
+ * S samples) */
 /* clang-format off */
 #define CUPTI_FUNCTIONS(X) \
     X(version, cuptiGetVersion, (uint32_t *version), A) \
@@ -38,12 +40,22 @@
     X(record_enable, cuptiActivityEnable, (int kind), A) \
     X(record_disable, cuptiActivityDisable, (int kind), A) \
     X(record_flush, cuptiActivityFlushAll, (uint32_t flag), A) \
-    X(record_next, cuptiActivityGetNextRecord, (uint8_t *buffer, size_t valid, void **record), A)
+    X(record_next, cuptiActivityGetNextRecord, (uint8_t *buffer, size_t valid, void **record), A) \
+    X(sampling_enable, cuptiPCSamplingEnable, (struct cupti_sampling *sampling), S) \
+    X(sampling_disable, cuptiPCSamplingDisable, (struct cupti_sampling *sampling), S) \
+    X(sampling_start, cuptiPCSamplingStart, (struct cupti_sampling *sampling), S) \
+    X(sampling_stop, cuptiPCSamplingStop, (struct cupti_sampling *sampling), S) \
+    X(sampling_configure, cuptiPCSamplingSetConfigurationAttribute, (struct cupti_sampling_config *config), S) \
+    X(sampling_data, cuptiPCSamplingGetData, (struct cupti_sampling_data *data), S) \
+    X(stall_count, cuptiPCSamplingGetNumStallReasons, (struct cupti_stall_count *count), S) \
+    X(stall_names, cuptiPCSamplingGetStallReasons, (struct cupti_stall_names *names), S) \
+    X(source_line, cuptiGetSassToSourceCorrelation, (struct cupti_source *source), S)
 /* clang-format on */
 
 struct cupti {
     void *library;
-    bool has_ranges; /* since CUPTI 12.6 */
+    bool has_ranges;  /* since CUPTI 12.6 */
+    bool has_samples; /* of instructions; since 11.3 */
 #define CUPTI_MEMBER(name, symbol, arguments, part) int(*name) arguments;
     CUPTI_FUNCTIONS(CUPTI_MEMBER)
 #undef CUPTI_MEMBER

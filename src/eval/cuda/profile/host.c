@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "eval/cuda/profile/profile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { PASSES_ABOUT = 40, BASE_MS = 20000 };
@@ -45,8 +46,7 @@ void profile_settle(void)
         profile_discard();
 }
 
-static int ask(uint32_t command, const struct call *call, double time_ns,
-               struct wire_profile *profile, struct err *err)
+static int ask(uint32_t command, const struct call *call, double time_ns, struct err *err)
 {
     char reason[WIRE_REASON_MAX];
     struct gpu_control *control = kept->control;
@@ -56,16 +56,34 @@ static int ask(uint32_t command, const struct call *call, double time_ns,
     call_copy(call, &control->call);
     if (gpu_host_ask(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
         return -1;
-    *profile = kept->report->profile;
-    profile->why[sizeof profile->why - 1] = '\0';
-    profile->records.why[sizeof profile->records.why - 1] = '\0';
-    if (profile->records.launches > RECORDED_MOST)
-        profile->records.launches = 0;
     if (kept->report->status == REPORT_FINE)
         return 0;
     memcpy(reason, kept->report->reason, sizeof reason);
     reason[sizeof reason - 1] = '\0';
     return err_set(err, ERR_CHILD, "%s", reason);
+}
+
+/* What the runner wrote, within its bounds. */
+static void read_profile(struct wire_profile *profile)
+{
+    *profile = kept->report->profile;
+    profile->why[sizeof profile->why - 1] = '\0';
+    profile->records.why[sizeof profile->records.why - 1] = '\0';
+    if (profile->records.launches > RECORDED_MOST)
+        profile->records.launches = 0;
+}
+
+static void read_hot(struct wire_hot *hot)
+{
+    *hot = kept->report->hot;
+    hot->why[sizeof hot->why - 1] = '\0';
+    hot->count = hot->count < HOT_MOST ? hot->count : HOT_MOST;
+    for (uint32_t i = 0; i < hot->count; i++) {
+        struct wire_hot_line *line = &hot->lines[i];
+        line->file[sizeof line->file - 1] = line->stall[sizeof line->stall - 1] = '\0';
+        if (line->samples > hot->samples || line->stall_samples > line->samples)
+            hot->count = i;
+    }
 }
 
 int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
@@ -80,7 +98,9 @@ int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
         status = gpu_host_load(kept, artifact, err);
     }
     if (status == 0)
-        status = ask(WIRE_PROFILE, call, time_ns, profile, err);
+        status = ask(WIRE_PROFILE, call, time_ns, err);
+    if (kept != NULL && status == 0)
+        read_profile(profile);
     if (status != 0 || profile->records.fault != 0)
         profile_discard(); /* what a fault leaves is of no use */
     return status;
@@ -92,9 +112,27 @@ int profile_record_again(const struct call *call, double time_ns, struct wire_re
     struct wire_profile profile = {0};
     if (kept == NULL)
         return err_set(err, ERR_CHILD, "the runner that profiles has ended");
-    int status = ask(WIRE_RECORDS, call, time_ns, &profile, err);
+    int status = ask(WIRE_RECORDS, call, time_ns, err);
+    if (status == 0)
+        read_profile(&profile);
     *records = profile.records;
     if (status != 0 || records->fault != 0)
         profile_discard();
     return status;
+}
+
+void profile_sample_lines(const struct call *call, double time_ns, struct wire_hot *hot)
+{
+    struct err err = {0};
+    memset(hot, 0, sizeof *hot);
+    if (kept == NULL) {
+        snprintf(hot->why, sizeof hot->why, "the runner that profiles has ended");
+        return;
+    }
+    if (ask(WIRE_SAMPLES, call, time_ns, &err) == 0) {
+        read_hot(hot);
+        return;
+    }
+    snprintf(hot->why, sizeof hot->why, "%.*s", (int)sizeof hot->why - 1, err.message);
+    profile_discard();
 }

@@ -46,6 +46,7 @@ int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
     struct arena *arena = arena_new();
     struct cuda_report *report = arena_array(arena, 1, sizeof *report);
     struct wire_profile *profile = arena_array(arena, 1, sizeof *profile);
+    struct wire_hot *hot = arena_array(arena, 1, sizeof *hot);
     struct plan *plan = arena_array(arena, 1, sizeof *plan);
     struct gpu_host *host = (struct gpu_host *)subject;
     struct err why = {0}; /* what one part cannot find out is no reason to lose the others */
@@ -63,6 +64,10 @@ int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
                                           .report = known ? report : NULL,
                                           .profile = profile};
         profile_put(&profiled, json);
+        if (profile->source == PROFILE_COUNTERS) {
+            profile_sample_lines(call, time_ns, hot);
+            profile_put_lines(hot, plan, host->program.candidate, json);
+        }
     }
     arena_free(arena);
     return status;

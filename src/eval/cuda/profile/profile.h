@@ -26,6 +26,8 @@ int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
 /* The same plan, by two clocks once more; right after profile_collect(). */
 int profile_record_again(const struct call *call, double time_ns, struct wire_records *records,
                          struct err *err) MUST_USE;
+/* The same plan, its instructions sampled; last, since what goes wrong ends the runner. */
+void profile_sample_lines(const struct call *call, double time_ns, struct wire_hot *hot);
 /* It begins to get warm; and waits until it is. */
 void profile_warm(const struct lane_facts *lane, const struct region *region);
 void profile_settle(void);
@@ -64,6 +66,11 @@ void profile_put(const struct profiled *profiled, struct json *json);
 
 /* Members of an open JSON object from one kernel's counters; what is not known is left out. */
 void profile_put_counters(const double values[COUNTER_COUNT], struct json *json);
+
+/* "time": the lines with most samples, of an entry each, with what warps wait for there; or why
+ * nobody knows (lines.c). `hot` is as profile_sample_lines() bounded it. */
+void profile_put_lines(const struct wire_hot *hot, const struct plan *plan,
+                       const struct candidate *candidate, struct json *json);
 
 /* "roofline": from counted work and the measured time alone. */
 void profile_put_roofline(const struct lane_facts *lane, const struct problem *problem,

@@ -71,7 +71,7 @@ int profiling_upload(struct profiling *profiling)
 }
 
 /* Nothing in the caches, as before a timed launch. */
-static int empty_caches(struct profiling *profiling)
+int profiling_empty_caches(struct profiling *profiling)
 {
     struct gpu_runner *runner = profiling->runner;
     const struct driver *driver = &runner->driver;
@@ -91,7 +91,7 @@ static int pass(struct profiling *profiling, bool counted, bool *all, struct err
     int status = graph_open(&runner->driver, runner->image, NULL, &runner->control->plan,
                             profiling->pointers, runner->stream, &graph, &profiling->fault);
     if (status == 0)
-        status = empty_caches(profiling);
+        status = profiling_empty_caches(profiling);
     if (status == 0 && counted && counters_start(&counters, err) != 0)
         status = 1;
     if (status == 0)
@@ -175,32 +175,52 @@ static void record_launches(struct profiling *profiling)
              profiling->fault.reason);
 }
 
+/* Counters and records, or records alone. */
+static int measure(struct profiling *profiling)
+{
+    struct gpu_runner *runner = profiling->runner;
+    struct wire_profile *told = profiling->told;
+    memset(told, 0, sizeof *told);
+    told->open_ms = open_ms;
+    open_ms = 0.0;
+    uint64_t started = clock_now_ns();
+    int status = 0;
+    if (runner->control->command == WIRE_PROFILE && best != PROFILE_RESOURCES)
+        status = profiling_upload(profiling);
+    if (status == 0 && runner->control->command == WIRE_PROFILE)
+        status = collect(profiling);
+    if (status == 0)
+        record_launches(profiling);
+    told->source = best;
+    memcpy(told->why, why_not, sizeof why_not);
+    told->spent_ms = (double)(clock_now_ns() - started) / 1e6;
+    return status;
+}
+
+static int sample(struct profiling *profiling)
+{
+    struct wire_hot *hot = &profiling->runner->report->hot;
+    uint64_t started = clock_now_ns();
+    memset(hot, 0, sizeof *hot);
+    int status = profile_sample(profiling, &counters);
+    hot->ms = (double)(clock_now_ns() - started) / 1e6;
+    return status;
+}
+
 void profile_run(struct gpu_runner *runner)
 {
     struct gpu_report *report = runner->report;
     struct call call = runner->control->call;
     struct profiling profiling = {.runner = runner, .told = &report->profile, .call = &call};
     uint32_t pointers = call.input_count + call.output_count + call.workspace_count;
-    memset(&report->profile, 0, sizeof report->profile);
     report->status = REPORT_FINE;
     profile_open(runner);
-    report->profile.open_ms = open_ms;
-    open_ms = 0.0;
-    uint64_t started = clock_now_ns();
     for (uint32_t i = 0; i < pointers && i < CALL_POINTERS_MAX; i++)
         profiling.pointers[i] =
             (i < call.input_count ? runner->device_inputs : runner->device_outputs) +
             call.offsets[i];
-    int status = 0;
-    if (runner->control->command == WIRE_PROFILE && best != PROFILE_RESOURCES)
-        status = profiling_upload(&profiling);
-    if (status == 0 && runner->control->command == WIRE_PROFILE)
-        status = collect(&profiling);
-    if (status == 0)
-        record_launches(&profiling);
-    report->profile.source = best;
-    memcpy(report->profile.why, why_not, sizeof why_not);
-    report->profile.spent_ms = (double)(clock_now_ns() - started) / 1e6;
+    int status =
+        runner->control->command == WIRE_SAMPLES ? sample(&profiling) : measure(&profiling);
     if (status == 0)
         return;
     memcpy(report->reason, profiling.fault.reason, sizeof report->reason);

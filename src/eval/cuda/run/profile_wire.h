@@ -26,6 +26,26 @@ struct wire_records {
     double event_ns[RECORDED_MOST], span_ns[RECORDED_MOST], busy_ns[RECORDED_MOST];
 };
 
+/* Where the warps' time goes, by line of the source, most first; the answer to WIRE_SAMPLES. */
+enum { HOT_MOST = 8, HOT_FILE_MOST = 48, HOT_STALL_MOST = 32 };
+
+struct wire_hot_line {
+    uint32_t line, launch; /* launch: of the plan, the first of that entry */
+    uint32_t samples;
+    uint32_t stall_samples;     /* of these, with this reason: */
+    uint64_t offset;            /* of the instruction with the most of them in its function */
+    char stall[HOT_STALL_MOST]; /* "long_scoreboard"; "": none has */
+    char file[HOT_FILE_MOST];   /* as the line table says; without folders */
+};
+
+struct wire_hot {
+    uint64_t samples; /* of the plan's kernels */
+    uint32_t count;   /* 0: nothing is known, and why */
+    char why[PROFILE_WHY_MOST];
+    double ms;
+    struct wire_hot_line lines[HOT_MOST];
+};
+
 struct wire_profile {
     uint32_t source;
     uint32_t kernels, passes;   /* kernels: of one pass, what memsets add included */

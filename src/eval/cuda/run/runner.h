@@ -23,7 +23,8 @@ struct gpu_runner {
     cu_pointer sweep;                                /* twice the L2, to empty it */
     size_t inputs_bytes, outputs_bytes, sweep_bytes; /* of the three: all that is mapped */
     void *image;                                     /* the cubin */
-    bool variables;                                  /* it has some of its own */
+    size_t image_bytes;
+    bool variables;   /* it has some of its own */
     cu_module module; /* of the last call that said `stays`; NULL: none */
     double last_ns;
 };

@@ -21,7 +21,7 @@
 #include "eval/runner/wire.h"
 
 enum { WIRE_REPORT = 8, WIRE_REASON_MAX = 400 };
-enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SANITIZE, WIRE_QUIT };
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES, WIRE_SANITIZE, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/data/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
@@ -62,6 +62,7 @@ struct gpu_report {
     struct device_state state;   /* after the launch of a timed call */
     uint64_t part_ns[RUN_PARTS]; /* where control->timeline */
     struct wire_profile profile; /* the answer to WIRE_PROFILE; to WIRE_RECORDS: .records */
+    struct wire_hot hot;         /* to WIRE_SAMPLES */
 };
 
 #endif
