@@ -92,8 +92,6 @@ static enum task_result eval_open(struct eval *eval)
             .walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST,
             .ahead_name = eval->name,
             .ahead = eval->tune ? NULL : buf_text(&eval->source),
-            .ahead_sanitizes = eval->settings->sanitize ||
-                               effort_of(eval->settings->effort) != EFFORT_SEARCH,
             .ceilings = known.length ? buf_text(&known) : NULL};
         int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
         buf_free(&known);

@@ -376,6 +376,49 @@ static const struct {
                     {0x50, 1, 0, 4, "candidate.cu"},
                     {0x60, 3, 0, 0, NULL}};
 
+enum { INSTRUCTIONS = sizeof instructions / sizeof instructions[0] };
+
+struct stall {
+    uint32_t reason, samples;
+};
+struct pc {
+    size_t size;
+    uint64_t cubin, offset;
+    uint32_t function_index, pad;
+    char *function;
+    size_t stall_count;
+    struct stall *stalls;
+    uint32_t correlation;
+};
+struct samples {
+    size_t size, most;
+    uint64_t total, dropped;
+    size_t count, remaining;
+    uint64_t range;
+    struct pc *pcs;
+};
+
+static struct samples *kept; /* the buffer of the configuration */
+static size_t given;
+
+/* Up to this one of them: two are there when sampling stops, then one comes with each reading, and
+ * the last with disabling. Each waiting sample is told again as not issued. */
+static void give(size_t until)
+{
+    static char none[] = "none_of_the_plan", relu[] = "fake_relu";
+    char *name = getenv("FAKE_CUPTI_FUNCTION");
+    for (kept->count = 0; given < until; given++) {
+        struct pc *pc = &kept->pcs[kept->count++];
+        const struct stall stalls[] = {{SELECTED, instructions[given].selected},
+                                       {LONG, instructions[given].waiting},
+                                       {LONG_NOT_ISSUED, instructions[given].waiting}};
+        pc->offset = instructions[given].offset;
+        pc->function = given == INSTRUCTIONS - 2 ? none : name != NULL ? name : relu;
+        pc->stall_count = REASONS;
+        memcpy(pc->stalls, stalls, sizeof stalls);
+    }
+}
+
 EXPORT cuptiPCSamplingEnable(const struct head *head);
 EXPORT cuptiPCSamplingEnable(const struct head *head)
 {
@@ -387,6 +430,7 @@ EXPORT cuptiPCSamplingEnable(const struct head *head)
         return INVALID;
     sampling = true;
     sampling_configured = sampling_started = sampled = false;
+    kept = NULL;
     return 0;
 }
 
@@ -394,6 +438,8 @@ EXPORT cuptiPCSamplingDisable(const struct head *head);
 EXPORT cuptiPCSamplingDisable(const struct head *head)
 {
     (void)head;
+    if (sampling && sampled)
+        give(INSTRUCTIONS);
     sampling = false;
     return 0;
 }
@@ -412,6 +458,9 @@ EXPORT cuptiPCSamplingStop(const struct head *head)
     (void)head;
     sampled = sampling_started;
     sampling_started = false;
+    given = 0;
+    if (sampled)
+        give(2);
     return sampled ? 0 : INVALID;
 }
 
@@ -448,64 +497,43 @@ EXPORT cuptiPCSamplingGetStallReasons(const struct stall_names *ask_names)
     return sampling && ask_names->count == REASONS ? 0 : INVALID;
 }
 
-EXPORT cuptiPCSamplingSetConfigurationAttribute(const struct head *head);
-EXPORT cuptiPCSamplingSetConfigurationAttribute(const struct head *head)
+struct attribute {
+    int type, status;
+    union {
+        uint32_t number;
+        void *pointer;
+        uint64_t room[3];
+    };
+};
+struct config {
+    struct head head;
+    void *context;
+    size_t count;
+    struct attribute *attributes;
+};
+EXPORT cuptiPCSamplingSetConfigurationAttribute(const struct config *config);
+EXPORT cuptiPCSamplingSetConfigurationAttribute(const struct config *config)
 {
-    (void)head;
-    sampling_configured = sampling;
-    return sampling ? 0 : NOT_ENABLED;
+    enum { DATA = 8 };
+    for (size_t i = 0; i < config->count; i++)
+        if (config->attributes[i].type == DATA)
+            kept = (struct samples *)config->attributes[i].pointer;
+    sampling_configured = sampling && kept != NULL;
+    return sampling_configured ? 0 : NOT_ENABLED;
 }
-
-struct stall {
-    uint32_t reason, samples;
-};
-struct pc {
-    size_t size;
-    uint64_t cubin, offset;
-    uint32_t function_index, pad;
-    char *function;
-    size_t stall_count;
-    struct stall *stalls;
-    uint32_t correlation;
-};
-struct samples {
-    size_t size, most;
-    uint64_t total, dropped;
-    size_t count, remaining;
-    uint64_t range;
-    struct pc *pcs;
-};
 struct data {
     struct head head;
     void *context;
     struct samples *samples;
 };
 
-/* Half of them with the first reading. Each waiting sample is told again as not issued. */
 EXPORT cuptiPCSamplingGetData(struct data *data);
 EXPORT cuptiPCSamplingGetData(struct data *data)
 {
-    enum { ALL = sizeof instructions / sizeof instructions[0], FIRST = ALL / 2 };
-    static size_t given;
-    static char none[] = "none_of_the_plan", relu[] = "fake_relu";
-    size_t until = given == 0 ? FIRST : ALL;
-    char *name = getenv("FAKE_CUPTI_FUNCTION");
-    struct samples *out = data->samples;
-    if (!sampled || out->most < ALL)
+    if (!sampled || data->samples != kept)
         return INVALID;
-    out->count = 0;
-    for (; given < until; given++) {
-        struct pc *pc = &out->pcs[out->count++];
-        const struct stall stalls[] = {{SELECTED, instructions[given].selected},
-                                       {LONG, instructions[given].waiting},
-                                       {LONG_NOT_ISSUED, instructions[given].waiting}};
-        pc->offset = instructions[given].offset;
-        pc->function = given == ALL - 2 ? none : name != NULL ? name : relu;
-        pc->stall_count = REASONS;
-        memcpy(pc->stalls, stalls, sizeof stalls);
-    }
-    out->remaining = ALL - given;
-    given = given == ALL ? 0 : given;
+    give(given < INSTRUCTIONS - 1 ? given + 1 : given);
+    kept->remaining = INSTRUCTIONS - 1 - given;
     return 0;
 }
 

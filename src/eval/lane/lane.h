@@ -28,7 +28,6 @@ struct lane_spec {
     const char *ceilings;           /* JSON from an earlier run's record, cached; or NULL */
     const char *ahead_name, *ahead; /* a source that will be asked for first, built while the
                                        problem is opened; or NULL */
-    bool ahead_sanitizes;           /* and sanitized if it wins */
 };
 
 enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };

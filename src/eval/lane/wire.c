@@ -34,7 +34,6 @@ static void put_open(struct json *json, const struct lane_spec *spec, bool roofl
         json_put_object(json, "ahead");
         json_put_text(json, "name", spec->ahead_name);
         json_put_text(json, "source", spec->ahead);
-        json_put_bool(json, "sanitizes", spec->ahead_sanitizes);
         json_object_end(json);
     }
 }

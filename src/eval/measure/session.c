@@ -117,8 +117,6 @@ static int open_parts(struct session *session, struct err *err)
     /* What does not need the reference is done while it starts. */
     if (session->backend->warm != NULL)
         session->backend->warm(session->lane, &session->region, drawn_bytes(session));
-    if (session->options.sanitizes && session->backend->warm_sanitizer != NULL)
-        session->backend->warm_sanitizer(session->lane, &session->region);
     if (session->options.meanwhile != NULL)
         session->options.meanwhile(session->options.context);
     session_fill(session);

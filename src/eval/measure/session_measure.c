@@ -176,6 +176,9 @@ int session_check(struct session *session, const struct measure_request *request
         status = rival_open(bench, err);
     if (status == 0 && !bench->ended)
         session_expect_pool(session);
+    /* It will be timed with, and is computed while the first runner gets warm. */
+    if (status == 0 && !bench->ended && session->backend->warm_runner != NULL)
+        status = set_expect(session, &session->pool[0], err);
     uint64_t begun = timeline_begin();
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);

@@ -65,8 +65,8 @@ int counters_span_stop(struct counters *counters, struct counters_span *span,
                        struct err *err) MUST_USE;
 void counters_span_end(struct counters *counters);
 
-/* Instructions: begin -> launches -> take -> end, with a module that was loaded after begin; never
- * between counters_begin() and counters_end(). A sample every 2^period cycles on each
+/* Instructions: begin -> launches -> end, with a module that is loaded after begin and stays until
+ * end; never between counters_begin() and counters_end(). A sample every 2^period cycles on each
  * multiprocessor. ERR_UNSUPPORTED, in words; then nothing stays active. */
 struct counters_pc {
     const char *function; /* CUPTI's own, for the life of the process */
@@ -74,10 +74,13 @@ struct counters_pc {
     uint32_t samples, stalls[STALLS_MOST]; /* in the order of counters->stalls */
 };
 int counters_samples_begin(struct counters *counters, uint32_t period, struct err *err) MUST_USE;
-int counters_samples_take(struct counters *counters,
-                          void (*take)(void *context, const struct counters_pc *pc), void *context,
-                          struct err *err) MUST_USE;
-void counters_samples_end(struct counters *counters);
+int counters_samples_end(struct counters *counters,
+                         void (*take)(void *context, const struct counters_pc *pc), void *context,
+                         struct err *err) MUST_USE;
+void counters_samples_abandon(struct counters *counters); /* after a launch that failed */
+/* What CUPTI said of all of them, for people. */
+enum { SAMPLES_TOLD_MOST = 120 };
+void counters_samples_told(char text[SAMPLES_TOLD_MOST]);
 /* The line of the source of an instruction, and its file without folders, by the cubin's own table,
  * which its author could write; 0: not known. */
 uint32_t counters_line(const struct counters *counters, const void *image, size_t bytes,

@@ -2,11 +2,13 @@
  * warp did not go on. Never while the range profiler is on: both use the same hardware. */
 #include "eval/cuda/counters/counters.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { PCS_MOST = 4096, SCRATCH_BYTES = 8 << 20, HARDWARE_BYTES = 32 << 20, SLEEP_MS = 5 };
-enum { READS_MOST = 64 };
+enum { READS_MOST = 24, REST_NS = 5000000 };
 
 #define PARAMS(type, last, ...)                                                                    \
     {                                                                                              \
@@ -37,15 +39,16 @@ static void take_name(struct counters_stalls *stalls, size_t at, uint32_t reason
 {
     static const char before[] = "smsp__pcsamp_warps_issue_stalled_", again[] = "_not_issued";
     size_t length = strnlen(name, CUPTI_STALL_NAME - 1), cut = sizeof again - 1;
-    bool counts = length > sizeof before - 1 && memcmp(name, before, sizeof before - 1) == 0 &&
-                  (length < cut || memcmp(name + length - cut, again, cut) != 0);
     stalls->reason[at] = reason;
     stalls->name[at][0] = '\0';
-    if (!counts)
+    if (length >= cut && memcmp(name + length - cut, again, cut) == 0)
         return;
-    length -= sizeof before - 1;
+    if (length > sizeof before - 1 && memcmp(name, before, sizeof before - 1) == 0) {
+        name += sizeof before - 1;
+        length -= sizeof before - 1;
+    }
     length = length < STALL_NAME_MOST - 1 ? length : STALL_NAME_MOST - 1;
-    memcpy(stalls->name[at], name + sizeof before - 1, length);
+    memcpy(stalls->name[at], name, length);
     stalls->name[at][length] = '\0';
 }
 
@@ -114,13 +117,13 @@ int counters_samples_begin(struct counters *counters, uint32_t period, struct er
     if (result != 0)
         return fail(counters, "enabling", result, err);
     if (read_names(counters, err) != 0 || configure(counters, period, err) != 0) {
-        counters_samples_end(counters);
+        counters_samples_abandon(counters);
         return -1;
     }
     result = counters->cupti.sampling_start(&context);
     if (result == 0)
         return 0;
-    counters_samples_end(counters);
+    counters_samples_abandon(counters);
     return fail(counters, "starting", result, err);
 }
 
@@ -133,8 +136,8 @@ static void hand_out(const struct counters *counters,
         const struct cupti_pc *from = &kept.pcs[i];
         struct counters_pc pc = {.function = from->function, .offset = from->offset};
         size_t stalls = from->stall_count < STALLS_MOST ? from->stall_count : STALLS_MOST;
-        for (size_t k = 0; k < stalls && from->function != NULL; k++) {
-            const struct cupti_stall *stall = &kept.stalls[i * STALLS_MOST + k];
+        for (size_t k = 0; k < stalls && from->function != NULL && from->stalls != NULL; k++) {
+            const struct cupti_stall *stall = &from->stalls[k];
             for (size_t at = 0; at < counters->stalls.count; at++)
                 if (counters->stalls.reason[at] == stall->reason &&
                     counters->stalls.name[at][0] != '\0') {
@@ -147,29 +150,58 @@ static void hand_out(const struct counters *counters,
     }
 }
 
-int counters_samples_take(struct counters *counters,
-                          void (*take)(void *context, const struct counters_pc *pc), void *context,
-                          struct err *err)
+/* What is there already with the end of sampling, then what CUPTI's threads still bring. */
+static int read_all(struct counters *counters,
+                    void (*take)(void *context, const struct counters_pc *pc), void *context)
 {
-    struct cupti_sampling sampling = of_context(counters);
-    int result = counters->cupti.sampling_stop(&sampling);
+    const struct timespec rest = {.tv_nsec = REST_NS};
+    bool some = kept.data.count > 0;
+    int result = 0;
+    hand_out(counters, take, context);
     for (int reads = 0; result == 0 && reads < READS_MOST; reads++) {
         struct cupti_sampling_data data = PARAMS(
             cupti_sampling_data, samples, .context = counters->context, .samples = &kept.data);
-        (void)make_room();
+        kept.data.count = kept.data.remaining = 0;
         result = counters->cupti.sampling_data(&data);
         if (result == 0)
             hand_out(counters, take, context);
-        if (kept.data.count == 0 || kept.data.remaining == 0)
+        if (kept.data.count > 0)
+            some = true;
+        else if (some && kept.data.remaining == 0)
             break;
+        else
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
     }
+    return result;
+}
+
+/* Disabling writes what was not read to the buffer of the configuration. */
+int counters_samples_end(struct counters *counters,
+                         void (*take)(void *context, const struct counters_pc *pc), void *context,
+                         struct err *err)
+{
+    struct cupti_sampling sampling = of_context(counters);
+    int result = counters->cupti.sampling_stop(&sampling);
+    if (result == 0)
+        result = read_all(counters, take, context);
+    kept.data.count = 0;
+    int disabled = counters->cupti.sampling_disable(&sampling);
+    if (result == 0 && disabled == 0)
+        hand_out(counters, take, context);
     return result == 0 ? 0 : fail(counters, "reading", result, err);
 }
 
-void counters_samples_end(struct counters *counters)
+void counters_samples_abandon(struct counters *counters)
 {
     struct cupti_sampling context = of_context(counters);
     (void)counters->cupti.sampling_disable(&context);
+}
+
+void counters_samples_told(char text[SAMPLES_TOLD_MOST])
+{
+    snprintf(text, SAMPLES_TOLD_MOST, "%llu samples, %llu dropped, %llu of other kernels",
+             (unsigned long long)kept.data.total, (unsigned long long)kept.data.dropped,
+             (unsigned long long)kept.data.others);
 }
 
 uint32_t counters_line(const struct counters *counters, const void *image, size_t bytes,

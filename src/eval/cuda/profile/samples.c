@@ -120,8 +120,11 @@ static void tell(struct sampling *sampling, struct wire_hot *hot)
         name_stall(&sampling->counters->stalls, &sampling->lines[i]);
         hot->lines[hot->count++] = sampling->lines[i].told;
     }
-    if (hot->count == 0)
-        snprintf(hot->why, sizeof hot->why, "no instruction of its kernels was sampled");
+    if (hot->count > 0)
+        return;
+    char told[SAMPLES_TOLD_MOST];
+    counters_samples_told(told);
+    snprintf(hot->why, sizeof hot->why, "no instruction of its kernels was sampled (%s)", told);
 }
 
 static uint32_t period_for(const struct gpu_runner *runner, double launch_ns, int launches)
@@ -148,7 +151,9 @@ static int launch_all(struct sampling *sampling, struct counters *counters, int 
         if (status == 0)
             status = graph_step(&graph, &profiling->fault);
     }
-    if (status == 0 && counters_samples_take(counters, take, sampling, err) != 0)
+    if (status != 0)
+        counters_samples_abandon(counters);
+    else if (counters_samples_end(counters, take, sampling, err) != 0)
         status = 1;
     graph_close(&graph);
     return status;
@@ -165,9 +170,7 @@ static int sample(struct sampling *sampling, struct counters *counters, struct e
         return -1;
     if (counters_samples_begin(counters, period_for(runner, launch_ns, launches), err) != 0)
         return 1;
-    int status = launch_all(sampling, counters, launches, err);
-    counters_samples_end(counters);
-    return status;
+    return launch_all(sampling, counters, launches, err);
 }
 
 int profile_sample(struct profiling *profiling, struct counters *counters)
