@@ -66,7 +66,7 @@ static void say_phase(const struct value *phase, struct buf *out)
         buf_add_text(out, "a loop");
     if (value_get(phase, "file") != NULL)
         buf_addf(out, " of %.48s", value_text(phase, "file", "?"));
-    if (value_get(phase, "stall") != NULL) {
+    if (value_get(phase, "stall") != NULL) { /* null: no warp waits there */
         say_line(phase, out);
         return;
     }

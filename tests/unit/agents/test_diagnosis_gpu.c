@@ -173,8 +173,37 @@ static void test_words(void **state)
     arena_free(arena);
 }
 
+/* Lines, as CUPTI's samples have them; one of a header, and one at which no warp ever waits. */
+static void test_lines(void **state)
+{
+    struct arena *arena = arena_new();
+    (void)state;
+    struct diagnosis found = diagnosis_of(
+        arena,
+        "{" COMPUTE(0.8, 46000)
+            COUNTERS HOT("\"dram_share\": 0.03") ", \"time\": {\"samples\": "
+                                                 "52000, \"phases\": [{\"share\": 0.62, \"in\": "
+                                                 "\"gemm\", \"first_line\": 19, "
+                                                 "\"last_line\": 19, \"text\": \"sum += a[y][i] * "
+                                                 "b[i][x];\", \"stall\": "
+                                                 "\"mio_throttle\", \"stall_share\": 0.7}, "
+                                                 "{\"share\": 0.2, \"in\": \"gemm\", "
+                                                 "\"first_line\": 812, \"last_line\": 812, "
+                                                 "\"file\": \"cuda_fp16.hpp\", \"stall\": "
+                                                 "\"wait\", \"stall_share\": 0.4}, {\"share\": "
+                                                 "0.08, \"in\": \"gemm\", "
+                                                 "\"first_line\": 20, \"last_line\": 20, \"stall\": null}]}}",
+        FACTS);
+    assert_non_null(strstr(found.evidence,
+                           "- where the time goes: 62 % in line 19: `sum += a[y][i] * b[i][x];` "
+                           "(gemm: 70 % mio_throttle), 20 % in line 812 of cuda_fp16.hpp (gemm: 40 "
+                           "% wait), 8 % in line 20 (gemm), 10 % in other lines\n"));
+    arena_free(arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

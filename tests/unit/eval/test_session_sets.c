@@ -60,7 +60,7 @@ static void note_warming(const struct lane_facts *lane, const struct region *reg
     profiles_warmed++;
 }
 
-/* What a profile waits for begins beside the checks, where one is wanted. */
+/* What a profile or a sanitizer waits for begins beside the checks, where one may be wanted. */
 static void test_profiles_are_warmed(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
@@ -73,6 +73,14 @@ static void test_profiles_are_warmed(void **state)
     measure(f, EFFORT_SEARCH);
     assert_int_equal(profiles_warmed, 1);
     f->request.profile = false;
+    backend.warm_profile = NULL;
+    backend.warm_sanitizer = note_warming;
+    measure(f, EFFORT_SEARCH);
+    assert_int_equal(profiles_warmed, 1);
+    f->request.sanitizes = true;
+    measure(f, EFFORT_SEARCH);
+    assert_int_equal(profiles_warmed, 2);
+    f->request.sanitizes = false;
     f->session->backend = &fake_backend;
 }
 

@@ -196,6 +196,34 @@ static void test_ways(void **unused)
     }
 }
 
+/* Tools that were started ahead are those that are used, and used once; of another region, or dead
+ * meanwhile, others are started. */
+static void test_started_ahead(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    begin(&scene, "racecheck:race");
+    sanitizer_warm(&scene.lane, &scene.region);
+    sanitizer_settle();
+    setenv("FAKE_SANITIZER", "", 1); /* what is started from here on finds nothing */
+    sanitizer_warm(&scene.lane, &scene.region);
+    assert_int_equal(sanitize(&scene, "fake_relu"), -1);
+    assert_non_null(strstr(scene.err.message, "(racecheck) found a defect"));
+    scene.err = (struct err){0};
+    assert_int_equal(sanitize(&scene, "fake_relu"), 0);
+    end(&scene);
+    begin(&scene, "synccheck:broken");
+    sanitizer_warm(&scene.lane, &scene.region);
+    sanitizer_settle();
+    setenv("FAKE_SANITIZER", "", 1);
+    assert_int_equal(sanitize(&scene, "fake_relu"), 0);
+    sanitizer_warm(&scene.lane, &scene.region);
+    end(&scene);
+    begin(&scene, "");
+    assert_int_equal(sanitize(&scene, "fake_relu"), 0);
+    end(&scene);
+}
+
 static void test_not_installed(void **unused)
 {
     struct scene scene;
@@ -218,7 +246,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reports),       cmocka_unit_test(test_no_more_than_asked),
         cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_not_installed),
+        cmocka_unit_test(test_started_ahead), cmocka_unit_test(test_not_installed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,8 @@ static void put_line(const struct wire_hot_line *line, double all, const struct 
     if (line->stall[0] != '\0') {
         put_word("stall", line->stall, json);
         json_put_real(json, "stall_share", (double)line->stall_samples / line->samples);
+    } else {
+        json_put_text(json, "stall", NULL);
     }
     json_object_end(json);
 }
