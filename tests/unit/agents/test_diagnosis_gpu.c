@@ -180,19 +180,19 @@ static void test_lines(void **state)
     (void)state;
     struct diagnosis found = diagnosis_of(
         arena,
-        "{" COMPUTE(0.8, 46000)
-            COUNTERS HOT("\"dram_share\": 0.03") ", \"time\": {\"samples\": "
-                                                 "52000, \"phases\": [{\"share\": 0.62, \"in\": "
-                                                 "\"gemm\", \"first_line\": 19, "
-                                                 "\"last_line\": 19, \"text\": \"sum += a[y][i] * "
-                                                 "b[i][x];\", \"stall\": "
-                                                 "\"mio_throttle\", \"stall_share\": 0.7}, "
-                                                 "{\"share\": 0.2, \"in\": \"gemm\", "
-                                                 "\"first_line\": 812, \"last_line\": 812, "
-                                                 "\"file\": \"cuda_fp16.hpp\", \"stall\": "
-                                                 "\"wait\", \"stall_share\": 0.4}, {\"share\": "
-                                                 "0.08, \"in\": \"gemm\", "
-                                                 "\"first_line\": 20, \"last_line\": 20, \"stall\": null}]}}",
+        "{" COMPUTE(0.8, 46000) COUNTERS HOT(
+            "\"dram_share\": 0.03") ", \"time\": {\"samples\": "
+                                    "52000, \"phases\": [{\"share\": 0.62, \"in\": "
+                                    "\"gemm\", \"first_line\": 19, "
+                                    "\"last_line\": 19, \"text\": \"sum += a[y][i] * "
+                                    "b[i][x];\", \"stall\": "
+                                    "\"mio_throttle\", \"stall_share\": 0.7}, "
+                                    "{\"share\": 0.2, \"in\": \"gemm\", "
+                                    "\"first_line\": 812, \"last_line\": 812, "
+                                    "\"file\": \"cuda_fp16.hpp\", \"stall\": "
+                                    "\"wait\", \"stall_share\": 0.4}, {\"share\": "
+                                    "0.08, \"in\": \"gemm\", "
+                                    "\"first_line\": 20, \"last_line\": 20, \"stall\": null}]}}",
         FACTS);
     assert_non_null(strstr(found.evidence,
                            "- where the time goes: 62 % in line 19: `sum += a[y][i] * b[i][x];` "
