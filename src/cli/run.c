@@ -7,6 +7,7 @@
 
 #include "agents/llm/preflight.h"
 #include "agents/search/search.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log_file.h"
 #include "base/mem.h"
@@ -237,7 +238,8 @@ int command_run(const struct settings *settings, const char *const *arguments, s
 {
     const char *problem = count ? arguments[0] : settings->search.problem;
     struct settings now = *settings;
-    now.search.kernel = NULL; /* whatever a configuration says: that is a tune */
+    now.search.kernel = NULL;             /* whatever a configuration says: that is a tune */
+    now.search.begun_ns = clock_now_ns(); /* reading a PyTorch file can take seconds */
     struct chosen chosen;
     struct err err = {0};
     if (!problem && file_exists("spec.yaml"))

@@ -1,5 +1,6 @@
 /* twagent tune PROBLEM [KERNEL]: a run that measures points of tune spaces alone, and what they say
  * (tune_facts.h). */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -103,6 +104,7 @@ int command_tune(const struct settings *settings, const char *const *arguments, 
                            ? settings->search.kernel
                            : NULL;
     now.search.kernel = NULL;
+    now.search.begun_ns = clock_now_ns();
     now.search.branching = now.search.implementations = 1;
     now.search.rounds = ROUNDS;
     now.search.budget_evaluations = now.max_evaluations;

@@ -112,7 +112,7 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
     search->options = *options;
     search->store = store;
     search->arena = arena_new();
-    search->started_ns = clock_now_ns();
+    search->started_ns = options->begun_ns > 0 ? options->begun_ns : clock_now_ns();
     search->phase = search_type.states[0];
     search_watch_open(search);
     list_init(&search->running);

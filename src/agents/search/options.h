@@ -47,6 +47,7 @@ struct search_options {                    /* borrowed for the search's life */
     int64_t seed; /* the same seed proposes the same from the same answers */
     /* caps, each kept by reservation; 0: none */
     int64_t budget_ms, budget_evaluations, budget_micro_dollars, budget_tokens;
+    uint64_t begun_ns; /* by clock_now_ns(): when budget_ms began to run; 0: with the search */
     /* early ends; 0: none */
     double target;                  /* speed-up, lower end of the interval */
     double floor_share;             /* of the problem's floor on this machine */

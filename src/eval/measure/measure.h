@@ -37,6 +37,10 @@ struct accuracy {
 };
 
 /* A candidate under measurement. A generation is the time from one fresh runner to the next. */
+struct spent { /* on sets, of the stages of one evaluation */
+    double check_ms, time_ms;
+};
+
 struct bench {
     struct session *session;
     const struct measure_request *request; /* NULL: only a baseline is called */
@@ -69,7 +73,7 @@ struct bench {
     struct comparison against;   /* the baseline, once timed */
     struct buf notes;            /* lines for metrics.notes */
     uint64_t ends_ns;            /* when the request's time is over; 0: never */
-    double sets_ms;              /* of session->costs, as the check began, then of it alone */
+    struct spent on_sets;        /* while a stage runs: session->costs.spent_ms as it began */
     struct device_state watched; /* over the candidate's timed calls; span_ns, wall_ns: sums */
 };
 

@@ -47,9 +47,9 @@ struct measure_request {
     const char *portable;    /* of BUILD_PORTABLE, to count with; NULL: none */
     enum effort effort;
     bool profile;
-    bool sanitizes; /* if it wins `sanitized` will be there before session_finish() */
-    double best_ns;                   /* 0: none yet */
-    uint64_t within_ms;               /* what can be left out is, to be done by then; 0: no hurry */
+    bool sanitizes;     /* if it wins `sanitized` will be there before session_finish() */
+    double best_ns;     /* 0: none yet */
+    uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
     const struct rival_kernel *rival; /* it stands in the baseline's place; NULL: none */
 };
 

@@ -5,8 +5,10 @@
 
 #include <math.h>
 
-void cost_learn(struct session *session, const struct evaluation *evaluation, double check_sets_ms)
+void cost_learn(struct session *session, const struct evaluation *evaluation,
+                const struct spent *on_sets)
 {
+    double samples = (double)(evaluation->timed_samples + evaluation->dropped_samples);
     struct costs *costs = &session->costs;
     if (evaluation->verdict != VERDICT_KERNEL || evaluation->dropped)
         return;
@@ -14,7 +16,9 @@ void cost_learn(struct session *session, const struct evaluation *evaluation, do
     if (!costs->known)
         costs->sets_ms = costs->spent_ms - costs->once_ms;
     costs->known = true;
-    costs->calls_ms = fmax(0.0, evaluation->stage_ms[STAGE_CHECK] - check_sets_ms);
+    costs->calls_ms = fmax(0.0, evaluation->stage_ms[STAGE_CHECK] - on_sets->check_ms);
+    if (samples > 0)
+        costs->pair_ms = fmax(0.0, evaluation->stage_ms[STAGE_TIME] - on_sets->time_ms) / samples;
     costs->compile_ms = evaluation->stage_ms[STAGE_COMPILE];
     if (evaluation->stage_ms[STAGE_SANITIZE] > 0.0)
         costs->sanitize_ms = evaluation->stage_ms[STAGE_SANITIZE];
@@ -22,12 +26,13 @@ void cost_learn(struct session *session, const struct evaluation *evaluation, do
         costs->profile_ms = evaluation->stage_ms[STAGE_PROFILE];
 }
 
-/* Samples against one baseline: twice the budget of a search's, and half as much again by the wall
- * clock. A baseline that is slow is called a few times all the same. */
+/* Samples against one baseline: the budget that timing_limits() gives a final, and half as much
+ * again by the wall clock. A baseline that is slow is called a few times all the same. */
 static double timing_ms(const struct session *session, double call_ms)
 {
-    enum { BUDGETS = 3, CALLS = 3 };
-    return (double)(BUDGETS * session->options.time_budget_ms) + CALLS * call_ms;
+    enum { BUDGETS = 3, OF_DEVICE = 9, CALLS = 3 };
+    uint64_t budgets = session->lane->gpu ? OF_DEVICE : BUDGETS;
+    return (double)(budgets * session->options.time_budget_ms) + CALLS * call_ms;
 }
 
 static double baseline_ms(const struct session *session, const struct baseline *baseline)
@@ -45,15 +50,27 @@ double cost_of_baseline(const struct session *session, const struct baseline *ba
            (unbuilt ? session->costs.compile_ms : 0.0);
 }
 
+/* The fewest samples that it takes, however long each takes by the wall clock: a call of PyTorch's
+ * with its inputs takes a hundred times as long as its device computes. Then the candidate against
+ * itself, which is about half of that. */
+static double least_ms(const struct session *session)
+{
+    enum { PAIRS = 20, LARGE_PAIRS = 10 }; /* timing_limits() */
+    double pairs = session->lane->gpu && session_is_large(session) ? LARGE_PAIRS : PAIRS;
+    return session->costs.pair_ms * (pairs + pairs / 2);
+}
+
 double session_final_ms(const struct session *session)
 {
     const struct costs *costs = &session->costs;
     const struct baseline *own = &session->baselines[session->baseline];
-    enum { SANITIZE_MS = 4000, EXTRA_BUILDS = 3 }; /* sanitizers make a compile twice as long */
+    /* Sanitizers make a compile twice as long. Steady: 64 calls, each checked, seen on a GPU. */
+    enum { SANITIZE_MS = 4000, EXTRA_BUILDS = 3, STEADY_MS = 3000 };
     if (!costs->known)
         return 0.0;
     return costs->sets_ms + costs->calls_ms + EXTRA_BUILDS * costs->compile_ms +
-           cost_of_baseline(session, own) + timing_ms(session, 0.0) +
+           fmax(cost_of_baseline(session, own) + timing_ms(session, 0.0), least_ms(session)) +
+           (session->lane->gpu ? STEADY_MS : 0) +
            (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : SANITIZE_MS);
 }
 

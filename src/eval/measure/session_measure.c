@@ -59,7 +59,7 @@ static struct bench *bench_begin(struct session *session, const struct measure_r
                             .stage = STAGE_CHECK};
     if (request->within_ms > 0)
         bench->ends_ns = clock_now_ns() + request->within_ms * 1000000;
-    bench->sets_ms = session->costs.spent_ms;
+    bench->on_sets.check_ms = session->costs.spent_ms;
     buf_init(&bench->notes, NOTES_MOST);
     return bench;
 }
@@ -187,7 +187,7 @@ int session_check(struct session *session, const struct measure_request *request
     timeline_end("check.open", begun);
     if (status == 0 && !bench->ended)
         status = check_all(bench, err);
-    bench->sets_ms = session->costs.spent_ms - bench->sets_ms;
+    bench->on_sets.check_ms = session->costs.spent_ms - bench->on_sets.check_ms;
     timeline_put("check", started, clock_now_ns() - started);
     evaluation->stage_ms[STAGE_CHECK] = (double)(clock_now_ns() - started) / 1e6;
     return status;
@@ -237,7 +237,9 @@ int session_time(struct session *session, struct err *err)
     if (bench->ended)
         return 0;
     bench->stage = STAGE_TIME;
+    double sets_ms = session->costs.spent_ms;
     int status = time_pinned(bench, err);
+    bench->on_sets.time_ms = session->costs.spent_ms - sets_ms;
     timeline_put("time", started, clock_now_ns() - started);
     bench->evaluation->stage_ms[STAGE_TIME] = (double)(clock_now_ns() - started) / 1e6;
     return status;
@@ -432,7 +434,7 @@ int session_finish(struct session *session, struct err *err)
     } else {
         finish_metrics(bench);
     }
-    cost_learn(session, bench->evaluation, bench->sets_ms);
+    cost_learn(session, bench->evaluation, &bench->on_sets);
     uint64_t begun = timeline_begin();
     rival_close(bench);
     bench_close(bench);

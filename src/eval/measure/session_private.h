@@ -42,6 +42,7 @@ struct costs {       /* by the wall clock; session_cost.c */
     bool known;      /* there was a kernel; the rest is of that one */
     double sets_ms;  /* of all sets once */
     double calls_ms, compile_ms, sanitize_ms, profile_ms; /* 0: not known */
+    double pair_ms; /* of timing, for each sample: both calls and what lies around them */
 };
 
 struct session {
@@ -100,8 +101,8 @@ void baseline_remember(struct baseline *baseline, double median_ns);
 double baseline_median(const struct baseline *baseline); /* over the session; NaN: none yet */
 
 /* --- session_cost.c --- */
-/* Of a kernel's evaluation, whose checks spent `check_sets_ms` on sets. */
-void cost_learn(struct session *session, const struct evaluation *evaluation, double check_sets_ms);
+void cost_learn(struct session *session, const struct evaluation *evaluation,
+                const struct spent *on_sets);
 double cost_of_baseline(const struct session *session, const struct baseline *baseline);
 /* False, and a note, where the request's time would be over. */
 bool bench_affords(struct bench *bench, double ms, const char *what);

@@ -5,6 +5,7 @@
 #include "agents/llm/ask.h"
 #include "agents/record/record.h"
 #include "agents/search/search.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/store.h"
 
@@ -322,6 +323,23 @@ static void test_champion(void **state)
                     "a.c");
 }
 
+/* A run's time counts from when its command began: here from when the machine did. */
+static void test_time_before(void **state)
+{
+    (void)state;
+    for (int begun = 0; begun < 2; begun++) {
+        struct run run;
+        const double up_ms = (double)clock_now_ns() / 1e6;
+        setup(&run);
+        put_start(&run, "a.c", "time 100");
+        go(&run,
+           (struct search_options){
+               .branching = 1, .implementations = 1, .rounds = 1, .begun_ns = (uint64_t)begun});
+        assert_true((run.record.elapsed_ms >= up_ms) == (begun > 0));
+        teardown(&run);
+    }
+}
+
 /* ---- the tree ---- */
 
 static void plant(struct run *run, bool last)
@@ -370,6 +388,7 @@ int main(void)
     setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_champion),
+        cmocka_unit_test(test_time_before),
         cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
