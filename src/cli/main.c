@@ -101,6 +101,11 @@ const struct command commands[] = {
      "chosen, "
      "and which keys are set (never what they are).",
      0, 0, command_config},
+    {"gc", COMMAND_GC, "", "take old runs out of the store",
+     "Verified wins, the best kernel of each problem and all that these came from stay, and so do "
+     "lessons. A run of which something stays cannot be resumed any more. --dry-run says what "
+     "would go.",
+     0, 0, command_gc},
     {"backup", COMMAND_BACKUP, "DIR", "copy the store, compacted, while a run goes on", NULL, 1, 1,
      command_backup},
 };

@@ -255,7 +255,7 @@ size_t run_words_asked(struct arena *arena, const struct run_record *run, const 
 /* The search came to an end of its own: nothing was cut short. */
 static bool ended_itself(const struct run_record *run)
 {
-    static const char *const ends[] = {"target", "floor", "patience", "no progress"};
+    static const char *const ends[] = {"target", "floor", "patience", "no progress", "pruned"};
     if (strcmp(run->state, "done") != 0)
         return false;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)

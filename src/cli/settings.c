@@ -21,7 +21,7 @@ enum {
     STORED = COMMAND_PROFILE | COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL | COMMAND_LIST |
              COMMAND_SHOW | COMMAND_BEST | COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM |
              COMMAND_DOCS | COMMAND_LESSONS | COMMAND_EMIT | COMMAND_HISTORY | COMMAND_STATS |
-             COMMAND_DIFF | COMMAND_EXPORT | COMMAND_SERVE | CONTROLLING,
+             COMMAND_DIFF | COMMAND_EXPORT | COMMAND_SERVE | COMMAND_GC | CONTROLLING,
 };
 
 /* clang-format off */
@@ -41,7 +41,7 @@ static const struct option options[] = {
     {"repairs", 0, OPTION_INT, SEARCH(repairs), "2", 0, 64, NULL, NULL, "N",
      "times a candidate that fails or is wrong goes back with its diagnostics", COMMAND_RUN},
     {"dry-run", 0, OPTION_BOOL, SEARCH(dry_run), "false", 0, 0, NULL, NULL, NULL,
-     "evaluate a single candidate, then stop", COMMAND_RUN},
+     "run: evaluate a single candidate, then stop; gc: only say what would go", COMMAND_RUN | COMMAND_GC},
     {"unfit", 0, OPTION_BOOL, SEARCH(unfit), "false", 0, 0, NULL, NULL, NULL,
      "go on with a problem whose tolerance lets zeros, ones or lower precision pass (every line then says so)", COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL | COMMAND_PROFILE},
     {"unconfined", 0, OPTION_BOOL, SEARCH(unconfined), "false", 0, 0, NULL, NULL, NULL,
@@ -189,6 +189,10 @@ static const struct option options[] = {
      "only lessons of what was faster than its parent beyond doubt", COMMAND_LESSONS},
     {"last", 0, OPTION_INT, AT(last), "40", 0, 0, NULL, NULL, "N",
      "how many list shows, of lessons or runs, the latest ones; 0: all", COMMAND_LESSONS | COMMAND_LIST},
+    {"older-than", 0, OPTION_DURATION, AT(older_than_ms), "0", 0, 0, NULL, NULL, "TIME",
+     "runs that ended longer ago (30d, 12h)", COMMAND_GC},
+    {"max-size", 0, OPTION_SIZE, AT(max_size), "0", 0, 0, NULL, NULL, "SIZE",
+     "the oldest runs, until the store's records take no more (500M, 2G)", COMMAND_GC},
     {"adversarial", 0, OPTION_BOOL, AT(adversarial), "false", 0, 0, NULL, NULL, NULL,
      "run the shipped attacks and honest controls on this machine, and say which verdicts held", COMMAND_DOCTOR},
     {"measure", 0, OPTION_BOOL, AT(measure), "true", 0, 0, NULL, NULL, NULL,

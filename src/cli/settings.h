@@ -34,6 +34,7 @@ enum command_bit { /* which commands take an option */
                    COMMAND_DIFF = 1 << 20,
                    COMMAND_EXPORT = 1 << 21,
                    COMMAND_SERVE = 1 << 22,
+                   COMMAND_GC = 1 << 23,
                    COMMAND_ALL = 0x7fffffff
 };
 
@@ -58,7 +59,7 @@ struct settings {
     const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */
     bool builtin, wins;                                   /* wins: of lessons */
     int64_t limit, tokens, jobs, elements, each_ms;       /* the last three: problem */
-    int64_t last;
+    int64_t last, older_than_ms, max_size;                /* list, lessons; gc */
     /* how each was set, in the table's order; filled by settings_load() */
     enum option_origin *origins;
     const char *file; /* the configuration that was read, or NULL */

@@ -255,12 +255,88 @@ static void nothing_moves_the_cursor(void **state)
     buf_free(&out);
 }
 
+/* ---- gc ---- */
+
+static void put_text(struct store_batch *batch, enum store_table table, const char *key,
+                     const char *text)
+{
+    store_batch_put(batch, table, key, text, strlen(text));
+}
+
+/* A run that found nothing, and answers: of it alone, of a candidate that stays, of both. */
+static void add_loser(void)
+{
+    struct store *store;
+    struct err err = {0};
+    assert_int_equal(store_open(folder, false, false, &store, &err), 0);
+    struct store_batch *batch = store_batch_new();
+    put_text(batch, STORE_RUNS, "r2",
+             "{\"id\":\"r2\",\"problem\":\"p\",\"state\":\"done\",\"number\":2}");
+    put_text(batch, STORE_CANDIDATES, "r2-c1",
+             "{\"id\":\"r2-c1\",\"source\":\"of-r2\",\"number\":1}");
+    put_text(batch, STORE_SOURCES, "of-r2", "int x;");
+    put_text(batch, STORE_LESSONS, "p/1", "{}");
+    put_text(batch, STORE_COMPLETIONS, "k1", "{\"run\":\"r2\",\"asker\":\"r2-c1\"}");
+    put_text(batch, STORE_COMPLETIONS, "k2", "{\"run\":\"r1\",\"asker\":\"r1-c2\"}");
+    put_text(
+        batch, STORE_COMPLETIONS, "k3",
+        "{\"run\":\"r2\",\"asker\":\"r2-c1\",\"also\":[{\"run\":\"r1\",\"asker\":\"r1-c1\"}]}");
+    put_text(batch, STORE_COMPLETIONS, "k4", "{\"run\":\"r1\",\"asker\":\"r1-c9\"}");
+    assert_int_equal(store_commit(store, batch, &err), 0);
+    store_batch_free(batch);
+    store_close(store);
+}
+
+static size_t left_in(struct store *store, enum store_table table)
+{
+    size_t count;
+    struct err err = {0};
+    assert_int_equal(store_count(store, table, "", &count, &err), 0);
+    return count;
+}
+
+static void winners_outlive_gc(void **state)
+{
+    struct settings settings = {.search.dry_run = true, .older_than_ms = 1};
+    struct store *store;
+    struct err err = {0};
+    (void)state;
+    add_loser();
+    assert_int_equal(command_gc(&settings, NULL, 0), 0);
+    settings.search.dry_run = false;
+    settings.older_than_ms = 0;
+    settings.max_size = INT64_C(1) << 40; /* it fits: nothing goes */
+    assert_int_equal(command_gc(&settings, NULL, 0), 0);
+    settings.older_than_ms = INT64_C(100) * 365 * 86400000; /* nothing is that old */
+    assert_int_equal(command_gc(&settings, NULL, 0), 0);
+    assert_int_equal(store_open(folder, false, true, &store, &err), 0);
+    assert_int_equal(left_in(store, STORE_CANDIDATES), 61);
+    assert_int_equal(left_in(store, STORE_COMPLETIONS), 4);
+    store_close(store);
+    settings.max_size = 1; /* whatever may go goes */
+    assert_int_equal(command_gc(&settings, NULL, 0), 0);
+    assert_int_equal(store_open(folder, false, true, &store, &err), 0);
+    assert_int_equal(left_in(store, STORE_RUNS), 1);
+    assert_true(store_has(store, STORE_CANDIDATES, "r1-c1")); /* what the best came from */
+    assert_true(store_has(store, STORE_CANDIDATES, "r1-c2"));
+    assert_int_equal(left_in(store, STORE_CANDIDATES), 2);
+    assert_int_equal(left_in(store, STORE_IDEAS), 2);
+    assert_int_equal(left_in(store, STORE_SOURCES), 2);
+    assert_true(store_has(store, STORE_COMPLETIONS, "k2"));
+    assert_true(store_has(store, STORE_COMPLETIONS, "k3"));
+    assert_int_equal(left_in(store, STORE_COMPLETIONS), 2);
+    assert_int_equal(left_in(store, STORE_LESSONS), 1);
+    assert_int_equal(left_in(store, STORE_SPENDING), 60); /* money that was spent */
+    store_close(store);
+    assert_int_equal(command_gc(&settings, NULL, 0), 0); /* again: nothing is left to do */
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_says_the_same), cmocka_unit_test(rows_say_what_the_store_has),
         cmocka_unit_test(steps_go_by_the_lower_end),  cmocka_unit_test(groups_count_what_paid),
-        cmocka_unit_test(nothing_moves_the_cursor),
+        cmocka_unit_test(nothing_moves_the_cursor),   cmocka_unit_test(winners_outlive_gc),
     };
     if (argc == 3) {
         fill(argv[1], atoll(argv[2]));
