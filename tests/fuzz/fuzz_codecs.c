@@ -2,7 +2,8 @@
  * they are cut the same one. The bytes are also an error's body. */
 #include "fuzz.h"
 
-#include "agents/llm/providers/codec.h"
+#include "agents/llm/providers/answer.h"
+#include "agents/llm/providers/fault.h"
 
 #include <string.h>
 
@@ -19,12 +20,12 @@ static struct outcome answer_of(struct arena *arena, const struct codec *codec, 
 {
     struct outcome outcome = {.fed = true};
     struct err err = {0};
-    struct codec_state *state = codec->begin(arena);
+    struct codec_state *state = answer_begin(arena, codec);
     for (size_t at = 0; at < length && outcome.fed; at += piece)
         outcome.fed =
-            codec->feed(state, bytes + at, length - at < piece ? length - at : piece, &err) == 0;
+            answer_feed(state, bytes + at, length - at < piece ? length - at : piece, &err) == 0;
     REQUIRE(outcome.fed || err.code == ERR_PROTOCOL || err.code == ERR_LIMIT);
-    int status = codec->finish(state, &outcome.completion, &outcome.fault, &err);
+    int status = answer_finish(state, &outcome.completion, &outcome.fault, &err);
     REQUIRE((status == 0) == (outcome.fault == FAULT_NONE));
     REQUIRE(status == 0 || (err.message[0] != '\0' && strchr(err.message, '\n') == NULL));
     return outcome;
@@ -60,16 +61,16 @@ static void check_answer(const struct codec *codec, const char *bytes, size_t le
     arena_free(arena);
 }
 
-static void check_error(const struct codec *codec, int status, const char *bytes, size_t length)
+static void check_error(int status, const char *bytes, size_t length)
 {
     struct buf reason;
     buf_init(&reason, 479);
-    enum fault fault = codec->classify(status, bytes, length, &reason);
+    enum fault fault = fault_classify(status, bytes, length, &reason);
     REQUIRE(fault != FAULT_NONE && fault != FAULT_EMPTY);
     REQUIRE(strchr(buf_text(&reason), '\n') == NULL);
     buf_reset(&reason);
-    (void)codec->described("m", status, bytes, length, &reason);
-    int64_t patience = codec->patience_ms(bytes, length);
+    (void)fault_described("m", status, bytes, length, &reason);
+    int64_t patience = fault_patience_ms(bytes, length);
     REQUIRE(patience >= -1 && patience <= 86400000);
     buf_free(&reason);
 }
@@ -82,6 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct codec *codec = codecs[data[0] % 3];
     const char *bytes = (const char *)data + 1;
     check_answer(codec, bytes, size - 1);
-    check_error(codec, statuses[size % 5], bytes, size - 1);
+    check_error(statuses[size % 5], bytes, size - 1);
     return 0;
 }

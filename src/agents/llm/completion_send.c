@@ -2,6 +2,8 @@
  * class of fault, whether the provider is alive, and what the answer may have cost. */
 #include "agents/llm/completion_private.h"
 
+#include "agents/llm/providers/answer.h"
+#include "agents/llm/providers/fault.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -67,7 +69,7 @@ int ask_send(struct ask *ask, struct err *err)
     ask->http = http_start(completions->http, &ask->task, &spec, err);
     if (ask->http == NULL)
         return -1;
-    ask->state = ask->model->codec->begin(ask->arena);
+    ask->state = answer_begin(ask->arena, ask->model->codec);
     ask->heard = 0;
     ask->heard_ns = clock_now_ns();
     ask->sent_ns = ask->heard_ns;
@@ -93,7 +95,7 @@ struct store_batch *ask_stop_sending(struct ask *ask)
     if (ask->state != NULL) {
         enum fault ignored;
         struct err err;
-        (void)ask->model->codec->finish(ask->state, &ask->completion, &ignored, &err);
+        (void)answer_finish(ask->state, &ask->completion, &ignored, &err);
     }
     ask->state = NULL;
     bool costs = read && (status == 0 || status == 200);
@@ -122,7 +124,7 @@ static bool read_body(struct ask *ask, struct verdict *verdict)
         return false;
     }
     const char *body = http_body(ask->http, &length);
-    int status = length > 0 ? ask->model->codec->feed(ask->state, body, length, &verdict->err) : 0;
+    int status = length > 0 ? answer_feed(ask->state, body, length, &verdict->err) : 0;
     http_consume(ask->http, length);
     if (status == 0)
         return true;
@@ -148,7 +150,7 @@ static bool is_straggling(struct ask *ask, uint64_t now, struct verdict *verdict
 static bool is_stuck(struct ask *ask, struct verdict *verdict)
 {
     uint64_t limit_ms = silent_ms(ask->completions), now = clock_now_ns();
-    uint64_t heard = ask->model->codec->heard(ask->state);
+    uint64_t heard = answer_heard(ask->state);
     if (heard != ask->heard) {
         if (ask->heard == 0)
             ask_note_word(ask, (now - ask->sent_ns) / 1000000);
@@ -191,15 +193,14 @@ static void judge_network(const struct ask *ask, struct verdict *verdict)
 
 static void judge_status(const struct ask *ask, struct verdict *verdict)
 {
-    const struct codec *codec = ask->model->codec;
     size_t length;
     const char *body = http_body(ask->http, &length);
     BUF_LOCAL(reason, sizeof verdict->err.message - 1);
-    verdict->fault = codec->classify(http_status(ask->http), body, length, &reason);
+    verdict->fault = fault_classify(http_status(ask->http), body, length, &reason);
     verdict->money = SPEND_RELEASED;
     verdict->alive = verdict->fault != FAULT_RETRY;
-    if (verdict->after_ms < 0 && codec->patience_ms != NULL)
-        verdict->after_ms = codec->patience_ms(body, length);
+    if (verdict->after_ms < 0)
+        verdict->after_ms = fault_patience_ms(body, length);
     err_set(&verdict->err, ERR_PROTOCOL, "%s", buf_text(&reason));
 }
 
@@ -224,7 +225,7 @@ static void judge(struct ask *ask, bool readable, struct verdict *verdict)
 {
     struct err ended = {ERR_NONE, ""};
     enum fault fault = FAULT_NONE;
-    int finished = ask->model->codec->finish(ask->state, &ask->completion, &fault, &ended);
+    int finished = answer_finish(ask->state, &ask->completion, &fault, &ended);
     ask->state = NULL;
     if (readable) {
         verdict->after_ms = retry_after(http_header(ask->http, "retry-after-ms"),

@@ -6,6 +6,7 @@
  * One task for all: each item has its request, and the task is woken by any. */
 #include "agents/llm/preflight.h"
 
+#include "agents/llm/providers/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/options.h"
@@ -170,10 +171,10 @@ static void judge_own(struct preflight *preflight, struct item *item)
         return;
     }
     BUF_LOCAL(reason, 300);
-    enum fault fault = codec->described != NULL
-                           ? codec->described(item->model->wire_name, status, body, length, &reason)
+    enum fault fault = codec->describe != NULL
+                           ? fault_described(item->model->wire_name, status, body, length, &reason)
                        : status == 200 ? FAULT_NONE
-                                       : codec->classify(status, body, length, &reason);
+                                       : fault_classify(status, body, length, &reason);
     item->fault = fault;
     if (status == 404)
         ask_list(preflight, item);

@@ -5,7 +5,8 @@
 
 #include "check.h"
 
-#include "agents/llm/providers/codec.h"
+#include "agents/llm/providers/answer.h"
+#include "agents/llm/providers/fault.h"
 #include "base/value.h"
 
 #define BAD "\xEF\xBF\xBD" /* U+FFFD */
@@ -28,11 +29,11 @@ static struct outcome outcome_of(struct arena *arena, const struct codec *codec,
 {
     struct outcome outcome = {.fault = FAULT_NONE};
     struct err err = {0}, ended = {0};
-    struct codec_state *state = codec->begin(arena);
+    struct codec_state *state = answer_begin(arena, codec);
     int status = 0;
     for (size_t at = 0; at < length && status == 0; at += piece)
-        status = codec->feed(state, bytes + at, length - at < piece ? length - at : piece, &err);
-    int finished = codec->finish(state, &outcome.completion, &outcome.fault, &ended);
+        status = answer_feed(state, bytes + at, length - at < piece ? length - at : piece, &err);
+    int finished = answer_finish(state, &outcome.completion, &outcome.fault, &ended);
     assert_int_equal(outcome.fault == FAULT_NONE, finished == 0);
     snprintf(outcome.reason, sizeof outcome.reason, "%s",
              status != 0 ? err.message : ended.message);
@@ -97,16 +98,16 @@ static void check_answers(const struct codec *codec, const struct answer_row *ro
 static void check_heard(const struct codec *codec, const char *life, const char *word)
 {
     struct arena *arena = arena_new();
-    struct codec_state *state = codec->begin(arena);
+    struct codec_state *state = answer_begin(arena, codec);
     struct completion completion;
     enum fault fault;
     struct err err;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(codec->feed(state, life, strlen(life), &err), 0);
-    assert_int_equal(codec->heard(state), 0);
-    assert_int_equal(codec->feed(state, word, strlen(word), &err), 0);
-    assert_true(codec->heard(state) > 0);
-    assert_int_equal(codec->finish(state, &completion, &fault, &err), -1);
+        assert_int_equal(answer_feed(state, life, strlen(life), &err), 0);
+    assert_int_equal(answer_heard(state), 0);
+    assert_int_equal(answer_feed(state, word, strlen(word), &err), 0);
+    assert_true(answer_heard(state) > 0);
+    assert_int_equal(answer_finish(state, &completion, &fault, &err), -1);
     arena_free(arena);
 }
 
@@ -146,7 +147,7 @@ static void check_errors(const struct codec *codec, const struct error_row *rows
         struct buf reason;
         buf_init(&reason, 479);
         enum fault fault =
-            codec->classify(rows[i].status, rows[i].body, strlen(rows[i].body), &reason);
+            fault_classify(rows[i].status, rows[i].body, strlen(rows[i].body), &reason);
         if (fault != rows[i].fault)
             fail_msg("%s: row %zu, status %d: fault %d, not %d", codec->name, i, rows[i].status,
                      (int)fault, (int)rows[i].fault);

@@ -3,6 +3,7 @@
 #include "completion_check.h"
 
 #include "agents/llm/embedding.h"
+#include "agents/llm/providers/answer.h"
 #include "agents/llm/providers/embeddings.h"
 
 #include <arpa/inet.h>
@@ -38,9 +39,9 @@ static int answer(struct arena *arena, const char *text, struct completion *comp
                   enum fault *fault)
 {
     struct err err = {0};
-    struct codec_state *reading = codec_embeddings.begin(arena);
-    int fed = codec_embeddings.feed(reading, text, strlen(text), &err);
-    int ended = codec_embeddings.finish(reading, completion, fault, &err);
+    struct codec_state *reading = answer_begin(arena, &codec_embeddings);
+    int fed = answer_feed(reading, text, strlen(text), &err);
+    int ended = answer_finish(reading, completion, fault, &err);
     return fed != 0 || ended != 0 ? -1 : 0;
 }
 

@@ -162,7 +162,7 @@ static void test_errors(void **state)
     strcat(body, "x\"}}");
     struct buf reason;
     buf_init(&reason, 479);
-    assert_int_equal(codec_openai.classify(400, body, strlen(body), &reason), FAULT_FATAL);
+    assert_int_equal(fault_classify(400, body, strlen(body), &reason), FAULT_FATAL);
     assert_int_equal(reason.length, strlen("HTTP 400: ") + 300);
     buf_free(&reason);
 }
@@ -260,8 +260,8 @@ static void test_described(void **state)
     for (size_t i = 0; i < COUNT(described); i++) {
         struct buf reason;
         buf_init(&reason, 479);
-        enum fault fault = codec_openai.described("m-1", described[i].status, described[i].body,
-                                                  strlen(described[i].body), &reason);
+        enum fault fault = fault_described("m-1", described[i].status, described[i].body,
+                                           strlen(described[i].body), &reason);
         if (fault != described[i].fault)
             fail_msg("row %zu: fault %d", i, (int)fault);
         assert_null(strstr(buf_text(&reason), "sk-secret"));

@@ -52,7 +52,7 @@ static void read_one(struct codec_state *state, const struct value *object)
     if (error != NULL && (error->kind == VALUE_MAP || error->length > 0))
         answer_fail(state, error);
     else
-        state->read(state, object);
+        state->codec->read(state, object);
 }
 
 static int read_document(struct codec_state *state, const char *bytes, size_t length,
@@ -93,7 +93,7 @@ static bool only_appends(const struct codec_state *state)
     static const char words[] = "words", finish[] = "none";
     struct arena *arena = arena_new();
     struct codec_state trial = {.arena = arena,
-                                .read = state->read,
+                                .codec = state->codec,
                                 .streamed = true,
                                 .prompt_tokens = INT64_MIN,
                                 .completion_tokens = INT64_MIN,
@@ -143,11 +143,11 @@ static int on_event(void *context, const char *event, const char *data, size_t l
     return read_event(state, data, length, err);
 }
 
-struct codec_state *answer_begin(struct arena *arena, answer_read *read)
+struct codec_state *answer_begin(struct arena *arena, const struct codec *codec)
 {
     struct codec_state *state = ARENA_NEW(arena, struct codec_state);
     state->arena = arena;
-    state->read = read;
+    state->codec = codec;
     state->prompt_tokens = state->completion_tokens = -1;
     state->model = "";
     buf_init(&state->text, ANSWER_BYTES_MAX);

@@ -10,13 +10,9 @@
 #include "agents/llm/providers/sse.h"
 #include "base/value.h"
 
-/* Reads one object: an event's data, or the whole answer. What it keeps it copies to the state's
- * arena. Errors inside ("error" at the top) are read before it is called. */
-typedef void answer_read(struct codec_state *state, const struct value *object);
-
 struct codec_state {
     struct arena *arena;
-    answer_read *read;
+    const struct codec *codec;
     struct sse sse;
     struct buf text, whole; /* whole: an answer that is not streamed */
     struct plain plain;
@@ -32,11 +28,12 @@ struct codec_state {
     struct err error;
 };
 
-struct codec_state *answer_begin(struct arena *arena, answer_read *read);
-
-/* struct codec's members of these names. */
+struct codec_state *answer_begin(struct arena *arena, const struct codec *codec); /* in the arena */
+/* ERR_PROTOCOL on bytes that are not the format; an error event inside a 200 fills `fault`. */
 int answer_feed(struct codec_state *state, const char *bytes, size_t length, struct err *err);
-uint64_t answer_heard(const struct codec_state *state);
+uint64_t answer_heard(const struct codec_state *state); /* grows; not with pings, comments */
+/* ERR_PROTOCOL where the terminal event never came. Called exactly once for each answer_begin(), on
+ * every path: it also gives back what the state holds outside of the arena. */
 int answer_finish(struct codec_state *state, struct completion *completion, enum fault *fault,
                   struct err *err);
 

@@ -178,11 +178,6 @@ static void read_object(struct codec_state *state, const struct value *object)
     }
 }
 
-static struct codec_state *begin(struct arena *arena)
-{
-    return answer_begin(arena, read_object);
-}
-
 static void describe(struct arena *arena, const char *model, const char *base_url, const char *key,
                      const char **url, const char *const **headers)
 {
@@ -197,12 +192,6 @@ const struct codec codec_anthropic = {.name = "anthropic",
                                       .default_url = "https://api.anthropic.com/v1",
                                       .key_variable = "ANTHROPIC_API_KEY",
                                       .encode = encode,
-                                      .begin = begin,
-                                      .feed = answer_feed,
-                                      .heard = answer_heard,
-                                      .finish = answer_finish,
-                                      .classify = fault_classify,
+                                      .read = read_object,
                                       .describe = describe,
-                                      .described = fault_described,
-                                      .patience_ms = fault_patience_ms,
                                       .max_tokens = MAX_TOKENS};

@@ -1,6 +1,6 @@
-/* agents/llm/providers/codec: a provider's format, pure: a request to bytes, bytes to text and
- * usage, a status to a class. No I/O; one HTTP engine (agents/llm/completion) drives them all. Any
- * thread. */
+/* agents/llm/providers/codec: what is a provider's own of its format, pure: a request to bytes, an
+ * object of the answer to text and usage. What all have in common is answer.h and fault.h. No I/O;
+ * one HTTP engine (agents/llm/completion) drives them all. Any thread. */
 #ifndef AGENTS_LLM_PROVIDERS_CODEC_H
 #define AGENTS_LLM_PROVIDERS_CODEC_H
 
@@ -40,7 +40,8 @@ enum fault {
     FAULT_EMPTY     /* a whole answer with nothing in it: asked once more */
 };
 
-struct codec_state; /* opaque: one answer being read; lives in the arena given to begin() */
+struct codec_state; /* one answer being read: answer.h */
+struct value;
 
 struct codec {
     const char *name;         /* "openai" */
@@ -51,25 +52,13 @@ struct codec {
     void (*encode)(struct arena *arena, const struct completion_request *request,
                    const char *base_url, const char *key, const char **url,
                    const char *const **headers, struct buf *body);
-    struct codec_state *(*begin)(struct arena *arena);
-    /* ERR_PROTOCOL on bytes that are not the format; an error event inside a 200 fills `fault`. */
-    int (*feed)(struct codec_state *state, const char *bytes, size_t length, struct err *err);
-    /* ERR_PROTOCOL where the terminal event never came. Called exactly once for each begin(), on
-     * every path: it also gives back what the state holds outside of the arena. */
-    int (*finish)(struct codec_state *state, struct completion *completion, enum fault *fault,
-                  struct err *err);
-    uint64_t (*heard)(const struct codec_state *state); /* grows; but not with pings, comments */
-    /* Of a status other than 200: its class and a line for people, without the key. */
-    enum fault (*classify)(int status, const char *body, size_t length, struct buf *reason);
+    /* Reads one object: an event's data, or the whole answer. What it keeps it copies to the
+     * state's arena. Errors inside ("error" at the top) are read before it is called. */
+    void (*read)(struct codec_state *state, const struct value *object);
     /* GET, and free: where the provider describes the model, so that a wrong key, address or name
      * is found before the work. NULL where it cannot be asked. */
     void (*describe)(struct arena *arena, const char *model, const char *base_url, const char *key,
                      const char **url, const char *const **headers);
-    /* The class of describe()'s answer. FAULT_NONE: the model is there, or the server cannot say
-     * (it does not describe models); a 404 is the model's only where the body speaks of it. */
-    enum fault (*described)(const char *model, int status, const char *body, size_t length,
-                            struct buf *reason);
-    int64_t (*patience_ms)(const char *body, size_t length); /* -1: an error's body asks for none */
     int64_t max_tokens; /* sent where the request says none, since the API needs one; 0: none is */
     bool embeds;        /* its answers are numbers, of no tokens; its endpoint is nobody else's */
 };

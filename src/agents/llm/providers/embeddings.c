@@ -110,21 +110,11 @@ static void read_object(struct codec_state *state, const struct value *object)
         put_vector(lists[i], scale_of(lists[i], dimensions), &state->text);
 }
 
-static struct codec_state *begin(struct arena *arena)
-{
-    return answer_begin(arena, read_object);
-}
-
 const struct codec codec_embeddings = {.name = "openai embeddings",
                                        .default_url = "https://api.openai.com/v1",
                                        .key_variable = "OPENAI_API_KEY",
                                        .encode = encode,
-                                       .begin = begin,
-                                       .feed = answer_feed,
-                                       .heard = answer_heard,
-                                       .finish = answer_finish,
-                                       .classify = fault_classify,
-                                       .patience_ms = fault_patience_ms,
+                                       .read = read_object,
                                        .max_tokens = 1, /* none is sent; a reservation needs one */
                                        .embeds = true};
 

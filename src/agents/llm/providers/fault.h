@@ -14,10 +14,12 @@ const char *fault_message(const struct value *error); /* "" where it has none */
 /* At most 300 bytes of a provider's text, on one line. */
 void fault_add_text(struct buf *reason, const char *text);
 
-/* struct codec's members of these names, the same for every format. */
+/* Of a status other than 200: its class and a line for people, without the key. */
 enum fault fault_classify(int status, const char *body, size_t length, struct buf *reason);
+/* The class of codec->describe()'s answer. FAULT_NONE: the model is there, or the server cannot say
+ * (it does not describe models); a 404 is the model's only where the body speaks of it. */
 enum fault fault_described(const char *model, int status, const char *body, size_t length,
                            struct buf *reason);
-int64_t fault_patience_ms(const char *body, size_t length);
+int64_t fault_patience_ms(const char *body, size_t length); /* -1: an error's body asks for none */
 
 #endif

@@ -131,11 +131,6 @@ static void read_object(struct codec_state *state, const struct value *object)
         read_choice(state, choices->items[0]);
 }
 
-static struct codec_state *begin(struct arena *arena)
-{
-    return answer_begin(arena, read_object);
-}
-
 static void describe(struct arena *arena, const char *model, const char *base_url, const char *key,
                      const char **url, const char *const **headers)
 {
@@ -149,11 +144,5 @@ const struct codec codec_openai = {.name = "openai",
                                    .default_url = "https://api.openai.com/v1",
                                    .key_variable = "OPENAI_API_KEY",
                                    .encode = encode,
-                                   .begin = begin,
-                                   .feed = answer_feed,
-                                   .heard = answer_heard,
-                                   .finish = answer_finish,
-                                   .classify = fault_classify,
-                                   .describe = describe,
-                                   .described = fault_described,
-                                   .patience_ms = fault_patience_ms};
+                                   .read = read_object,
+                                   .describe = describe};
