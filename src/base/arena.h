@@ -1,7 +1,6 @@
 /* base/arena: memory that lives and dies together; one arena a document or a candidate.
  * One owner, any thread. Nothing is freed singly. */
-#ifndef BASE_ARENA_H
-#define BASE_ARENA_H
+#pragma once
 
 #include "base/err.h"
 
@@ -28,5 +27,3 @@ static inline void arena_free_at(struct arena **at)
 }
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
-
-#endif

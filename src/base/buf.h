@@ -1,7 +1,6 @@
 /* base/buf: the one string builder; it names its maximum at birth and never grows past it.
  * One owner, any thread. The text is always NUL-terminated. */
-#ifndef BASE_BUF_H
-#define BASE_BUF_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -37,5 +36,3 @@ void buf_consume(struct buf *buf, size_t length);
 const char *buf_text(const struct buf *buf); /* "" when empty; borrowed until the next change */
 char *buf_take(struct buf *buf); /* moves the text out (mem_free() it); buf is empty after */
 char *buf_keep(struct buf *buf, struct arena *arena); /* the same, into the arena */
-
-#endif

@@ -1,7 +1,6 @@
 /* base/clock: the one clock; tests inject another.
  * Any thread, once injected before threads start. Deadlines are monotonic, always. */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void clock_format_wall(uint64_t wall_ms, char text[32]);
 
 /* Tests only: replaces clock_now_ns() by `source`; NULL puts the real one back. */
 void clock_inject(uint64_t (*source)(void *context), void *context);
-
-#endif

@@ -2,8 +2,7 @@
  * Any thread. A function that can fail returns int: 0 on success, -1 with *err filled in.
  * Programmer's errors assert; running out of memory aborts (base/mem), since the state is on disk.
  */
-#ifndef BASE_ERR_H
-#define BASE_ERR_H
+#pragma once
 
 #define MUST_USE          __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
@@ -52,5 +51,3 @@ int err_exit_code(enum err_code code);
 /* Blanks for control characters: a message is one line, and no escape sequence of a child's or a
  * model's text may reach a terminal. */
 void err_one_line(char *text);
-
-#endif

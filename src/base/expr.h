@@ -2,8 +2,7 @@
  * Grammar: integers, names, + - * / %, comparisons (< <= > >= == !=), && || !, parentheses,
  * min(a,b,...) max(a,b,...) ceil_div(a,b) round_up(a,b) next_pow2(a). No side effects. 64-bit
  * signed; overflow, division by zero and unknown names are errors. Any thread. */
-#ifndef BASE_EXPR_H
-#define BASE_EXPR_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -45,5 +44,3 @@ struct names {
 };
 int names_set(struct names *names, const char *name, int64_t number, struct err *err) MUST_USE;
 bool expr_lookup_names(void *context, const char *name, int64_t *number);
-
-#endif

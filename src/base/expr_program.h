@@ -1,7 +1,6 @@
 /* base/expr_program: what the parser leaves and the evaluator runs: a program for a stack machine,
  * so that evaluation needs no recursion. Inside base/expr*.c only. Read-only once parsed. */
-#ifndef BASE_EXPR_PROGRAM_H
-#define BASE_EXPR_PROGRAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ struct expr {
     size_t count;
     const struct expr_step *steps;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* base/file: whole files in, whole files out, paths.
  * Any thread; blocks, so in the agent only at start or through loop/work. */
-#ifndef BASE_FILE_H
-#define BASE_FILE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -35,5 +34,3 @@ const char *file_program_path(void);
  * environment's TWAGENT_DATA, then ../share/twagent beside the executable, then the source tree
  * that the build was made from. mem_free() the result; NULL where there is none. */
 char *file_data_path(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/hash: 128-bit content identity and 64-bit checksums (XXH3, from libxxhash).
  * Any thread. Not for secrets. */
-#ifndef BASE_HASH_H
-#define BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void hash_format(struct hash hash, char text[33]);      /* 32 hex digits and NUL
 
 /* Keyed by `seed`, so that whoever does not know it cannot aim at a collision. */
 uint64_t hash_checksum(const void *bytes, size_t length, uint64_t seed);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/json: writes JSON into a buf; commas and escapes are its business.
  * One owner, any thread. Invalid UTF-8 becomes U+FFFD; NaN and infinities become null. */
-#ifndef BASE_JSON_H
-#define BASE_JSON_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/value.h"
@@ -44,5 +43,3 @@ void json_put_object(struct json *json, const char *key); /* { */
 void json_put_array(struct json *json, const char *key);  /* [ */
 void json_put_raw(struct json *json, const char *key, const char *text);
 void json_put_names(struct json *json, const char *key, const struct names *names);
-
-#endif

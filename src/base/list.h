@@ -1,7 +1,6 @@
 /* base/list: an intrusive doubly linked list; the link lives inside the item.
  * One owner, any thread. Header only. */
-#ifndef BASE_LIST_H
-#define BASE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ static inline struct link *list_pop(struct list *list) /* the first, or NULL */
 #define list_each_safe(item, list)                                                                 \
     for (struct link *item = (list)->head.next, *item##_next = item->next; item != &(list)->head;  \
          item = item##_next, item##_next = item->next)
-
-#endif

@@ -1,8 +1,7 @@
 /* base/log: what happens, as event records; the log, the progress display and the report are views
  * of the same events. Emit from any thread; sinks run on the emitting thread, in order, and must
  * not block or emit. */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 #include "base/err.h"
 
@@ -28,5 +27,3 @@ void log_event(enum log_level level, const char *kind, const char *subject, cons
 
 /* A ready-made sink: plain lines "12:03:55 info candidate.move r1-c3 ..." to a FILE *. */
 void log_sink_lines(void *file, const struct event *event);
-
-#endif

@@ -1,8 +1,7 @@
 /* base/log_file: a log sink that keeps plain event lines in a file, rotated, in small buffered
  * writes. A disk that is full costs lines, which are counted, and nothing else. Any thread, but for
  * new and free: add the sink after the one and remove it before the other. */
-#ifndef BASE_LOG_FILE_H
-#define BASE_LOG_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/log.h"
@@ -22,5 +21,3 @@ void log_file_sink(void *log,
                    const struct event *event); /* log_add_sink(log_file_sink, log, ...) */
 void log_file_flush(struct log_file *log);     /* what waits; else it goes with a later line */
 void log_file_free(struct log_file *log);      /* flushes; NULL is fine */
-
-#endif

@@ -1,7 +1,6 @@
 /* base/mem: allocation that cannot fail, since running out of memory aborts.
  * Any thread. Tests count down to a failure with mem_fail_after(). */
-#ifndef BASE_MEM_H
-#define BASE_MEM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ static inline void mem_free_at(void *at)
 void mem_fail_after(long allocations);
 
 #define MEM_NEW(type) ((type *)mem_alloc(sizeof(type)))
-
-#endif

@@ -1,8 +1,7 @@
 /* base/options: one const table of options feeds YAML configuration, environment, command line,
  * --help, the man page, completion, "show config" and what a resume goes by. Main thread, before
  * threads start. */
-#ifndef BASE_OPTIONS_H
-#define BASE_OPTIONS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -93,5 +92,3 @@ int options_parse_size(const char *text, int64_t *bytes, struct err *err) MUST_U
 
 /* The nearest of the NULL-terminated names by edit distance, or NULL where none is near. */
 const char *options_nearest(const char *word, const char *const *names);
-
-#endif

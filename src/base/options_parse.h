@@ -1,7 +1,6 @@
 /* base/options_parse: from one text to one field, and back; inside base/options*.c only.
  * Main thread. */
-#ifndef BASE_OPTIONS_PARSE_H
-#define BASE_OPTIONS_PARSE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -23,5 +22,3 @@ const char *option_metavar(const struct option *option);
 
 /* "from 1 to 64", "one of a, b", or nothing. */
 void option_write_range(const struct option *option, struct buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/random: seeds from the kernel, and a fast generator (xoshiro256++) for everything else.
  * A struct random has one owner; random_seed() is for any thread. */
-#ifndef BASE_RANDOM_H
-#define BASE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ uint64_t random_next(struct random *random);
 uint64_t random_below(struct random *random, uint64_t bound); /* [0, bound), unbiased; bound > 0 */
 double random_unit(struct random *random);                    /* [0, 1), 53 bits */
 double random_normal(struct random *random);                  /* mean 0, deviation 1 */
-
-#endif

@@ -1,6 +1,5 @@
 /* base/utf8: what is text. Any thread. */
-#ifndef BASE_UTF8_H
-#define BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ size_t utf8_length(const char *text, size_t left);
 
 /* The first byte that is no text: invalid UTF-8, or a NUL; `length` where all of it is. */
 size_t utf8_valid_up_to(const char *text, size_t length);
-
-#endif

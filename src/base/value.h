@@ -1,8 +1,7 @@
 /* base/value: a document from outside (YAML, JSON) as a plain tree.
  * Parsed at the border; no libyaml or jansson type leaves base/value*.c. The tree belongs to the
  * arena it was parsed into and is read-only after. Any thread. */
-#ifndef BASE_VALUE_H
-#define BASE_VALUE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -54,5 +53,3 @@ bool value_bool(const struct value *map, const char *key, bool fallback);
 /* Refuses a map with a key outside the NULL-terminated list, naming the nearest allowed one. */
 int value_check_keys(const struct value *map, const char *name, const char *const *allowed,
                      struct err *err) MUST_USE;
-
-#endif

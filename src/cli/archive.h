@@ -1,7 +1,6 @@
 /* cli/archive: what history, stats, diff and export have in common: reading the table of kernels
  * that their arguments name. Main thread. */
-#ifndef CLI_ARCHIVE_H
-#define CLI_ARCHIVE_H
+#pragma once
 
 #include "base/buf.h"
 #include "cli/settings.h"
@@ -15,5 +14,3 @@ int archive_read(const struct settings *settings, struct arena *arena,
 /* Text that a model or a file said, for a terminal: at most `most` bytes of its first line, or all
  * lines with 0; what would move the cursor or turn the writing round stands as "\x1b", "\u202e". */
 void archive_visible(const char *text, size_t most, struct buf *out);
-
-#endif

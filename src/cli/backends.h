@@ -1,6 +1,5 @@
 /* cli/backends: the backends that this program has, one line each. Main thread. */
-#ifndef CLI_BACKENDS_H
-#define CLI_BACKENDS_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -17,5 +16,3 @@ extern char backends_choices[64];               /* "cpu|cuda", once begun */
 void backends_begin(void);                                      /* before all else */
 const struct program_backend *backends_entry(const char *name); /* NULL where not known */
 const struct backend *backends_find(const char *name);          /* the same */
-
-#endif

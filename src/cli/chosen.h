@@ -1,7 +1,6 @@
 /* cli/chosen: which models a run asks, from its settings, and again when it is resumed.
  * Main thread; reads files. Texts and models live in the arena. */
-#ifndef CLI_CHOSEN_H
-#define CLI_CHOSEN_H
+#pragma once
 
 #include "agents/llm/model.h"
 #include "cli/settings.h"
@@ -22,5 +21,3 @@ int chosen_from_settings(struct arena *arena, const struct settings *settings,
  * takes the place of all that was chosen. */
 int chosen_again(struct arena *arena, const char *text, const struct settings *settings,
                  struct chosen *chosen, struct err *err) MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* cli/control: a run that another process of this machine is at: who has the store, and telling it
  * to pause, to go on or to stop. Main thread; blocks. */
-#ifndef CLI_CONTROL_H
-#define CLI_CONTROL_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "base/err.h"
@@ -32,5 +31,3 @@ bool control_await_pause(const struct settings *settings, const char *id, bool p
 
 /* settings->store or the default folder. mem_free() it. */
 char *control_folder(const struct settings *settings);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/devices: what --devices says. Main thread. */
-#ifndef CLI_DEVICES_H
-#define CLI_DEVICES_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -16,5 +15,3 @@ int devices_first(const char *text);
  * CUDA_VISIBLE_DEVICES has it; NULL where the backend has none. In `arena`. Blocks. */
 int devices_resolve(struct arena *arena, const char *backend, const char *launcher,
                     const char **devices, struct err *err) MUST_USE;
-
-#endif

@@ -1,8 +1,7 @@
 /* cli/display: what a person sees while a run goes on: on a terminal a few lines that are redrawn
  * in place, otherwise a plain line for each thing worth one. A view of events and of
  * search_progress(). Loop thread only. */
-#ifndef CLI_DISPLAY_H
-#define CLI_DISPLAY_H
+#pragma once
 
 #include "agents/search/search.h"
 
@@ -37,5 +36,3 @@ void display_stop(struct display *display); /* erases the live lines */
 
 /* Commands without a display: one line a minute while a lane waits for another twagent. */
 void display_tell_waits(FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/docs: what docs.c and docs_print.c share. Main thread. */
-#ifndef CLI_DOCS_H
-#define CLI_DOCS_H
+#pragma once
 
 #include "agents/llm/model.h"
 #include "agents/retrieve/rag/documents.h"
@@ -26,5 +25,3 @@ int docs_embed(const struct settings *settings, struct rag *rag, struct arena *a
  * none; *note: why the one that the index names is not asked, or NULL. Errors as above. */
 int docs_run_embedder(const struct settings *settings, struct arena *arena, struct models *models,
                       const char **note, struct err *err) MUST_USE;
-
-#endif

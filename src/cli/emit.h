@@ -1,8 +1,7 @@
 /* cli/emit: a kernel as a folder that works without twagent: C, numpy, PyTorch. The parts of
  * `twagent emit`. What runs there is libexec/emit, copied; what differs from kernel to kernel is
  * its source and plan.json. Main thread; writes files; blocks. */
-#ifndef CLI_EMIT_H
-#define CLI_EMIT_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -60,5 +59,3 @@ int emit_copy_file(const struct emission *emission, const char *path, const char
 
 /* "matmul, r3-c17: 1.97x eager (95 %: 1.93 to 2.01), 123.4 us on NVIDIA H100": for comments. */
 const char *emit_title(const struct emission *emission);
-
-#endif

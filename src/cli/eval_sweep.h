@@ -1,7 +1,6 @@
 /* cli/eval_sweep: `eval --sweep N`: points of a candidate's tune space, one evaluation after the
  * other in one worker session, a JSON line for each on stdout. Loop thread. */
-#ifndef CLI_EVAL_SWEEP_H
-#define CLI_EVAL_SWEEP_H
+#pragma once
 
 #include "base/err.h"
 #include "cli/settings.h"
@@ -27,5 +26,3 @@ bool sweep_step(struct sweep *sweep, struct lane *lane, struct task *owner, stru
 
 size_t sweep_kernels(const struct sweep *sweep);
 void sweep_free(struct sweep *sweep); /* after the lane is closed; NULL is fine */
-
-#endif

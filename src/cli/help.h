@@ -1,7 +1,6 @@
 /* cli/help: what --help, --man and --completion print, all from the tables of commands and options.
  */
-#ifndef CLI_HELP_H
-#define CLI_HELP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@ void help_program(FILE *out);
 void help_command(const struct command *command, FILE *out);
 void help_man(FILE *out);        /* roff; cmake --install puts it under share/man/man1 */
 void help_completion(FILE *out); /* bash; under share/bash-completion/completions */
-
-#endif

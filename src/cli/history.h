@@ -1,7 +1,6 @@
 /* cli/history: the store that the settings name, and what else list, show, best and the report read
  * beside facts/records. Main thread. */
-#ifndef CLI_HISTORY_H
-#define CLI_HISTORY_H
+#pragma once
 
 #include "cli/settings.h"
 #include "facts/records.h"
@@ -13,5 +12,3 @@ int history_open(const struct settings *settings, struct store **store, struct e
 /* A run's pauses, oldest first; *items is in the arena. */
 void history_pauses(struct arena *arena, const struct run_record *run, struct report_pause **items,
                     size_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/list: a run as one line of the list, in words. Any thread. */
-#ifndef CLI_LIST_H
-#define CLI_LIST_H
+#pragma once
 
 #include "agents/record/record.h"
 
@@ -16,5 +15,3 @@ struct run_line {
 
 /* `owner` as control_owner() says. */
 struct run_line list_line(const struct run_record *run, pid_t owner);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/log_tail: the end of a run's log file (base/log_file), read back. Any thread; blocks. */
-#ifndef CLI_LOG_TAIL_H
-#define CLI_LOG_TAIL_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -24,5 +23,3 @@ struct log_tail log_tail_read(struct arena *arena, const char *path, size_t most
 
 /* "02:13:44", local, of a line's wall clock. */
 const char *log_tail_clock(const char *wall, char text[32]);
-
-#endif

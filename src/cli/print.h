@@ -1,6 +1,5 @@
 /* cli/print: results for people and for programs. */
-#ifndef CLI_PRINT_H
-#define CLI_PRINT_H
+#pragma once
 
 #include "base/buf.h"
 #include "eval/data/evaluation.h"
@@ -18,5 +17,3 @@ void print_evaluation_json(const struct evaluation *evaluation,
  * Where standard output is none, and JSON, is left as it is. */
 void print_wrap(const char *text, struct buf *out);
 void print_lines(const char *text, bool json);
-
-#endif

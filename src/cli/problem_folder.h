@@ -1,7 +1,6 @@
 /* cli/problem_folder: `problem check` of a folder that holds problems: each is described, opened in
  * a worker of its own and checked, several at once; then a table. Main thread. */
-#ifndef CLI_PROBLEM_FOLDER_H
-#define CLI_PROBLEM_FOLDER_H
+#pragma once
 
 #include "cli/settings.h"
 
@@ -15,5 +14,3 @@ int problem_folder_check(const struct settings *settings, const char *path);
 
 /* The same for one problem, whose findings are printed (problem.c). An exit code. */
 int problem_check_one(const struct settings *settings, const char *problem);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/profile_print: a kernel's profile for a person at a terminal. Any thread. */
-#ifndef CLI_PROFILE_PRINT_H
-#define CLI_PROFILE_PRINT_H
+#pragma once
 
 #include "eval/data/evaluation.h"
 
@@ -8,5 +7,3 @@
 
 /* `facts`: the lane's, as JSON; "" where not known. What the profile does not hold is left out. */
 void profile_print(const struct evaluation *evaluation, const char *facts, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/run: a search in this terminal, from the first request to the report, new or gone on with. */
-#ifndef CLI_RUN_H
-#define CLI_RUN_H
+#pragma once
 
 #include "cli/chosen.h"
 #include "cli/settings.h"
@@ -10,5 +9,3 @@
  * SIGUSR2 lets it go on. Returns the process' exit code. */
 int run_search(struct arena *arena, struct settings *settings, const struct chosen *chosen,
                const char *folder);
-
-#endif

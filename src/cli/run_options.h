@@ -1,7 +1,6 @@
 /* cli/run_options: the options that a run was told, as a person would give them again. Main thread.
  */
-#ifndef CLI_RUN_OPTIONS_H
-#define CLI_RUN_OPTIONS_H
+#pragma once
 
 #include "agents/record/record.h"
 
@@ -12,5 +11,3 @@ const char *const *run_options(struct arena *arena, const struct run_record *run
 const char *run_options_line(struct arena *arena, const struct run_record *run);
 /* "--budget-time 20m": twice what ended the run. */
 const char *run_options_larger(struct arena *arena, const struct run_record *run);
-
-#endif

@@ -1,6 +1,5 @@
 /* cli/run_result: what a finished run prints and leaves: result, report, kernel file, exit code. */
-#ifndef CLI_RUN_RESULT_H
-#define CLI_RUN_RESULT_H
+#pragma once
 
 #include "agents/search/search.h"
 #include "cli/settings.h"
@@ -17,5 +16,3 @@ int run_result(const struct settings *settings, struct store *store, const struc
 
 /* After a failure: that nothing is lost, and how to go on. */
 void run_result_hint(const struct search *search, FILE *out);
-
-#endif

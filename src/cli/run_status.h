@@ -1,8 +1,7 @@
 /* cli/run_status: where a run stands, as its record, its ledger and the end of its log have it: the
  * facts of `status`, of the live page and of the metrics. Nothing is asked of the run itself. Any
  * thread; blocks. Texts in `arena`. */
-#ifndef CLI_RUN_STATUS_H
-#define CLI_RUN_STATUS_H
+#pragma once
 
 #include "cli/control.h"
 #include "cli/history.h"
@@ -35,5 +34,3 @@ int run_status_read(const struct settings *settings, struct arena *arena, const 
 void run_status_json(const struct run_status *status, struct buf *out); /* one line, with its end */
 /* OpenMetrics 1.0 text, with its "# EOF". */
 void run_status_metrics(const struct run_status *status, struct buf *out);
-
-#endif

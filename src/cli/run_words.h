@@ -1,7 +1,6 @@
 /* cli/run_words: what a run's record and its ledger say, in words; for the summary, show, status
  * and the report. Main thread. Texts in `arena`. */
-#ifndef CLI_RUN_WORDS_H
-#define CLI_RUN_WORDS_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "store/store.h"
@@ -45,5 +44,3 @@ const char *run_words_source(struct arena *arena, const struct candidate_record 
 bool run_can_go_on(const struct run_record *run);
 /* What pauses it now is a person, who has to say when it goes on; else it looks again by itself. */
 bool run_paused_by_person(const struct run_record *run);
-
-#endif

@@ -1,7 +1,6 @@
 /* cli/tune_facts: what a tune has found, from the store: the facts that the terminal, --json and
  * the report show (tuning/tuning.h). Main thread. */
-#ifndef CLI_TUNE_FACTS_H
-#define CLI_TUNE_FACTS_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "store/store.h"
@@ -18,5 +17,3 @@ int tune_facts(struct store *store, struct arena *arena, const struct run_record
 /* As text for 80 columns, and as one JSON object. */
 void tune_print(const struct tuning *tuning, FILE *out);
 void tune_json(const struct tuning *tuning, struct json *json);
-
-#endif

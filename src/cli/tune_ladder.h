@@ -1,7 +1,6 @@
 /* cli/tune_ladder: a tune's winner at other sizes of its problem, each in a worker of its own, as
  * `eval` measures it. Main thread. */
-#ifndef CLI_TUNE_LADDER_H
-#define CLI_TUNE_LADDER_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "cli/settings.h"
@@ -21,5 +20,3 @@ const char *ladder_key(struct arena *arena, const char *candidate, const char *s
 /* Measures what is not in the store yet, until a signal or the run's budget of time ends it: what
  * was measured stays. */
 void ladder_climb(const struct settings *settings, struct store *store, const char *run);
-
-#endif

@@ -1,7 +1,6 @@
 /* cli/variables: the environment variables that are no option's, for `twagent config` and the
  * manual page. A test compares them with what src asks for. */
-#ifndef CLI_VARIABLES_H
-#define CLI_VARIABLES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ struct variable {
 
 extern const struct variable variables[];
 extern const size_t variable_count;
-
-#endif

@@ -4,8 +4,7 @@
  * transfer is left running. TLS is always verified; a redirect is never followed (its status is
  * the answer), so a key never travels to another host. Limits are ours, by the monotonic clock. The
  * environment's proxies are used, as libcurl does (https_proxy, no_proxy). */
-#ifndef LOOP_HTTP_H
-#define LOOP_HTTP_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -64,5 +63,3 @@ bool http_error_is_stale(const struct http_request *request);
 bool http_connected(const struct http_request *request);
 
 void http_free_request(struct http_request *request); /* cancels first if it must; no wake after */
-
-#endif

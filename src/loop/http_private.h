@@ -1,6 +1,5 @@
 /* loop/http_private: what the files of loop/http share; no libcurl type goes further. */
-#ifndef LOOP_HTTP_PRIVATE_H
-#define LOOP_HTTP_PRIVATE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/list.h"
@@ -126,5 +125,3 @@ void http_drop_sent(struct http_request *request); /* its own body, if nobody ne
 bool http_on_connected(struct http_request *request);
 size_t http_on_header(struct http_request *request, const char *line, size_t length);
 size_t http_on_body(struct http_request *request, const char *bytes, size_t length);
-
-#endif

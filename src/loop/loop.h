@@ -1,8 +1,7 @@
 /* loop/loop: the one event loop of a process (libuv underneath), its timers and its signals.
  * Loop thread only. Nothing here calls upward: everything that ends wakes the task that owns it,
  * on a later turn. A loop that ends while a task is unfinished aborts with that task's name. */
-#ifndef LOOP_LOOP_H
-#define LOOP_LOOP_H
+#pragma once
 
 #include "base/err.h"
 #include "base/list.h"
@@ -40,5 +39,3 @@ struct signal_watch {
 int signal_watch_start(struct loop *loop, struct signal_watch *watch, struct task *owner,
                        int signal_number, struct err *err) MUST_USE;
 void signal_watch_stop(struct signal_watch *watch);
-
-#endif

@@ -1,6 +1,5 @@
 /* loop/private: what the files of src/loop know of each other; nobody else includes it. */
-#ifndef LOOP_PRIVATE_H
-#define LOOP_PRIVATE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/list.h"
@@ -33,5 +32,3 @@ void task_forget(struct task *task);
  * timer that is armed. timer_stop() stops it. */
 void timer_call(struct loop *loop, struct timer *timer, void (*fire)(struct timer *timer),
                 uint64_t delay_ms);
-
-#endif

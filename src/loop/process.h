@@ -4,8 +4,7 @@
  * drain since a grandchild may hold them. A child gets its own process group; at the deadline the
  * group gets TERM, then KILL. It inherits only the descriptors named here, and dies with us
  * (with the thread that runs the loop). What is left of the group at the end is killed. */
-#ifndef LOOP_PROCESS_H
-#define LOOP_PROCESS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -67,5 +66,3 @@ void process_free(struct process *process); /* only when not running; NULL is fi
 
 /* One line for people: "exited 1", "killed by SIGSEGV", "stopped after 10.0 s". */
 void process_describe(const struct process *process, struct buf *out);
-
-#endif

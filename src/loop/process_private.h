@@ -1,6 +1,5 @@
 /* loop/process_private: what the files of loop/process share. */
-#ifndef LOOP_PROCESS_PRIVATE_H
-#define LOOP_PROCESS_PRIVATE_H
+#pragma once
 
 #include "loop/process.h"
 
@@ -53,5 +52,3 @@ bool lines_added(struct lines *lines, size_t length);
 bool lines_has_line(struct lines *lines);
 const char *lines_next(struct lines *lines);
 const char *lines_rest(struct lines *lines, size_t *length); /* all that is unread, as text */
-
-#endif

@@ -1,7 +1,6 @@
 /* loop/readable: a descriptor that somebody else's library reads, watched for it: one that has an
  * event loop of its own, as libmicrohttpd. Loop thread only. */
-#ifndef LOOP_READABLE_H
-#define LOOP_READABLE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -21,5 +20,3 @@ struct readable {        /* zero-initialize; memory stays put until stopped */
 int readable_start(struct loop *loop, struct readable *readable, struct task *owner, int fd,
                    struct err *err) MUST_USE;
 void readable_stop(struct readable *readable); /* no wake comes after; harmless when not started */
-
-#endif

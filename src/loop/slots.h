@@ -1,7 +1,6 @@
 /* loop/slots: a limit is an object with a FIFO of waiters (requests per key, compile jobs, lanes).
  * Loop thread only. A grant is a resource: release it on every path, cancellation included. */
-#ifndef LOOP_SLOTS_H
-#define LOOP_SLOTS_H
+#pragma once
 
 #include "base/list.h"
 
@@ -35,5 +34,3 @@ bool slots_acquire(struct slots *slots, struct slot *slot, struct task *owner, u
 
 /* Gives a grant back, or takes a wait out of the queue; harmless on a slot that is neither. */
 void slots_release(struct slot *slot);
-
-#endif

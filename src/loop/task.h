@@ -9,8 +9,7 @@
  *                      -> DONE:  never stepped again; its parent is woken; with completions
  *                                outstanding it aborts, since they would come to freed memory
  */
-#ifndef LOOP_TASK_H
-#define LOOP_TASK_H
+#pragma once
 
 #include "base/list.h"
 
@@ -58,5 +57,3 @@ void task_expect(struct task *task);
 void task_complete(struct task *task);
 
 const char *task_state_name(const struct task *task);
-
-#endif

@@ -1,8 +1,7 @@
 /* loop/work: a blocking call on libuv's thread pool (store commits, file reads, checks).
  * Start and read on the loop thread; `run` itself runs on a pool thread and may touch only what it
  * was given. */
-#ifndef LOOP_WORK_H
-#define LOOP_WORK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ struct work {          /* zero-initialize; memory stays put until done */
 /* Wakes `owner` when run(argument) has returned. Cannot be cancelled once it runs. */
 void work_start(struct loop *loop, struct work *work, struct task *owner,
                 void (*run)(void *argument), void *argument);
-
-#endif

@@ -1,7 +1,6 @@
 /* process/descriptors: what a CPU runner has open, by number: its filter lets it use nothing else.
  */
-#ifndef PROCESS_DESCRIPTORS_H
-#define PROCESS_DESCRIPTORS_H
+#pragma once
 
 enum {
     WIRE_CONTROL = 3,
@@ -12,5 +11,3 @@ enum {
     WIRE_ARTIFACT = 8,
     WIRE_FIRST_OTHER = 9
 };
-
-#endif

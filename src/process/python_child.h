@@ -1,7 +1,6 @@
 /* process/python_child: one long-lived trusted child behind two pipes that answers a line with a
  * line. Inside src/eval/reference. Blocking; worker's measuring thread. */
-#ifndef PROCESS_PYTHON_CHILD_H
-#define PROCESS_PYTHON_CHILD_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,5 +33,3 @@ bool child_said(const struct child *child); /* child_line() would not wait, or h
 void child_pause(struct child *child);      /* SIGSTOP to the group, confirmed */
 void child_resume(struct child *child);
 void child_stop(struct child *child); /* KILL to the group, reaped; harmless when not running */
-
-#endif

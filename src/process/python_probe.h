@@ -1,7 +1,6 @@
 /* process/python_probe: which Python has numpy, or torch. Inside src/eval/reference. Blocking.
  */
-#ifndef PROCESS_PYTHON_PROBE_H
-#define PROCESS_PYTHON_PROBE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -19,5 +18,3 @@ struct interpreter {
  * imports `package` ("numpy", "torch") in time. ERR_ENVIRONMENT says what was tried. */
 int interpreter_find(const char *configured, const char *package, struct arena *arena,
                      struct interpreter *interpreter, struct err *err) MUST_USE;
-
-#endif

@@ -2,8 +2,7 @@
  * rlimits, Landlock (what it may open) and seccomp (what it may ask the kernel for). Works for any
  * user and in an unprivileged container. Where the kernel lacks Landlock or seccomp the rest still
  * holds, and sandbox_probe() says what is missing. One thread, unless said otherwise. */
-#ifndef PROCESS_SANDBOX_H
-#define PROCESS_SANDBOX_H
+#pragma once
 
 #include "base/err.h"
 #include "base/json.h"
@@ -84,5 +83,3 @@ void sandbox_describe(const struct sandbox_facts *facts, struct json *json); /* 
  * ARGS`: takes every privilege away from itself, then becomes PROGRAM. For compilers, references
  * and disassemblers. Returns only on failure. */
 int sandbox_main(int argc, char **argv);
-
-#endif

@@ -1,8 +1,7 @@
 /* process/spawn: the one place where children are started. Each gets a process group of its own, no
  * descriptor of ours but those named, no signal blocked or ignored, no core file, and dies with the
  * thread that started it. Any thread. */
-#ifndef PROCESS_SPAWN_H
-#define PROCESS_SPAWN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -44,5 +43,3 @@ pid_t spawn_fork(void);
 
 siginfo_t spawn_reap(pid_t pid); /* waits for its end: how it ended */
 siginfo_t spawn_kill(pid_t pid); /* the same, after KILL to its group */
-
-#endif

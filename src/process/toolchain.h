@@ -1,7 +1,6 @@
 /* process/toolchain: compilers and disassemblers that this machine has. Measuring thread or loop
  * thread, once at a time; answers are remembered for the life of the process. */
-#ifndef PROCESS_TOOLCHAIN_H
-#define PROCESS_TOOLCHAIN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -32,5 +31,3 @@ struct tool {
  * ERR_CHILD where it ends in another way than with exit_code, ERR_TIMEOUT. */
 int tool_run(const struct tool *tool, struct buf *out, struct buf *errors,
              struct err *err) MUST_USE;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A transaction holds `swap` for reading. After a failed write of a meta page LMDB refuses all
  * further work (MDB_PANIC); the environment is then closed and opened again under `swap`. */
-#ifndef STORE_ENVIRONMENT_H
-#define STORE_ENVIRONMENT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/list.h"
@@ -54,5 +53,3 @@ int environment_error_at(const char *folder, int code, struct err *err);
 
 /* A commit that failed and what damage is said to be, with what to do. Return -1. */
 int environment_damaged(const char *folder, const char *what, struct err *err);
-
-#endif

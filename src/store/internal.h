@@ -1,7 +1,6 @@
 /* store/internal: what the files of src/store share beyond their own headers, and hooks for tests.
  * Nobody else includes it, tests of src/store apart. */
-#ifndef STORE_INTERNAL_H
-#define STORE_INTERNAL_H
+#pragma once
 
 #include "base/err.h"
 #include "store/environment.h"
@@ -81,5 +80,3 @@ void store_fail_commit_after(int calls, int code);
 /* Tests: how long a writer waits for room before it tries again. */
 struct store_writer;
 void store_writer_retry_after(struct store_writer *writer, uint64_t ms);
-
-#endif

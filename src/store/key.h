@@ -5,8 +5,7 @@
  * for 10..255; the digits without leading zeros; then, only where there were leading zeros, a 0
  * byte and their number. The first byte is a digit, so a run sorts among other characters where
  * it did before. Equal numbers sort by their leading zeros, fewest first. */
-#ifndef STORE_KEY_H
-#define STORE_KEY_H
+#pragma once
 
 #include "base/err.h"
 
@@ -29,5 +28,3 @@ bool store_key_decode(const void *bytes, size_t length, char text[STORE_KEY_MAX 
 /* The longest stored prefix that all keys beginning with the text `prefix` share. Keys that share
  * it may still not begin with `prefix`: compare the texts. Length 0 covers the whole table. */
 int store_key_prefix(const char *prefix, struct store_key *key, struct err *err) MUST_USE;
-
-#endif

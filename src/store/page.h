@@ -1,8 +1,7 @@
 /* store/page: how LMDB 0.9 lays its data file out (data version 1, 64-bit, little endian), as far
  * as structure.c must know it to tell a whole file from a damaged one. Source: mdb.c of LMDB
  * 0.9.24, "Page header", MDB_node, MDB_db, MDB_meta. Header only. */
-#ifndef STORE_PAGE_H
-#define STORE_PAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ struct page_meta { /* follows the page_head */
 _Static_assert(sizeof(struct page_head) == 16 && sizeof(struct page_node) == 8 &&
                    sizeof(struct page_tree) == 48 && sizeof(struct page_meta) == 136,
                "LMDB's layout");
-
-#endif

@@ -4,8 +4,7 @@
  *
  *   0 magic u32 | 4 schema u16 | 6 table u8 | 7 zero u8 | 8 length u64
  *   16 checksum of the value u64 | 24 checksum of bytes 0 to 23 u64 | 32 value, then one NUL */
-#ifndef STORE_RECORD_H
-#define STORE_RECORD_H
+#pragma once
 
 #include "base/err.h"
 #include "store/key.h"
@@ -39,5 +38,3 @@ bool store_record_head(const void *head, size_t size, unsigned table, const void
 /* Checks all of it and points at the value, NUL-terminated, inside `record`. False: damaged. */
 bool store_record_read(const void *record, size_t size, unsigned table, const void *key,
                        size_t key_length, const char **value, size_t *length);
-
-#endif

@@ -5,8 +5,7 @@
  * Values are JSON texts behind a header of magic, schema version, length and checksum; a damaged
  * value is ERR_CORRUPT with its key, never an empty answer. A full disk or map is ERR_FULL: the
  * batch is kept by the caller, nothing is lost, and the commit can be tried again. */
-#ifndef STORE_STORE_H
-#define STORE_STORE_H
+#pragma once
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -79,5 +78,3 @@ int store_check_readers(struct store *store, size_t *cleared, struct err *err) M
 const char *store_folder(const struct store *store); /* absolute; for the store's life */
 /* $TWAGENT_STORE, else $XDG_STATE_HOME/twagent, else ~/.local/state/twagent. mem_free() it. */
 char *store_default_folder(void);
-
-#endif

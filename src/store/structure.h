@@ -4,8 +4,7 @@
  * header of every record. Reads by pread() only; any thread; blocks.
  *
  * Costs one read of all branch and leaf pages: about 1 GB/s, and large values are not read. */
-#ifndef STORE_STRUCTURE_H
-#define STORE_STRUCTURE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -37,5 +36,3 @@ enum structure_result structure_check_metas(int fd, struct err *err);
  * its pages from being used again; 0 takes the newest. */
 enum structure_result structure_check(int fd, uint64_t transaction, struct structure *structure,
                                       struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* store/structure_private: what structure.c and structure_tree.c share; nobody else includes it. */
-#ifndef STORE_STRUCTURE_PRIVATE_H
-#define STORE_STRUCTURE_PRIVATE_H
+#pragma once
 
 #include "base/err.h"
 #include "store/page.h"
@@ -36,5 +35,3 @@ int structure_claim(const struct walk *walk, uint64_t page, uint64_t count, bool
 
 int structure_walk_tree(struct walk *walk, const struct page_tree *tree, enum walk_kind kind,
                         const char *name) MUST_USE;
-
-#endif

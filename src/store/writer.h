@@ -1,7 +1,6 @@
 /* store/writer: the store's one writer on the loop: batches go to the pool in order, one commit at
  * a time; what queues up meanwhile is committed together. Loop thread only. */
-#ifndef STORE_WRITER_H
-#define STORE_WRITER_H
+#pragma once
 
 #include "base/err.h"
 #include "base/list.h"
@@ -39,5 +38,3 @@ const char *store_writer_waits(const struct store_writer *writer);
 
 /* Gives up on what waits for room: those writes end with the error. For a program that must end. */
 void store_writer_give_up(struct store_writer *writer);
-
-#endif

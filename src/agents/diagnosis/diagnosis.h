@@ -1,7 +1,6 @@
 /* agents/diagnosis: what holds a kernel back, from its profile: place on the roofline, first
  * limiter, the evidence for it. By rules, no model asked. Pure; any thread. */
-#ifndef AGENTS_DIAGNOSIS_DIAGNOSIS_H
-#define AGENTS_DIAGNOSIS_DIAGNOSIS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -28,5 +27,3 @@ struct diagnosis diagnosis_of(struct arena *arena, const char *metrics, const ch
 /* Where a kernel's time goes, by the profile's member "time", or NULL: "- where the time goes: 62 %
  * in lines 40 to 58 (pack: only moves data), ...": one line. */
 void time_say(const struct value *time, struct buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/diagnosis/private: numbers of a profile by name, rules over them, and what else is said of
  * a kernel. Inside src/agents/diagnosis. Pure; any thread. */
-#ifndef AGENTS_DIAGNOSIS_PRIVATE_H
-#define AGENTS_DIAGNOSIS_PRIVATE_H
+#pragma once
 
 #include "agents/diagnosis/diagnosis.h"
 #include "base/value.h"
@@ -72,5 +71,3 @@ void remarks_say(const struct value *remarks, struct buf *out);
  * library whose name begins so. NaN where nothing was sampled. */
 double time_moving_share(const struct value *time);
 double time_library_share(const struct value *time, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/ideas/attempt: one thing that was tried, as prompts show it and novelty compares it. Plain
  * values; texts borrowed. */
-#ifndef AGENTS_IDEAS_ATTEMPT_H
-#define AGENTS_IDEAS_ATTEMPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct prompt_attempt { /* one line of the history */
     int64_t repairs;
     bool given; /* a start, or an earlier run's kernel, as it was: no idea of this run's */
 };
-
-#endif

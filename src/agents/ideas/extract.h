@@ -1,7 +1,6 @@
 /* agents/ideas/extract: what a model's answer holds: code from its fences, a JSON document from its
  * prose. Pure and deterministic: the same answer always gives the same code. Any thread. */
-#ifndef AGENTS_IDEAS_EXTRACT_H
-#define AGENTS_IDEAS_EXTRACT_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -38,5 +37,3 @@ int extract_json(struct arena *arena, const char *text, const char **json, size_
 /* The next one at or after *at, which moves past it; the span is in the text itself. False at the
  * end. `*at` set to the text starts. */
 bool extract_json_next(const char **at, const char **json, size_t *length);
-
-#endif

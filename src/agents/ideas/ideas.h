@@ -1,6 +1,5 @@
 /* agents/ideas: ideas as a model writes them. Pure; any thread. */
-#ifndef AGENTS_IDEAS_IDEAS_H
-#define AGENTS_IDEAS_IDEAS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -29,5 +28,3 @@ extern const char ideas_schema[];
 
 /* "memory", "compute", ...: NULL-terminated. */
 extern const char *const idea_categories[];
-
-#endif

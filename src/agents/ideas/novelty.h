@@ -1,7 +1,6 @@
 /* agents/ideas/novelty: has this been tried? Compares ideas by their words, so that a
  * near-duplicate is dropped before it costs a completion. Pure; any thread. */
-#ifndef AGENTS_IDEAS_NOVELTY_H
-#define AGENTS_IDEAS_NOVELTY_H
+#pragma once
 
 #include "agents/ideas/attempt.h"
 #include "agents/ideas/ideas.h"
@@ -16,5 +15,3 @@ size_t novelty_keep(struct idea *ideas, size_t count, const struct prompt_attemp
 
 /* 0 (nothing in common) to 1 (the same words in another order). */
 double novelty_likeness(const char *a, const char *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* agents/ideas/novelty_words: an idea's title as a set of words that can be compared. Pure; any
  * thread.
  */
-#ifndef AGENTS_IDEAS_NOVELTY_WORDS_H
-#define AGENTS_IDEAS_NOVELTY_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ enum { NOVELTY_KINDS = 32 }; /* kinds are below this */
 
 /* Lower case, stems, synonyms made one, each once; words past the limit are not looked at. */
 void words_read(const char *text, struct words *words);
-
-#endif

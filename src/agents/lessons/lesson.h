@@ -3,8 +3,7 @@
  * those of one family lie together; ID is the candidate's, or of one that was imported "x" and a
  * hash of what it says. A lesson is written with its candidate's last move and never changed. Any
  * thread; texts of one that was read are in its arena. */
-#ifndef AGENTS_LESSONS_LESSON_H
-#define AGENTS_LESSONS_LESSON_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -62,5 +61,3 @@ typedef bool lesson_visit(void *context, const struct lesson *lesson); /* false:
  */
 int lesson_scan(struct store *store, const char *prefix, lesson_visit *visit, void *context,
                 struct err *err) MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/lessons/memory: what a run knows of the runs before it: chosen once, when it begins, and
  * kept with it, so that a process that goes on with the run knows the same. Any thread. */
-#ifndef AGENTS_LESSONS_MEMORY_H
-#define AGENTS_LESSONS_MEMORY_H
+#pragma once
 
 #include "agents/lessons/lesson.h"
 
@@ -45,5 +44,3 @@ int lesson_memory_decode(struct arena *arena, const char *text, size_t length,
 
 /* Deep copy. */
 void lesson_copy(struct arena *arena, const struct lesson *from, struct lesson *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/lessons/words: lessons as prompts and people read them. Pure; any thread. */
-#ifndef AGENTS_LESSONS_WORDS_H
-#define AGENTS_LESSONS_WORDS_H
+#pragma once
 
 #include "agents/lessons/memory.h"
 
@@ -30,5 +29,3 @@ void lesson_chapter(const struct lesson_ask *ask, struct buf *out);
  * earlier runs and in this one) and what could lift the limiter (`lifts`: "memory, parallelism"):
  * one line, or nothing where too little is known. A part of them is left to the model. */
 void lesson_quotas(const struct lesson_ask *ask, const char *lifts, int64_t count, struct buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/llm/ask: one request for a completion, a task; agents/llm/completion is the engine that it
  * goes through and says what happens to it. Loop thread only. */
-#ifndef AGENTS_LLM_ASK_H
-#define AGENTS_LLM_ASK_H
+#pragma once
 
 #include "agents/llm/completion.h"
 #include "agents/llm/mailbox.h"
@@ -72,5 +71,3 @@ int ask_fit(const struct model *model, struct completion_request *request,
 void ask_start(struct completions *completions, struct ask *ask, struct task *parent,
                const char *id);
 void ask_free(struct ask *ask); /* its arena; only once finished or never started */
-
-#endif

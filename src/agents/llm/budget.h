@@ -2,8 +2,7 @@
  * worst case is reserved, on disk, before a request is sent, and settled by its usage in the batch
  * that holds its answer. What was reserved when the program was killed is charged in full. Loop
  * thread only, but for budget_open(), which reads and commits. */
-#ifndef AGENTS_LLM_BUDGET_H
-#define AGENTS_LLM_BUDGET_H
+#pragma once
 
 #include "agents/llm/model.h"
 #include "store/store.h"
@@ -73,5 +72,3 @@ struct budget_totals budget_totals(const struct budget *budget);
 /* Which cap was reached, in words; "" where none was. Borrowed. */
 const char *budget_reason(const struct budget *budget);
 bool budget_capped(const struct budget *budget); /* then each request needs a bound; NULL: no */
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/llm/budget_shown: what the answers of each model have shown of what it bills: tokens a
  * byte, and how far beyond what it was allowed. Loop thread only; for agents/llm/budget alone. */
-#ifndef AGENTS_LLM_BUDGET_SHOWN_H
-#define AGENTS_LLM_BUDGET_SHOWN_H
+#pragma once
 
 #include "base/list.h"
 
@@ -28,5 +27,3 @@ void budget_shown_free(struct list *all);
 /* Tokens in so many bytes; before the model has shown any, a token for four bytes. */
 int64_t budget_shown_prompt(const struct shown *shown, int64_t bytes);
 int64_t budget_shown_completion(const struct shown *shown, int64_t bytes);
-
-#endif

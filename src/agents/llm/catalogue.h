@@ -1,7 +1,6 @@
 /* agents/llm/catalogue: the entries of models.yaml, read and checked. Inside agents/llm/model.c and
  * agents/llm/catalogue.c only; agents/llm/model.h says what a person writes. */
-#ifndef AGENTS_LLM_CATALOGUE_H
-#define AGENTS_LLM_CATALOGUE_H
+#pragma once
 
 #include "agents/llm/model.h"
 
@@ -24,5 +23,3 @@ int catalogue_read(struct arena *arena, const char *path, const char *text, size
 
 /* Exactly this name; NULL where there is none. */
 const struct entry *catalogue_find(const struct catalogue *catalogue, const char *name);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * A model behind a mailbox is asked by a file and answers by one beside it; a model that replays
  * takes the answers of a recorded run, by who asked. */
-#ifndef AGENTS_LLM_COMPLETION_H
-#define AGENTS_LLM_COMPLETION_H
+#pragma once
 
 #include "agents/llm/budget.h"
 #include "agents/llm/model.h"
@@ -102,5 +101,3 @@ struct completions_totals {
     int64_t awaited; /* of these, those whose answer a mailbox has not yet */
 };
 struct completions_totals completions_totals(const struct completions *completions);
-
-#endif

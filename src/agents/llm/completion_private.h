@@ -1,7 +1,6 @@
 /* agents/llm/completion_private: what the engine's files share. Inside
  * src/agents/llm/completion*.c. */
-#ifndef AGENTS_LLM_COMPLETION_PRIVATE_H
-#define AGENTS_LLM_COMPLETION_PRIVATE_H
+#pragma once
 
 #include "agents/llm/ask.h"
 #include "agents/llm/endpoint.h"
@@ -105,5 +104,3 @@ struct store_batch *ask_stop_sending(struct ask *ask); /* gives up on what is on
 /* --- completion_offline.c: where nobody is asked over a network --- */
 enum task_result ask_step_mailing(struct ask *ask);
 enum task_result ask_step_replaying(struct ask *ask);
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/llm/completion_record: a completion as it lies in STORE_COMPLETIONS. Pure; any thread. */
-#ifndef AGENTS_LLM_COMPLETION_RECORD_H
-#define AGENTS_LLM_COMPLETION_RECORD_H
+#pragma once
 
 #include "agents/llm/providers/codec.h"
 #include "base/value.h"
@@ -45,5 +44,3 @@ bool completion_adopt(const char *text, size_t length, const struct completion_u
 /* Calls `visit` with each use that the record knows of. */
 typedef void completion_visit(void *context, const struct completion_use *use);
 void completion_uses(const struct value *root, completion_visit *visit, void *context);
-
-#endif

@@ -4,8 +4,7 @@
  * what ails it holds up nobody who writes. Loop thread only.
  *
  * What fails is said once in a run, and queries go by words alone for some minutes. */
-#ifndef AGENTS_LLM_EMBEDDING_H
-#define AGENTS_LLM_EMBEDDING_H
+#pragma once
 
 #include "agents/llm/ask.h"
 
@@ -46,5 +45,3 @@ struct embedding_ask { /* zero-initialize; stays put until embedding_step() says
  * `cancel` that comes soon. */
 bool embedding_step(struct embedding *embedding, struct embedding_ask *asking, struct task *owner,
                     struct arena *arena, bool cancel);
-
-#endif

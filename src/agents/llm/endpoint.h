@@ -7,8 +7,7 @@
  *
  * Time is looked at when somebody asks, so that no timer outlives the asks: whoever waits keeps a
  * timer for endpoint_retry_ns(). */
-#ifndef AGENTS_LLM_ENDPOINT_H
-#define AGENTS_LLM_ENDPOINT_H
+#pragma once
 
 #include "agents/llm/completion.h"
 #include "loop/slots.h"
@@ -93,5 +92,3 @@ struct cause *cause_of(struct cause *causes, size_t *count, enum endpoint_state 
 size_t endpoint_causes(const struct endpoint *endpoint, const char *model_name,
                        struct cause causes[CAUSES_MOST]);
 size_t endpoint_views(const struct endpoint *endpoint, struct endpoint_view *views, size_t most);
-
-#endif

@@ -5,8 +5,7 @@
  * \", \\, \$), a " #" outside of quotes begins a comment, CRLF is fine, the last assignment wins.
  * Lines about other variables are nobody's business here, whatever they look like. The value
  * never enters this process's environment, where children would find it, nor any message. */
-#ifndef AGENTS_LLM_KEYS_H
-#define AGENTS_LLM_KEYS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -18,5 +17,3 @@
  * log. */
 int key_find(struct arena *arena, const char *variable, const char *file, const char **key,
              struct err *err) MUST_USE;
-
-#endif

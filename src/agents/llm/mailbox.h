@@ -9,8 +9,7 @@
  * An answer is taken when two looks, half a second apart, find the same file: the same inode, size
  * and time of change, and not empty. So a file that is being written is left alone, and one that is
  * renamed into place is taken at the second look. Both calls block: for loop/work. */
-#ifndef AGENTS_LLM_MAILBOX_H
-#define AGENTS_LLM_MAILBOX_H
+#pragma once
 
 #include "agents/llm/providers/codec.h"
 
@@ -33,5 +32,3 @@ struct mail { /* one request; zero-initialize; texts borrowed */
 /* Writes the request's files, where they are not there yet, each in one step. */
 void mailbox_post(struct mail *mail);
 void mailbox_look(struct mail *mail);
-
-#endif

@@ -2,8 +2,7 @@
  * over it the person's own, with address, prices, limits; a choice such as
  * "gpt-5-mini@2,claude-sonnet-4-5" names entries with weights. Loading blocks (start of a run); the
  * rest is pure. Any thread. */
-#ifndef AGENTS_LLM_MODEL_H
-#define AGENTS_LLM_MODEL_H
+#pragma once
 
 #include "agents/llm/providers/codec.h"
 #include "base/arena.h"
@@ -61,5 +60,3 @@ const struct model *models_pick(const struct models *models, uint64_t number);
 
 /* In micro-dollars, rounded up; < 0 where a price is not known. Tokens < 0 count as 0. */
 int64_t model_cost(const struct model *model, int64_t prompt_tokens, int64_t completion_tokens);
-
-#endif

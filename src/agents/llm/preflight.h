@@ -1,7 +1,6 @@
 /* agents/llm/preflight: before a run starts work: is every model there, with this key, at this
  * address? Loop thread only. One task; asks each (address, key, model) once, all at once. */
-#ifndef AGENTS_LLM_PREFLIGHT_H
-#define AGENTS_LLM_PREFLIGHT_H
+#pragma once
 
 #include "agents/llm/model.h"
 #include "loop/task.h"
@@ -21,5 +20,3 @@ void preflight_cancel(struct preflight *preflight);
  * of the model, a redirect, HTML, TLS, a name that does not resolve. */
 const struct err *preflight_error(const struct preflight *preflight);
 void preflight_free(struct preflight *preflight);
-
-#endif

@@ -1,8 +1,7 @@
 /* agents/llm/replay: the answers of a recorded run, by who asked for what: the asker without its
  * run's name ("c17" of "r3-c17"), the purpose, and which request of that asker and purpose it was.
  * Any thread; the first look-up reads the whole table of completions. */
-#ifndef AGENTS_LLM_REPLAY_H
-#define AGENTS_LLM_REPLAY_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/list.h"
@@ -24,5 +23,3 @@ int replay_find(struct replay *replay, struct store *store, const char *name, co
 
 /* "c17" of "r3-c17" where the run is r3; else the whole. */
 const char *replay_name(const char *asker, const char *run);
-
-#endif

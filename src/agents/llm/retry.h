@@ -1,6 +1,5 @@
 /* agents/llm/retry: when a request is sent again, and how long that waits. Pure; any thread. */
-#ifndef AGENTS_LLM_RETRY_H
-#define AGENTS_LLM_RETRY_H
+#pragma once
 
 #include "agents/llm/providers/codec.h"
 #include "base/random.h"
@@ -44,5 +43,3 @@ int retry_break_after(const struct retry_policy *policy);
 
 /* Before the probe that comes after `probes` that failed: with a quarter of jitter either way. */
 uint64_t retry_probe_ms(const struct retry_policy *policy, int probes, struct random *random);
-
-#endif

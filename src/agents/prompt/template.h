@@ -1,7 +1,6 @@
 /* agents/prompt/template: a prompt from templates/NAME.txt with {{named slots}}.
  * Loading blocks (through loop/work or at start); rendering is pure. Any thread. */
-#ifndef AGENTS_PROMPT_TEMPLATE_H
-#define AGENTS_PROMPT_TEMPLATE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -27,5 +26,3 @@ struct slot_text {
 /* `texts`: [count]; a slot without a text is empty. */
 void template_render(const struct template *template, const struct slot_text *texts, size_t count,
                      struct buf *out);
-
-#endif

@@ -7,8 +7,7 @@
  * doubt common to all, says for each point what to expect and how surely. The point with the
  * largest expected improvement over the best time of all starts is next, so that a start which
  * cannot win any more gets nothing. Points in flight count as if they came out as expected. */
-#ifndef AGENTS_PROPOSER_PROPOSER_H
-#define AGENTS_PROPOSER_PROPOSER_H
+#pragma once
 
 #include "eval/candidate/candidate.h"
 
@@ -77,5 +76,3 @@ void proposer_tell(struct proposer *proposer, size_t start, const struct names *
 
 /* A point in flight that will not be measured after all. */
 void proposer_withdraw(struct proposer *proposer, size_t start, const struct names *tune);
-
-#endif

@@ -10,8 +10,7 @@
  * distance along j over its length, |a| the number of a's parameters. The additive part learns each
  * parameter's effect from few points, and carries it to other starts as far as r says; the joint
  * part learns what a start's parameters do together. */
-#ifndef AGENTS_PROPOSER_SURROGATE_H
-#define AGENTS_PROPOSER_SURROGATE_H
+#pragma once
 
 #include "eval/candidate/candidate.h"
 
@@ -58,5 +57,3 @@ double surrogate_bend(double log_time, double best);
 
 /* E[max(target - Y, 0)] for Y ~ N(mean, deviation), with Y held above `floor`. */
 double surrogate_improvement(double target, double mean, double deviation, double floor);
-
-#endif

@@ -3,8 +3,7 @@
  * ("r3-c17-final" there is the champion's last measurement, "r3-c17-over-r3-c5" one of the
  * run-off); a source's hash in STORE_SOURCES; "r3-42" in STORE_EVENTS. Any thread. Texts of a
  * decoded record are in its arena. */
-#ifndef AGENTS_RECORD_RECORD_H
-#define AGENTS_RECORD_RECORD_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -80,5 +79,3 @@ int idea_record_decode(struct arena *arena, const char *text, size_t length,
                        struct idea_record *record, struct err *err) MUST_USE;
 int candidate_record_decode(struct arena *arena, const char *text, size_t length,
                             struct candidate_record *record, struct err *err) MUST_USE;
-
-#endif

@@ -5,8 +5,7 @@
  * What a prompt held is kept in STORE_PASSAGES before it is sent: under "r3-c17/implement" the ids,
  * under "p0123456789abcdef" each passage's text. A process that goes on with the run quotes the
  * same bytes, whatever became of the index. */
-#ifndef AGENTS_RETRIEVE_RETRIEVE_H
-#define AGENTS_RETRIEVE_RETRIEVE_H
+#pragma once
 
 #include "agents/llm/embedding.h"
 #include "agents/prompt/prompt.h"
@@ -76,5 +75,3 @@ void retrieval_free(struct retrieval *retrieval); /* only once finished or never
  * a win, and which did not. Once a run, at most: a kill may lose a count, and never doubles one.
  * Blocks: a pool thread, while no run goes on. */
 int retrieve_count_uses(struct store *store, struct rag *rag, struct err *err) MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/search/attempt: one candidate on its way, and the source that it is a point of. Inside
  * src/agents/search. */
-#ifndef AGENTS_SEARCH_ATTEMPT_H
-#define AGENTS_SEARCH_ATTEMPT_H
+#pragma once
 
 #include "agents/proposer/proposer.h"
 #include "agents/record/record.h"
@@ -96,5 +95,3 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
 void attempt_identify(struct attempt *attempt); /* by its source and numbers */
 void attempt_abandon(struct attempt *attempt);  /* stop it: cancels what it waits for */
 void attempt_free(struct attempt *attempt);
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/search/final: the champion's last measurement, after a run-off. Inside src/agents/search.
  */
-#ifndef AGENTS_SEARCH_FINAL_H
-#define AGENTS_SEARCH_FINAL_H
+#pragma once
 
 #include "eval/lane/lane.h"
 
@@ -38,5 +37,3 @@ bool search_final_step(struct search *search);
 void search_final_watch(struct search *search);  /* before it: is there still time to wait? */
 void search_final_cancel(struct search *search); /* what is being measured */
 void search_final_free(struct search *search);
-
-#endif

@@ -1,8 +1,7 @@
 /* agents/search/history: what a run remembers of what was tried, for its prompts. The store has all
  * of it, whole; here stays what is looked at again, in some two hundred bytes a candidate, and no
  * more than so many of them. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_HISTORY_H
-#define AGENTS_SEARCH_HISTORY_H
+#pragma once
 
 #include "agents/prompt/prompt.h"
 
@@ -24,5 +23,3 @@ const struct prompt_attempt *history_shown(const struct search *search, size_t *
 /* What this island has tried (< 0: all of them); mem_free() it. */
 struct prompt_attempt *history_of(const struct search *search, int island, size_t *count);
 void history_free(struct search *search);
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/search/lanes: the workers of a run, and the ceilings that the first one measures. Inside
  * src/agents/search. */
-#ifndef AGENTS_SEARCH_LANES_H
-#define AGENTS_SEARCH_LANES_H
+#pragma once
 
 #include "eval/lane/lane.h"
 #include "loop/slots.h"
@@ -55,5 +54,3 @@ void search_ceilings_beaten(struct search *search); /* they are no ceilings */
 /* Once they are measured; at the end of the run, for what was beaten. */
 void search_put_ceilings(struct search *search, struct store_batch *batch);
 void search_drop_ceilings(struct search *search, struct store_batch *batch);
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/search/lessons: what a run learns from the runs before it, and what it leaves to the next.
  * Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_LESSONS_H
-#define AGENTS_SEARCH_LESSONS_H
+#pragma once
 
 #include "agents/diagnosis/diagnosis.h"
 #include "agents/lessons/memory.h"
@@ -37,5 +36,3 @@ struct diagnosis search_diagnose(const struct search *search, struct arena *aren
 void search_lessons_say(const struct search *search, const struct search_about *about,
                         const struct diagnosis *found, struct prompt_context *context);
 void search_lessons_close(struct search *search);
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/search/limits: when a run ends by itself, and an estimate of when that will be. Inside
  * src/agents/search. */
-#ifndef AGENTS_SEARCH_LIMITS_H
-#define AGENTS_SEARCH_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ void search_round_taken(struct search *search, int64_t round);
  * how is changed by this. */
 int64_t search_staleness(const struct search *search);
 double search_left_ms(const struct search *search); /* < 0: not known */
-
-#endif

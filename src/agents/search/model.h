@@ -1,6 +1,5 @@
 /* agents/search/model: who is asked, and what every prompt says. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_MODEL_H
-#define AGENTS_SEARCH_MODEL_H
+#pragma once
 
 #include "base/err.h"
 
@@ -31,5 +30,3 @@ bool search_pick_another(struct search *search, struct draw *draw, const struct 
 /* The model's, and more where its answers repeat what is known. */
 double search_temperature(const struct search *search, const struct model *model);
 const struct models *search_models(const struct search *search, bool idea);
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/search/passages: what prompts quote from manuals. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_PASSAGES_H
-#define AGENTS_SEARCH_PASSAGES_H
+#pragma once
 
 #include "agents/prompt/prompt.h"
 #include "agents/retrieve/retrieve.h"
@@ -42,5 +41,3 @@ bool search_retrieve(struct search *search, struct retrieval *retrieval, struct 
                      const char *id, const struct search_about *about);
 struct prompt_context search_context_for(struct search *search, const struct retrieval *retrieval,
                                          const struct search_about *about);
-
-#endif

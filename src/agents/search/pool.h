@@ -1,7 +1,6 @@
 /* agents/search/pool: candidates that have ended, and the kept kernels: who is the best, in which
  * order they stand. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_POOL_H
-#define AGENTS_SEARCH_POOL_H
+#pragma once
 
 #include "agents/prompt/prompt.h"
 #include "agents/search/select.h"
@@ -22,5 +21,3 @@ struct prompt_kernel search_kernel_words(const struct attempt *attempt); /* NULL
 const struct attempt *search_surest(const struct search *search);
 /* The kept kernels as contenders, best first; mem_free() them. `island` < 0: of all. */
 struct contender *search_contenders(const struct search *search, int island, size_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/search/recall: what an earlier process of the run left. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_RECALL_H
-#define AGENTS_SEARCH_RECALL_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "base/err.h"
@@ -21,5 +20,3 @@ void search_recall_candidate(struct attempt *attempt); /* its record, where ther
 enum recall_result { RECALL_NOTHING, RECALL_ENDED, RECALL_WRITING, RECALL_WRITTEN };
 /* Puts a recalled attempt where its record says that it stood. */
 enum recall_result search_recall_state(struct attempt *attempt, int *state);
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/search/round: rounds of ideas from a model. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_ROUND_H
-#define AGENTS_SEARCH_ROUND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ struct round {
 bool search_rounds_step(struct search *search); /* starts what is due; false when all is over */
 void search_rounds_stop(struct search *search);
 void search_rounds_close(struct search *search);
-
-#endif

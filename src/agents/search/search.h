@@ -4,8 +4,7 @@
  * The pool holds parents beside their children; each round keeps the best ceil(select x kept), at
  * least one, by the upper end of the time's interval, as the parents of the next. Each move of
  * a candidate is committed before the next step starts. Everything that happens is a log event. */
-#ifndef AGENTS_SEARCH_SEARCH_H
-#define AGENTS_SEARCH_SEARCH_H
+#pragma once
 
 #include "agents/llm/budget.h"
 #include "agents/search/options.h"
@@ -54,5 +53,3 @@ void search_stop(struct search *search);
 /* Nothing new is asked or measured until it goes on; what is under way ends and is kept. */
 void search_pause(struct search *search, bool paused);
 void search_free(struct search *search); /* once done */
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/search/select: which kernels become the parents of the next round. Pure; any thread. */
-#ifndef AGENTS_SEARCH_SELECT_H
-#define AGENTS_SEARCH_SELECT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void select_sort(struct contender *contenders, size_t count);
 /* How many of `count` kept kernels stay: `beam` where it is positive, else ceil(share x count); at
  * least one, at most all; 0 of 0. */
 size_t select_count(size_t count, double share, int64_t beam);
-
-#endif

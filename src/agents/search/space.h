@@ -1,7 +1,6 @@
 /* agents/search/space: is there room on the disk to go on? Blocks on the file system; pool thread.
  */
-#ifndef AGENTS_SEARCH_SPACE_H
-#define AGENTS_SEARCH_SPACE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -12,5 +11,3 @@
  * more than `quota` bytes, or its file system has less than `least_free` bytes left for us. 0: no
  * limit. What cannot be found out counts as room. */
 bool space_left(const char *folder, int64_t quota, int64_t least_free, struct buf *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/search/take: what becomes of a candidate that has ended. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_TAKE_H
-#define AGENTS_SEARCH_TAKE_H
+#pragma once
 
 struct search;
 struct attempt;
@@ -9,5 +8,3 @@ void search_count(struct search *search, struct attempt *attempt); /* at its end
 void search_take(struct search *search, struct attempt *attempt);  /* in the order of numbers */
 void search_prune(struct search *search);    /* nobody may be writing: the pool is kept small */
 void search_take_all(struct search *search); /* the end of a round; ties are put right */
-
-#endif

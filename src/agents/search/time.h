@@ -1,6 +1,5 @@
 /* agents/search/time: a budget of time, and what of it is kept back. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_TIME_H
-#define AGENTS_SEARCH_TIME_H
+#pragma once
 
 #include "loop/loop.h"
 
@@ -31,5 +30,3 @@ bool search_affords_final(const struct search *search);
 double search_final_ms(const struct search *search); /* that this takes; 0: not known */
 int64_t search_measured(const struct search *search);
 uint64_t search_within_ms(const struct search *search); /* what is left; 0: there is no budget */
-
-#endif

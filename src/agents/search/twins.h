@@ -5,8 +5,7 @@
  * What is a twin is said when the round is over, by the numbers: whoever came first in time, the
  * lowest number is who it was, so that candidates which arrive in another order name the same ones.
  */
-#ifndef AGENTS_SEARCH_TWINS_H
-#define AGENTS_SEARCH_TWINS_H
+#pragma once
 
 #include "base/hash.h"
 #include "loop/slots.h"
@@ -61,5 +60,3 @@ struct store_batch *twins_drop(struct search *search, twins_drop_one *drop);
 void twins_round(struct search *search);     /* it begins */
 void twins_round_end(struct search *search); /* all of it was taken */
 void twins_free(struct search *search);
-
-#endif

@@ -1,8 +1,7 @@
 /* agents/search/watch: once a second, while a run goes on: why it waits, whether there is room on
  * the disk, whether only mailboxes could bring it on. Each pause has a reason, a beginning and an
  * end. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_WATCH_H
-#define AGENTS_SEARCH_WATCH_H
+#pragma once
 
 #include "base/buf.h"
 #include "loop/loop.h"
@@ -44,5 +43,3 @@ void search_watch_provider(struct search *search, const char *why);
 void search_recall_pauses(struct search *search);       /* of earlier processes */
 char *search_pauses_text(const struct search *search);  /* JSON; mem_free() it */
 const char *search_paused(const struct search *search); /* NULL: it goes on */
-
-#endif

@@ -1,6 +1,5 @@
 /* agents/search/writing: a model writes a candidate, and mends it. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_WRITING_H
-#define AGENTS_SEARCH_WRITING_H
+#pragma once
 
 #include "agents/ideas/ideas.h"
 #include "agents/llm/ask.h"
@@ -54,5 +53,3 @@ const char *writing_failure(const struct writing *writing, const char **diagnost
 bool writing_busy(const struct writing *writing); /* something of it is under way; NULL: no */
 void writing_cancel(struct writing *writing);     /* that; NULL is fine */
 void writing_free(struct writing *writing);       /* NULL is fine */
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/backend/build: trusted sources (baselines, C references) built on the measuring thread.
  * Inside src/eval/measure/session*.c and src/eval/reference; build_run() is also for commands.
  * Blocking. */
-#ifndef EVAL_BACKEND_BUILD_H
-#define EVAL_BACKEND_BUILD_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -20,5 +19,3 @@ int build_baseline(const struct backend *backend, const struct lane_facts *lane,
                    const struct problem *problem, const struct baseline_spec *baseline,
                    const char *parent, const char *name, struct arena *arena, const char **artifact,
                    struct err *err) MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/backend/lane_facts: what the worker knows of its lane, once a backend has probed it. Plain
  * values; texts live in the arena that probe() was given. Any thread. */
-#ifndef EVAL_BACKEND_LANE_FACTS_H
-#define EVAL_BACKEND_LANE_FACTS_H
+#pragma once
 
 #include "base/expr.h"
 
@@ -30,5 +29,3 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
 /* Operations a second of the fastest unit that the problem's precision allows. */
 struct problem;
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem);
-
-#endif

@@ -4,8 +4,7 @@
  * just before the word is given and just after the answer comes; nothing that a subject says is
  * evidence, but for the time that a GPU's runner reads off its device: no code of a candidate's
  * runs in it. */
-#ifndef EVAL_BACKEND_SUBJECT_H
-#define EVAL_BACKEND_SUBJECT_H
+#pragma once
 
 #include "eval/candidate/layout.h"
 
@@ -56,5 +55,3 @@ static inline MUST_USE int subject_call(struct subject *subject, const struct ca
 {
     return subject->ops->call(subject, call, elapsed_ns, err);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/candidate: one source text with its front matter: launch plan, workspaces, tune space.
  * Format: docs/candidate-format.md. Read-only once parsed. Any thread. */
-#ifndef EVAL_CANDIDATE_CANDIDATE_H
-#define EVAL_CANDIDATE_CANDIDATE_H
+#pragma once
 
 #include "base/hash.h"
 #include "eval/problem/problem.h"
@@ -90,5 +89,3 @@ int tune_given(const struct candidate *candidate, const struct value *given,
 
 /* Identity of what is compiled and run: source text and tune numbers. */
 struct hash candidate_identity(const struct candidate *candidate, const struct names *tune);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/candidate/layout: where a shape's tensors lie in the shared regions, red zones included, and
  * the region itself: two memfds, inputs that a runner can only read, outputs and workspaces that it
  * can write. Worker's measuring thread. */
-#ifndef EVAL_CANDIDATE_LAYOUT_H
-#define EVAL_CANDIDATE_LAYOUT_H
+#pragma once
 
 #include "eval/candidate/candidate.h"
 #include "eval/data/draw.h"
@@ -95,5 +94,3 @@ void call_make(const struct layout *layout, size_t slot_offset, uint64_t timeout
                struct call *call);
 /* What counts of it: few calls have as many tensors as there is room for. */
 void call_copy(const struct call *from, struct call *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* eval/candidate/read: what front matter says, a key at a time. Inside eval/candidate only. */
-#ifndef EVAL_CANDIDATE_READ_H
-#define EVAL_CANDIDATE_READ_H
+#pragma once
 
 #include "eval/candidate/candidate.h"
 #include "eval/problem/text.h"
@@ -36,5 +35,3 @@ int candidate_read_workspaces(struct candidate_reading *reading, const struct va
 
 /* compile: {compiler, flags}. */
 int candidate_read_compile(struct candidate_reading *reading, const struct value *map) MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/candidate/shipped_start: a start of a shipped problem in the names of a PyTorch file that
  * computes the same. Any thread; blocks. */
-#ifndef EVAL_CANDIDATE_SHIPPED_START_H
-#define EVAL_CANDIDATE_SHIPPED_START_H
+#pragma once
 
 #include "base/buf.h"
 #include "eval/problem/problem.h"
@@ -10,5 +9,3 @@
  * names. */
 int shipped_read_start(const struct problem *problem, const char *path, struct buf *text,
                        struct err *err) MUST_USE;
-
-#endif

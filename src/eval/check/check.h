@@ -1,8 +1,7 @@
 /* eval/check: is an output right? The tolerance is derived from the error of an honest computation
  * in the spec's precision against float64 on the same inputs (docs/inputs-and-tolerance.md gives
  * the formula). Any thread; pure. */
-#ifndef EVAL_CHECK_CHECK_H
-#define EVAL_CHECK_CHECK_H
+#pragma once
 
 #include "base/buf.h"
 #include "eval/problem/problem.h"
@@ -84,5 +83,3 @@ void check_output(const struct tensor_spec *output, const int64_t *extents, size
 /* "C[3, 17]: got 0, expected 1.25 (412 of 4096 wrong; boundary only)" */
 void mismatch_describe(const struct tensor_spec *output, const int64_t *extents,
                        const struct mismatch *mismatch, struct buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/check/scale: the scale S_i of check.h, and one element's verdict. Inside eval/check only.
  */
-#ifndef EVAL_CHECK_SCALE_H
-#define EVAL_CHECK_SCALE_H
+#pragma once
 
 #include "eval/check/check.h"
 
@@ -39,5 +38,3 @@ bool judge_is_finite(const struct judge *judge, double exact); /* got is meant t
 const char *check_pattern(const struct tensor_spec *output, const int64_t *extents, size_t count,
                           const struct bound *bound, const double *exact, const void *got,
                           const struct mismatch *mismatch);
-
-#endif

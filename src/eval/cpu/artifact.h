@@ -1,7 +1,6 @@
 /* eval/cpu/artifact: what a shared object will need, by the names that stand in it. A wrong answer
  * costs speed and nothing else, so hostile bytes may lie here. Any thread. */
-#ifndef EVAL_CPU_ARTIFACT_H
-#define EVAL_CPU_ARTIFACT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ struct artifact_needs {
 };
 struct artifact_needs artifact_inspect(int fd);
 bool artifact_may_load(const char *path);
-
-#endif

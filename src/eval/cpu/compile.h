@@ -1,7 +1,6 @@
 /* eval/cpu/compile: builds and their diagnostics. `cpu_ready`, `cpu_build` and `cpu_diagnostics`
  * stand in eval/backend/backend.h's table, which has their contracts. Any thread. */
-#ifndef EVAL_CPU_COMPILE_H
-#define EVAL_CPU_COMPILE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -20,5 +19,3 @@ void cpu_diagnostics(const struct candidate *candidate, const char *text, size_t
 /* Path of the compiler driver for "gcc", "clang" or NULL (the default); NULL: not installed.
  * *clang says which kind it is. */
 const char *compile_driver(const char *compiler, bool cplusplus, bool *clang);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cpu/cpu: the CPU backend: C and C++ candidates, OpenMP, gcc and clang, native code in a
  * sandboxed runner. */
-#ifndef EVAL_CPU_CPU_H
-#define EVAL_CPU_CPU_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -22,5 +21,3 @@ void cpu_runner_discard_spares(void);
  * open JSON object. ERR_UNSUPPORTED without valgrind; ERR_CHILD, ERR_TIMEOUT. */
 int cpu_cachegrind(const struct lane_facts *lane, const struct region *region, const char *artifact,
                    const struct call *call, struct json *json, struct err *err) MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * A thread is held (stopped), runs, or waits in the kernel; what comes back from there is held. A
  * caller that has used `patience_ns` of CPU time without an answer counts as one that waits in a
  * loop: then the others have turns, in a random order, and it has one after each of theirs. */
-#ifndef EVAL_CPU_HOLD_H
-#define EVAL_CPU_HOLD_H
+#pragma once
 
 #include "base/err.h"
 
@@ -37,5 +36,3 @@ unsigned hold_threads(const struct hold *hold); /* the most that there were besi
 void hold_end(struct hold *hold);
 /* Of one that was killed: reaps what only its tracer can, and frees. NULL is fine. */
 void hold_bury(struct hold *hold);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cpu/host: what is the CPU's own of a runner's host: its spares, its load in two steps, calls
  * whose threads are held. Worker's measuring thread. */
-#ifndef EVAL_CPU_HOST_H
-#define EVAL_CPU_HOST_H
+#pragma once
 
 #include "eval/cpu/wire.h"
 #include "eval/runner/host.h"
@@ -22,5 +21,3 @@ extern const struct host_kind cpu_host_kind;
 int cpu_host_take(const struct lane_facts *lane, const struct region *region,
                   const char *const *env, struct cpu_host **host, struct err *err) MUST_USE;
 void cpu_host_settle(void); /* host_settle() of the spares */
-
-#endif

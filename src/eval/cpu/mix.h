@@ -1,7 +1,6 @@
 /* eval/cpu/mix: what a loop of the artifact is made of, and how the loops share the time. Inside
  * eval/cpu. Pure but for mix_put(). */
-#ifndef EVAL_CPU_MIX_H
-#define EVAL_CPU_MIX_H
+#pragma once
 
 #include "base/json.h"
 #include "eval/cpu/samples.h"
@@ -32,5 +31,3 @@ void phases_put(struct phases *phases, const struct samples *samples, struct jso
 
 /* Members of an open object: "instructions" ... "shuffles". */
 void mix_put_counts(const struct mix *mix, struct json *json);
-
-#endif

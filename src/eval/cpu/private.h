@@ -1,6 +1,5 @@
 /* eval/cpu/private: the backend's operations, whose contracts are in eval/backend/backend.h. */
-#ifndef EVAL_CPU_PRIVATE_H
-#define EVAL_CPU_PRIVATE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -22,5 +21,3 @@ struct thread_times {
     uint64_t cpu_ns, queued_ns;
 };
 struct thread_times thread_times(int pid, int thread);
-
-#endif

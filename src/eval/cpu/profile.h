@@ -1,7 +1,6 @@
 /* eval/cpu/profile: the parts of a profile. Each adds its member to an open JSON object; what is
  * not known is null or left out, never 0. Measuring thread, blocking. */
-#ifndef EVAL_CPU_PROFILE_H
-#define EVAL_CPU_PROFILE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -23,5 +22,3 @@ void mix_parse(const char *disassembly, const struct samples *samples, struct ph
 
 /* "counters": {"cycles", "instructions", "cache_misses", "instructions_per_cycle"} of one call. */
 void counters_put(struct subject *subject, const struct call *call, struct json *json);
-
-#endif

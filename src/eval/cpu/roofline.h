@@ -1,7 +1,6 @@
 /* eval/cpu/roofline: the ceilings of a lane, measured: memory bandwidth and float32 FMA rate, with
  * a thread on each of its cores. About a second, blocking. Nothing else of ours should run. */
-#ifndef EVAL_CPU_ROOFLINE_H
-#define EVAL_CPU_ROOFLINE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -19,5 +18,3 @@ struct roofline_loops {
     double (*fma)(long rounds); /* returns flops done */
 };
 const struct roofline_loops *roofline_loops(void);
-
-#endif

@@ -2,8 +2,7 @@
  * some thousand times a second over calls that are not timed. The kernel's own clock interrupts
  * (perf_event_open), which a user may have for processes of his own; where he may not, nothing is
  * known. Measuring thread, blocking. */
-#ifndef EVAL_CPU_SAMPLES_H
-#define EVAL_CPU_SAMPLES_H
+#pragma once
 
 #include "base/json.h"
 #include "eval/backend/subject.h"
@@ -35,5 +34,3 @@ void samples_free(struct samples *samples);
 
 /* How many lie in [from, to]. */
 size_t samples_between(const struct samples *samples, uint64_t from, uint64_t to);
-
-#endif

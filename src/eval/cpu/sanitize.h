@@ -1,6 +1,5 @@
 /* eval/cpu/sanitize: what the programs of eval/cpu/source.h are given. Any thread. */
-#ifndef EVAL_CPU_SANITIZE_H
-#define EVAL_CPU_SANITIZE_H
+#pragma once
 
 #include "eval/candidate/layout.h"
 
@@ -8,5 +7,3 @@
  * drawn: what the program ends with when it has gone to its end. Inputs end at the next multiple of
  * `unit` bytes. */
 int sanitize_numbers(const struct call *call, size_t unit, int *exit_code, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/cpu/source: the texts that a compiler reads: the candidate's own between a prologue (the
  * exact prototype, tune numbers) and a shim that a runner calls, and the program around a sanitized
  * build. Any thread. */
-#ifndef EVAL_CPU_SOURCE_H
-#define EVAL_CPU_SOURCE_H
+#pragma once
 
 #include "base/buf.h"
 #include "eval/candidate/candidate.h"
@@ -29,5 +28,3 @@ void source_unit(const struct source *source, struct buf *out);
  * CALL_POINTERS_MAX offsets, then DIMS_MAX dims, then the exit code that says that it went to its
  * end: not 0, so that a candidate that leaves early is found out. */
 void source_harness(const struct source *source, struct buf *out);
-
-#endif

@@ -11,8 +11,7 @@
  *   call set, go                 -->  calls
  *                                <--  done ... and so on
  */
-#ifndef EVAL_CPU_WIRE_H
-#define EVAL_CPU_WIRE_H
+#pragma once
 
 #include "eval/candidate/layout.h"
 #include "eval/runner/wire.h"
@@ -41,5 +40,3 @@ struct control {
     uint64_t alias_end; /* where these end */
     struct wire_call call;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cuda/cuda: the CUDA backend: device code and a launch plan, NVRTC, the driver API, one
  * disposable runner a candidate. No CUDA library is linked; each is opened where it is used. */
-#ifndef EVAL_CUDA_CUDA_H
-#define EVAL_CUDA_CUDA_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -10,5 +9,3 @@ extern const struct backend backend_cuda;
 /* `twagent runner cuda ...`: the process that holds a CUDA context and one candidate's module.
  * Returns an exit code. */
 int cuda_runner_main(int argc, char **argv);
-
-#endif

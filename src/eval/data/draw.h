@@ -1,6 +1,5 @@
 /* eval/data/draw: inputs from a seed, by distribution. Deterministic for a seed. Any thread. */
-#ifndef EVAL_DATA_DRAW_H
-#define EVAL_DATA_DRAW_H
+#pragma once
 
 #include "eval/data/dtype.h"
 #include "eval/data/numbers.h"
@@ -54,5 +53,3 @@ struct poison_bits {
     uint32_t fixed[2], random[2];
 };
 void draw_poison_bits(enum dtype dtype, struct poison_bits *bits);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/data/dtype: element types of tensors. float16 and bfloat16 are storage types: values are
  * computed with elsewhere in float32 or float64 and rounded to nearest even on the way in. Any
  * thread. */
-#ifndef EVAL_DATA_DTYPE_H
-#define EVAL_DATA_DTYPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void dtype_store(enum dtype dtype, void *array, size_t index, double number);
 /* Whole arrays; may vectorize. */
 void dtype_to_double(enum dtype dtype, const void *array, size_t count, double *out);
 void dtype_from_double(enum dtype dtype, const double *in, size_t count, void *array);
-
-#endif

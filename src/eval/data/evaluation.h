@@ -1,8 +1,7 @@
 /* eval/data/evaluation: one candidate's verdict and measurements on one device; the record that
  * leaves the worker, lies in the store and is printed by `eval --json`. Plain values. Any thread.
  */
-#ifndef EVAL_DATA_EVALUATION_H
-#define EVAL_DATA_EVALUATION_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -73,5 +72,3 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json);
 /* Texts are copied into `arena`. ERR_PROTOCOL where a field is missing or of another type. */
 int evaluation_from_value(struct arena *arena, const struct value *value,
                           struct evaluation *evaluation, struct err *err) MUST_USE;
-
-#endif

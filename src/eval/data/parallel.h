@@ -1,8 +1,7 @@
 /* eval/data/parallel: one pass over something large on all of the lane's cores, for the worker's
  * own work between timed calls: nothing is left of it when a pass is over, so that no thread of
  * ours can be beside what is timed. Measuring thread. */
-#ifndef EVAL_DATA_PARALLEL_H
-#define EVAL_DATA_PARALLEL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void parallel_clear(void *bytes, size_t length);
 
 /* For what is large and touched at once: fewer and larger pages where the kernel has them. */
 void *parallel_alloc(size_t bytes); /* mem_free() it */
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/data/stats: medians, bootstrap intervals and the rule that says what a win is.
  * Any thread; pure; nothing is drawn: the bootstrap is summed exactly, so that the same samples
  * give the same interval. */
-#ifndef EVAL_DATA_STATS_H
-#define EVAL_DATA_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ size_t stats_least_claim(const struct comparison *const *comparisons, size_t cou
 double stats_resolution(const struct comparison *comparison);
 const char *finding_name(enum finding finding); /* "faster", ..., "too noisy to say"; "" for none */
 enum finding finding_of(const char *name);      /* FINDING_NONE for any other text */
-
-#endif

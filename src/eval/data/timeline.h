@@ -2,8 +2,7 @@
  * $TWAGENT_TIMELINE names a file, every step of a worker is a line of it: pid, begin and length in
  * ns of CLOCK_MONOTONIC, name. Else nothing happens. bench/cuda/timeline.py adds them up. Any
  * thread. */
-#ifndef EVAL_DATA_TIMELINE_H
-#define EVAL_DATA_TIMELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ uint64_t timeline_begin(void); /* 0 where nothing is written */
 /* `name` without blanks, as "set.draw". */
 void timeline_end(const char *name, uint64_t begin);
 void timeline_put(const char *name, uint64_t begin_ns, uint64_t length_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/lane: a worker as the agent sees it: a child behind two pipes, started again when it dies.
  * Loop thread only. Requests are answered in the order of their ends, not of their starts. */
-#ifndef EVAL_LANE_LANE_H
-#define EVAL_LANE_LANE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -74,5 +73,3 @@ double lane_busy_ms(const struct lane *lane); /* of the first, in all */
 void lane_close(struct lane *lane);           /* the worker is stopped within a second */
 bool lane_closed(const struct lane *lane);
 void lane_free(struct lane *lane); /* once closed */
-
-#endif

@@ -1,6 +1,5 @@
 /* eval/lane/private: what the files of lane share. Loop thread only. */
-#ifndef EVAL_LANE_PRIVATE_H
-#define EVAL_LANE_PRIVATE_H
+#pragma once
 
 #include "base/json.h"
 #include "eval/lane/lane.h"
@@ -46,5 +45,3 @@ int lane_launcher(struct arena *arena, const char *text, const char **words, siz
 
 /* --- start.c: the command and the environment of the worker --- */
 int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *err) MUST_USE;
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/measure/accuracy: how much of the allowed error a candidate needs; what is between half and
  * twice of it is drawn again. Inside src/eval/measure. Worker's measuring thread.
  */
-#ifndef EVAL_MEASURE_ACCURACY_H
-#define EVAL_MEASURE_ACCURACY_H
+#pragma once
 
 #include "eval/measure/measure.h"
 
@@ -18,5 +17,3 @@ int accuracy_settle(struct bench *bench, struct err *err) MUST_USE;
 void accuracy_put(const struct bench *bench, struct json *json);
 /* Notes which inputs do not count, since the definition fails the spec's tolerance there. */
 void accuracy_note(struct bench *bench);
-
-#endif

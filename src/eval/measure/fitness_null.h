@@ -1,7 +1,6 @@
 /* eval/measure/fitness_null: what a problem's tolerance must refuse: solutions that compute
  * nothing. Inside src/eval. Worker's measuring thread. */
-#ifndef EVAL_MEASURE_FITNESS_NULL_H
-#define EVAL_MEASURE_FITNESS_NULL_H
+#pragma once
 
 #include "eval/measure/session_private.h"
 
@@ -21,5 +20,3 @@ bool null_refused(const struct null_result *result); /* on at least half of the 
 /* The reference from inputs of the next lower precision, as set_derive() has judged it. False:
  * there is nothing to say, and `why` (or NULL) says why not. */
 bool null_lower(const struct session *session, struct null_result *result, const char **why);
-
-#endif

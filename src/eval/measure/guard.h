@@ -1,7 +1,6 @@
 /* eval/measure/guard: calls whose inputs lie against memory that cannot be read. Inside src/eval.
  * Worker's measuring thread. docs/threat-model.md has the rules. */
-#ifndef EVAL_MEASURE_GUARD_H
-#define EVAL_MEASURE_GUARD_H
+#pragma once
 
 #include "eval/measure/measure.h"
 
@@ -14,5 +13,3 @@ void guard_arrange(struct bench *bench, struct layout *layout);
 void guard_fill(struct bench *bench, const struct layout *layout, unsigned char *base);
 /* True where the subject died of reading out of bounds: that is the verdict now. */
 bool guard_hit(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
-
-#endif

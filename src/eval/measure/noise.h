@@ -1,6 +1,5 @@
 /* eval/measure/noise: cold caches before a sample, and what disturbed it after. Inside src/eval. */
-#ifndef EVAL_MEASURE_NOISE_H
-#define EVAL_MEASURE_NOISE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ uint64_t noise_between(const struct noise *before, const struct noise *after, ui
  * one. Blocking: keeps all of them busy for 12 ms, in threads that end with it. */
 #define NOISE_QUIET 0.05 /* more than that is load */
 double noise_load(const int *cores, size_t count);
-
-#endif

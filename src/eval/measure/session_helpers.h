@@ -1,8 +1,7 @@
 /* eval/measure/session_helpers: more processes of a definition that takes its time on one core, so
  * that what several sets should give is computed at once. Inside src/eval. Worker's measuring
  * thread. */
-#ifndef EVAL_MEASURE_SESSION_HELPERS_H
-#define EVAL_MEASURE_SESSION_HELPERS_H
+#pragma once
 
 #include "eval/measure/session_private.h"
 
@@ -10,5 +9,3 @@
  * this way is left to set_expect(), with its errors. */
 void session_expect_pool(struct session *session);
 void helpers_close(struct session *session);
-
-#endif

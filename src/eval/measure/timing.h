@@ -1,7 +1,6 @@
 /* eval/measure/timing: samples of a candidate and of what it is compared with, taken in turns on
  * the same inputs, and what follows from them. Inside src/eval/measure. */
-#ifndef EVAL_MEASURE_TIMING_H
-#define EVAL_MEASURE_TIMING_H
+#pragma once
 
 #include "eval/measure/session_private.h"
 
@@ -55,5 +54,3 @@ struct comparison timing_comparison(const struct timing *timing); /* of the resu
 bool quiet_wait(struct bench *bench, const struct timing *timing);
 /* Why nothing can be said, and what would help; in the bench's arena. */
 const char *quiet_words(struct bench *bench, const struct comparison *comparison);
-
-#endif

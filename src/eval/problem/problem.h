@@ -1,7 +1,6 @@
 /* eval/problem: what to compute: tensors, dims, reference, tolerance, check shapes; from spec.yaml
  * or what else docs/problem-format.md has. Read-only once loaded. Any thread. */
-#ifndef EVAL_PROBLEM_PROBLEM_H
-#define EVAL_PROBLEM_PROBLEM_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -90,5 +89,3 @@ bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t 
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
 const char *problem_starts_folder(const struct problem *problem, const char *backend);
-
-#endif

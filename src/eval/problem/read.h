@@ -1,7 +1,6 @@
 /* eval/problem/read: from a spec's tree to a struct problem, a family of keys at a time. Inside
  * eval/problem only. */
-#ifndef EVAL_PROBLEM_READ_H
-#define EVAL_PROBLEM_READ_H
+#pragma once
 
 #include "eval/problem/text.h"
 
@@ -26,5 +25,3 @@ int problem_read_code(struct reading *reading) MUST_USE;
 
 /* check, hidden, where, sizes: what depends on all the dims and tensors. */
 int problem_read_shapes(struct reading *reading) MUST_USE;
-
-#endif

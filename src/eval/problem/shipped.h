@@ -1,8 +1,7 @@
 /* eval/problem/shipped: a PyTorch file that computes what a shipped problem computes begins with
  * its starts, in the file's own names. libexec/torch_shipped.py recognises it. Any thread; blocks.
  */
-#ifndef EVAL_PROBLEM_SHIPPED_H
-#define EVAL_PROBLEM_SHIPPED_H
+#pragma once
 
 #include "base/json.h"
 #include "eval/problem/problem.h"
@@ -14,5 +13,3 @@ char *shipped_folder(const struct problem *problem);
 
 /* The folder that holds the problem's starts where it has none of its own; NULL: there is none. */
 const char *shipped_starts_folder(const struct problem *problem, const char *backend);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/problem/size: main shapes in place of a spec's `dims`: its `sizes`, by name, or any other.
  * A problem's path has one behind an '@': "matmul@cuda", "spec.yaml@M=64,N=8"; "@dims" is what
  * `dims` says. Any thread. */
-#ifndef EVAL_PROBLEM_SIZE_H
-#define EVAL_PROBLEM_SIZE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/expr.h"
@@ -29,5 +28,3 @@ const char *problem_size_of(const char *path);
 
 /* The main shape becomes that of `size`, which is added to the problem's file. ERR_USAGE */
 int problem_resize(struct problem *problem, const char *size, struct err *err) MUST_USE;
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/problem/target: what code is written for: the facts of a backend that those need who do not
  * run it, as readers of candidates, prompts and reports do. Constants of the backend's own folder.
  * The program names all of them at its start, before there is another thread. Any thread. */
-#ifndef EVAL_PROBLEM_TARGET_H
-#define EVAL_PROBLEM_TARGET_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -42,5 +41,3 @@ const struct language *language_of_text(const struct target *target, const char 
 
 /* "c, c++ or cuda"; ".c, .cc or .cu": for messages. */
 void languages_list(bool suffixes, struct buf *out);
-
-#endif

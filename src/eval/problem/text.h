@@ -1,8 +1,7 @@
 /* eval/problem/text: what the readers of spec.yaml and of front matter share: errors with their
  * line, names, expressions in text or list form, tensors. Inside eval/problem and
  * eval/candidate only. Everything read lies in the document's arena. */
-#ifndef EVAL_PROBLEM_TEXT_H
-#define EVAL_PROBLEM_TEXT_H
+#pragma once
 
 #include "base/value.h"
 #include "eval/problem/problem.h"
@@ -41,5 +40,3 @@ int document_tensor(const struct document *document, const char *name, int line,
 
 /* The line of a map's key, for messages about its value being absent or of another kind. */
 int document_key_line(const struct value *map, const char *key);
-
-#endif

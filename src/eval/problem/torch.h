@@ -3,8 +3,7 @@
  * (libexec/torch_problem.py and its siblings); the description is remembered in
  * $XDG_CACHE_HOME/twagent or
  * ~/.cache/twagent by what it followed from. Nothing is written beside the file. Blocks. */
-#ifndef EVAL_PROBLEM_TORCH_H
-#define EVAL_PROBLEM_TORCH_H
+#pragma once
 
 #include "eval/problem/problem.h"
 #include "process/python_probe.h"
@@ -49,5 +48,3 @@ int problem_read_torch(struct problem *problem, const char *path, const char *py
  * tests, besides. */
 int problem_take_torch(struct problem *problem, const char *path, const char *answer, size_t length,
                        struct err *err) MUST_USE;
-
-#endif

@@ -1,6 +1,5 @@
 /* eval/reference/private: what the two kinds of reference share. Inside src/eval/reference. */
-#ifndef EVAL_REFERENCE_PRIVATE_H
-#define EVAL_REFERENCE_PRIVATE_H
+#pragma once
 
 #include "eval/reference/reference.h"
 
@@ -43,5 +42,3 @@ struct reference { /* embedded first by each kind */
 
 /* Explicit mantissa bits that inputs are rounded to for `precision`; -1: they stay as they are. */
 int reference_bits(const struct problem *problem, enum reference_precision precision);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/reference/python_private: the Python child as python.c and torch.c share
  * it. Worker's measuring thread. */
-#ifndef EVAL_REFERENCE_PYTHON_PRIVATE_H
-#define EVAL_REFERENCE_PYTHON_PRIVATE_H
+#pragma once
 
 #include "base/json.h"
 #include "base/value.h"
@@ -78,5 +77,3 @@ int python_take(struct python *python, const struct layout *layout, void **out,
 int python_compute(struct python *python, const struct layout *layout, const struct call *call,
                    enum reference_precision precision, const char *baseline, void **out,
                    struct err *err) MUST_USE;
-
-#endif

@@ -3,8 +3,7 @@
  * built and run like a baseline. Blocking; worker's measuring thread. A child that dies is started
  * again at the next call, and costs that call only. Opening starts a child and does not wait for
  * it: what is wrong with the user's file comes with reference_ready(). */
-#ifndef EVAL_REFERENCE_REFERENCE_H
-#define EVAL_REFERENCE_REFERENCE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 #include "eval/data/draw.h"
@@ -78,5 +77,3 @@ void reference_draw_given(struct reference *reference, const struct layout *layo
  * where none are seen. Asked where results of it were float64's, or `rounded` from them. */
 const char *reference_double_steps(struct reference *reference, bool rounded, struct arena *arena);
 const char *reference_versions(const struct reference *reference); /* JSON object text */
-
-#endif

@@ -4,8 +4,7 @@
  *
  *   starting -> warm (a spare) -> loaded -> calls ... -> reaped
  */
-#ifndef EVAL_RUNNER_HOST_H
-#define EVAL_RUNNER_HOST_H
+#pragma once
 
 #include "eval/backend/backend.h"
 #include "eval/runner/wire.h"
@@ -70,5 +69,3 @@ void host_close(struct host *host);                 /* and frees; NULL is fine *
 void host_discard(struct host **spares, int count); /* closes them */
 /* Waits until none is still starting: before something is timed. One that died goes. */
 void host_settle(struct host **spares, int count);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/runner/inside: what every runner process does: map what it was given, hear "go", say "done",
  * or give up. Runner process only. */
-#ifndef EVAL_RUNNER_INSIDE_H
-#define EVAL_RUNNER_INSIDE_H
+#pragma once
 
 #include "base/err.h"
 #include "eval/runner/wire.h"
@@ -14,5 +13,3 @@ _Noreturn void give_up(const char *format, ...) PRINTF_LIKE(1, 2);
 void wait_go(void);
 void say_done(void);
 void *map_shared(int fd, size_t bytes, int protection, int flags); /* or gives up */
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/runner/wire: what every host and runner have in common: descriptors by number, two eventfds,
  * and how a runner that gives up by itself ends. */
-#ifndef EVAL_RUNNER_WIRE_H
-#define EVAL_RUNNER_WIRE_H
+#pragma once
 
 #include "process/descriptors.h"
 
@@ -12,5 +11,3 @@ enum { RUNNER_EXIT = 70 };
 
 /* What it says when a guard was hit; 16 hexadecimal digits follow: the offset from the inputs. */
 #define WIRE_GUARD_HIT "guard "
-
-#endif

@@ -3,8 +3,7 @@
  * users share it, nobody can put something else in its place, and the kernel drops it with the
  * process, however that ends. $TWAGENT_LOCKS names another folder with folders cpu0, cpu1, ...: for
  * tests, which need not wait for each other. Any thread. */
-#ifndef EVAL_WORKER_CORE_LOCK_H
-#define EVAL_WORKER_CORE_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void core_lock_release(struct core_lock *lock);           /* harmless where none
 /* Who has the lock of a core, or of `folder` where it is not NULL: "pid 4711 (twagent run matmul,
  * started 13:02:11)". "" where that cannot be seen: it is gone, or in another container. */
 void core_lock_holder(int core, const char *folder, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/worker/evaluate: what an evaluation holds between its steps. Loop thread; while `work` is
  * active the pool has `measure`, `evaluation`, `status` and `err`. */
-#ifndef EVAL_WORKER_EVALUATE_H
-#define EVAL_WORKER_EVALUATE_H
+#pragma once
 
 #include "eval/worker/private.h"
 
@@ -56,5 +55,3 @@ bool evaluate_end_build(struct evaluate *evaluate); /* false: the evaluation has
 bool evaluate_next_extra(const struct evaluate *evaluate, enum build_flavour *flavour);
 void evaluate_end_extra(struct evaluate *evaluate);
 void evaluate_remove_builds(struct evaluate *evaluate);
-
-#endif

@@ -1,6 +1,5 @@
 /* eval/worker/private: what the files of the worker share. Loop thread, unless said otherwise. */
-#ifndef EVAL_WORKER_PRIVATE_H
-#define EVAL_WORKER_PRIVATE_H
+#pragma once
 
 #include "eval/measure/session.h"
 #include "eval/worker/core_lock.h"
@@ -105,5 +104,3 @@ const char *memory_find(const struct worker *worker, struct hash identity, enum 
 void memory_keep(struct worker *worker, struct hash identity, enum effort effort,
                  const struct evaluation *evaluation);
 void memory_forget(struct worker *worker);
-
-#endif

@@ -5,8 +5,7 @@
  *
  *   request  -> compiling -> (waiting) -> measuring (check, time, sanitize, profile) -> answered
  */
-#ifndef EVAL_WORKER_WORKER_H
-#define EVAL_WORKER_WORKER_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -18,5 +17,3 @@ struct worker_options {
 };
 
 int worker_main(const struct worker_options *options); /* returns an exit code at end of stdin */
-
-#endif

@@ -2,8 +2,7 @@
  * document from servers that ignore `stream`, told apart by the first byte; text, usage and the way
  * it ended gathered up; the rules of what counts as an answer. A format adds how one of its JSON
  * objects is read. One owner, any thread. */
-#ifndef AGENTS_LLM_PROVIDERS_ANSWER_H
-#define AGENTS_LLM_PROVIDERS_ANSWER_H
+#pragma once
 
 #include "agents/llm/providers/codec.h"
 #include "agents/llm/providers/plain.h"
@@ -46,5 +45,3 @@ void answer_set_finish(struct codec_state *state, const char *reason); /* copied
 int64_t answer_count(const struct value *usage, const char *key);
 /* a + b, where an absent one counts as 0; -1 where both are absent or the sum cannot be. */
 int64_t answer_sum(int64_t a, int64_t b);
-
-#endif

@@ -1,8 +1,7 @@
 /* agents/llm/providers/codec: what is a provider's own of its format, pure: a request to bytes, an
  * object of the answer to text and usage. What all have in common is answer.h and fault.h. No I/O;
  * one HTTP engine (agents/llm/completion) drives them all. Any thread. */
-#ifndef AGENTS_LLM_PROVIDERS_CODEC_H
-#define AGENTS_LLM_PROVIDERS_CODEC_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -66,5 +65,3 @@ struct codec {
 extern const struct codec codec_openai, codec_anthropic, codec_gemini;
 
 const struct codec *codec_find(const char *name); /* NULL where there is none of that name */
-
-#endif

@@ -2,8 +2,7 @@
  * llama.cpp and most gateways speak too, as a codec like the others: the lines of a request's
  * prompt are the texts, and the answer's text has a line for each of their vectors. Pure; any
  * thread. https://platform.openai.com/docs/api-reference/embeddings */
-#ifndef AGENTS_LLM_PROVIDERS_EMBEDDINGS_H
-#define AGENTS_LLM_PROVIDERS_EMBEDDINGS_H
+#pragma once
 
 #include "agents/llm/providers/codec.h"
 
@@ -18,5 +17,3 @@ void embeddings_add(struct buf *prompt, const char *text);
  * it has not exactly `count` of them. The same text always gives the same bits. */
 const float *embeddings_read(struct arena *arena, const char *text, size_t count,
                              size_t *dimensions);
-
-#endif

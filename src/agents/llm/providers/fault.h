@@ -1,7 +1,6 @@
 /* agents/llm/providers/fault: what a provider's error means, whichever provider's words it is in:
  * servers that speak one format often have another's errors behind them. Pure; any thread. */
-#ifndef AGENTS_LLM_PROVIDERS_FAULT_H
-#define AGENTS_LLM_PROVIDERS_FAULT_H
+#pragma once
 
 #include "agents/llm/providers/codec.h"
 #include "base/value.h"
@@ -21,5 +20,3 @@ enum fault fault_classify(int status, const char *body, size_t length, struct bu
 enum fault fault_described(const char *model, int status, const char *body, size_t length,
                            struct buf *reason);
 int64_t fault_patience_ms(const char *body, size_t length); /* -1: an error's body asks for none */
-
-#endif

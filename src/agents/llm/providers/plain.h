@@ -4,8 +4,7 @@
  * only once a tree of it has shown that its one effect is to append that string. One owner, any
  * thread.
  */
-#ifndef AGENTS_LLM_PROVIDERS_PLAIN_H
-#define AGENTS_LLM_PROVIDERS_PLAIN_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -34,5 +33,3 @@ void plain_fill(const struct plain *plain, const char *words, struct buf *event)
 
 /* Appends the event's words and returns true, where it fits a proven pattern. */
 bool plain_read(const struct plain *plain, const char *event, size_t length, struct buf *words);
-
-#endif

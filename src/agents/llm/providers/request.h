@@ -1,7 +1,6 @@
 /* agents/llm/providers/request: the parts of a request that all formats build alike. Results lie in
  * the arena. Any thread. */
-#ifndef AGENTS_LLM_PROVIDERS_REQUEST_H
-#define AGENTS_LLM_PROVIDERS_REQUEST_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -22,5 +21,3 @@ const char *const *request_headers(struct arena *arena, const char *prefix, cons
 
 /* Is the URL's host this one, or below it? */
 bool request_is_at(const char *url, const char *host);
-
-#endif

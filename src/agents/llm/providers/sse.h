@@ -1,8 +1,7 @@
 /* agents/llm/providers/sse: server-sent events from bytes, however they are cut.
  * Lines end with CR, LF or CRLF; several data lines join with LF; comments, ids and retry times
  * are skipped; a byte order mark at the start is too. One owner, any thread. */
-#ifndef AGENTS_LLM_PROVIDERS_SSE_H
-#define AGENTS_LLM_PROVIDERS_SSE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -29,5 +28,3 @@ void sse_free(struct sse *sse);
 
 /* ERR_LIMIT for an event longer than SSE_EVENT_BYTES_MAX. */
 int sse_feed(struct sse *sse, const char *bytes, size_t length, struct err *err) MUST_USE;
-
-#endif

@@ -1,8 +1,7 @@
 /* agents/llm/providers/text: makes what a provider sent safe to parse: bytes that are not UTF-8,
  * and escapes that stand for no character, become U+FFFD. Code with U+FFFD in it is refused later
  * (agents/ideas/extract), prose is read on. Any thread. */
-#ifndef AGENTS_LLM_PROVIDERS_TEXT_H
-#define AGENTS_LLM_PROVIDERS_TEXT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -19,5 +18,3 @@ void text_clean_numbers(const char *json, size_t length, struct buf *out);
 size_t text_sequence(const char *at, size_t left);
 /* The 16-bit unit of "\uXXXX" at `at`, or -1. */
 int text_unit(const char *at, size_t left);
-
-#endif

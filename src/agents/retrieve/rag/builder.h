@@ -6,8 +6,7 @@
  * in 1/255. The usual lengths are constants of the chunker's making, not means of the collection,
  * so that impacts stay true while documents come and go; df and N are read when a query is. A
  * passage's impacts are all scaled by what such passages are worth: prose 1, declarations less. */
-#ifndef RAG_BUILDER_H
-#define RAG_BUILDER_H
+#pragma once
 
 #include "agents/retrieve/rag/query/words.h"
 #include "agents/retrieve/rag/read/chunk.h"
@@ -35,5 +34,3 @@ struct term_postings {
 };
 /* Sorted by term; borrowed until the next builder_add(). */
 const struct term_postings *const *builder_terms(struct index_builder *builder, size_t *count);
-
-#endif

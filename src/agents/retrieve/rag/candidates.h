@@ -1,7 +1,6 @@
 /* rag/candidates: the best passages of a ranking, by number, and two rankings made one. For the
  * files of this folder alone. */
-#ifndef RAG_CANDIDATES_H
-#define RAG_CANDIDATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void candidates_sort(struct candidates *candidates);
 /* Reciprocal ranks: each ranking gives 1 / (60 + rank) (Cormack, Clarke, Buettcher, SIGIR 2009).
  * Both are sorted; the best of both, sorted, in *words. */
 void candidates_fuse(struct candidates *words, const struct candidates *others);
-
-#endif

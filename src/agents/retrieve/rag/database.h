@@ -8,8 +8,7 @@
  * As there, every page is looked at when it is opened, since LMDB trusts its pages: one flipped bit
  * would end a run. What a page holds is checked where it is read: passages against their ids,
  * lengths and numbers against what there is. */
-#ifndef RAG_DATABASE_H
-#define RAG_DATABASE_H
+#pragma once
 
 #include "agents/retrieve/rag/rag.h"
 #include "base/hash.h"
@@ -87,5 +86,3 @@ void database_unlock(int fd);
 uint64_t database_version(void);
 
 void scratch_free_all(struct rag *rag); /* search.c */
-
-#endif

@@ -1,8 +1,7 @@
 /* rag/documents: which documents are in the index: adding, updating, removing, listing.
  * Any thread; blocks. One process changes the documents at a time (ERR_BUSY names it); each call
  * is one transaction: it is there whole, or after a failure, a full disk or a kill not at all. */
-#ifndef RAG_DOCUMENTS_H
-#define RAG_DOCUMENTS_H
+#pragma once
 
 #include "agents/retrieve/rag/embed.h"
 #include "agents/retrieve/rag/rag.h"
@@ -62,5 +61,3 @@ struct rag_stats {
     uint64_t document_bytes, text_bytes, posting_bytes, file_bytes;
 };
 int rag_stats(struct rag *rag, struct rag_stats *stats, struct err *err) MUST_USE;
-
-#endif

@@ -1,8 +1,7 @@
 /* rag/embed: texts to vectors, by a server that speaks OpenAI's /embeddings, for `twagent docs`.
  * Any thread but a loop's: it runs a loop of its own until all answers are there. A run asks by
  * agents/llm/embedding. */
-#ifndef RAG_EMBED_H
-#define RAG_EMBED_H
+#pragma once
 
 #include "agents/retrieve/rag/rag.h"
 
@@ -38,5 +37,3 @@ int rag_has_vectors(struct rag *rag, const char *model, struct err *err) MUST_US
  * or an earlier version of the program asked for them. */
 int rag_embedded_by(struct rag *rag, struct arena *arena, const char **name, const char **url,
                     struct err *err) MUST_USE;
-
-#endif

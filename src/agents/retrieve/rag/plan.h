@@ -1,7 +1,6 @@
 /* rag/plan: what a call is going to change in the index, made ready in memory, then written in one
  * transaction. For the files of this folder alone. */
-#ifndef RAG_PLAN_H
-#define RAG_PLAN_H
+#pragma once
 
 #include "agents/retrieve/rag/builder.h"
 #include "agents/retrieve/rag/database.h"
@@ -47,5 +46,3 @@ int plan_write(struct rag *rag, struct plan *plan, struct rag_change *change,
  * in, whose numbers begin at `base`. Either may be NULL. */
 int merge_terms(struct rag *rag, MDB_txn *txn, struct index_builder *removed,
                 struct index_builder *added, uint32_t base, struct err *err) MUST_USE;
-
-#endif

@@ -7,8 +7,7 @@
  * run that owns the store, and since it can be made again while a run's records cannot.
  *
  * A passage's text is somebody else's: a prompt fences and attributes it, and obeys none of it. */
-#ifndef RAG_RAG_H
-#define RAG_RAG_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -88,5 +87,3 @@ struct rag_use {
 };
 int rag_use(struct rag *rag, const char *purpose, uint64_t id, struct rag_use *use,
             struct err *err) MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* rag/records: roots, documents and passages as bytes in the index. Any thread. Reading trusts
  * nothing: what does not follow the layout is ERR_CORRUPT. */
-#ifndef RAG_RECORDS_H
-#define RAG_RECORDS_H
+#pragma once
 
 #include "agents/retrieve/rag/read/chunk.h"
 #include "base/err.h"
@@ -50,5 +49,3 @@ int passage_verify(const struct passage_record *record, const char *source,
 /* "a, b,,c" -> ",a,b,c," (""  where there is none); and whether two such lists share a tag. */
 const char *tags_normal(struct arena *arena, const char *tags);
 bool tags_meet(const char *tags, const char *others);
-
-#endif

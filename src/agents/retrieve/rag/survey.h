@@ -1,7 +1,6 @@
 /* rag/survey: what is on the disk below the index's paths, and what the index knows of it. For the
  * files of this folder alone. */
-#ifndef RAG_SURVEY_H
-#define RAG_SURVEY_H
+#pragma once
 
 #include "agents/retrieve/rag/plan.h"
 #include "agents/retrieve/rag/read/read.h"
@@ -39,5 +38,3 @@ void survey_drop_same(struct survey *survey);
 
 bool survey_is_below(const char *path, const char *folder);
 bool survey_within_roots(const struct survey *survey, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* rag/tagged: which passages belong to documents that bear one of some tags: their numbers, as
  * ranges, since a document's passages follow each other. For the files of this folder alone. */
-#ifndef RAG_TAGGED_H
-#define RAG_TAGGED_H
+#pragma once
 
 #include "agents/retrieve/rag/database.h"
 
@@ -20,5 +19,3 @@ int tagged_find(struct rag *rag, MDB_txn *txn, const char *tags, struct tagged *
                 struct err *err) MUST_USE;
 bool tagged_has(const struct tagged *tagged, uint32_t number);
 void tagged_free(struct tagged *tagged);
-
-#endif

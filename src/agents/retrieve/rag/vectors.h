@@ -1,7 +1,6 @@
 /* rag/vectors: passages' embeddings, a byte a component, and what lies nearest to a query's. For
  * the files of this folder alone. */
-#ifndef RAG_VECTORS_H
-#define RAG_VECTORS_H
+#pragma once
 
 #include "agents/retrieve/rag/candidates.h"
 #include "agents/retrieve/rag/database.h"
@@ -11,5 +10,3 @@
  * components. Vectors of another size are passed over. */
 int vectors_rank(struct rag *rag, MDB_txn *txn, const float *vector, size_t dimensions,
                  const struct tagged *tagged, struct candidates *best, struct err *err) MUST_USE;
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/cuda/compile: a CUDA candidate becomes a cubin, in a sandboxed child `twagent cuda-compile`
  * that opens NVRTC at run time; neither a GPU nor a CUDA context is needed. The worker's loop
  * starts the child. Any thread. */
-#ifndef EVAL_CUDA_COMPILE_COMPILE_H
-#define EVAL_CUDA_COMPILE_COMPILE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -59,5 +58,3 @@ int cuda_report_read(struct arena *arena, const char *log, struct cuda_report *r
 
 /* `twagent cuda-compile ...`: what cuda_build() prepares. Returns an exit code. */
 int cuda_compile_main(int argc, char **argv);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/cuda/compile/cubin: what of a cubin's contents would live longer than one launch, read from
  * its ELF tables by the process that is about to load it. Nothing in the file is believed further
  * than its length. Any thread. */
-#ifndef EVAL_CUDA_COMPILE_CUBIN_H
-#define EVAL_CUDA_COMPILE_CUBIN_H
+#pragma once
 
 #include "base/err.h"
 
@@ -23,5 +22,3 @@ int cubin_read(const void *image, size_t bytes, struct cubin *cubin) MUST_USE;
 /* The same for who would load it. ERR_UNSUPPORTED: what it is, or uses, is refused; the message is
  * the candidate's verdict. */
 int cubin_loadable(const void *image, size_t bytes, struct cubin *cubin, struct err *err) MUST_USE;
-
-#endif

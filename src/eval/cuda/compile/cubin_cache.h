@@ -7,8 +7,7 @@
  *
  * The whole of what a compile follows from stands in its file and is compared, the unit's text too:
  * nobody can write two sources of which one is answered with the other's cubin. */
-#ifndef EVAL_CUDA_COMPILE_CUBIN_CACHE_H
-#define EVAL_CUDA_COMPILE_CUBIN_CACHE_H
+#pragma once
 
 #include "eval/cuda/compile/job.h"
 
@@ -31,5 +30,3 @@ bool cubin_cache_answer(const struct cuda_job *job);
 
 /* Keeps what the two descriptors have, now that the job ended well. */
 void cubin_cache_keep(const struct cuda_job *job);
-
-#endif

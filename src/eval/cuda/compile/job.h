@@ -1,8 +1,7 @@
 /* eval/cuda/compile/job: one compile inside a process that has nothing else to do, and takes every
  * privilege away from itself before it looks at the unit. A job's files are descriptors, opened
  * before. */
-#ifndef EVAL_CUDA_COMPILE_JOB_H
-#define EVAL_CUDA_COMPILE_JOB_H
+#pragma once
 
 #include "eval/cuda/compile/nvrtc.h"
 
@@ -48,5 +47,3 @@ size_t cuda_job_options(struct arena *arena, const struct cuda_job *job, bool so
 
 /* How a compiler process ended that did not exit: one line into job->errors. */
 void cuda_job_tell_end(const struct cuda_job *job, int signal_number);
-
-#endif

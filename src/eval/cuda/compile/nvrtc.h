@@ -1,8 +1,7 @@
 /* eval/cuda/compile/nvrtc: libnvrtc, opened at run time: the few types and functions of nvrtc.h
  * that are used here (https://docs.nvidia.com/cuda/nvrtc), by their names. Only a process that
  * compiles opens it: it takes 100 MB of address space, and may look for a driver. */
-#ifndef EVAL_CUDA_COMPILE_NVRTC_H
-#define EVAL_CUDA_COMPILE_NVRTC_H
+#pragma once
 
 #include "eval/cuda/compile/compile.h"
 
@@ -33,5 +32,3 @@ int nvrtc_open(const char *library, struct nvrtc *nvrtc, struct err *err) MUST_U
 
 /* Where it and its headers lie, without opening anything; version 0. ERR_ENVIRONMENT: nowhere. */
 int nvrtc_find(struct arena *arena, struct cuda_compiler *compiler, struct err *err) MUST_USE;
-
-#endif

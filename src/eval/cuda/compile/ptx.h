@@ -2,13 +2,10 @@
  * every variable of the headers that a source includes (cooperative_groups.h and CCCL's have a
  * thousand), used or not, where nvcc drops what is not.
  * https://docs.nvidia.com/cuda/parallel-thread-execution. Any thread. */
-#ifndef EVAL_CUDA_COMPILE_PTX_H
-#define EVAL_CUDA_COMPILE_PTX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* In doubt, as where it has no end, it does. */
 bool ptx_uses_variables(const char *text, size_t length);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/cuda/compile/ptxas: what `ptxas -v` says of each entry in NVRTC's log, as numbers and as
  * JSON. The log is written by whoever compiled the candidate: advice to people and proposers, never
  * a verdict. Any thread. */
-#ifndef EVAL_CUDA_COMPILE_PTXAS_H
-#define EVAL_CUDA_COMPILE_PTXAS_H
+#pragma once
 
 #include "eval/cuda/compile/compile.h"
 
@@ -16,5 +15,3 @@ void ptxas_parse(struct arena *arena, const char *log, size_t length, struct cud
 void ptxas_put(const struct cuda_report *report, struct json *json);
 
 const struct cuda_resources *ptxas_entry(const struct cuda_report *report, const char *entry);
-
-#endif

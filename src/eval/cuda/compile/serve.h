@@ -6,8 +6,7 @@
  *
  * A request is one packet: strings, each behind a letter that says what it is, and the descriptors
  * unit, cubin, log, errors, reply. The reply: ACCEPTED at once, later the exit code as an int. */
-#ifndef EVAL_CUDA_COMPILE_SERVE_H
-#define EVAL_CUDA_COMPILE_SERVE_H
+#pragma once
 
 #include "eval/cuda/compile/job.h"
 
@@ -43,5 +42,3 @@ void pch_made(struct pch_shelf *shelf, const char *path, bool fine);
 
 /* What the unit has before its stop; mem_free() it. NULL: no header worth the while. */
 char *pch_prefix(int unit);
-
-#endif

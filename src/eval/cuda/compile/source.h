@@ -1,8 +1,7 @@
 /* eval/cuda/compile/source: the text that NVRTC reads: headers that the candidate's first lines
  * name, then a prologue and tune numbers, then the candidate with its own line numbers. Any thread.
  */
-#ifndef EVAL_CUDA_COMPILE_SOURCE_H
-#define EVAL_CUDA_COMPILE_SOURCE_H
+#pragma once
 
 #include "base/buf.h"
 #include "eval/candidate/candidate.h"
@@ -28,5 +27,3 @@ void cuda_source_unit(const struct candidate *candidate, const struct names *tun
 /* What C's and C++'s headers would have: NVRTC has none of them. Two lists of *count. */
 const char *const *cuda_source_header_names(size_t *count);
 const char *const *cuda_source_header_texts(void);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * What comes is draw.c's numbers, byte for byte: two blocks of each window are drawn again by the
  * worker and compared. Whatever fails ends the generator; then the worker draws by itself. */
-#ifndef EVAL_CUDA_DRAW_GENERATOR_H
-#define EVAL_CUDA_DRAW_GENERATOR_H
+#pragma once
 
 #include "base/buf.h"
 #include "eval/backend/lane_facts.h"
@@ -50,5 +49,3 @@ int generator_main(int argc, char **argv);
 void generator_source(struct buf *text);
 /* The cubin for "sm_90a"; mem_free() it. ERR_ENVIRONMENT: no NVRTC, or one that refuses it. */
 char *generator_compile(const char *arch, struct err *err);
-
-#endif

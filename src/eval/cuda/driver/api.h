@@ -1,8 +1,7 @@
 /* eval/cuda/driver/api: the few types, numbers and prototypes of the CUDA driver API that are used
  * here, as its binary interface has them (CUDA 11.8 to 13), so that no CUDA header is needed to
  * build. Only processes that are meant to hold a context include this. */
-#ifndef EVAL_CUDA_DRIVER_API_H
-#define EVAL_CUDA_DRIVER_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ struct cu_tensor_map { /* opaque to all but the hardware */
 /* CUtensorMapDataType, by what it holds */
 enum { CU_MAP_INT32 = 3, CU_MAP_FLOAT16 = 6, CU_MAP_FLOAT32, CU_MAP_FLOAT64, CU_MAP_BFLOAT16 };
 enum { CU_MAP_TFLOAT32 = 11 };
-
-#endif

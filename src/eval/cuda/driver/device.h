@@ -1,6 +1,5 @@
 /* eval/cuda/driver/device: what a GPU is, as its driver tells those who have opened it. */
-#ifndef EVAL_CUDA_DRIVER_DEVICE_H
-#define EVAL_CUDA_DRIVER_DEVICE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 #include "eval/cuda/driver/driver.h"
@@ -19,5 +18,3 @@ int device_open(const struct driver *driver, int index, struct device *device,
 
 /* "sm_90a" for 9.0: the target whose code runs on this device alone and has all it can. */
 const char *device_arch(struct arena *arena, const struct lane_facts *lane);
-
-#endif

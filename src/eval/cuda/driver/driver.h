@@ -1,8 +1,7 @@
 /* eval/cuda/driver: libcuda.so.1 behind one table, opened at run time. A process that opens it
  * holds the driver's threads and descriptors from then on: runners and probes do, the worker and
  * the agent never. */
-#ifndef EVAL_CUDA_DRIVER_DRIVER_H
-#define EVAL_CUDA_DRIVER_DRIVER_H
+#pragma once
 
 #include "base/err.h"
 #include "eval/cuda/driver/api.h"
@@ -66,5 +65,3 @@ int driver_open(struct driver *driver, struct err *err) MUST_USE;
 
 /* "CUDA_ERROR_ILLEGAL_ADDRESS"; static text of the driver's. */
 const char *driver_error(const struct driver *driver, cu_result result);
-
-#endif

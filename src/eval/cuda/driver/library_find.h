@@ -1,7 +1,6 @@
 /* eval/cuda/driver/library_find: where a library of NVIDIA's toolkit lies on this machine, without
  * opening it. Any thread. */
-#ifndef EVAL_CUDA_DRIVER_LIBRARY_FIND_H
-#define EVAL_CUDA_DRIVER_LIBRARY_FIND_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -9,5 +8,3 @@
  * "libcupti". $CUDA_HOME, /usr/local/cuda*, the loader's folders, a python's wheels; the newest
  * version of the first place that has one; NULL: none. */
 const char *cuda_library_find(struct arena *arena, const char *variable, const char *stem);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cuda/driver/nvml: what libnvidia-ml.so.1, opened at run time, knows of a device: driver
  * version, clocks, temperature, power, why clocks are held down, who else computes on it. */
-#ifndef EVAL_CUDA_DRIVER_NVML_H
-#define EVAL_CUDA_DRIVER_NVML_H
+#pragma once
 
 #include "base/json.h"
 #include "eval/backend/subject.h"
@@ -12,5 +11,3 @@ void nvml_put(const char *pci, struct json *json);
 /* For a process that looks often: the library stays open. False where there is none. */
 bool nvml_watch(const char *pci);
 void nvml_look(struct device_state *state); /* state->looks is 1, or 0 where nothing is known */
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cuda/probe: what the worker knows of a GPU: asked of a short-lived `twagent runner
  * cuda probe`, since the worker opens no driver. Any thread; blocks. */
-#ifndef EVAL_CUDA_PROBE_PROBE_H
-#define EVAL_CUDA_PROBE_PROBE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -20,5 +19,3 @@ int cuda_count(struct arena *arena, int *count, struct err *err) MUST_USE;
 
 /* The asked process: one JSON object on stdout. Arguments: INDEX [roofline|counters|count]. */
 int device_probe_main(int argc, char **argv);
-
-#endif

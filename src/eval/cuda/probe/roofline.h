@@ -1,8 +1,7 @@
 /* eval/cuda/probe/roofline: what a device can do, measured on it with loops of our own: the
  * ceilings that floors and shares of a roof are computed from. In a process that holds a context.
  */
-#ifndef EVAL_CUDA_PROBE_ROOFLINE_H
-#define EVAL_CUDA_PROBE_ROOFLINE_H
+#pragma once
 
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/probe/roofline_ptx.h"
@@ -16,5 +15,3 @@ struct roofline {            /* the best of a few trials; 0: not known, or no su
 /* Needs a current context. What cannot be measured stays 0; ERR_ENVIRONMENT where nothing can. */
 int roofline_measure_gpu(const struct driver *driver, const struct device *device,
                          struct roofline *roofline, struct err *err) MUST_USE;
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cuda/probe/roofline_memory: ceilings are measured once for a GPU and its driver, and then
  * remembered in $XDG_CACHE_HOME/twagent/ceilings or ~/.cache/twagent/ceilings. Any thread. */
-#ifndef EVAL_CUDA_PROBE_ROOFLINE_MEMORY_H
-#define EVAL_CUDA_PROBE_ROOFLINE_MEMORY_H
+#pragma once
 
 #include "base/value.h"
 
@@ -11,5 +10,3 @@ const struct value *roofline_recall(struct arena *arena, const struct value *dev
 /* Of an answer with rates: those of `names` (NULL-terminated). Where it cannot be kept they are
  * measured again next time. */
 void roofline_remember(const struct value *device, const char *const *names);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cuda/probe/roofline_ptx: the loops that a device's ceilings are measured with, as PTX text.
  */
-#ifndef EVAL_CUDA_PROBE_ROOFLINE_PTX_H
-#define EVAL_CUDA_PROBE_ROOFLINE_PTX_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -13,5 +12,3 @@ enum { ROOFLINE_THREADS = 256, ROOFLINE_SHARED_BYTES = 48 << 10 };
  * major.minor. `flops`: of one turn of all threads of a block. False: the device has no such
  * unit. */
 bool roofline_ptx(enum roofline_unit unit, int major, int minor, struct buf *text, double *flops);
-
-#endif

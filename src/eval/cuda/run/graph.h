@@ -1,7 +1,6 @@
 /* eval/cuda/run/graph: a candidate's module on the device, and its launch plan, as a CUDA graph or
  * queued. Runner process only. What goes wrong is a status and a reason of wire.h. */
-#ifndef EVAL_CUDA_RUN_GRAPH_H
-#define EVAL_CUDA_RUN_GRAPH_H
+#pragma once
 
 #include "eval/cuda/driver/driver.h"
 #include "eval/cuda/run/wire.h"
@@ -46,5 +45,3 @@ int graph_step(struct graph *graph, struct fault *fault) MUST_USE;
 /* Says what a result of waiting means. `entry` NULL: any of the plan's. Returns -1. */
 int graph_fault(const struct graph *graph, cu_result result, const char *entry,
                 struct fault *fault);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/cuda/run/plan: a launch plan as plain numbers, computed by the worker for one shape and read
  * by the runner in its control page. No pointers: tensors are numbers of struct call's offsets. Any
  * thread. */
-#ifndef EVAL_CUDA_RUN_PLAN_H
-#define EVAL_CUDA_RUN_PLAN_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -58,5 +57,3 @@ enum { RUNNING_NONE = 0, RUNNING_ANY = 0xffff };
 enum { PLAN_ENTRIES_TEXT = 200 };
 /* "a, b or c": each of the plan's entries once, as many as fit. */
 void plan_entries(const struct plan *plan, char text[PLAN_ENTRIES_TEXT]);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cuda/run/service: kernels of our own that a runner needs between a candidate's launches, as
  * PTX that the driver compiles for its device. Runner process only. */
-#ifndef EVAL_CUDA_RUN_SERVICE_H
-#define EVAL_CUDA_RUN_SERVICE_H
+#pragma once
 
 #include "eval/candidate/layout.h"
 #include "eval/cuda/driver/driver.h"
@@ -40,5 +39,3 @@ cu_result service_clear(struct service *service, cu_stream stream);
 
 /* Overwrites all shared memory of the device: what a block left there the next could read. */
 cu_result service_scrub(struct service *service, cu_stream stream);
-
-#endif

@@ -1,8 +1,7 @@
 /* rag/messages: what CUDA prints of an error, and what headers call it. A question that quotes a
  * message is one about its enumerators, whose comments say it in other words. One owner, any
  * thread. */
-#ifndef RAG_MESSAGES_H
-#define RAG_MESSAGES_H
+#pragma once
 
 #include "agents/retrieve/rag/query/words.h"
 
@@ -14,5 +13,3 @@ void messages_free(struct messages *messages);
  * words are indexed terms in their order. */
 void messages_each(const struct messages *messages, const char *const *terms, size_t count,
                    word_visit *visit, void *context);
-
-#endif

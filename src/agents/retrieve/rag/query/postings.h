@@ -6,8 +6,7 @@
  *
  * Numbers are little-endian and unaligned. Reading trusts nothing: damaged bytes give ERR_CORRUPT
  * or an empty block, never a stray read. */
-#ifndef RAG_POSTINGS_H
-#define RAG_POSTINGS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,5 +33,3 @@ int postings_open(const void *bytes, size_t length, struct postings *postings,
 /* Unpacks one block; returns how many there are, 0 where it is damaged. */
 size_t postings_block(const struct postings *postings, uint32_t block, uint32_t ids[POSTINGS_BLOCK],
                       const uint8_t **impacts);
-
-#endif

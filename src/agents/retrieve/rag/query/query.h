@@ -1,7 +1,6 @@
 /* rag/query: what a query asks for: terms with weights, in the order of its words. For the files of
  * this folder alone. */
-#ifndef RAG_QUERY_H
-#define RAG_QUERY_H
+#pragma once
 
 #include "agents/retrieve/rag/query/messages.h"
 #include "agents/retrieve/rag/query/postings.h"
@@ -33,5 +32,3 @@ struct query {
 
 void query_read(struct query *query, const char *text, struct words *words,
                 const struct synonyms *synonyms, const struct messages *messages);
-
-#endif

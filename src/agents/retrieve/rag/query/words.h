@@ -5,8 +5,7 @@
  * `cuda::barrier` itself, cuda, barrier; `__shfl_xor_sync` shfl_xor_sync, shfl, xor, sync;
  * `cudaMemcpyAsync` cudamemcpyasync, cuda, memcpi (stemmed), async. Case is folded, the underscores
  * around an identifier are dropped, stop words and single characters give nothing. */
-#ifndef RAG_WORDS_H
-#define RAG_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ size_t words_each(struct words *words, const char *text, size_t length, word_vis
 
 /* Whether the word of `length` bytes is in a sorted list. */
 bool words_among(const char *const *sorted, size_t count, const char *word, size_t length);
-
-#endif

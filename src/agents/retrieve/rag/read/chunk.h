@@ -2,8 +2,7 @@
  * and never cut a code block: one that is longer than a passage should be is a passage of its own.
  * One owner, any thread; no I/O. Texts are valid UTF-8 (rag/read sees to it), else may be anything.
  */
-#ifndef RAG_CHUNK_H
-#define RAG_CHUNK_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -59,5 +58,3 @@ struct passage_list {
 void chunk_document(enum document_kind kind, const char *name, const char *text, size_t length,
                     struct passage_list *list);
 void passage_list_free(struct passage_list *list); /* the array; not the arena */
-
-#endif

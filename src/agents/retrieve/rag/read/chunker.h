@@ -1,7 +1,6 @@
 /* rag/chunker: what the readers of formats tell: headings, prose, code; it makes the passages.
  * For the files of this folder alone. */
-#ifndef RAG_CHUNKER_H
-#define RAG_CHUNKER_H
+#pragma once
 
 #include "agents/retrieve/rag/read/chunk.h"
 
@@ -41,5 +40,3 @@ void chunk_plain(struct chunker *chunker, const char *text, size_t length);
 void chunk_script(struct chunker *chunker, const char *text, size_t length);
 void chunk_notebook(struct chunker *chunker, const char *text, size_t length);
 void chunk_source(struct chunker *chunker, const char *text, size_t length);
-
-#endif

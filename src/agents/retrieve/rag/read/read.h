@@ -1,8 +1,7 @@
 /* rag/read: one file of a document as text that chunkers can trust to be UTF-8. Any thread; blocks.
  * Opens nothing but regular files, follows no link in the last part of the path, and reads at most
  * RAG_FILE_BYTES_MOST. */
-#ifndef RAG_READ_H
-#define RAG_READ_H
+#pragma once
 
 #include "agents/retrieve/rag/read/chunk.h"
 #include "base/err.h"
@@ -39,5 +38,3 @@ void read_clean(const char *bytes, size_t length, struct buf *out);
 
 /* The text of a PDF as pdftotext gives it. */
 enum read_result read_pdf(const char *path, struct buf *out, const char **why);
-
-#endif

@@ -1,7 +1,6 @@
 /* rag/source_scan: where comments, directives and declarations of C and C++ end, and what they are
  * called. Pure; any bytes; every call is linear in what it passes. */
-#ifndef RAG_SOURCE_SCAN_H
-#define RAG_SOURCE_SCAN_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -45,5 +44,3 @@ void source_plain_comment(const char *text, size_t length, struct buf *out);
 /* "\defgroup CUDART_MEMORY Memory Management": the title. */
 bool source_group(const char *text, size_t length, const char **title, size_t *title_length);
 bool source_is_licence(const char *text, size_t length);
-
-#endif

@@ -1,8 +1,7 @@
 /* rag/walk: the files below a path, in the order of their names. Follows no link, so that loops of
  * links end nothing; leaves hidden names out; refuses what has too many names or is too deep.
  * Any thread; blocks. */
-#ifndef RAG_WALK_H
-#define RAG_WALK_H
+#pragma once
 
 #include "base/err.h"
 
@@ -29,5 +28,3 @@ struct walk {
 /* `path` is absolute; a file is visited itself, as named. ERR_LIMIT names the limit; ERR_NOT_FOUND
  * where nothing is there. */
 int walk_path(struct walk *walk, const char *path, struct err *err) MUST_USE;
-
-#endif
