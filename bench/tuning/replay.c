@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 1 << 16, SEEDS_MAX = 100, IN_FLIGHT = 3 };
+enum { ROWS_MAX = 1 << 16, SEEDS_MAX = 100, IN_FLIGHT = 3, DRAWN = 3 /* as in a tune */ };
 
 struct start {
     char name[64];
@@ -163,6 +163,7 @@ static size_t by_proposer(struct start *start, uint64_t seed, size_t *rows, size
                                          .context = start};
     struct proposal proposal[IN_FLIGHT];
     size_t asked = 0, told = 0;
+    proposer_draw(proposer, DRAWN);
     if (proposer_add(proposer, &space) < 0)
         exit(2);
     while (told < wanted) {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "cli/chosen.h"
 #include "cli/command.h"
 #include "cli/find.h"
 #include "cli/history.h"
@@ -13,6 +14,7 @@
 #include "eval/problem/torch.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ROUNDS = 100000 }; /* a round is one evaluation; the budget ends them */
@@ -111,6 +113,14 @@ int command_tune(const struct settings *settings, const char *const *arguments, 
     now.search.floor_share = 0;
     if (now.search.seed == 0)
         now.search.seed = (int64_t)(random_seed() >> 12);
+    if (chosen_from_settings(arena, settings, &chosen, &err))
+        return command_fail(&err);
+    if (chosen.ideas.count > 0 &&
+        (now.search.tune_strategy == TUNE_EXHAUSTIVE || now.search.tune_strategy == TUNE_RANDOM)) {
+        fprintf(stderr,
+                "twagent: --strategy: with a --model it is the model that proposes points\n");
+        return EXIT_USAGE;
+    }
     MEM_LOCAL char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
     return choose_kernel(&now, arena, arguments[0], word, &err)
                ? command_fail(&err)

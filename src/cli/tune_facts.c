@@ -14,6 +14,8 @@
 
 enum { TOP = 10, SPACE_MOST = 1 << 16, SPACE_SAMPLE = 1 << 14, SEED = 1 };
 
+static const double NORMAL_95 = 1.96;
+
 struct facts {
     struct store *store;
     struct arena *arena;
@@ -93,6 +95,7 @@ static void impact_of(const struct facts *facts, const struct candidate *candida
     const char **names = arena_array(facts->arena, width + 1, sizeof *names);
     int64_t *points = arena_array(facts->arena, facts->count * width + 1, sizeof *points);
     double *times = arena_array(facts->arena, facts->count + 1, sizeof *times);
+    double *errors = arena_array(facts->arena, facts->count + 1, sizeof *errors);
     for (size_t j = 0; j < width; j++)
         names[j] = arena_strdup(facts->arena, candidate->tune[j].name);
     for (size_t i = 0; i < facts->count; i++) {
@@ -100,6 +103,8 @@ static void impact_of(const struct facts *facts, const struct candidate *candida
         if (strcmp(record->source, source) != 0 || !is_kernel(record) ||
             !read_point(facts, candidate, record, points + kernel->kernels * width))
             continue;
+        if (record->time_high > record->time_ns)
+            errors[kernel->kernels] = log(record->time_high / record->time_ns) / NORMAL_95;
         times[kernel->kernels++] = record->time_ns;
     }
     int64_t *space = space_of(facts, candidate, &space_count, &kernel->space);
@@ -108,6 +113,7 @@ static void impact_of(const struct facts *facts, const struct candidate *candida
                                        .count = kernel->kernels,
                                        .points = points,
                                        .time_ns = times,
+                                       .error = errors,
                                        .space_count = space_count,
                                        .space = space_count > 0 ? space : NULL};
     tuning_impact(&table, &kernel->impact);
@@ -118,10 +124,14 @@ static void kernel_of(const struct facts *facts, const struct candidate_record *
 {
     struct candidate *candidate = NULL;
     const char *source = history_source(facts->store, facts->arena, first);
-    *kernel = (struct tuning_kernel){.name = first->name};
-    for (size_t i = 0; i < facts->count; i++)
-        kernel->measured +=
-            strcmp(facts->all[i].source, first->source) == 0 && *facts->all[i].verdict;
+    struct tuning_point *points = arena_array(facts->arena, facts->count, sizeof *points);
+    *kernel = (struct tuning_kernel){.name = first->name, .points = points};
+    for (size_t i = 0; i < facts->count; i++) {
+        const struct candidate_record *c = &facts->all[i];
+        if (strcmp(c->source, first->source) == 0 && *c->verdict)
+            points[kernel->measured++] = (struct tuning_point){
+                c->id, c->tune, c->verdict, strcmp(c->verdict, "kernel") == 0 ? c->time_ns : 0};
+    }
     if (!facts->problem || !source ||
         candidate_parse(facts->problem, first->name, source, strlen(source), &candidate, NULL)) {
         kernel->impact.why = "the problem or the source is not there any more";

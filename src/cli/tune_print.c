@@ -184,6 +184,23 @@ static void put_impact(struct json *json, const struct tuning_impact *impact)
     json_object_end(json);
 }
 
+static void put_points(struct json *json, const struct tuning_kernel *kernel)
+{
+    json_key(json, "points");
+    json_array(json);
+    for (size_t i = 0; i < kernel->measured; i++) {
+        const struct tuning_point *point = &kernel->points[i];
+        json_object(json);
+        json_put_text(json, "id", point->id);
+        json_put_text(json, "verdict", point->verdict);
+        json_key(json, "tune");
+        json_raw(json, point->tune);
+        json_put_real(json, "time_ns", point->time_ns);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
 static void put_interval(struct json *json, const char *key, const struct interval *interval)
 {
     json_key(json, key);
@@ -262,6 +279,7 @@ void tune_json(const struct tuning *tuning, struct json *json)
         json_put_real(json, "valid", kernel->space);
         json_key(json, "impact");
         put_impact(json, &kernel->impact);
+        put_points(json, kernel);
         json_object_end(json);
     }
     json_array_end(json);

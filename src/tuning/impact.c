@@ -17,6 +17,7 @@ enum {
     SHARES = TUNING_PARAMETERS + MODEL_GROUPS
 };
 static const double EXPLAINED_LEAST = 0.5; /* of points left out; below, shares are guesses */
+static const double ERROR_USUAL = 0.02;    /* of log time: what a model of times misses anyway */
 static const double PAIR_LEAST = 0.01;
 static const double NO_VARIANCE = 1e-12; /* times that differ by a millionth do not */
 
@@ -25,8 +26,8 @@ struct work {
     size_t levels[TUNING_PARAMETERS];
     int64_t values[TUNING_PARAMETERS][TUNING_LEVELS];
     struct model_rows rows, space;
-    double y[MODEL_ROWS], weight[MODEL_ROWS];
-    double share[RESAMPLES][SHARES]; /* of parameters, then of groups */
+    double y[MODEL_ROWS], say[MODEL_ROWS], weight[MODEL_ROWS]; /* say: of each point, 0 to 1 */
+    double share[RESAMPLES][SHARES];                           /* of parameters, then of groups */
     struct model *model;
 };
 
@@ -62,36 +63,45 @@ static void read_table(struct work *work)
         read_rows(work, table->space, table->space_count, &work->space);
     else
         work->space = work->rows;
-    for (size_t i = 0; i < work->rows.count; i++)
-        work->y[i] = log(table->time_ns[i * table->count / work->rows.count]);
+    for (size_t i = 0; i < work->rows.count; i++) {
+        size_t from = i * table->count / work->rows.count;
+        double error = table->error ? table->error[from] / ERROR_USUAL : 0;
+        work->y[i] = log(table->time_ns[from]);
+        work->say[i] = 1 / (1 + error * error);
+    }
 }
 
 /* ---- the model's own variances ---- */
 
-static double variance_of(const double *y, size_t count)
+/* `say` NULL: all alike. */
+static double variance_of(const double *y, const double *say, size_t count)
 {
-    double mean = 0, sum = 0;
+    double mean = 0, sum = 0, all = 0;
+    for (size_t i = 0; i < count; i++) {
+        mean += y[i] * (say ? say[i] : 1);
+        all += say ? say[i] : 1;
+    }
+    mean /= all;
     for (size_t i = 0; i < count; i++)
-        mean += y[i] / (double)count;
-    for (size_t i = 0; i < count; i++)
-        sum += (y[i] - mean) * (y[i] - mean);
-    return sum / (double)count;
+        sum += (y[i] - mean) * (y[i] - mean) * (say ? say[i] : 1);
+    return sum / all;
 }
 
 /* Mean square of what points that were left out were predicted wrong by. */
 static double miss(struct work *work, const uint8_t *fold)
 {
-    double sum = 0;
+    double sum = 0, all = 0;
     for (unsigned out = 0; out < FOLDS; out++) {
         for (size_t i = 0; i < work->rows.count; i++)
-            work->weight[i] = fold[i] != out;
+            work->weight[i] = fold[i] != out ? work->say[i] : 0;
         model_fit(work->model, &work->rows, work->y, work->weight);
         for (size_t i = 0; i < work->rows.count; i++) {
             double wrong = work->y[i] - model_predict(work->model, work->rows.at[i]);
-            sum += fold[i] == out ? wrong * wrong : 0;
+            sum += fold[i] == out ? wrong * wrong * work->say[i] : 0;
+            all += fold[i] == out ? work->say[i] : 0;
         }
     }
-    return sum / (double)work->rows.count;
+    return sum / all;
 }
 
 /* Chooses them; returns the share of the variance that they predict. */
@@ -99,7 +109,7 @@ static double choose_variances(struct work *work, struct random *random)
 {
     static const double alone[] = {0.5, 2, 10}, together[] = {0.02, 0.1, 0.5};
     uint8_t fold[MODEL_ROWS];
-    double least = INFINITY, all = variance_of(work->y, work->rows.count);
+    double least = INFINITY, all = variance_of(work->y, work->say, work->rows.count);
     double best_alone = alone[0], best_together = together[0];
     for (size_t i = 0; i < work->rows.count; i++) { /* equal folds, in a random order */
         size_t other = (size_t)random_below(random, i + 1);
@@ -142,7 +152,7 @@ static double group_variance(const struct work *work, const struct model_group *
 {
     for (size_t i = 0; i < work->space.count; i++)
         y[i] = model_effect(group, work->model, work->space.at[i]);
-    return variance_of(y, work->space.count);
+    return variance_of(y, NULL, work->space.count);
 }
 
 /* Of the fitted model. The exchanges are the same each time, so that they add no noise. */
@@ -153,7 +163,7 @@ static void shares_of(struct work *work, double shares[SHARES])
     random_init(&random, SEED);
     for (size_t i = 0; i < work->space.count; i++)
         y[i] = model_predict(work->model, work->space.at[i]);
-    double all = variance_of(y, work->space.count);
+    double all = variance_of(y, NULL, work->space.count);
     for (size_t j = 0; j < work->table->parameters; j++)
         shares[j] = all > 0 ? exchange_share(work, j, &random) / all : 0;
     for (size_t g = 0; g < work->model->group_count; g++)
@@ -181,8 +191,10 @@ static void resample(struct work *work, struct random *random)
 {
     for (size_t r = 0; r < RESAMPLES; r++) {
         memset(work->weight, 0, sizeof work->weight);
-        for (size_t i = 0; i < work->rows.count; i++)
-            work->weight[random_below(random, work->rows.count)]++;
+        for (size_t i = 0; i < work->rows.count; i++) {
+            size_t drawn = (size_t)random_below(random, work->rows.count);
+            work->weight[drawn] += work->say[drawn];
+        }
         model_fit(work->model, &work->rows, work->y, work->weight);
         shares_of(work, work->share[r]);
     }
@@ -252,8 +264,7 @@ static void measure(struct work *work, struct tuning_impact *impact)
     random_init(&random, SEED);
     impact->explained = choose_variances(work, &random);
     resample(work, &random);
-    for (size_t i = 0; i < work->rows.count; i++)
-        work->weight[i] = 1;
+    memcpy(work->weight, work->say, sizeof work->weight);
     model_fit(work->model, &work->rows, work->y, work->weight);
     shares_of(work, shares);
     impact->count = work->table->parameters;

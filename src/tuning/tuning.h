@@ -21,6 +21,8 @@ struct tuning_table { /* of one kernel's source */
     size_t count;          /* points that became kernels */
     const int64_t *points; /* count x parameters */
     const double *time_ns; /* > 0 */
+    const double *error;   /* standard error of each log time, so that a point that was disturbed
+                              has less to say; NULL: all alike */
     size_t space_count;   /* valid points, measured or not: what the shares are over; or a sample */
     const int64_t *space; /* space_count x parameters; NULL: the measured ones */
 };
@@ -109,10 +111,17 @@ void tuning_judge_ladder(struct tuning_ladder *ladder);
 
 /* ---- all of a run: cli/tune_facts fills it from the store ---- */
 
+struct tuning_point {
+    const char *id, *tune; /* tune: JSON object of numbers */
+    const char *verdict;   /* "kernel", "rejected", "failed" */
+    double time_ns;        /* 0: no kernel */
+};
+
 struct tuning_kernel {
-    const char *name;         /* "packed.c" */
-    size_t measured, kernels; /* points; those that became kernels */
-    double space;             /* valid points in all; 0: not known */
+    const struct tuning_point *points; /* `measured` of them, in the order of their numbers */
+    const char *name;                  /* "packed.c" */
+    size_t measured, kernels;          /* points; those that became kernels */
+    double space;                      /* valid points in all; 0: not known */
     struct tuning_impact impact;
 };
 

@@ -104,5 +104,39 @@ check "it is no longer said that there is none" [ "$(grep -c 'None yet' "$prompt
 night run matmul "${box[@]}" --no-lessons
 check "without lessons nothing is begun with" [ "$(grep -c "($written.c)" "$prompt")" -eq 0 ]
 
+# A tune with a model that names numbers: each becomes the nearest value, a point that `where` refuses the nearest valid
+# one, nonsense nothing; the proposer fills in. Its answers: no value at all, no parameter, a text for a number.
+export TWAGENT_STORE=$work/tunes
+cat >"$work/answers.py" <<'PY'
+import glob, json, os, sys, time
+folder, asked = sys.argv[1], 0
+while os.path.exists(folder + ".open"):
+    for path in sorted(glob.glob(folder + "/*.request.json")):
+        key = path[:-len(".request.json")]
+        if os.path.exists(key + ".answer.txt"):
+            continue
+        asked += 1
+        values = {"MR": 13, "NRV": 2, "VB": 60, "KC": 200, "MC": 100, "NC": 1e300, "SPLIT": 0.4, "X": 1}
+        points = [{"values": [{"name": n, "value": v} for n, v in values.items()]}, {"values": "none"}, 7,
+                  {"values": [{"name": "KC", "value": "x"}, {"name": "SPLIT", "value": 1}]}]
+        with open(key + ".new", "w") as out:
+            out.write("Here:\n```json\n%s\n```\n" % json.dumps({"points": points}) if asked == 1 else "I cannot.")
+        os.rename(key + ".new", key + ".answer.txt")
+    time.sleep(0.05)
+PY
+mkdir "$work/values" && touch "$work/values.open"
+/usr/bin/python3 "$work/answers.py" "$work/values" &
+start=$(dirname "$0")/../../problems/matmul/starts/cpu/packed.c
+"$twagent" tune matmul "$start" --model "mailbox/$work/values" --mailbox-wait 5m --max-evaluations 8 --seed 1 --quiet >"$work/out" 2>&1
+check "a tune with a model ends: $(cat "$work/out")" [ $? -le 1 ]
+rm "$work/values.open"
+wait
+points=$("$twagent" list candidates r1)
+check "its numbers become the nearest values: $points" grep -q '^r1-c2 .* MR=12,NRV=2,VB=64,KC=256,MC=96,NC=768,SPLIT=0' <<<"$points"
+check "what it does not name stays as it is" grep -q '^r1-c3 .* MR=8,NRV=2,VB=64,KC=128,MC=96,NC=768,SPLIT=1' <<<"$points"
+check "the proposer fills in" [ "$(grep -c '^r1-c' <<<"$points")" -eq 8 ]
+check "the prompt has the space" grep -q 'MC: \[96, 48, 168, 336\]' "$work"/values/*.md
+expect 2 'it is the model that proposes' tune matmul "$start" --model "mailbox/$work/values" --strategy random
+
 echo "lessons: $passed passed, $failed failed"
 [ $failed -eq 0 ]

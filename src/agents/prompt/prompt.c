@@ -21,6 +21,8 @@ static const struct {
     [PROMPT_TEXT_IDEAS] = {"idea.txt",
                            {"count", "problem", "device", "passages", "lessons", "parents",
                             "history", "categories", NULL}},
+    [PROMPT_TEXT_VALUES] = {"values.txt",
+                            {"count", "problem", "device", "parents", "history", NULL}},
     [PROMPT_TEXT_IMPLEMENT] = {"implement.txt",
                                {"format", "problem", "device", "passages", "lessons", "history",
                                 "parent", "profile", "idea", NULL}},
@@ -148,6 +150,15 @@ static const struct part idea_parts[] = {
     {NULL, NULL, 0, 0},
 };
 
+static const struct part values_parts[] = {
+    {"history", put_history, HISTORY_BYTES, 400},
+    {"parents", put_parents, 0, 2200},
+    {"problem", put_problem, 0, 1000},
+    {"device", put_device, 0, SIZE_MAX},
+    {"count", put_count, 0, SIZE_MAX},
+    {NULL, NULL, 0, 0},
+};
+
 static const struct part implement_parts[] = {
     {"passages", put_passages, 0, 0},
     {"lessons", put_lessons, 0, 0},
@@ -253,6 +264,20 @@ void prompt_ideas(const struct prompts *prompts, const struct prompt_context *co
                                       .history_count = history_count,
                                       .count = count};
     render(idea_parts, &material, PROMPT_TEXT_IDEAS, shrink, out);
+}
+
+void prompt_values(const struct prompts *prompts, const struct prompt_context *context,
+                   const struct prompt_kernel *kernel, const struct prompt_attempt *history,
+                   size_t history_count, int64_t count, unsigned shrink, struct buf *out)
+{
+    const struct material material = {.prompts = prompts,
+                                      .context = context,
+                                      .parents = kernel,
+                                      .parent_count = 1,
+                                      .history = history,
+                                      .history_count = history_count,
+                                      .count = count};
+    render(values_parts, &material, PROMPT_TEXT_VALUES, shrink, out);
 }
 
 void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,

@@ -56,6 +56,10 @@ void prompt_ideas(const struct prompts *prompts, const struct prompt_context *co
                   const struct prompt_kernel *parents, size_t parent_count,
                   const struct prompt_attempt *history, size_t history_count, int64_t count,
                   unsigned shrink, struct buf *out);
+/* For points of a kernel's tune space. */
+void prompt_values(const struct prompts *prompts, const struct prompt_context *context,
+                   const struct prompt_kernel *kernel, const struct prompt_attempt *history,
+                   size_t history_count, int64_t count, unsigned shrink, struct buf *out);
 void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
                       const struct prompt_kernel *parent, const struct idea *idea,
                       const struct prompt_attempt *history, size_t history_count, unsigned shrink,

@@ -185,7 +185,7 @@ static bool attempt_submit(struct attempt *attempt)
                                              .source_length = attempt->arm->length,
                                              .tune = attempt->record.tune,
                                              .effort = EFFORT_SEARCH,
-                                             .profile = true,
+                                             .profile = !search->options.kernel,
                                              .best_ns = best ? best->record.time_ns : 0};
     attempt->submitted = true;
     lane_submit(attempt->place->lane, &attempt->request, &attempt->task);

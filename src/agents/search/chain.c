@@ -61,3 +61,9 @@ bool chain_step(struct search *search, struct chain *chain)
     work_start(search->task.loop, &chain->work, &search->task, propose, chain);
     return true;
 }
+
+void chain_more(struct chain *chain, int64_t count)
+{
+    chain->limit = chain->proposed + count;
+    chain->over = chain->drained = false;
+}

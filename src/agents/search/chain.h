@@ -20,6 +20,8 @@ struct chain {
     struct work work; /* proposer_next() computes for some milliseconds */
 };
 
+void chain_more(struct chain *chain, int64_t count); /* beyond its limit, once it is over */
+
 /* True while something of it is under way or not yet taken. */
 bool chain_step(struct search *search, struct chain *chain);
 

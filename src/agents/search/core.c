@@ -24,6 +24,11 @@ bool search_stopping(const struct search *search)
     return search->stops > 0 || search->err.code != ERR_NONE;
 }
 
+bool search_writes(const struct search *search)
+{
+    return search_has_model(search) && !search->options.kernel;
+}
+
 void search_event(struct search *search, struct store_batch *batch, enum log_level level,
                   const char *kind, const char *subject, const char *format, ...)
 {

@@ -148,6 +148,7 @@ void search_free(struct search *search)
         return;
     proposer_free(search->proposer); /* before the sources that it borrows from */
     search_rounds_close(search);
+    search_values_close(search);
     search_library_close(search);
     search_model_close(search);
     search_lessons_close(search);

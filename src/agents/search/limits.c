@@ -18,7 +18,7 @@ static int64_t attempts_most(const struct search *search)
 {
     const struct search_options *o = &search->options;
     int64_t most = search_round_size(search) * o->rounds;
-    if (search_has_model(search))
+    if (search_writes(search))
         most += (int64_t)search->arm_count + search_tuning_size(search) * o->rounds;
     if (o->budget_evaluations > 0 && o->budget_evaluations < most)
         most = o->budget_evaluations;
@@ -159,10 +159,10 @@ double search_left_ms(const struct search *search)
     int64_t rounds = search->options.rounds - search->record.round + 1;
     if (search->task.state != 1)
         return -1;
-    if (search_has_model(search) && search->limits.rounds_timed > 0)
+    if (search_writes(search) && search->limits.rounds_timed > 0)
         by_rate = search->limits.round_ms / search->limits.rounds_timed *
                   (double)(rounds > 0 ? rounds : 0);
-    else if (!search_has_model(search) && search_measured(search) > 1)
+    else if (!search_writes(search) && search_measured(search) > 1)
         by_rate = (elapsed - search->earlier_ms) / (double)search_measured(search) *
                   (double)(attempts_most(search) - search->record.evaluated);
     if (search->options.budget_ms > 0)

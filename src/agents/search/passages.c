@@ -39,7 +39,7 @@ static const struct model *embedding_model(const struct search_options *options)
 void search_library_open(struct search *search)
 {
     struct passages *library = &search->passages;
-    if (!search_has_model(search) || search->options.passage_tokens <= 0)
+    if (!search_writes(search) || search->options.passage_tokens <= 0)
         return;
     library->store = search->store;
     library->folder = store_folder(search->store);

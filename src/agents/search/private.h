@@ -27,6 +27,7 @@
 #include "agents/search/take.h"
 #include "agents/search/time.h"
 #include "agents/search/twins.h"
+#include "agents/search/values.h"
 #include "agents/search/watch.h"
 #include "agents/search/writing.h"
 #include "base/log.h"
@@ -82,6 +83,7 @@ struct search {
     struct round round;
     struct time time;
     struct twins twins;
+    struct values values;
     struct watch watch;
     /* search.c */
     struct chain builtin;   /* without a model: the whole run */
@@ -97,6 +99,7 @@ struct search {
 void search_fail(struct search *search, const struct err *err); /* it ends; first error counts */
 bool search_stopping(const struct search *search);
 bool search_has_model(const struct search *search);
+bool search_writes(const struct search *search); /* its models write code: no tune */
 void search_event(struct search *search, struct store_batch *batch, enum log_level level,
                   const char *kind, const char *subject, const char *format, ...) PRINTF_LIKE(6, 7);
 double search_elapsed_ms(const struct search *search); /* of the whole run, all processes */

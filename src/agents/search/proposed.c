@@ -39,7 +39,7 @@ struct attempt *attempt_start(struct search *search, const struct chain *chain)
 {
     const struct proposal *proposal = &chain->proposal;
     struct attempt *attempt = attempt_new(search, chain->first + chain->proposed);
-    if (!search_has_model(search))
+    if (!search_writes(search))
         attempt->record.round = chain->proposed / search_round_size(search) + 1;
     attempt->arm = search->by_number[proposal->start];
     attempt->island = attempt->arm->island;

@@ -60,6 +60,8 @@ static int prepared(struct search *search)
         .ideas_first = 1,
         .limit = search->options.dry_run ? 1 : search_round_size(search) * search->options.rounds,
         .window = search_lanes_depth(search)};
+    if (search_has_model(search) && search->options.kernel)
+        search->builtin.limit = search_values_first(search);
     return 0;
 }
 
@@ -137,6 +139,7 @@ static bool out_of_patience(struct search *search)
 static void stop_attempts(struct search *search, bool at_once)
 {
     search_rounds_stop(search);
+    search_values_stop(search);
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
         bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;
@@ -179,11 +182,14 @@ static enum task_result step_searching(struct search *search)
         if (at_once)
             give_up_on_room(search);
     } else if (!search_may_propose(search) && !search_reached(search)) {
+        search_values_stop(search);
         search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
         stop_late(search);
     }
     watch(search);
-    bool more = search_has_model(search) ? search_rounds_step(search) : step_chain(search);
+    bool more = search_writes(search) ? search_rounds_step(search) : step_chain(search);
+    if (!more && search_has_model(search) && search->options.kernel)
+        more = search_values_step(search);
     if (more || search->in_flight > 0)
         return TASK_WAIT;
     timer_stop(&search->patience);

@@ -102,7 +102,7 @@ int search_load(struct search *search, struct err *err)
         *err = (struct err){0};
     }
     /* A model can write the first kernel; the tuner alone has nothing to begin with. */
-    if (search->arm_count == 0 && !search_has_model(search))
+    if (search->arm_count == 0 && !search_writes(search))
         return err_set(err, ERR_USAGE,
                        "%s: no starts in %s/: put at least one source there, or name a --model",
                        search->problem->file,
@@ -184,7 +184,7 @@ static void choose_points(struct search *search)
         return;
     if (strategy == TUNE_AUTO)
         strategy = proposer_points(search->proposer) <= SMALL ? TUNE_EXHAUSTIVE : TUNE_PROPOSER;
-    proposer_draw(search->proposer, every[strategy]);
+    proposer_draw(search->proposer, search_has_model(search) ? 0 : every[strategy]);
     if (arm->before && arm->number >= 0 &&
         value_parse_json(search->arena, arm->origin, arm->before, strlen(arm->before), &before,
                          NULL) == 0 &&

@@ -100,7 +100,7 @@ enum twins_turn twins_turn(struct attempt *attempt)
 void twins_tell(const struct attempt *attempt, const char *verdict)
 {
     struct known *known = find_known(attempt->search, attempt->record.identity);
-    if (known && known->first == attempt && search_has_model(attempt->search) && !known->verdict)
+    if (known && known->first == attempt && search_writes(attempt->search) && !known->verdict)
         known->verdict = mem_strdup(verdict);
 }
 
@@ -152,7 +152,7 @@ static void forget_one(struct search *search, const struct attempt *attempt)
 
 void twins_take(struct search *search, const struct attempt *attempt)
 {
-    if (!search_has_model(search))
+    if (!search_writes(search))
         forget_one(search, attempt);
     else if (attempt->answered && *attempt->record.identity)
         settle(search, attempt);

@@ -142,6 +142,33 @@ static void test_a_fifth_agrees(void **state)
     assert_true(tuning_agreement(&whole, &some) < 0);
 }
 
+/* A tenth of the points were disturbed, and say so. */
+static void test_disturbed_points_say_little(void **state)
+{
+    static double error[ALL];
+    struct tuning_impact impact;
+    struct tuning_table table = {.parameters = WIDTH,
+                                 .names = names,
+                                 .count = ALL,
+                                 .points = space,
+                                 .time_ns = times,
+                                 .space_count = ALL,
+                                 .space = space};
+    (void)state;
+    fill(additive, 0.02, 7);
+    for (size_t i = 0; i < ALL; i += 10) {
+        times[i] *= 20;
+        error[i] = 1.5;
+    }
+    tuning_impact(&table, &impact);
+    assert_non_null(impact.why);
+    table.error = error;
+    tuning_impact(&table, &impact);
+    assert_null(impact.why);
+    assert_string_equal(impact.effects[0].name, "BIG");
+    assert_near(impact.effects[0].share.share, 0.1600 / 0.1704, 0.05);
+}
+
 static void test_noise_is_no_finding(void **state)
 {
     struct tuning_impact impact;
@@ -215,7 +242,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_shares),   cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_a_fifth_agrees), cmocka_unit_test(test_noise_is_no_finding),
-        cmocka_unit_test(test_one_value),      cmocka_unit_test(test_ladder),
+        cmocka_unit_test(test_one_value),      cmocka_unit_test(test_disturbed_points_say_little),
+        cmocka_unit_test(test_ladder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
