@@ -71,7 +71,7 @@ static void print_kernel(const struct tuning_kernel *kernel, FILE *out)
 
 static void print_top(const struct tuning *tuning, FILE *out)
 {
-    fprintf(out, "top\n");
+    fprintf(out, "top (its time over the best's, 95 %%, where they were measured in turns)\n");
     for (size_t i = 0; i < tuning->top_count; i++) {
         const struct tuning_top *top = &tuning->top[i];
         char time[32], ratio[32], low[32], high[32];
@@ -81,8 +81,8 @@ static void print_top(const struct tuning *tuning, FILE *out)
                 words_ratio(top->low, top->low, top->high, low),
                 words_ratio(top->high, top->low, top->high, high));
         if (top->paired)
-            fprintf(out, "%s, its time over the best's %.3f to %.3f\n", standings[top->standing],
-                    top->ratio_low, top->ratio_high);
+            fprintf(out, "%s %.3f to %.3f\n", standings[top->standing], top->ratio_low,
+                    top->ratio_high);
         else
             fprintf(out, "%s%s\n", standings[top->standing],
                     top->standing == TUNING_BEST ? "" : " by intervals");
@@ -98,7 +98,7 @@ static void print_rung(const struct tuning_rung *rung, FILE *out)
 {
     char time[32], ratio[32], low[32], high[32];
     const struct interval *speedup = &rung->speedup;
-    fprintf(out, "    %-28s ", rung->size);
+    fprintf(out, "    %-18s ", rung->size);
     if (!rung->right) {
         fprintf(out, "NOT RIGHT: %s\n", rung->reason);
         return;
@@ -112,7 +112,7 @@ static void print_rung(const struct tuning_rung *rung, FILE *out)
                 words_ratio(speedup->median, speedup->low, speedup->high, ratio), rung->baseline,
                 words_ratio(speedup->low, speedup->low, speedup->high, low),
                 words_ratio(speedup->high, speedup->low, speedup->high, high),
-                finding_name(rung->finding));
+                rung->finding == FINDING_NOISY ? "too noisy" : finding_name(rung->finding));
 }
 
 static void print_ladder(const struct tuning_ladder *ladder, FILE *out)
