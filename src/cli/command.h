@@ -53,6 +53,8 @@ int command_stats(const struct settings *settings, const char *const *arguments,
 int command_diff(const struct settings *settings, const char *const *arguments, size_t count);
 int command_export(const struct settings *settings, const char *const *arguments, size_t count);
 int command_gc(const struct settings *settings, const char *const *arguments, size_t count);
+int command_verify(const struct settings *settings, const char *const *arguments, size_t count);
+int command_rerun(const struct settings *settings, const char *const *arguments, size_t count);
 int command_backup(const struct settings *settings, const char *const *arguments, size_t count);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "cli/backends.h"
 #include "cli/command.h"
+#include "cli/find.h"
 #include "cli/history.h"
 #include "eval/problem/torch.h"
 
@@ -20,36 +21,6 @@ static bool is(const char *text, const char *word)
 }
 
 /* ---- which kernel ---- */
-
-/* "r3-c17", "r3-c17-final", "r3" (its best one), or a problem's name (the best one of it). */
-static int find(struct store *store, struct arena *arena, const char *id,
-                struct candidate_record *candidate, struct run_record *run, struct err *err)
-{
-    struct run_record *runs = NULL;
-    size_t count = 0;
-    if (strstr(id, "-c")) {
-        const char *final = strstr(id, "-final");
-        const char *own = final ? arena_strndup(arena, id, (size_t)(final - id)) : id;
-        return history_candidate(store, arena, own, candidate, err) ||
-                       history_run(store, arena, candidate->run, run, err)
-                   ? -1
-                   : 0;
-    }
-    if (history_run(store, arena, id, run, err)) {
-        if (err->code != ERR_NOT_FOUND || history_runs(store, arena, &runs, &count, err))
-            return -1;
-        const struct run_record *best = history_best(runs, count, id);
-        if (!best)
-            return err_set(err, ERR_NOT_FOUND,
-                           "no candidate, no run and no problem with a kernel "
-                           "is called \"%s\"",
-                           id);
-        *run = *best;
-    }
-    if (!run->best || !*run->best)
-        return err_set(err, ERR_NOT_FOUND, "%s has found no kernel", run->id);
-    return history_candidate(store, arena, run->best, candidate, err);
-}
 
 static int read_tune(struct emission *e, const char *text, struct err *err)
 {
@@ -76,7 +47,7 @@ static int open_emission(struct emission *e, struct store *store, const char *id
     struct candidate_record record = {0};
     struct run_record run = {0};
     const struct settings *settings = e->settings;
-    if (find(store, e->arena, id, &record, &run, err))
+    if (find_kernel(store, e->arena, id, &record, &run, err))
         return -1;
     const char *source = history_source(store, e->arena, &record);
     if (!source)

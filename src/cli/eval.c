@@ -28,20 +28,19 @@
 
 enum { OPENING, EVALUATING, CLOSING, STATES };
 static const char *const states[STATES] = {"opening", "evaluating", "closing"};
-enum { RECORD_MOST = 1 << 20 };
+enum { RECORD_MOST = 1 << 20, SOURCE_MOST = 1 << 20 };
 static const uint32_t moves[STATES] = {1u << EVALUATING | 1u << CLOSING, 1u << CLOSING, 0};
 
 struct eval {
     struct task task;
     const struct settings *settings;
-    const char *problem, *name, *tune;
-    struct buf source;
+    const struct eval_kernel *kernel;
+    struct timer limit;
     struct lane *lane;
     struct lane_request open, evaluate;
     struct sweep *sweep; /* NULL: one evaluation */
     enum stage shown;
     bool reported;
-    eval_printer *print; /* NULL: the usual one */
     int code;
     struct err err;
 };
@@ -81,7 +80,7 @@ static enum task_result eval_open(struct eval *eval)
             .backend = eval->settings->search.backend,
             .cores = eval->settings->search.cores,
             .device = eval->settings->search.devices,
-            .problem = eval->problem,
+            .problem = eval->kernel->problem,
             .python = eval->settings->search.python,
             .baseline = eval->settings->search.baseline,
             .call_timeout_ms = (uint64_t)eval->settings->search.call_timeout_ms,
@@ -90,13 +89,15 @@ static enum task_result eval_open(struct eval *eval)
             .later = true,
             .fitness = eval->settings->search.unfit ? DEMAND_MAY : DEMAND_MUST,
             .walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST,
-            .ahead_name = eval->name,
-            .ahead = eval->tune ? NULL : buf_text(&eval->source),
+            .ahead_name = eval->kernel->name,
+            .ahead = eval->kernel->tune ? NULL : eval->kernel->source,
             .ceilings = known.length ? buf_text(&known) : NULL};
         int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
         buf_free(&known);
-        if (failed)
+        if (failed) {
+            timer_stop(&eval->limit);
             return TASK_DONE;
+        }
         eval->open.op = LANE_OPEN;
         eval->open.id = "open";
         lane_submit(eval->lane, &eval->open, &eval->task);
@@ -115,10 +116,10 @@ static enum task_result eval_open(struct eval *eval)
     }
     eval->evaluate = (struct lane_request){.op = LANE_EVALUATE,
                                            .id = "eval",
-                                           .name = eval->name,
-                                           .source = buf_text(&eval->source),
-                                           .source_length = eval->source.length,
-                                           .tune = eval->tune,
+                                           .name = eval->kernel->name,
+                                           .source = eval->kernel->source,
+                                           .source_length = eval->kernel->length,
+                                           .tune = eval->kernel->tune,
                                            .effort = effort_find(eval->settings->effort),
                                            .profile = eval->settings->profile,
                                            .sanitize = eval->settings->sanitize,
@@ -131,6 +132,11 @@ static enum task_result eval_open(struct eval *eval)
 static enum task_result eval_step(struct task *task)
 {
     struct eval *eval = container_of(task, struct eval, task);
+    if (eval->limit.fired && task->state != CLOSING) {
+        err_set(&eval->err, ERR_TIMEOUT, "no verdict within %llu minutes",
+                (unsigned long long)eval->kernel->within_ms / 60000);
+        task_move(task, CLOSING);
+    }
     switch (task->state) {
     case OPENING:
         return eval_open(eval);
@@ -150,6 +156,7 @@ static enum task_result eval_step(struct task *task)
         task_move(task, CLOSING);
         return TASK_AGAIN;
     default:
+        timer_stop(&eval->limit);
         lane_close(eval->lane);
         return TASK_DONE;
     }
@@ -217,12 +224,13 @@ static int eval_report(const struct eval *eval)
     if (eval->sweep)
         return sweep_kernels(eval->sweep) > 0 ? EXIT_WIN : EXIT_NONE;
     const struct evaluation *evaluation = &eval->evaluate.evaluation;
-    if (eval->print)
-        eval->print(evaluation, value_get(eval->open.answer, "facts"), eval->settings->json);
+    if (eval->kernel->print)
+        eval->kernel->print(eval->kernel->context, evaluation,
+                            value_get(eval->open.answer, "facts"), eval->settings->json);
     else if (eval->settings->json)
         print_evaluation_json(evaluation, stdout);
     else
-        print_evaluation_of(evaluation, eval->name, stdout);
+        print_evaluation_of(evaluation, eval->kernel->name, stdout);
     if (!eval->settings->json)
         print_cachegrind(evaluation->metrics);
     fflush(stdout);
@@ -251,16 +259,17 @@ static int without_lane(struct eval *eval, struct arena *arena)
     struct value *tune = NULL;
     if (eval->sweep || failed.code != ERR_ENVIRONMENT || !backend->compile_only)
         return eval_report(eval);
-    if (problem_load_with(eval->problem, eval->settings->search.python, &problem, &eval->err) ||
-        (eval->tune &&
-         value_parse_json(arena, "tune", eval->tune, strlen(eval->tune), &tune, &eval->err))) {
+    const struct eval_kernel *kernel = eval->kernel;
+    if (problem_load_with(kernel->problem, eval->settings->search.python, &problem, &eval->err) ||
+        (kernel->tune &&
+         value_parse_json(arena, "tune", kernel->tune, strlen(kernel->tune), &tune, &eval->err))) {
         problem_free(problem);
         return command_fail(&eval->err);
     }
     const struct compile_only asked = {.problem = problem,
-                                       .name = eval->name,
-                                       .source = buf_text(&eval->source),
-                                       .length = eval->source.length,
+                                       .name = kernel->name,
+                                       .source = kernel->source,
+                                       .length = kernel->length,
                                        .tune = tune};
     BUF_LOCAL(words, RECORD_MOST);
     BUF_LOCAL(text, RECORD_MOST);
@@ -294,48 +303,53 @@ static struct settings settings_for(const struct settings *settings, const char 
     return chosen;
 }
 
-int eval_run(const struct settings *given, const char *const *arguments, eval_printer *print)
+int eval_kernel(const struct settings *given, const struct eval_kernel *kernel)
 {
     ARENA_LOCAL(arena);
-    const struct settings chosen = settings_for(given, arguments[1]), *settings = &chosen;
-    struct eval eval = {.settings = settings, .shown = STAGES, .print = print};
-    char *tune = NULL;
-    int code;
-    const char *slash = strrchr(arguments[1], '/');
-    eval.name = slash ? slash + 1 : arguments[1];
-    buf_init(&eval.source, 1 << 20);
-    if (settings->verbose)
+    const struct settings settings = settings_for(given, kernel->name);
+    struct eval eval = {.settings = &settings, .kernel = kernel, .shown = STAGES};
+    if (settings.verbose)
         log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
     else
         display_tell_waits(stderr);
-    if (find_problem(arena, arguments[0], settings->search.backend, &eval.problem, &eval.err)) {
-        code = command_fail(&eval.err);
-    } else if (settings->tune && !(tune = tune_json(settings->tune, &eval.err))) {
-        code = command_fail(&eval.err);
-    } else if (file_read(arguments[1], &eval.source, &eval.err) ||
-               candidate_check_text(eval.name, buf_text(&eval.source), eval.source.length,
-                                    &eval.err)) {
-        (void)err_wrap(&eval.err, "the candidate");
-        command_fail(&eval.err);
-        code = EXIT_USAGE;
-    } else if (settings->sweep >= 0 &&
-               sweep_new(settings, eval.problem, eval.name, buf_text(&eval.source),
-                         eval.source.length, &eval.sweep, &eval.err)) {
-        code = command_fail(&eval.err);
-    } else {
-        eval.tune = tune;
-        struct loop *loop = loop_new();
-        task_start(loop, &eval.task, &eval_type, NULL, "eval");
-        loop_run(loop);
-        code = eval.reported ? eval.code : without_lane(&eval, arena);
-        if (eval.lane)
-            lane_free(eval.lane);
-        arena_free(eval.open.arena);
-        arena_free(eval.evaluate.arena);
-        sweep_free(eval.sweep);
-        loop_free(loop);
-    }
-    mem_free(tune);
-    buf_free(&eval.source);
+    if (settings.sweep >= 0 && sweep_new(&settings, kernel->problem, kernel->name, kernel->source,
+                                         kernel->length, &eval.sweep, &eval.err))
+        return command_fail(&eval.err);
+    struct loop *loop = loop_new();
+    task_start(loop, &eval.task, &eval_type, NULL, "eval");
+    if (kernel->within_ms > 0)
+        timer_start(loop, &eval.limit, &eval.task, kernel->within_ms);
+    loop_run(loop);
+    int code = eval.reported ? eval.code : without_lane(&eval, arena);
+    if (eval.lane)
+        lane_free(eval.lane);
+    arena_free(eval.open.arena);
+    arena_free(eval.evaluate.arena);
+    sweep_free(eval.sweep);
+    loop_free(loop);
     return code;
+}
+
+int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print)
+{
+    ARENA_LOCAL(arena);
+    BUF_LOCAL(source, SOURCE_MOST);
+    struct err err = {0};
+    const char *slash = strrchr(arguments[1], '/');
+    struct eval_kernel kernel = {.name = slash ? slash + 1 : arguments[1], .print = print};
+    const char *backend = settings_for(settings, kernel.name).search.backend;
+    MEM_LOCAL char *tune = NULL;
+    if (find_problem(arena, arguments[0], backend, &kernel.problem, &err) ||
+        (settings->tune && !(tune = tune_json(settings->tune, &err))))
+        return command_fail(&err);
+    if (file_read(arguments[1], &source, &err) ||
+        candidate_check_text(kernel.name, buf_text(&source), source.length, &err)) {
+        (void)err_wrap(&err, "the candidate");
+        command_fail(&err);
+        return EXIT_USAGE;
+    }
+    kernel.source = buf_text(&source);
+    kernel.length = source.length;
+    kernel.tune = tune;
+    return eval_kernel(settings, &kernel);
 }

@@ -221,3 +221,32 @@ const char *find_no_kernel(const struct settings *settings, struct store *store,
     return arena_printf(arena, "no kernel for \"%s\": %s holds %s%s", problem, where, has,
                         near_words(arena, problem, names));
 }
+
+int find_kernel(struct store *store, struct arena *arena, const char *id,
+                struct candidate_record *candidate, struct run_record *run, struct err *err)
+{
+    struct run_record *runs = NULL;
+    size_t count = 0;
+    if (strstr(id, "-c")) {
+        const char *final = strstr(id, "-final");
+        const char *own = final ? arena_strndup(arena, id, (size_t)(final - id)) : id;
+        return history_candidate(store, arena, own, candidate, err) ||
+                       history_run(store, arena, candidate->run, run, err)
+                   ? -1
+                   : 0;
+    }
+    if (history_run(store, arena, id, run, err)) {
+        if (err->code != ERR_NOT_FOUND || history_runs(store, arena, &runs, &count, err))
+            return -1;
+        const struct run_record *best = history_best(runs, count, id);
+        if (!best)
+            return err_set(err, ERR_USAGE,
+                           "no candidate, no run and no problem with a kernel "
+                           "is called \"%s\"",
+                           id);
+        *run = *best;
+    }
+    if (!run->best || !*run->best)
+        return err_set(err, ERR_USAGE, "%s has found no kernel", run->id);
+    return history_candidate(store, arena, run->best, candidate, err);
+}

@@ -3,6 +3,7 @@
 #ifndef CLI_FIND_H
 #define CLI_FIND_H
 
+#include "agents/record/record.h"
 #include "base/arena.h"
 #include "cli/settings.h"
 #include "store/store.h"
@@ -18,6 +19,11 @@ const char *const *find_shipped(struct arena *arena, size_t *count);
 /* For a run, an idea or a candidate that is not in the store (NULL: there is none yet). -1. */
 int find_no_id(const struct settings *settings, struct store *store, struct arena *arena,
                const char *id, struct err *err);
+/* "r3-c17", "r3-c17-final", "r3" (its best one), or a problem's name (the best one of it).
+ * ERR_NOT_FOUND where a candidate's id is none's. */
+int find_kernel(struct store *store, struct arena *arena, const char *id,
+                struct candidate_record *candidate, struct run_record *run,
+                struct err *err) MUST_USE;
 /* For a problem without a kernel in the store (or NULL): one sentence. */
 const char *find_no_kernel(const struct settings *settings, struct store *store,
                            struct arena *arena, const char *problem);

@@ -61,6 +61,17 @@ const struct command commands[] = {
     {"show", COMMAND_SHOW, "ID", "show a run, an idea or a candidate", NULL, 1, 1, command_show},
     {"best", COMMAND_BEST, "PROBLEM", "show or write the best kernel found so far", NULL, 1, 1,
      command_best},
+    {"verify", COMMAND_VERIFY, "BUNDLE", "prove a kernel from elsewhere again, here",
+     "BUNDLE is a file that best or show wrote with --bundle: a kernel with its problem and its "
+     "evidence. It is checked and timed as eval does, in the sandbox; then: is it right here, its "
+     "speed-up here, and whether that is what the bundle says, or why not. Exit code 0: it is "
+     "(docs/archive.md).",
+     1, 1, command_verify},
+    {"rerun", COMMAND_RERUN, "ID...", "measure stored kernels again, here and now",
+     "An ID is a candidate (r3-c17), a run (its best) or a problem (the best of it). Each is "
+     "checked and timed as eval does, in turns with the baseline that its figure is against; then: "
+     "whether the old figure holds. Exit code 0: all of them do (docs/archive.md).",
+     1, 64, command_rerun},
     {"emit", COMMAND_EMIT, "ID DIR", "write a kernel as a folder that works without twagent",
      "ID is a candidate (r3-c17), a run (its best) or a problem (the best of it); DIR is made. A "
      "CUDA "

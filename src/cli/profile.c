@@ -27,8 +27,10 @@ static void print_json(const struct evaluation *evaluation, const char *facts)
     printf("%s\n", buf_text(&text));
 }
 
-static void print(const struct evaluation *evaluation, const struct value *facts, bool as_json)
+static void print(void *context, const struct evaluation *evaluation, const struct value *facts,
+                  bool as_json)
 {
+    (void)context;
     BUF_LOCAL(text, 1 << 20);
     struct json json = {.out = &text};
     if (facts)

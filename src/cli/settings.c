@@ -16,12 +16,13 @@
 enum {
     SEARCHING = COMMAND_RUN | COMMAND_RESUME,
     CONTROLLING = COMMAND_RESUME | COMMAND_PAUSE | COMMAND_STOP | COMMAND_STATUS,
-    MEASURING = COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL | COMMAND_PROBLEM | COMMAND_DOCTOR |
-                COMMAND_PROFILE,
+    EVALUATING = COMMAND_EVAL | COMMAND_PROFILE | COMMAND_VERIFY | COMMAND_RERUN,
+    MEASURING = COMMAND_RUN | COMMAND_TUNE | COMMAND_PROBLEM | COMMAND_DOCTOR | EVALUATING,
     STORED = COMMAND_PROFILE | COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL | COMMAND_LIST |
              COMMAND_SHOW | COMMAND_BEST | COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM |
              COMMAND_DOCS | COMMAND_LESSONS | COMMAND_EMIT | COMMAND_HISTORY | COMMAND_STATS |
-             COMMAND_DIFF | COMMAND_EXPORT | COMMAND_SERVE | COMMAND_GC | CONTROLLING,
+             COMMAND_DIFF | COMMAND_EXPORT | COMMAND_SERVE | COMMAND_GC | COMMAND_VERIFY |
+             COMMAND_RERUN | CONTROLLING,
 };
 
 /* clang-format off */
@@ -43,9 +44,9 @@ static const struct option options[] = {
     {"dry-run", 0, OPTION_BOOL, SEARCH(dry_run), "false", 0, 0, NULL, NULL, NULL,
      "run: evaluate a single candidate, then stop; gc: only say what would go", COMMAND_RUN | COMMAND_GC},
     {"unfit", 0, OPTION_BOOL, SEARCH(unfit), "false", 0, 0, NULL, NULL, NULL,
-     "go on with a problem whose tolerance lets zeros, ones or lower precision pass (every line then says so)", COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL | COMMAND_PROFILE},
+     "go on with a problem whose tolerance lets zeros, ones or lower precision pass (every line then says so)", COMMAND_RUN | COMMAND_TUNE | EVALUATING},
     {"unconfined", 0, OPTION_BOOL, SEARCH(unconfined), "false", 0, 0, NULL, NULL, NULL,
-     "go on where this machine lacks seccomp, so that a candidate could reach its verdict (every line then says so)", SEARCHING | COMMAND_TUNE | COMMAND_EVAL | COMMAND_PROFILE | COMMAND_DOCTOR},
+     "go on where this machine lacks seccomp, so that a candidate could reach its verdict (every line then says so)", SEARCHING | COMMAND_TUNE | EVALUATING | COMMAND_DOCTOR},
     {"final", 0, OPTION_BOOL, SEARCH(final), "true", 0, 0, NULL, NULL, NULL,
      "measure the champion again, with fresh processes, fresh seeds and sanitizers", COMMAND_RUN | COMMAND_TUNE},
     {"lessons", 0, OPTION_BOOL, SEARCH(lessons), "true", 0, 0, NULL, NULL, NULL,
@@ -161,6 +162,8 @@ static const struct option options[] = {
      "write the kernel's source, or what lessons or export writes, there", COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS | COMMAND_EXPORT},
     {"format", 0, OPTION_CHOICE, AT(format), "jsonl", 0, 0, "jsonl|csv|sql|parquet", NULL, "NAME",
      "jsonl, csv, sql (a table \"kernels\" for SQLite or DuckDB), parquet (needs a Python with pyarrow)", COMMAND_EXPORT},
+    {"bundle", 0, OPTION_TEXT, AT(bundle), NULL, 0, 0, NULL, NULL, "FILE",
+     "write the kernel with its problem and its evidence there, for twagent verify on any machine", COMMAND_BEST | COMMAND_SHOW},
     {"source", 0, OPTION_BOOL, AT(source), "false", 0, 0, NULL, NULL, NULL,
      "print the source only", COMMAND_BEST | COMMAND_SHOW},
     {"to", 0, OPTION_CHOICE, AT(to), NULL, 0, 0, "pytorch|numpy|c", NULL, "FORM",
@@ -204,9 +207,9 @@ static const struct option options[] = {
     {"json", 0, OPTION_BOOL, AT(json), "false", 0, 0, NULL, NULL, NULL,
      "print JSON for programs in place of text for people", COMMAND_ALL},
     {"quiet", 'q', OPTION_BOOL, AT(quiet), "false", 0, 0, NULL, NULL, NULL,
-     "no progress, only the result", SEARCHING | COMMAND_TUNE | COMMAND_EVAL | COMMAND_PROFILE},
+     "no progress, only the result", SEARCHING | COMMAND_TUNE | EVALUATING},
     {"verbose", 'v', OPTION_BOOL, AT(verbose), "false", 0, 0, NULL, NULL, NULL,
-     "every event as a line", SEARCHING | COMMAND_TUNE | COMMAND_EVAL | COMMAND_PROFILE},
+     "every event as a line", SEARCHING | COMMAND_TUNE | EVALUATING},
 };
 /* clang-format on */
 

@@ -35,6 +35,8 @@ enum command_bit { /* which commands take an option */
                    COMMAND_EXPORT = 1 << 21,
                    COMMAND_SERVE = 1 << 22,
                    COMMAND_GC = 1 << 23,
+                   COMMAND_VERIFY = 1 << 24,
+                   COMMAND_RERUN = 1 << 25,
                    COMMAND_ALL = 0x7fffffff
 };
 
@@ -55,6 +57,7 @@ struct settings {
     int64_t max_evaluations; /* tune */
     bool profile, sanitize, cachegrind;
     const char *output, *to, *format;  /* best, show, lessons, export; emit; export */
+    const char *bundle;                /* best, show */
     bool source, adversarial, measure; /* show, best; doctor */
     const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */
     bool builtin, wins;                                   /* wins: of lessons */

@@ -1,6 +1,7 @@
 /* twagent show ID, twagent best PROBLEM: one record with what belongs to it. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/bundle.h"
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/find.h"
@@ -111,6 +112,8 @@ static int show_candidate(const struct settings *settings, struct store *store, 
     struct candidate_record candidate;
     if (history_candidate(store, arena, id, &candidate, err))
         return -1;
+    if (settings->bundle)
+        return bundle_write(settings, store, arena, &candidate, err);
     if (settings->source || settings->output)
         return put_source(settings, whole_source(store, arena, &candidate), err);
     return print_record(settings, store, arena, &candidate);
