@@ -8,8 +8,11 @@
 #include "cli/history.h"
 #include "cli/list.h"
 #include "cli/run_status.h"
+#include "cli/serve_css_text.h"
 #include "cli/serve_list_html_text.h"
+#include "cli/serve_list_js_text.h"
 #include "cli/serve_run_html_text.h"
+#include "cli/serve_run_js_text.h"
 
 #include <signal.h>
 #include <string.h>
@@ -108,10 +111,33 @@ static int put_status(struct site *site, struct arena *arena, const char *id,
     return 0;
 }
 
-static void put_page(const char *const *lines, size_t count, struct buf *out)
+#define FILE_OF(path, type, lines)                                                                 \
+    {                                                                                              \
+        path, type, lines, sizeof lines / sizeof *lines                                            \
+    }
+static const struct {
+    const char *path, *type;
+    const char *const *lines;
+    size_t count;
+} files[] = {
+    FILE_OF("/", "text/html; charset=utf-8", serve_list_html),
+    FILE_OF("/runs/", "text/html; charset=utf-8", serve_run_html), /* of any run */
+    FILE_OF("/serve.css", "text/css; charset=utf-8", serve_css),
+    FILE_OF("/serve_list.js", "text/javascript; charset=utf-8", serve_list_js),
+    FILE_OF("/serve_run.js", "text/javascript; charset=utf-8", serve_run_js),
+};
+
+static int put_file(const char *path, struct buf *out, const char **type, struct err *err)
 {
-    for (size_t i = 0; i < count; i++)
-        buf_add_text(out, lines[i]);
+    size_t i = 0, count = sizeof files / sizeof files[0];
+    while (i < count && strcmp(files[i].path, path) != 0)
+        i++;
+    if (i == count)
+        return err_set(err, ERR_NOT_FOUND, "there is no such page");
+    *type = files[i].type;
+    for (size_t k = 0; k < files[i].count; k++)
+        buf_add_text(out, files[i].lines[k]);
+    return 0;
 }
 
 /* "r12" of "/v1/runs/r12/status" where `rest` is "/status"; or NULL. */
@@ -144,16 +170,7 @@ static int find(struct site *site, struct arena *arena, const char *path, struct
         buf_add_text(out, "# EOF\n"); /* no runs yet: that is no fault of the server */
         return 0;
     }
-    *type = "text/html; charset=utf-8";
-    if (strcmp(path, "/") == 0) {
-        put_page(serve_list_html, sizeof serve_list_html / sizeof *serve_list_html, out);
-        return 0;
-    }
-    if (run_of(arena, path, "/runs/", "")) {
-        put_page(serve_run_html, sizeof serve_run_html / sizeof *serve_run_html, out);
-        return 0;
-    }
-    return err_set(err, ERR_NOT_FOUND, "there is no such page");
+    return put_file(run_of(arena, path, "/runs/", "") ? "/runs/" : path, out, type, err);
 }
 
 static int document(void *context, const char *path, struct buf *out, const char **type,

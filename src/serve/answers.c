@@ -38,8 +38,8 @@ void answer_headers(struct MHD_Response *response, const char *type)
         {MHD_HTTP_HEADER_CONTENT_TYPE, type},
         {MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache, private"},
         {"Content-Security-Policy",
-         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-         "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+         "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+         "connect-src 'self'; base-uri 'none'; form-action 'none'; "
          "frame-ancestors 'none'"},
         {"X-Content-Type-Options", "nosniff"},
         {"X-Frame-Options", "DENY"},

@@ -1,6 +1,5 @@
 /* serve/private: what the files of src/serve know of each other; nobody else includes it. */
-#ifndef SERVE_PRIVATE_H
-#define SERVE_PRIVATE_H
+#pragma once
 
 #include "base/list.h"
 #include "loop/loop.h"
@@ -156,5 +155,3 @@ enum MHD_Result answer_blob(struct MHD_Connection *connection, struct blob *blob
 enum MHD_Result answer_cookie(const struct serve *serve, struct MHD_Connection *connection,
                               const char *path);
 void answer_headers(struct MHD_Response *response, const char *type);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Without a token only processes of the same user (or root) are let in, from this machine and by a
  * name of this machine: another user, and a page of elsewhere in the browser, are not. */
-#ifndef SERVE_SERVE_H
-#define SERVE_SERVE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -53,5 +52,3 @@ const char *serve_url(const struct serve *serve);
 
 /* 32 hexadecimal digits from the kernel. */
 void serve_make_token(char token[SERVE_TOKEN + 1]);
-
-#endif

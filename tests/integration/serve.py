@@ -218,7 +218,10 @@ def main():
         shown = subprocess.run([twagent, "status", "--metrics"], env=environment, capture_output=True, text=True, check=True).stdout
         check(metrics(shown).keys() == seen.keys(), "the same by status --metrics")
         page = server.get("/runs/r1")[2]
-        check("frame-ancestors 'none'" in page.getheader("Content-Security-Policy"), "a page says what it may load")
+        policy = page.getheader("Content-Security-Policy")
+        check("frame-ancestors 'none'" in policy and "unsafe" not in policy, "a page says what it may load")
+        loads = re.findall(r'(?:src|href)="(/\w+\.\w+)"', server.get("/runs/r1")[1] + server.get("/")[1])
+        check(len(loads) == 4 and {server.get(path)[0] for path in loads} == {200}, "which is there: %s" % loads)
         tag = server.get("/")[2].getheader("ETag")
         check(server.get("/", **{"If-None-Match": tag})[0] == 304, "and what is known is not sent again")
         state = lambda: json.loads(server.get("/v1/runs/r1/status")[1])["state"]

@@ -1,0 +1,117 @@
+"""viewers.py TWAGENT FAKE_WORKER [PAIRS]: what 50 viewers cost the search that they watch, and what 50 cost that never read.
+
+The same search (same seed, a store of its own, an evaluator that takes 20 to 40 ms, ten times as fast as a real one) with
+`twagent serve` beside it, in turns: nobody watches, 50 streams of events of the run are read. Which comes first alternates. The
+slow-down is that of the search's wall time, in pairs, as a median with its 95 % interval (by signs); the server's own time on
+a core needs no pairs, and says how much could be missing."""
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+VIEWERS = 50
+
+
+class Viewers(threading.Thread):
+    def __init__(self, port, reads):
+        super().__init__(daemon=True)
+        self.ended = False
+        self.bytes = 0
+        self.selector = selectors.DefaultSelector()
+        self.peers = [socket.create_connection(("127.0.0.1", port)) for _ in range(VIEWERS)]
+        for peer in self.peers:
+            peer.sendall(b"GET /v1/runs/r1/status HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+            if reads:
+                self.selector.register(peer, selectors.EVENT_READ)
+
+    def run(self):
+        while not self.ended:
+            for key, _ in self.selector.select(0.5):
+                self.bytes += len(key.fileobj.recv(65536))
+
+    def end(self):
+        self.ended = True
+        self.join()
+        for peer in self.peers:
+            peer.close()
+
+
+def cpu_s(pid):
+    with open("/proc/%d/stat" % pid) as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def own_kib(pid):
+    with open("/proc/%d/status" % pid) as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+
+def turn(twagent, worker, work, kind):
+    """One search, watched as `kind` says: seconds of it, the server's share of a core, its memory's growth, bytes read."""
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        with open(folder + "/self", "w") as out:
+            out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 20-40 --final-ms 2 "$@"\nexec %s "$@"\n' % (worker, twagent))
+        os.chmod(folder + "/self", 0o755)
+        environment = dict(os.environ, TWAGENT_SELF=folder + "/self", TWAGENT_STORE=folder + "/store", XDG_CONFIG_HOME=folder,
+                           XDG_CACHE_HOME=folder, TWAGENT_LOCKS=folder)
+        server = subprocess.Popen([twagent, "serve", "--listen", "0"], env=environment, stdout=subprocess.PIPE, text=True)
+        port = int(re.search(r":(\d+)/", server.stdout.readline()).group(1))
+        begun = time.monotonic()
+        search = subprocess.Popen([twagent, "run", "matmul", "--rounds", "6", "--branching", "8", "--seed", "7", "--floor-share", "0",
+                                   "--quiet"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not os.path.exists(folder + "/store/logs/r1.log"):
+            time.sleep(0.01)
+        memory, used = own_kib(server.pid), cpu_s(server.pid)
+        viewers = Viewers(port, kind == "read") if kind != "none" else None
+        if viewers:
+            viewers.start()
+        search.wait()
+        seconds = time.monotonic() - begun
+        share, growth = (cpu_s(server.pid) - used) / seconds, own_kib(server.pid) - memory
+        if viewers:
+            viewers.end()
+        server.send_signal(signal.SIGINT)
+        server.wait()
+        return seconds, share, growth, viewers.bytes if viewers else 0
+
+
+def interval(values):
+    """Median, and the order statistics that hold it in 95 % of cases."""
+    ordered, n = sorted(values), len(values)
+    below, k, chance = 0.0, 0, 0.5 ** n
+    while below + chance <= 0.025 and k < n // 2:
+        below += chance
+        k += 1
+        chance = chance * (n - k + 1) / k
+    middle = ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2
+    return middle, ordered[max(k - 1, 0)], ordered[min(n - k, n - 1)]
+
+
+def main():
+    twagent, worker = (os.path.realpath(path) for path in sys.argv[1:3])
+    pairs = int(sys.argv[3]) if len(sys.argv) > 3 else 12
+    ratios, results = [], {"none": [], "read": [], "stalled": []}
+    with tempfile.TemporaryDirectory() as work:
+        turn(twagent, worker, work, "none")
+        for pair in range(pairs):
+            for kind in ("none", "read") if pair % 2 else ("read", "none"):
+                results[kind].append(turn(twagent, worker, work, kind))
+            ratios.append(100 * (results["read"][-1][0] / results["none"][-1][0] - 1))
+            results["stalled"].append(turn(twagent, worker, work, "stalled"))
+    print("%d pairs, searches of %.1f s; load %.1f on %d cores" %
+          (pairs, interval([r[0] for r in results["none"]])[0], os.getloadavg()[0], os.cpu_count()))
+    print("slow-down by %d viewers: %.2f %% (95 %%: %.2f to %.2f)" % ((VIEWERS,) + interval(ratios)))
+    for kind, words in (("none", "nobody watches"), ("read", "%d read" % VIEWERS), ("stalled", "%d never read" % VIEWERS)):
+        print("%-16s server %.2f %% of a core, %d KiB more, %d KiB read" %
+              (words, 100 * interval([r[1] for r in results[kind]])[0], interval([r[2] for r in results[kind]])[0],
+               interval([r[3] for r in results[kind]])[0] // 1024))
+
+
+main()
