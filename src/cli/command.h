@@ -1,8 +1,7 @@
 /* cli/command: the commands of the program, one file each, one line each in the table of main.c.
  * Main thread. Each command returns the process' exit code: 0 a verified win (eval: a kernel),
  * 1 none, 2 usage, 3 environment, 4 stopped by a budget or a person. */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+#pragma once
 
 #include "base/err.h"
 #include "base/options.h"
@@ -56,5 +55,3 @@ int command_gc(const struct settings *settings, const char *const *arguments, si
 int command_verify(const struct settings *settings, const char *const *arguments, size_t count);
 int command_rerun(const struct settings *settings, const char *const *arguments, size_t count);
 int command_backup(const struct settings *settings, const char *const *arguments, size_t count);
-
-#endif

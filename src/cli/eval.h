@@ -1,7 +1,6 @@
 /* cli/eval: one candidate through everything, once, for whoever prints what comes of it. Main
  * thread. */
-#ifndef CLI_EVAL_H
-#define CLI_EVAL_H
+#pragma once
 
 #include "base/value.h"
 #include "cli/settings.h"
@@ -27,5 +26,3 @@ struct eval_kernel {     /* borrowed */
 int eval_kernel(const struct settings *settings, const struct eval_kernel *kernel);
 /* The same of PROBLEM and FILE, the two `arguments`. */
 int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print);
-
-#endif

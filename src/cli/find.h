@@ -1,7 +1,6 @@
 /* cli/find: what a person names, or an error that says what was looked for, where, and what comes
  * near. Main thread. Errors are ERR_USAGE. Texts in `arena`. */
-#ifndef CLI_FIND_H
-#define CLI_FIND_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "base/arena.h"
@@ -27,5 +26,3 @@ int find_kernel(struct store *store, struct arena *arena, const char *id,
 /* For a problem without a kernel in the store (or NULL): one sentence. */
 const char *find_no_kernel(const struct settings *settings, struct store *store,
                            struct arena *arena, const char *problem);
-
-#endif

@@ -1,8 +1,7 @@
 /* cli/settings: every option of every command, in one const table; the table feeds the YAML
  * configuration, the environment, the command line, --help, the man page, completion and
  * `twagent config`. Main thread. */
-#ifndef CLI_SETTINGS_H
-#define CLI_SETTINGS_H
+#pragma once
 
 #include "agents/search/options.h"
 #include "base/options.h"
@@ -78,5 +77,3 @@ bool settings_given(const struct settings *settings, size_t offset);
 int settings_load(struct arena *arena, uint32_t command, int argc, char **argv,
                   struct settings *settings, const char **positionals, size_t most, size_t *count,
                   struct err *err) MUST_USE;
-
-#endif

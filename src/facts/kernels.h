@@ -1,8 +1,7 @@
 /* facts/kernels: every candidate that was evaluated, over all runs, as rows of one table: what
  * history, stats, diff and export show. Any thread. Texts in `arena`; a text that is not known is
  * "", a number 0. */
-#ifndef FACTS_KERNELS_H
-#define FACTS_KERNELS_H
+#pragma once
 
 #include "facts/records.h"
 
@@ -65,5 +64,3 @@ struct cell kernel_cell(const struct kernel_row *row, const struct column *colum
 
 /* {"id": ..., ...}, null for what is not known; `code` only where it was read. */
 void kernel_json(const struct kernel_row *row, struct json *json);
-
-#endif

@@ -1,6 +1,5 @@
 /* facts/records: reading what runs have left: one record, or all of a run. Any thread. */
-#ifndef FACTS_RECORDS_H
-#define FACTS_RECORDS_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "store/store.h"
@@ -32,5 +31,3 @@ const char *history_source(struct store *store, struct arena *arena,
 /* The best run for a problem: verified wins first, by the lower end of the interval. NULL: none. */
 const struct run_record *history_best(const struct run_record *runs, size_t count,
                                       const char *problem);
-
-#endif

@@ -1,7 +1,6 @@
 /* facts/summary: rows of candidates counted by what they have in common: who wrote them, of which
  * kind their idea was, why they were refused. Pure; any thread. */
-#ifndef FACTS_SUMMARY_H
-#define FACTS_SUMMARY_H
+#pragma once
 
 #include "eval/data/stats.h"
 #include "facts/kernels.h"
@@ -33,5 +32,3 @@ struct step {
 };
 void summary_steps(struct arena *arena, const struct kernel_row *const *rows, size_t count,
                    struct step **steps, size_t *step_count);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/report: what a finished run leaves for people: report.html (one file, no script, nothing
  * fetched), report.txt, kernel.c (.cc, .cu), evidence.json. A view of plain
  * values; whoever calls reads the store. Any thread; writes files. */
-#ifndef REPORT_REPORT_H
-#define REPORT_REPORT_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -63,5 +62,3 @@ void report_chart(const struct report *report, struct buf *out);
 
 /* Writes all four into `folder` (made where it is missing). */
 int report_write(const struct report *report, const char *folder, struct err *err) MUST_USE;
-
-#endif

@@ -1,6 +1,5 @@
 /* report/words: numbers as people read them. Each fills `text` and returns it. Any thread. */
-#ifndef REPORT_WORDS_H
-#define REPORT_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ const char *words_reached(const struct value *metrics, char text[320]);
  * 1.234 ms, CUPTI's records 1.230 ms" of the same launches. "": it does not say. */
 enum { WORDS_CLOCKS = 320 };
 const char *words_clocks(const struct value *profile, char text[WORDS_CLOCKS]);
-
-#endif

@@ -1,7 +1,6 @@
 /* tuning/model: log time over a tune space as a constant, effects of values and of pairs of values
  * (tuning.h says by whom). Inside src/tuning. */
-#ifndef TUNING_MODEL_H
-#define TUNING_MODEL_H
+#pragma once
 
 #include "tuning/tuning.h"
 
@@ -38,5 +37,3 @@ double model_predict(const struct model *model, const uint8_t *at);
 /* The effects in which a parameter has a hand, at a point. */
 double model_part(const struct model *model, const uint8_t *at, size_t parameter);
 double model_effect(const struct model_group *group, const struct model *model, const uint8_t *at);
-
-#endif

@@ -1,8 +1,7 @@
 /* tuning: what the points of a tune space that were measured say: which parameter mattered, which
  * interact, how steady a kernel is over sizes. Statistics on plain tables, no I/O; any thread. The
  * same table gives the same answer. */
-#ifndef TUNING_TUNING_H
-#define TUNING_TUNING_H
+#pragma once
 
 #include "base/arena.h"
 #include "eval/data/stats.h"
@@ -134,5 +133,3 @@ struct tuning {
     size_t not_apart;             /* of all kernels of the run: those that are TUNING_NOT_APART */
     struct tuning_ladder ladder;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* agents/prompt/private: the parts of prompts; for src/agents/prompt alone. Each writes at most
  * `most` bytes, or the least that it can, and never more for a smaller `most`. Pure. */
-#ifndef AGENTS_PROMPT_PRIVATE_H
-#define AGENTS_PROMPT_PRIVATE_H
+#pragma once
 
 #include "agents/prompt/prompt.h"
 #include "agents/prompt/template.h"
@@ -64,5 +63,3 @@ void prompt_cut(const char *text, size_t most, const char *open, const char *clo
 /* The same between fences that are longer than any run of marks inside. */
 void prompt_fenced(const char *text, size_t most, const char *open, const char *close,
                    struct buf *out);
-
-#endif

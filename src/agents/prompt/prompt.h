@@ -1,7 +1,6 @@
 /* agents/prompt: what a model is told: the templates filled from plain structs.
  * prompts_load() blocks; the rest is pure. Any thread. */
-#ifndef AGENTS_PROMPT_PROMPT_H
-#define AGENTS_PROMPT_PROMPT_H
+#pragma once
 
 #include "agents/ideas/attempt.h"
 #include "agents/ideas/ideas.h"
@@ -73,5 +72,3 @@ void prompt_repair(const struct prompts *prompts, const struct prompt_context *c
 void prompt_signature(const struct problem *problem, struct buf *out);
 /* "const float *A, float *C, long long M": what a launch's `args` may name, as CUDA spells it. */
 void prompt_arguments(const struct problem *problem, struct buf *out);
-
-#endif

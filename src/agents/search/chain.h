@@ -1,7 +1,6 @@
 /* agents/search/chain: candidates of the built-in proposer, first to last: number k is proposed
  * when exactly those before k - window have been taken. Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_CHAIN_H
-#define AGENTS_SEARCH_CHAIN_H
+#pragma once
 
 #include "agents/proposer/proposer.h"
 #include "loop/work.h"
@@ -24,5 +23,3 @@ void chain_more(struct chain *chain, int64_t count); /* beyond its limit, once i
 
 /* True while something of it is under way or not yet taken. */
 bool chain_step(struct search *search, struct chain *chain);
-
-#endif

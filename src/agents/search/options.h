@@ -1,6 +1,5 @@
 /* agents/search/options: what a run is told. Plain values; any thread. */
-#ifndef AGENTS_SEARCH_OPTIONS_H
-#define AGENTS_SEARCH_OPTIONS_H
+#pragma once
 
 #include "agents/llm/model.h"
 
@@ -68,5 +67,3 @@ struct search_options {                    /* borrowed for the search's life */
     const char *record; /* JSON object: all of this, kept with the run for a resume; or NULL */
     const char *resume; /* "r3": goes on with that run; NULL: a new one */
 };
-
-#endif

@@ -8,8 +8,7 @@
  * A part with a struct of its own is touched by its own file alone; tests/tools/layers looks, and
  * for circles between the files.
  */
-#ifndef AGENTS_SEARCH_PRIVATE_H
-#define AGENTS_SEARCH_PRIVATE_H
+#pragma once
 
 #include "agents/search/attempt.h"
 #include "agents/search/chain.h"
@@ -124,5 +123,3 @@ void search_idea_words(struct search *search, const struct proposal *proposal,
 /* --- asked.c --- */
 void search_recall_asked(struct search *search);
 char *search_asked_text(const struct search *search); /* JSON; mem_free() it */
-
-#endif

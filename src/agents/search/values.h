@@ -1,7 +1,6 @@
 /* agents/search/values: a tune with a model: it proposes points of the best kernel's tune space.
  * Inside src/agents/search. */
-#ifndef AGENTS_SEARCH_VALUES_H
-#define AGENTS_SEARCH_VALUES_H
+#pragma once
 
 #include "agents/llm/ask.h"
 
@@ -22,5 +21,3 @@ bool search_values_step(struct search *search);
 int64_t search_values_first(const struct search *search); /* points before it is asked at all */
 void search_values_stop(struct search *search);
 void search_values_close(struct search *search);
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/backend: what a backend gives the worker; one const table each, listed in
  * src/cli/backends.c. A build is two steps, so that the compiler runs on the worker's loop
  * (loop/process) and the rest on its measuring thread. */
-#ifndef EVAL_BACKEND_BACKEND_H
-#define EVAL_BACKEND_BACKEND_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -123,5 +122,3 @@ struct backend {
      * `answer`: the lane's; NULL: none could be opened. Returns how many forbid the work. */
     int (*findings)(const struct value *answer, struct buf *out);
 };
-
-#endif

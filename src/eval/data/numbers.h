@@ -1,7 +1,6 @@
 /* eval/data/numbers: what a tensor is drawn by, and where its numbers may lie. The same on both
  * sides of a generator's wire (cuda/draw/generator.h), and for its device. Any thread. */
-#ifndef EVAL_DATA_NUMBERS_H
-#define EVAL_DATA_NUMBERS_H
+#pragma once
 
 #ifndef __CUDACC__ /* a generator's unit has its own types */
 #include <stdint.h>
@@ -16,5 +15,3 @@ struct drawing {
     double low, high;
     double center, scale; /* a number is center + scale * z, folded into the bounds */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* eval/measure: one checked call. Worker's measuring thread. docs/threat-model.md says why. */
-#ifndef EVAL_MEASURE_MEASURE_H
-#define EVAL_MEASURE_MEASURE_H
+#pragma once
 
 #include "eval/measure/session_sets.h"
 
@@ -121,5 +120,3 @@ int measure_floor(struct bench *bench, struct err *err) MUST_USE;  /* floor.c */
 int measure_steady(struct bench *bench, struct err *err) MUST_USE; /* steady.c */
 /* Of EFFORT_FINAL; of EFFORT_FULL it says which baselines that alone times. final.c */
 int measure_final(struct bench *bench, struct err *err) MUST_USE;
-
-#endif

@@ -4,8 +4,7 @@
  * A set's seed comes from the kernel's random source and is never told. No subject sees the same
  * set twice in its life: a runner that has been through the pool is replaced by a fresh one, and
  * every evaluation redraws part of the pool, so that what one call saw can help no other. */
-#ifndef EVAL_MEASURE_SESSION_H
-#define EVAL_MEASURE_SESSION_H
+#pragma once
 
 #include "eval/check/check.h"
 #include "eval/data/draw.h"
@@ -95,5 +94,3 @@ void fitness_begin(struct fitness *fitness, struct session *session, struct json
 int fitness_check(struct fitness *fitness, bool baselines, struct err *err) MUST_USE;
 int fitness_floor(struct fitness *fitness, struct err *err) MUST_USE; /* times the reference */
 void fitness_end(struct fitness *fitness);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/measure/session_private: what the files of session, measure and fitness share. Worker's
  * measuring thread. */
-#ifndef EVAL_MEASURE_SESSION_PRIVATE_H
-#define EVAL_MEASURE_SESSION_PRIVATE_H
+#pragma once
 
 #include "base/random.h"
 #include "eval/data/parallel.h"
@@ -117,5 +116,3 @@ int session_open_region(struct session *session, struct err *err) MUST_USE;
 int session_region_for(struct session *session, size_t outputs_bytes, const struct region **region,
                        struct err *err) MUST_USE;
 void session_close_region(struct session *session);
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/measure/session_sets: shapes, and sets of inputs with their expected outputs. Inside
  * src/eval. Worker's measuring thread. */
-#ifndef EVAL_MEASURE_SESSION_SETS_H
-#define EVAL_MEASURE_SESSION_SETS_H
+#pragma once
 
 #include "eval/measure/session.h"
 
@@ -87,5 +86,3 @@ bool session_excuses(struct session *session, const struct set *set, size_t outp
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 int session_make_cases(struct session *session, struct err *err) MUST_USE;
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
-
-#endif

@@ -4,8 +4,7 @@
  * once it has agreed with the definition in every element, on each check shape and each hidden one,
  * and on a whole set of the main shape; one disagreement or fault, and the definition computes all.
  * Worker's measuring thread. Inside src/eval. */
-#ifndef EVAL_MEASURE_SESSION_WIDE_H
-#define EVAL_MEASURE_SESSION_WIDE_H
+#pragma once
 
 #include "eval/measure/session_private.h"
 
@@ -21,5 +20,3 @@ bool wide_believed(const struct session *session);
 bool wide_compute(struct session *session, const struct set *set,
                   enum reference_precision precision, void **out);
 void wide_close(struct session *session);
-
-#endif

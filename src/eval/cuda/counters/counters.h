@@ -6,8 +6,7 @@
  *   open -> begin -> (start -> launches -> stop) until all -> end -> begin ... -> close
  *
  * Between end and begin nothing of the profiler is active on the device. */
-#ifndef EVAL_CUDA_COUNTERS_COUNTERS_H
-#define EVAL_CUDA_COUNTERS_COUNTERS_H
+#pragma once
 
 #include "eval/cuda/counters/cupti.h"
 #include "eval/cuda/counters/table.h"
@@ -85,5 +84,3 @@ void counters_samples_told(char text[SAMPLES_TOLD_MOST]);
  * which its author could write; 0: not known. */
 uint32_t counters_line(const struct counters *counters, const void *image, size_t bytes,
                        const char *function, uint64_t offset, char file[LINE_FILE_MOST]);
-
-#endif

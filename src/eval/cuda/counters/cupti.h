@@ -1,7 +1,6 @@
 /* eval/cuda/counters/cupti: libcupti behind one table, opened at run time. Only a runner that is
  * kept for profiles opens it: what it hooks into the driver would slow the launches of others. */
-#ifndef EVAL_CUDA_COUNTERS_CUPTI_H
-#define EVAL_CUDA_COUNTERS_CUPTI_H
+#pragma once
 
 #include "base/err.h"
 #include "eval/cuda/counters/cupti_host.h"
@@ -67,5 +66,3 @@ int cupti_open(struct cupti *cupti, struct err *err) MUST_USE;
 
 /* "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"; static text. */
 const char *cupti_error(const struct cupti *cupti, int result);
-
-#endif

@@ -2,8 +2,7 @@
  * host side and of its activity records that are used here, as the binary interface of CUPTI 12.6
  * to 13 has them (https://docs.nvidia.com/cupti), so that no CUDA header is needed to build. Every
  * structure begins with its own size up to the end of its last member. */
-#ifndef EVAL_CUDA_COUNTERS_CUPTI_API_H
-#define EVAL_CUDA_COUNTERS_CUPTI_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ struct cupti_memset_record {
 
 /* The size to put into a structure: up to the end of its last member, without what pads it. */
 #define CUPTI_SIZE(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
-
-#endif

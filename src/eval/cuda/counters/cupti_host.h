@@ -1,7 +1,6 @@
 /* eval/cuda/counters/cupti_host: structures of CUPTI's host side (cupti_api.h): names of counters
  * to a configuration, collected data to numbers. */
-#ifndef EVAL_CUDA_COUNTERS_CUPTI_HOST_H
-#define EVAL_CUDA_COUNTERS_CUPTI_HOST_H
+#pragma once
 
 #include "eval/cuda/counters/cupti_api.h"
 
@@ -48,5 +47,3 @@ struct cupti_host_values {
     size_t count;
     double *values;
 };
-
-#endif

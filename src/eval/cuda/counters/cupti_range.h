@@ -1,6 +1,5 @@
 /* eval/cuda/counters/cupti_range: structures of CUPTI's range profiler (cupti_api.h). */
-#ifndef EVAL_CUDA_COUNTERS_CUPTI_RANGE_H
-#define EVAL_CUDA_COUNTERS_CUPTI_RANGE_H
+#pragma once
 
 #include "eval/cuda/counters/cupti_api.h"
 
@@ -55,5 +54,3 @@ struct cupti_data_info {
     const uint8_t *data;
     size_t bytes, ranges;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* eval/cuda/counters/cupti_samples: structures of CUPTI's sampling of program counters
  * (cupti_api.h; https://docs.nvidia.com/cupti, "PC Sampling API"), as CUPTI 12 and 13 have them. */
-#ifndef EVAL_CUDA_COUNTERS_CUPTI_SAMPLES_H
-#define EVAL_CUDA_COUNTERS_CUPTI_SAMPLES_H
+#pragma once
 
 #include "eval/cuda/counters/cupti_api.h"
 
@@ -85,5 +84,3 @@ struct cupti_source { /* file and folder are malloc()'s, for the caller to free(
     uint64_t offset;
     char *file, *folder;
 };
-
-#endif

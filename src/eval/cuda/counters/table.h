@@ -2,8 +2,7 @@
  * CUPTI for them by these names, and the worker reads what comes back by the same numbers. Names
  * hold from Turing to Blackwell; one that a chip does not have stays unknown. 9 passes on Hopper.
  */
-#ifndef EVAL_CUDA_COUNTERS_TABLE_H
-#define EVAL_CUDA_COUNTERS_TABLE_H
+#pragma once
 
 /* X(number, CUPTI's name) */
 /* clang-format off */
@@ -65,5 +64,3 @@ enum counter {
 };
 
 extern const char *const counter_names[COUNTER_COUNT];
-
-#endif

@@ -2,8 +2,7 @@
  * more from fitting, and in how many waves a grid runs; from numbers of the launch and of the
  * device alone (CUDA's occupancy calculator, programming guide, "Compute Capabilities"). Pure; any
  * thread. */
-#ifndef EVAL_CUDA_PROFILE_OCCUPANCY_H
-#define EVAL_CUDA_PROFILE_OCCUPANCY_H
+#pragma once
 
 #include "base/expr.h"
 
@@ -28,5 +27,3 @@ struct occupancy {
 /* `facts`: the lane's (sm_count, max_threads_per_sm, registers_per_sm, sm_shared_bytes,
  * compute_capability). All zero where they lack one. */
 struct occupancy occupancy_of(const struct names *facts, const struct occupancy_ask *ask);
-
-#endif

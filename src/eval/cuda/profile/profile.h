@@ -1,8 +1,7 @@
 /* eval/cuda/profile: what a CUDA kernel does, for people and prompts: hardware counters where they
  * may be read, else CUPTI's records, else what ptxas said; resources, occupancy and its limit,
  * place under the device's roofs. Measuring thread. */
-#ifndef EVAL_CUDA_PROFILE_PROFILE_H
-#define EVAL_CUDA_PROFILE_PROFILE_H
+#pragma once
 
 #include "eval/backend/backend.h"
 #include "eval/cuda/compile/compile.h"
@@ -75,5 +74,3 @@ void profile_put_lines(const struct wire_hot *hot, const struct plan *plan,
 /* "roofline": from counted work and the measured time alone. */
 void profile_put_roofline(const struct lane_facts *lane, const struct problem *problem,
                           const struct names *dims, double time_ns, struct json *json);
-
-#endif

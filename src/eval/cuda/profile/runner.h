@@ -1,7 +1,6 @@
 /* eval/cuda/profile/runner: a runner's answer to WIRE_PROFILE, WIRE_RECORDS and WIRE_SAMPLES.
  * Runner process only. */
-#ifndef EVAL_CUDA_PROFILE_RUNNER_H
-#define EVAL_CUDA_PROFILE_RUNNER_H
+#pragma once
 
 #include "eval/cuda/counters/counters.h"
 #include "eval/cuda/run/runner.h"
@@ -34,5 +33,3 @@ int profiling_empty_caches(struct profiling *profiling) MUST_USE; /* as before a
 int profile_sample(struct profiling *profiling, struct counters *counters) MUST_USE;
 /* told->records. -1 with profiling->fault; what is CUPTI's doing is told->records.why. */
 int profile_record_launches(struct profiling *profiling, struct counters *counters) MUST_USE;
-
-#endif

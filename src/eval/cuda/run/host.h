@@ -1,7 +1,6 @@
 /* eval/cuda/run/host: what is CUDA's own of a runner's host: its report, and that it is a spare
  * again after candidates that left it whole. Worker's measuring thread. */
-#ifndef EVAL_CUDA_RUN_HOST_H
-#define EVAL_CUDA_RUN_HOST_H
+#pragma once
 
 #include "eval/cuda/run/wire.h"
 #include "eval/runner/host.h"
@@ -48,5 +47,3 @@ void gpu_host_discard(void); /* closes all spares */
 /* Tells the runner to go and waits for its answer. */
 int gpu_host_ask(struct gpu_host *host, uint64_t timeout_ms, struct err *err) MUST_USE;
 int gpu_host_await(struct gpu_host *host, uint64_t timeout_ms, struct err *err) MUST_USE;
-
-#endif

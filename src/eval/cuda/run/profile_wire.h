@@ -1,6 +1,5 @@
 /* eval/cuda/run/profile_wire: what a runner tells of a profiled plan; part of its report page. */
-#ifndef EVAL_CUDA_RUN_PROFILE_WIRE_H
-#define EVAL_CUDA_RUN_PROFILE_WIRE_H
+#pragma once
 
 #include "eval/cuda/counters/table.h"
 
@@ -54,5 +53,3 @@ struct wire_profile {
     double values[PROFILE_KERNELS_MOST][COUNTER_COUNT]; /* NAN: not known; records: time alone */
     struct wire_records records;
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* eval/cuda/run/runner: the process that holds a CUDA context and one candidate's cubin. All of its
  * code is ours; device code reaches its device memory and, through the registered regions, no
  * expected output and no clock. Inside src/eval/cuda/run/runner*.c. */
-#ifndef EVAL_CUDA_RUN_RUNNER_H
-#define EVAL_CUDA_RUN_RUNNER_H
+#pragma once
 
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/run/graph.h"
@@ -36,5 +35,3 @@ void runner_call(struct gpu_runner *runner);
  * did): not of a long kernel, nor of one that could leave something in variables of its own. */
 bool runner_warms_up(const struct gpu_runner *runner, double last_ns);
 void runner_forget(struct gpu_runner *runner); /* unloads the module that stayed */
-
-#endif

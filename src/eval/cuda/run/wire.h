@@ -11,8 +11,7 @@
  *   WIRE_CALL, call, plan, go     -->  calls
  *                                 <--  done ... and so on
  */
-#ifndef EVAL_CUDA_RUN_WIRE_H
-#define EVAL_CUDA_RUN_WIRE_H
+#pragma once
 
 #include "eval/backend/subject.h"
 #include "eval/cuda/run/plan.h"
@@ -64,5 +63,3 @@ struct gpu_report {
     struct wire_profile profile; /* the answer to WIRE_PROFILE; to WIRE_RECORDS: .records */
     struct wire_hot hot;         /* to WIRE_SAMPLES */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * allocation of exactly its size and what nobody has written is not written by us either. Started
  * by sanitizer_warm() or with the first call for an artifact, ended, with the last word, by
  * cuda_sanitize_end(). Measuring thread. */
-#ifndef EVAL_CUDA_SANITIZE_SANITIZER_H
-#define EVAL_CUDA_SANITIZE_SANITIZER_H
+#pragma once
 
 #include "eval/backend/backend.h"
 
@@ -45,5 +44,3 @@ void sanitizer_read(enum sanitizer_tool tool, const char *mark, const char *text
 
 /* Lines without the mark go; the last one stays as far as it may still get one. */
 void sanitizer_keep_marked(const char *mark, struct buf *said);
-
-#endif
