@@ -3,7 +3,8 @@
  * the name. $FAKE_CUPTI_REFUSES: CUPTI's own number for what enabling the profiler is answered
  * with; $FAKE_CUPTI_LACKS: a counter that the chip does not have; $FAKE_CUPTI_KERNEL_NS: what a
  * plan's first kernel takes by its record, each next one 1000 more (5000); $FAKE_CUPTI_MEMSETS: how
- * many memsets of 3000 go before. Calls out of order fail, and so do counters beside sampling. */
+ * many memsets of 3000 go before. Calls out of order fail, and so do counters beside sampling and,
+ * with $FAKE_CUPTI_SPOILED, after it. */
 #include "fake_cupti.h"
 
 #include <stdlib.h>
@@ -178,7 +179,8 @@ EXPORT cuptiRangeProfilerEnable(struct enable *enable)
     const char *refuses = getenv("FAKE_CUPTI_REFUSES");
     if (refuses != NULL)
         return (int)strtol(refuses, NULL, 10);
-    if (fake_counting || fake_sampling)
+    if (fake_counting || fake_sampling ||
+        (fake_has_sampled && getenv("FAKE_CUPTI_SPOILED") != NULL))
         return INVALID;
     fake_counting = true;
     configured = started = false;

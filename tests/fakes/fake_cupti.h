@@ -15,6 +15,7 @@ struct head {
 };
 
 extern bool fake_counting, fake_sampling; /* never both */
+extern bool fake_has_sampled;
 
 #define EXPORT __attribute__((visibility("default"))) int
 

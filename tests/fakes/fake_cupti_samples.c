@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool fake_sampling;
+bool fake_sampling, fake_has_sampled;
 static bool sampling_configured, sampling_started, sampled;
 
 enum { REASONS = 3, SELECTED = 40, LONG = 41, LONG_NOT_ISSUED = 42 };
@@ -74,7 +74,7 @@ EXPORT cuptiPCSamplingEnable(const struct head *head)
         return (int)strtol(refuses, NULL, 10);
     if (fake_counting || fake_sampling)
         return INVALID;
-    fake_sampling = true;
+    fake_sampling = fake_has_sampled = true;
     sampling_configured = sampling_started = sampled = false;
     kept = NULL;
     return 0;

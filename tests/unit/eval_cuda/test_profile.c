@@ -384,6 +384,24 @@ static void test_lines(void **unused)
     end(&scene);
 }
 
+/* Where sampling once ends counters for good, counters are what stays. Last: it is remembered. */
+static void test_lines_at_a_price(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    setenv("FAKE_CUPTI_SPOILED", "1", 1);
+    begin(&scene, RELU);
+    for (int i = 0; i < 3; i++) {
+        profile(&scene);
+        assert_string_equal(word("profile", "source"), "counters");
+        assert_true(isfinite(at("hot_kernel.dram_share")));
+        assert_true((at("time.samples") == 100.0) == (i == 0));
+    }
+    assert_non_null(strstr(word("time", "why"), "no counters any more"));
+    end(&scene);
+    unsetenv("FAKE_CUPTI_SPOILED");
+}
+
 /* A driver that refuses costs the lines and nothing else. */
 static void test_no_lines(void **unused)
 {
@@ -484,6 +502,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_recorded_queued),
         cmocka_unit_test(test_recorded_variables),
         cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_lines_at_a_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,11 +11,14 @@
 enum { PASSES_ABOUT = 40, BASE_MS = 20000 };
 
 static struct gpu_host *kept; /* measuring thread alone */
+static bool counted, sampled; /* by `kept`, so far */
+static bool spoils;           /* here a runner that sampled has no counters afterwards */
 
 void profile_discard(void)
 {
     gpu_host_close(kept);
     kept = NULL;
+    counted = sampled = false;
 }
 
 static int start(const struct lane_facts *lane, const struct region *region, struct err *err)
@@ -86,9 +89,9 @@ static void read_hot(struct wire_hot *hot)
     }
 }
 
-int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
-                    const char *artifact, const struct call *call, double time_ns,
-                    struct wire_profile *profile, struct err *err)
+static int collect(const struct lane_facts *lane, const struct gpu_host *like, const char *artifact,
+                   const struct call *call, double time_ns, struct wire_profile *profile,
+                   struct err *err)
 {
     memset(profile, 0, sizeof *profile);
     int status = ready(lane, like->base.region, err);
@@ -99,8 +102,22 @@ int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
     }
     if (status == 0)
         status = ask(WIRE_PROFILE, call, time_ns, err);
-    if (kept != NULL && status == 0)
+    if (status == 0)
         read_profile(profile);
+    return status;
+}
+
+int profile_collect(const struct lane_facts *lane, const struct gpu_host *like,
+                    const char *artifact, const struct call *call, double time_ns,
+                    struct wire_profile *profile, struct err *err)
+{
+    int status = collect(lane, like, artifact, call, time_ns, profile, err);
+    if (status == 0 && counted && sampled && profile->source != PROFILE_COUNTERS) {
+        spoils = true; /* counters are worth more: another runner, and no more samples */
+        profile_discard();
+        status = collect(lane, like, artifact, call, time_ns, profile, err);
+    }
+    counted = counted || (status == 0 && profile->source == PROFILE_COUNTERS);
     if (status != 0 || profile->records.fault != 0)
         profile_discard(); /* what a fault leaves is of no use */
     return status;
@@ -125,10 +142,13 @@ void profile_sample_lines(const struct call *call, double time_ns, struct wire_h
 {
     struct err err = {0};
     memset(hot, 0, sizeof *hot);
-    if (kept == NULL) {
-        snprintf(hot->why, sizeof hot->why, "the runner that profiles has ended");
+    if (kept == NULL || spoils) {
+        snprintf(hot->why, sizeof hot->why, "%s",
+                 spoils ? "after it this CUPTI has no counters any more"
+                        : "the runner that profiles has ended");
         return;
     }
+    sampled = true;
     if (ask(WIRE_SAMPLES, call, time_ns, &err) == 0) {
         read_hot(hot);
         return;
