@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What one short call on a machine with a GPU shows, most valuable first, in at most 200 s:
 #   bench/cuda/short.sh TWAGENT OUT_FOLDER [PART...]      parts: layernorm relu sanitizer attacks
-#   final wide runoff
+#   final wide runoff lines
 # Every part has a limit of its own and what is left of the whole; what it prints comes as it goes. It needs no
 # build: a bundle's bin/twagent does. TWAGENT_SHORT_S: the seconds in all.
 set -u
@@ -9,7 +9,7 @@ twagent=$(realpath "$1")
 mkdir -p "$2"
 out=$(realpath "$2")
 shift 2
-parts=${*:-layernorm relu sanitizer attacks final wide runoff}
+parts=${*:-layernorm relu sanitizer attacks final wide runoff lines}
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 export TWAGENT_STORE=$out/../store-$$ PYTHONUNBUFFERED=1
 mkdir -p "$TWAGENT_STORE"
@@ -56,6 +56,10 @@ for part in $parts; do
         rm -f "$out/wide.timeline"
         TWAGENT_TIMELINE=$out/wide.timeline limited 25 "$twagent" eval problems/attention problems/attention/baselines/naive.cu --backend cuda --effort search --no-profile
         where_it_went "$out/wide.timeline" | grep -E 'step|wide|set\.|open\.'
+        ;;
+    lines) # aim: "where the time goes: ... in line 19", and a verdict with its profile in 9 s (10 to 13 the first time)
+        limited 26 python3 bench/cuda/eval.py "$twagent" bench/cuda/matmul4096 bench/cuda/matmul4096/naive32.cu 2
+        limited 20 "$twagent" profile bench/cuda/matmul4096 bench/cuda/matmul4096/naive32.cu --backend cuda
         ;;
     runoff) # the best few in turns with each other: aim: lines of run.off
         limited 38 "$twagent" run matmul --backend cuda --budget-time 30s --verbose | grep -E 'run\.(off|verified|final|end)' | cut -c 1-200
