@@ -345,17 +345,14 @@ static void test_recorded_variables(void **unused)
     end(&scene);
 }
 
-/* ---- lines ---- */
-
-static const struct value *phase(size_t at)
+static const struct value *phase(size_t place)
 {
-    const struct value *phases = value_at(metrics, "time.phases");
-    return phases != NULL && at < phases->count ? phases->items[at] : NULL;
+    const struct value *all = value_at(metrics, "time.phases");
+    return all != NULL && place < all->count ? all->items[place] : NULL;
 }
 
-/* 100 samples, of which 1 is another function's and 3 have no line; two instructions of line 3.
- * What a line table says that the source does not have is a number or a word, and no more. Twice:
- * the range profiler is on again in between. */
+/* 100 samples: 1 is another function's, 3 have no line. What a line table has and the source has
+ * not is a number or a word, no more. Twice: the range profiler is on again in between. */
 static void test_lines(void **unused)
 {
     struct scene scene;
@@ -363,11 +360,9 @@ static void test_lines(void **unused)
     begin(&scene, RELU);
     for (int i = 0; i < 2; i++) {
         profile(&scene);
-        assert_string_equal(word("profile", "source"), "counters");
         assert_true(at("time.samples") == 100.0);
         assert_true(value_real(phase(0), "share", 0) == 0.8);
         assert_int_equal(value_int(phase(0), "first_line", 0), 3);
-        assert_string_equal(value_text(phase(0), "in", ""), "fake_relu");
         assert_string_equal(value_text(phase(0), "stall", ""), "long_scoreboard");
         assert_true(fabs(value_real(phase(0), "stall_share", 0) - 50.0 / 80.0) < 1e-9);
         assert_string_equal(
@@ -375,11 +370,9 @@ static void test_lines(void **unused)
             "- {entry: fake_relu, grid: \"ceil_div(N, 128)\", block: 128, args: [X, "
             "Y, N]}");
         assert_int_equal(value_int(phase(1), "first_line", 0), 999999);
-        assert_null(value_get(phase(1), "text"));
         assert_string_equal(value_text(phase(2), "file", ""), "pass?wd?[2J");
-        assert_null(value_get(phase(2), "text"));
-        assert_string_equal(value_text(phase(2), "stall", "none"), "none");
-        assert_null(phase(3));
+        assert_null(value_get(phase(1), "text"));
+        assert_true(phase(3) == NULL && *value_text(phase(2), "stall", "") == 0);
     }
     end(&scene);
 }
@@ -393,7 +386,6 @@ static void test_lines_at_a_price(void **unused)
     begin(&scene, RELU);
     for (int i = 0; i < 3; i++) {
         profile(&scene);
-        assert_string_equal(word("profile", "source"), "counters");
         assert_true(isfinite(at("hot_kernel.dram_share")));
         assert_true((at("time.samples") == 100.0) == (i == 0));
     }
@@ -405,21 +397,21 @@ static void test_lines_at_a_price(void **unused)
 /* A driver that refuses costs the lines and nothing else. */
 static void test_no_lines(void **unused)
 {
+    static const struct {
+        const char *name, *value, *why;
+    } rows[] = {{"FAKE_CUPTI_SAMPLING", "35", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"},
+                {"FAKE_CUPTI_FUNCTION", "nobody's", "no instruction of its kernels"}};
     struct scene scene;
     (void)unused;
-    setenv("FAKE_CUPTI_SAMPLING", "35", 1);
-    begin(&scene, RELU);
-    profile(&scene);
-    assert_string_equal(word("profile", "source"), "counters");
-    assert_non_null(strstr(word("time", "why"), "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
-    end(&scene);
-    unsetenv("FAKE_CUPTI_SAMPLING");
-    setenv("FAKE_CUPTI_FUNCTION", "a_function_of_nobody", 1);
-    begin(&scene, RELU);
-    profile(&scene);
-    assert_non_null(strstr(word("time", "why"), "no instruction of its kernels"));
-    end(&scene);
-    unsetenv("FAKE_CUPTI_FUNCTION");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv(rows[i].name, rows[i].value, 1);
+        begin(&scene, RELU);
+        profile(&scene);
+        assert_string_equal(word("profile", "source"), "counters");
+        assert_non_null(strstr(word("time", "why"), rows[i].why));
+        end(&scene);
+        unsetenv(rows[i].name);
+    }
 }
 
 static void test_compare(void **unused)
