@@ -21,10 +21,12 @@ static const uint32_t moves[STATES] = {1u << ENDING, 0};
 
 /* A client that drips its request, or takes its answer a byte at a time, is never silent: what is
  * owed as a whole has a limit of its own. libmicrohttpd sees the end and closes. */
-static void drop_late(struct serve *serve, uint64_t now)
+static void drop_late(struct serve *serve, uint64_t now, uint64_t starved_ms)
 {
     list_each (link, &serve->clients) {
         struct client *client = container_of(link, struct client, link);
+        if (client->deadline_ms)
+            client->deadline_ms += starved_ms; /* a server at the lowest priority was late itself */
         if (client->deadline_ms && now > client->deadline_ms && client->fd >= 0) {
             client->deadline_ms = 0;
             (void)shutdown(client->fd, SHUT_RDWR);
@@ -37,8 +39,9 @@ static void tick(struct serve *serve)
     uint64_t now = clock_now_ms();
     if (now - serve->ticked_ms < TICK_MS)
         return;
+    uint64_t starved_ms = now - serve->ticked_ms - TICK_MS;
     serve->ticked_ms = now;
-    drop_late(serve, now);
+    drop_late(serve, now, starved_ms < HEADER_MS ? starved_ms : HEADER_MS);
     documents_tick(serve);
     viewers_look(serve);
     if (now - serve->beaten_ms >= HEARTBEAT_MS) {

@@ -30,6 +30,11 @@ class Server:
         return answer.status, text, answer
 
     def get(self, path, **headers):
+        for _ in range(20):  # where the machine is so busy that the server is late, it takes its client for slow
+            try:
+                return self.ask("GET", path, headers)
+            except (http.client.RemoteDisconnected, ConnectionResetError):
+                pass
         return self.ask("GET", path, headers)
 
     def raw(self, data, read=True):
