@@ -1,6 +1,5 @@
 /* cli/bundle: a kernel of the store with its problem and its evidence as one file. Main thread. */
-#ifndef CLI_BUNDLE_H
-#define CLI_BUNDLE_H
+#pragma once
 
 #include "agents/record/record.h"
 #include "cli/settings.h"
@@ -10,5 +9,3 @@
  * what a bundle cannot hold. */
 int bundle_write(const struct settings *settings, struct store *store, struct arena *arena,
                  const struct candidate_record *candidate, struct err *err) MUST_USE;
-
-#endif

@@ -1,19 +1,15 @@
 /* cli/claim_print: a figure of then beside one of now, as verify and rerun tell it. Main thread. */
-#ifndef CLI_CLAIM_PRINT_H
-#define CLI_CLAIM_PRINT_H
+#pragma once
 
 #include "cli/settings.h"
 #include "proof/claim.h"
 
-#include <stdio.h>
-
-/* One line: "  claimed    1.97x naive (95%: 1.93 to 2.01), 123 us: faster". */
-void claim_print_figures(const char *label, const struct evaluation *evaluation, FILE *out);
+/* On standard output, as wide as the terminal is. One line: "  claimed    1.97x naive (95%: 1.93
+ * to 2.01), 123 us: faster". */
+void claim_print_figures(const char *label, const struct evaluation *evaluation);
 /* The answer, the figures of now, what was checked, what differs: three to five lines. */
-void claim_print(const struct claim_check *check, const struct evaluation *now, FILE *out);
+void claim_print(const struct claim_check *check, const struct evaluation *now);
 
 /* What eval is told for either: all that decides, nothing for the record alone, and the baseline
  * that the figure is against. */
 struct settings claim_settings(const struct settings *settings, const struct evaluation *then);
-
-#endif

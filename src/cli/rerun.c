@@ -6,6 +6,7 @@
 #include "cli/find.h"
 #include "cli/history.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct rerun { /* one kernel */
@@ -26,7 +27,7 @@ static void print_answer(void *context, const struct evaluation *evaluation,
     (void)facts;
     rerun->answer = check.answer;
     if (!as_json) {
-        claim_print(&check, evaluation, stdout);
+        claim_print(&check, evaluation);
         return;
     }
     BUF_LOCAL(text, 64 << 20);
@@ -75,7 +76,7 @@ static int measure(struct rerun *rerun)
         return command_fail(&err);
     if (!settings.json) {
         printf("%s of %s, %s\n", rerun->id, rerun->run.problem, kernel.name);
-        claim_print_figures("then", &rerun->then, stdout);
+        claim_print_figures("then", &rerun->then);
         fflush(stdout);
     }
     int code = eval_kernel(&settings, &kernel);
@@ -97,9 +98,13 @@ int command_rerun(const struct settings *settings, const char *const *arguments,
     store_close(store);
     if (failed)
         return command_fail(&err);
+    size_t hold = 0;
     for (size_t i = 0; i < count; i++) {
         int code = measure(&reruns[i]);
         worst = code > worst ? code : worst;
+        hold += code == EXIT_WIN;
     }
+    if (count > 1 && !settings->json)
+        printf("%zu of %zu hold\n", hold, count);
     return worst;
 }

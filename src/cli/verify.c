@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -105,6 +106,33 @@ static int check_environment(const char *item, struct err *err)
                    item);
 }
 
+static void add_bytes(const struct tensor_spec *tensors, size_t count, const struct names *dims,
+                      double *bytes)
+{
+    int64_t extents[RANK_MAX];
+    size_t elements;
+    for (size_t i = 0; i < count; i++)
+        if (tensor_extents(&tensors[i], dims, extents, &elements, NULL) == 0)
+            *bytes += (double)elements * (double)dtype_bytes(tensors[i].dtype);
+}
+
+/* Several sets of it lie in memory at once, beside whatever else this user does. */
+static int check_memory(const struct problem *problem, struct err *err)
+{
+    double most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
+    for (size_t i = 0; i < problem->shape_count; i++) {
+        double bytes = 0;
+        add_bytes(problem->inputs, problem->input_count, &problem->shapes[i], &bytes);
+        add_bytes(problem->outputs, problem->output_count, &problem->shapes[i], &bytes);
+        if (bytes > most)
+            return err_set(err, ERR_ENVIRONMENT,
+                           "its tensors take %.0f MB at one shape, a quarter of this machine's "
+                           "memory is %.0f MB",
+                           bytes / 1e6, most / 1e6);
+    }
+    return 0;
+}
+
 /* As the worker loads it: whatever it names lies in the folder. */
 static int load(struct verify *verify, struct err *err)
 {
@@ -115,7 +143,7 @@ static int load(struct verify *verify, struct err *err)
     if (problem_load_with(path, verify->settings->search.python, &verify->problem, err))
         return err_wrap(err, "its problem");
     const struct problem *problem = verify->problem;
-    if (check_inside(problem->reference_file, problem->folder, err))
+    if (check_memory(problem, err) || check_inside(problem->reference_file, problem->folder, err))
         return -1;
     for (size_t i = 0; i < problem->baseline_count; i++) {
         const struct baseline_spec *baseline = &problem->baselines[i];
@@ -187,7 +215,7 @@ static void print_claim(const struct verify *verify)
            bundle->tune->count ? " " : "", bundle->tune->count ? verify->tune : "");
     printf("  %-10s %s by twagent %s\n", "written", words_date(bundle->written_ms, date),
            bundle->twagent);
-    claim_print_figures("claimed", &bundle->claim, stdout);
+    claim_print_figures("claimed", &bundle->claim);
     printf("  %-10s %s%s\n", "on", claim_machine(verify->arena, &bundle->claim),
            bundle->final ? ", again in fresh processes with fresh seeds" : "");
     printf("  %-10s %s\n", "problem", verify->shipped);
@@ -203,7 +231,7 @@ static void print_answer(void *context, const struct evaluation *evaluation,
     (void)facts;
     verify->answer = check.answer;
     if (!as_json) {
-        claim_print(&check, evaluation, stdout);
+        claim_print(&check, evaluation);
         return;
     }
     BUF_LOCAL(text, 64 << 20);

@@ -2,8 +2,7 @@
  * machine proves again (docs/archive.md has the format). What is read is hostile: its size, its
  * names and its figures are checked here; its hashes find damage, not forgery, since whoever forges
  * can hash. Any thread. */
-#ifndef PROOF_BUNDLE_H
-#define PROOF_BUNDLE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -42,5 +41,3 @@ int bundle_decode(struct arena *arena, const char *text, size_t length, struct b
                   struct err *err) MUST_USE;
 /* The problem's files, into an empty folder that is ours alone. */
 int bundle_unpack(const struct bundle *bundle, const char *folder, struct err *err) MUST_USE;
-
-#endif

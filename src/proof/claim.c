@@ -28,6 +28,15 @@ static const struct value *parsed(struct arena *arena, const char *text)
                                                                                        : NULL;
 }
 
+/* A record's words go to a terminal: no escapes, and nothing that turns the line around. */
+static const char *printable(char *text)
+{
+    for (char *at = text; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || (unsigned char)*at > 0x7e)
+            *at = '?';
+    return text;
+}
+
 static const char *shown(struct arena *arena, const struct value *value)
 {
     if (value == NULL || value->kind == VALUE_NULL)
@@ -36,11 +45,7 @@ static const char *shown(struct arena *arena, const struct value *value)
         return arena_printf(arena, "%lld", (long long)value->integer);
     if (value->kind != VALUE_TEXT)
         return "?";
-    char *text = arena_strndup(arena, value->text, strnlen(value->text, SHOWN_MOST));
-    for (char *at = text; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || (unsigned char)*at > 0x7e)
-            *at = '?';
-    return text;
+    return printable(arena_strndup(arena, value->text, strnlen(value->text, SHOWN_MOST)));
 }
 
 static bool compare_key(struct arena *arena, const struct value *then, const struct value *now,
@@ -137,9 +142,9 @@ struct claim_check claim_compare(struct arena *arena, const struct evaluation *t
     if (now->verdict == VERDICT_KERNEL)
         check.why = compare_figures(&check, then, now);
     else
-        check.why =
-            arena_printf(arena, "not right here: %s at %s: %.*s", verdict_name(now->verdict),
-                         stage_name(now->stage), (int)strcspn(now->reason, "\n"), now->reason);
+        check.why = printable(arena_printf(arena, "%s at %s: %.*s", verdict_name(now->verdict),
+                                           stage_name(now->stage), (int)strcspn(now->reason, "\n"),
+                                           now->reason));
     return check;
 }
 

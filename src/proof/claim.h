@@ -1,7 +1,6 @@
 /* proof/claim: whether a figure of then holds, by what was measured now. Plain values; any thread.
  */
-#ifndef PROOF_CLAIM_H
-#define PROOF_CLAIM_H
+#pragma once
 
 #include "base/arena.h"
 #include "eval/data/evaluation.h"
@@ -30,5 +29,3 @@ const char *claim_machine(struct arena *arena, const struct evaluation *evaluati
 /* {"answer", "why", "elsewhere", "differs", "then": {...}, "now": {...}}: the members alone. */
 void claim_put(const struct claim_check *check, const struct evaluation *then,
                const struct evaluation *now, struct json *json);
-
-#endif

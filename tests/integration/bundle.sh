@@ -75,6 +75,9 @@ refused 'reference: ref_impl.py' 'reference: /etc/hostname.py' 'expected a file'
 touch outside.py
 refused 'reference: ref_impl.py' "reference: $work/outside.py" 'not in the bundle'
 refused 'naive: baselines/naive.c' "naive: {file: baselines/naive.c, env: {LD_PRELOAD: /tmp/x.so}}" 'not LD_PRELOAD'
+forge 'M: 64' 'M: 268435456'
+"$twagent" verify forged.json >out 2>&1
+[ $? -eq 3 ] && grep -q 'of this machine.s memory' out; say $? "forged: more than there is memory: $(cat out)"
 refused '"name":"axpb"' '"name":"axpc"' 'is called axpb'
 refused '"identity":"[^"]*' '"identity":"none' 'of another source'
 
@@ -85,7 +88,7 @@ forge 'A\[i \* N \+ j\] \*' '(i == 3) + A[i * N + j] *'
 forge '"speedup":\{[^}]*\}' '"speedup":{"median":900,"low":890,"high":910,"samples":20}'
 "$twagent" verify forged.json >out 2>&1
 [ $? -eq 1 ] && grep -Eq '^(differs|cannot say): right here' out; say $? "another figure is found: $(cat out)"
-[ -z "$(ls tmp)" ]; say $? "nothing is left behind: $(ls tmp)"
+[ -z "$(find tmp -name spec.yaml)" ]; say $? "no stranger's file is left behind: $(find tmp)"
 
 mv away/axpb .
 "$twagent" rerun r1 --json >out 2>err; code=$?
