@@ -112,6 +112,10 @@ const struct command commands[] = {
      "chosen, "
      "and which keys are set (never what they are).",
      0, 0, command_config},
+    {"report", COMMAND_REPORT, "[RUN]", "a run's report: text, --html or --json",
+     "Without RUN, the one that goes on now, or the last one. Every run leaves its report at its "
+     "end, too.",
+     0, 1, command_report},
     {"gc", COMMAND_GC, "", "take old runs out of the store",
      "Verified wins, the best kernel of each problem and all that these came from stay, and so do "
      "lessons. A run of which something stays cannot be resumed any more. --dry-run says what "

@@ -22,7 +22,7 @@ enum {
              COMMAND_SHOW | COMMAND_BEST | COMMAND_DOCTOR | COMMAND_BACKUP | COMMAND_PROBLEM |
              COMMAND_DOCS | COMMAND_LESSONS | COMMAND_EMIT | COMMAND_HISTORY | COMMAND_STATS |
              COMMAND_DIFF | COMMAND_EXPORT | COMMAND_SERVE | COMMAND_GC | COMMAND_VERIFY |
-             COMMAND_RERUN | CONTROLLING,
+             COMMAND_RERUN | COMMAND_REPORT | CONTROLLING,
 };
 
 /* clang-format off */
@@ -159,7 +159,9 @@ static const struct option options[] = {
     {"python", 0, OPTION_TEXT, SEARCH(python), NULL, 0, 0, NULL, "TWAGENT_PYTHON", "PATH",
      "Python with numpy or torch, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME | COMMAND_EMIT | COMMAND_EXPORT},
     {"output", 'o', OPTION_TEXT, AT(output), NULL, 0, 0, NULL, NULL, "FILE",
-     "write the kernel's source, or what lessons or export writes, there", COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS | COMMAND_EXPORT},
+     "write the kernel's source, or what lessons, export or report writes, there", COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS | COMMAND_EXPORT | COMMAND_REPORT},
+    {"html", 0, OPTION_BOOL, AT(html), "false", 0, 0, NULL, NULL, NULL,
+     "the page in place of the text", COMMAND_REPORT},
     {"format", 0, OPTION_CHOICE, AT(format), "jsonl", 0, 0, "jsonl|csv|sql|parquet", NULL, "NAME",
      "jsonl, csv, sql (a table \"kernels\" for SQLite or DuckDB), parquet (needs a Python with pyarrow)", COMMAND_EXPORT},
     {"bundle", 0, OPTION_TEXT, AT(bundle), NULL, 0, 0, NULL, NULL, "FILE",

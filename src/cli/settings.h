@@ -36,6 +36,7 @@ enum command_bit { /* which commands take an option */
                    COMMAND_GC = 1 << 23,
                    COMMAND_VERIFY = 1 << 24,
                    COMMAND_RERUN = 1 << 25,
+                   COMMAND_REPORT = 1 << 26,
                    COMMAND_ALL = 0x7fffffff
 };
 
@@ -57,6 +58,7 @@ struct settings {
     bool profile, sanitize, cachegrind;
     const char *output, *to, *format;  /* best, show, lessons, export; emit; export */
     const char *bundle;                /* best, show */
+    bool html;                         /* report */
     bool source, adversarial, measure; /* show, best; doctor */
     const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */
     bool builtin, wins;                                   /* wins: of lessons */

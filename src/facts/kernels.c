@@ -113,8 +113,13 @@ static void add_evaluation(struct store *store, struct arena *arena, const char 
     const struct value *evaluation = history_evaluation(store, own, row->id);
     const struct value *stages = value_get(evaluation, "stage_ms");
     double unused;
-    for (size_t i = 0; stages != NULL && stages->kind == VALUE_MAP && i < stages->count; i++)
-        row->evaluation_ms += stages->items[i]->real;
+    const struct value *roofline = value_at(evaluation, "metrics.roofline");
+    for (size_t i = 0; i < STAGES; i++) {
+        row->stage_ms[i] = value_real(stages, stage_name((enum stage)i), 0);
+        row->evaluation_ms += row->stage_ms[i];
+    }
+    row->flops_per_byte = value_real(roofline, "intensity_flops_per_byte", 0);
+    row->flops_per_s = 1e9 * value_real(roofline, "gflops_per_s", 0);
     put_interval(value_get(evaluation, "baseline_ns"), &row->baseline_ns, &unused, &unused);
     row->checks_passed = value_int(value_get(evaluation, "checks"), "passed", 0);
     row->checks_total = value_int(value_get(evaluation, "checks"), "total", 0);
@@ -327,6 +332,8 @@ const struct column kernel_columns[] = {
     COLUMN("repairs", repairs, COLUMN_INT),
     COLUMN("micro_dollars", micro_dollars, COLUMN_INT),
     COLUMN("evaluation_ms", evaluation_ms, COLUMN_REAL),
+    COLUMN("flops_per_byte", flops_per_byte, COLUMN_REAL),
+    COLUMN("flops_per_s", flops_per_s, COLUMN_REAL),
     COLUMN("decided_at", decided_ms, COLUMN_TIME),
     COLUMN("versions", versions, COLUMN_TEXT),
     COLUMN("source", source, COLUMN_TEXT),

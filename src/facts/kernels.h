@@ -3,6 +3,7 @@
  * "", a number 0. */
 #pragma once
 
+#include "eval/data/evaluation.h"
 #include "facts/records.h"
 
 struct kernel_row {
@@ -26,8 +27,10 @@ struct kernel_row {
     uint64_t decided_ms; /* wall clock of its verdict */
     double latency_ns, latency_low_ns, latency_high_ns, baseline_ns;
     double speedup, speedup_low, speedup_high;
-    double error_ratio;   /* largest error as a share of what is allowed */
-    double evaluation_ms; /* a lane's time for it */
+    double error_ratio;                 /* largest error as a share of what is allowed */
+    double evaluation_ms;               /* a lane's time for it */
+    double stage_ms[STAGES];            /* the same by stage */
+    double flops_per_byte, flops_per_s; /* its place on the roofline; 0: not known */
 };
 
 struct kernel_query {

@@ -1,12 +1,38 @@
-/* report/html: the report as one page: no script, nothing fetched, readable in the dark. Every text
- * from a run goes through escape(): a candidate's source may hold anything. */
+/* report/html: the report as one page: nothing fetched, readable in the dark and on a phone. Every
+ * text from a run goes through escape(), or by JSON into the page's own script, which puts it there
+ * as text: a candidate's source may hold anything. */
 #include "report/report.h"
 #include "report/words.h"
 
 #include "base/json.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "eval/data/stats.h"
+#include "report/page_css_text.h"
+#include "report/page_js_text.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* What would hide or turn the writing round is shown as its number. */
+static void put_character(struct buf *out, const char **text)
+{
+    const unsigned char *at = (const unsigned char *)*text;
+    size_t length = utf8_length(*text, strlen(*text) < 4 ? strlen(*text) : 4);
+    unsigned code = length == 2   ? (at[0] & 31U) << 6 | (at[1] & 63U)
+                    : length == 3 ? (at[0] & 15U) << 12 | (at[1] & 63U) << 6 | (at[2] & 63U)
+                                  : at[0];
+    bool hides = (code < ' ' && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0) ||
+                 (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+                 (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
+    if (length == 0)
+        buf_add_text(out, "\xEF\xBF\xBD");
+    else if (hides && length < 4)
+        buf_addf(out, "\\u%04x", code);
+    else
+        buf_add(out, *text, length);
+    *text += length > 1 ? length - 1 : 0;
+}
 
 static void escape(struct buf *out, const char *text)
 {
@@ -25,102 +51,140 @@ static void escape(struct buf *out, const char *text)
             buf_add_text(out, "&quot;");
             break;
         default:
-            buf_add_char(out, *text);
+            put_character(out, &text);
         }
     }
 }
 
-static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1b1f24;--soft:#6a737d;--line:#d8dee4;--paper:#fff;"
-    "--mark:#0a66c2;--win:#1a7f37;--bad:#b42318}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#8b949e;--line:#30363d;"
-    "--paper:#0d1117;--mark:#58a6ff;--win:#3fb950;--bad:#f85149}}\n"
-    "body{margin:2rem auto;max-width:60rem;padding:0 1rem;background:var(--paper);color:var(--ink);"
-    "font:15px/1.5 system-ui,sans-serif}\n"
-    "h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}\n"
-    ".outcome{font-size:1.15rem;margin:.3rem 0 "
-    "1rem}.win{color:var(--win)}.soft{color:var(--soft)}\n"
-    "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\n"
-    "th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);"
-    "vertical-align:top}td:nth-child(-n+2),td.n{white-space:nowrap}th{font-weight:600;color:var(--"
-    "soft)}td.n,th.n{text-align:right}\n"
-    "tr.champion td{font-weight:600}td.bad{color:var(--bad)}\n"
-    "pre{overflow:auto;border:1px solid var(--line);padding:.8rem;font:13px/1.45 ui-monospace,"
-    "monospace;max-height:40rem}code{font-family:ui-monospace,monospace}\n"
-    "svg{width:100%;height:auto;font:12px system-ui,sans-serif}svg text{fill:var(--soft)}\n"
-    ".grid{stroke:var(--line)}.one{stroke:var(--soft);stroke-dasharray:4 3}\n"
-    ".kernel{fill:var(--mark);opacity:.55}.champion{fill:var(--win)}.failed{stroke:var(--bad)}\n"
-    "rect.final{fill:var(--win);opacity:.18}svg text.final{fill:var(--win)}\n"
-    ".best{fill:none;stroke:var(--mark);stroke-width:1.5}\n";
-
-static void pauses(const struct report *report, struct buf *out)
+struct report_status report_status(const struct report *report)
 {
-    char when[96];
-    if (report->pause_count == 0)
-        return;
-    buf_add_text(out, "<h2>Pauses</h2>\n<table>");
-    for (size_t i = 0; i < report->pause_count; i++) {
-        const struct report_pause *pause = &report->pauses[i];
-        buf_addf(out, "<tr><td>%s</td><td>", words_pause(pause->since_ms, pause->until_ms, when));
-        escape(out, pause->reason);
-        buf_add_text(out, "</td></tr>\n");
-    }
-    buf_add_text(out, "</table>\n");
+    const struct value *evaluation = report->evaluation;
+    if (report->best == NULL)
+        return (struct report_status){"no kernel", "none"};
+    if (*value_text(evaluation, "unconfined", "") != '\0')
+        return (struct report_status){"not sandboxed", "warn"};
+    if (*value_text(evaluation, "unfit", "") != '\0')
+        return (struct report_status){"unfit problem", "warn"};
+    if (!report->final)
+        return (struct report_status){"not verified", "warn"};
+    if (strcmp(value_text(evaluation, "finding", ""), finding_name(FINDING_NOISY)) == 0)
+        return (struct report_status){"too noisy to say", "warn"};
+    if (value_bool(evaluation, "win", false))
+        return (struct report_status){"verified win", "win"};
+    return (struct report_status){"verified: no win", "none"};
 }
 
-static void head(const struct report *report, struct buf *out)
+static void fact(const char *name, const char *text, struct buf *out)
+{
+    if (text == NULL || *text == '\0')
+        return;
+    buf_addf(out, "<dt>%s</dt><dd>", name);
+    escape(out, text);
+    buf_add_text(out, "</dd>\n");
+}
+
+/* "61 % of the memory roof" */
+static void roof(const struct report *report, struct buf *out)
+{
+    const struct value *roofline = value_at(report->evaluation, "metrics.roofline");
+    double share = value_real(roofline, "share_of_limit", 0);
+    const char *limit = value_text(roofline, "limit", "");
+    if (share > 0 && *limit)
+        buf_addf(out, "<dt>roof</dt><dd>%.0f %% of the %s roof, as measured here</dd>\n",
+                 100 * share, strcmp(limit, "memory") == 0 ? "memory" : "compute");
+}
+
+static void checked(const struct report *report, struct buf *out)
+{
+    const struct value *checks = value_get(report->evaluation, "checks");
+    const struct value *metrics = value_get(report->evaluation, "metrics");
+    char words[320], text[192];
+    snprintf(text, sizeof text, "%lld of %lld checks passed%s",
+             (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
+             report->final ? ", again in fresh processes with fresh seeds" : "");
+    fact("checked", checks != NULL ? text : NULL, out);
+    fact("checked up to", words_reached(metrics, words), out);
+    fact("error", words_error(metrics, words), out);
+}
+
+static void machine(const struct report *report, struct buf *out)
+{
+    const struct value *device = value_get(report->evaluation, "device");
+    const char *gpu = value_text(device, "gpu", NULL);
+    if (gpu == NULL && report->row_count > 0)
+        gpu = report->rows[0].device;
+    fact("machine", gpu, out);
+}
+
+static void first_screen(const struct report *report, struct buf *out)
+{
+    char text[160], took[32], when[96], pause[512];
+    buf_add_text(out, "<dl>\n");
+    fact("shape", report->dims, out);
+    machine(report, out);
+    checked(report, out);
+    roof(report, out);
+    snprintf(text, sizeof text, "%s, took %s, %zu evaluated, lane busy %.0f %%", report->started,
+             words_duration(report->elapsed_ms, took), report->count, 100 * report->lane_busy);
+    fact("search", text, out);
+    fact("models", report->models, out);
+    fact("cost", report->spent ? report->spent : "nothing was asked of a model", out);
+    for (size_t i = 0; i < report->asked_count; i++)
+        fact("asked", report->asked[i], out);
+    for (size_t i = 0; i < report->pause_count; i++) {
+        snprintf(pause, sizeof pause, "%s: %.380s",
+                 words_pause(report->pauses[i].since_ms, report->pauses[i].until_ms, when),
+                 report->pauses[i].reason);
+        fact("paused", pause, out);
+    }
+    fact("refused", report->failures, out);
+    fact("ended", report->stopped ? report->stopped : "all rounds done", out);
+    fact("noise", value_text(report->evaluation, "noise", ""), out);
+    if (report->best != NULL) {
+        snprintf(text, sizeof text, "twagent best %.100s -o kernel", report->problem);
+        fact("take the kernel", text, out);
+    }
+    fact("go on", report->resume, out);
+    buf_add_text(out, "</dl>\n");
+}
+
+static void put_lines(const char *const *lines, size_t count, struct buf *out)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_add_text(out, lines[i]);
+}
+
+#define PUT_LINES(lines, out) put_lines(lines, sizeof(lines) / sizeof(lines)[0], out)
+
+static void head(const struct report *report, const char *nonce, struct buf *out)
 {
     char took[32];
-    buf_addf(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                  "<meta name=\"viewport\" content=\"width=device-width\"><title>");
+    const struct report_status status = report_status(report);
+    buf_addf(out,
+             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+             "'nonce-%s'; script-src 'nonce-%s'; base-uri 'none'; form-action 'none'\">"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>",
+             nonce, nonce);
     escape(out, report->run);
     buf_add_char(out, ' ');
     escape(out, report->problem);
-    buf_addf(out, "</title><style>\n%s</style></head><body>\n<h1>", style);
+    buf_addf(out, "</title><style nonce=\"%s\">\n", nonce);
+    PUT_LINES(page_css, out);
+    buf_addf(out, "</style></head><body%s>\n<h1>",
+             strcmp(status.kind, "win") == 0 ? " class=\"is-win\"" : "");
     escape(out, report->problem);
-    buf_addf(out, " <span class=\"soft\">");
+    buf_add_text(out, " <span class=\"soft\">");
     escape(out, report->run);
-    bool win = report->final && value_bool(report->evaluation, "win", false);
-    buf_addf(out, "</span></h1>\n<p class=\"outcome%s\">", win ? " win" : "");
+    buf_addf(out, "</span> <span class=\"badge %s\">%s</span></h1>\n<p class=\"outcome\">",
+             status.kind, status.word);
     if (value_real(value_get(report->evaluation, "time_ns"), "median", 0) > 0)
         buf_addf(out, "%s: ", words_time_of(value_get(report->evaluation, "time_ns"), took));
     escape(out, report->outcome);
-    buf_addf(out, "</p>\n<p class=\"soft\">%s</p>\n<p class=\"soft\">", report_kind(report));
+    buf_addf(out, "</p>\n<p class=\"soft\">%s ", report_kind(report));
     escape(out, report->description);
-    buf_add_text(out, "<br>");
-    escape(out, report->dims);
-    buf_add_text(out, "<br>");
-    escape(out, report->started);
-    buf_addf(out, ", took %s, %zu evaluated, lane busy %.0f %%<br>",
-             words_duration(report->elapsed_ms, took), report->count, 100 * report->lane_busy);
-    const struct value *metrics = value_get(report->evaluation, "metrics");
-    char words[320];
-    if (*words_error(metrics, words)) {
-        buf_add_text(out, "error: ");
-        escape(out, words);
-        buf_add_text(out, "<br>");
-    }
-    if (*words_reached(metrics, words)) {
-        buf_add_text(out, "checked up to: ");
-        escape(out, words);
-        buf_add_text(out, "<br>");
-    }
-    buf_add_text(out, "ended: ");
-    escape(out, report->stopped ? report->stopped : "all rounds done");
-    if (report->failures) {
-        buf_add_text(out, "<br>refused: ");
-        escape(out, report->failures);
-    }
-    if (report->models) {
-        buf_add_text(out, "<br>models: ");
-        escape(out, report->models);
-    }
-    if (report->spent) {
-        buf_add_text(out, "<br>spent: ");
-        escape(out, report->spent);
-    }
     buf_add_text(out, "</p>\n");
-    pauses(report, out);
+    first_screen(report, out);
 }
 
 static void interval_cells(const struct value *interval, const char *unit, struct buf *out)
@@ -148,7 +212,8 @@ static void baselines(const struct report *report, struct buf *out)
              "<h2>Against each baseline</h2>\n<p class=\"soft\">Measured in alternating turns with "
              "the kernel, same inputs, same cores, cold caches. A win is an interval whose lower "
              "end exceeds 1 + max(1 %%, 3 x the A/A spread); the spread here is %s.</p>\n"
-             "<table><tr><th>baseline</th><th class=\"n\">its time</th><th class=\"n\">95 %%</th>"
+             "<div class=\"scroll\"><table><tr><th>baseline</th><th class=\"n\">its time</th><th "
+             "class=\"n\">95 %%</th>"
              "<th class=\"n\">speed-up</th><th class=\"n\">95 %%</th><th></th></tr>\n",
              words_spread(value_real(report->evaluation, "spread", 0), spread));
     for (size_t i = 0; i < all->count; i++) {
@@ -162,7 +227,7 @@ static void baselines(const struct report *report, struct buf *out)
                  words_finding(value_text(all->items[i], "finding", ""), win,
                                value_real(value_get(all->items[i], "speedup"), "high", 0)));
     }
-    buf_add_text(out, "</table>\n");
+    buf_add_text(out, "</table></div>\n");
 }
 
 static void put_pairs(const struct value *object, struct buf *out)
@@ -261,32 +326,58 @@ static void candidates(const struct report *report, struct buf *out)
     buf_add_text(out, "</table>\n");
 }
 
+/* For a browser that runs no script. */
+static void without_script(const struct report *report, struct buf *out)
+{
+    if (report->count == 0)
+        return;
+    buf_add_text(out, "<noscript><h2>The search</h2>\n<p class=\"soft\">A dot is a kernel as the "
+                      "search measured it: the lower end of its 95 % interval over ");
+    escape(out, report->against);
+    buf_addf(out,
+             "; the search selects by times. The large one is the champion; red marks are "
+             "candidates that were refused.%s</p>\n",
+             report->final ? " The band is the final measurement's interval, which the headline is "
+                             "of. The search picks the luckiest of many, so that its dot is apt to "
+                             "lie higher."
+                           : "");
+    report_chart(report, out);
+    candidates(report, out);
+    buf_add_text(out, "</noscript>\n");
+}
+
+/* "<" ends no script and begins no comment where it is written as a number. */
+static void put_facts(const struct report *report, struct buf *out)
+{
+    struct buf facts;
+    buf_init(&facts, (size_t)64 << 20);
+    report_json(report, &facts);
+    for (const char *at = buf_text(&facts); *at; at++)
+        if (*at == '<')
+            buf_add_text(out, "\\u003c");
+        else
+            buf_add_char(out, *at);
+    buf_free(&facts);
+}
+
 void report_html(const struct report *report, struct buf *out)
 {
-    head(report, out);
+    char nonce[40]; /* drawn after all texts of the run were written: none of them can name it */
+    snprintf(nonce, sizeof nonce, "%016llx%016llx", (unsigned long long)random_seed(),
+             (unsigned long long)random_seed());
+    head(report, nonce, out);
     baselines(report, out);
-    if (report->count > 0) {
-        buf_add_text(out, "<h2>The search</h2>\n<p class=\"soft\">A dot is a kernel as the search "
-                          "measured it: the "
-                          "lower end of its 95 % interval over ");
-        escape(out, report->against);
-        buf_addf(out,
-                 "; the search selects by times. The large one is the champion; red marks "
-                 "are candidates that were refused.%s</p>\n",
-                 report->final
-                     ? " The band is the final measurement's interval, which the headline "
-                       "is of. The search picks the luckiest of many, so that its dot is "
-                       "apt to lie higher."
-                     : "");
-        report_chart(report, out);
-    }
+    without_script(report, out);
+    buf_add_text(out, "<main id=\"page\"></main>\n");
     evidence(report, out);
     if (report->source) {
         buf_add_text(out, "<h2>The kernel</h2>\n<pre>");
         escape(out, report->source);
         buf_add_text(out, "</pre>\n");
     }
-    if (report->count > 0)
-        candidates(report, out);
-    buf_add_text(out, "</body></html>\n");
+    buf_addf(out, "<script nonce=\"%s\" type=\"application/json\" id=\"facts\">", nonce);
+    put_facts(report, out);
+    buf_addf(out, "</script>\n<script nonce=\"%s\">\n", nonce);
+    PUT_LINES(page_js, out);
+    buf_add_text(out, "</script></body></html>\n");
 }

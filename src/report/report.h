@@ -1,12 +1,13 @@
-/* report/report: what a finished run leaves for people: report.html (one file, no script, nothing
- * fetched), report.txt, kernel.c (.cc, .cu), evidence.json. A view of plain
- * values; whoever calls reads the store. Any thread; writes files. */
+/* report/report: what a finished run leaves for people: report.html (one file, nothing
+ * fetched; its first screen needs no script), report.txt, kernel.c (.cc, .cu), evidence.json. A
+ * view of plain values; whoever calls reads the store. Any thread; writes files. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
 #include "eval/problem/target.h"
+#include "facts/kernels.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,11 @@ struct report_candidate {
     const char *verdict, *reason;
     double time_ns, speedup, low, high; /* as the search measured it; 0 where it was not */
     bool champion;
+};
+
+struct report_answer { /* what a model was asked for a candidate, and what it said */
+    const char *asker, *purpose, *model, *prompt, *answer;
+    int64_t tokens;
 };
 
 struct report_pause {
@@ -48,10 +54,25 @@ struct report {
     const struct value *evaluation;  /* the champion's record, as `eval --json` prints it */
     const struct report_candidate *candidates; /* in order of their evaluation */
     size_t count;
+    const struct kernel_row
+        *rows; /* the same as facts, with sources: the page's tables and plots */
+    size_t row_count;
+    const struct report_answer *answers; /* in order of who asked */
+    size_t answer_count;
+    const char *resume; /* "twagent resume r3"; NULL: it came to its end */
 };
+
+/* How far the headline can be believed, in a word that is never a win's unless it is one. */
+struct report_status {
+    const char
+        *word; /* "verified win", "verified: no win", "not verified", "too noisy to say", ... */
+    const char *kind; /* of the badge: "win", "none", "warn" */
+};
+struct report_status report_status(const struct report *report);
 
 void report_text(const struct report *report, struct buf *out);
 void report_html(const struct report *report, struct buf *out);
+void report_json(const struct report *report, struct buf *out); /* what the page draws from */
 /* The champion as a candidate with its tune numbers fixed; one for the CPU compiles alone, too. */
 void report_kernel(const struct report *report, struct buf *out);
 /* Which of the two measurements the headline is: a sentence. */

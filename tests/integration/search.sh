@@ -58,6 +58,10 @@ for name in "report.html", "report.txt", "kernel.c", "evidence.json":
     assert os.path.getsize(os.path.join(r["report"], name)) > 200, name
 PY
 say $? 'the run and its champion as JSON'
+"$here/../tools/report-page" "$work/store/reports/r2/report.html" >"$work/out" 2>&1
+[ $? -eq 0 ] || [ "$(cat "$work/out")" = 'no Chromium here' ]; say $? "the report's page in a browser: $(cat "$work/out")"
+"$twagent" report r2 >"$work/out" && "$twagent" report r2 --json | /usr/bin/python3 -c 'import json, sys; d = json.load(sys.stdin); assert len(d["rows"]) == 6 and d["sources"], d'
+say $? 'the report again, as text and as JSON'
 gcc -std=gnu17 -O2 -fopenmp -shared -fPIC -Wall -Werror -o "$work/kernel.so" "$work/store/reports/r2/kernel.c" 2>"$work/err"
 say $? "the report's kernel compiles alone: $(cat "$work/err")"
 "$twagent" best adversarial_mm --output "$work/best.c" >/dev/null && grep -q '#define CHUNK' "$work/best.c"

@@ -255,6 +255,38 @@ static void nothing_moves_the_cursor(void **state)
     buf_free(&out);
 }
 
+/* ---- the report's page ---- */
+
+static size_t times_in(const char *text, const char *words)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, words)) != NULL; text++)
+        count++;
+    return count;
+}
+
+/* Nothing that a run holds ends a script, begins one, or is a character that hides. */
+static void a_page_is_only_its_own(void **state)
+{
+    char path[128];
+    struct buf page;
+    struct err err = {0};
+    (void)state;
+    snprintf(path, sizeof path, "%s/report.html", folder);
+    const struct settings settings = {.html = true, .output = path};
+    const char *const run[] = {"r1"};
+    assert_int_equal(command_report(&settings, run, 1), 0);
+    buf_init(&page, 16 << 20);
+    assert_int_equal(file_read(path, &page, &err), 0);
+    assert_int_equal(times_in(buf_text(&page), "<script"), 2);
+    assert_int_equal(times_in(buf_text(&page), "</script"), 2);
+    assert_int_equal(times_in(buf_text(&page), "<!--"), 0);
+    assert_int_equal(times_in(buf_text(&page), "\x1b"), 0);
+    assert_non_null(strstr(buf_text(&page), "default-src 'none'"));
+    assert_non_null(strstr(buf_text(&page), "\\u003c/script>"));
+    buf_free(&page);
+}
+
 /* ---- gc ---- */
 
 static void put_text(struct store_batch *batch, enum store_table table, const char *key,
@@ -336,7 +368,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_says_the_same), cmocka_unit_test(rows_say_what_the_store_has),
         cmocka_unit_test(steps_go_by_the_lower_end),  cmocka_unit_test(groups_count_what_paid),
-        cmocka_unit_test(nothing_moves_the_cursor),   cmocka_unit_test(winners_outlive_gc),
+        cmocka_unit_test(nothing_moves_the_cursor),   cmocka_unit_test(a_page_is_only_its_own),
+        cmocka_unit_test(winners_outlive_gc),
     };
     if (argc == 3) {
         fill(argv[1], atoll(argv[2]));

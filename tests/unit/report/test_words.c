@@ -155,21 +155,23 @@ static void a_report_says_whose_numbers_are_which(void **state)
     assert_non_null(strstr(buf_text(&text), "checked   up to M=202, N=161\n"));
     buf_reset(&text);
     report_html(&report, &text);
-    assert_non_null(strstr(buf_text(&text), "error: 0.19 of what is allowed, an honest"));
-    assert_non_null(strstr(buf_text(&text), "checked up to: M=202, N=161<br>"));
+    assert_non_null(
+        strstr(buf_text(&text), "<dt>error</dt><dd>0.19 of what is allowed, an honest"));
+    assert_non_null(strstr(buf_text(&text), "<dt>checked up to</dt><dd>M=202, N=161</dd>"));
     const char *head = strstr(buf_text(&text), "This is the final measurement");
     const char *chart = strstr(buf_text(&text), "as the search measured it");
     const char *band = strstr(buf_text(&text), ">final measurement 1.27x<");
     const char *row = strstr(buf_text(&text), "<td>final</td>");
     assert_true(head && chart > head && band > chart && row > band);
     assert_true(strstr(row, "848 us") < strstr(row, "740 us")); /* then the search's own */
-    assert_non_null(strstr(buf_text(&text), "class=\"outcome win\">848 us: 1.270x reference"));
+    assert_non_null(strstr(buf_text(&text), "<p class=\"outcome\">848 us: 1.270x reference"));
+    assert_non_null(strstr(buf_text(&text), "<body class=\"is-win\">"));
+    assert_non_null(strstr(buf_text(&text), "badge win\">verified win<"));
     report.final = false; /* nothing but the search's */
     buf_reset(&text);
     report_html(&report, &text);
     assert_non_null(strstr(buf_text(&text), "This is the search's own measurement"));
-    assert_null(
-        strstr(buf_text(&text), "class=\"outcome win\"")); /* green is for what was verified */
+    assert_null(strstr(buf_text(&text), "class=\"is-win\"")); /* green is for what was verified */
     assert_null(strstr(buf_text(&text), ">final measurement"));
     assert_null(strstr(buf_text(&text), "<td>final</td>"));
     buf_free(&text);

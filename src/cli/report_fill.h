@@ -1,0 +1,10 @@
+/* cli/report_fill: what the store knows of a run, as the report's plain values. Main thread. */
+#pragma once
+
+#include "agents/record/record.h"
+#include "report/report.h"
+#include "store/store.h"
+
+/* Texts in `arena`; a table that cannot be read is an empty one. */
+void report_fill(struct store *store, struct arena *arena, const struct run_record *run,
+                 struct report *report);

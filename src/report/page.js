@@ -1,0 +1,243 @@
+"use strict";
+// The report's page: everything is drawn from the document of facts in #facts, and put there as text.
+const facts = JSON.parse(document.getElementById("facts").textContent);
+const rows = facts.rows.map(values => Object.fromEntries(facts.columns.map((name, i) => [name, values[i]])));
+const byId = new Map(rows.map(row => [row.id, row]));
+const root = document.getElementById("page");
+
+// What would hide or turn the writing round is shown as its number.
+const visible = text => String(text ?? "").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+  c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+function make(tag, options = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(options))
+    if (name.startsWith("on")) element[name] = value;
+    else if (value !== undefined && value !== false) element.setAttribute(name, value);
+  element.append(...children.map(child => child instanceof Node ? child : visible(child)));
+  return element;
+}
+function draw(tag, options = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(options))
+    if (name.startsWith("on")) element[name] = value;
+    else element.setAttribute(name, value);
+  element.append(...children.map(child => child instanceof Node ? child : visible(child)));
+  return element;
+}
+const section = (title, ...children) => root.append(make("h2", {}, title), ...children);
+
+// ---- numbers
+function digits(value, low, high) { // no finer than the interval, at most four
+  const width = high > low ? (high - low) / 6 : value / 1000;
+  const places = Math.max(0, Math.min(3 - Math.floor(Math.log10(value)), -Math.floor(Math.log10(width))));
+  return Number.isFinite(places) ? value.toFixed(Math.min(places, 6)) : String(value);
+}
+function time(ms, low, high) {
+  if (!(ms > 0)) return "-";
+  const [scale, unit] = ms >= 1000 ? [1e-3, "s"] : ms >= 1 ? [1, "ms"] : ms >= 1e-3 ? [1e3, "us"] : [1e6, "ns"];
+  return digits(ms * scale, (low ?? ms) * scale, (high ?? ms) * scale) + " " + unit;
+}
+const ratio = row => row.speedup > 0 ? digits(row.speedup, row.speedup_low, row.speedup_high) + "x" : "-";
+const interval = row => row.speedup > 0 ? digits(row.speedup_low, row.speedup_low, row.speedup_high) + " to " + digits(row.speedup_high, row.speedup_low, row.speedup_high) : "";
+const dollars = micro => micro > 0 ? "$" + (micro / 1e6).toFixed(micro < 1e4 ? 4 : 2) : "";
+const lasted = ms => ms >= 60000 ? Math.floor(ms / 60000) + ":" + String(Math.floor(ms / 1000) % 60).padStart(2, "0") : (ms / 1000).toFixed(1) + " s";
+const tuned = row => { try { return Object.entries(JSON.parse(row.tune)).map(([name, value]) => name + "=" + value).join(" "); } catch { return row.tune; } };
+const what = row => row.correct ? row.idea || row.file : row.verdict + ": " + row.reason;
+
+// ---- one candidate
+const dialog = document.body.appendChild(make("dialog"));
+function difference(before, after) { // a longest common subsequence of lines
+  const a = before.split("\n"), b = after.split("\n");
+  if (a.length * b.length > 4e6) return null;
+  const width = b.length + 1, length = new Uint32Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let k = b.length - 1; k >= 0; k--)
+      length[i * width + k] = a[i] === b[k] ? length[(i + 1) * width + k + 1] + 1 : Math.max(length[(i + 1) * width + k], length[i * width + k + 1]);
+  const lines = [];
+  for (let i = 0, k = 0; i < a.length || k < b.length;)
+    if (i < a.length && k < b.length && a[i] === b[k]) lines.push([" ", a[i++], k++]);
+    else if (k < b.length && (i === a.length || length[i * width + k + 1] >= length[(i + 1) * width + k])) lines.push(["+", b[k++]]);
+    else lines.push(["-", a[i++]]);
+  return lines;
+}
+function showDifference(row) {
+  const parent = byId.get(row.parent), after = facts.sources[row.source];
+  if (!parent) return make("p", { class: "soft" }, row.parent ? "Its parent " + row.parent + " is of another run: twagent diff " + row.parent + " " + row.id : "It has no parent.");
+  const before = facts.sources[parent.source];
+  if (before === undefined || after === undefined) return absent(row, "twagent diff " + row.parent + " " + row.id);
+  if (before === after) return make("p", {}, "The same source, with other numbers: " + (tuned(parent) || "none") + " became " + (tuned(row) || "none") + ".");
+  const lines = difference(before, after);
+  if (!lines) return make("p", {}, "Too long to compare here: twagent diff " + row.parent + " " + row.id);
+  const near = new Set(lines.flatMap(([sign], i) => sign === " " ? [] : [i - 2, i - 1, i, i + 1, i + 2]));
+  const text = make("pre");
+  lines.forEach(([sign, line], i) => {
+    if (near.has(i)) text.append(make("span", { class: sign === "+" ? "add" : sign === "-" ? "cut" : "" }, sign + line), "\n");
+    else if (near.has(i - 1)) text.append("...\n");
+  });
+  return text;
+}
+const absent = (row, command) => make("p", {}, "Not in this page, which keeps the sources that matter most: ", make("code", {}, command));
+const views = {
+  source: row => facts.sources[row.source] === undefined ? absent(row, "twagent show " + row.id + " --source") : make("pre", {}, facts.sources[row.source]),
+  "difference from its parent": showDifference,
+  "prompt and answer": row => {
+    const asked = facts.answers[row.id];
+    if (!asked) return make("p", {}, row.model === "builtin" ? "The built-in proposer wrote it: no model was asked." : "Not in this page: twagent show " + row.id);
+    return make("div", {}, ...asked.flatMap(one => [make("p", { class: "soft" }, one.purpose + ", " + one.model + ", " + one.tokens + " tokens"),
+      make("details", {}, make("summary", {}, "prompt"), make("pre", {}, one.prompt)), make("pre", {}, one.answer)]));
+  },
+  profile: row => make("dl", {}, ...[["held back by", row.limiter || "not known"], ["rate", row.flops_per_s > 0 ? (row.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s at " + row.flops_per_byte.toPrecision(3) + " FLOP/B" : "not known"],
+    ["error", row.error_of_allowed > 0 ? row.error_of_allowed.toPrecision(2) + " of what is allowed" : "not known"], ["checks", row.checks_passed + " of " + row.checks_total],
+    ["evaluation", lasted(row.evaluation_ms)], ["the whole record", "twagent show " + row.id]].flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])),
+};
+function open(id) {
+  const row = byId.get(id), body = make("div");
+  if (!row) return;
+  const tabs = make("p", { class: "tabs", role: "tablist" }, ...Object.keys(views).map(name => make("button", { role: "tab", onclick: event => choose(name, event.currentTarget) }, name)));
+  function choose(name, tab) {
+    for (const other of tabs.children) other.setAttribute("aria-selected", other === tab);
+    body.replaceChildren(views[name](row));
+  }
+  dialog.replaceChildren(make("p", {}, make("button", { onclick: () => dialog.close(), autofocus: "" }, "close")), make("h2", {}, row.id + (row.champion ? ", the champion" : "")),
+    make("dl", {}, ...[["idea", row.idea], ["why", row.why], ["from", row.parent], ["model", row.model], ["file", row.file + " " + tuned(row)], ["verdict", row.verdict + (row.reason ? ": " + row.reason : "")],
+      ["time", row.latency_ms > 0 ? time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) : ""], ["speed-up", row.speedup > 0 ? ratio(row) + " (" + interval(row) + ") over " + facts.against : ""]]
+      .filter(([, text]) => text).flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])), tabs, body);
+  choose("source", tabs.firstChild);
+  dialog.showModal();
+}
+const link = id => byId.has(id) ? make("a", { href: "#" + id, class: "id", onclick: event => { event.preventDefault(); open(id); } }, id) : document.createTextNode(visible(id));
+
+// ---- tables
+function table(columns, items, options = {}) {
+  let order = options.order ?? null, falling = options.falling ?? false, shown = options.shown ?? 200;
+  const body = make("tbody"), more = make("p"), box = make("div", {}, make("div", { class: "scroll" }, make("table", {},
+    make("thead", {}, make("tr", {}, ...columns.map((column, i) => make("th", { class: column.number ? "n" : "" }, make("button", { onclick: () => { falling = order === i ? !falling : Boolean(column.number); order = i; fill(); } }, column.name))))), body)), more);
+  let list = items;
+  function fill() {
+    const value = columns[order]?.value;
+    const sorted = value ? [...list].sort((a, b) => { const x = value(a), y = value(b); return (falling ? -1 : 1) * (x < y || x === undefined ? -1 : x > y || y === undefined ? 1 : 0); }) : list;
+    body.replaceChildren(...sorted.slice(0, shown).map(item => make("tr", { class: options.kind?.(item) ?? "" }, ...columns.map(column => {
+      const cell = column.cell ? column.cell(item) : column.value(item);
+      return make("td", { class: (column.number ? "n " : "") + (column.kind?.(item) ?? "") }, cell ?? "");
+    }))));
+    more.replaceChildren(...(list.length > shown ? [make("button", { onclick: () => { shown *= 5; fill(); } }, "show more (" + (list.length - shown) + ")")] : []));
+  }
+  box.filter = keep => { list = items.filter(keep); fill(); };
+  fill();
+  return box;
+}
+
+// ---- plots
+const W = 860, H = 280, L = 66, R = 14, T = 14, B = 42;
+function axes(x, y, xName, yName) {
+  const plot = draw("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": yName + " by " + xName });
+  for (const [value, text] of y.ticks) plot.append(draw("line", { class: value === y.one ? "one" : "grid", x1: L, x2: W - R, y1: y.at(value), y2: y.at(value) }), draw("text", { x: L - 6, y: y.at(value) + 4, "text-anchor": "end" }, text));
+  for (const [value, text] of x.ticks) plot.append(draw("line", { class: "grid", x1: x.at(value), x2: x.at(value), y1: T, y2: H - B }), draw("text", { x: x.at(value), y: H - B + 16, "text-anchor": "middle" }, text));
+  plot.append(draw("text", { x: (L + W - R) / 2, y: H - 6, "text-anchor": "middle" }, xName), draw("text", { x: 12, y: (T + H - B) / 2, transform: `rotate(-90 12 ${(T + H - B) / 2})`, "text-anchor": "middle" }, yName));
+  return plot;
+}
+function linear(low, high, from, to, words) {
+  const span = high - low || 1, step = [1, 2, 5, 10].map(k => k * 10 ** Math.floor(Math.log10(span / 5))).find(k => span / k <= 6), ticks = [];
+  for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push([k * step, words(k * step)]);
+  return { at: value => from + (to - from) * (value - low) / span, ticks };
+}
+function logarithmic(low, high, base, from, to, words) {
+  const first = Math.floor(Math.log(low) / Math.log(base)), last = Math.max(first + 1, Math.ceil(Math.log(high) / Math.log(base))), ticks = [], every = Math.ceil((last - first) / 8);
+  for (let k = first; k <= last; k += every) ticks.push([base ** k, words(base ** k)]);
+  return { at: value => from + (to - from) * (Math.log(Math.max(value, base ** first)) / Math.log(base) - first) / (last - first), ticks, one: 1 };
+}
+const dot = (row, x, y) => draw("circle", { class: row.champion ? "champion kernel" : "kernel", cx: x.toFixed(1), cy: y.toFixed(1), r: row.champion ? 6 : 3.5, tabindex: row.champion ? 0 : -1, onclick: () => open(row.id) },
+  draw("title", {}, row.id + ": " + time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) + ", " + ratio(row) + " (" + interval(row) + "). " + row.idea));
+
+const begun = Math.min(...rows.map(row => Date.parse(row.decided_at)));
+const inOrder = [...rows].sort((a, b) => Date.parse(a.decided_at) - Date.parse(b.decided_at) || a.number - b.number);
+let paid = 0;
+inOrder.forEach((row, i) => { row.nth = i + 1; row.at = (Date.parse(row.decided_at) - begun) / 60000; row.paid = paid += row.micro_dollars / 1e6; });
+const progressAxes = { time: ["minutes since the first verdict", row => row.at], evaluations: ["evaluations", row => row.nth], money: ["dollars spent", row => row.paid] };
+function progress(name) {
+  const [words, of] = progressAxes[name], kernels = inOrder.filter(row => row.speedup_low > 0), lows = kernels.map(row => row.speedup_low).concat(1);
+  const final = facts.final && facts.evaluation?.speedup;
+  const x = linear(0, Math.max(...inOrder.map(of), 1e-9), L, W - R, value => +value.toPrecision(3) + "");
+  const y = logarithmic(Math.max(Math.min(...lows), 1 / 64), Math.max(...lows, final?.high ?? 1), 2, H - B, T, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
+  const plot = axes(x, y, words, "speed-up, lower end of 95 %");
+  if (final) plot.append(draw("rect", { class: "final", x: L, y: y.at(final.high), width: W - L - R, height: Math.max(1, y.at(final.low) - y.at(final.high)) }), draw("text", { class: "final", x: L + 6, y: y.at(final.high) - 4 }, "final measurement " + digits(final.median, final.low, final.high) + "x"));
+  let best = 0, path = "";
+  for (const row of kernels) if (row.speedup_low > best) { path += (path ? "H" + x.at(of(row)).toFixed(1) + "V" : "M" + x.at(of(row)).toFixed(1) + " ") + y.at(best = row.speedup_low).toFixed(1); }
+  plot.append(draw("path", { class: "best", d: path ? path + "H" + (W - R) : "M0 0" }));
+  for (const row of inOrder) if (!row.correct) plot.append(draw("path", { class: "failed", d: `M${x.at(of(row)).toFixed(1)} ${H - B}v-6`, onclick: () => open(row.id) }, draw("title", {}, row.id + " " + what(row))));
+  for (const row of kernels) plot.append(dot(row, x.at(of(row)), y.at(row.speedup_low)));
+  return plot;
+}
+if (rows.length) {
+  const place = make("div", { class: "scroll" }, progress("evaluations")), names = Object.keys(progressAxes).filter(name => name !== "money" || paid > 0);
+  section("Best so far", make("p", {}, ...names.map(name => make("label", {}, make("input", { type: "radio", name: "axis", value: name, checked: name === "evaluations" ? "" : undefined, onchange: () => place.replaceChildren(progress(name)) }), "by " + name))), place,
+    make("p", { class: "soft" }, "A dot is a kernel as the search measured it, over " + facts.against + ": click it. Red marks were refused. The line is the best so far." + (facts.final ? " The band is the final measurement, which the headline is of: the luckiest of many dots is apt to lie higher." : "")),
+    make("details", {}, make("summary", {}, "as a table"), table([{ name: "after", number: true, value: row => row.nth }, { name: "minutes", number: true, value: row => +row.at.toFixed(2) }, { name: "kernel", value: row => row.number, cell: row => link(row.id) }, { name: "speed-up", number: true, value: row => row.speedup_low, cell: ratio }, { name: "95 %", number: true, value: row => row.speedup_low, cell: interval }],
+      (() => { let best = 0; return inOrder.filter(row => row.speedup_low > best && (best = row.speedup_low)); })())));
+}
+
+// ---- rounds
+const rounds = Map.groupBy ? Map.groupBy(rows, row => row.round) : rows.reduce((map, row) => map.set(row.round, [...(map.get(row.round) ?? []), row]), new Map());
+if (rows.length)
+  section("The tree of rounds", make("div", { class: "tree" }, ...[...rounds].sort(([a], [b]) => a - b).map(([number, list]) => {
+    const kernels = list.filter(row => row.correct), box = make("details", {}, make("summary", {}, "round " + number + ": " + kernels.length + " kernels of " + list.length + (kernels.length ? (best => ", best " + ratio(best) + " (" + interval(best) + ")")(kernels.reduce((a, b) => b.speedup_low > a.speedup_low ? b : a)) : "")));
+    box.addEventListener("toggle", () => {
+      if (box.childElementCount > 1) return;
+      const parents = list.reduce((map, row) => map.set(row.parent, [...(map.get(row.parent) ?? []), row]), new Map());
+      for (const [parent, children] of parents)
+        box.append(make("details", { open: "" }, make("summary", {}, parent ? "from " : "from the starts", parent ? link(parent) : ""), table([
+          { name: "candidate", value: row => row.number, cell: row => link(row.id) }, { name: "speed-up", number: true, value: row => row.speedup_low, cell: ratio }, { name: "idea, or why not", value: what, kind: row => row.correct ? "" : "bad" }], children, { shown: 50, kind: row => row.champion ? "champion" : "" })));
+    });
+    return box;
+  })));
+
+// ---- roofline
+const device = facts.evaluation?.device ?? {}, placed = rows.filter(row => row.flops_per_s > 0 && row.flops_per_byte > 0);
+if (placed.length && device.copy_bytes_per_s > 0 && device.flops_per_s > 0) {
+  const ridge = device.flops_per_s / device.copy_bytes_per_s, xs = placed.map(row => row.flops_per_byte).concat(ridge), ys = placed.map(row => row.flops_per_s).concat(device.flops_per_s);
+  const x = logarithmic(Math.min(...xs) / 2, Math.max(...xs) * 2, 10, L, W - R, value => +value.toPrecision(2) + ""), y = logarithmic(Math.min(...ys) / 1e9, Math.max(...ys) / 1e9, 10, H - B, T, value => +value.toPrecision(2) + "");
+  const plot = axes(x, y, "FLOP per byte that must move", "GFLOP/s"), low = x.ticks[0][0], high = x.ticks[x.ticks.length - 1][0];
+  plot.append(draw("path", { class: "roof", d: `M${x.at(low)} ${y.at(low * device.copy_bytes_per_s / 1e9)}L${x.at(ridge)} ${y.at(device.flops_per_s / 1e9)}H${x.at(high)}` }));
+  for (const row of placed) plot.append(dot(row, x.at(row.flops_per_byte), y.at(row.flops_per_s / 1e9)));
+  section("Roofline", make("div", { class: "scroll" }, plot), make("p", { class: "soft" }, "The roofs are measured here: " + (device.copy_bytes_per_s / 1e9).toPrecision(3) + " GB/s of copies, " + (device.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s. FLOP and bytes are the definition's, the same for every kernel."),
+    make("details", {}, make("summary", {}, "as a table"), table([{ name: "kernel", value: row => row.number, cell: row => link(row.id) }, { name: "FLOP/B", number: true, value: row => row.flops_per_byte, cell: row => row.flops_per_byte.toPrecision(3) }, { name: "GFLOP/s", number: true, value: row => row.flops_per_s, cell: row => (row.flops_per_s / 1e9).toPrecision(4) }, { name: "held back by", value: row => row.limiter }], placed)));
+}
+
+// ---- what paid
+function groups(of) {
+  const map = new Map();
+  for (const row of rows) {
+    const group = map.get(of(row)) ?? { name: of(row), evaluated: 0, kernels: 0, better: 0, gains: [], cost: 0, ms: 0 }, parent = byId.get(row.parent);
+    group.evaluated++; group.kernels += row.correct ? 1 : 0; group.cost += row.micro_dollars; group.ms += row.evaluation_ms;
+    if (row.correct && parent?.correct) { group.better += row.speedup_low > parent.speedup_high ? 1 : 0; group.gains.push(row.speedup / parent.speedup); }
+    map.set(group.name, group);
+  }
+  return [...map.values()].sort((a, b) => b.evaluated - a.evaluated);
+}
+const median = list => list.length ? [...list].sort((a, b) => a - b)[list.length >> 1] : undefined;
+const paidTable = of => table([{ name: "what", value: g => g.name }, { name: "evaluated", number: true, value: g => g.evaluated }, { name: "kernels", number: true, value: g => g.kernels }, { name: "beyond doubt above their parent", number: true, value: g => g.better },
+  { name: "median gain", number: true, value: g => median(g.gains), cell: g => g.gains.length >= 6 ? median(g.gains).toFixed(2) + "x" : "" }, { name: "lane", number: true, value: g => g.ms, cell: g => lasted(g.ms) }, { name: "cost", number: true, value: g => g.cost, cell: g => dollars(g.cost) }], groups(of));
+if (rows.length) {
+  section("What paid", make("h3", {}, "by kind of idea"), paidTable(row => row.category || "none named"), make("h3", {}, "by model"), paidTable(row => row.model));
+  const stages = facts.stages, all = stages.reduce((sum, [, ms]) => sum + ms, 0);
+  section("Where the lanes' time went", table([{ name: "stage", value: s => s[0] }, { name: "time", number: true, value: s => s[1], cell: s => lasted(s[1]) }, { name: "share", number: true, value: s => s[1], cell: s => (100 * s[1] / (all || 1)).toFixed(0) + " %" }], stages.filter(([, ms]) => ms > 0)));
+  const refused = new Map();
+  for (const row of rows) if (!row.correct) { const name = row.verdict + ": " + row.reason.split("\n")[0].replace(/[0-9]+/g, "#").slice(0, 90); refused.set(name, [...(refused.get(name) ?? []), row]); }
+  if (refused.size) section("Refused", table([{ name: "how many", number: true, value: g => g[1].length }, { name: "why (numbers left out)", value: g => g[0] }, { name: "for example", value: g => g[1][0].number, cell: g => link(g[1][0].id) }], [...refused].sort((a, b) => b[1].length - a[1].length), { shown: 30 }));
+}
+
+// ---- every candidate
+if (rows.length) {
+  const list = table([{ name: "candidate", value: row => row.number, cell: row => link(row.id), kind: () => "id" }, { name: "from", value: row => byId.get(row.parent)?.number, cell: row => row.parent ? link(row.parent) : "", kind: () => "id" },
+    { name: "round", number: true, value: row => row.round }, { name: "time", number: true, value: row => row.latency_ms || Infinity, cell: row => time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) }, { name: "speed-up", number: true, value: row => row.speedup_low ?? 0, cell: ratio },
+    { name: "95 %", number: true, value: row => row.speedup_low ?? 0, cell: interval }, { name: "idea, or why not", value: what, kind: row => row.correct ? "" : "bad" }], rows, { kind: row => row.champion ? "champion" : "" });
+  const kind = make("select", { "aria-label": "verdict" }, ...["all", "kernel", "rejected", "failed"].map(name => make("option", {}, name))), words = make("input", { type: "search", placeholder: "filter by words", "aria-label": "filter by words" });
+  const apply = () => list.filter(row => (kind.value === "all" || row.verdict === kind.value) && (row.id + " " + what(row) + " " + row.file + " " + row.model).toLowerCase().includes(words.value.toLowerCase()));
+  kind.onchange = words.oninput = apply;
+  section("Every candidate", make("p", {}, kind, " ", words), list);
+}
+
+// ---- how to get each figure again
+section("Get each figure again", make("dl", {}, ...facts.commands.flatMap(([name, command]) => [make("dt", {}, name), make("dd", {}, make("code", {}, command))])));
+if (facts.cut) root.append(make("p", { class: "soft" }, facts.cut));
+if (location.hash.length > 1) open(decodeURIComponent(location.hash.slice(1)));
