@@ -209,6 +209,7 @@ static void compares_figures(void **state)
     } rows[] = {
         {2.05, 2.0, 2.15, FINDING_FASTER, CLAIM_HOLDS, "overlap"},
         {2.1, 2.1, 2.2, FINDING_FASTER, CLAIM_HOLDS, "overlap"}, /* they touch */
+        {1.85, 1.8, 1.95, FINDING_FASTER, CLAIM_HOLDS, "overlap"},
         {1.7, 1.6, 1.89, FINDING_FASTER, CLAIM_DIFFERS, "smaller"},
         {2.3, 2.2, 2.4, FINDING_FASTER, CLAIM_DIFFERS, "larger"},
         {0.7, 0.6, 0.8, FINDING_SLOWER, CLAIM_DIFFERS, "slower"},
