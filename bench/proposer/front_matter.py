@@ -4,16 +4,12 @@ import re
 
 def tune(text):
     match = re.search(r"/\*---\n(.*?)---\*/", text, re.S)
-    lists, where, inside = {}, None, False
-    for line in (match.group(1) if match else "").splitlines():
-        if re.match(r"\S", line):
-            inside = line.strip() == "tune:"
-        elif inside:
-            name, _, value = line.strip().partition(":")
-            if name == "where":
-                where = value.strip()
-            else:
-                lists[name] = [int(v) for v in value.strip(" []").split(",")]
+    front = match.group(1) if match else ""
+    block = re.search(r"^tune:\n((?:[ \t]+.*\n|[ \t]*\n)*)", front, re.M)
+    inside = block.group(1) if block else ""
+    lists = {name: [int(v) for v in values.split(",")] for name, values in re.findall(r"(\w+):\s*\[([^\]]*)\]", inside)}
+    where = re.search(r"^\s+where:\s*(.*(?:\n(?!\s+\w+:).*)*)", inside, re.M)
+    where = " ".join(where.group(1).split()).lstrip("> ") if where else None
     return lists, where
 
 

@@ -24,7 +24,7 @@ int command_report(const struct settings *settings, const char *const *arguments
         control_find(settings, arena, folder, count ? arguments[0] : NULL, true, &run, &err) ||
         history_open(settings, &store, &err);
     if (!failed) {
-        report_fill(store, arena, &run, &report);
+        report_fill(store, arena, &run, true, &report);
         if (settings->json)
             report_json(&report, &text);
         else if (settings->html)

@@ -177,7 +177,7 @@ static void fill_rows(struct store *store, struct arena *arena, const struct run
 }
 
 void report_fill(struct store *store, struct arena *arena, const struct run_record *run,
-                 struct report *report)
+                 bool problem, struct report *report)
 {
     char started[32];
     struct report_pause *pauses;
@@ -202,7 +202,7 @@ void report_fill(struct store *store, struct arena *arena, const struct run_reco
     report->asked = asked;
     history_pauses(arena, run, &pauses, &report->pause_count);
     report->pauses = pauses;
-    report->dims = dims_words(arena, run, report);
+    report->dims = problem ? dims_words(arena, run, report) : "";
     fill_candidates(store, arena, run, report);
     report->failures = common_failure(arena, report);
     if (*run->best)

@@ -148,7 +148,7 @@ int run_result(const struct settings *settings, struct store *store, const struc
     if (history_run(store, arena, progress.run, &run, &err)) {
         code = command_fail(&err);
     } else {
-        report_fill(store, arena, &run, &report);
+        report_fill(store, arena, &run, true, &report);
         if (report_write(&report, where, &err))
             fprintf(stderr, "twagent: the report could not be written: %s\n", err.message);
         if (tune_is(&run) && tune_facts(store, arena, &run, &facts, &err) == 0)

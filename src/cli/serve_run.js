@@ -27,6 +27,35 @@ function offer(acts) {
   offered = acts.join();
   byId("acts").replaceChildren(...acts.map(what => { const b = make("button", names[what]); b.onclick = () => act(what); return b; }));
 }
+// The report of the run so far, by the report's own script. Nothing is redrawn under somebody's hands.
+const EVERY_MS = 5000;
+let drawn = -1, known = 0, at = 0, later = 0;
+async function report() {
+  at = Date.now();
+  later = 0;
+  const count = known, answer = await fetch("/v1/runs/" + id + "/report").catch(() => null);
+  if (!answer?.ok) return;
+  const facts = make("script", await answer.text()), script = make("script", "");
+  facts.type = "application/json";
+  facts.id = "facts";
+  script.src = "/report.js";
+  for (const old of document.querySelectorAll("#facts, script[src='/report.js']")) old.remove();
+  document.body.append(facts, script);
+  byId("newer").replaceChildren();
+  drawn = count;
+}
+const inUse = () => document.querySelector("#page details[open], dialog[open]") || byId("page").contains(document.activeElement);
+function follow(evaluated) {
+  known = evaluated;
+  if (known === drawn || later) return;
+  if (inUse()) {
+    const button = make("button", "show " + (known - drawn) + " newer evaluations");
+    button.onclick = report;
+    byId("newer").replaceChildren(button);
+  } else {
+    later = setTimeout(report, Math.max(0, at + EVERY_MS - Date.now()));
+  }
+}
 function show(status) {
   document.title = id + " " + status.state + ": " + status.run.problem;
   byId("name").textContent = id + "  " + status.run.problem;
@@ -39,6 +68,7 @@ function show(status) {
     item.append(make("time", new Date(line.wall).toLocaleTimeString()), " ", make("span", line.kind, line.level), " " + line.text);
     return item;
   }));
+  follow(status.run.evaluated);
 }
 const source = new EventSource("/v1/runs/" + id + "/status");
 source.onmessage = event => show(JSON.parse(event.data));

@@ -7,6 +7,9 @@
 #include "cli/control.h"
 #include "cli/history.h"
 #include "cli/list.h"
+#include "cli/page_css_text.h"
+#include "cli/page_js_text.h"
+#include "cli/report_fill.h"
 #include "cli/run_status.h"
 #include "cli/serve_css_text.h"
 #include "cli/serve_list_html_text.h"
@@ -122,6 +125,8 @@ static const struct {
 } files[] = {
     FILE_OF("/", "text/html; charset=utf-8", serve_list_html),
     FILE_OF("/runs/", "text/html; charset=utf-8", serve_run_html), /* of any run */
+    FILE_OF("/report.css", "text/css; charset=utf-8", page_css),
+    FILE_OF("/report.js", "text/javascript; charset=utf-8", page_js),
     FILE_OF("/serve.css", "text/css; charset=utf-8", serve_css),
     FILE_OF("/serve_list.js", "text/javascript; charset=utf-8", serve_list_js),
     FILE_OF("/serve_run.js", "text/javascript; charset=utf-8", serve_run_js),
@@ -153,6 +158,21 @@ static const char *run_of(struct arena *arena, const char *path, const char *bef
     return digits > 0 && digits <= 18 && id[1 + digits] == '\0' ? id : NULL;
 }
 
+/* What the report's page draws from, of a run that may go on. */
+static int put_report(struct site *site, struct arena *arena, const char *id, struct buf *out,
+                      struct err *err)
+{
+    struct run_record run;
+    struct report report;
+    if (!site->store)
+        return err_set(err, ERR_NOT_FOUND, "no runs yet");
+    if (history_run(site->store, arena, id, &run, err))
+        return -1;
+    report_fill(site->store, arena, &run, false, &report);
+    report_json(&report, out);
+    return 0;
+}
+
 static int find(struct site *site, struct arena *arena, const char *path, struct buf *out,
                 const char **type, struct err *err)
 {
@@ -162,6 +182,8 @@ static int find(struct site *site, struct arena *arena, const char *path, struct
         return put_runs(site, arena, out, err);
     if ((id = run_of(arena, path, "/v1/runs/", "/status")))
         return put_status(site, arena, id, run_status_json, out, err);
+    if ((id = run_of(arena, path, "/v1/runs/", "/report")))
+        return put_report(site, arena, id, out, err);
     if (strcmp(path, "/metrics") == 0) {
         *type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         int failed = put_status(site, arena, NULL, run_status_metrics, out, err);

@@ -1,9 +1,13 @@
 "use strict";
-// The report's page: everything is drawn from the document of facts in #facts, and put there as text.
+// The report's page: everything is drawn from the document of facts in #facts, and put there as text. A live page runs
+// this again with newer facts: hence the block.
+{
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const rows = facts.rows.map(values => Object.fromEntries(facts.columns.map((name, i) => [name, values[i]])));
 const byId = new Map(rows.map(row => [row.id, row]));
-const root = document.getElementById("page");
+const root = document.getElementById("page"), first = !root.firstChild;
+root.replaceChildren();
+document.querySelector("dialog.candidate")?.remove();
 
 // What would hide or turn the writing round is shown as its number.
 const visible = text => String(text ?? "").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
@@ -45,7 +49,7 @@ const tuned = row => { try { return Object.entries(JSON.parse(row.tune)).map(([n
 const what = row => row.correct ? row.idea || row.file : row.verdict + ": " + row.reason;
 
 // ---- one candidate
-const dialog = document.body.appendChild(make("dialog"));
+const dialog = document.body.appendChild(make("dialog", { class: "candidate" }));
 function difference(before, after) { // a longest common subsequence of lines
   const a = before.split("\n"), b = after.split("\n");
   if (a.length * b.length > 4e6) return null;
@@ -240,4 +244,5 @@ if (rows.length) {
 // ---- how to get each figure again
 section("Get each figure again", make("dl", {}, ...facts.commands.flatMap(([name, command]) => [make("dt", {}, name), make("dd", {}, make("code", {}, command))])));
 if (facts.cut) root.append(make("p", { class: "soft" }, facts.cut));
-if (location.hash.length > 1) open(decodeURIComponent(location.hash.slice(1)));
+if (first && location.hash.length > 1) open(decodeURIComponent(location.hash.slice(1)));
+}

@@ -226,7 +226,9 @@ def main():
         policy = page.getheader("Content-Security-Policy")
         check("frame-ancestors 'none'" in policy and "unsafe" not in policy, "a page says what it may load")
         loads = re.findall(r'(?:src|href)="(/\w+\.\w+)"', server.get("/runs/r1")[1] + server.get("/")[1])
-        check(len(loads) == 4 and {server.get(path)[0] for path in loads} == {200}, "which is there: %s" % loads)
+        check(len(loads) == 5 and {server.get(path)[0] for path in loads} == {200}, "which is there: %s" % loads)
+        facts = json.loads(server.get("/v1/runs/r1/report")[1])
+        check(facts["run"] == "r1" and len(facts["columns"]) > 20, "what the report's page draws from, while the run goes on")
         tag = server.get("/")[2].getheader("ETag")
         check(server.get("/", **{"If-None-Match": tag})[0] == 304, "and what is known is not sent again")
         state = lambda: json.loads(server.get("/v1/runs/r1/status")[1])["state"]
