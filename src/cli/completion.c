@@ -1,8 +1,8 @@
 /* bash completion, from the tables of commands and options: subcommands, options, the values of
  * those that have a choice, and the names that only the program knows: problems, runs. */
 #include "base/buf.h"
-#include "cli/command.h"
 #include "cli/help.h"
+#include "cli/options/command.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
-#include "cli/chosen.h"
-#include "cli/command.h"
-#include "cli/variables.h"
+#include "cli/options/command.h"
+#include "cli/options/variables.h"
+#include "cli/run/chosen.h"
 #include "store/store.h"
 
 #include <stdio.h>

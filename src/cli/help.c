@@ -1,8 +1,8 @@
 #include "cli/help.h"
 
 #include "base/buf.h"
-#include "cli/command.h"
-#include "cli/variables.h"
+#include "cli/options/command.h"
+#include "cli/options/variables.h"
 
 #include <stdbool.h>
 #include <string.h>

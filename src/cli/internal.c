@@ -1,8 +1,8 @@
 #include "cli/internal.h"
 
-#include "cli/backends.h"
-#include "cli/command.h"
-#include "cli/devices.h"
+#include "cli/options/backends.h"
+#include "cli/options/command.h"
+#include "cli/options/devices.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/worker/worker.h"
 #include "process/sandbox.h"

@@ -1,9 +1,9 @@
 /* The program's entry: finds the command, loads its settings, runs it. */
 #include "base/file.h"
-#include "cli/backends.h"
-#include "cli/command.h"
 #include "cli/help.h"
 #include "cli/internal.h"
+#include "cli/options/backends.h"
+#include "cli/options/command.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* eval/backend: what a backend gives the worker; one const table each, listed in
- * src/cli/backends.c. A build is two steps, so that the compiler runs on the worker's loop
+ * src/cli/options/backends.c. A build is two steps, so that the compiler runs on the worker's loop
  * (loop/process) and the rest on its measuring thread. */
 #pragma once
 

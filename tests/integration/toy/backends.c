@@ -1,5 +1,5 @@
-/* In place of src/cli/backends.c: a program with one backend more. */
-#include "cli/backends.h"
+/* In place of src/cli/options/backends.c: a program with one backend more. */
+#include "cli/options/backends.h"
 
 #include "eval/cpu/cpu.h"
 #include "toy.h"

@@ -127,7 +127,7 @@ static int emit(const struct emission *e, const char *form, const char **note, s
     struct buf text;
     (void)form, (void)note;
     buf_init(&text, 1 << 12);
-    buf_addf(&text, "# %s\n%s", emit_title(e), e->candidate->source);
+    buf_addf(&text, "# %s\n%s", e->title, e->candidate->source);
     int failed = emit_write(e, "kernel.toy", &text, err);
     buf_free(&text);
     return failed;

@@ -2,7 +2,7 @@
 #ifndef TESTS_TOY_H
 #define TESTS_TOY_H
 
-#include "cli/emit.h"
+#include "cli/emit/emit.h"
 #include "eval/backend/backend.h"
 
 extern const struct backend backend_toy;

@@ -1,5 +1,5 @@
 /* As main() begins. */
-#include "cli/backends.h"
+#include "cli/options/backends.h"
 
 __attribute__((constructor)) static void begin(void)
 {

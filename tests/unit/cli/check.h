@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/settings.h"
+#include "cli/options/settings.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -3,8 +3,8 @@
 #include "check.h"
 
 #include "base/file.h"
-#include "cli/archive.h"
-#include "cli/command.h"
+#include "cli/archive/archive.h"
+#include "cli/options/command.h"
 #include "facts/summary.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "cli/chosen.h"
+#include "cli/run/chosen.h"
 
 #include <unistd.h>
 

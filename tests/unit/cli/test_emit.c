@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "cli/emit.h"
+#include "cli/emit/emit.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
@@ -35,7 +35,6 @@ static const char module_source[] =
     "< B; i += EVERY)\n        out0[i] = fmaxf(x[i], 0.0f);\n}\n";
 
 struct kit {
-    struct settings settings;
     struct emission emission;
     char folder[64], package[96];
 };
@@ -45,10 +44,7 @@ static void open_kit(struct kit *kit)
     *kit = (struct kit){.emission = {.arena = arena_new(),
                                      .arch = "sm_90a",
                                      .id = "r1-c1",
-                                     .baseline = "eager",
-                                     .speedup = {2.0, 1.9, 2.1, 20},
-                                     .time_ns = 1000}};
-    kit->emission.settings = &kit->settings;
+                                     .title = "relu_module, r1-c1: 2.00x eager"}};
     strcpy(kit->folder, "/tmp/twagent-test-XXXXXX");
     assert_non_null(mkdtemp(kit->folder));
     snprintf(kit->package, sizeof kit->package, "%s/package", kit->folder);

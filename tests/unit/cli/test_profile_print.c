@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "cli/profile_print.h"
+#include "cli/eval/profile_print.h"
 
 #include <stdio.h>
 #include <stdlib.h>

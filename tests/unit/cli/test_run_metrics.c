@@ -1,6 +1,6 @@
-/* cli/run_metrics: hostile names stay inside their labels, and what is not known is left out. */
+/* cli/status/metrics: hostile names stay inside their labels, and what is not known is left out. */
 #include "check.h"
-#include "cli/run_status.h"
+#include "cli/status/facts.h"
 
 #include <string.h>
 

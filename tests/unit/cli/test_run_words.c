@@ -1,7 +1,7 @@
 #include "check.h"
 
-#include "cli/log_tail.h"
-#include "cli/run_words.h"
+#include "cli/print/run_words.h"
+#include "cli/status/log_tail.h"
 
 #include <time.h>
 #include <unistd.h>

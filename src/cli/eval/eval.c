@@ -1,0 +1,355 @@
+/* twagent eval PROBLEM FILE: one candidate through everything, once.
+ *
+ *   OPENING (worker started, problem opened) -> EVALUATING -> CLOSING
+ */
+#include "cli/eval/eval.h"
+#include "agents/search/search.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/eval/sweep.h"
+#include "cli/find/find.h"
+#include "cli/find/history.h"
+#include "cli/options/backends.h"
+#include "cli/options/command.h"
+#include "cli/print/display.h"
+#include "cli/print/print.h"
+#include "eval/candidate/candidate.h"
+#include "eval/lane/lane.h"
+#include "eval/problem/torch.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPENING, EVALUATING, CLOSING, STATES };
+static const char *const states[STATES] = {"opening", "evaluating", "closing"};
+enum { RECORD_MOST = 1 << 20, SOURCE_MOST = 1 << 20 };
+static const uint32_t moves[STATES] = {1u << EVALUATING | 1u << CLOSING, 1u << CLOSING, 0};
+
+struct eval {
+    struct task task;
+    const struct settings *settings;
+    const struct eval_kernel *kernel;
+    struct timer limit;
+    struct lane *lane;
+    struct lane_request open, evaluate;
+    struct sweep *sweep; /* NULL: one evaluation */
+    enum stage shown;
+    bool reported;
+    int code;
+    struct err err;
+};
+
+static int eval_report(const struct eval *eval);
+
+static void show_stage(struct eval *eval)
+{
+    if (eval->settings->quiet || eval->settings->json || !isatty(2) ||
+        eval->shown == eval->evaluate.stage)
+        return;
+    eval->shown = eval->evaluate.stage;
+    fprintf(stderr, "\r\033[K%s ...", stage_name(eval->shown));
+}
+
+/* What an earlier run has measured of this machine; "" where there was none. */
+static void known_ceilings(const struct settings *settings, struct buf *text)
+{
+    struct store *store = NULL;
+    struct err ignored;
+    MEM_LOCAL char *key = target_find(settings->search.backend)
+                              ->ceilings_key(settings->search.cores, settings->search.devices);
+    buf_init(text, 1 << 16);
+    if (!settings->search.launcher && history_open(settings, &store, &ignored) == 0 &&
+        store_get(store, STORE_FACTS, key, text, &ignored) != 0)
+        buf_reset(text);
+    store_close(store);
+}
+
+static enum task_result eval_open(struct eval *eval)
+{
+    if (!eval->lane) {
+        struct buf known;
+        known_ceilings(eval->settings, &known);
+        const struct lane_spec spec = {
+            .launcher = eval->settings->search.launcher,
+            .backend = eval->settings->search.backend,
+            .cores = eval->settings->search.cores,
+            .device = eval->settings->search.devices,
+            .problem = eval->kernel->problem,
+            .python = eval->settings->search.python,
+            .baseline = eval->settings->search.baseline,
+            .call_timeout_ms = (uint64_t)eval->settings->search.call_timeout_ms,
+            .time_budget_ms = (uint64_t)eval->settings->search.time_budget_ms,
+            .roofline = known.length == 0,
+            .later = true,
+            .fitness = eval->settings->search.unfit ? DEMAND_MAY : DEMAND_MUST,
+            .walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST,
+            .ahead_name = eval->kernel->name,
+            .ahead = eval->kernel->tune ? NULL : eval->kernel->source,
+            .ceilings = known.length ? buf_text(&known) : NULL};
+        int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
+        buf_free(&known);
+        if (failed) {
+            timer_stop(&eval->limit);
+            return TASK_DONE;
+        }
+        eval->open.op = LANE_OPEN;
+        eval->open.id = "open";
+        lane_submit(eval->lane, &eval->open, &eval->task);
+    }
+    if (!eval->open.done)
+        return TASK_WAIT;
+    if (eval->open.err.code) {
+        eval->err = eval->open.err;
+        task_move(&eval->task, CLOSING);
+        return TASK_AGAIN;
+    }
+    if (eval->sweep) {
+        int failed = sweep_choose(eval->sweep, value_get(eval->open.answer, "facts"), &eval->err);
+        task_move(&eval->task, failed ? CLOSING : EVALUATING);
+        return TASK_AGAIN;
+    }
+    eval->evaluate = (struct lane_request){.op = LANE_EVALUATE,
+                                           .id = "eval",
+                                           .name = eval->kernel->name,
+                                           .source = eval->kernel->source,
+                                           .source_length = eval->kernel->length,
+                                           .tune = eval->kernel->tune,
+                                           .effort = effort_find(eval->settings->effort),
+                                           .profile = eval->settings->profile,
+                                           .sanitize = eval->settings->sanitize,
+                                           .cachegrind = eval->settings->cachegrind};
+    lane_submit(eval->lane, &eval->evaluate, &eval->task);
+    task_move(&eval->task, EVALUATING);
+    return TASK_WAIT;
+}
+
+static enum task_result eval_step(struct task *task)
+{
+    struct eval *eval = container_of(task, struct eval, task);
+    if (eval->limit.fired && task->state != CLOSING) {
+        err_set(&eval->err, ERR_TIMEOUT, "no verdict within %llu minutes",
+                (unsigned long long)eval->kernel->within_ms / 60000);
+        task_move(task, CLOSING);
+    }
+    switch (task->state) {
+    case OPENING:
+        return eval_open(eval);
+    case EVALUATING:
+        if (eval->sweep) {
+            if (sweep_step(eval->sweep, eval->lane, task, &eval->err))
+                return TASK_WAIT;
+            task_move(task, CLOSING);
+            return TASK_AGAIN;
+        }
+        show_stage(eval);
+        if (!eval->evaluate.done)
+            return TASK_WAIT;
+        eval->err = eval->evaluate.err;
+        eval->code = eval_report(eval); /* before what takes its time to end */
+        eval->reported = true;
+        task_move(task, CLOSING);
+        return TASK_AGAIN;
+    default:
+        timer_stop(&eval->limit);
+        lane_close(eval->lane);
+        return TASK_DONE;
+    }
+}
+
+static const struct task_type eval_type = {"eval", states, moves, STATES, eval_step, NULL};
+
+/* "BM=64,BN=128" -> {"BM": 64, "BN": 128}; ERR_USAGE on anything else. */
+static char *tune_json(const char *text, struct err *err)
+{
+    BUF_LOCAL(out, 4096);
+    struct json json = {.out = &out};
+    json_object(&json);
+    char *copy = mem_strdup(text), *rest = copy;
+    int failed = 0;
+    for (char *item; !failed && (item = strsep(&rest, ","));) {
+        char *equals = strchr(item, '='), *end = NULL;
+        if (!equals || equals == item || !equals[1]) {
+            failed = err_set(err, ERR_USAGE, "--tune: expected NAME=NUMBER, not \"%s\"", item);
+            break;
+        }
+        *equals = '\0';
+        long long number = strtoll(equals + 1, &end, 10);
+        if (*end)
+            failed = err_set(err, ERR_USAGE, "--tune: %s: expected a whole number, not \"%s\"",
+                             item, equals + 1);
+        json_put_int(&json, item, number);
+    }
+    json_object_end(&json);
+    mem_free(copy);
+    if (failed)
+        return NULL;
+    return buf_take(&out);
+}
+
+/* One line: how the cache simulator sees it. */
+static void print_cachegrind(const char *text)
+{
+    static const char *const keys[] = {"instructions", "l1_data_misses", "last_level_data_misses",
+                                       "branch_mispredictions"};
+    static const char *const words[] = {"instructions", "first-level misses", "last-level misses",
+                                        "branches mispredicted"};
+    ARENA_LOCAL(arena);
+    struct value *metrics = NULL;
+    if (value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
+        const struct value *counts = value_get(metrics, "cachegrind");
+        const struct value *shape = value_get(metrics, "cachegrind_shape");
+        for (size_t i = 0; counts && i < sizeof keys / sizeof keys[0]; i++)
+            printf("%s%.0f %s", i ? ", " : "  cachegrind ", value_real(counts, keys[i], 0),
+                   words[i]);
+        for (size_t i = 0; counts && shape && i < shape->count; i++)
+            printf("%s%s=%lld", i ? ", " : " at ", shape->keys[i],
+                   (long long)value_int(shape, shape->keys[i], 0));
+        if (counts)
+            putchar('\n');
+    }
+}
+
+static int eval_report(const struct eval *eval)
+{
+    if (!eval->settings->quiet && !eval->settings->json && isatty(2))
+        fprintf(stderr, "\r\033[K");
+    if (eval->err.code)
+        return command_fail(&eval->err);
+    if (eval->sweep)
+        return sweep_kernels(eval->sweep) > 0 ? EXIT_WIN : EXIT_NONE;
+    const struct evaluation *evaluation = &eval->evaluate.evaluation;
+    if (eval->kernel->print)
+        eval->kernel->print(eval->kernel->context, evaluation,
+                            value_get(eval->open.answer, "facts"), eval->settings->json);
+    else if (eval->settings->json)
+        print_evaluation_json(evaluation, stdout);
+    else
+        print_evaluation_of(evaluation, eval->kernel->name, stdout);
+    if (!eval->settings->json)
+        print_cachegrind(evaluation->metrics);
+    fflush(stdout);
+    if (evaluation->ours)
+        return EXIT_ENVIRONMENT;
+    return evaluation->verdict == VERDICT_KERNEL ? EXIT_WIN : EXIT_NONE;
+}
+
+/* What is known of a candidate without a verdict; why there is none. */
+static int report_known(const struct eval *eval, const struct buf *words, const struct buf *json)
+{
+    if (words->length > 0 && eval->settings->json)
+        printf("%s\n", buf_text(json));
+    else
+        printf("%s", buf_text(words));
+    fflush(stdout); /* before what stderr says */
+    return command_fail(&eval->err);
+}
+
+/* No lane could be opened: a machine without the device may still compile for one. */
+static int without_lane(struct eval *eval, struct arena *arena)
+{
+    const struct backend *backend = backends_find(eval->settings->search.backend);
+    const struct err failed = eval->err;
+    struct problem *problem = NULL;
+    struct value *tune = NULL;
+    if (eval->sweep || failed.code != ERR_ENVIRONMENT || !backend->compile_only)
+        return eval_report(eval);
+    const struct eval_kernel *kernel = eval->kernel;
+    if (problem_load_with(kernel->problem, eval->settings->search.python, &problem, &eval->err) ||
+        (kernel->tune &&
+         value_parse_json(arena, "tune", kernel->tune, strlen(kernel->tune), &tune, &eval->err))) {
+        problem_free(problem);
+        return command_fail(&eval->err);
+    }
+    const struct compile_only asked = {.problem = problem,
+                                       .name = kernel->name,
+                                       .source = kernel->source,
+                                       .length = kernel->length,
+                                       .tune = tune};
+    BUF_LOCAL(words, RECORD_MOST);
+    BUF_LOCAL(text, RECORD_MOST);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_key(&json, "verdict");
+    json_null(&json);
+    int found =
+        backend->compile_only(&asked, arena, &eval->evaluate.evaluation, &words, &json, &eval->err);
+    json_object_end(&json);
+    if (found != 0)
+        eval->err = found > 0 ? failed : (struct err){0};
+    int code = found != 0 ? eval_report(eval) : report_known(eval, &words, &text);
+    problem_free(problem);
+    return code;
+}
+
+int command_eval(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    (void)count;
+    return eval_run(settings, arguments, NULL);
+}
+
+/* What runs it: the backend of the file's language, whatever a configuration says of others. */
+static struct settings settings_for(const struct settings *settings, const char *file)
+{
+    struct settings chosen = *settings;
+    const struct language *language = language_of_file(file);
+    if (language && !settings_given(settings, offsetof(struct settings, search.backend)))
+        chosen.search.backend = language_target(language)->name;
+    return chosen;
+}
+
+int eval_kernel(const struct settings *given, const struct eval_kernel *kernel)
+{
+    ARENA_LOCAL(arena);
+    const struct settings settings = settings_for(given, kernel->name);
+    struct eval eval = {.settings = &settings, .kernel = kernel, .shown = STAGES};
+    if (settings.verbose)
+        log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
+    else
+        display_tell_waits(stderr);
+    if (settings.sweep >= 0 && sweep_new(&settings, kernel->problem, kernel->name, kernel->source,
+                                         kernel->length, &eval.sweep, &eval.err))
+        return command_fail(&eval.err);
+    struct loop *loop = loop_new();
+    task_start(loop, &eval.task, &eval_type, NULL, "eval");
+    if (kernel->within_ms > 0)
+        timer_start(loop, &eval.limit, &eval.task, kernel->within_ms);
+    loop_run(loop);
+    int code = eval.reported ? eval.code : without_lane(&eval, arena);
+    if (eval.lane)
+        lane_free(eval.lane);
+    arena_free(eval.open.arena);
+    arena_free(eval.evaluate.arena);
+    sweep_free(eval.sweep);
+    loop_free(loop);
+    return code;
+}
+
+int eval_run(const struct settings *settings, const char *const *arguments, eval_printer *print)
+{
+    ARENA_LOCAL(arena);
+    BUF_LOCAL(source, SOURCE_MOST);
+    struct err err = {0};
+    const char *slash = strrchr(arguments[1], '/');
+    struct eval_kernel kernel = {.name = slash ? slash + 1 : arguments[1], .print = print};
+    const char *backend = settings_for(settings, kernel.name).search.backend;
+    MEM_LOCAL char *tune = NULL;
+    if (find_problem(arena, arguments[0], backend, &kernel.problem, &err) ||
+        (settings->tune && !(tune = tune_json(settings->tune, &err))))
+        return command_fail(&err);
+    if (file_read(arguments[1], &source, &err) ||
+        candidate_check_text(kernel.name, buf_text(&source), source.length, &err)) {
+        (void)err_wrap(&err, "the candidate");
+        command_fail(&err);
+        return EXIT_USAGE;
+    }
+    kernel.source = buf_text(&source);
+    kernel.length = source.length;
+    kernel.tune = tune;
+    return eval_kernel(settings, &kernel);
+}

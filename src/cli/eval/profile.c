@@ -1,0 +1,55 @@
+/* twagent profile PROBLEM FILE: what holds a kernel back, as the next prompt would be told. */
+#include "agents/diagnosis/diagnosis.h"
+#include "cli/eval/eval.h"
+#include "cli/eval/profile_print.h"
+#include "cli/options/command.h"
+#include "cli/print/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_json(const struct evaluation *evaluation, const char *facts)
+{
+    ARENA_LOCAL(arena);
+    struct diagnosis found = diagnosis_of(arena, evaluation->metrics, facts);
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_put_object(&json, "diagnosis");
+    json_put_text(&json, "limiter", found.limiter);
+    json_put_text(&json, "place", found.place);
+    json_put_text(&json, "evidence", found.evidence);
+    json_put_text(&json, "categories", found.categories);
+    json_object_end(&json);
+    json_key(&json, "evaluation");
+    evaluation_to_json(evaluation, &json);
+    json_object_end(&json);
+    printf("%s\n", buf_text(&text));
+}
+
+static void print(void *context, const struct evaluation *evaluation, const struct value *facts,
+                  bool as_json)
+{
+    (void)context;
+    BUF_LOCAL(text, 1 << 20);
+    struct json json = {.out = &text};
+    if (facts)
+        json_value(&json, facts);
+    if (as_json)
+        print_json(evaluation, buf_text(&text));
+    else if (evaluation->verdict == VERDICT_KERNEL)
+        profile_print(evaluation, buf_text(&text), stdout);
+    else /* nothing was profiled */
+        print_evaluation(evaluation, stdout);
+}
+
+int command_profile(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct settings chosen = *settings;
+    (void)count;
+    chosen.effort = "search"; /* all checks, and time enough for a place under the roofs */
+    chosen.profile = true;
+    chosen.sanitize = chosen.cachegrind = false;
+    chosen.sweep = -1;
+    return eval_run(&chosen, arguments, print);
+}

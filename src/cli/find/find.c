@@ -1,0 +1,252 @@
+#include "cli/find/find.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/find/control.h"
+#include "cli/find/history.h"
+#include "cli/options/command.h"
+#include "eval/problem/problem.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- problems ---- */
+
+const char *command_path(struct arena *arena, const char *word)
+{
+    char *path = realpath(word, NULL);
+    char *spec = path ? arena_printf(arena, "%s/spec.yaml", path) : NULL;
+    bool ours = path && (strchr(word, '/') || !file_is_dir(path) || file_exists(spec));
+    const char *result = ours ? arena_strdup(arena, path) : word;
+    free(path);
+    return result;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *const *find_shipped(struct arena *arena, size_t *count)
+{
+    enum { MOST = 512 };
+    const char **names = arena_array(arena, MOST + 1, sizeof *names);
+    MEM_LOCAL char *folder = file_data_path("problems");
+    DIR *dir = folder ? opendir(folder) : NULL;
+    *count = 0;
+    for (struct dirent *entry; dir && *count < MOST && (entry = readdir(dir));) {
+        char *path = file_join(folder, entry->d_name);
+        char *spec = file_join(path, "spec.yaml");
+        if (entry->d_name[0] != '.' && file_exists(spec))
+            names[(*count)++] = arena_strdup(arena, entry->d_name);
+        mem_free(spec);
+        mem_free(path);
+    }
+    if (dir)
+        closedir(dir);
+    qsort(names, *count, sizeof *names, by_name);
+    names[*count] = NULL;
+    return dir ? names : NULL;
+}
+
+static const char *joined(struct arena *arena, const char *const *names, size_t count)
+{
+    BUF_LOCAL(text, 1 << 16);
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&text, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", names[i]);
+    return buf_keep(&text, arena);
+}
+
+static const char *near_words(struct arena *arena, const char *word, const char *const *names)
+{
+    const char *nearest = names ? options_nearest(word, names) : NULL;
+    return nearest ? arena_printf(arena, "; did you mean \"%s\"?", nearest) : "";
+}
+
+/* What the spec has for the backend. A mistake in it is told here, before anything is started or
+ * waited for; a Python file takes a process to read, and is left to who opens it. */
+static int sized(struct arena *arena, const char *path, const char *size, const char *backend,
+                 const char **problem, struct err *err)
+{
+    struct problem *loaded;
+    size_t length = strlen(path);
+    *problem = size ? arena_printf(arena, "%s%s", path, size) : path;
+    if (length > 3 && strcmp(path + length - 3, ".py") == 0)
+        return 0;
+    if (problem_load(*problem, &loaded, err))
+        return -1;
+    if (!size && backend && problem_has_size(loaded, backend))
+        *problem = arena_printf(arena, "%s@%s", path, backend);
+    problem_free(loaded);
+    return 0;
+}
+
+int find_problem(struct arena *arena, const char *word, const char *backend, const char **problem,
+                 struct err *err)
+{
+    size_t count;
+    char here[4096];
+    const char *const *shipped = find_shipped(arena, &count);
+    const char *size = file_exists(word) ? NULL : problem_size_of(word);
+    if (size)
+        word = arena_strndup(arena, word, (size_t)(size - word));
+    const char *path = command_path(arena, word);
+    bool is_there = file_exists(path), ships = false;
+    for (size_t i = 0; i < count; i++)
+        ships = ships || strcmp(word, shipped[i]) == 0;
+    if (is_there && !ships && file_is_dir(path) &&
+        !file_exists(arena_printf(arena, "%s/spec.yaml", path)))
+        return err_set(err, ERR_USAGE,
+                       "no problem in %s: the folder has no spec.yaml (twagent problem new DIR "
+                       "writes one)",
+                       path);
+    is_there = is_there || ships;
+    *problem = path;
+    if (is_there)
+        return sized(arena, path, size, backend, problem, err);
+    if (!getcwd(here, sizeof here))
+        strcpy(here, ".");
+    if (strchr(word, '/'))
+        return err_set(err, ERR_USAGE, "no problem %s: there is no such folder or file%s%s%s", word,
+                       *word == '/' ? "" : " (from ", *word == '/' ? "" : here,
+                       *word == '/' ? "" : ")");
+    return err_set(err, ERR_USAGE,
+                   "no problem \"%s\": there is no such folder or file in %s, and those that ship "
+                   "are %s%s",
+                   word, here, count ? joined(arena, shipped, count) : "not installed",
+                   near_words(arena, word, shipped));
+}
+
+/* ---- runs, ideas, candidates ---- */
+
+static bool is_run(const char *id, size_t length)
+{
+    bool is = length > 1 && id[0] == 'r';
+    for (size_t i = 1; is && i < length; i++)
+        is = isdigit((unsigned char)id[i]);
+    return is;
+}
+
+/* "r1", "r1 to r7", or NULL: what keys a table holds. */
+struct span {
+    char first[64], last[64];
+    size_t count;
+};
+
+static bool note_key(void *context, const char *key, const char *value, size_t length)
+{
+    struct span *span = context;
+    (void)value, (void)length;
+    snprintf(span->count++ == 0 ? span->first : span->last, sizeof span->first, "%s", key);
+    return true;
+}
+
+static const char *keys_of(struct store *store, struct arena *arena, enum store_table table,
+                           const char *prefix)
+{
+    struct span span = {.count = 0};
+    struct err ignored;
+    if (!store || store_scan(store, table, prefix, note_key, &span, &ignored) || span.count == 0)
+        return NULL;
+    return span.count == 1 ? arena_strdup(arena, span.first)
+                           : arena_printf(arena, "%s to %s", span.first, span.last);
+}
+
+int find_no_id(const struct settings *settings, struct store *store, struct arena *arena,
+               const char *id, struct err *err)
+{
+    MEM_LOCAL char *folder = control_folder(settings);
+    const char *where = arena_strdup(arena, folder), *dash = strchr(id, '-'), *all;
+    size_t length = dash ? (size_t)(dash - id) : strlen(id);
+    bool candidate = dash && dash[1] == 'c', idea = dash && dash[1] == 'i';
+    char *run = arena_strndup(arena, id, length);
+    struct err ignored;
+    if (!is_run(id, length) || (dash && !candidate && !idea))
+        return err_set(err, ERR_USAGE,
+                       "expected the id of a run (r3), a candidate (r3-c17) or an idea (r3-i12), "
+                       "not \"%s\" (twagent list)",
+                       id);
+    all = keys_of(store, arena, STORE_RUNS, "r");
+    if (!all)
+        return err_set(err, ERR_USAGE,
+                       "no run %s: %s holds none yet; begin with: twagent run matmul", run, where);
+    BUF_LOCAL(ignored_text, 1 << 26);
+    bool there = store_get(store, STORE_RUNS, run, &ignored_text, &ignored) == 0;
+    if (!there)
+        return err_set(err, ERR_USAGE, "no run %s: %s holds %s (twagent list)", run, where, all);
+    all = keys_of(store, arena, candidate ? STORE_CANDIDATES : STORE_IDEAS,
+                  arena_printf(arena, "%s-%c", run, candidate ? 'c' : 'i'));
+    return err_set(err, ERR_USAGE, "no %s %s: %s has %s (twagent list candidates %s)",
+                   candidate ? "candidate" : "idea", id, run, all ? all : "none", run);
+}
+
+/* ---- kernels ---- */
+
+const char *find_no_kernel(const struct settings *settings, struct store *store,
+                           struct arena *arena, const char *problem)
+{
+    struct run_record *runs = NULL;
+    struct err ignored;
+    size_t count = 0, known = 0, shipped_count;
+    MEM_LOCAL char *folder = control_folder(settings);
+    const char *where = arena_strdup(arena, folder);
+    const char *const *shipped = find_shipped(arena, &shipped_count);
+    if (store && history_runs(store, arena, &runs, &count, &ignored))
+        count = 0;
+    const char **names = arena_array(arena, count + shipped_count + 1, sizeof *names);
+    bool is_shipped = false, searched = false;
+    for (size_t i = 0; i < count; i++) {
+        bool again = false;
+        searched = searched || strcmp(runs[i].problem, problem) == 0;
+        for (size_t k = 0; k < known; k++)
+            again = again || strcmp(names[k], runs[i].problem) == 0;
+        if (!again && *runs[i].best)
+            names[known++] = runs[i].problem;
+    }
+    const char *has = known ? arena_printf(arena, "kernels for %s", joined(arena, names, known))
+                            : "no kernel yet";
+    for (size_t i = 0; i < shipped_count; i++) {
+        is_shipped = is_shipped || strcmp(shipped[i], problem) == 0;
+        names[known + i] = shipped[i];
+    }
+    names[known + shipped_count] = NULL;
+    if (searched || is_shipped || file_exists(problem))
+        return arena_printf(arena, "no kernel for \"%s\": %s holds %s; search with: twagent run %s",
+                            problem, where, has, problem);
+    return arena_printf(arena, "no kernel for \"%s\": %s holds %s%s", problem, where, has,
+                        near_words(arena, problem, names));
+}
+
+int find_kernel(struct store *store, struct arena *arena, const char *id,
+                struct candidate_record *candidate, struct run_record *run, struct err *err)
+{
+    struct run_record *runs = NULL;
+    size_t count = 0;
+    if (strstr(id, "-c")) {
+        const char *final = strstr(id, "-final");
+        const char *own = final ? arena_strndup(arena, id, (size_t)(final - id)) : id;
+        return history_candidate(store, arena, own, candidate, err) ||
+                       history_run(store, arena, candidate->run, run, err)
+                   ? -1
+                   : 0;
+    }
+    if (history_run(store, arena, id, run, err)) {
+        if (err->code != ERR_NOT_FOUND || history_runs(store, arena, &runs, &count, err))
+            return -1;
+        const struct run_record *best = history_best(runs, count, id);
+        if (!best)
+            return err_set(err, ERR_USAGE,
+                           "no candidate, no run and no problem with a kernel "
+                           "is called \"%s\"",
+                           id);
+        *run = *best;
+    }
+    if (!run->best || !*run->best)
+        return err_set(err, ERR_USAGE, "%s has found no kernel", run->id);
+    return history_candidate(store, arena, run->best, candidate, err);
+}

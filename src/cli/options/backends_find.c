@@ -1,0 +1,37 @@
+#include "cli/options/backends.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BACKENDS_MOST = 8 };
+
+char backends_choices[64];
+
+void backends_begin(void)
+{
+    static const struct target *targets[BACKENDS_MOST + 1]; /* ends with NULL */
+    size_t length = 0;
+    for (size_t i = 0; backends[i].backend; i++) {
+        assert(i < BACKENDS_MOST);
+        targets[i] = backends[i].backend->target;
+        length += (size_t)snprintf(backends_choices + length, sizeof backends_choices - length,
+                                   "%s%s", i ? "|" : "", targets[i]->name);
+        assert(length < sizeof backends_choices);
+    }
+    targets_use(targets);
+}
+
+const struct program_backend *backends_entry(const char *name)
+{
+    for (size_t i = 0; backends[i].backend; i++)
+        if (strcmp(backends[i].backend->target->name, name) == 0)
+            return &backends[i];
+    return NULL;
+}
+
+const struct backend *backends_find(const char *name)
+{
+    const struct program_backend *entry = backends_entry(name);
+    return entry ? entry->backend : NULL;
+}

@@ -1,0 +1,19 @@
+/* cli/print/print: results for people and for programs. */
+#pragma once
+
+#include "base/buf.h"
+#include "eval/data/evaluation.h"
+
+#include <stdio.h>
+
+/* Verdict, time, speed-up with its interval, checks, the profile's main lines. */
+void print_evaluation(const struct evaluation *evaluation, FILE *out);
+/* The same, with the source's own name in the compiler's words. */
+void print_evaluation_of(const struct evaluation *evaluation, const char *name, FILE *out);
+void print_evaluation_json(const struct evaluation *evaluation,
+                           FILE *out); /* one object, one line */
+
+/* Lines that are longer than the terminal is wide go on below, at a space, beside what they say.
+ * Where standard output is none, and JSON, is left as it is. */
+void print_wrap(const char *text, struct buf *out);
+void print_lines(const char *text, bool json);

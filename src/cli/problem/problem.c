@@ -1,0 +1,253 @@
+/* twagent problem new DIR: a working skeleton. twagent problem check DIR: is a problem fit? */
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/find/find.h"
+#include "cli/options/command.h"
+#include "cli/print/display.h"
+#include "cli/problem/folder.h"
+#include "eval/lane/lane.h"
+#include "loop/loop.h"
+#include "loop/task.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- new ---- */
+
+static const struct {
+    const char *name, *text;
+} skeleton[] = {
+    {"spec.yaml", "# What to compute. docs/problem-format.md has every key.\n"
+                  "family: elementwise\n"
+                  "description: y = a * x + b, element by element\n"
+                  "dims: {M: 1024, N: 1024}\n"
+                  "inputs:\n"
+                  "  A: {shape: [M, N], dtype: float32}\n"
+                  "  X: {shape: [M, N], dtype: float32}\n"
+                  "  B: {shape: [N], dtype: float32}\n"
+                  "outputs:\n"
+                  "  Y: {shape: [M, N], dtype: float32}\n"
+                  "reference: ref_impl.py            # def reference(A, X, B)\n"
+                  "baselines: {naive: baselines/naive.c}\n"
+                  "flops: 2*M*N\n"
+                  "tolerance: auto\n"
+                  "check: [{M: 1, N: 1}, {M: 3, N: 1}, {M: 17, N: 33}, {M: 127, N: 65}]\n"},
+    {"ref_impl.py",
+     "# The trusted definition: slow and obviously right. Called with arrays of the spec's\n"
+     "# dtypes, and with float64 ones for the exact result: let dtypes follow the inputs.\n"
+     "\n\n"
+     "def reference(A, X, B):\n"
+     "    return A * X + B\n"},
+    {"baselines/naive.c",
+     "/* The plain loop: a named baseline. */\n"
+     "void kernel(const float *A, const float *X, const float *B, float *Y, int64_t M, int64_t N)\n"
+     "{\n"
+     "    for (int64_t i = 0; i < M; i++)\n"
+     "        for (int64_t j = 0; j < N; j++)\n"
+     "            Y[i * N + j] = A[i * N + j] * X[i * N + j] + B[j];\n"
+     "}\n"},
+    {"starts/cpu/rows.c",
+     "/*---\n"
+     "tune:\n"
+     "  CHUNK: [1, 4, 16, 64]\n"
+     "  UNROLL: [1, 4, 8]\n"
+     "---*/\n"
+     "/* Rows shared out among threads. The search tunes CHUNK and UNROLL. */\n"
+     "#define PRAGMA(text) _Pragma(#text)\n"
+     "#define UNROLLED(n) PRAGMA(GCC unroll n)\n"
+     "\n"
+     "void kernel(const float *A, const float *X, const float *B, float *Y, int64_t M, int64_t N)\n"
+     "{\n"
+     "#pragma omp parallel for schedule(static, CHUNK)\n"
+     "    for (int64_t i = 0; i < M; i++) {\n"
+     "        UNROLLED(UNROLL)\n"
+     "        for (int64_t j = 0; j < N; j++)\n"
+     "            Y[i * N + j] = A[i * N + j] * X[i * N + j] + B[j];\n"
+     "    }\n"
+     "}\n"},
+};
+
+/* The problem is called as its folder, so that not every folder will do. */
+static const char *name_of(struct arena *arena, const char *folder, struct err *err)
+{
+    size_t end = strlen(folder);
+    while (end > 1 && folder[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && folder[start - 1] != '/')
+        start--;
+    const char *name = arena_strndup(arena, folder + start, end - start);
+    bool fit = *name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    for (const char *at = name; *at; at++)
+        fit = fit && (isalnum((unsigned char)*at) || strchr("_-.", *at));
+    if (fit)
+        return name;
+    (void)err_set(err, ERR_USAGE,
+                  "expected a folder named with letters, digits, \"_\", \"-\", \".\", not \"%s\": "
+                  "the problem is called as its folder",
+                  folder);
+    return NULL;
+}
+
+static int problem_new(struct arena *arena, const char *folder, struct err *err)
+{
+    const char *name = name_of(arena, folder, err);
+    if (name == NULL)
+        return -1;
+    if (file_exists(folder))
+        return err_set(err, ERR_USAGE, "%s: is there already; name a folder that is not", folder);
+    for (size_t i = 0; i < sizeof skeleton / sizeof skeleton[0]; i++) {
+        char *path = file_join(folder, skeleton[i].name);
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        int failed = file_make_dirs(path, err);
+        *slash = '/';
+        BUF_LOCAL(text, 1 << 16);
+        if (i == 0)
+            buf_addf(&text, "name: %s\n", name);
+        buf_add_text(&text, skeleton[i].text);
+        failed = failed || file_write(path, buf_text(&text), text.length, err);
+        mem_free(path);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- check ----
+ *
+ *   OPENING (worker started, problem opened) -> CHECKING -> CLOSING
+ */
+
+enum { OPENING, CHECKING, CLOSING, STATES };
+static const char *const states[STATES] = {"opening", "checking", "closing"};
+static const uint32_t moves[STATES] = {1u << CHECKING | 1u << CLOSING, 1u << CLOSING, 0};
+
+struct check {
+    struct task task;
+    const struct settings *settings;
+    const char *problem;
+    struct lane *lane;
+    struct lane_request open, check;
+    struct err err;
+};
+
+static enum task_result check_open(struct check *check)
+{
+    if (!check->lane) {
+        const struct lane_spec spec = {.launcher = check->settings->search.launcher,
+                                       .backend = check->settings->search.backend,
+                                       .cores = check->settings->search.cores,
+                                       .device = check->settings->search.devices,
+                                       .problem = check->problem,
+                                       .python = check->settings->search.python,
+                                       .roofline = true,
+                                       .later = true};
+        if (lane_open(check->task.loop, &spec, &check->lane, &check->err))
+            return TASK_DONE;
+        check->open.op = LANE_OPEN;
+        check->open.id = "open";
+        lane_submit(check->lane, &check->open, &check->task);
+    }
+    if (!check->open.done)
+        return TASK_WAIT;
+    check->err = check->open.err;
+    if (check->err.code) {
+        task_move(&check->task, CLOSING);
+        return TASK_AGAIN;
+    }
+    check->check.op = LANE_CHECK_PROBLEM;
+    check->check.id = "check";
+    lane_submit(check->lane, &check->check, &check->task);
+    task_move(&check->task, CHECKING);
+    return TASK_WAIT;
+}
+
+static enum task_result check_step(struct task *task)
+{
+    struct check *check = container_of(task, struct check, task);
+    switch (task->state) {
+    case OPENING:
+        return check_open(check);
+    case CHECKING:
+        if (!check->check.done)
+            return TASK_WAIT;
+        check->err = check->check.err;
+        task_move(task, CLOSING);
+        return TASK_AGAIN;
+    default:
+        lane_close(check->lane);
+        return TASK_DONE;
+    }
+}
+
+static const struct task_type check_type = {"problem-check", states,     moves,
+                                            STATES,          check_step, NULL};
+
+static void print_finding(const struct value *finding)
+{
+    bool passed = value_bool(finding, "passed", false);
+    printf("  %s %-24s %s\n", passed ? "ok  " : "FAIL", value_text(finding, "name", ""),
+           value_text(finding, "text", ""));
+}
+
+static int check_report(const struct check *check)
+{
+    const struct value *answer = check->check.answer;
+    const struct value *findings = value_get(answer, "findings");
+    bool fit = value_bool(answer, "fit", false);
+    if (check->settings->json) {
+        BUF_LOCAL(text, 16 << 20);
+        struct json json = {.out = &text};
+        json_value(&json, answer);
+        printf("%s\n", buf_text(&text));
+    } else {
+        printf("%s: %s\n", check->problem, fit ? "fit" : "not fit");
+        for (size_t i = 0; findings && i < findings->count; i++)
+            print_finding(findings->items[i]);
+    }
+    return fit ? 0 : EXIT_NONE;
+}
+
+int problem_check_one(const struct settings *settings, const char *folder)
+{
+    ARENA_LOCAL(arena);
+    struct check check = {.settings = settings};
+    if (find_problem(arena, folder, settings->search.backend, &check.problem, &check.err))
+        return command_fail(&check.err);
+    display_tell_waits(stderr);
+    struct loop *loop = loop_new();
+    task_start(loop, &check.task, &check_type, NULL, "problem-check");
+    loop_run(loop);
+    int code = check.err.code ? command_fail(&check.err) : check_report(&check);
+    if (check.lane)
+        lane_free(check.lane);
+    arena_free(check.open.arena);
+    arena_free(check.check.arena);
+    loop_free(loop);
+    return code;
+}
+
+int command_problem(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct err err = {0};
+    (void)count;
+    if (strcmp(arguments[0], "check") == 0)
+        return problem_folder_is(arguments[1]) ? problem_folder_check(settings, arguments[1])
+                                               : problem_check_one(settings, arguments[1]);
+    if (strcmp(arguments[0], "new") != 0) {
+        fprintf(stderr, "twagent: problem: expected new or check, not \"%s\"\n", arguments[0]);
+        return EXIT_USAGE;
+    }
+    ARENA_LOCAL(arena);
+    int failed = problem_new(arena, arguments[1], &err);
+    if (failed)
+        return command_fail(&err);
+    printf(
+        "wrote %s: spec.yaml, ref_impl.py (the definition), baselines/naive.c, starts/cpu/rows.c\n"
+        "next: twagent problem check %s, then twagent run %s\n",
+        arguments[1], arguments[1], arguments[1]);
+    return 0;
+}

@@ -1,0 +1,212 @@
+#include "cli/report/fill.h"
+
+#include "agents/llm/completion_record.h"
+#include "base/mem.h"
+#include "cli/find/history.h"
+#include "cli/print/run_options.h"
+#include "cli/print/run_words.h"
+#include "eval/problem/problem.h"
+#include "report/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void fill_candidates(struct store *store, struct arena *arena, const struct run_record *run,
+                            struct report *report)
+{
+    struct candidate_record *records;
+    struct err ignored;
+    size_t count;
+    if (history_candidates(store, arena, run->id, &records, &count, &ignored))
+        return;
+    struct report_candidate *rows = arena_array(arena, count + 1, sizeof *rows);
+    for (size_t i = 0; i < count; i++) {
+        struct idea_record idea = {.title = "", .why = ""};
+        const struct candidate_record *c = &records[i];
+        if (!*c->verdict)
+            continue; /* never evaluated */
+        if (history_idea(store, arena, c->idea, &idea, &ignored))
+            idea.why = "";
+        rows[report->count++] =
+            (struct report_candidate){.id = c->id,
+                                      .parent = c->parent,
+                                      .idea = idea.why ? idea.why : "",
+                                      .source = run_words_source(arena, c),
+                                      .verdict = c->verdict,
+                                      .reason = c->reason,
+                                      .time_ns = strcmp(c->verdict, "kernel") == 0 ? c->time_ns : 0,
+                                      .speedup = strcmp(c->verdict, "kernel") == 0 ? c->speedup : 0,
+                                      .low = c->speedup_low,
+                                      .high = c->speedup_high,
+                                      .champion = strcmp(c->id, run->best) == 0};
+        if (rows[report->count - 1].champion) {
+            report->source = history_source(store, arena, c);
+            report->language = language_of_file(c->name);
+        }
+    }
+    report->candidates = rows;
+}
+
+/* "9 of 12: no clang found in /usr/bin or on PATH": the reason that most of what was refused or
+ * failed has in common; NULL where none has two. */
+static const char *common_failure(struct arena *arena, const struct report *report)
+{
+    size_t refused = 0, most = 1;
+    const char *reason = NULL;
+    for (size_t i = 0; i < report->count; i++) {
+        size_t same = 0;
+        if (strcmp(report->candidates[i].verdict, "kernel") == 0)
+            continue;
+        refused++;
+        for (size_t k = i; k < report->count; k++)
+            same += strcmp(report->candidates[k].verdict, "kernel") != 0 &&
+                    strcmp(report->candidates[k].reason, report->candidates[i].reason) == 0;
+        if (same > most) {
+            most = same;
+            reason = report->candidates[i].reason;
+        }
+    }
+    if (!reason)
+        return NULL;
+    return arena_printf(arena, "%zu of %zu: %.*s", most, refused, (int)strcspn(reason, "\n"),
+                        reason);
+}
+
+static const char *dims_words(struct arena *arena, const struct run_record *run, struct report *out)
+{
+    struct problem *problem;
+    struct err ignored;
+    struct buf text;
+    if (problem_load(run->problem_file, &problem, &ignored))
+        return "";
+    buf_init(&text, 1 << 16);
+    for (size_t i = 0; i < problem->shapes[0].count; i++)
+        buf_addf(&text, "%s%s %lld", i ? ", " : "", problem->shapes[0].name[i],
+                 (long long)problem->shapes[0].number[i]);
+    const char *words = arena_strdup(arena, buf_text(&text));
+    const char *description = problem->description ? problem->description : "";
+    size_t length = strlen(description);
+    while (length > 0 && description[length - 1] == '\n') /* YAML's own, of a folded text */
+        length--;
+    out->description = arena_strndup(arena, description, length);
+    buf_free(&text);
+    problem_free(problem);
+    return words;
+}
+
+/* ---- prompts and answers ---- */
+
+struct asking {
+    struct arena *arena;
+    const char *run, *asker; /* of the completion at hand: the first of this run that asked it */
+    const char *purpose;
+    struct report_answer *answers;
+    size_t count, most;
+};
+
+static void note_use(void *context, const struct completion_use *use)
+{
+    struct asking *asking = context;
+    if (asking->asker == NULL && strcmp(use->run, asking->run) == 0) {
+        asking->asker = arena_strdup(asking->arena, use->asker);
+        asking->purpose = arena_strdup(asking->arena, use->purpose);
+    }
+}
+
+static const char *prompt_text(struct arena *arena, const struct value *request)
+{
+    return arena_printf(arena, "%s\n\n%s", value_text(request, "system", ""),
+                        value_text(request, "prompt", ""));
+}
+
+static bool note_completion(void *context, const char *key, const char *value, size_t length)
+{
+    struct asking *asking = context;
+    struct arena *own = arena_new();
+    struct value *root;
+    struct err ignored;
+    (void)key;
+    asking->asker = NULL;
+    if (value_parse_json(own, "completion", value, length, &root, &ignored) == 0)
+        completion_uses(root, note_use, asking);
+    if (asking->asker != NULL) {
+        const struct value *answer = value_get(root, "answer");
+        if (asking->count == asking->most) {
+            asking->most = asking->most != 0 ? 2 * asking->most : 64;
+            asking->answers = mem_resize(asking->answers, asking->most * sizeof *asking->answers);
+        }
+        asking->answers[asking->count++] = (struct report_answer){
+            .asker = asking->asker,
+            .purpose = asking->purpose,
+            .model = arena_strdup(asking->arena, value_text(root, "model", "")),
+            .prompt = prompt_text(asking->arena, value_get(root, "request")),
+            .answer = arena_strdup(asking->arena, value_text(answer, "text", "")),
+            .tokens =
+                value_int(answer, "prompt_tokens", 0) + value_int(answer, "completion_tokens", 0)};
+    }
+    arena_free(own);
+    return true;
+}
+
+static int by_asker(const void *a, const void *b)
+{
+    return strcmp(((const struct report_answer *)a)->asker,
+                  ((const struct report_answer *)b)->asker);
+}
+
+static void fill_rows(struct store *store, struct arena *arena, const struct run_record *run,
+                      struct report *report)
+{
+    const struct kernel_query query = {.run = run->id, .code = true, .evaluation = true};
+    struct asking asking = {.arena = arena, .run = run->id};
+    struct kernel_row *rows = NULL;
+    struct err ignored;
+    if (kernels_read(store, arena, &query, &rows, &report->row_count, &ignored))
+        report->row_count = 0;
+    report->rows = rows;
+    if (run->requests == 0 ||
+        store_scan(store, STORE_COMPLETIONS, "", note_completion, &asking, &ignored))
+        asking.count = 0;
+    struct report_answer *answers = arena_array(arena, asking.count + 1, sizeof *answers);
+    if (asking.count > 0)
+        memcpy(answers, asking.answers, asking.count * sizeof *answers);
+    qsort(answers, asking.count, sizeof *answers, by_asker);
+    mem_free(asking.answers);
+    report->answers = answers;
+    report->answer_count = asking.count;
+}
+
+void report_fill(struct store *store, struct arena *arena, const struct run_record *run,
+                 bool problem, struct report *report)
+{
+    char started[32];
+    struct report_pause *pauses;
+    const char **asked;
+    const struct spending spending = run_spending(store, arena, run->id);
+    words_date(run->started_ms, started);
+    *report = (struct report){.run = run->id,
+                              .problem = run->problem,
+                              .description = "",
+                              .started = arena_strdup(arena, started),
+                              .outcome = run_words_outcome(arena, run),
+                              .against = run->baseline,
+                              .final = *run->best && history_is_final(store, arena, run->best),
+                              .command = run_options_line(arena, run),
+                              .elapsed_ms = run->elapsed_ms,
+                              .lane_busy = run->lane_busy,
+                              .best = *run->best ? run->best : NULL};
+    report->stopped = run_words_end(arena, run);
+    report->models = run_words_models(arena, run);
+    report->spent = run_words_spent(arena, run, &spending);
+    report->asked_count = run_words_asked(arena, run, &asked);
+    report->asked = asked;
+    history_pauses(arena, run, &pauses, &report->pause_count);
+    report->pauses = pauses;
+    report->dims = problem ? dims_words(arena, run, report) : "";
+    fill_candidates(store, arena, run, report);
+    report->failures = common_failure(arena, report);
+    if (*run->best)
+        report->evaluation = history_evaluation(store, arena, run->best);
+    report->resume = run_words_resume(arena, run);
+    fill_rows(store, arena, run, report);
+}

@@ -1,0 +1,177 @@
+#include "cli/run/result.h"
+
+#include "cli/report/fill.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/find/history.h"
+#include "cli/options/command.h"
+#include "cli/print/run_options.h"
+#include "cli/print/run_words.h"
+#include "cli/tune/facts.h"
+#include "eval/problem/problem.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what is printed ---- */
+
+static void print_baselines(const struct report *report, FILE *out)
+{
+    const struct value *all = value_get(report->evaluation, "baselines");
+    char time[32], middle[32], least[32], most[32];
+    for (size_t i = 0; all && i < all->count; i++) {
+        const struct value *speedup = value_get(all->items[i], "speedup");
+        bool win = value_bool(all->items[i], "win", false);
+        double low = value_real(speedup, "low", 0), high = value_real(speedup, "high", 0);
+        fprintf(out, "%s  %s %sx (95%%: %s to %s; it takes %s)%s%s\n",
+                i ? "           " : "  against  ", all->keys[i],
+                words_ratio(value_real(speedup, "median", 0), low, high, middle),
+                words_ratio(low, low, high, least), words_ratio(high, low, high, most),
+                words_time_of(value_get(all->items[i], "ns"), time), win ? "" : "  ",
+                win ? ""
+                    : words_finding(value_text(all->items[i], "finding", ""), false,
+                                    value_real(speedup, "high", 0)));
+    }
+}
+
+static void print_asking(const struct report *report, FILE *out)
+{
+    char when[96];
+    if (report->models)
+        fprintf(out, "  models     %s\n", report->models);
+    if (report->spent)
+        fprintf(out, "  spent      %s\n", report->spent);
+    for (size_t i = 0; i < report->asked_count; i++)
+        fprintf(out, "  %s %s\n", i ? "          " : "asked     ", report->asked[i]);
+    for (size_t i = 0; i < report->pause_count; i++)
+        fprintf(out, "  %s %s: %s\n", i ? "          " : "paused    ",
+                words_pause(report->pauses[i].since_ms, report->pauses[i].until_ms, when),
+                report->pauses[i].reason);
+    fprintf(out, "  ended      %s\n", report->stopped);
+}
+
+static void print_text(const struct run_record *run, const struct report *report,
+                       const char *folder, const char *resume, FILE *out)
+{
+    char time[32], kept[48], lane[80];
+    fprintf(out, "%s %s: %s\n", run->id, run->problem, report->outcome);
+    if (report->best)
+        for (size_t i = 0; i < report->count; i++)
+            if (report->candidates[i].champion)
+                fprintf(out, "  kernel     %s  %s  %s\n", run->best,
+                        words_time_by(run->time_ns, run->speedup, run->speedup_low,
+                                      run->speedup_high, time),
+                        report->candidates[i].source);
+    print_baselines(report, out);
+    double spread = value_real(report->evaluation, "spread", 0);
+    if (*run->noise)
+        fprintf(out, "  noise      %s\n", run->noise);
+    else if (run->verified && !run->win && run->speedup_low > 1)
+        fprintf(
+            out,
+            "  noise      the kernel against itself strays by %.1f %% here, so that a win needs an "
+            "interval above %.3fx\n",
+            100 * spread, 1 + fmax(0.01, 3 * spread));
+    const struct value *checks = value_get(report->evaluation, "checks");
+    if (checks)
+        fprintf(out, "  checked    %lld of %lld checks passed%s\n",
+                (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
+                run->verified ? ", again in fresh processes with fresh seeds" : "");
+    fprintf(out, "  search     %lld evaluated in %s: %s, %lld rejected, %lld failed; %s\n",
+            (long long)run->evaluated, words_duration(run->elapsed_ms, time),
+            words_number(run->kept, "kernel", kept), (long long)run->rejected,
+            (long long)run->failed, words_lane(run->lane_busy, run->lane_waits, lane));
+    if (report->failures)
+        fprintf(out, "  refused    %s\n", report->failures);
+    print_asking(report, out);
+    fprintf(out, "  report     %s/report.html (and report.txt%s)\n", folder,
+            report->source ? ", kernel, evidence.json" : "");
+    if (resume)
+        fprintf(out, "  go on      %s\n", resume);
+}
+
+static void print_json(const struct run_record *run, const struct report *report,
+                       const struct tuning *tuning, const char *folder, FILE *out)
+{
+    struct buf text, record;
+    struct json json;
+    buf_init(&text, 64 << 20);
+    buf_init(&record, 1 << 20);
+    run_record_encode(run, &record);
+    json_init(&json, &text);
+    json_object(&json);
+    json_key(&json, "run");
+    json_raw(&json, buf_text(&record));
+    json_key(&json, "champion");
+    if (report->evaluation)
+        json_value(&json, report->evaluation);
+    else
+        json_null(&json);
+    if (tuning) {
+        json_key(&json, "tuning");
+        tune_json(tuning, &json);
+    }
+    json_put_text(&json, "report", folder);
+    json_object_end(&json);
+    fprintf(out, "%s\n", buf_text(&text));
+    buf_free(&record);
+    buf_free(&text);
+}
+
+static int exit_code(const struct run_record *run)
+{
+    if (strstr(run->stopped, "awaited"))
+        return EXIT_STOPPED;
+    if (run->win && run->verified)
+        return EXIT_WIN;
+    return run_can_go_on(run) ? EXIT_STOPPED : EXIT_NONE;
+}
+
+int run_result(const struct settings *settings, struct store *store, const struct search *search,
+               const char *folder, FILE *out)
+{
+    struct arena *arena = arena_new();
+    struct search_progress progress;
+    struct run_record run;
+    struct report report;
+    struct tuning facts, *tuning = NULL;
+    struct err err = {0};
+    int code;
+    search_progress(search, &progress);
+    const char *where = settings->report
+                            ? settings->report
+                            : arena_printf(arena, "%s/reports/%s", folder, progress.run);
+    if (history_run(store, arena, progress.run, &run, &err)) {
+        code = command_fail(&err);
+    } else {
+        report_fill(store, arena, &run, true, &report);
+        if (report_write(&report, where, &err))
+            fprintf(stderr, "twagent: the report could not be written: %s\n", err.message);
+        if (tune_is(&run) && tune_facts(store, arena, &run, &facts, &err) == 0)
+            tuning = &facts;
+        if (settings->json)
+            print_json(&run, &report, tuning, where, out);
+        else
+            print_text(&run, &report, where, run_words_resume(arena, &run), out);
+        if (tuning && !settings->json)
+            tune_print(tuning, out);
+        code = exit_code(&run);
+        if (tuning && code == EXIT_WIN && settings->search.stable && !tuning->ladder.stable)
+            code = EXIT_NONE;
+    }
+    arena_free(arena);
+    return code;
+}
+
+void run_result_hint(const struct search *search, FILE *out)
+{
+    struct search_progress progress;
+    search_progress(search, &progress);
+    if (progress.evaluated == 0)
+        return;
+    fprintf(out, "what was found is kept; go on with: twagent resume %s\n", progress.run);
+}

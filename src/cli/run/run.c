@@ -1,0 +1,271 @@
+/* twagent run PROBLEM: a search from start to report; resume goes the same way.
+ *
+ *   STARTING -> CHECKING (are the models there?) -> SEARCHING (redraws at every wake and once a
+ *     second) -> done; the report is written after the loop
+ */
+#include "cli/run/run.h"
+
+#include "agents/llm/preflight.h"
+#include "agents/search/search.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log_file.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "cli/find/find.h"
+#include "cli/options/command.h"
+#include "cli/options/devices.h"
+#include "cli/print/display.h"
+#include "cli/run/no_starts.h"
+#include "cli/run/result.h"
+#include "cli/tune/ladder.h"
+#include "loop/loop.h"
+#include "store/store.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STARTING, CHECKING, SEARCHING, STATES };
+static const char *const states[STATES] = {"starting", "checking the models", "searching"};
+static const uint32_t moves[STATES] = {1u << CHECKING | 1u << SEARCHING, 1u << SEARCHING, 0};
+
+enum { STOP_SIGNALS = 3, PAUSE = STOP_SIGNALS, GO_ON, SIGNALS, REDRAW_MS = 1000 };
+static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+enum { LOG_BYTES = 8 << 20, LOGS_KEPT = 3 };
+
+struct run {
+    struct task task;
+    const struct settings *settings;
+    const char *folder;
+    const struct models *models[2];
+    struct store *store;
+    struct preflight *preflight;
+    struct search *search;
+    struct signal_watch signals[SIGNALS];
+    unsigned stops, pauses, goes_on;
+    struct timer redraw;
+    struct display display;
+    struct log_file *log;
+    struct err err;
+};
+
+/* ---- signals ---- */
+
+static void watch_signals(struct run *run)
+{
+    for (int i = 0; i < SIGNALS && run->err.code == ERR_NONE; i++)
+        (void)!signal_watch_start(run->task.loop, &run->signals[i], &run->task, signals[i],
+                                  &run->err);
+}
+
+/* From here on none of them may end the program: the report takes a moment, and is worth it. */
+static enum task_result finish(struct run *run)
+{
+    timer_stop(&run->redraw);
+    for (int i = 0; i < SIGNALS; i++) {
+        if (run->signals[i].handle)
+            signal_watch_stop(&run->signals[i]);
+        signal(signals[i], SIG_IGN);
+    }
+    display_stop(&run->display);
+    return TASK_DONE;
+}
+
+static unsigned stops_asked(const struct run *run)
+{
+    unsigned count = 0;
+    for (int i = 0; i < STOP_SIGNALS; i++)
+        count += run->signals[i].count;
+    return count;
+}
+
+/* The first signal stops softly, the second at once. */
+static void heed_signals(struct run *run)
+{
+    unsigned count = stops_asked(run);
+    for (; run->stops < count && run->stops < 2; run->stops++) {
+        if (run->stops == 0)
+            display_say(&run->display,
+                        "stopping: finishing what is being measured (again to stop at once)");
+        search_stop(run->search);
+    }
+    if (run->signals[PAUSE].count > run->pauses)
+        search_pause(run->search, true);
+    if (run->signals[GO_ON].count > run->goes_on)
+        search_pause(run->search, false);
+    run->pauses = run->signals[PAUSE].count;
+    run->goes_on = run->signals[GO_ON].count;
+}
+
+/* ---- steps ---- */
+
+static enum task_result start_search(struct run *run)
+{
+    struct search_progress progress;
+    struct err ignored;
+    if (search_start(run->task.loop, &run->task, run->store, &run->settings->search, &run->search,
+                     &run->err))
+        return finish(run);
+    search_progress(run->search, &progress);
+    MEM_LOCAL char *path = mem_alloc(strlen(run->folder) + strlen(progress.run) + 16);
+    sprintf(path, "%s/logs/%s.log", run->folder, progress.run);
+    if (log_file_open(run->log, path, &ignored)) /* a run without its log is still a run */
+        log_event(LOG_WARN, "log.file", progress.run, "no log is kept: %s", ignored.message);
+    task_move(&run->task, SEARCHING);
+    return TASK_AGAIN;
+}
+
+static enum task_result step_starting(struct run *run)
+{
+    watch_signals(run);
+    display_start(&run->display, stderr, &run->settings->search, run->settings->quiet,
+                  run->settings->verbose);
+    if (run->err.code)
+        return finish(run);
+    timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
+    if (run->models[0]->count == 0)
+        return start_search(run);
+    run->preflight = preflight_start(run->task.loop, &run->task, run->models, 2,
+                                     run->settings->search.ca_file, &run->err);
+    if (!run->preflight)
+        return finish(run);
+    task_move(&run->task, CHECKING);
+    return TASK_WAIT;
+}
+
+static enum task_result step_checking(struct run *run)
+{
+    if (stops_asked(run) > run->stops) {
+        run->stops = stops_asked(run);
+        (void)err_set(&run->err, ERR_CANCELLED, "stopped before the search began");
+        preflight_cancel(run->preflight);
+    }
+    if (!preflight_done(run->preflight)) {
+        if (run->redraw.fired) {
+            display_wait(&run->display, "asking whether the models are there ...");
+            timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
+        }
+        return TASK_WAIT;
+    }
+    if (run->err.code == ERR_NONE)
+        run->err = *preflight_error(run->preflight);
+    return run->err.code ? finish(run) : start_search(run);
+}
+
+static enum task_result step_searching(struct run *run)
+{
+    struct search_progress progress;
+    heed_signals(run);
+    search_progress(run->search, &progress);
+    display_update(&run->display, &progress);
+    if (search_done(run->search))
+        return finish(run);
+    if (run->redraw.fired) {
+        log_file_flush(run->log);
+        timer_start(run->task.loop, &run->redraw, &run->task, REDRAW_MS);
+    }
+    return TASK_WAIT;
+}
+
+static enum task_result run_step(struct task *task)
+{
+    struct run *run = container_of(task, struct run, task);
+    return task->state == STARTING   ? step_starting(run)
+           : task->state == CHECKING ? step_checking(run)
+                                     : step_searching(run);
+}
+
+static const struct task_type run_type = {"run", states, moves, STATES, run_step, NULL};
+
+/* ---- the whole ---- */
+
+static int run_loop(struct run *run)
+{
+    struct loop *loop = loop_new();
+    run->log = log_file_new(LOG_BYTES, LOGS_KEPT);
+    log_add_sink(log_file_sink, run->log, LOG_DEBUG);
+    task_start(loop, &run->task, &run_type, NULL, "run");
+    loop_run(loop);
+    struct search_progress progress;
+    int code;
+    if (run->err.code == ERR_NONE && search_error(run->search)->code)
+        run->err = *search_error(run->search);
+    if (run->err.code == ERR_CANCELLED && !run->search) {
+        fprintf(stderr, "twagent: %s\n", run->err.message);
+        code = EXIT_STOPPED;
+    } else if (run->err.code) {
+        code = command_fail(&run->err);
+        if (run->search)
+            run_result_hint(run->search, stderr);
+    } else {
+        search_progress(run->search, &progress);
+        if (run->settings->search.kernel)
+            ladder_climb(run->settings, run->store, progress.run);
+        code = run_result(run->settings, run->store, run->search, run->folder, stdout);
+    }
+    log_remove_sink(log_file_sink, run->log);
+    log_file_free(run->log);
+    if (run->search)
+        search_free(run->search);
+    preflight_free(run->preflight);
+    loop_free(loop);
+    return code;
+}
+
+int run_search(struct arena *arena, struct settings *settings, const struct chosen *chosen,
+               const char *folder)
+{
+    struct search_options *options = &settings->search;
+    struct run run = {
+        .settings = settings, .folder = folder, .models = {&chosen->ideas, &chosen->code}};
+    options->idea_models = &chosen->ideas;
+    options->code_models = &chosen->code;
+    options->embedding_models = &chosen->embedding;
+    options->embedding_note = chosen->embedding_note;
+    options->choice = chosen->text;
+    if (devices_resolve(arena, options->backend, options->launcher, &options->devices, &run.err) ||
+        store_open(folder, true, false, &run.store, &run.err))
+        return command_fail(&run.err);
+    options->record = options_encode(&settings_table, settings, arena);
+    int code = run_loop(&run);
+    store_close(run.store);
+    return code;
+}
+
+int command_run(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    const char *problem = count ? arguments[0] : settings->search.problem;
+    struct settings now = *settings;
+    now.search.kernel = NULL;             /* whatever a configuration says: that is a tune */
+    now.search.begun_ns = clock_now_ns(); /* reading a PyTorch file can take seconds */
+    struct chosen chosen;
+    struct err err = {0};
+    if (!problem && file_exists("spec.yaml"))
+        problem = "./";
+    if (!problem) {
+        fprintf(stderr,
+                "twagent: run: which problem? There is no spec.yaml here. Type\n"
+                "  twagent run matmul         # or another one that ships: twagent list problems\n"
+                "  twagent run FOLDER         # one of yours; twagent problem new FOLDER writes a "
+                "skeleton\n"
+                "  twagent run FILE.py        # a PyTorch module as KernelBench has them\n");
+        return EXIT_USAGE;
+    }
+    ARENA_LOCAL(arena);
+    if (find_problem(arena, problem, settings->search.backend, &now.search.problem,
+                     &err)) { /* a resume may stand elsewhere */
+        return command_fail(&err);
+    }
+    char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
+    if (now.search.seed == 0)
+        now.search.seed = (int64_t)(random_seed() >> 12);
+    int code;
+    if (chosen_from_settings(arena, settings, &chosen, &err))
+        code = command_fail(&err);
+    else if (chosen.ideas.count > 0 || (code = no_starts(settings, now.search.problem)) < 0)
+        code = run_search(arena, &now, &chosen, folder);
+    mem_free(folder);
+    return code;
+}

@@ -1,9 +1,0 @@
-/* cli/serve_site: what stands at each address of `twagent serve` (docs/serve.md has the list). */
-#pragma once
-
-#include "cli/settings.h"
-#include "serve/serve.h"
-
-/* `settings` and `folder` are borrowed until serve_site_close(). */
-void serve_site_open(const struct settings *settings, const char *folder, struct serve_site *site);
-void serve_site_close(struct serve_site *site);

@@ -1,0 +1,19 @@
+/* cli/tune/facts: what a tune has found, from the store: the facts that the terminal, --json and
+ * the report show (tuning/tuning.h). Main thread. */
+#pragma once
+
+#include "agents/record/record.h"
+#include "store/store.h"
+#include "tuning/tuning.h"
+
+#include <stdio.h>
+
+bool tune_is(const struct run_record *run); /* it was begun by `twagent tune` */
+
+/* All of it in the arena. -1: the run's candidates cannot be read. */
+int tune_facts(struct store *store, struct arena *arena, const struct run_record *run,
+               struct tuning *tuning, struct err *err) MUST_USE;
+
+/* As text for 80 columns, and as one JSON object. */
+void tune_print(const struct tuning *tuning, FILE *out);
+void tune_json(const struct tuning *tuning, struct json *json);

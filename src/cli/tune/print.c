@@ -1,0 +1,295 @@
+/* What a tune has found, for people and for programs. */
+#include "base/json.h"
+#include "cli/tune/facts.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const standings[] = {
+    [TUNING_BEST] = "best", [TUNING_SLOWER] = "slower", [TUNING_NOT_APART] = "not apart"};
+
+/* ---- impact ---- */
+
+/* "73 %"; below ten one digit more. */
+static const char *percent(double share, char text[32])
+{
+    snprintf(text, 32, "%.*f", 100 * share < 9.95 ? 1 : 0, 100 * share);
+    return text;
+}
+
+static void print_share(const struct tuning_share *share, FILE *out)
+{
+    char middle[32], low[32], high[32];
+    fprintf(out, "%5s %%  %5s to %5s", percent(share->share, middle), percent(share->low, low),
+            percent(share->high, high));
+}
+
+static void print_effect(const struct tuning_effect *effect, FILE *out)
+{
+    fprintf(out, "    %-14.14s ", effect->name);
+    if (effect->levels < 2) {
+        fputs("only one value was measured\n", out);
+        return;
+    }
+    print_share(&effect->share, out);
+    fprintf(out, "  %8lld  %.2fx over %zu values\n", (long long)effect->best, effect->cost,
+            effect->levels);
+}
+
+static void print_kernel(const struct tuning_kernel *kernel, FILE *out)
+{
+    const struct tuning_impact *impact = &kernel->impact;
+    fprintf(out, "impact of %.40s: %zu kernels of %zu points measured", kernel->name,
+            kernel->kernels, kernel->measured);
+    if (kernel->space > 0)
+        fprintf(out, ", of %.0f valid", kernel->space);
+    if (impact->why && impact->count == 0) {
+        fprintf(out, "\n    %s\n", impact->why);
+        return;
+    }
+    fprintf(out, "\n    %-14s %7s  %-14s  %8s  %s\n", "", "share", "95 %", "best",
+            "worst over best");
+    for (size_t i = 0; i < impact->count; i++)
+        print_effect(&impact->effects[i], out);
+    for (size_t i = 0; i < impact->pair_count; i++) {
+        char both[64];
+        snprintf(both, sizeof both, "%.24s x %.24s", impact->pairs[i].a, impact->pairs[i].b);
+        fprintf(out, "    %-14s ", both);
+        print_share(&impact->pairs[i].share, out);
+        fputs("  what they do together\n", out);
+    }
+    if (impact->why)
+        fprintf(out, "    NOT TO BE RELIED ON: %s\n", impact->why);
+    fprintf(out,
+            "    share of the variance of log time; the model behind it predicts %.0f %% of\n"
+            "    that of points left out\n",
+            100 * fmax(0, impact->explained));
+}
+
+/* ---- top ---- */
+
+static void print_top(const struct tuning *tuning, FILE *out)
+{
+    fprintf(out, "top (its time over the best's, 95 %%, where they were measured in turns)\n");
+    for (size_t i = 0; i < tuning->top_count; i++) {
+        const struct tuning_top *top = &tuning->top[i];
+        char time[32], ratio[32], low[32], high[32];
+        fprintf(out, "  %2zu %-10s %-9s %sx (%s to %s)  ", i + 1, top->id,
+                words_time_by(top->time_ns, top->speedup, top->low, top->high, time),
+                words_ratio(top->speedup, top->low, top->high, ratio),
+                words_ratio(top->low, top->low, top->high, low),
+                words_ratio(top->high, top->low, top->high, high));
+        if (top->paired)
+            fprintf(out, "%s %.3f to %.3f\n", standings[top->standing], top->ratio_low,
+                    top->ratio_high);
+        else
+            fprintf(out, "%s%s\n", standings[top->standing],
+                    top->standing == TUNING_BEST ? "" : " by intervals");
+        fprintf(out, "     %s\n", top->source);
+    }
+    if (tuning->not_apart > 0)
+        fprintf(out, "  %zu of all kernels cannot be told from the best\n", tuning->not_apart);
+}
+
+/* ---- stability ---- */
+
+static void print_rung(const struct tuning_rung *rung, FILE *out)
+{
+    char time[32], ratio[32], low[32], high[32];
+    const struct interval *speedup = &rung->speedup;
+    fprintf(out, "    %-18s ", rung->size);
+    if (!rung->right) {
+        fprintf(out, "NOT RIGHT: %s\n", rung->reason);
+        return;
+    }
+    fprintf(out, "%-9s ",
+            words_time_in(rung->time_ns.median, rung->time_ns.low, rung->time_ns.high, time));
+    if (speedup->samples == 0)
+        fputs("not compared\n", out);
+    else
+        fprintf(out, "%sx %.24s (%s to %s) %s\n",
+                words_ratio(speedup->median, speedup->low, speedup->high, ratio), rung->baseline,
+                words_ratio(speedup->low, speedup->low, speedup->high, low),
+                words_ratio(speedup->high, speedup->low, speedup->high, high),
+                rung->finding == FINDING_NOISY ? "too noisy" : finding_name(rung->finding));
+}
+
+static void print_ladder(const struct tuning_ladder *ladder, FILE *out)
+{
+    if (!ladder->kernel) {
+        fputs("stability  not measured: no kernel was verified, or the tune was stopped\n", out);
+        return;
+    }
+    fprintf(out, "stability of %s at other sizes: %s%s\n", ladder->kernel,
+            ladder->stable   ? "right at each, slower at none"
+            : !ladder->right ? "NOT RIGHT at every size"
+                             : "right at each measured, but not shown steady",
+            ladder->count < ladder->wanted ? "; some were not measured" : "");
+    for (size_t i = 0; i < ladder->count; i++)
+        print_rung(&ladder->rungs[i], out);
+    if (!isnan(ladder->variation))
+        fprintf(out, "    coefficient of variation of the speed-ups: %.0f %%\n",
+                100 * ladder->variation);
+}
+
+void tune_print(const struct tuning *tuning, FILE *out)
+{
+    for (size_t i = 0; i < tuning->kernel_count; i++)
+        print_kernel(&tuning->kernels[i], out);
+    if (tuning->top_count > 0) {
+        print_top(tuning, out);
+        print_ladder(&tuning->ladder, out);
+    }
+}
+
+/* ---- for programs ---- */
+
+static void put_share(struct json *json, const struct tuning_share *share)
+{
+    json_put_real(json, "share", share->share);
+    json_put_real(json, "low", share->low);
+    json_put_real(json, "high", share->high);
+}
+
+static void put_impact(struct json *json, const struct tuning_impact *impact)
+{
+    json_object(json);
+    json_put_text(json, "why", impact->why);
+    json_put_int(json, "points", (int64_t)impact->points);
+    json_put_real(json, "explained", impact->explained);
+    json_key(json, "parameters");
+    json_array(json);
+    for (size_t i = 0; i < impact->count; i++) {
+        const struct tuning_effect *effect = &impact->effects[i];
+        json_object(json);
+        json_put_text(json, "name", effect->name);
+        put_share(json, &effect->share);
+        json_put_int(json, "values", (int64_t)effect->levels);
+        json_put_int(json, "best", effect->best);
+        json_put_real(json, "worst_over_best", effect->cost);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_key(json, "pairs");
+    json_array(json);
+    for (size_t i = 0; i < impact->pair_count; i++) {
+        json_object(json);
+        json_put_text(json, "a", impact->pairs[i].a);
+        json_put_text(json, "b", impact->pairs[i].b);
+        put_share(json, &impact->pairs[i].share);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void put_points(struct json *json, const struct tuning_kernel *kernel)
+{
+    json_key(json, "points");
+    json_array(json);
+    for (size_t i = 0; i < kernel->measured; i++) {
+        const struct tuning_point *point = &kernel->points[i];
+        json_object(json);
+        json_put_text(json, "id", point->id);
+        json_put_text(json, "verdict", point->verdict);
+        json_key(json, "tune");
+        json_raw(json, point->tune);
+        json_put_real(json, "time_ns", point->time_ns);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void put_interval(struct json *json, const char *key, const struct interval *interval)
+{
+    json_key(json, key);
+    json_object(json);
+    json_put_real(json, "median", interval->median);
+    json_put_real(json, "low", interval->low);
+    json_put_real(json, "high", interval->high);
+    json_put_int(json, "samples", (int64_t)interval->samples);
+    json_object_end(json);
+}
+
+static void put_top(struct json *json, const struct tuning_top *top)
+{
+    json_object(json);
+    json_put_text(json, "id", top->id);
+    json_put_text(json, "source", top->source);
+    json_put_real(json, "time_ns", top->time_ns);
+    json_put_real(json, "speedup", top->speedup);
+    json_put_real(json, "low", top->low);
+    json_put_real(json, "high", top->high);
+    json_put_text(json, "standing", standings[top->standing]);
+    json_put_bool(json, "paired", top->paired);
+    if (top->paired) {
+        json_put_real(json, "time_over_best", top->ratio);
+        json_put_real(json, "time_over_best_low", top->ratio_low);
+        json_put_real(json, "time_over_best_high", top->ratio_high);
+    }
+    json_object_end(json);
+}
+
+static void put_ladder(struct json *json, const struct tuning_ladder *ladder)
+{
+    json_object(json);
+    json_put_text(json, "kernel", ladder->kernel);
+    json_put_int(json, "wanted", (int64_t)ladder->wanted);
+    json_put_bool(json, "right", ladder->right);
+    json_put_bool(json, "stable", ladder->stable);
+    json_key(json, "variation");
+    if (isnan(ladder->variation))
+        json_null(json);
+    else
+        json_real(json, ladder->variation);
+    json_key(json, "sizes");
+    json_array(json);
+    for (size_t i = 0; ladder->kernel && i < ladder->count; i++) {
+        const struct tuning_rung *rung = &ladder->rungs[i];
+        json_object(json);
+        json_put_text(json, "size", rung->size);
+        json_put_bool(json, "main", rung->main);
+        json_put_bool(json, "right", rung->right);
+        json_put_text(json, "reason", rung->reason);
+        json_put_text(json, "baseline", rung->baseline);
+        json_put_text(json, "finding", finding_name(rung->finding));
+        json_put_text(json, "noise", rung->noise);
+        put_interval(json, "time_ns", &rung->time_ns);
+        put_interval(json, "speedup", &rung->speedup);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+void tune_json(const struct tuning *tuning, struct json *json)
+{
+    json_object(json);
+    json_put_text(json, "run", tuning->run);
+    json_put_text(json, "strategy", tuning->strategy);
+    json_key(json, "kernels");
+    json_array(json);
+    for (size_t i = 0; i < tuning->kernel_count; i++) {
+        const struct tuning_kernel *kernel = &tuning->kernels[i];
+        json_object(json);
+        json_put_text(json, "name", kernel->name);
+        json_put_int(json, "measured", (int64_t)kernel->measured);
+        json_put_int(json, "kernels", (int64_t)kernel->kernels);
+        json_put_real(json, "valid", kernel->space);
+        json_key(json, "impact");
+        put_impact(json, &kernel->impact);
+        put_points(json, kernel);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_key(json, "top");
+    json_array(json);
+    for (size_t i = 0; i < tuning->top_count; i++)
+        put_top(json, &tuning->top[i]);
+    json_array_end(json);
+    json_put_int(json, "not_apart", (int64_t)tuning->not_apart);
+    json_key(json, "stability");
+    put_ladder(json, &tuning->ladder);
+    json_object_end(json);
+}
