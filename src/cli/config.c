@@ -1,5 +1,5 @@
 /* twagent config: every setting with where it came from, the models that they choose, and which
- * keys are there. twagent backup: a copy of the store. */
+ * keys are there. */
 #include "agents/llm/keys.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -9,7 +9,6 @@
 #include "cli/options/command.h"
 #include "cli/options/variables.h"
 #include "cli/run/chosen.h"
-#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,16 +197,4 @@ int command_config(const struct settings *settings, const char *const *arguments
     }
     fputs(buf_text(&text), stdout);
     return 0;
-}
-
-int command_backup(const struct settings *settings, const char *const *arguments, size_t count)
-{
-    struct err err = {0};
-    char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
-    int failed = store_backup(folder, arguments[0], &err);
-    (void)count;
-    if (!failed && !settings->quiet)
-        printf("copied %s to %s\n", folder, arguments[0]);
-    mem_free(folder);
-    return failed ? command_fail(&err) : 0;
 }

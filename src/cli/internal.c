@@ -3,7 +3,6 @@
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/options/devices.h"
-#include "eval/cuda/compile/compile.h"
 #include "eval/worker/worker.h"
 #include "process/sandbox.h"
 
@@ -47,19 +46,27 @@ static int runner(int argc, char **argv)
     return EXIT_USAGE;
 }
 
+static bool is_compiler(const struct backend *backend, const char *name)
+{
+    size_t length = strlen(backend->target->name);
+    return backend->compiler && strncmp(name, backend->target->name, length) == 0 &&
+           strcmp(name + length, "-compile") == 0;
+}
+
 bool internal_dispatch(int argc, char **argv, int *code)
 {
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } internals[] = {{"worker", worker},
-                     {"runner", runner},
-                     {"sandbox", sandbox_main},
-                     {"cuda-compile", cuda_compile_main}};
+    } internals[] = {{"worker", worker}, {"runner", runner}, {"sandbox", sandbox_main}};
+    int (*run)(int argc, char **argv) = NULL;
     for (size_t i = 0; argc >= 2 && i < sizeof internals / sizeof internals[0]; i++)
-        if (strcmp(argv[1], internals[i].name) == 0) {
-            *code = internals[i].run(argc - 2, argv + 2);
-            return true;
-        }
-    return false;
+        if (strcmp(argv[1], internals[i].name) == 0)
+            run = internals[i].run;
+    for (size_t i = 0; argc >= 2 && backends[i]; i++)
+        if (is_compiler(backends[i], argv[1]))
+            run = backends[i]->compiler;
+    if (run)
+        *code = run(argc - 2, argv + 2);
+    return run != NULL;
 }

@@ -1,5 +1,5 @@
 /* twagent emit ID DIR: a kernel of the store as a folder that works without twagent. */
-#include "cli/emit/emit.h"
+#include "eval/emit/emit.h"
 
 #include "base/file.h"
 #include "cli/find/find.h"
@@ -10,7 +10,6 @@
 #include "eval/problem/torch.h"
 #include "report/words.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,13 +33,6 @@ static int read_tune(struct emission *e, const char *text, struct err *err)
         if (names_set(&e->tune, root->keys[i], root->items[i]->integer, err))
             return -1;
     return 0;
-}
-
-static const char *arch_of(struct emission *e)
-{
-    const struct value *device = value_get(e->evaluation, "device");
-    int64_t capability = value_int(value_get(device, "facts"), "compute_capability", 90);
-    return arena_printf(e->arena, "sm_%" PRId64 "%s", capability, capability >= 90 ? "a" : "");
 }
 
 static const char *title_of(const struct emission *e, const struct evaluation *last,
@@ -84,7 +76,6 @@ static int open_emission(struct emission *e, const struct settings *settings, st
     if (e->evaluation && evaluation_from_value(e->arena, e->evaluation, &last, err))
         return -1;
     e->title = title_of(e, &last, *run.baseline ? run.baseline : "its baseline");
-    e->arch = arch_of(e);
     return is(record.state, "kept") ? 0
                                     : err_set(err, ERR_USAGE, "%s is no kernel: %s %s", record.id,
                                               record.state, record.reason);
@@ -117,9 +108,13 @@ static int write_evidence(const struct emission *e, struct err *err)
 static int write_all(struct emission *e, const char *form, const char *word, struct err *err)
 {
     const struct target *target = language_target(e->candidate->language);
-    const struct emitter *emitter = backends_entry(target->name)->emitter;
+    const struct emitter *emitter = backends_find(target->name)->emitter;
     bool known = false;
     const char *note = NULL;
+    if (!emitter)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s is a kernel of the backend %s, which writes no folders", e->id,
+                       target->name);
     form = form ? form : emitter->forms[0];
     BUF_LOCAL(forms, 100);
     for (size_t i = 0; emitter->forms[i]; i++) {

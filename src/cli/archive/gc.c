@@ -1,4 +1,5 @@
-/* twagent gc: takes old runs out of the store. What won, and what it came from, stays. */
+/* twagent gc: takes old runs out of the store. What won, and what it came from, stays.
+ * twagent backup: a copy of the store. */
 #include "agents/llm/completion_record.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -347,5 +348,16 @@ int command_gc(const struct settings *settings, const char *const *arguments, si
                            settings->max_size, &err);
     store_close(pruning.store);
     arena_free(arena);
+    return failed ? command_fail(&err) : 0;
+}
+
+int command_backup(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    struct err err = {0};
+    MEM_LOCAL char *folder = control_folder(settings);
+    int failed = store_backup(folder, arguments[0], &err);
+    (void)count;
+    if (!failed && !settings->quiet)
+        printf("copied %s to %s\n", folder, arguments[0]);
     return failed ? command_fail(&err) : 0;
 }

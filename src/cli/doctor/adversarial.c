@@ -9,9 +9,9 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/print/display.h"
-#include "eval/cuda/sanitize/sanitizer.h"
 #include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -153,8 +153,8 @@ static bool is_left_out(struct suite *suite)
     const char *file = value_text(item, "file", ""), *needs = value_text(item, "needs", "");
     if (suite->only && !strstr(file, suite->only))
         return true;
-    bool there = !*needs ||
-                 (strcmp(needs, "compute-sanitizer") == 0 && sanitizer_find(suite->arena) != NULL);
+    const struct backend *backend = backends_find(suite->settings->search.backend);
+    bool there = !*needs || (backend->tool && backend->tool(needs));
     if (!there)
         printf("skip %-34s %s is not installed\n", file, needs);
     return !there;

@@ -169,9 +169,9 @@ static int doctor_report(const struct doctor *doctor)
         doctor->settings->store ? mem_strdup(doctor->settings->store) : store_default_folder();
     print_object("machine", value_get(doctor->open.answer, "device"));
     print_object("versions", value_get(doctor->open.answer, "versions"));
-    for (size_t i = 0; backends[i].backend; i++)
-        if (backends[i].backend->describe)
-            backends[i].backend->describe();
+    for (size_t i = 0; backends[i]; i++)
+        if (backends[i]->describe)
+            backends[i]->describe();
     printf("store\n  %-20s %s\n", "folder", folder);
     int fatal = print_findings(doctor, folder);
     mem_free(folder);

@@ -3,16 +3,8 @@
 
 #include "eval/backend/backend.h"
 
-struct emitter;
+extern const struct backend *const backends[]; /* ends with NULL */
+extern char backends_choices[64];              /* "cpu|cuda", once begun */
 
-struct program_backend {
-    const struct backend *backend;
-    const struct emitter *emitter;
-};
-
-extern const struct program_backend backends[]; /* ends with a backend of NULL */
-extern char backends_choices[64];               /* "cpu|cuda", once begun */
-
-void backends_begin(void);                                      /* before all else */
-const struct program_backend *backends_entry(const char *name); /* NULL where not known */
-const struct backend *backends_find(const char *name);          /* the same */
+void backends_begin(void);                             /* before all else */
+const struct backend *backends_find(const char *name); /* NULL where not known */

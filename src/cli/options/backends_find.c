@@ -12,9 +12,9 @@ void backends_begin(void)
 {
     static const struct target *targets[BACKENDS_MOST + 1]; /* ends with NULL */
     size_t length = 0;
-    for (size_t i = 0; backends[i].backend; i++) {
+    for (size_t i = 0; backends[i]; i++) {
         assert(i < BACKENDS_MOST);
-        targets[i] = backends[i].backend->target;
+        targets[i] = backends[i]->target;
         length += (size_t)snprintf(backends_choices + length, sizeof backends_choices - length,
                                    "%s%s", i ? "|" : "", targets[i]->name);
         assert(length < sizeof backends_choices);
@@ -22,16 +22,10 @@ void backends_begin(void)
     targets_use(targets);
 }
 
-const struct program_backend *backends_entry(const char *name)
-{
-    for (size_t i = 0; backends[i].backend; i++)
-        if (strcmp(backends[i].backend->target->name, name) == 0)
-            return &backends[i];
-    return NULL;
-}
-
 const struct backend *backends_find(const char *name)
 {
-    const struct program_backend *entry = backends_entry(name);
-    return entry ? entry->backend : NULL;
+    for (size_t i = 0; backends[i]; i++)
+        if (strcmp(backends[i]->target->name, name) == 0)
+            return backends[i];
+    return NULL;
 }

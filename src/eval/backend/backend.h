@@ -14,6 +14,7 @@
 /* portable: a program without this machine's newest instructions, for a simulator of caches */
 enum build_flavour { BUILD_FAST, BUILD_SANITIZED, BUILD_REMARKS, BUILD_PORTABLE };
 
+struct emitter; /* eval/emit/emit.h */
 struct evaluation;
 
 struct build {                /* lives in `arena` */
@@ -112,8 +113,14 @@ struct backend {
     int (*cachegrind)(const struct lane_facts *lane, const struct region *region,
                       const char *artifact, const struct call *call, struct json *json,
                       struct err *err);
+    /* Whether `name`, a program that finds what checks alone do not, is installed. NULL: it needs
+     * none. */
+    bool (*tool)(const char *name);
+    const struct emitter *emitter; /* NULL: `twagent emit` refuses its kernels */
     /* `twagent runner NAME ...`: a process of the backend's own; its exit code. NULL: none. */
     int (*runner)(int argc, char **argv);
+    /* `twagent NAME-compile ...`: the compiler, where that is a library; the same. */
+    int (*compiler)(int argc, char **argv);
     /* How many devices --devices may name here; ERR_ENVIRONMENT. Blocks. NULL: it has none. */
     int (*count)(struct arena *arena, int *count, struct err *err);
     /* `twagent doctor`: prints a section of what this machine has for it, blocking. NULL: none. */

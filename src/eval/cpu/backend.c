@@ -1,5 +1,6 @@
 #include "eval/cpu/compile.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/emit.h"
 #include "eval/cpu/private.h"
 #include "eval/cpu/target.h"
 
@@ -58,6 +59,7 @@ const struct backend backend_cpu = {
     .sanitize = sanitize,
     .profile = cpu_profile,
     .cachegrind = cpu_cachegrind,
+    .emitter = &emitter_cpu,
     .runner = cpu_runner_main,
     .findings = findings,
 };

@@ -6,6 +6,7 @@
 #include "eval/cuda/doctor.h"
 #include "eval/cuda/draw/generator.h"
 #include "eval/cuda/driver/device.h"
+#include "eval/cuda/emit.h"
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/profile.h"
 #include "eval/cuda/run/host.h"
@@ -120,6 +121,12 @@ static const char *const torch_nodes[] = {"/dev/nvidiactl",
 
 static const struct torch_device torch = {"cuda", torch_nodes, torch_env};
 
+static bool tool(const char *name)
+{
+    ARENA_LOCAL(arena);
+    return strcmp(name, "compute-sanitizer") == 0 && sanitizer_find(arena) != NULL;
+}
+
 const struct backend backend_cuda = {
     .target = &target_cuda,
     .probe = cuda_probe,
@@ -141,7 +148,10 @@ const struct backend backend_cuda = {
     .lock_folder = "/proc/driver/nvidia", /* of all of them */
     .torch = &torch,
     .reference = &backend_cpu,
+    .emitter = &emitter_cuda,
+    .tool = tool,
     .runner = cuda_runner_main,
+    .compiler = cuda_compile_main,
     .count = cuda_count,
     .describe = cuda_describe,
     .findings = cuda_findings,

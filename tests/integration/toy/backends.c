@@ -4,8 +4,4 @@
 #include "eval/cpu/cpu.h"
 #include "toy.h"
 
-const struct program_backend backends[] = {
-    {&backend_cpu, &emitter_cpu},
-    {&backend_toy, &emitter_toy},
-    {NULL, NULL},
-};
+const struct backend *const backends[] = {&backend_cpu, &backend_toy, NULL};

@@ -6,6 +6,7 @@
 #include "eval/cpu/compile.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cpu/private.h"
+#include "eval/emit/emit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,11 +135,12 @@ static int emit(const struct emission *e, const char *form, const char **note, s
 }
 
 static const char *const forms[] = {"c", NULL};
-const struct emitter emitter_toy = {forms, emit};
+static const struct emitter emitter = {forms, emit};
 const struct backend backend_toy = {.target = &target,
                                     .probe = cpu_probe,
                                     .build = build,
                                     .diagnostics = cpu_diagnostics,
                                     .open = open,
                                     .reference = &backend_cpu,
+                                    .emitter = &emitter,
                                     .findings = findings};

@@ -4,10 +4,10 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "cli/emit/emit.h"
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
+#include "eval/cuda/emit.h"
 #include "eval/problem/torch.h"
 #include "process/sandbox.h"
 
@@ -42,7 +42,6 @@ struct kit {
 static void open_kit(struct kit *kit)
 {
     *kit = (struct kit){.emission = {.arena = arena_new(),
-                                     .arch = "sm_90a",
                                      .id = "r1-c1",
                                      .title = "relu_module, r1-c1: 2.00x eager"}};
     strcpy(kit->folder, "/tmp/twagent-test-XXXXXX");
@@ -88,28 +87,14 @@ int __wrap_cuda_build(struct arena *arena, const char *arch, const struct proble
     return 0;
 }
 
-static void test_hung_compiler(void **state)
-{
-    struct kit kit;
-    struct err err = {0};
-    (void)state;
-    open_kit(&kit);
-    hung = true;
-    assert_int_equal(emit_cubin(&kit.emission, &err), -1);
-    hung = false;
-    assert_int_equal(err.code, ERR_TIMEOUT);
-    close_kit(&kit);
-}
-
 static void emit_and_call(struct kit *kit, const char *mode)
 {
     struct err err;
     struct buf command;
-    bool compiled;
-    const char *why;
-    if (emit_torch(&kit->emission, &compiled, &why, &err) != 0)
+    const char *note = "with a cubin";
+    if (emitter_cuda.emit(&kit->emission, "pytorch", &note, &err) != 0)
         fail_msg("%s", err.message);
-    print_message("%s\n", compiled ? "with a cubin" : why);
+    print_message("%s\n", note);
     buf_init(&command, 4096);
     buf_addf(&command,
              "ln -sf " TEST_BINARY_DIR "/tests/fakes/libfake_cuda_plain.so %s/libcuda.so.1 && "
@@ -121,23 +106,48 @@ static void emit_and_call(struct kit *kit, const char *mode)
     assert_int_equal(status, 0);
 }
 
-static void test_function(void **state)
+static void open_relu(struct kit *kit)
 {
-    struct kit kit;
     struct err err;
     struct buf text;
-    (void)state;
-    open_kit(&kit);
-    if (problem_load(TEST_SOURCE_DIR "/problems/relu", &kit.emission.problem, &err) != 0)
+    open_kit(kit);
+    if (problem_load(TEST_SOURCE_DIR "/problems/relu", &kit->emission.problem, &err) != 0)
         fail_msg("%s", err.message);
     buf_init(&text, 1 << 20);
     if (file_read(TEST_SOURCE_DIR "/problems/relu/starts/cuda/linear.cu", &text, &err) != 0)
         fail_msg("%s", err.message);
-    take_candidate(&kit, "linear.cu", buf_text(&text));
+    take_candidate(kit, "linear.cu", buf_text(&text));
     buf_free(&text);
+}
+
+static void close_relu(struct kit *kit)
+{
+    problem_free(kit->emission.problem);
+    close_kit(kit);
+}
+
+static void test_function(void **state)
+{
+    struct kit kit;
+    (void)state;
+    open_relu(&kit);
     emit_and_call(&kit, "function");
-    problem_free(kit.emission.problem);
-    close_kit(&kit);
+    close_relu(&kit);
+}
+
+static void test_hung_compiler(void **state)
+{
+    struct kit kit;
+    struct err err = {0};
+    const char *note = "";
+    (void)state;
+    open_relu(&kit);
+    hung = true;
+    assert_int_equal(emitter_cuda.emit(&kit.emission, "pytorch", &note, &err), 0);
+    hung = false;
+    print_message("%s\n", note);
+    assert_non_null(strstr(note, "no cubin: /bin/sleep took too long"));
+    close_relu(&kit);
 }
 
 static void test_module(void **state)

@@ -1,5 +1,5 @@
 /* The files of an emitted folder. */
-#include "cli/emit/emit.h"
+#include "eval/emit/emit.h"
 
 #include "base/file.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
-/* cli/archive/emit: a kernel as a folder that works without twagent: C, numpy, PyTorch. The parts
- * of `twagent emit`. What runs there is libexec/emit, copied; what differs from kernel to kernel is
- * its source and plan.json. Main thread; writes files; blocks. */
+/* eval/emit: a kernel as a folder that works without twagent: C, numpy, PyTorch. What a backend's
+ * emitter is, and what emitters have in common. What runs there is libexec/emit, copied; what
+ * differs from kernel to kernel is its source and plan.json. Main thread; writes files; blocks. */
 #pragma once
 
 #include "base/arena.h"
@@ -12,35 +12,22 @@ struct emission { /* one kernel on its way out; borrowed by every part */
     struct arena *arena;
     const char *folder; /* absolute; there already, and ours */
     const char *id;     /* the candidate's */
-    const char
-        *title; /* "matmul, r3-c17: 1.97x eager (95 %: 1.93 to 2.01), 123.4 us on NVIDIA H100" */
+    const char *title;  /* "matmul, r3-c17: 1.97x eager (95 %: 1.93 to 2.01), 123.4 us on ..." */
     struct problem *problem;
     struct candidate *candidate; /* with its front matter read */
     struct names tune;
     const struct value *evaluation; /* its last record; NULL: none */
-    const char *arch;               /* of CUDA: the device that it was measured on, "sm_90a" */
 };
 
-/* What a backend's kernels become, in src/cli/options/backends.c. */
-struct emitter {
+struct emitter {              /* what a backend's kernels become */
     const char *const *forms; /* values of --to; NULL-terminated, the first is the default */
     /* *note: a line about what is not as usual, or left as it is. */
     int (*emit)(const struct emission *emission, const char *form, const char **note,
                 struct err *err);
 };
-/* kernel.c and kernel.h, build.sh, a test against the problem's plain C where it has one; as numpy
- * kernel.py and test.py besides. */
-extern const struct emitter emitter_cpu;
-/* A Python package: kernel.cu, its cubin where NVRTC is found, ModelNew or run(), test.py. */
-extern const struct emitter emitter_cuda;
-int emit_torch(const struct emission *emission, bool *compiled, const char **why, struct err *err)
-    MUST_USE; /* *compiled: the cubin is there; else *why says why not */
 
 /* plan.json: tensors, dims, shapes, tune numbers, launches; expressions as Python reads them. */
 int emit_plan(const struct emission *emission, struct err *err) MUST_USE;
-
-/* The candidate as FOLDER/kernel.SM.cubin. ERR_ENVIRONMENT: no NVRTC. */
-int emit_cubin(const struct emission *emission, struct err *err) MUST_USE;
 
 /* ---- files ---- */
 

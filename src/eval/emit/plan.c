@@ -1,5 +1,5 @@
 /* plan.json: what libexec/emit reads of a kernel. */
-#include "cli/emit/emit.h"
+#include "eval/emit/emit.h"
 
 #include "base/json.h"
 #include "eval/problem/torch.h"

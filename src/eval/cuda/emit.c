@@ -1,5 +1,6 @@
-/* A CUDA kernel as a Python package for PyTorch. */
-#include "cli/emit/emit.h"
+/* A kernel as a Python package for PyTorch: kernel.cu, its cubin where NVRTC is found, ModelNew or
+ * run(), test.py. */
+#include "eval/cuda/emit.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -8,6 +9,7 @@
 #include "eval/cuda/compile/source.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,14 +54,23 @@ static int write_headers(const struct emission *e, struct err *err)
 
 /* ---- the cubin ---- */
 
-int emit_cubin(const struct emission *e, struct err *err)
+/* Of the device that it was measured on. */
+static const char *arch_of(const struct emission *e)
+{
+    const struct value *device = value_get(e->evaluation, "device");
+    int64_t capability = value_int(value_get(device, "facts"), "compute_capability", 90);
+    return arena_printf(e->arena, "sm_%" PRId64 "%s", capability, capability >= 90 ? "a" : "");
+}
+
+/* The candidate as FOLDER/kernel.ARCH.cubin. ERR_ENVIRONMENT: no NVRTC. */
+static int write_cubin(const struct emission *e, const char *arch, struct err *err)
 {
     struct build build;
     struct err ignored;
     char folder[] = "/tmp/twagent-emit-XXXXXX";
     if (!mkdtemp(folder))
         return err_set_errno(err, ERR_ENVIRONMENT, errno, "cannot make %s", folder);
-    int failed = cuda_build(e->arena, e->arch, e->problem, e->candidate, &e->tune, NULL, BUILD_FAST,
+    int failed = cuda_build(e->arena, arch, e->problem, e->candidate, &e->tune, NULL, BUILD_FAST,
                             folder, &build, err);
     if (!failed)
         failed = build_run(&build.spec, err);
@@ -67,8 +78,8 @@ int emit_cubin(const struct emission *e, struct err *err)
         failed =
             err_set(err, ERR_ENVIRONMENT, "it does not compile with the NVRTC that is found here");
     if (!failed)
-        failed = emit_copy_file(e, build.artifact,
-                                arena_printf(e->arena, "kernel.%s.cubin", e->arch), err);
+        failed =
+            emit_copy_file(e, build.artifact, arena_printf(e->arena, "kernel.%s.cubin", arch), err);
     (void)(file_remove_tree(folder, &ignored) == 0);
     return failed;
 }
@@ -86,7 +97,7 @@ static void put_call(const struct emission *e, const char *name, struct buf *tex
     buf_add_text(text, ")");
 }
 
-static int write_readme(const struct emission *e, struct err *err)
+static int write_readme(const struct emission *e, const char *arch, struct err *err)
 {
     bool module = e->problem->torch != NULL;
     BUF_LOCAL(text, HEADER_MOST);
@@ -121,7 +132,7 @@ static int write_readme(const struct emission *e, struct err *err)
         "`kernel.%s.cubin` is\nfor that architecture; elsewhere `kernel.cu` is compiled at the "
         "first call, with the NVRTC that\ntorch brings. `python3 test.py` checks it against "
         "`reference.py`. `evidence.json` is how it was\nproved.\n",
-        e->arch);
+        arch);
     return emit_write(e, "README.md", &text, err);
 }
 
@@ -140,27 +151,17 @@ static int copy_parts(const struct emission *e, struct err *err)
     return python ? emit_copy_file(e, e->problem->reference_file, "reference.py", err) : 0;
 }
 
-int emit_torch(const struct emission *e, bool *compiled, const char **why, struct err *err)
-{
-    struct err none = {0};
-    if (write_source(e, err) || write_headers(e, err) || emit_plan(e, err) || copy_parts(e, err) ||
-        write_readme(e, err))
-        return -1;
-    *compiled = emit_cubin(e, &none) == 0;
-    *why = arena_strdup(e->arena, *compiled ? "" : none.message);
-    return 0;
-}
-
 static int emit(const struct emission *e, const char *form, const char **note, struct err *err)
 {
-    bool compiled;
-    const char *why;
+    struct err missing = {0};
+    const char *arch = arch_of(e);
     (void)form;
-    if (emit_torch(e, &compiled, &why, err))
+    if (write_source(e, err) || write_headers(e, err) || emit_plan(e, err) || copy_parts(e, err) ||
+        write_readme(e, arch, err))
         return -1;
-    if (!compiled)
-        *note =
-            arena_printf(e->arena, "no cubin: %s; it is compiled where it is first called", why);
+    if (write_cubin(e, arch, &missing))
+        *note = arena_printf(e->arena, "no cubin: %s; it is compiled where it is first called",
+                             missing.message);
     return 0;
 }
 
