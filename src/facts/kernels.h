@@ -23,7 +23,7 @@ struct kernel_row {
     const char *limiter;  /* agents/diagnosis' word; only with the evaluation */
     const char *versions; /* JSON object; only with the evaluation */
     bool correct, champion, verified; /* verified: the figures are of fresh processes and seeds */
-    int64_t round, number, repairs, checks_passed, checks_total, micro_dollars;
+    int64_t round, island, number, repairs, checks_passed, checks_total, micro_dollars;
     uint64_t decided_ms; /* wall clock of its verdict */
     double latency_ns, latency_low_ns, latency_high_ns, baseline_ns;
     double speedup, speedup_low, speedup_high;

@@ -326,6 +326,15 @@ static void candidates(const struct report *report, struct buf *out)
     buf_add_text(out, "</table>\n");
 }
 
+static void tuning(const struct tuning *found, struct buf *out)
+{
+    BUF_LOCAL(text, 8 << 20);
+    report_tuning_text(found, &text);
+    buf_add_text(out, "<h2>The tune</h2>\n<pre>");
+    escape(out, buf_text(&text));
+    buf_add_text(out, "</pre>\n");
+}
+
 /* For a browser that runs no script. */
 static void without_script(const struct report *report, struct buf *out)
 {
@@ -342,6 +351,8 @@ static void without_script(const struct report *report, struct buf *out)
                              "lie higher."
                            : "");
     report_chart(report, out);
+    if (report->tuning)
+        tuning(report->tuning, out);
     candidates(report, out);
     buf_add_text(out, "</noscript>\n");
 }

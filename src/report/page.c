@@ -161,6 +161,22 @@ static bool put_answers(const struct report *report, struct json *json)
     return cut;
 }
 
+static void put_islands(const struct report *report, struct json *json)
+{
+    json_key(json, "islands");
+    json_array(json);
+    for (size_t i = 0; i < report->island_count; i++) {
+        const struct report_island *island = &report->islands[i];
+        json_object(json);
+        json_put_int(json, "number", island->number);
+        json_put_int(json, "evaluated", (int64_t)island->evaluated);
+        json_put_int(json, "kernels", (int64_t)island->kernels);
+        json_put_text(json, "best", island->best ? island->best->id : NULL);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
 static void put_stages(const struct report *report, struct json *json)
 {
     json_key(json, "stages");
@@ -226,6 +242,12 @@ void report_json(const struct report *report, struct buf *out)
     json_key(&json, "evaluation");
     if (report->evaluation != NULL)
         json_value(&json, report->evaluation);
+    else
+        json_null(&json);
+    put_islands(report, &json);
+    json_key(&json, "tuning");
+    if (report->tuning != NULL)
+        report_tuning_json(report->tuning, &json);
     else
         json_null(&json);
     put_rows(report, &json);

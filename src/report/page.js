@@ -180,6 +180,52 @@ if (rows.length) {
       (() => { let best = 0; return inOrder.filter(row => row.speedup_low > best && (best = row.speedup_low)); })())));
 }
 
+// ---- a tune, islands
+const percent = share => (100 * share < 9.95 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)) + " %";
+function ranges(items, x, xName) { // a line each: [name, middle, low, high, kind], its interval a bar
+  const left = 190, high = 26 * items.length + B, plot = draw("svg", { viewBox: `0 0 ${W} ${high}`, role: "img", "aria-label": xName });
+  for (const [value, text] of x.ticks) plot.append(draw("line", { class: value === x.one ? "one" : "grid", x1: x.at(value), x2: x.at(value), y1: 4, y2: high - B }), draw("text", { x: x.at(value), y: high - B + 16, "text-anchor": "middle" }, text));
+  items.forEach(([name, middle, from, to, kind], i) => {
+    const y = 26 * i + 15;
+    plot.append(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, name.length > 28 ? name.slice(0, 27) + "\u2026" : name));
+    if (middle > 0) plot.append(draw("line", { class: "range " + (kind ?? ""), x1: x.at(from), x2: x.at(to), y1: y, y2: y }), draw("circle", { class: "middle " + (kind ?? ""), cx: x.at(middle), cy: y, r: 4.5 }, draw("title", {}, name + ": " + middle.toPrecision(3) + " (" + from.toPrecision(3) + " to " + to.toPrecision(3) + ")")));
+  });
+  plot.append(draw("text", { x: (left + W - R) / 2, y: high - 6, "text-anchor": "middle" }, xName));
+  return make("div", { class: "scroll" }, plot);
+}
+const within = s => percent(s.low) + " to " + percent(s.high);
+const aside = (low, high) => logarithmic(Math.max(Math.min(low, 1), 1 / 64), Math.max(high, 1), 2, 190, W - R, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
+for (const kernel of facts.tuning?.kernels ?? []) {
+  const impact = kernel.impact, known = impact.parameters.filter(one => one.values > 1);
+  section("Impact of " + kernel.name, make("p", { class: "soft" }, kernel.kernels + " kernels of " + kernel.measured + " points measured" + (kernel.valid > 0 ? ", of " + kernel.valid.toFixed(0) + " valid." : ".")));
+  if (impact.why) root.append(make("p", { class: "warn" }, (impact.parameters.length ? "Not to be relied on: " : "") + impact.why + "."));
+  if (!impact.parameters.length) continue;
+  if (known.length) root.append(ranges([...known.map(one => [one.name, one.share, one.low, one.high]), ...impact.pairs.map(one => [one.a + " x " + one.b, one.share, one.low, one.high, "pair"])].map(([name, ...shares]) => [name, ...shares.map(share => typeof share === "number" ? 100 * share : share)]),
+    linear(0, 100 * Math.max(...known.map(one => one.high), 0.01), 190, W - R, value => +value.toPrecision(3) + ""), "share of the variance of log time, %, with its 95 % interval"));
+  root.append(table([{ name: "parameter", value: one => one.name }, { name: "share", number: true, value: one => one.share, cell: one => one.values > 1 ? percent(one.share) : "" }, { name: "95 %", number: true, value: one => one.share, cell: one => one.values > 1 ? within(one) : "" }, { name: "best", number: true, value: one => one.best }, { name: "worst over best", number: true, value: one => one.worst_over_best, cell: one => one.values > 1 ? one.worst_over_best.toFixed(2) + "x" : "" }, { name: "values", number: true, value: one => one.values }], impact.parameters));
+  if (impact.pairs.length) root.append(make("h3", {}, "pairs: what two do together, beyond each alone"), table([{ name: "pair", value: one => one.a + " x " + one.b }, { name: "share", number: true, value: one => one.share, cell: one => percent(one.share) }, { name: "95 %", number: true, value: one => one.share, cell: within }], impact.pairs));
+  root.append(make("p", { class: "soft" }, "Shares are of the variance of log time over the space; the model behind them predicts " + (100 * Math.max(0, impact.explained)).toFixed(0) + " % of that of points left out."));
+}
+if (facts.tuning?.top.length) {
+  const list = facts.tuning.top, bounds = one => digits(one.low, one.low, one.high) + " to " + digits(one.high, one.low, one.high);
+  section("Top configurations", table([{ name: "kernel", value: one => list.indexOf(one), cell: one => link(one.id) }, { name: "speed-up", number: true, value: one => one.low, cell: one => digits(one.speedup, one.low, one.high) + "x" }, { name: "95 %", number: true, value: one => one.low, cell: bounds },
+    { name: "beside the best", value: one => one.standing, cell: one => one.standing + (one.paired ? ": " + one.time_over_best_low.toFixed(3) + " to " + one.time_over_best_high.toFixed(3) + " of its time" : one.standing === "best" ? "" : ", by intervals") }, { name: "numbers", value: one => one.source }], list, { kind: one => one.standing === "best" ? "champion" : "" }),
+    make("p", { class: "soft" }, facts.tuning.not_apart > 0 ? facts.tuning.not_apart + " of all kernels cannot be told from the best: each is as good a choice." : "Each of the others is shown slower than the best."));
+}
+if (facts.tuning?.stability) {
+  const ladder = facts.tuning.stability, sizes = ladder.sizes, compared = sizes.filter(one => one.speedup.samples > 0);
+  section("Stability", make("p", { class: ladder.kernel && !ladder.stable ? "warn" : "" }, !ladder.kernel ? "Not measured: no kernel was verified, or the tune was stopped." : ladder.kernel + " at other sizes: " + (ladder.stable ? "right at each, slower at none" : ladder.right ? "right at each measured, but not shown steady" : "not right at every size") + (sizes.length < ladder.wanted ? "; " + (ladder.wanted - sizes.length) + " of " + ladder.wanted + " were not measured." : ".")));
+  if (compared.length) root.append(ranges(compared.map(one => [one.size, one.speedup.median, one.speedup.low, one.speedup.high, one.finding === "faster" ? "" : "doubt"]), aside(Math.min(...compared.map(one => one.speedup.low)), Math.max(...compared.map(one => one.speedup.high))), "speed-up over " + compared[0].baseline + ", 95 %"));
+  if (sizes.length) root.append(table([{ name: "size", value: one => sizes.indexOf(one), cell: one => one.size }, { name: "time", number: true, value: one => one.time_ns.median, cell: one => time(one.time_ns.median / 1e6, one.time_ns.low / 1e6, one.time_ns.high / 1e6) }, { name: "speed-up", number: true, value: one => one.speedup.low, cell: one => one.speedup.samples ? digits(one.speedup.median, one.speedup.low, one.speedup.high) + "x" : "" },
+    { name: "95 %", number: true, value: one => one.speedup.low, cell: one => one.speedup.samples ? digits(one.speedup.low, one.speedup.low, one.speedup.high) + " to " + digits(one.speedup.high, one.speedup.low, one.speedup.high) : "" }, { name: "finding", value: one => one.right ? one.finding : "not right: " + one.reason, kind: one => one.right ? "" : "bad" }], sizes),
+    make("p", { class: "soft" }, ladder.variation === null ? "" : "Coefficient of variation of the speed-ups: " + (100 * ladder.variation).toFixed(0) + " %."));
+}
+if (facts.islands?.length) {
+  const found = facts.islands.filter(one => byId.has(one.best)).map(one => byId.get(one.best));
+  section("Islands", ...(found.length ? [ranges(facts.islands.filter(one => byId.has(one.best)).map(one => [one.number + ": " + one.best, byId.get(one.best).speedup, byId.get(one.best).speedup_low, byId.get(one.best).speedup_high]), aside(Math.min(...found.map(row => row.speedup_low)), Math.max(...found.map(row => row.speedup_high))), "best speed-up of each island over " + facts.against + ", 95 %")] : []),
+    table([{ name: "island", number: true, value: one => one.number }, { name: "evaluated", number: true, value: one => one.evaluated }, { name: "kernels", number: true, value: one => one.kernels }, { name: "best", value: one => one.best ?? "", cell: one => one.best ? link(one.best) : "" }, { name: "speed-up", number: true, value: one => byId.get(one.best)?.speedup_low ?? 0, cell: one => byId.has(one.best) ? ratio(byId.get(one.best)) : "" }, { name: "95 %", number: true, value: one => byId.get(one.best)?.speedup_low ?? 0, cell: one => byId.has(one.best) ? interval(byId.get(one.best)) : "" }, { name: "idea", value: one => byId.has(one.best) ? what(byId.get(one.best)) : "" }], facts.islands));
+}
+
 // ---- rounds
 const rounds = Map.groupBy ? Map.groupBy(rows, row => row.round) : rows.reduce((map, row) => map.set(row.round, [...(map.get(row.round) ?? []), row]), new Map());
 if (rows.length)

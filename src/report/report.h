@@ -5,9 +5,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/value.h"
 #include "eval/problem/target.h"
 #include "facts/kernels.h"
+#include "tuning/tuning.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +30,12 @@ struct report_answer { /* what a model was asked for a candidate, and what it sa
 struct report_pause {
     uint64_t since_ms, until_ms; /* wall clock; until 0: it was not over */
     const char *reason;
+};
+
+struct report_island {
+    int64_t number;
+    size_t evaluated, kernels;
+    const struct kernel_row *best; /* by the lower end of its speed-up; NULL: no kernel */
 };
 
 struct report {
@@ -57,9 +65,12 @@ struct report {
     const struct kernel_row
         *rows; /* the same as facts, with sources: the page's tables and plots */
     size_t row_count;
+    const struct report_island *islands; /* by number */
+    size_t island_count;                 /* 0: there was one */
     const struct report_answer *answers; /* in order of who asked */
     size_t answer_count;
-    const char *resume; /* "twagent resume r3"; NULL: it came to its end */
+    const struct tuning *tuning; /* what a tune has found; NULL: it was none */
+    const char *resume;          /* "twagent resume r3"; NULL: it came to its end */
 };
 
 /* How far the headline can be believed, in a word that is never a win's unless it is one. */
@@ -80,6 +91,10 @@ const char *report_kind(const struct report *report);
 /* Progress as an inline SVG: the lower end of every kernel's interval a dot, the best so far a
  * line, the final measurement's interval a band. */
 void report_chart(const struct report *report, struct buf *out);
+
+/* A tune's findings: for 80 columns, and as one object. */
+void report_tuning_text(const struct tuning *tuning, struct buf *out);
+void report_tuning_json(const struct tuning *tuning, struct json *json);
 
 /* Writes all four into `folder` (made where it is missing). */
 int report_write(const struct report *report, const char *folder, struct err *err) MUST_USE;

@@ -80,6 +80,25 @@ static void text_best(const struct report *report, struct buf *out)
     mem_free(order);
 }
 
+static void text_islands(const struct report *report, struct buf *out)
+{
+    char middle[32], least[32], most[32];
+    if (report->island_count > 0)
+        buf_addf(out, "\nislands\n");
+    for (size_t i = 0; i < report->island_count; i++) {
+        const struct report_island *island = &report->islands[i];
+        const struct kernel_row *best = island->best;
+        buf_addf(out, "  %2lld  %zu kernels of %zu evaluated", (long long)island->number,
+                 island->kernels, island->evaluated);
+        if (best != NULL)
+            buf_addf(out, "; best %s %sx (%s to %s)", best->id,
+                     words_ratio(best->speedup, best->speedup_low, best->speedup_high, middle),
+                     words_ratio(best->speedup_low, best->speedup_low, best->speedup_high, least),
+                     words_ratio(best->speedup_high, best->speedup_low, best->speedup_high, most));
+        buf_add_char(out, '\n');
+    }
+}
+
 static void text_pauses(const struct report *report, struct buf *out)
 {
     char when[96];
@@ -148,6 +167,11 @@ void report_text(const struct report *report, struct buf *out)
     text_metrics(report, out);
     text_baselines(report, out);
     text_best(report, out);
+    text_islands(report, out);
+    if (report->tuning) {
+        buf_add_char(out, '\n');
+        report_tuning_text(report->tuning, out);
+    }
 }
 
 static int write_one(const char *folder, const char *name, const struct buf *text, struct err *err)

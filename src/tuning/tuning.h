@@ -97,8 +97,8 @@ struct tuning_rung {    /* the winner at one size */
 };
 
 struct tuning_ladder {
-    const char *kernel; /* the candidate's id; NULL: no ladder was measured */
-    size_t count, wanted;
+    const char *kernel;              /* the candidate's id; NULL: no ladder was measured */
+    size_t count, wanted;            /* wanted 0: it is not known what there is to measure */
     const struct tuning_rung *rungs; /* smallest first; `count` of `wanted` were measured */
     double variation; /* of the speed-ups at the sizes: deviation over mean; NaN below 2 */
     bool right;       /* at every size */
@@ -108,7 +108,7 @@ struct tuning_ladder {
 /* Fills in `variation`, `right` and `stable` from the rungs. */
 void tuning_judge_ladder(struct tuning_ladder *ladder);
 
-/* ---- all of a run: cli/tune_facts fills it from the store ---- */
+/* ---- all of a run: cli/tune/facts fills it from the store ---- */
 
 struct tuning_point {
     const char *id, *tune; /* tune: JSON object of numbers */

@@ -83,6 +83,8 @@ if run["verified"]:
 PY
 say $? "a tune that goes on has every point: $(cat "$work/out" "$work/tuned")"
 TWAGENT_STORE=$work/tunes "$twagent" show r1 | grep -q '^impact of few.c: 4 kernels'; say $? "show has a tune's tables"
+TWAGENT_STORE=$work/tunes "$twagent" report r1 --html -o "$work/tune.html" 2>/dev/null && "$here/../tools/report-page" "$work/tune.html" >"$work/out" 2>&1
+[ $? -eq 0 ] || [ "$(cat "$work/out")" = 'no Chromium here' ]; say $? "a tune's page in a browser: $(cat "$work/out")"
 TWAGENT_STORE=$work/tunes "$twagent" tune "$work/axpy" r9-c1 >"$work/out" 2>&1
 [ $? -eq 2 ] && grep -q 'no run r9' "$work/out"; say $? "a tune of nothing: $(cat "$work/out")"
 

@@ -62,6 +62,7 @@ static const struct field candidate_fields[] = {
     CANDIDATE(dropped, FIELD_BOOL),      CANDIDATE(evaluations, FIELD_INT),
     CANDIDATE(failure, FIELD_TEXT),      CANDIDATE(diagnostics, FIELD_TEXT),
     CANDIDATE(tuning, FIELD_BOOL),       CANDIDATE(first_failure, FIELD_TEXT),
+    CANDIDATE(island, FIELD_INT),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

@@ -63,6 +63,7 @@ struct candidate_record {
     double time_ns, speedup, speedup_low, speedup_high;
     double time_high; /* upper end of the time's interval, which ranks it; 0: not known */
     int64_t number, round, repairs;
+    int64_t island;                    /* of --strategy islands; 0: also where there is one */
     int64_t evaluations;               /* how often a lane was asked about it */
     const char *failure, *diagnostics; /* while it waits to be mended: what goes into the prompt */
     const char *first_failure;         /* of one that was mended: a line; or "" */

@@ -42,7 +42,7 @@ struct attempt *attempt_start(struct search *search, const struct chain *chain)
     if (!search_writes(search))
         attempt->record.round = chain->proposed / search_round_size(search) + 1;
     attempt->arm = search->by_number[proposal->start];
-    attempt->island = attempt->arm->island;
+    attempt->record.island = attempt->island = attempt->arm->island;
     attempt->tune = proposal->tune;
     attempt->record.tuning = chain->tuning;
     attempt->record.idea = arena_printf(attempt->arena, "%s-i%" PRId64, search->id,
@@ -63,7 +63,7 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
     struct attempt *attempt = attempt_new(search, number);
     writing_new(attempt, idea, parent, sample);
     attempt->wrote = true;
-    attempt->island = island;
+    attempt->record.island = attempt->island = island;
     attempt->record.idea = arena_strdup(attempt->arena, idea_id);
     attempt->record.parent = parent ? arena_strdup(attempt->arena, parent->record.id) : "";
     attempt->idea = (struct idea_record){.id = attempt->record.idea,

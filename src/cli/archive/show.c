@@ -211,9 +211,11 @@ static int show_run(const struct settings *settings, struct store *store, struct
     struct tuning tuning;
     if (!tune_is(&run))
         return 0;
-    if (tune_facts(store, arena, &run, &tuning, err))
+    if (tune_facts(store, arena, &run, true, &tuning, err))
         return -1;
-    tune_print(&tuning, stdout);
+    BUF_LOCAL(text, 8 << 20);
+    report_tuning_text(&tuning, &text);
+    fputs(buf_text(&text), stdout);
     return 0;
 }
 

@@ -5,11 +5,14 @@
 #include "cli/find/history.h"
 #include "cli/print/run_options.h"
 #include "cli/print/run_words.h"
+#include "cli/tune/facts.h"
 #include "eval/problem/problem.h"
 #include "report/words.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { ISLANDS_MOST = 64 }; /* --islands; a record can say anything */
 
 static void fill_candidates(struct store *store, struct arena *arena, const struct run_record *run,
                             struct report *report)
@@ -176,6 +179,31 @@ static void fill_rows(struct store *store, struct arena *arena, const struct run
     report->answer_count = asking.count;
 }
 
+static void fill_islands(struct arena *arena, struct report *report)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < report->row_count; i++)
+        if (report->rows[i].island >= 0 && report->rows[i].island < ISLANDS_MOST)
+            most = (size_t)report->rows[i].island > most ? (size_t)report->rows[i].island : most;
+    if (most == 0)
+        return;
+    struct report_island *islands = arena_array(arena, most + 1, sizeof *islands);
+    for (size_t i = 0; i <= most; i++)
+        islands[i].number = (int64_t)i;
+    for (size_t i = 0; i < report->row_count; i++) {
+        const struct kernel_row *row = &report->rows[i];
+        if (row->island < 0 || row->island >= ISLANDS_MOST)
+            continue;
+        struct report_island *island = &islands[row->island];
+        island->evaluated++;
+        island->kernels += row->correct;
+        if (row->correct && (!island->best || row->speedup_low > island->best->speedup_low))
+            island->best = row;
+    }
+    report->islands = islands;
+    report->island_count = most + 1;
+}
+
 void report_fill(struct store *store, struct arena *arena, const struct run_record *run,
                  bool problem, struct report *report)
 {
@@ -209,4 +237,9 @@ void report_fill(struct store *store, struct arena *arena, const struct run_reco
         report->evaluation = history_evaluation(store, arena, run->best);
     report->resume = run_words_resume(arena, run);
     fill_rows(store, arena, run, report);
+    fill_islands(arena, report);
+    struct tuning *tuning = arena_array(arena, 1, sizeof *tuning);
+    struct err ignored;
+    if (tune_is(run) && tune_facts(store, arena, run, problem, tuning, &ignored) == 0)
+        report->tuning = tuning;
 }

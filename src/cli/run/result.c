@@ -8,7 +8,6 @@
 #include "cli/options/command.h"
 #include "cli/print/run_options.h"
 #include "cli/print/run_words.h"
-#include "cli/tune/facts.h"
 #include "eval/problem/problem.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -92,10 +91,15 @@ static void print_text(const struct run_record *run, const struct report *report
             report->source ? ", kernel, evidence.json" : "");
     if (resume)
         fprintf(out, "  go on      %s\n", resume);
+    if (report->tuning) {
+        BUF_LOCAL(text, 8 << 20);
+        report_tuning_text(report->tuning, &text);
+        fputs(buf_text(&text), out);
+    }
 }
 
 static void print_json(const struct run_record *run, const struct report *report,
-                       const struct tuning *tuning, const char *folder, FILE *out)
+                       const char *folder, FILE *out)
 {
     struct buf text, record;
     struct json json;
@@ -111,9 +115,9 @@ static void print_json(const struct run_record *run, const struct report *report
         json_value(&json, report->evaluation);
     else
         json_null(&json);
-    if (tuning) {
+    if (report->tuning) {
         json_key(&json, "tuning");
-        tune_json(tuning, &json);
+        report_tuning_json(report->tuning, &json);
     }
     json_put_text(&json, "report", folder);
     json_object_end(&json);
@@ -138,7 +142,6 @@ int run_result(const struct settings *settings, struct store *store, const struc
     struct search_progress progress;
     struct run_record run;
     struct report report;
-    struct tuning facts, *tuning = NULL;
     struct err err = {0};
     int code;
     search_progress(search, &progress);
@@ -151,16 +154,13 @@ int run_result(const struct settings *settings, struct store *store, const struc
         report_fill(store, arena, &run, true, &report);
         if (report_write(&report, where, &err))
             fprintf(stderr, "twagent: the report could not be written: %s\n", err.message);
-        if (tune_is(&run) && tune_facts(store, arena, &run, &facts, &err) == 0)
-            tuning = &facts;
         if (settings->json)
-            print_json(&run, &report, tuning, where, out);
+            print_json(&run, &report, where, out);
         else
             print_text(&run, &report, where, run_words_resume(arena, &run), out);
-        if (tuning && !settings->json)
-            tune_print(tuning, out);
         code = exit_code(&run);
-        if (tuning && code == EXIT_WIN && settings->search.stable && !tuning->ladder.stable)
+        if (report.tuning && code == EXIT_WIN && settings->search.stable &&
+            !report.tuning->ladder.stable)
             code = EXIT_NONE;
     }
     arena_free(arena);

@@ -1,5 +1,5 @@
 /* twagent tune PROBLEM [KERNEL]: a run that measures points of tune spaces alone, and what they say
- * (tune_facts.h). */
+ * (cli/tune/facts.h). */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"

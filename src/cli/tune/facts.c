@@ -20,7 +20,7 @@ struct facts {
     struct store *store;
     struct arena *arena;
     const struct run_record *run;
-    struct problem *problem; /* NULL: it is gone */
+    struct problem *problem; /* NULL: it is gone, or not to be read */
     struct names names;      /* the machine's */
     struct candidate_record *all;
     size_t count;
@@ -72,15 +72,34 @@ static int64_t *space_of(const struct facts *facts, const struct candidate *cand
     return points;
 }
 
-/* The measured points of a source; false where the record's numbers are not those of its space. */
-static bool read_point(const struct facts *facts, const struct candidate *candidate,
+/* The space's names: the candidate's, or where its problem was not read those of a point. */
+static size_t names_of(const struct facts *facts, const struct candidate *candidate,
+                       const struct candidate_record *first, const char **names)
+{
+    struct value *tune;
+    size_t count = 0;
+    if (candidate != NULL) {
+        for (; count < candidate->tune_count; count++)
+            names[count] = arena_strdup(facts->arena, candidate->tune[count].name);
+        return count;
+    }
+    if (value_parse_json(facts->arena, first->id, first->tune, strlen(first->tune), &tune, NULL) ==
+            0 &&
+        tune->kind == VALUE_MAP)
+        for (; count < tune->count && count < TUNING_PARAMETERS; count++)
+            names[count] = tune->keys[count];
+    return count;
+}
+
+/* A measured point of a source; false where the record's numbers are not those of its space. */
+static bool read_point(const struct facts *facts, const char *const *names, size_t width,
                        const struct candidate_record *record, int64_t *point)
 {
     struct value *tune;
     if (value_parse_json(facts->arena, record->id, record->tune, strlen(record->tune), &tune, NULL))
         return false;
-    for (size_t j = 0; j < candidate->tune_count; j++) {
-        const struct value *number = value_get(tune, candidate->tune[j].name);
+    for (size_t j = 0; j < width; j++) {
+        const struct value *number = value_get(tune, names[j]);
         if (!number || number->kind != VALUE_INT)
             return false;
         point[j] = number->integer;
@@ -89,25 +108,23 @@ static bool read_point(const struct facts *facts, const struct candidate *candid
 }
 
 static void impact_of(const struct facts *facts, const struct candidate *candidate,
-                      const char *source, struct tuning_kernel *kernel)
+                      const struct candidate_record *first, struct tuning_kernel *kernel)
 {
-    size_t width = candidate->tune_count, space_count;
-    const char **names = arena_array(facts->arena, width + 1, sizeof *names);
+    const char *names[TUNING_PARAMETERS];
+    size_t width = names_of(facts, candidate, first, names), space_count = 0;
     int64_t *points = arena_array(facts->arena, facts->count * width + 1, sizeof *points);
+    int64_t *space = candidate ? space_of(facts, candidate, &space_count, &kernel->space) : NULL;
     double *times = arena_array(facts->arena, facts->count + 1, sizeof *times);
     double *errors = arena_array(facts->arena, facts->count + 1, sizeof *errors);
-    for (size_t j = 0; j < width; j++)
-        names[j] = arena_strdup(facts->arena, candidate->tune[j].name);
     for (size_t i = 0; i < facts->count; i++) {
         const struct candidate_record *record = &facts->all[i];
-        if (strcmp(record->source, source) != 0 || !is_kernel(record) ||
-            !read_point(facts, candidate, record, points + kernel->kernels * width))
+        if (strcmp(record->source, first->source) != 0 || !is_kernel(record) ||
+            !read_point(facts, names, width, record, points + kernel->kernels * width))
             continue;
         if (record->time_high > record->time_ns)
             errors[kernel->kernels] = log(record->time_high / record->time_ns) / NORMAL_95;
         times[kernel->kernels++] = record->time_ns;
     }
-    int64_t *space = space_of(facts, candidate, &space_count, &kernel->space);
     const struct tuning_table table = {.parameters = width,
                                        .names = names,
                                        .count = kernel->kernels,
@@ -132,12 +149,10 @@ static void kernel_of(const struct facts *facts, const struct candidate_record *
             points[kernel->measured++] = (struct tuning_point){
                 c->id, c->tune, c->verdict, strcmp(c->verdict, "kernel") == 0 ? c->time_ns : 0};
     }
-    if (!facts->problem || !source ||
-        candidate_parse(facts->problem, first->name, source, strlen(source), &candidate, NULL)) {
-        kernel->impact.why = "the problem or the source is not there any more";
-        return;
-    }
-    impact_of(facts, candidate, first->source, kernel);
+    if (facts->problem && source &&
+        candidate_parse(facts->problem, first->name, source, strlen(source), &candidate, NULL))
+        candidate = NULL;
+    impact_of(facts, candidate, first, kernel);
     candidate_free(candidate);
 }
 
@@ -277,7 +292,7 @@ static void read_machine(struct facts *facts)
             (void)!names_set(&facts->names, names->keys[i], names->items[i]->integer, NULL);
 }
 
-int tune_facts(struct store *store, struct arena *arena, const struct run_record *run,
+int tune_facts(struct store *store, struct arena *arena, const struct run_record *run, bool problem,
                struct tuning *tuning, struct err *err)
 {
     struct facts facts = {.store = store, .arena = arena, .run = run};
@@ -287,12 +302,12 @@ int tune_facts(struct store *store, struct arena *arena, const struct run_record
                                                                                    : "auto"};
     if (history_candidates(store, arena, run->id, &facts.all, &facts.count, err))
         return -1;
-    if (problem_load(run->problem_file, &facts.problem, NULL))
+    if (!problem || problem_load(run->problem_file, &facts.problem, NULL))
         facts.problem = NULL;
     read_machine(&facts);
     read_kernels(&facts, tuning);
     read_top(&facts, tuning);
-    if (*run->best)
+    if (*run->best && facts.problem)
         read_ladder(&facts, tuning);
     problem_free(facts.problem);
     return 0;

@@ -6,14 +6,9 @@
 #include "store/store.h"
 #include "tuning/tuning.h"
 
-#include <stdio.h>
-
 bool tune_is(const struct run_record *run); /* it was begun by `twagent tune` */
 
-/* All of it in the arena. -1: the run's candidates cannot be read. */
-int tune_facts(struct store *store, struct arena *arena, const struct run_record *run,
+/* All of it in the arena. `problem`: its file is read, too, for the points that were not measured
+ * and the sizes of the ladder. -1: the run's candidates cannot be read. */
+int tune_facts(struct store *store, struct arena *arena, const struct run_record *run, bool problem,
                struct tuning *tuning, struct err *err) MUST_USE;
-
-/* As text for 80 columns, and as one JSON object. */
-void tune_print(const struct tuning *tuning, FILE *out);
-void tune_json(const struct tuning *tuning, struct json *json);

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -65,8 +66,94 @@ static void says_where_numbers_are_from(void **state)
     }
 }
 
+static size_t times(const char *text, const char *word)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, word)) != NULL; text++)
+        count++;
+    return count;
+}
+
+static const char *const tune_lines[] = {
+    "impact of </script>.c: 1 kernels of 1 points measured", "BM x BN           20 %", "1 r1-c4 ",
+    "some were not", "\n   1  4 kernels of 5 evaluated; best r1-c4 2.00x (1.90"};
+
+/* A tune's findings and islands are in all three views, and a source's name breaks none of them. */
+static void tells_a_tune_and_islands(void **state)
+{
+    const struct kernel_row row = {.id = "r1-c4",
+                                   .correct = true,
+                                   .island = 1,
+                                   .speedup = 2,
+                                   .speedup_low = 1.9,
+                                   .speedup_high = 2.1};
+    const struct report_island islands[] = {{0, 3, 0, NULL}, {1, 5, 4, &row}};
+    const struct tuning_point point = {"r1-c4", "{\"BM\": 64}", "kernel", 1e6};
+    const struct tuning_kernel kernel = {
+        .points = &point,
+        .name = "</script>.c",
+        .measured = 1,
+        .kernels = 1,
+        .space = 12,
+        .impact = {.points = 9,
+                   .explained = 0.9,
+                   .count = 1,
+                   .pair_count = 1,
+                   .effects = {{"BM", {0.7, 0.6, 0.8}, 3, 64, 1.5}},
+                   .pairs = {{"BM", "BN", {0.2, 0.1, 0.3}}}}};
+    const struct tuning_top top = {.id = "r1-c4",
+                                   .source = "a.c BM=64",
+                                   .time_ns = 1e6,
+                                   .speedup = 2,
+                                   .low = 1.9,
+                                   .high = 2.1};
+    const struct interval two = {2, 1.9, 2.1, 20};
+    const struct tuning_rung rung = {"M=7", false, true, "", "naive", two, two, FINDING_FASTER, ""};
+    const struct tuning tuning = {.run = "r1",
+                                  .strategy = "random",
+                                  .kernel_count = 1,
+                                  .top_count = 1,
+                                  .kernels = &kernel,
+                                  .top = &top,
+                                  .ladder = {"r1-c4", 1, 5, &rung, (double)NAN, true, false}};
+    struct report report = {.run = "r1",
+                            .problem = "matmul",
+                            .outcome = "2.000x",
+                            .description = "",
+                            .dims = "",
+                            .started = "",
+                            .against = "naive",
+                            .tuning = &tuning,
+                            .islands = islands,
+                            .island_count = 2};
+    BUF_LOCAL(out, 8 << 20);
+    ARENA_LOCAL(arena);
+    struct value *value;
+    struct err err;
+    (void)state;
+    report_text(&report, &out);
+    for (size_t i = 0; i < sizeof tune_lines / sizeof tune_lines[0]; i++)
+        if (strstr(buf_text(&out), tune_lines[i]) == NULL)
+            fail_msg("no \"%s\" in:\n%s", tune_lines[i], buf_text(&out));
+    buf_reset(&out);
+    report_json(&report, &out);
+    assert_int_equal(value_parse_json(arena, "report", out.data, out.length, &value, &err), 0);
+    assert_int_equal(value_get(value_get(value, "tuning"), "kernels")->count, 1);
+    assert_int_equal(value_int(value_at(value, "tuning.stability"), "wanted", 0), 5);
+    assert_string_equal(value_text(value_get(value, "islands")->items[1], "best", ""), "r1-c4");
+    buf_reset(&out);
+    report_html(&report, &out);
+    assert_int_equal(times(buf_text(&out), "</script>"), 2);
+    report.tuning = NULL;
+    report.island_count = 0;
+    buf_reset(&out);
+    report_text(&report, &out);
+    assert_null(strstr(buf_text(&out), "islands"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(says_where_numbers_are_from)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(says_where_numbers_are_from),
+                                       cmocka_unit_test(tells_a_tune_and_islands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

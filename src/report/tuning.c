@@ -1,9 +1,11 @@
 /* What a tune has found, for people and for programs. */
+#include "report/report.h"
+
 #include "base/json.h"
-#include "cli/tune/facts.h"
 #include "report/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const standings[] = {
@@ -18,128 +20,130 @@ static const char *percent(double share, char text[32])
     return text;
 }
 
-static void print_share(const struct tuning_share *share, FILE *out)
+static void print_share(const struct tuning_share *share, struct buf *out)
 {
     char middle[32], low[32], high[32];
-    fprintf(out, "%5s %%  %5s to %5s", percent(share->share, middle), percent(share->low, low),
-            percent(share->high, high));
+    buf_addf(out, "%5s %%  %5s to %5s", percent(share->share, middle), percent(share->low, low),
+             percent(share->high, high));
 }
 
-static void print_effect(const struct tuning_effect *effect, FILE *out)
+static void print_effect(const struct tuning_effect *effect, struct buf *out)
 {
-    fprintf(out, "    %-14.14s ", effect->name);
+    buf_addf(out, "    %-14.14s ", effect->name);
     if (effect->levels < 2) {
-        fputs("only one value was measured\n", out);
+        buf_add_text(out, "only one value was measured\n");
         return;
     }
     print_share(&effect->share, out);
-    fprintf(out, "  %8lld  %.2fx over %zu values\n", (long long)effect->best, effect->cost,
-            effect->levels);
+    buf_addf(out, "  %8lld  %.2fx over %zu values\n", (long long)effect->best, effect->cost,
+             effect->levels);
 }
 
-static void print_kernel(const struct tuning_kernel *kernel, FILE *out)
+static void print_kernel(const struct tuning_kernel *kernel, struct buf *out)
 {
     const struct tuning_impact *impact = &kernel->impact;
-    fprintf(out, "impact of %.40s: %zu kernels of %zu points measured", kernel->name,
-            kernel->kernels, kernel->measured);
+    buf_addf(out, "impact of %.40s: %zu kernels of %zu points measured", kernel->name,
+             kernel->kernels, kernel->measured);
     if (kernel->space > 0)
-        fprintf(out, ", of %.0f valid", kernel->space);
+        buf_addf(out, ", of %.0f valid", kernel->space);
     if (impact->why && impact->count == 0) {
-        fprintf(out, "\n    %s\n", impact->why);
+        buf_addf(out, "\n    %s\n", impact->why);
         return;
     }
-    fprintf(out, "\n    %-14s %7s  %-14s  %8s  %s\n", "", "share", "95 %", "best",
-            "worst over best");
+    buf_addf(out, "\n    %-14s %7s  %-14s  %8s  %s\n", "", "share", "95 %", "best",
+             "worst over best");
     for (size_t i = 0; i < impact->count; i++)
         print_effect(&impact->effects[i], out);
     for (size_t i = 0; i < impact->pair_count; i++) {
         char both[64];
         snprintf(both, sizeof both, "%.24s x %.24s", impact->pairs[i].a, impact->pairs[i].b);
-        fprintf(out, "    %-14s ", both);
+        buf_addf(out, "    %-14s ", both);
         print_share(&impact->pairs[i].share, out);
-        fputs("  what they do together\n", out);
+        buf_add_text(out, "  what they do together\n");
     }
     if (impact->why)
-        fprintf(out, "    NOT TO BE RELIED ON: %s\n", impact->why);
-    fprintf(out,
-            "    share of the variance of log time; the model behind it predicts %.0f %% of\n"
-            "    that of points left out\n",
-            100 * fmax(0, impact->explained));
+        buf_addf(out, "    NOT TO BE RELIED ON: %s\n", impact->why);
+    buf_addf(out,
+             "    share of the variance of log time; the model behind it predicts %.0f %% of\n"
+             "    that of points left out\n",
+             100 * fmax(0, impact->explained));
 }
 
 /* ---- top ---- */
 
-static void print_top(const struct tuning *tuning, FILE *out)
+static void print_top(const struct tuning *tuning, struct buf *out)
 {
-    fprintf(out, "top (its time over the best's, 95 %%, where they were measured in turns)\n");
+    buf_addf(out, "top (its time over the best's, 95 %%, where they were measured in turns)\n");
     for (size_t i = 0; i < tuning->top_count; i++) {
         const struct tuning_top *top = &tuning->top[i];
         char time[32], ratio[32], low[32], high[32];
-        fprintf(out, "  %2zu %-10s %-9s %sx (%s to %s)  ", i + 1, top->id,
-                words_time_by(top->time_ns, top->speedup, top->low, top->high, time),
-                words_ratio(top->speedup, top->low, top->high, ratio),
-                words_ratio(top->low, top->low, top->high, low),
-                words_ratio(top->high, top->low, top->high, high));
+        buf_addf(out, "  %2zu %-10s %-9s %sx (%s to %s)  ", i + 1, top->id,
+                 words_time_by(top->time_ns, top->speedup, top->low, top->high, time),
+                 words_ratio(top->speedup, top->low, top->high, ratio),
+                 words_ratio(top->low, top->low, top->high, low),
+                 words_ratio(top->high, top->low, top->high, high));
         if (top->paired)
-            fprintf(out, "%s %.3f to %.3f\n", standings[top->standing], top->ratio_low,
-                    top->ratio_high);
+            buf_addf(out, "%s %.3f to %.3f\n", standings[top->standing], top->ratio_low,
+                     top->ratio_high);
         else
-            fprintf(out, "%s%s\n", standings[top->standing],
-                    top->standing == TUNING_BEST ? "" : " by intervals");
-        fprintf(out, "     %s\n", top->source);
+            buf_addf(out, "%s%s\n", standings[top->standing],
+                     top->standing == TUNING_BEST ? "" : " by intervals");
+        buf_addf(out, "     %s\n", top->source);
     }
     if (tuning->not_apart > 0)
-        fprintf(out, "  %zu of all kernels cannot be told from the best\n", tuning->not_apart);
+        buf_addf(out, "  %zu of all kernels cannot be told from the best\n", tuning->not_apart);
 }
 
 /* ---- stability ---- */
 
-static void print_rung(const struct tuning_rung *rung, FILE *out)
+static void print_rung(const struct tuning_rung *rung, struct buf *out)
 {
     char time[32], ratio[32], low[32], high[32];
     const struct interval *speedup = &rung->speedup;
-    fprintf(out, "    %-18s ", rung->size);
+    buf_addf(out, "    %-18s ", rung->size);
     if (!rung->right) {
-        fprintf(out, "NOT RIGHT: %s\n", rung->reason);
+        buf_addf(out, "NOT RIGHT: %s\n", rung->reason);
         return;
     }
-    fprintf(out, "%-9s ",
-            words_time_in(rung->time_ns.median, rung->time_ns.low, rung->time_ns.high, time));
+    buf_addf(out, "%-9s ",
+             words_time_in(rung->time_ns.median, rung->time_ns.low, rung->time_ns.high, time));
     if (speedup->samples == 0)
-        fputs("not compared\n", out);
+        buf_add_text(out, "not compared\n");
     else
-        fprintf(out, "%sx %.24s (%s to %s) %s\n",
-                words_ratio(speedup->median, speedup->low, speedup->high, ratio), rung->baseline,
-                words_ratio(speedup->low, speedup->low, speedup->high, low),
-                words_ratio(speedup->high, speedup->low, speedup->high, high),
-                rung->finding == FINDING_NOISY ? "too noisy" : finding_name(rung->finding));
+        buf_addf(out, "%sx %.24s (%s to %s) %s\n",
+                 words_ratio(speedup->median, speedup->low, speedup->high, ratio), rung->baseline,
+                 words_ratio(speedup->low, speedup->low, speedup->high, low),
+                 words_ratio(speedup->high, speedup->low, speedup->high, high),
+                 rung->finding == FINDING_NOISY ? "too noisy" : finding_name(rung->finding));
 }
 
-static void print_ladder(const struct tuning_ladder *ladder, FILE *out)
+static void print_ladder(const struct tuning_ladder *ladder, struct buf *out)
 {
     if (!ladder->kernel) {
-        fputs("stability  not measured: no kernel was verified, or the tune was stopped\n", out);
+        buf_add_text(out,
+                     "stability  not measured: no kernel was verified, or the tune was stopped\n");
         return;
     }
-    fprintf(out, "stability of %s at other sizes: %s%s\n", ladder->kernel,
-            ladder->stable   ? "right at each, slower at none"
-            : !ladder->right ? "NOT RIGHT at every size"
-                             : "right at each measured, but not shown steady",
-            ladder->count < ladder->wanted ? "; some were not measured" : "");
+    buf_addf(out, "stability of %s at other sizes: %s%s\n", ladder->kernel,
+             ladder->stable   ? "right at each, slower at none"
+             : !ladder->right ? "NOT RIGHT at every size"
+                              : "right at each measured, but not shown steady",
+             ladder->count < ladder->wanted ? "; some were not measured" : "");
     for (size_t i = 0; i < ladder->count; i++)
         print_rung(&ladder->rungs[i], out);
     if (!isnan(ladder->variation))
-        fprintf(out, "    coefficient of variation of the speed-ups: %.0f %%\n",
-                100 * ladder->variation);
+        buf_addf(out, "    coefficient of variation of the speed-ups: %.0f %%\n",
+                 100 * ladder->variation);
 }
 
-void tune_print(const struct tuning *tuning, FILE *out)
+void report_tuning_text(const struct tuning *tuning, struct buf *out)
 {
     for (size_t i = 0; i < tuning->kernel_count; i++)
         print_kernel(&tuning->kernels[i], out);
     if (tuning->top_count > 0) {
         print_top(tuning, out);
-        print_ladder(&tuning->ladder, out);
+        if (tuning->ladder.wanted > 0)
+            print_ladder(&tuning->ladder, out);
     }
 }
 
@@ -263,7 +267,7 @@ static void put_ladder(struct json *json, const struct tuning_ladder *ladder)
     json_object_end(json);
 }
 
-void tune_json(const struct tuning *tuning, struct json *json)
+void report_tuning_json(const struct tuning *tuning, struct json *json)
 {
     json_object(json);
     json_put_text(json, "run", tuning->run);
@@ -290,6 +294,9 @@ void tune_json(const struct tuning *tuning, struct json *json)
     json_array_end(json);
     json_put_int(json, "not_apart", (int64_t)tuning->not_apart);
     json_key(json, "stability");
-    put_ladder(json, &tuning->ladder);
+    if (tuning->ladder.wanted > 0)
+        put_ladder(json, &tuning->ladder);
+    else
+        json_null(json);
     json_object_end(json);
 }
