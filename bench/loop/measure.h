@@ -1,6 +1,5 @@
 /* What the benches of the loop measure of their own process, from /proc and getrusage. */
-#ifndef BENCH_LOOP_MEASURE_H
-#define BENCH_LOOP_MEASURE_H
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -71,5 +70,3 @@ static inline void raise_descriptor_limit(void)
         setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* bench/night: a search in virtual time. The search is the real one; completions and evaluations
  * are stand-ins that answer after latencies drawn by what they are asked, not by when. */
-#ifndef BENCH_NIGHT_H
-#define BENCH_NIGHT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ uint64_t night_hash(const char *kind, const char *id, int64_t number);
 double night_share(uint64_t hash); /* [0, 1) */
 /* Uniform in the range, in ms, by the hash. */
 uint64_t night_draw(const double range_s[2], uint64_t hash);
-
-#endif

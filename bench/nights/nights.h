@@ -1,8 +1,7 @@
 /* bench/nights: nights of outages in virtual time. The search, the completion engine, its endpoints
  * and its ledger are the real ones; behind loop/http.h stand three providers that keep to a script.
  */
-#ifndef BENCH_NIGHTS_H
-#define BENCH_NIGHTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ const struct outage *script_now(const struct script *script, unsigned provider);
 extern const struct script *script; /* the one that is played */
 double fake_bill_dollars(void);     /* of all providers, by what they wrote */
 double fake_dearest_dollars(void);  /* one answer's */
-
-#endif

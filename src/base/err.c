@@ -1,5 +1,7 @@
 #include "base/err.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,9 +9,19 @@
 
 void err_one_line(char *text)
 {
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = ' ';
+    char *to = text;
+    for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+        uint32_t hidden;
+        length = utf8_shown(text, left, &hidden);
+        if (length == 0 || hidden) {
+            *to++ = length == 0 ? '?' : ' ';
+            length += length == 0;
+        } else {
+            memmove(to, text, length);
+            to += length;
+        }
+    }
+    *to = '\0';
 }
 
 /* Formats aside first, since an argument may be the old message. */

@@ -48,6 +48,6 @@ const char *err_code_name(enum err_code code); /* "usage", "timeout", ...; stati
 /* The process exit code that a command ends with for this error: 2 usage, 3 everything else. */
 int err_exit_code(enum err_code code);
 
-/* Blanks for control characters: a message is one line, and no escape sequence of a child's or a
- * model's text may reach a terminal. */
+/* Blanks for what would not be seen as it is (base/utf8.h's `hidden`), '?' for what is no UTF-8: a
+ * message is one line, and no escape sequence of a child's or a model's text may reach a terminal. */
 void err_one_line(char *text);

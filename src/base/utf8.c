@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <stdbool.h>
+
 size_t utf8_length(const char *text, size_t left)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -17,6 +19,20 @@ size_t utf8_length(const char *text, size_t left)
     if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
         (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
         return 0;
+    return length;
+}
+
+size_t utf8_shown(const char *text, size_t left, uint32_t *hidden)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    size_t length = utf8_length(text, left);
+    uint32_t code = length == 2   ? (at[0] & 31U) << 6 | (at[1] & 63U)
+                    : length == 3 ? (at[0] & 15U) << 12 | (at[1] & 63U) << 6 | (at[2] & 63U)
+                                  : at[0];
+    bool hides = code < ' ' || (code >= 0x7F && code < 0xA0) || code == 0x61C ||
+                 (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+                 (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
+    *hidden = hides && length > 0 && length < 4 ? code : 0;
     return length;
 }
 

@@ -28,12 +28,10 @@ static const struct value *parsed(struct arena *arena, const char *text)
                                                                                        : NULL;
 }
 
-/* A record's words go to a terminal: no escapes, and nothing that turns the line around. */
+/* A record's words go to a terminal. */
 static const char *printable(char *text)
 {
-    for (char *at = text; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || (unsigned char)*at > 0x7e)
-            *at = '?';
+    err_one_line(text);
     return text;
 }
 

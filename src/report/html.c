@@ -17,18 +17,12 @@
 /* What would hide or turn the writing round is shown as its number. */
 static void put_character(struct buf *out, const char **text)
 {
-    const unsigned char *at = (const unsigned char *)*text;
-    size_t length = utf8_length(*text, strlen(*text) < 4 ? strlen(*text) : 4);
-    unsigned code = length == 2   ? (at[0] & 31U) << 6 | (at[1] & 63U)
-                    : length == 3 ? (at[0] & 15U) << 12 | (at[1] & 63U) << 6 | (at[2] & 63U)
-                                  : at[0];
-    bool hides = (code < ' ' && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0) ||
-                 (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-                 (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
+    uint32_t hidden;
+    size_t length = utf8_shown(*text, strnlen(*text, 4), &hidden);
     if (length == 0)
         buf_add_text(out, "\xEF\xBF\xBD");
-    else if (hides && length < 4)
-        buf_addf(out, "\\u%04x", code);
+    else if (hidden && hidden != '\n' && hidden != '\t')
+        buf_addf(out, "\\u%04x", hidden);
     else
         buf_add(out, *text, length);
     *text += length > 1 ? length - 1 : 0;

@@ -1,6 +1,5 @@
 /* The kernels of fake_cuda.c, by the names of their entries. Included once, by it. */
-#ifndef TESTS_FAKE_CUDA_KERNELS_H
-#define TESTS_FAKE_CUDA_KERNELS_H
+#pragma once
 
 /* A generator's own kernel, as C: one thread of one block does it all. */
 #include "eval/data/dtype.h"
@@ -279,5 +278,3 @@ static const struct kernel {
                {"fake_forges", 3, run_forges},
                {"relu_quick", 4, run_quick},
                {"relu_peeks", 4, run_peeks}};
-
-#endif

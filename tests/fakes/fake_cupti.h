@@ -1,7 +1,6 @@
 /* What the two halves of the CUPTI that counts nothing share: fake_cupti.c has counters and
  * records, fake_cupti_samples.c instructions. */
-#ifndef FAKE_CUPTI_H
-#define FAKE_CUPTI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ extern bool fake_counting, fake_sampling; /* never both */
 extern bool fake_has_sampled;
 
 #define EXPORT __attribute__((visibility("default"))) int
-
-#endif

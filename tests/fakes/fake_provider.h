@@ -3,8 +3,7 @@
  * next, fake_faults.c what each is, fake_answers.c and fake_content.c what the good ones say,
  * fake_{openai,anthropic,gemini,embeddings}.c how, fake_counts.c remembers. A response is one run
  * of raw bytes with a way to end. */
-#ifndef TESTS_FAKES_FAKE_PROVIDER_H
-#define TESTS_FAKES_FAKE_PROVIDER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -174,5 +173,3 @@ json_t *answered_page(void);
 void route_init(const struct options *options);
 struct response route(const struct request *request, unsigned connections_open,
                       unsigned connections_accepted);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the fuzzers of YAML and of JSON share. */
-#ifndef FUZZ_DOCUMENT_H
-#define FUZZ_DOCUMENT_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -16,5 +15,3 @@ void require_json_round_trip(struct arena *arena, const struct value *root);
 
 /* Every node is whole: counts, texts, unique keys, and lines from 1 where `lines` is true. */
 void require_whole(const struct value *value, bool lines, int depth);
-
-#endif

@@ -1,7 +1,6 @@
 /* The face of every fuzzer, as libFuzzer wants it. replay.c drives the same function over the
  * committed corpus and over mutations of it in builds that have no libFuzzer. */
-#ifndef FUZZ_FUZZ_H
-#define FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
             abort();                                                                               \
         }                                                                                          \
     } while (0)
-
-#endif

@@ -2,8 +2,7 @@
  * engine, codecs, budget and store against it. faults_rows.c holds the table, faults_more.c the
  * rows that need more than a script, faults.c judges, faults_engine.c runs one, faults_server.c
  * starts servers. */
-#ifndef TESTS_INTEGRATION_FAULTS_H
-#define TESTS_INTEGRATION_FAULTS_H
+#pragma once
 
 #include "agents/llm/ask.h"
 
@@ -103,5 +102,3 @@ void run_more(void);
 void run_clocks(void);
 void run_http2(void);
 void run_preflight(void);
-
-#endif

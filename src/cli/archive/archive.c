@@ -34,34 +34,18 @@ int archive_read(const struct settings *settings, struct arena *arena,
     return failed ? -1 : 0;
 }
 
-/* Characters that order the writing from right to left, or hide: they are never a kernel's. */
-static bool turns(const char *at, size_t length)
-{
-    return length == 3 && memcmp(at, "\xE2\x80", 2) == 0
-               ? ((unsigned char)at[2] >= 0x8B && (unsigned char)at[2] <= 0x8F) ||
-                     ((unsigned char)at[2] >= 0xA8 && (unsigned char)at[2] <= 0xAE)
-               : length == 3 && memcmp(at, "\xE2\x81", 2) == 0 && (unsigned char)at[2] >= 0xA0 &&
-                     (unsigned char)at[2] <= 0xAF;
-}
-
 void archive_visible(const char *text, size_t most, struct buf *out)
 {
     size_t left = strlen(text);
     if (most > 0)
         left = strcspn(text, "\n") < most ? strcspn(text, "\n") : most;
     while (left > 0) {
-        size_t length = utf8_length(text, left);
-        unsigned char byte = (unsigned char)*text;
+        uint32_t hidden;
+        size_t length = utf8_shown(text, left, &hidden);
         if (length == 0)
-            buf_addf(out, "\\x%02x", byte);
-        else if (turns(text, length))
-            buf_addf(out, "\\u%x",
-                     0x2000U + ((unsigned char)text[1] & 1U) * 64U +
-                         ((unsigned char)text[2] & 63U));
-        else if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 127 ||
-                 (byte == 0xC2 && (unsigned char)text[1] < 0xA0))
-            buf_addf(out, length == 1 ? "\\x%02x" : "\\u%04x",
-                     length == 1 ? byte : (unsigned char)text[1]);
+            buf_addf(out, "\\x%02x", (unsigned char)*text);
+        else if (hidden && hidden != '\n' && hidden != '\t')
+            buf_addf(out, length == 1 ? "\\x%02x" : "\\u%04x", hidden);
         else
             buf_add(out, text, length);
         length = length != 0 ? length : 1;

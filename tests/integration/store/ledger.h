@@ -1,8 +1,7 @@
 /* What the n-th commit of a writing child holds, so that whoever looks later can say what must be
  * there: "r1" in runs is n; the event n is there; every 7th commit has a large source, every 5th
  * removes an event of 40 commits ago. */
-#ifndef TEST_STORE_LEDGER_H
-#define TEST_STORE_LEDGER_H
+#pragma once
 
 #include "store/store.h"
 
@@ -55,5 +54,3 @@ static inline struct store_batch *ledger_batch(long n)
     store_batch_put(batch, STORE_RUNS, "r1", key, (size_t)length);
     return batch;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A child process of the tests: its stdout by lines, its end by KILL. */
-#ifndef TEST_STORE_PEER_H
-#define TEST_STORE_PEER_H
+#pragma once
 
 #include "support.h"
 
@@ -69,5 +68,3 @@ static inline int peer_end(struct peer *peer, int signal_number)
         assert_int_equal(errno, EINTR);
     return status;
 }
-
-#endif

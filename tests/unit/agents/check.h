@@ -1,6 +1,5 @@
 /* What every test of this folder includes. */
-#ifndef TESTS_UNIT_AGENTS_CHECK_H
-#define TESTS_UNIT_AGENTS_CHECK_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,5 +12,3 @@
 #include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of all three formats share: answers fed however a network may cut them, errors
  * classified, requests read back. */
-#ifndef TESTS_UNIT_AGENTS_CODEC_CHECK_H
-#define TESTS_UNIT_AGENTS_CODEC_CHECK_H
+#pragma once
 
 #include "check.h"
 
@@ -229,5 +228,3 @@ static struct sent described_by(struct arena *arena, const struct codec *codec, 
     assert_false(key_leaks(&sent));
     return sent;
 }
-
-#endif

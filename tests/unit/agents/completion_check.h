@@ -1,7 +1,6 @@
 /* What the tests of the engine share: a fake provider, a root task that asks, an outcome to look
  * at. Everything of one run is in a struct scene; the store stays between two of them. */
-#ifndef TESTS_UNIT_AGENTS_COMPLETION_CHECK_H
-#define TESTS_UNIT_AGENTS_COMPLETION_CHECK_H
+#pragma once
 
 #include "check.h"
 
@@ -280,5 +279,3 @@ static int tear_down(void **state)
 }
 
 #define ENGINE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-#endif

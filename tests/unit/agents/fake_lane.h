@@ -1,6 +1,5 @@
 /* A lane that is a function, for tests of whole searches. Included by one file a program. */
-#ifndef TESTS_UNIT_AGENTS_FAKE_LANE_H
-#define TESTS_UNIT_AGENTS_FAKE_LANE_H
+#pragma once
 
 #include "check.h"
 
@@ -176,5 +175,3 @@ void lane_free(struct lane *lane)
 {
     mem_free(lane);
 }
-
-#endif

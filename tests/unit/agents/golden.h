@@ -1,6 +1,5 @@
 /* Texts that tests hold byte for byte: golden/NAME.txt. */
-#ifndef TESTS_UNIT_AGENTS_GOLDEN_H
-#define TESTS_UNIT_AGENTS_GOLDEN_H
+#pragma once
 
 #include "check.h"
 
@@ -28,5 +27,3 @@ static void must_equal_file(const char *name, struct buf *text)
     buf_free(&golden);
     buf_free(text);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Pairs of ideas as models write them, judged by hand before the filter was tuned on them. */
-#ifndef NOVELTY_PAIRS_H
-#define NOVELTY_PAIRS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -153,5 +152,3 @@ static const struct pair late_pairs[] = {
     {false, "Exp by table lookup", "Exp by bit manipulation"},
     {false, "Unroll by four", "Tile by four"},
 };
-
-#endif

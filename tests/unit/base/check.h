@@ -1,6 +1,5 @@
 /* What every test of this folder includes: cmocka with what it needs before it. */
-#ifndef UNIT_BASE_CHECK_H
-#define UNIT_BASE_CHECK_H
+#pragma once
 
 #include <setjmp.h>
 #include <signal.h>
@@ -41,5 +40,3 @@ static inline int aborts(void (*call)(void))
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
-
-#endif

@@ -31,6 +31,10 @@ static void message_is_one_line(void **state)
     struct err err;
     err_set(&err, ERR_IO, "a\nb\x1b[31m\tc\x7f");
     assert_string_equal(err.message, "a b [31m c ");
+    err_set(&err, ERR_IO, "%s",
+            "\u00e9t\u00e9 \u202Ec.lenrek\u2066 \u200B\u061C\U0001F600 \xC2\x9B"
+            "1m \x9B \xE2\x80");
+    assert_string_equal(err.message, "\u00e9t\u00e9  c.lenrek    \U0001F600  1m ? ??");
 }
 
 static void errno_is_named_even_behind_a_long_path(void **state)

@@ -1,6 +1,5 @@
 /* What every test of this folder includes. */
-#ifndef TESTS_UNIT_CLI_CHECK_H
-#define TESTS_UNIT_CLI_CHECK_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,5 +37,3 @@ static inline struct settings settings_of(struct arena *arena, uint32_t command,
         fail_msg("%s", err.message);
     return settings;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A backend for tests: a subject is a forked child that calls a C function of the test itself on
  * the shared tensors. A candidate's source, front matter aside, is the name of that function. The
  * test program also plays the parts of `twagent sandbox` and of a compiler. */
-#ifndef TESTS_FAKE_BACKEND_H
-#define TESTS_FAKE_BACKEND_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -296,5 +295,3 @@ static inline void fake_problem(struct folder *folder, const char *reference, co
     folder_put(folder, "ref_impl.py", reference);
     folder_put(folder, "product.c", "product");
 }
-
-#endif

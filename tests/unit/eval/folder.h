@@ -1,6 +1,5 @@
 /* tests/unit/eval/folder: a private folder with files in it, for the tests of problem loading. */
-#ifndef TESTS_FOLDER_H
-#define TESTS_FOLDER_H
+#pragma once
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -38,5 +37,3 @@ static inline void folder_remove(struct folder *folder)
     if (file_remove_tree(folder->path, &err) != 0)
         fprintf(stderr, "%s\n", err.message);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A session with the stand-in backend and one candidate, the product that fake_backend.h computes,
  * in it. */
-#ifndef ONE_SESSION_H
-#define ONE_SESSION_H
+#pragma once
 
 #include "eval/measure/session_private.h"
 
@@ -78,5 +77,3 @@ static void measure(struct fixture *f, enum effort effort)
     assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* tests/unit/eval/parse: a problem made from text, for the tests of candidates and layouts. */
-#ifndef TESTS_PARSE_H
-#define TESTS_PARSE_H
+#pragma once
 
 #include "eval/candidate/candidate.h"
 
@@ -29,5 +28,3 @@ static inline struct problem *parse_problem(const char *spec)
     folder_remove(&folder);
     return problem;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* tests/unit/eval/product: a matrix product with its bound, for the tests of eval/check. */
-#ifndef TESTS_PRODUCT_H
-#define TESTS_PRODUCT_H
+#pragma once
 
 #include "base/mem.h"
 #include "eval/check/check.h"
@@ -115,5 +114,3 @@ static inline void rounded_product(struct product *p, unsigned bits, bool cut, s
         p->lower_b[i] = cut ? cut_to_bits(p->b[i], bits) : round_to_bits(p->b[i], bits);
     multiply(p, p->lower_a, p->lower_b, order, to);
 }
-
-#endif

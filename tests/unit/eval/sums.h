@@ -1,7 +1,6 @@
 /* tests/unit/eval/sums: float32 sums of products in the orders that honest kernels use, and what
  * lower precisions make of a number. For the tests of eval/check. */
-#ifndef TESTS_SUMS_H
-#define TESTS_SUMS_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -143,5 +142,3 @@ static inline float sum_tf32x3(const float *a, const float *b, size_t count, siz
     }
     return large + small;
 }
-
-#endif

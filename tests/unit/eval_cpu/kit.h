@@ -1,7 +1,6 @@
 /* What the tests of the CPU backend share: this program answers to "runner" and "sandbox" itself,
  * as twagent does; a small matrix product to build kernels for; build, open, call in one move. */
-#ifndef TEST_EVAL_CPU_KIT_H
-#define TEST_EVAL_CPU_KIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,5 +71,3 @@ enum err_code kit_try(struct kit *kit, const char *text);
 #define KIT_RIGHT                                                                                  \
     "for (int64_t i = 0; i < M; i++) for (int64_t j = 0; j < N; j++) {\n"                          \
     "float s = 0; for (int64_t k = 0; k < K; k++) s += A[i*K+k] * B[k*N+j]; C[i*N+j] = s; }\n"
-
-#endif

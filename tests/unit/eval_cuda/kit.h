@@ -1,7 +1,6 @@
 /* What the tests of compiling share: this program answers to "cuda-compile" and "sandbox" itself,
  * as twagent does; a softmax of two dims as the problem; build and run in one move. */
-#ifndef TEST_EVAL_CUDA_KIT_H
-#define TEST_EVAL_CUDA_KIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,5 +156,3 @@ static inline bool kit_shows(const struct kit *kit, const char *word)
 {
     return strstr(buf_text(&kit->shown), word) != NULL;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of the runner, of profiles and of the sanitizer share: a problem of one input and
  * one output with its region, on a lane of the fake driver, where this program is the runner. */
-#ifndef TEST_EVAL_CUDA_SCENE_H
-#define TEST_EVAL_CUDA_SCENE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,5 +161,3 @@ static inline bool scene_internal(int argc, char **argv, int *code)
     mem_free(self);
     return false;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A task that runs one child and reads its lines, for the tests of loop/process. */
-#ifndef TESTS_UNIT_LOOP_CHILD_H
-#define TESTS_UNIT_LOOP_CHILD_H
+#pragma once
 
 #include "probe.h"
 
@@ -96,5 +95,3 @@ static inline int warm_up(void **state)
     loop_free(loop_new());
     return 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A task that makes one request and keeps what came, for the tests of loop/http. */
-#ifndef TESTS_UNIT_LOOP_FETCH_H
-#define TESTS_UNIT_LOOP_FETCH_H
+#pragma once
 
 #include "loop/http.h"
 #include "probe.h"
@@ -80,5 +79,3 @@ static inline void fetch_all(struct fetch *fetches, size_t count)
     http_free(http);
     loop_free(loop);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A task for tests: one state, and a step function that the test gives. */
-#ifndef TESTS_UNIT_LOOP_PROBE_H
-#define TESTS_UNIT_LOOP_PROBE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,5 +95,3 @@ static inline int open_descriptors(void)
     }
     return count;
 }
-
-#endif

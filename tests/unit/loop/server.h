@@ -1,6 +1,5 @@
 /* Starts a fake server and learns its port, for the tests of loop/http. */
-#ifndef TESTS_UNIT_LOOP_SERVER_H
-#define TESTS_UNIT_LOOP_SERVER_H
+#pragma once
 
 #include "probe.h"
 
@@ -53,5 +52,3 @@ static inline void server_stop(struct server *server)
     server_start(                                                                                  \
         "http", "127.0.0.1",                                                                       \
         (const char *const[]){TEST_BINARY_DIR "/tests/fakes/fake_provider", __VA_ARGS__, NULL})
-
-#endif

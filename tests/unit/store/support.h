@@ -1,6 +1,5 @@
 /* What the tests of the store share: a folder of their own, and one-line puts and gets. */
-#ifndef TEST_STORE_SUPPORT_H
-#define TEST_STORE_SUPPORT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,5 +99,3 @@ static inline enum err_code get_code(struct store *store, enum store_table table
     buf_free(&buf);
     return result == 0 ? ERR_NONE : err.code;
 }
-
-#endif
