@@ -1,34 +1,6 @@
 /* The kernels of fake_cuda.c, by the names of their entries. Included once, by it. */
 #pragma once
 
-/* A generator's own kernel, as C: one thread of one block does it all. */
-#include "eval/data/dtype.h"
-#define DRAW_UNIFORM 0 /* as draw.h has them */
-#define DRAW_HEAVY   2
-#define DRAW_SPARSE  3
-#include "eval/data/numbers.inl"
-static const struct {
-    uint32_t x;
-} blockIdx = {0}, gridDim = {1}, threadIdx = {0}, blockDim = {1};
-#define __global__ static
-#include "eval/cuda/draw/generator.cu"
-
-/* $FAKE_DRAW: wrong in the "last" number, in the first of all "other" blocks, "later" than the
- * first window, or it "dies". */
-static void run_draw(arguments a)
-{
-    const char *how = getenv("FAKE_DRAW");
-    if (how != NULL && strcmp(how, "dies") == 0)
-        _exit(1);
-    draw((const struct drawing *)(uintptr_t)a[0], a[1], a[2], (void *)(uintptr_t)a[3]);
-    float *out = (float *)(uintptr_t)a[3];
-    if (how != NULL && (strcmp(how, "last") == 0 || (strcmp(how, "later") == 0 && a[1] > 0)))
-        out[a[2] - 1] += 1.0f;
-    for (uint64_t i = 0; how != NULL && strcmp(how, "other") == 0 && i + NUMBERS_BLOCK < a[2];
-         i += NUMBERS_BLOCK)
-        out[i] += 1.0f;
-}
-
 static void run_hash(arguments a)
 {
     const uint64_t *words = (const uint64_t *)(uintptr_t)a[0];
@@ -250,31 +222,17 @@ static const struct kernel {
     const char *name;
     int count; /* of arguments, 8 bytes each */
     void (*run)(arguments a);
-} kernels[] = {{"hash", 4, run_hash},
-               {"poison", 5, run_poison},
-               {"scrub", 0, nothing},
-               {"read", 0, nothing},
-               {"work", 0, nothing},
-               {"fake_relu", 3, run_relu},
-               {"fake_half", 3, run_half},
-               {"fake_beyond", 3, run_beyond},
-               {"fake_input", 3, run_input},
-               {"fake_once", 3, run_once},
-               {"fake_behind", 3, run_behind},
-               {"fake_illegal", 0, run_illegal},
-               {"fake_trap", 0, run_trap},
-               {"fake_hang", 0, run_hang},
-               {"fake_die", 0, run_die},
-               {"fake_wide", 3, run_wide},
-               {"relu", 4, run_matrix},
-               {"fake_single", 3, run_single},
-               {"draw", 4, run_draw},
-               {"fake_replay", 3, run_replay},
-               {"relu_replays", 4, run_replays},
-               {"fake_tires", 3, run_tires},
-               {"fake_counts", 3, run_counts},
-               {"relu_hoards", 4, run_hoards},
-               {"relu_tires", 4, run_matrix_tires},
-               {"fake_forges", 3, run_forges},
-               {"relu_quick", 4, run_quick},
+} kernels[] = {{"hash", 4, run_hash},          {"poison", 5, run_poison},
+               {"scrub", 0, nothing},          {"read", 0, nothing},
+               {"work", 0, nothing},           {"fake_relu", 3, run_relu},
+               {"fake_half", 3, run_half},     {"fake_beyond", 3, run_beyond},
+               {"fake_input", 3, run_input},   {"fake_once", 3, run_once},
+               {"fake_behind", 3, run_behind}, {"fake_illegal", 0, run_illegal},
+               {"fake_trap", 0, run_trap},     {"fake_hang", 0, run_hang},
+               {"fake_die", 0, run_die},       {"fake_wide", 3, run_wide},
+               {"relu", 4, run_matrix},        {"fake_single", 3, run_single},
+               {"fake_replay", 3, run_replay}, {"relu_replays", 4, run_replays},
+               {"fake_tires", 3, run_tires},   {"fake_counts", 3, run_counts},
+               {"relu_hoards", 4, run_hoards}, {"relu_tires", 4, run_matrix_tires},
+               {"fake_forges", 3, run_forges}, {"relu_quick", 4, run_quick},
                {"relu_peeks", 4, run_peeks}};

@@ -12,7 +12,6 @@ const struct variable variables[] = {
     {"TWAGENT_COMPUTE_SANITIZER", "the program compute-sanitizer; empty: none"},
     {"TWAGENT_CUDA_SERVER", "0: each compile loads NVRTC by itself"},
     {"TWAGENT_CUDA_CACHE", "0: compiled cubins are not kept"},
-    {"TWAGENT_DRAW_ON_DEVICE", "0: inputs are never drawn on a GPU"},
     {"TWAGENT_SELF", "the program that workers start as their children"},
     {"CUDA_HOME", "the CUDA toolkit, if not /usr/local/cuda"},
     {"CUDA_PATH", "the same, where CUDA_HOME is not set"},

@@ -74,9 +74,9 @@ struct backend {
     int (*open)(const struct lane_facts *lane, const struct region *region, const char *artifact,
                 const struct program *program, bool fresh, struct subject **subject,
                 struct err *err);
-    /* Begins what the first build and runner will wait for, and waits for none of it;
-     * `drawn_bytes`: the most that one input of floats has. NULL: nothing takes that long. */
-    void (*warm)(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes);
+    /* Begins what the first build and runner will wait for, and waits for none of it. NULL: nothing
+     * takes that long. */
+    void (*warm)(const struct lane_facts *lane, const struct region *region);
     /* Begins a runner for the region, before the lane's facts are known but for its device's
      * number, and waits for nothing. NULL: nothing takes that long. */
     void (*warm_runner)(const struct lane_facts *lane, const struct region *region);
@@ -85,8 +85,6 @@ struct backend {
     void (*warm_profile)(const struct lane_facts *lane, const struct region *region);
     /* The same for sanitize(), which whatever wins will need. */
     void (*warm_sanitizer)(const struct lane_facts *lane, const struct region *region);
-    /* draw_run() on a device; false: draw it yourself. NULL: there is none. */
-    bool (*draw)(const struct drawing *drawing, size_t count, void *out);
     bool device;      /* candidates run on a device of their own, whose clock times them */
     bool renews;      /* subjects: what has met a set is as good as new after a word */
     bool cuts_sums;   /* its matrix units may cut off what they add, where the host's round */

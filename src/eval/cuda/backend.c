@@ -4,7 +4,6 @@
 #include "eval/cuda/compile_only.h"
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/doctor.h"
-#include "eval/cuda/draw/generator.h"
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/emit.h"
 #include "eval/cuda/probe/probe.h"
@@ -31,7 +30,6 @@ static int call(struct subject *subject, const struct call *call, uint64_t *elap
                 struct err *err)
 {
     if (call->timed) { /* with nothing of ours still starting: the host waits for its spares */
-        (void)cuda_draw_await();
         profile_settle();
         sanitizer_settle();
     }
@@ -80,11 +78,10 @@ static int sanitize(const struct lane_facts *lane, const struct region *region,
                         : cuda_sanitize_end(report, err);
 }
 
-static void warm(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes)
+static void warm(const struct lane_facts *lane, const struct region *region)
 {
     ARENA_LOCAL(arena);
     gpu_host_warm(lane, region);
-    cuda_draw_warm(lane, device_arch(arena, lane), drawn_bytes);
     cuda_build_warm(device_arch(arena, lane));
 }
 
@@ -136,7 +133,6 @@ const struct backend backend_cuda = {
     .open = open,
     .warm = warm,
     .warm_runner = gpu_host_begin,
-    .draw = cuda_draw,
     .cuts_sums = true,
     .sanitize = sanitize,
     .profile = cuda_profile,

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "eval/cuda/compile/cubin.h"
 #include "eval/cuda/cuda.h"
-#include "eval/cuda/draw/generator.h"
 #include "eval/cuda/driver/nvml.h"
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/runner.h"
@@ -145,8 +144,6 @@ int cuda_runner_main(int argc, char **argv)
     static struct gpu_runner runner; /* zeroed, and too large for a stack */
     if (argc >= 1 && strcmp(argv[0], "probe") == 0)
         return device_probe_main(argc - 1, argv + 1);
-    if (argc >= 1 && strcmp(argv[0], "draw") == 0)
-        return generator_main(argc - 1, argv + 1);
     map_memory(&runner);
     if (runner.control->supervised != 0)
         return sanitizer_runner(&runner);

@@ -1,18 +1,27 @@
 /* Numbers come in blocks of BLOCK elements. A block's words are hashes of the element's index under
  * two keys, which follow from the seed and the block: no state is carried from one element to the
- * next, so that the loops vectorize, a tensor's first elements do not depend on its size, and a
- * device can do the same (numbers.inl). Logarithm, sine and square root are short polynomials,
- * since libm's are calls: the numbers must look normal, not be exact. */
+ * next, so that the loops vectorize and a tensor's first elements do not depend on its size.
+ * Logarithm, sine and square root are short polynomials (numbers.h), since libm's are calls: the
+ * numbers must look normal, not be exact. */
 #include "eval/data/draw.h"
 
-#include "eval/data/numbers.inl"
+#include "eval/data/numbers.h"
 #include "eval/data/parallel.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = NUMBERS_BLOCK, HALF_BLOCK = NUMBERS_HALF };
+enum { BLOCK = 1024, HALF_BLOCK = BLOCK / 2 };
+
+struct drawing {
+    enum distribution distribution;
+    enum dtype dtype;
+    bool bounded, folds;
+    uint64_t seed, row;
+    double low, high;
+    double center, scale; /* a number is center + scale * z, folded into the bounds */
+};
 
 static const char *const names[DISTRIBUTIONS] = {
     [DRAW_UNIFORM] = "uniform", [DRAW_NORMAL] = "normal",
@@ -77,11 +86,6 @@ static void fill_normal(const uint32_t *restrict words, float *restrict z)
     }
 }
 
-static enum dtype dtype_of(const struct drawing *drawing)
-{
-    return (enum dtype)drawing->dtype;
-}
-
 static float tiny_of(enum dtype dtype)
 {
     return dtype == DTYPE_FLOAT16 ? 1e-4f : dtype == DTYPE_INT32 ? 1.0f : 1e-20f;
@@ -104,10 +108,10 @@ static float offset_of(enum dtype dtype)
 static void fill_edge(const struct drawing *drawing, uint64_t first, const uint32_t *words,
                       float *z)
 {
-    float tiny = tiny_of(dtype_of(drawing)), huge = huge_of(dtype_of(drawing));
+    float tiny = tiny_of(drawing->dtype), huge = huge_of(drawing->dtype);
     for (uint32_t i = 0; i < BLOCK; i++) {
         float unit = number_signed_unit(words[i]), size = number_magnitude(unit);
-        switch ((enum distribution)drawing->distribution) {
+        switch (drawing->distribution) {
         case DRAW_ONES:
             z[i] = 1.0f;
             break;
@@ -129,7 +133,7 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
             z[i] *= huge;
             break;
         case DRAW_OFFSET:
-            z[i] += drawing->bounded ? 0.0f : offset_of(dtype_of(drawing));
+            z[i] += drawing->bounded ? 0.0f : offset_of(drawing->dtype);
             break;
         case DRAW_ONE_HOT: {
             uint64_t row = (first + i) / drawing->row;
@@ -148,7 +152,7 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
 {
     uint32_t words[BLOCK];
     fill_words(drawing->seed, block, 0, words);
-    switch ((enum distribution)drawing->distribution) {
+    switch (drawing->distribution) {
     case DRAW_UNIFORM:
         for (int i = 0; i < BLOCK; i++)
             z[i] = number_signed_unit(words[i]);
@@ -188,16 +192,32 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
     fill_edge(drawing, block * BLOCK, words, z);
 }
 
+static double clamp(double number, double low, double high)
+{
+    return number < low ? low : number > high ? high : number;
+}
+
+/* Mirrors at the bound that was passed, so that numbers do not heap up there. */
+static double place(const struct drawing *drawing, double z)
+{
+    double number = drawing->center + drawing->scale * z;
+    if (drawing->folds && number < drawing->low)
+        number = 2.0 * drawing->low - number;
+    else if (drawing->folds && number > drawing->high)
+        number = 2.0 * drawing->high - number;
+    return clamp(number, drawing->low, drawing->high);
+}
+
 /* How wide a distribution is drawn and around what, so that it fits in the bounds: a range of
  * [0, 1] gives uniform numbers over all of it, one of [0, 1e6] gives |normal| ones. */
 static void plan(struct drawing *drawing)
 {
     double span = drawing->high - drawing->low, below = 0.0, above = 0.0;
-    bool integer = !dtype_is_float(dtype_of(drawing));
+    bool integer = !dtype_is_float(drawing->dtype);
     drawing->folds = true;
     drawing->scale = 1.0;
     drawing->center = 0.0;
-    switch ((enum distribution)drawing->distribution) {
+    switch (drawing->distribution) {
     case DRAW_UNIFORM:
         drawing->scale = integer || span < 2.0 ? span / 2.0 : 1.0;
         below = above = drawing->scale;
@@ -219,7 +239,7 @@ static void plan(struct drawing *drawing)
     case DRAW_OFFSET: /* beside the upper bound: what is narrow and far from zero */
         drawing->scale = integer ? span / 60.0 : fmin(1.0, span / 1000.0);
         drawing->center =
-            fmin(drawing->high - 3.0 * drawing->scale, (double)offset_of(dtype_of(drawing)));
+            fmin(drawing->high - 3.0 * drawing->scale, (double)offset_of(drawing->dtype));
         drawing->center = fmax(drawing->center, drawing->low + 3.0 * drawing->scale);
         return;
     case DRAW_ZEROS:
@@ -230,7 +250,7 @@ static void plan(struct drawing *drawing)
     default: /* extremes, tiny and huge numbers keep their size */
         break;
     }
-    drawing->center = number_clamp(0.0, drawing->low + below, drawing->high - above);
+    drawing->center = clamp(0.0, drawing->low + below, drawing->high - above);
 }
 
 /* A uniform drawing, as everywhere, but over the whole of the range. */
@@ -257,7 +277,7 @@ static void write_double(const struct drawing *drawing, uint64_t block, const fl
         fill_words(drawing->seed, block, 2, words);
     for (size_t i = 0; i < count; i++) {
         double number = whole ? (double)z[i] : number_wide(z[i], words[i]);
-        out[i] = drawing->bounded ? number_place(drawing, number) : number;
+        out[i] = drawing->bounded ? place(drawing, number) : number;
     }
 }
 
@@ -271,11 +291,11 @@ static void write_block(const struct drawing *drawing, uint64_t block, const flo
     } else if (drawing->dtype == DTYPE_FLOAT32) {
         float *out = (float *)array;
         for (size_t i = 0; i < count; i++)
-            out[i] = (float)number_place(drawing, (double)z[i]);
+            out[i] = (float)place(drawing, (double)z[i]);
     } else {
         for (size_t i = 0; i < count; i++)
-            dtype_store(dtype_of(drawing), array, i,
-                        drawing->bounded ? number_place(drawing, (double)z[i]) : (double)z[i]);
+            dtype_store(drawing->dtype, array, i,
+                        drawing->bounded ? place(drawing, (double)z[i]) : (double)z[i]);
     }
 }
 
@@ -289,7 +309,7 @@ static void fill_part(void *context, size_t part, size_t from, size_t to)
 {
     const struct fill *fill = (const struct fill *)context;
     float z[BLOCK] = {0.0f};
-    size_t bytes = BLOCK * dtype_bytes(dtype_of(fill->drawing));
+    size_t bytes = BLOCK * dtype_bytes(fill->drawing->dtype);
     (void)part;
     for (uint64_t block = from; block < to; block++) {
         size_t left = fill->count - block * BLOCK;
@@ -299,13 +319,13 @@ static void fill_part(void *context, size_t part, size_t from, size_t to)
     }
 }
 
-void draw_plan(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t row,
-               double low, double high, struct drawing *drawing)
+static void make(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t row,
+                 double low, double high, struct drawing *drawing)
 {
     *drawing = (struct drawing){
-        .distribution = (int32_t)distribution,
+        .distribution = distribution,
         .seed = seed,
-        .dtype = (int32_t)dtype,
+        .dtype = dtype,
         .row = row > 0 ? row : 1,
         .bounded = low <= high,
         .low = low,
@@ -331,29 +351,13 @@ void draw_plan(enum distribution distribution, uint64_t seed, enum dtype dtype, 
         plan(drawing);
 }
 
-void draw_run(const struct drawing *drawing, size_t count, void *out)
-{
-    struct fill fill = {drawing, count, (unsigned char *)out};
-    parallel_for((count + BLOCK - 1) / BLOCK, 1, count, fill_part, &fill);
-}
-
-bool draw_is(const struct drawing *drawing, size_t count, size_t block, const void *out)
-{
-    double again[BLOCK]; /* of any type */
-    float z[BLOCK] = {0.0f};
-    size_t left = count - block * BLOCK, bytes = dtype_bytes(dtype_of(drawing));
-    left = left < BLOCK ? left : BLOCK;
-    fill_block(drawing, block, z);
-    write_block(drawing, block, z, left, again);
-    return memcmp((const char *)out + block * BLOCK * bytes, again, left * bytes) == 0;
-}
-
 void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
                size_t row, double low, double high, void *out)
 {
     struct drawing drawing;
-    draw_plan(distribution, seed, dtype, row, low, high, &drawing);
-    draw_run(&drawing, count, out);
+    struct fill fill = {&drawing, count, (unsigned char *)out};
+    make(distribution, seed, dtype, row, low, high, &drawing);
+    parallel_for((count + BLOCK - 1) / BLOCK, 1, count, fill_part, &fill);
 }
 
 void draw_poison_bits(enum dtype dtype, struct poison_bits *bits)

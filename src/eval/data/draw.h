@@ -2,7 +2,6 @@
 #pragma once
 
 #include "eval/data/dtype.h"
-#include "eval/data/numbers.h"
 
 enum distribution {
     DRAW_UNIFORM, /* [-1, 1) */
@@ -31,15 +30,9 @@ enum { FEW_DRAWN = 4, FEW_TERMS = 16, FEW_TERMS_STRICT = 8 };
 bool distribution_is_alike(enum distribution distribution);
 const char *distribution_name(enum distribution distribution); /* "normal", "one-hot", ... */
 
-/* `row` is the last axis' length, but for DRAW_FEW. Numbers are clipped (floats) or mapped into
- * [low, high] where low <= high; integers are drawn from [-100, 100] without bounds. */
-void draw_plan(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t row,
-               double low, double high, struct drawing *drawing);
-/* Fills `count` elements, on all of the lane's cores. */
-void draw_run(const struct drawing *drawing, size_t count, void *out);
-/* Whether that is what `out` has from element block * NUMBERS_BLOCK on, for one block. */
-bool draw_is(const struct drawing *drawing, size_t count, size_t block, const void *out);
-/* draw_plan() and draw_run(). */
+/* Fills `count` elements, on all of the lane's cores. `row` is the last axis' length, but for
+ * DRAW_FEW. Numbers are clipped (floats) or mapped into [low, high] where low <= high; integers are
+ * drawn from [-100, 100] without bounds. */
 void draw_fill(enum distribution distribution, uint64_t seed, enum dtype dtype, size_t count,
                size_t row, double low, double high, void *out);
 

@@ -1,7 +1,5 @@
 #include "eval/data/dtype.h"
 
-#include "eval/data/numbers.inl"
-
 #include <assert.h>
 #include <float.h>
 #include <limits.h>
@@ -100,9 +98,23 @@ static double widen(struct short_format format, uint16_t bits)
     return from_bits(sign | exponent << 52 | mantissa << (52 - format.mantissa_bits));
 }
 
+/* Nearest and even, straight from 53 bits: by way of float32 it would be rounded twice. */
 static uint16_t narrow(struct short_format format, double number)
 {
-    return number_narrow(format.mantissa_bits, format.bias, number);
+    int shift = 52 - format.mantissa_bits, least = 1 - format.bias;
+    uint64_t infinity = (uint64_t)(2 * format.bias + 1) << format.mantissa_bits, bits;
+    memcpy(&bits, &number, sizeof bits);
+    uint64_t magnitude = bits & ~(1ull << 63);
+    uint32_t sign = (uint32_t)(bits >> 63) << 15;
+    if (isnan(number))
+        return (uint16_t)(sign | infinity | 1u << (format.mantissa_bits - 1));
+    if (fabs(number) < ldexp(1.0, least)) /* subnormal, or becomes the first normal */
+        return (uint16_t)(sign |
+                          (uint32_t)nearbyint(ldexp(fabs(number), format.mantissa_bits - least)));
+    uint64_t rounded = magnitude + (1ull << (shift - 1)) - 1u + (magnitude >> shift & 1u);
+    uint64_t narrowed =
+        (rounded >> shift) - ((uint64_t)(1023 - format.bias) << format.mantissa_bits);
+    return (uint16_t)(sign | (uint32_t)(narrowed < infinity ? narrowed : infinity));
 }
 
 static int32_t saturate(double number)

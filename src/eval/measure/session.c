@@ -87,19 +87,6 @@ static int know_lane(struct session *session, struct err *err)
     return know != NULL ? know(session->options.context, err) : 0;
 }
 
-/* Of the largest input that is drawn as floats. */
-static size_t drawn_bytes(const struct session *session)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < session->shape_count; i++)
-        for (size_t k = 0; k < session->problem->input_count; k++) {
-            size_t bytes = session->shapes[i].layout.inputs[k].bytes;
-            if (dtype_is_float(session->problem->inputs[k].dtype) && bytes > most)
-                most = bytes;
-        }
-    return most;
-}
-
 static int open_parts(struct session *session, struct err *err)
 {
     if (open_shapes(session, err) != 0 || session_open_region(session, err) != 0 ||
@@ -116,7 +103,7 @@ static int open_parts(struct session *session, struct err *err)
         return -1;
     /* What does not need the reference is done while it starts. */
     if (session->backend->warm != NULL)
-        session->backend->warm(session->lane, &session->region, drawn_bytes(session));
+        session->backend->warm(session->lane, &session->region);
     if (session->options.meanwhile != NULL)
         session->options.meanwhile(session->options.context);
     session_fill(session);

@@ -99,14 +99,11 @@ void set_fill(struct session *session, struct set *set)
         enum distribution distribution = distribution_of(set, i == 0);
         size_t row = distribution == DRAW_FEW ? set->shape->reduction / FEW_DRAWN
                                               : tensor_row(tensor, placed);
-        struct drawing drawing;
         double high = tensor->high, low = tensor->low;
         if (distribution == DRAW_EXTREMES && !dtype_is_float(tensor->dtype) && low > high)
             low = -(high = largest_integer(set->shape));
-        draw_plan(distribution, random_next(&seeds), tensor->dtype, row, low, high, &drawing);
-        if (session->backend->draw == NULL ||
-            !session->backend->draw(&drawing, placed->elements, set->inputs[i]))
-            draw_run(&drawing, placed->elements, set->inputs[i]);
+        draw_fill(distribution, random_next(&seeds), tensor->dtype, placed->elements, row, low,
+                  high, set->inputs[i]);
     }
     set->filled = true;
     timeline_end("set.draw", begun);

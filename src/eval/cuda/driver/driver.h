@@ -20,7 +20,6 @@
     X(context_retain, cuDevicePrimaryCtxRetain, (cu_context *context, cu_device device)) \
     X(context_use, cuCtxSetCurrent, (cu_context context)) \
     X(reset_persisting, cuCtxResetPersistingL2Cache, (void)) \
-    X(memory_info, cuMemGetInfo_v2, (size_t *free, size_t *total)) \
     X(allocate, cuMemAlloc_v2, (cu_pointer *pointer, size_t bytes)) \
     X(release, cuMemFree_v2, (cu_pointer pointer)) \
     X(host_register, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags)) \
