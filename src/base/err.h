@@ -49,5 +49,6 @@ const char *err_code_name(enum err_code code); /* "usage", "timeout", ...; stati
 int err_exit_code(enum err_code code);
 
 /* Blanks for what would not be seen as it is (base/utf8.h's `hidden`), '?' for what is no UTF-8: a
- * message is one line, and no escape sequence of a child's or a model's text may reach a terminal. */
+ * message is one line, and no escape sequence of a child's or a model's text may reach a terminal.
+ */
 void err_one_line(char *text);

@@ -8,8 +8,8 @@
  * forms, surrogates and what lies above U+10FFFF. A NUL is one byte. */
 size_t utf8_length(const char *text, size_t left);
 
-/* The same. *hidden: its number where nothing that is shown may have it as it is: a control, or what
- * takes no room or turns the writing round; else 0. */
+/* The same. *hidden: its number where nothing that is shown may have it as it is: a control, or
+ * what takes no room or turns the writing round; else 0. */
 size_t utf8_shown(const char *text, size_t left, uint32_t *hidden);
 
 /* The first byte that is no text: invalid UTF-8, or a NUL; `length` where all of it is. */

@@ -247,13 +247,13 @@ static void says_what_differs(void **state)
     assert_int_equal(check.answer, CLAIM_HOLDS);
     assert_true(check.elsewhere && strstr(check.why, "another machine") != NULL);
     assert_string_equal(check.differs, "cpu B [2J , here A; gcc 11, here 12");
-    assert_string_equal(claim_machine(arena, &then), "B?[2J???, 2 cores");
+    assert_string_equal(claim_machine(arena, &then), "B [2J , 2 cores");
     now.verdict = VERDICT_REJECTED;
     now.stage = STAGE_CHECK;
     now.reason = "C[0, 1] is \033[1mwrong\nor so";
     check = claim_compare(arena, &then, &now);
     assert_int_equal(check.answer, CLAIM_NOT_RIGHT);
-    assert_string_equal(check.why, "rejected at check: C[0, 1] is ?[1mwrong");
+    assert_string_equal(check.why, "rejected at check: C[0, 1] is  [1mwrong");
     then.device = "not JSON";
     assert_int_equal(claim_compare(arena, &then, &now).answer, CLAIM_NOT_RIGHT);
 }
