@@ -28,10 +28,12 @@ import time
 import yaml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+INT_NAN = 0x7FC00000
 GUARD = 1024  # floats on both sides of each buffer that nobody may write
 MORE_POINTS = {
     "matmul/simt": 5,
     "matmul/tf32x3": 4,
+    "conv2d/fp16x3": 4,
     "matmul_bf16/mma": 3,
     "matmul_bf16/wgmma": 2,
     "matmul_fp16/mma": 3,
@@ -122,21 +124,27 @@ def compiled(start, point, cache, arch):
     return cubin
 
 
+FUNCTIONS = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "round_up": lambda a, b: -(-a // b) * b}
+
+
 def number(expression, names):
     if isinstance(expression, int):
         return expression
     text = str(expression).replace("&&", " and ").replace("||", " or ").replace("/", "//")
-    known = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "round_up": lambda a, b: -(-a // b) * b}
-    return int(eval(text, {"__builtins__": {}}, {**known, **names}))
+    return int(eval(text, {"__builtins__": {}}, {**FUNCTIONS, **names}))
 
 
-def extents(expressions, names):
+def shape_of(expressions, names):
+    """What a YAML list splits inside parentheses is joined again."""
     if isinstance(expressions, list):
         expressions = ",".join(map(str, expressions))
     text = str(expressions).replace("/", "//")
-    known = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b)}
-    found = eval(f"({text},)", {"__builtins__": {}}, {**known, **names})
-    return [int(n) for n in found] + [1] * (3 - len(found))
+    return [int(n) for n in eval(f"({text},)", {"__builtins__": {}}, {**FUNCTIONS, **names})]
+
+
+def extents(expressions, names):
+    found = shape_of(expressions, names)
+    return found + [1] * (3 - len(found))
 
 
 # ---- the driver, as far as it is needed
@@ -259,11 +267,12 @@ class Bench:
 
     def buffer(self, shape, dtype="float32"):
         count = math.prod(shape)
-        whole = self.torch.full((count + 2 * GUARD,), float("nan"), dtype=getattr(self.torch, dtype), device="cuda")
+        fill = INT_NAN if dtype == "int32" else float("nan")
+        whole = self.torch.full((count + 2 * GUARD,), fill, dtype=getattr(self.torch, dtype), device="cuda")
         return whole, whole[GUARD : GUARD + count].view(shape)
 
     def guarded(self, whole):
-        isnan = self.torch.isnan
+        isnan = self.torch.isnan if whole.is_floating_point() else lambda numbers: numbers == INT_NAN
         return bool(isnan(whole[:GUARD]).all() and isnan(whole[-GUARD:]).all())
 
     def reference(self, problem, tensors, dims):
@@ -340,15 +349,15 @@ class Case:
 
     def measure(self, start, point, cubin, timed):
         bench, names = self.bench, {**self.bench.facts, **self.dims, **point}
-        wholes, pointers, sizes = dict(self.wholes), {}, {}
+        wholes, pointers, sizes, spaces = dict(self.wholes), {}, {}, {}
         for name, tensor in (start.plan.get("workspace") or {}).items():
-            wholes[name], _ = bench.buffer([number(extent, names) for extent in tensor["shape"]])
+            wholes[name], spaces[name] = bench.buffer(shape_of(tensor["shape"], names), tensor["dtype"])
         for name, whole in wholes.items():
             pointers[name] = whole.data_ptr() + whole.element_size() * GUARD
             sizes[name] = whole.element_size() * (whole.numel() - 2 * GUARD)
         for tensor in self.outputs.values():
             tensor.fill_(float("nan"))
-        run = bench.driver.prepare(start, cubin, names, pointers, {**self.inputs, **self.outputs}, sizes)
+        run = bench.driver.prepare(start, cubin, names, pointers, {**self.inputs, **self.outputs, **spaces}, sizes)
         run()
         bench.torch.cuda.synchronize()
         (output,) = self.outputs.values()
