@@ -47,7 +47,7 @@ for part in $parts; do
         cat "$out/verdict.txt"
         row "naive product with its profile" "$(grep '^eval' "$out/verdict.txt" | sed 's/^eval [0-9]*: verdict after \([0-9.]* s\).*/\1/' | tr '\n' ' ')(aim: 6 s)"
         stamp "a win by eval's defaults: sanitized, and again in a fresh process"
-        timed 90 "$twagent" eval matmul problems/matmul/starts/cuda/simt.cu --backend cuda --no-profile >"$out/win.txt"
+        timed 90 "$twagent" eval --force matmul problems/matmul/starts/cuda/simt.cu --backend cuda --no-profile >"$out/win.txt"
         cat "$out/win.txt"
         row "matmul/simt, eval by its defaults" "$(sed -n 1p "$out/win.txt"), $(grep -m 1 speed-up "$out/win.txt" | tr -s ' ')"
         ;;
@@ -56,7 +56,7 @@ for part in $parts; do
         fine=0 bad=0
         for start in problems/*/starts/cuda/*.cu; do
             problem=$(basename "$(dirname "$(dirname "$(dirname "$start")")")")
-            said=$(timeout 60 "$twagent" eval "$problem@dims" "$start" --backend cuda --effort search --no-profile 2>&1)
+            said=$(timeout 60 "$twagent" eval --force "$problem@dims" "$start" --backend cuda --effort search --no-profile 2>&1)
             if grep -q '^kernel' <<<"$said"; then
                 fine=$((fine + 1))
                 echo "ok   $problem/$(basename "$start" .cu): $(grep -m 1 '  time ' <<<"$said" | tr -s ' ')"
@@ -92,7 +92,7 @@ for part in $parts; do
             timed 150 "$twagent" run $problem --backend cuda --budget-time 60s --quiet
         done
         stamp "a compile bomb"
-        timed 120 "$twagent" eval tests/adversarial/cuda/problems/mm tests/adversarial/cuda/attacks/bomb_unroll.cu --backend cuda
+        timed 120 "$twagent" eval --force tests/adversarial/cuda/problems/mm tests/adversarial/cuda/attacks/bomb_unroll.cu --backend cuda
         ;;
     faults)
         stamp "100 faulting candidates in a row"

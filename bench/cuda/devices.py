@@ -47,7 +47,7 @@ rates = []
 for devices in sys.argv[4:]:
     store = tempfile.mkdtemp()
     process = subprocess.Popen(
-        [twagent, "run", problem, "--backend", "cuda", "--devices", devices, "--budget-time", seconds,
+        [twagent, "run", problem, "--force", "--backend", "cuda", "--devices", devices, "--budget-time", seconds,
          "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env=dict(os.environ, TWAGENT_STORE=store))
     seen = []

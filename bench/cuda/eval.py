@@ -19,7 +19,7 @@ for turn in range(turns):
         environment["TWAGENT_TIMELINE"] = line
     begun = time.monotonic_ns()
     process = subprocess.Popen(
-        [twagent, "eval", problem, kernel, "--backend", "cuda", "--json"] + sys.argv[5:],
+        [twagent, "eval", problem, kernel, "--force", "--backend", "cuda", "--json"] + sys.argv[5:],
         stdout=subprocess.PIPE, text=True, env=environment)
     text = process.stdout.readline()
     verdict_s = (time.monotonic_ns() - begun) / 1e9

@@ -50,11 +50,11 @@ for part in $parts; do
         done
         ;;
     final) # aim: a headline against torch, PyTorch's attention
-        limited 45 "$twagent" eval problems/attention problems/attention/baselines/naive.cu --backend cuda --effort final --no-profile
+        limited 45 "$twagent" eval --force problems/attention problems/attention/baselines/naive.cu --backend cuda --effort final --no-profile
         ;;
     wide) # the definition's kernel in float64: aim: wide.open once, wide.compute several times
         rm -f "$out/wide.timeline"
-        TWAGENT_TIMELINE=$out/wide.timeline limited 25 "$twagent" eval problems/attention problems/attention/baselines/naive.cu --backend cuda --effort search --no-profile
+        TWAGENT_TIMELINE=$out/wide.timeline limited 25 "$twagent" eval --force problems/attention problems/attention/baselines/naive.cu --backend cuda --effort search --no-profile
         where_it_went "$out/wide.timeline" | grep -E 'step|wide|set\.|open\.'
         ;;
     lines) # aim: "where the time goes: ... in line 19", and a verdict with its profile in 9 s (10 to 13 the first time)

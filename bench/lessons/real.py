@@ -44,7 +44,7 @@ class Real:
     def search(self, store, seed):
         """The times of what was evaluated, in order; None where the time was up."""
         began = time.monotonic()
-        if self.ask(store, "run", self.options.problem, "--seed", str(seed), "--branching", str(ROUND), "--implementations",
+        if self.ask(store, "run", self.options.problem, "--force", "--seed", str(seed), "--branching", str(ROUND), "--implementations",
                     "1", "--rounds", str(self.options.evaluations // ROUND), "--quiet", "--no-final", "--floor-share",
                     "0") is None:
             return None

@@ -44,7 +44,7 @@ class Replay:
                 HERE, TABLES[threads], threads, self.options.noise, self.noise_seed, self.options.twagent))
         os.chmod(wrapper, 0o755)
         environment = dict(os.environ, TWAGENT_SELF=wrapper, XDG_CONFIG_HOME=self.folder)
-        done = subprocess.run([self.options.twagent, "run", "matmul", "--store", store, "--seed", str(seed), "--branching",
+        done = subprocess.run([self.options.twagent, "run", "matmul", "--force", "--store", store, "--seed", str(seed), "--branching",
                                "8", "--implementations", "1", "--rounds", str(self.options.evaluations // 8), "--quiet",
                                "--no-final", "--floor-share", "0", "--json"], env=environment, capture_output=True, text=True)
         if done.returncode not in (0, 1):

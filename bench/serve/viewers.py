@@ -64,7 +64,7 @@ def turn(twagent, worker, work, kind):
         server = subprocess.Popen([twagent, "serve", "--listen", "0"], env=environment, stdout=subprocess.PIPE, text=True)
         port = int(re.search(r":(\d+)/", server.stdout.readline()).group(1))
         begun = time.monotonic()
-        search = subprocess.Popen([twagent, "run", "matmul", "--rounds", "6", "--branching", "8", "--seed", "7", "--floor-share", "0",
+        search = subprocess.Popen([twagent, "run", "matmul", "--force", "--rounds", "6", "--branching", "8", "--seed", "7", "--floor-share", "0",
                                    "--quiet"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not os.path.exists(folder + "/store/logs/r1.log"):
             time.sleep(0.01)

@@ -80,6 +80,13 @@ const struct command commands[] = {
      "kernel a folder of C with its build.sh, and a numpy module. Each has a test against the "
      "definition.",
      2, 2, command_emit},
+    {"cache", COMMAND_CACHE, "list|show|run|clear [NAME] [IN.npy...]",
+     "verdicts that are told again instead of measured",
+     "eval and run leave theirs here, and answer from it where nothing has changed, saying so; "
+     "--force measures again, and what was rejected is always measured again. run NAME IN.npy... "
+     "-o OUT.npy calls a cached kernel once on your own arrays, in the sandbox; clear takes out "
+     "NAMEs, those that --older-than or --status say, or all (docs/cache.md).",
+     1, 64, command_cache},
     {"history", COMMAND_HISTORY, "PROBLEM", "what made a problem faster, over all runs",
      "Each kernel whose speed-up was above all before it, in order of time. Kernels for another "
      "size, device or baseline are not ranked against these: they are a list of their own.",

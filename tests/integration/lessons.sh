@@ -28,7 +28,7 @@ check() { # check WORDS COMMAND...
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not so: $words"; fi
 }
 search() { # search ARGUMENTS...
-    "$twagent" run matmul --rounds 2 --branching 4 --seed 5 --quiet "$@" >/dev/null 2>"$work/err"
+    "$twagent" run matmul --force --rounds 2 --branching 4 --seed 5 --quiet "$@" >/dev/null 2>"$work/err"
     check "a search ends: $(cat "$work/err")" [ $? -le 1 ]
 }
 point_of() { "$twagent" list candidates "$1" | awk -v id="$2" '$1 == id { print $5, $6 }'; }

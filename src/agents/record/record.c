@@ -161,3 +161,14 @@ int candidate_record_decode(struct arena *arena, const char *text, size_t length
     memset(record, 0, sizeof *record);
     return decode(candidate_fields, COUNT(candidate_fields), arena, text, length, record, err);
 }
+
+bool run_record_ended_itself(const struct run_record *run)
+{
+    static const char *const ends[] = {"target", "floor", "patience", "no progress", "pruned"};
+    if (strcmp(run->state, "done") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (strncmp(run->stopped, ends[i], strlen(ends[i])) == 0)
+            return true;
+    return !*run->stopped;
+}

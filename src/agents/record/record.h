@@ -80,3 +80,6 @@ int idea_record_decode(struct arena *arena, const char *text, size_t length,
                        struct idea_record *record, struct err *err) MUST_USE;
 int candidate_record_decode(struct arena *arena, const char *text, size_t length,
                             struct candidate_record *record, struct err *err) MUST_USE;
+
+/* Done, and not cut short by a budget, a person, a mailbox, a failure. */
+bool run_record_ended_itself(const struct run_record *record);

@@ -81,11 +81,11 @@ static int add_folder(struct packing *packing, const char *folder,
     return failed;
 }
 
-static int add_files(struct packing *packing, struct err *err)
+int bundle_pack(struct arena *arena, const struct problem *problem, const char *baseline,
+                struct bundle *bundle, struct err *err)
 {
-    const struct problem *problem = packing->problem;
-    struct arena *arena = packing->arena;
-    struct bundle *bundle = packing->bundle;
+    struct packing all = {.arena = arena, .problem = problem, .bundle = bundle};
+    struct packing *packing = &all;
     const char *size = file_exists(problem->file) ? NULL : problem_size_of(problem->file);
     const char *file =
         size ? arena_strndup(arena, problem->file, (size_t)(size - problem->file)) : problem->file;
@@ -102,8 +102,7 @@ static int add_files(struct packing *packing, struct err *err)
     const char *library = arena_printf(arena, "%s/baselines/torch.py", problem->folder);
     if (add_file(packing, problem->reference_file, err) ||
         (file_exists(device) && add_file(packing, device, err)) ||
-        (strcmp(bundle->claim.baseline, "torch") == 0 && file_exists(library) &&
-         add_file(packing, library, err)))
+        (strcmp(baseline, "torch") == 0 && file_exists(library) && add_file(packing, library, err)))
         return -1;
     for (size_t i = 0; i < problem->baseline_count; i++)
         if (add_file(packing, problem->baselines[i].file, err))
@@ -165,8 +164,8 @@ int bundle_write(const struct settings *settings, struct store *store, struct ar
         problem_load_with(run.problem_file, settings->search.python, &problem, err))
         return err_wrap(err, "%s", candidate->id);
     bundle.tune = tune;
-    struct packing packing = {.arena = arena, .problem = problem, .bundle = &bundle};
-    int failed = add_files(&packing, err) || put_file(settings, arena, &bundle, err);
+    int failed = bundle_pack(arena, problem, bundle.claim.baseline, &bundle, err) ||
+                 put_file(settings, arena, &bundle, err);
     problem_free(problem);
     return failed ? err_wrap(err, "%s", candidate->id) : 0;
 }

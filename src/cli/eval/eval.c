@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/cache/use.h"
 #include "cli/eval/sweep.h"
 #include "cli/find/find.h"
 #include "cli/find/history.h"
@@ -35,11 +36,13 @@ struct eval {
     struct task task;
     const struct settings *settings;
     const struct eval_kernel *kernel;
+    struct arena *arena;
     struct timer limit;
     struct lane *lane;
     struct lane_request open, evaluate;
     struct sweep *sweep; /* NULL: one evaluation */
     enum stage shown;
+    struct cache_ask ask;
     bool reported;
     int code;
     struct err err;
@@ -114,6 +117,17 @@ static enum task_result eval_open(struct eval *eval)
         task_move(&eval->task, failed ? CLOSING : EVALUATING);
         return TASK_AGAIN;
     }
+    const struct eval_kernel *kernel = eval->kernel;
+    if (kernel->cached)
+        cache_ask_eval(eval->settings, eval->arena, kernel->problem, kernel->name, kernel->source,
+                       kernel->tune, eval->open.answer, &eval->ask);
+    if (eval->ask.known) {
+        eval->evaluate.evaluation = eval->ask.entry.evaluation;
+        eval->code = eval_report(eval);
+        eval->reported = true;
+        task_move(&eval->task, CLOSING);
+        return TASK_AGAIN;
+    }
     eval->evaluate = (struct lane_request){.op = LANE_EVALUATE,
                                            .id = "eval",
                                            .name = eval->kernel->name,
@@ -152,6 +166,8 @@ static enum task_result eval_step(struct task *task)
             return TASK_WAIT;
         eval->err = eval->evaluate.err;
         eval->code = eval_report(eval); /* before what takes its time to end */
+        if (!eval->err.code)
+            cache_keep(eval->settings, &eval->ask, &eval->evaluate.evaluation);
         eval->reported = true;
         task_move(task, CLOSING);
         return TASK_AGAIN;
@@ -215,6 +231,18 @@ static void print_cachegrind(const char *text)
     }
 }
 
+/* The record, with when it is from as its first member. */
+static void print_cached_json(const struct eval *eval)
+{
+    BUF_LOCAL(head, RECORD_MOST);
+    BUF_LOCAL(record, RECORD_MOST);
+    struct json json = {.out = &head}, rest = {.out = &record};
+    json_object(&json);
+    cache_put(&eval->ask.entry, &json);
+    evaluation_to_json(&eval->ask.entry.evaluation, &rest);
+    printf("%s,%s\n", buf_text(&head), buf_text(&record) + 1);
+}
+
 static int eval_report(const struct eval *eval)
 {
     if (!eval->settings->quiet && !eval->settings->json && isatty(2))
@@ -224,9 +252,13 @@ static int eval_report(const struct eval *eval)
     if (eval->sweep)
         return sweep_kernels(eval->sweep) > 0 ? EXIT_WIN : EXIT_NONE;
     const struct evaluation *evaluation = &eval->evaluate.evaluation;
+    if (eval->ask.known && !eval->settings->json)
+        cache_say(&eval->ask.entry);
     if (eval->kernel->print)
         eval->kernel->print(eval->kernel->context, evaluation,
                             value_get(eval->open.answer, "facts"), eval->settings->json);
+    else if (eval->ask.known && eval->settings->json)
+        print_cached_json(eval);
     else if (eval->settings->json)
         print_evaluation_json(evaluation, stdout);
     else
@@ -307,7 +339,7 @@ int eval_kernel(const struct settings *given, const struct eval_kernel *kernel)
 {
     ARENA_LOCAL(arena);
     const struct settings settings = settings_for(given, kernel->name);
-    struct eval eval = {.settings = &settings, .kernel = kernel, .shown = STAGES};
+    struct eval eval = {.settings = &settings, .kernel = kernel, .arena = arena, .shown = STAGES};
     if (settings.verbose)
         log_add_sink(log_sink_lines, stderr, LOG_DEBUG);
     else
@@ -336,7 +368,9 @@ int eval_run(const struct settings *settings, const char *const *arguments, eval
     BUF_LOCAL(source, SOURCE_MOST);
     struct err err = {0};
     const char *slash = strrchr(arguments[1], '/');
-    struct eval_kernel kernel = {.name = slash ? slash + 1 : arguments[1], .print = print};
+    struct eval_kernel kernel = {.name = slash ? slash + 1 : arguments[1],
+                                 .print = print,
+                                 .cached = !print && settings->sweep < 0};
     const char *backend = settings_for(settings, kernel.name).search.backend;
     MEM_LOCAL char *tune = NULL;
     if (find_problem(arena, arguments[0], backend, &kernel.problem, &err) ||

@@ -17,6 +17,7 @@ struct eval_kernel {     /* borrowed */
     size_t length;
     const char *tune;    /* JSON object of numbers; NULL: each one's first */
     uint64_t within_ms;  /* then it is given up: ERR_TIMEOUT; 0: as long as it takes */
+    bool cached;         /* an earlier answer will do, and this one is kept */
     eval_printer *print; /* NULL: as `eval` prints */
     void *context;       /* the printer's */
 };

@@ -55,4 +55,5 @@ int command_report(const struct settings *settings, const char *const *arguments
 int command_gc(const struct settings *settings, const char *const *arguments, size_t count);
 int command_verify(const struct settings *settings, const char *const *arguments, size_t count);
 int command_rerun(const struct settings *settings, const char *const *arguments, size_t count);
+int command_cache(const struct settings *settings, const char *const *arguments, size_t count);
 int command_backup(const struct settings *settings, const char *const *arguments, size_t count);

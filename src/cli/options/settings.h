@@ -37,6 +37,7 @@ enum command_bit { /* which commands take an option */
                    COMMAND_VERIFY = 1 << 24,
                    COMMAND_RERUN = 1 << 25,
                    COMMAND_REPORT = 1 << 26,
+                   COMMAND_CACHE = 1 << 27,
                    COMMAND_ALL = 0x7fffffff
 };
 
@@ -49,6 +50,7 @@ struct settings {
     const char *provider, *model, *idea_model, *code_model, *base_url, *models, *env_file;
     double temperature;
     int64_t max_tokens;
+    bool force;          /* run, eval */
     bool watch, metrics; /* status */
     const char *listen;  /* serve */
     /* eval */
@@ -58,6 +60,7 @@ struct settings {
     bool profile, sanitize, cachegrind;
     const char *output, *to, *format;  /* best, show, lessons, export; emit; export */
     const char *bundle;                /* best, show */
+    const char *status;                /* cache */
     bool html;                         /* report */
     bool source, adversarial, measure; /* show, best; doctor */
     const char *tag, *exclude, *embedding_model, *family; /* docs; lessons */

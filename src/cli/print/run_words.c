@@ -253,17 +253,6 @@ size_t run_words_asked(struct arena *arena, const struct run_record *run, const 
 }
 
 /* The search came to an end of its own: nothing was cut short. */
-static bool ended_itself(const struct run_record *run)
-{
-    static const char *const ends[] = {"target", "floor", "patience", "no progress", "pruned"};
-    if (strcmp(run->state, "done") != 0)
-        return false;
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (strncmp(run->stopped, ends[i], strlen(ends[i])) == 0)
-            return true;
-    return !*run->stopped;
-}
-
 const char *run_words_end(struct arena *arena, const struct run_record *run)
 {
     const char *boxes = strstr(run->stopped, "awaited") ? mailboxes(arena, run) : NULL;
@@ -306,7 +295,7 @@ const char *run_words_source(struct arena *arena, const struct candidate_record 
 
 bool run_can_go_on(const struct run_record *run)
 {
-    return !ended_itself(run);
+    return !run_record_ended_itself(run);
 }
 
 bool run_paused_by_person(const struct run_record *run)

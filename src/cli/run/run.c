@@ -12,6 +12,7 @@
 #include "base/log_file.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "cli/cache/use.h"
 #include "cli/find/find.h"
 #include "cli/options/command.h"
 #include "cli/options/devices.h"
@@ -204,6 +205,7 @@ static int run_loop(struct run *run)
         if (run->settings->search.kernel)
             ladder_climb(run->settings, run->store, progress.run);
         code = run_result(run->settings, run->store, run->search, run->folder, stdout);
+        cache_keep_found(run->settings, run->store, progress.run);
     }
     log_remove_sink(log_file_sink, run->log);
     log_file_free(run->log);
@@ -259,13 +261,15 @@ int command_run(const struct settings *settings, const char *const *arguments, s
         return command_fail(&err);
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
-    if (now.search.seed == 0)
-        now.search.seed = (int64_t)(random_seed() >> 12);
     int code;
-    if (chosen_from_settings(arena, settings, &chosen, &err))
+    if (chosen_from_settings(arena, settings, &chosen, &err)) {
         code = command_fail(&err);
-    else if (chosen.ideas.count > 0 || (code = no_starts(settings, now.search.problem)) < 0)
-        code = run_search(arena, &now, &chosen, folder);
+    } else if (!cache_answers_run(&now, chosen.text, &code)) {
+        if (now.search.seed == 0)
+            now.search.seed = (int64_t)(random_seed() >> 12);
+        if (chosen.ideas.count > 0 || (code = no_starts(settings, now.search.problem)) < 0)
+            code = run_search(arena, &now, &chosen, folder);
+    }
     mem_free(folder);
     return code;
 }
