@@ -31,6 +31,17 @@ const struct command commands[] = {
      "Pages and JSON at http://127.0.0.1:7007/ for you alone, metrics at /metrics, until Ctrl-C. "
      "Runs go on without it and are not slowed by it. docs/serve.md has the rest.",
      0, 0, command_serve},
+    {"mcp", COMMAND_MCP, "", "tools for a coding agent, on stdin and stdout",
+     "A server of the Model Context Protocol, which the agent's program starts; docs/mcp.md has "
+     "the "
+     "line for each. It reads and writes in the folder that it is started in, and stores where "
+     "$TWAGENT_STORE says.",
+     0, 0, command_mcp},
+    {"skill", COMMAND_SKILL, "[DIR]",
+     "write a page that tells a coding agent how to work with this",
+     "DIR (twagent-skill) is made, with SKILL.md in it: put it where your agent looks for skills "
+     "(docs/mcp.md).",
+     0, 1, command_skill},
     {"eval", COMMAND_EVAL, "PROBLEM FILE", "check and time one candidate",
      "The FILE's language says which backend, unless --backend does. Where there is no GPU a "
      "FILE.cu is "

@@ -35,6 +35,8 @@ int command_pause(const struct settings *settings, const char *const *arguments,
 int command_stop(const struct settings *settings, const char *const *arguments, size_t count);
 int command_status(const struct settings *settings, const char *const *arguments, size_t count);
 int command_serve(const struct settings *settings, const char *const *arguments, size_t count);
+int command_mcp(const struct settings *settings, const char *const *arguments, size_t count);
+int command_skill(const struct settings *settings, const char *const *arguments, size_t count);
 int command_eval(const struct settings *settings, const char *const *arguments, size_t count);
 int command_profile(const struct settings *settings, const char *const *arguments, size_t count);
 int command_problem(const struct settings *settings, const char *const *arguments, size_t count);

@@ -38,6 +38,8 @@ enum command_bit { /* which commands take an option */
                    COMMAND_RERUN = 1 << 25,
                    COMMAND_REPORT = 1 << 26,
                    COMMAND_CACHE = 1 << 27,
+                   COMMAND_MCP = 1 << 28,
+                   COMMAND_SKILL = 1 << 29,
                    COMMAND_ALL = 0x7fffffff
 };
 

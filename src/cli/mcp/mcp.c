@@ -1,0 +1,191 @@
+/* twagent mcp: tools, documents and prompts for a coding agent, on stdin and stdout. */
+#include "mcp/mcp.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/mcp/documents.h"
+#include "cli/mcp/results.h"
+#include "cli/mcp/tools.h"
+#include "cli/options/command.h"
+#include "loop/loop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct site {
+    struct agent_tool_place place;
+    struct results *results;
+};
+
+struct answer { /* of a call, in its arena */
+    const struct agent_tool *tool;
+    const struct value *arguments;
+    const char *name, *text, *refusal;
+};
+
+/* ---- lists ---- */
+
+static void list(void *context, enum mcp_kind kind, struct json *json)
+{
+    (void)context;
+    if (kind == MCP_RESOURCE)
+        documents_list(json);
+    else if (kind == MCP_PROMPT)
+        prompts_list(json);
+    for (size_t i = 0; kind == MCP_TOOL && i < agent_tool_count; i++)
+        agent_tool_describe(&agent_tools[i], json);
+}
+
+static void templates(void *context, struct json *json)
+{
+    (void)context;
+    documents_templates(json);
+}
+
+/* ---- calls ---- */
+
+/* What an agent said wrong is a result, so that it reads why and mends it. */
+static int begin_tool(struct site *site, const char *name, const struct value *arguments,
+                      struct mcp_call *call, struct answer *answer, struct err *err)
+{
+    const char *const *words = NULL;
+    bool detach = false;
+    answer->tool = agent_tool_find(name);
+    if (!answer->tool)
+        return err_set(err, ERR_NOT_FOUND, "there is no tool \"%.100s\"", name);
+    if (agent_tool_words(answer->tool, &site->place, arguments, call->arena, &words, &detach,
+                         err)) {
+        answer->refusal = arena_strdup(call->arena, err->message);
+        return 0;
+    }
+    if (answer->tool->ways & TOOL_KEPT)
+        return 0;
+    call->argv = words;
+    call->alone = answer->tool->ways & TOOL_MEASURES && !detach;
+    call->timeout_ms = answer->tool->limit_s * 1000;
+    return 0;
+}
+
+static int begin_document(const char *uri, struct mcp_call *call, struct answer *answer,
+                          struct err *err)
+{
+    const char *run;
+    if (documents_read(call->arena, uri, &answer->text, &run, err))
+        return -1;
+    if (run) {
+        const char *const words[] = {file_program_path(), "report", "--", run, NULL};
+        const char **kept = (const char **)arena_alloc(call->arena, sizeof words);
+        memcpy(kept, words, sizeof words);
+        kept[3] = arena_strdup(call->arena, run);
+        call->argv = kept;
+        call->timeout_ms = 120000;
+    }
+    return 0;
+}
+
+static int begin(void *context, const char *name, const struct value *arguments,
+                 struct mcp_call *call, struct err *err)
+{
+    struct answer *answer = ARENA_NEW(call->arena, struct answer);
+    call->state = answer;
+    answer->name = name;
+    answer->arguments = arguments;
+    if (call->kind == MCP_TOOL)
+        return begin_tool(context, name, arguments, call, answer, err);
+    if (call->kind == MCP_RESOURCE)
+        return begin_document(name, call, answer, err);
+    return prompts_text(call->arena, name, value_text(arguments, "problem", NULL),
+                        value_text(arguments, "wish", NULL), &answer->text, err);
+}
+
+static void end_tool(struct site *site, struct mcp_call *call, const struct answer *answer,
+                     struct json *json)
+{
+    struct err err = {0};
+    if (answer->refusal) {
+        results_refuse(answer->refusal, json);
+    } else if (call->argv) {
+        results_answer(site->results, call, json);
+    } else if (results_more(site->results, value_text(answer->arguments, "result", ""),
+                            value_text(answer->arguments, "part", ""), json, &err)) {
+        results_refuse(err.message, json);
+    }
+}
+
+static bool end(void *context, struct mcp_call *call, struct json *json, struct err *err)
+{
+    const struct answer *answer = call->state;
+    const char *text = call->argv ? call->output : answer->text;
+    if (call->kind == MCP_TOOL) {
+        end_tool(context, call, answer, json);
+        return true;
+    }
+    if (call->argv && (!call->exited || call->status != 0)) {
+        (void)err_set(err, ERR_NOT_FOUND, "%.400s", *call->errors ? call->errors : call->how);
+        err_one_line(err->message);
+        return false;
+    }
+    json_put_array(json, call->kind == MCP_RESOURCE ? "contents" : "messages");
+    json_object(json);
+    if (call->kind == MCP_RESOURCE) {
+        json_put_text(json, "uri", answer->name);
+        json_put_text(json, "mimeType", "text/plain");
+        json_put_text(json, "text", text);
+    } else {
+        json_put_text(json, "role", "user");
+        json_put_object(json, "content");
+        json_put_text(json, "type", "text");
+        json_put_text(json, "text", text);
+        json_object_end(json);
+    }
+    json_object_end(json);
+    json_array_end(json);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static const char instructions[] =
+    "twagent checks and times kernels (C, C++, CUDA C++) against a definition, and searches for "
+    "the fastest. Loop: problems (or problem_new, edit, problem_check), evaluate, profile, tune, "
+    "evaluate with effort final. Believe `finding` (faster, slower, no difference, too noisy to "
+    "say), not the median alone. Resource twagent://guides/agent has more, "
+    "twagent://formats/cpu and cuda how a candidate is written.";
+
+int command_mcp(const struct settings *settings, const char *const *arguments, size_t count)
+{
+    (void)settings, (void)arguments, (void)count;
+    struct err ignored;
+    MEM_LOCAL char *root = getcwd(NULL, 0);
+    const char *temporary = getenv("TMPDIR");
+    BUF_LOCAL(folder, 4096);
+    buf_addf(&folder, "%s/twagent-mcp-%d", temporary && *temporary == '/' ? temporary : "/tmp",
+             (int)getpid());
+    struct site site = {.place = {.root = root && strcmp(root, "/") != 0 ? root : NULL,
+                                  .folder = buf_text(&folder)},
+                        .results = results_new()};
+    const struct mcp_site serves = {.context = &site,
+                                    .name = "twagent",
+                                    .title = "twagent",
+                                    .version = TWAGENT_VERSION,
+                                    .instructions = instructions,
+                                    .list = list,
+                                    .templates = templates,
+                                    .begin = begin,
+                                    .end = end};
+    umask(077);
+    if (isatty(STDIN_FILENO))
+        fprintf(stderr, "twagent mcp: a coding agent starts this and talks to it by JSON lines; "
+                        "docs/mcp.md has the line for yours (Ctrl-D ends it)\n");
+    struct loop *loop = loop_new();
+    struct mcp_server *server = mcp_server_new(loop, &serves, STDIN_FILENO, STDOUT_FILENO);
+    loop_run(loop);
+    mcp_server_free(server);
+    loop_free(loop);
+    results_free(site.results);
+    (void)!file_remove_tree(site.place.folder, &ignored);
+    return 0;
+}

@@ -1,0 +1,287 @@
+/* The tools. Their options' types, ranges and words are those of the table of settings. */
+#include "cli/mcp/tools.h"
+
+#include "cli/mcp/arguments.h"
+#include "cli/options/settings.h"
+
+#include <string.h>
+
+enum { QUICK_S = 120, MEASURE_S = 3600, SEARCH_S = 7 * 24 * 3600 };
+
+#define TEXT(name, help) "\"" name "\":{\"type\":\"string\",\"description\":\"" help "\"}"
+#define SOME(name, help) "\"" name "\":{\"description\":\"" help "\"}"
+#define LIST(name, help) "\"" name "\":{\"type\":\"array\",\"description\":\"" help "\"}"
+
+#define VERDICT                                                                                    \
+    SOME("verdict", "kernel: it passed every check; else rejected or failed, at `stage`")          \
+    "," SOME("reason", "why it is no kernel") "," SOME(                                            \
+        "details",                                                                                 \
+        "what the compiler or the "                                                                \
+        "check says, line by line") "," SOME("finding",                                            \
+                                             "faster, slower, no difference or too noisy to say: " \
+                                             "believe this one") "," SOME("speedup",               \
+                                                                          "times "                 \
+                                                                          "the "                   \
+                                                                          "baseline"               \
+                                                                          ": "                     \
+                                                                          "median, "               \
+                                                                          "and low "               \
+                                                                          "to "                    \
+                                                                          "high, a "               \
+                                                                          "95 % "                  \
+                                                                          "interva"                \
+                                                                          "l") "," SOME("time_ns", \
+                                                                                        "of one "  \
+                                                                                        "call, "   \
+                                                                                        "the "     \
+                                                                                        "same "    \
+                                                                                        "way")
+
+const struct agent_tool agent_tools[] = {
+    {"problems",
+     "List problems",
+     "The operations that ship, each with its definition's file. Your "
+     "own: problem_new.",
+     {"list", "problems"},
+     "",
+     "",
+     NULL,
+     LIST("items", "name, description, file"),
+     TOOL_READS,
+     COMMAND_LIST,
+     QUICK_S},
+    {"problem_check",
+     "Check a problem",
+     "Is a problem fit to be searched: does its definition "
+     "compute, does its tolerance refuse zeros, copies and lower precision? Do this after every "
+     "change of a definition.",
+     {"problem", "check"},
+     "problem",
+     "backend",
+     NULL,
+     LIST("findings", "name, passed, text") "," SOME("fit", "true or false"),
+     TOOL_READS | TOOL_MEASURES,
+     COMMAND_PROBLEM,
+     MEASURE_S},
+    {"problem_new",
+     "New problem",
+     "Writes the skeleton of a problem into a new folder: spec.yaml, "
+     "ref_impl.py (the definition, in numpy), a baseline and a start. Edit it, then problem_check.",
+     {"problem", "new"},
+     "folder",
+     "",
+     NULL,
+     TEXT("text", "what was written"),
+     0,
+     COMMAND_PROBLEM,
+     QUICK_S},
+    {"evaluate",
+     "Evaluate a kernel",
+     "Compiles a candidate, checks it against the definition on "
+     "secret inputs in a sandbox, times it in turns with the baseline, and profiles it. Seconds to "
+     "minutes. Read `finding` before `speedup`.",
+     {"eval"},
+     "problem kernel",
+     "tune effort baseline backend sanitize",
+     NULL,
+     VERDICT,
+     TOOL_READS | TOOL_MEASURES,
+     COMMAND_EVAL,
+     MEASURE_S},
+    {"profile",
+     "Profile a kernel",
+     "What holds a kernel back: the limiter, where the time goes, "
+     "counters, and which kinds of change would help.",
+     {"profile"},
+     "problem kernel",
+     "tune backend",
+     NULL,
+     SOME("diagnosis", "limiter, place, evidence, categories of change") "," SOME(
+         "evaluation", "as evaluate has it"),
+     TOOL_READS | TOOL_MEASURES,
+     COMMAND_PROFILE,
+     MEASURE_S},
+    {"tune",
+     "Tune a kernel",
+     "Finds the best numbers of a kernel's tune space (declared in its "
+     "front matter, see resource twagent://formats/cpu) and says which of them matter. A run: kept "
+     "in the store.",
+     {"tune"},
+     "problem tuned?",
+     "max-evaluations budget-time strategy stable backend",
+     "--budget-time=5m",
+     SOME("run", "the run") "," SOME("tuning", "what was found"),
+     TOOL_MEASURES,
+     COMMAND_TUNE,
+     SEARCH_S},
+    {"run",
+     "Search for a kernel",
+     "Searches for the fastest kernel within budget_time (5 minutes "
+     "unless you say otherwise) and proves the best one. Without a model in the user's "
+     "configuration the built-in proposer works: no key, no cost. detach: true returns at once.",
+     {"run"},
+     "problem",
+     "budget-time budget-evaluations budget-usd rounds target backend baseline",
+     "--budget-time=5m",
+     SOME("run", "the run, or where it stands") "," SOME("report", "its folder"),
+     TOOL_MEASURES | TOOL_DETACHES,
+     COMMAND_RUN,
+     SEARCH_S},
+    {"status",
+     "Where a run stands",
+     "Of the run that is named, or that goes on now, or the last.",
+     {"status"},
+     "run?",
+     "",
+     NULL,
+     SOME("run", "the run's id"),
+     TOOL_READS,
+     COMMAND_STATUS,
+     QUICK_S},
+    {"stop",
+     "Stop a run",
+     "Ends a run within seconds; everything it found is kept.",
+     {"stop"},
+     "run?",
+     "",
+     NULL,
+     TEXT("text", "what it said"),
+     0,
+     COMMAND_STOP,
+     QUICK_S},
+    {"history",
+     "History of a problem",
+     "What made a problem faster, over all runs.",
+     {"history"},
+     "problem",
+     "",
+     NULL,
+     LIST("items", "groups of kernels, each faster than those before"),
+     TOOL_READS,
+     COMMAND_HISTORY,
+     QUICK_S},
+    {"best",
+     "Best kernel",
+     "The best kernel found so far; source: true returns its source.",
+     {"best"},
+     "problem",
+     "source",
+     NULL,
+     SOME("candidate", "its record") "," SOME("evaluation",
+                                              "its measurements") "," SOME("text", "its source"),
+     TOOL_READS,
+     COMMAND_BEST,
+     QUICK_S},
+    {"show",
+     "Show a record",
+     "A run (r3), an idea (r3-i12) or a candidate (r3-c17); source: true "
+     "returns a candidate's source.",
+     {"show"},
+     "id",
+     "source",
+     NULL,
+     SOME("candidate", "a candidate's record") "," SOME("text", "its source"),
+     TOOL_READS,
+     COMMAND_SHOW,
+     QUICK_S},
+    {"diff",
+     "Compare two candidates",
+     "Their figures side by side and their sources' difference.",
+     {"diff"},
+     "id other",
+     "",
+     NULL,
+     SOME("source", "the difference"),
+     TOOL_READS,
+     COMMAND_DIFF,
+     QUICK_S},
+    {"emit",
+     "Write a kernel as a package",
+     "Writes a kernel as a folder that works without "
+     "twagent: a PyTorch package, a numpy module or plain C, with its test.",
+     {"emit"},
+     "id folder",
+     "to",
+     NULL,
+     TEXT("text", "what was written"),
+     0,
+     COMMAND_EMIT,
+     QUICK_S},
+    {"docs_search",
+     "Search the manuals",
+     "Passages of the guides and manuals that the user has "
+     "indexed (twagent docs add).",
+     {"docs", "search"},
+     "words",
+     "limit tag",
+     NULL,
+     LIST("items", "passages, best first"),
+     TOOL_READS,
+     COMMAND_DOCS,
+     QUICK_S},
+    {"lessons",
+     "Lessons",
+     "What finished evaluations of earlier runs have taught.",
+     {"lessons", "list"},
+     "",
+     "family wins last",
+     NULL,
+     LIST("items", "lessons, the latest last"),
+     TOOL_READS,
+     COMMAND_LESSONS,
+     QUICK_S},
+    {"device",
+     "This machine",
+     "What code is measured on: cores, caches, GPU, compilers, sandbox.",
+     {"doctor"},
+     "",
+     "backend",
+     "--no-measure",
+     SOME("device", "the hardware") "," SOME("versions", "of what compiles"),
+     TOOL_READS,
+     COMMAND_DOCTOR,
+     QUICK_S},
+    {"more",
+     "The rest of a result",
+     "A result that says `left_out` is kept by the server; this "
+     "returns all of one part of it (part: a name in left_out). Nothing is measured again.",
+     {NULL},
+     "result part",
+     "",
+     NULL,
+     SOME("part", "all of it"),
+     TOOL_READS | TOOL_KEPT,
+     0,
+     0},
+};
+const size_t agent_tool_count = sizeof agent_tools / sizeof agent_tools[0];
+
+const struct agent_tool *agent_tool_find(const char *name)
+{
+    for (size_t i = 0; i < agent_tool_count; i++)
+        if (strcmp(agent_tools[i].name, name) == 0)
+            return &agent_tools[i];
+    return NULL;
+}
+
+void agent_tool_describe(const struct agent_tool *tool, struct json *json)
+{
+    json_object(json);
+    json_put_text(json, "name", tool->name);
+    json_put_text(json, "title", tool->title);
+    json_put_text(json, "description", tool->description);
+    json_key(json, "inputSchema");
+    arguments_schema(tool, json);
+    json_put_object(json, "outputSchema");
+    json_put_text(json, "type", "object");
+    json_put_object(json, "properties");
+    buf_add_text(json->out, tool->result);
+    json_object_end(json);
+    json_object_end(json);
+    json_put_object(json, "annotations");
+    json_put_bool(json, "readOnlyHint", tool->ways & TOOL_READS);
+    json_put_bool(json, "destructiveHint", false);
+    json_put_bool(json, "openWorldHint", false);
+    json_object_end(json);
+    json_object_end(json);
+}

@@ -1,0 +1,48 @@
+/* cli/mcp/tools: what an agent may call: each tool is a command of ours with some of its options.
+ * The table makes the schemas, and reads the arguments by them. Main thread. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum agent_tool_ways {
+    TOOL_READS = 1,    /* changes nothing */
+    TOOL_MEASURES = 2, /* one at a time */
+    TOOL_DETACHES = 4, /* may go on without the client */
+    TOOL_KEPT = 8      /* answers from what the server has kept: no child */
+};
+
+struct agent_tool {
+    const char *name, *title, *description;
+    const char *command[3];  /* words, as {"problem", "check"}; NULL-terminated */
+    const char *positionals; /* names, a blank between; "?" behind one that may lack */
+    const char *options;     /* of the command, by their names */
+    const char *extra;       /* a word of ours for the command, or NULL */
+    const char *result;      /* properties of what it returns, as JSON */
+    unsigned ways;
+    uint32_t bit; /* the command's, in the table of options */
+    uint64_t limit_s;
+};
+
+extern const struct agent_tool agent_tools[];
+extern const size_t agent_tool_count;
+
+const struct agent_tool *agent_tool_find(const char *name); /* NULL: there is none */
+void agent_tool_describe(const struct agent_tool *tool, struct json *json);
+
+/* What the client's agent may touch: its own folder. */
+struct agent_tool_place {
+    const char *root;   /* absolute; NULL: nothing, the server was started in "/" */
+    const char *folder; /* where a source that came as text is put; made when one does */
+};
+
+/* The child's words for these arguments, NULL-terminated. ERR_USAGE says which argument is wrong,
+ * and what is expected. `detach`: it is to go on by itself. */
+int agent_tool_words(const struct agent_tool *tool, const struct agent_tool_place *place,
+                     const struct value *map, struct arena *arena, const char *const **words,
+                     bool *detach, struct err *err) MUST_USE;

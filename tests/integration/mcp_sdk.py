@@ -1,0 +1,39 @@
+"""mcp_sdk.py TWAGENT FOLDER: the official SDK's client against `twagent mcp`, in both of its ways to begin."""
+import asyncio, os, sys
+
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+
+async def session(mode):
+    server = StdioServerParameters(command=sys.argv[1], args=["mcp"], env=dict(os.environ), cwd=sys.argv[2])
+    async with Client(stdio_client(server), mode=mode) as client:
+        print(mode, client.protocol_version)
+        assert len((await client.list_tools()).tools) >= 18
+        assert len((await client.list_resources()).resources) > 30
+        assert (await client.list_resource_templates()).resource_templates
+        assert (await client.list_prompts()).prompts
+        assert (await client.get_prompt("make_faster", {"problem": "gemv"})).messages[0].content.text
+        assert "__" not in (await client.read_resource("twagent://problems/gemv")).contents[0].uri
+        listed = await client.call_tool("problems", {})  # checked against the output's schema by the SDK
+        assert not listed.is_error and listed.structured_content["items"]
+        seen = []
+
+        async def progress(done, total, message):
+            seen.append(done)
+
+        wrong = await client.call_tool("evaluate", {"problem": "gemv", "source": "int x;\n", "effort": "search"},
+                                       progress_callback=progress)
+        assert wrong.structured_content["verdict"] == "failed" and seen == sorted(seen)
+        assert (await client.call_tool("evaluate", {"problem": "gemv", "file": "/etc/passwd"})).is_error
+        for unknown in (client.call_tool("no_such", {}), client.read_resource("twagent://guides/no-such")):
+            try:
+                await unknown
+            except MCPError as error:
+                assert error.code == -32602, error
+            else:
+                raise AssertionError("an unknown name was answered")
+
+
+for mode in ("auto", "legacy"):
+    asyncio.run(session(mode))
