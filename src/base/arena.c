@@ -115,6 +115,19 @@ void *arena_array(struct arena *arena, size_t count, size_t bytes)
     return arena_alloc(arena, total);
 }
 
+void *arena_room(struct arena *arena, void *items, size_t count, size_t *capacity,
+                 size_t item_bytes)
+{
+    enum { FIRST = 64 };
+    if (count < *capacity)
+        return items;
+    *capacity = *capacity > 0 ? 2 * *capacity : FIRST;
+    void *grown = arena_array(arena, *capacity, item_bytes);
+    if (count > 0)
+        memcpy(grown, items, count * item_bytes);
+    return grown;
+}
+
 char *arena_strdup(struct arena *arena, const char *text)
 {
     return arena_strndup(arena, text, strlen(text));

@@ -15,6 +15,9 @@ void arena_free(struct arena *arena); /* NULL is fine */
 
 void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, aligned to 16 */
 void *arena_array(struct arena *arena, size_t count, size_t bytes);
+/* As mem_room(); what it was stays where it is. */
+void *arena_room(struct arena *arena, void *items, size_t count, size_t *capacity,
+                 size_t item_bytes);
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -230,3 +230,21 @@ char *file_data_path(const char *name)
         found = existing_in(mem_strdup(TWAGENT_SOURCE_DIR), name);
     return found;
 }
+
+char *file_user_path(const char *variable, const char *folder, const char *rest)
+{
+    const char *own = getenv(variable), *home = getenv("HOME");
+    if (own != NULL && *own == '/') /* XDG: a relative path is ignored */
+        return file_join(own, rest);
+    if (home == NULL || *home != '/')
+        return NULL;
+    MEM_LOCAL char *below = file_join(home, folder);
+    return file_join(below, rest);
+}
+
+char *file_cache_path(const char *kind, const char *name)
+{
+    MEM_LOCAL char *folder = file_user_path("XDG_CACHE_HOME", ".cache", "twagent");
+    MEM_LOCAL char *path = folder != NULL ? file_join(folder, kind) : NULL;
+    return path == NULL ? NULL : name != NULL ? file_join(path, name) : mem_strdup(path);
+}

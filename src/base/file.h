@@ -29,6 +29,11 @@ char *file_self_path(void);
 /* The running program, or $TWAGENT_SELF: what answers to "runner", "sandbox" and "cuda-compile".
  * Static. */
 const char *file_program_path(void);
+/* $VARIABLE/REST where that is an absolute path, else ~/FOLDER/REST; NULL without a home.
+ * mem_free() it. */
+char *file_user_path(const char *variable, const char *folder, const char *rest);
+/* Of what can be made again: twagent/KIND below $XDG_CACHE_HOME or ~/.cache, or NAME in that. */
+char *file_cache_path(const char *kind, const char *name);
 
 /* Finds what ships with the program ("problems", "templates", "libexec/reference.py"): the
  * environment's TWAGENT_DATA, then ../share/twagent beside the executable, then the source tree

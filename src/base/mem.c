@@ -53,6 +53,15 @@ void *mem_resize(void *memory, size_t bytes)
     return resized;
 }
 
+void *mem_room(void *items, size_t count, size_t *capacity, size_t item_bytes)
+{
+    enum { FIRST = 64 };
+    if (count < *capacity)
+        return items;
+    *capacity = *capacity > 0 ? 2 * *capacity : FIRST;
+    return mem_resize(items, *capacity * item_bytes);
+}
+
 char *mem_strdup(const char *text)
 {
     size_t bytes = strlen(text) + 1;

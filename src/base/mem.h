@@ -7,6 +7,10 @@
 void *mem_alloc(size_t bytes);                /* zeroed; never NULL; free with mem_free() */
 void *mem_array(size_t count, size_t bytes);  /* zeroed; aborts on overflow of count * bytes */
 void *mem_resize(void *memory, size_t bytes); /* what it grows by is not zeroed */
+/* Room for items[count], too: where `count` has come to *capacity there is twice as much after. */
+void *mem_room(void *items, size_t count, size_t *capacity, size_t item_bytes);
+#define MEM_MORE(items, count, capacity)                                                           \
+    ((items) = mem_room((items), (count), &(capacity), sizeof *(items)))
 char *mem_strdup(const char *text);
 void mem_free(void *memory); /* NULL is fine */
 

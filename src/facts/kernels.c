@@ -203,14 +203,7 @@ struct table {
 
 static struct kernel_row *table_add(struct table *table, struct arena *arena)
 {
-    if (table->count == table->most) {
-        size_t most = table->most != 0 ? 2 * table->most : 256;
-        struct kernel_row *rows = arena_array(arena, most, sizeof *rows);
-        if (table->count != 0)
-            memcpy(rows, table->rows, table->count * sizeof *rows);
-        table->rows = rows;
-        table->most = most;
-    }
+    table->rows = arena_room(arena, table->rows, table->count, &table->most, sizeof *table->rows);
     return &table->rows[table->count++];
 }
 

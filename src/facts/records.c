@@ -55,10 +55,7 @@ static bool visit(void *context, const char *key, const char *value, size_t leng
 {
     struct scan *scan = context;
     (void)key;
-    if (scan->count == scan->capacity) {
-        scan->capacity = scan->capacity ? 2 * scan->capacity : 64;
-        scan->items = mem_resize(scan->items, scan->capacity * scan->item_bytes);
-    }
+    scan->items = mem_room(scan->items, scan->count, &scan->capacity, scan->item_bytes);
     void *item = scan->items + scan->count * scan->item_bytes;
     int failed = scan->runs ? run_record_decode(scan->arena, value, length, item, &scan->err)
                             : candidate_record_decode(scan->arena, value, length, item, &scan->err);

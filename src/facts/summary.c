@@ -61,14 +61,8 @@ struct group { /* a summary that is being made */
 
 static void add_gain(struct arena *arena, struct group *group, double gain)
 {
-    if (group->gain_count == group->most) {
-        size_t most = group->most != 0 ? 2 * group->most : 16;
-        double *gains = arena_array(arena, most, sizeof *gains);
-        if (group->gain_count != 0)
-            memcpy(gains, group->gains, group->gain_count * sizeof *gains);
-        group->gains = gains;
-        group->most = most;
-    }
+    group->gains =
+        arena_room(arena, group->gains, group->gain_count, &group->most, sizeof *group->gains);
     group->gains[group->gain_count++] = gain;
 }
 

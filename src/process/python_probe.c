@@ -23,12 +23,8 @@ struct search {
 /* Quoted in a script; "" where there is no place for it. */
 static const char *bytecode_folder(struct arena *arena)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool own = cache != NULL && *cache == '/';
-    const char *root = own ? cache : home;
-    if (root == NULL || *root != '/' || strpbrk(root, "'\\\n\r") != NULL)
-        return "";
-    return arena_printf(arena, "%s/%s", root, own ? "twagent/python" : ".cache/twagent/python");
+    MEM_LOCAL char *folder = file_cache_path("python", NULL);
+    return folder == NULL || strpbrk(folder, "'\\\n\r") != NULL ? "" : arena_strdup(arena, folder);
 }
 
 /* Six lines: something that says that the package came, the two prefixes, the two versions, and

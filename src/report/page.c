@@ -60,14 +60,12 @@ static void put_row(const struct kernel_row *row, bool short_of_room, struct jso
 
 static void put_rows(const struct report *report, struct json *json)
 {
-    json_key(json, "columns");
-    json_array(json);
+    json_put_array(json, "columns");
     for (size_t i = 0; i < kernel_column_count; i++)
         if (!left_out(&kernel_columns[i]))
             json_text(json, kernel_columns[i].name);
     json_array_end(json);
-    json_key(json, "rows");
-    json_array(json);
+    json_put_array(json, "rows");
     for (size_t i = 0; i < report->row_count; i++)
         put_row(&report->rows[i], report->row_count > WHY_ROWS, json);
     json_array_end(json);
@@ -144,8 +142,7 @@ static bool put_answers(const struct report *report, struct json *json)
         if (asker == NULL || strcmp(asker, answer->asker) != 0) {
             if (asker != NULL)
                 json_array_end(json);
-            json_key(json, asker = answer->asker);
-            json_array(json);
+            json_put_array(json, asker = answer->asker);
         }
         json_object(json);
         json_put_text(json, "purpose", answer->purpose);
@@ -163,8 +160,7 @@ static bool put_answers(const struct report *report, struct json *json)
 
 static void put_islands(const struct report *report, struct json *json)
 {
-    json_key(json, "islands");
-    json_array(json);
+    json_put_array(json, "islands");
     for (size_t i = 0; i < report->island_count; i++) {
         const struct report_island *island = &report->islands[i];
         json_object(json);
@@ -179,8 +175,7 @@ static void put_islands(const struct report *report, struct json *json)
 
 static void put_stages(const struct report *report, struct json *json)
 {
-    json_key(json, "stages");
-    json_array(json);
+    json_put_array(json, "stages");
     for (size_t stage = 0; stage < STAGES; stage++) {
         double ms = 0;
         for (size_t i = 0; i < report->row_count; i++)
@@ -207,8 +202,7 @@ static void put_command(struct json *json, const char *name, const char *first, 
 
 static void put_commands(const struct report *report, struct json *json)
 {
-    json_key(json, "commands");
-    json_array(json);
+    json_put_array(json, "commands");
     if (report->best != NULL) {
         put_command(json, "the kernel's source", "twagent show %s --source", report->best);
         put_command(json, "the champion's figures, measured anew",

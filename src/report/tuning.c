@@ -162,8 +162,7 @@ static void put_impact(struct json *json, const struct tuning_impact *impact)
     json_put_text(json, "why", impact->why);
     json_put_int(json, "points", (int64_t)impact->points);
     json_put_real(json, "explained", impact->explained);
-    json_key(json, "parameters");
-    json_array(json);
+    json_put_array(json, "parameters");
     for (size_t i = 0; i < impact->count; i++) {
         const struct tuning_effect *effect = &impact->effects[i];
         json_object(json);
@@ -175,8 +174,7 @@ static void put_impact(struct json *json, const struct tuning_impact *impact)
         json_object_end(json);
     }
     json_array_end(json);
-    json_key(json, "pairs");
-    json_array(json);
+    json_put_array(json, "pairs");
     for (size_t i = 0; i < impact->pair_count; i++) {
         json_object(json);
         json_put_text(json, "a", impact->pairs[i].a);
@@ -190,8 +188,7 @@ static void put_impact(struct json *json, const struct tuning_impact *impact)
 
 static void put_points(struct json *json, const struct tuning_kernel *kernel)
 {
-    json_key(json, "points");
-    json_array(json);
+    json_put_array(json, "points");
     for (size_t i = 0; i < kernel->measured; i++) {
         const struct tuning_point *point = &kernel->points[i];
         json_object(json);
@@ -207,8 +204,7 @@ static void put_points(struct json *json, const struct tuning_kernel *kernel)
 
 static void put_interval(struct json *json, const char *key, const struct interval *interval)
 {
-    json_key(json, key);
-    json_object(json);
+    json_put_object(json, key);
     json_put_real(json, "median", interval->median);
     json_put_real(json, "low", interval->low);
     json_put_real(json, "high", interval->high);
@@ -247,8 +243,7 @@ static void put_ladder(struct json *json, const struct tuning_ladder *ladder)
         json_null(json);
     else
         json_real(json, ladder->variation);
-    json_key(json, "sizes");
-    json_array(json);
+    json_put_array(json, "sizes");
     for (size_t i = 0; ladder->kernel && i < ladder->count; i++) {
         const struct tuning_rung *rung = &ladder->rungs[i];
         json_object(json);
@@ -272,8 +267,7 @@ void report_tuning_json(const struct tuning *tuning, struct json *json)
     json_object(json);
     json_put_text(json, "run", tuning->run);
     json_put_text(json, "strategy", tuning->strategy);
-    json_key(json, "kernels");
-    json_array(json);
+    json_put_array(json, "kernels");
     for (size_t i = 0; i < tuning->kernel_count; i++) {
         const struct tuning_kernel *kernel = &tuning->kernels[i];
         json_object(json);
@@ -287,8 +281,7 @@ void report_tuning_json(const struct tuning *tuning, struct json *json)
         json_object_end(json);
     }
     json_array_end(json);
-    json_key(json, "top");
-    json_array(json);
+    json_put_array(json, "top");
     for (size_t i = 0; i < tuning->top_count; i++)
         put_top(json, &tuning->top[i]);
     json_array_end(json);

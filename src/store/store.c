@@ -100,26 +100,17 @@ int store_check_readers(struct store *store, size_t *cleared, struct err *err)
     return 0;
 }
 
-static const char *absolute_from(const char *variable)
-{
-    const char *path = getenv(variable);
-    return path != NULL && path[0] == '/' ? path : NULL; /* XDG: a relative path is ignored */
-}
-
 char *store_default_folder(void)
 {
     const char *named = getenv("TWAGENT_STORE");
     if (named != NULL && named[0] != '\0')
         return mem_strdup(named);
-    const char *state = absolute_from("XDG_STATE_HOME");
-    if (state != NULL)
-        return file_join(state, "twagent");
-    const char *home = absolute_from("HOME");
-    if (home == NULL) {
-        const struct passwd *user = getpwuid(getuid());
-        home = user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : "/";
-    }
-    return file_join(home, ".local/state/twagent");
+    char *own = file_user_path("XDG_STATE_HOME", ".local/state", "twagent");
+    if (own != NULL)
+        return own;
+    const struct passwd *user = getpwuid(getuid());
+    return file_join(user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : "/",
+                     ".local/state/twagent");
 }
 
 const char *store_folder(const struct store *store)

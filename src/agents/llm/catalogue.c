@@ -235,13 +235,8 @@ static int read_file(struct arena *arena, const char *path, struct catalogue *ca
 
 static const char *personal_file(struct arena *arena)
 {
-    const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    const char *path = NULL;
-    if (folder != NULL && *folder == '/')
-        path = arena_printf(arena, "%s/twagent/models.yaml", folder);
-    else if (home != NULL && *home != '\0')
-        path = arena_printf(arena, "%s/.config/twagent/models.yaml", home);
-    return path != NULL && file_exists(path) ? path : NULL;
+    MEM_LOCAL char *path = file_user_path("XDG_CONFIG_HOME", ".config", "twagent/models.yaml");
+    return path != NULL && file_exists(path) ? arena_strdup(arena, path) : NULL;
 }
 
 int catalogue_load(struct arena *arena, const char *file, struct catalogue **catalogue,

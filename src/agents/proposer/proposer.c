@@ -123,10 +123,7 @@ static struct look *find_look(const struct arm *arm, const struct tune_point *po
 
 static struct look *add_look(struct arm *arm, const struct tune_point *point)
 {
-    if (arm->look_count == arm->look_capacity) {
-        arm->look_capacity = arm->look_capacity > 0 ? arm->look_capacity * 2 : 32;
-        arm->looks = mem_resize(arm->looks, arm->look_capacity * sizeof *arm->looks);
-    }
+    MEM_MORE(arm->looks, arm->look_count, arm->look_capacity);
     struct look *look = &arm->looks[arm->look_count++];
     *look = (struct look){.point = *point};
     return look;

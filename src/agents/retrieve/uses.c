@@ -36,18 +36,6 @@ struct counting {
     bool failed;
 };
 
-static void *room(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return items;
-    size_t more = *capacity ? 2 * *capacity : 64;
-    void *grown = arena_array(arena, more, size);
-    if (count > 0)
-        memcpy(grown, items, count * size);
-    *capacity = more;
-    return grown;
-}
-
 /* ---- which runs ---- */
 
 static const char *mark_of(struct arena *arena, const char *run)
@@ -63,7 +51,8 @@ static bool note_run(void *context, const char *key, const char *text, size_t le
     (void)text, (void)length;
     if (strlen(last) == size && strncmp(last, key, size) == 0)
         return true;
-    all->runs = room(all->arena, all->runs, all->run_count, &all->run_capacity, sizeof *all->runs);
+    all->runs =
+        arena_room(all->arena, all->runs, all->run_count, &all->run_capacity, sizeof *all->runs);
     all->runs[all->run_count++] = arena_strndup(all->arena, key, size);
     return true;
 }
@@ -77,7 +66,8 @@ static bool read_use(void *context, const char *key, const char *text, size_t le
     const char *slash = strchr(key, '/');
     if (!slash || value_parse_json(all->arena, key, text, length, &record, all->err))
         return true;
-    all->uses = room(all->arena, all->uses, all->use_count, &all->use_capacity, sizeof *all->uses);
+    all->uses =
+        arena_room(all->arena, all->uses, all->use_count, &all->use_capacity, sizeof *all->uses);
     struct use *use = &all->uses[all->use_count++];
     *use = (struct use){.candidate = arena_strndup(all->arena, key, (size_t)(slash - key)),
                         .kind = arena_strdup(all->arena, slash + 1),
@@ -95,8 +85,8 @@ static bool read_candidate(void *context, const char *key, const char *text, siz
 {
     struct counting *all = context;
     (void)key;
-    all->candidates = room(all->arena, all->candidates, all->candidate_count,
-                           &all->candidate_capacity, sizeof *all->candidates);
+    all->candidates = arena_room(all->arena, all->candidates, all->candidate_count,
+                                 &all->candidate_capacity, sizeof *all->candidates);
     struct candidate_record *record = &all->candidates[all->candidate_count];
     all->candidate_count +=
         candidate_record_decode(all->arena, text, length, record, all->err) == 0;

@@ -394,13 +394,7 @@ void search_lesson_take(struct attempt *attempt)
     struct search *search = attempt->search;
     if (!attempt->writing || !teaches(attempt) || *attempt->record.duplicate_of)
         return;
-    if (search->lessons.taught_count == search->lessons.taught_capacity) {
-        search->lessons.taught_capacity =
-            search->lessons.taught_capacity ? 2 * search->lessons.taught_capacity : 64;
-        search->lessons.taught =
-            mem_resize(search->lessons.taught,
-                       search->lessons.taught_capacity * sizeof *search->lessons.taught);
-    }
+    MEM_MORE(search->lessons.taught, search->lessons.taught_count, search->lessons.taught_capacity);
     struct lesson lesson = lesson_of(attempt, attempt_is_kernel(attempt));
     lesson.ended_ms = 0;
     lesson.category = search_constant(lesson.category);

@@ -33,10 +33,7 @@ static bool read_candidate(void *context, const char *key, const char *text, siz
         return false;
     }
     struct recall *recall = &search->recall;
-    if (recall->count == recall->capacity) {
-        recall->capacity = recall->capacity ? 2 * recall->capacity : 256;
-        recall->items = mem_resize(recall->items, recall->capacity * sizeof *recall->items);
-    }
+    MEM_MORE(recall->items, recall->count, recall->capacity);
     recall->items[recall->count++] = record;
     return true;
 }

@@ -32,12 +32,7 @@ static int64_t known_before(const struct search *search, const char *identity)
 
 static void know(struct search *search, struct attempt *attempt)
 {
-    if (search->twins.known_count == search->twins.known_capacity) {
-        search->twins.known_capacity =
-            search->twins.known_capacity ? 2 * search->twins.known_capacity : 64;
-        search->twins.known = mem_resize(search->twins.known, search->twins.known_capacity *
-                                                                  sizeof *search->twins.known);
-    }
+    MEM_MORE(search->twins.known, search->twins.known_count, search->twins.known_capacity);
     struct known *known = MEM_NEW(struct known);
     search->twins.known[search->twins.known_count++] = known;
     snprintf(known->identity, sizeof known->identity, "%s", attempt->record.identity);
@@ -121,12 +116,7 @@ static void settle(struct search *search, const struct attempt *attempt)
             settled->number = record->number;
         return;
     }
-    if (search->twins.settled_count == search->twins.settled_capacity) {
-        search->twins.settled_capacity =
-            search->twins.settled_capacity ? 2 * search->twins.settled_capacity : 64;
-        search->twins.settled = mem_resize(
-            search->twins.settled, search->twins.settled_capacity * sizeof *search->twins.settled);
-    }
+    MEM_MORE(search->twins.settled, search->twins.settled_count, search->twins.settled_capacity);
     search->twins.settled[search->twins.settled_count++] = (struct settled){
         .mark = hash_bytes(record->identity, strlen(record->identity)), .number = record->number};
 }

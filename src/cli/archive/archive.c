@@ -112,8 +112,7 @@ static void history_json(struct arena *arena, const struct kernel_row *const *ro
     json_put_text(json, "device", rows[0]->device);
     json_put_text(json, "baseline", rows[0]->baseline);
     json_put_int(json, "evaluated", (int64_t)count);
-    json_key(json, "steps");
-    json_array(json);
+    json_put_array(json, "steps");
     for (size_t i = 0; i < step_count; i++) {
         json_object(json);
         json_put_bool(json, "clear", steps[i].clear);
@@ -241,8 +240,7 @@ static void stats_view(struct arena *arena, const struct kernel_row *rows, size_
         bool refused = summaries[i].by == SUMMARY_REASON;
         summary_make(arena, rows, count, summaries[i].by, &groups, &group_count);
         if (json != NULL) {
-            json_key(json, summaries[i].key);
-            json_array(json);
+            json_put_array(json, summaries[i].key);
         } else if (i == 0) {
             buf_addf(out, "  %-20s %9s %7s %6s %4s  %-21s %s\n", "", "evaluated", "kernels",
                      "better", "wins", "gain over its parent", "cost");

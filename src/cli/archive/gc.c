@@ -43,14 +43,8 @@ static bool keep(struct pruning *pruning, const char *id)
 {
     if (*id == '\0' || is_kept(pruning, id))
         return false;
-    if (pruning->kept_count == pruning->kept_most) {
-        size_t most = pruning->kept_most != 0 ? 2 * pruning->kept_most : 64;
-        const char **kept = arena_array(pruning->arena, most, sizeof *kept);
-        if (pruning->kept_count != 0)
-            memcpy(kept, pruning->kept, pruning->kept_count * sizeof *kept);
-        pruning->kept = kept;
-        pruning->kept_most = most;
-    }
+    pruning->kept = arena_room(pruning->arena, pruning->kept, pruning->kept_count,
+                               &pruning->kept_most, sizeof *pruning->kept);
     size_t at = pruning->kept_count++;
     for (; at > 0 && strcmp(pruning->kept[at - 1], id) > 0; at--)
         pruning->kept[at] = pruning->kept[at - 1];
@@ -189,10 +183,7 @@ static bool note_source(void *context, const char *key, const char *value, size_
         return true;
     struct arena *arena = arena_new_sized(4096);
     if (candidate_record_decode(arena, value, length, &candidate, &ignored) == 0) {
-        if (sweep->count == sweep->most) {
-            sweep->most = sweep->most != 0 ? 2 * sweep->most : 1024;
-            sweep->sources = mem_resize(sweep->sources, sweep->most * sizeof *sweep->sources);
-        }
+        MEM_MORE(sweep->sources, sweep->count, sweep->most);
         sweep->sources[sweep->count++] = arena_strdup(sweep->pruning->arena, candidate.source);
     }
     arena_free(arena);

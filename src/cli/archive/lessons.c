@@ -34,10 +34,7 @@ static bool keep(void *context, const struct lesson *lesson)
     struct shelf *shelf = context;
     if (shelf->settings->wins && !lesson_is_win(lesson))
         return true;
-    if (shelf->count == shelf->capacity) {
-        shelf->capacity = shelf->capacity ? 2 * shelf->capacity : 256;
-        shelf->items = mem_resize(shelf->items, shelf->capacity * sizeof *shelf->items);
-    }
+    MEM_MORE(shelf->items, shelf->count, shelf->capacity);
     lesson_copy(shelf->arena, lesson, &shelf->items[shelf->count++]);
     return true;
 }
@@ -220,10 +217,7 @@ static int by_text(const void *a, const void *b)
 static bool note_known(void *context, const struct lesson *lesson)
 {
     struct importing *all = context;
-    if (all->known_count == all->capacity) {
-        all->capacity = all->capacity ? 2 * all->capacity : 1024;
-        all->known = mem_resize(all->known, all->capacity * sizeof *all->known);
-    }
+    MEM_MORE(all->known, all->known_count, all->capacity);
     lesson_content(lesson, all->known[all->known_count++]);
     return true;
 }

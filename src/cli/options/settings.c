@@ -3,6 +3,7 @@
 #include "cli/options/backends.h"
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "cli/options/devices.h"
 
 #include <stdlib.h>
@@ -243,10 +244,8 @@ static const char *config_path(struct arena *arena, int argc, char **argv, bool 
     if (path && *path)
         return path;
     *required = false;
-    const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    if (folder && *folder == '/')
-        return arena_printf(arena, "%s/twagent/config.yaml", folder);
-    return home ? arena_printf(arena, "%s/.config/twagent/config.yaml", home) : NULL;
+    MEM_LOCAL char *own = file_user_path("XDG_CONFIG_HOME", ".config", "twagent/config.yaml");
+    return own ? arena_strdup(arena, own) : NULL;
 }
 
 int settings_load(struct arena *arena, uint32_t command, int argc, char **argv,

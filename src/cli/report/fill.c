@@ -134,10 +134,7 @@ static bool note_completion(void *context, const char *key, const char *value, s
         completion_uses(root, note_use, asking);
     if (asking->asker != NULL) {
         const struct value *answer = value_get(root, "answer");
-        if (asking->count == asking->most) {
-            asking->most = asking->most != 0 ? 2 * asking->most : 64;
-            asking->answers = mem_resize(asking->answers, asking->most * sizeof *asking->answers);
-        }
+        MEM_MORE(asking->answers, asking->count, asking->most);
         asking->answers[asking->count++] = (struct report_answer){
             .asker = asking->asker,
             .purpose = asking->purpose,

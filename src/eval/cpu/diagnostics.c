@@ -3,6 +3,7 @@
  * candidate, and the source lines beside it are taken from the candidate itself. */
 #include "eval/cpu/compile.h"
 
+#include "eval/backend/lines.h"
 #include "eval/cpu/source.h"
 #include "process/clean.h"
 #include "process/sandbox.h"
@@ -10,12 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { TOTAL_MAX = 3000, QUOTE_MAX = 160 };
-
-struct line {
-    const char *text;
-    size_t length;
-};
+enum { TOTAL_MAX = 3000 };
 
 struct reading {
     const struct candidate *candidate;
@@ -24,22 +20,6 @@ struct reading {
     bool told;
     bool linked_none; /* something was asked for that no library is there for */
 };
-
-static bool next_line(const char **at, const char *end, struct line *line)
-{
-    if (*at >= end)
-        return false;
-    const char *stop = memchr(*at, '\n', (size_t)(end - *at));
-    line->text = *at;
-    line->length = (size_t)((stop != NULL ? stop : end) - *at);
-    *at = stop != NULL ? stop + 1 : end;
-    return true;
-}
-
-static const char *find(const struct line *line, const char *word)
-{
-    return memmem(line->text, line->length, word, strlen(word));
-}
 
 /* Bytes from `at` to the first of `stops`, or to `end`. */
 static size_t until(const char *at, const char *end, const char *stops)
@@ -50,30 +30,10 @@ static size_t until(const char *at, const char *end, const char *stops)
     return length;
 }
 
-static bool begins(const struct line *line, const char *word)
-{
-    size_t length = strlen(word);
-    return line->length >= length && memcmp(line->text, word, length) == 0;
-}
-
-static void quote(struct reading *reading, long number)
-{
-    const char *at = reading->candidate->source, *end = at + reading->candidate->length;
-    struct line line;
-    for (long i = 1; next_line(&at, end, &line); i++) {
-        if (i != number)
-            continue;
-        size_t shown = line.length < QUOTE_MAX ? line.length : QUOTE_MAX;
-        buf_addf(reading->out, "%6ld | %.*s%s\n", number, (int)shown, line.text,
-                 shown < line.length ? "..." : "");
-        return;
-    }
-}
-
 /* "candidate.c:12:5: error: ..." */
 static bool about_source(struct reading *reading, const struct line *line, const char *kind)
 {
-    if (!begins(line, "candidate.c") || find(line, kind) == NULL)
+    if (!line_begins(line, "candidate.c") || line_find(line, kind) == NULL)
         return false;
     const char *colon = memchr(line->text, ':', line->length);
     if (colon == NULL)
@@ -83,7 +43,7 @@ static bool about_source(struct reading *reading, const struct line *line, const
     for (const char *at = colon + 1;
          at < line->text + line->length && isdigit((unsigned char)*at) && number < 10000000; at++)
         number = number * 10 + (*at - '0');
-    quote(reading, number);
+    line_quote(reading->candidate, number, reading->out);
     return true;
 }
 
@@ -91,8 +51,8 @@ static bool about_source(struct reading *reading, const struct line *line, const
  * compiler says afterwards which line of the candidate's it came from. */
 static bool about_header(struct reading *reading, const struct line *line)
 {
-    const char *error = find(line, " error: ");
-    if (!begins(line, "/usr/") || error == NULL)
+    const char *error = line_find(line, " error: ");
+    if (!line_begins(line, "/usr/") || error == NULL)
         return false;
     buf_add_text(reading->out, "in a header:");
     clean_line(reading->out, error, (size_t)(line->text + line->length - error));
@@ -103,15 +63,15 @@ static bool about_header(struct reading *reading, const struct line *line)
 static bool about_symbols(struct reading *reading, const struct line *line)
 {
     static const char missing[] = "undefined reference to ", lld[] = "undefined symbol: ";
-    const char *end = line->text + line->length, *at = find(line, missing);
-    at = at != NULL ? at : find(line, lld);
+    const char *end = line->text + line->length, *at = line_find(line, missing);
+    at = at != NULL ? at : line_find(line, lld);
     if (at != NULL) {
         buf_add_text(reading->out, "link: ");
         clean_line(reading->out, at, (size_t)(end - at));
         reading->linked_none = true;
         return true;
     }
-    at = find(line, "multiple definition of ");
+    at = line_find(line, "multiple definition of ");
     if (at != NULL) {
         buf_add_text(reading->out, "link: ");
         clean_line(reading->out, at, until(at, end, ";"));
@@ -124,7 +84,7 @@ static bool about_symbols(struct reading *reading, const struct line *line)
  * source, since .include makes an assembler read files. */
 static bool about_assembly(struct reading *reading, const struct line *line)
 {
-    const char *end = line->text + line->length, *error = find(line, "Error: ");
+    const char *end = line->text + line->length, *error = line_find(line, "Error: ");
     if (error == NULL)
         return false;
     const char *tick = memchr(error, '`', (size_t)(end - error));
@@ -161,7 +121,7 @@ static bool about_limits(struct reading *reading, const struct line *line)
     };
     _Static_assert(COMPILE_CPU_S == 30, "what is said above");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (find(line, ends[i].word) != NULL) {
+        if (line_find(line, ends[i].word) != NULL) {
             buf_addf(reading->out, "%s\n", ends[i].meaning);
             return true;
         }
@@ -174,7 +134,7 @@ static void each_line(struct reading *reading, const char *text, size_t length,
     const char *at = text;
     struct line line;
     while (reading->out->length - reading->start < TOTAL_MAX &&
-           next_line(&at, text + length, &line))
+           line_next(&at, text + length, &line))
         reading->told |= take(reading, &line);
 }
 
@@ -191,11 +151,11 @@ static bool errors(struct reading *reading, const struct line *line)
 static bool signature(struct reading *reading, const struct line *line)
 {
     (void)reading;
-    bool ours = begins(line, "prologue:") || begins(line, "shim:");
-    return (ours &&
-            (find(line, "previous declaration") != NULL || find(line, "error: ") != NULL)) ||
-           find(line, "undefined reference to `kernel'") != NULL ||
-           find(line, "undefined symbol: kernel") != NULL;
+    bool ours = line_begins(line, "prologue:") || line_begins(line, "shim:");
+    return (ours && (line_find(line, "previous declaration") != NULL ||
+                     line_find(line, "error: ") != NULL)) ||
+           line_find(line, "undefined reference to `kernel'") != NULL ||
+           line_find(line, "undefined symbol: kernel") != NULL;
 }
 
 static bool warnings(struct reading *reading, const struct line *line)

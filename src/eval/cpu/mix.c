@@ -269,10 +269,7 @@ static void begin_function(struct function *function, const char *open)
 
 static void add_instruction(struct function *function, const struct instruction *item)
 {
-    if (function->count == function->capacity) {
-        function->capacity = function->capacity > 0 ? 2 * function->capacity : 1024;
-        function->items = mem_resize(function->items, function->capacity * sizeof *function->items);
-    }
+    MEM_MORE(function->items, function->count, function->capacity);
     function->items[function->count++] = *item;
 }
 

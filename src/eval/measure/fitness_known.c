@@ -147,18 +147,6 @@ static bool make_key(const struct session *session, char text[33])
 
 /* --- what is kept --- */
 
-/* NULL where there is no place for it. mem_free() it. */
-static char *path_of(const char *key)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool own = cache != NULL && *cache == '/';
-    if (!own && (home == NULL || *home != '/'))
-        return NULL;
-    MEM_LOCAL char *folder =
-        file_join(own ? cache : home, own ? "twagent/fit" : ".cache/twagent/fit");
-    return file_join(folder, key);
-}
-
 static void keep(const char *path)
 {
     struct err ignored;
@@ -219,7 +207,7 @@ int session_fit(struct session *session, const char **why, struct err *err)
 {
     char key[33];
     uint64_t begun = timeline_begin();
-    MEM_LOCAL char *path = make_key(session, key) ? path_of(key) : NULL;
+    MEM_LOCAL char *path = make_key(session, key) ? file_cache_path("fit", key) : NULL;
     bool known = path != NULL && file_exists(path);
     int status = 0;
     BUF_LOCAL(text, WHY_MOST);

@@ -215,18 +215,6 @@ static int ask_in_scratch(struct arena *arena, const struct interpreter *python,
 
 /* --- what is remembered --- */
 
-/* NULL where there is no place for it. mem_free() it. */
-static char *memory_path(const char *key)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool own = cache != NULL && *cache == '/';
-    if (!own && (home == NULL || *home != '/'))
-        return NULL;
-    MEM_LOCAL char *folder =
-        file_join(own ? cache : home, own ? "twagent/torch" : ".cache/twagent/torch");
-    return file_join(folder, key);
-}
-
 static struct hash hash_text(const char *text)
 {
     return hash_bytes(text != NULL ? text : "", text != NULL ? strlen(text) : 0);
@@ -335,7 +323,7 @@ int problem_read_torch(struct problem *problem, const char *path, const char *py
     if (status == 0)
         status = make_key(path, script, python, key, err);
     if (status == 0)
-        memory = memory_path(key);
+        memory = file_cache_path("torch", key);
     if (status == 0 && !recall(problem->arena, memory, &found, &answer)) {
         buf_reset(&answer);
         status = interpreter_find(python, "torch", problem->arena, &found, err);

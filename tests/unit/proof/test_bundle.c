@@ -143,6 +143,11 @@ static void takes_no_path(void **state)
             assert_true((refused(arena, text, strlen(text)) == NULL) == fits);
         }
     }
+    ARENA_LOCAL(arena);
+    struct bundle below = whole(arena); /* files of a problem may lie in folders, a kernel not */
+    below.name = "a/kernel.c";
+    char *text = encoded(arena, &below);
+    assert_non_null(refused(arena, text, strlen(text)));
 }
 
 /* Cut anywhere, any byte another one: told, or nothing of what counts has changed. */
@@ -228,6 +233,11 @@ static void compares_figures(void **state)
         assert_false(check.elsewhere);
         assert_string_equal(check.differs, "");
     }
+    struct evaluation other = then;
+    other.baseline = "another";
+    struct claim_check check = claim_compare(arena, &then, &other);
+    assert_int_equal(check.answer, CLAIM_UNKNOWN);
+    assert_non_null(strstr(check.why, "another baseline"));
     /* An interval that anything overlaps with says nothing. */
     struct evaluation wide = figure(50, 1.1, 100, FINDING_FASTER);
     assert_int_equal(claim_compare(arena, &wide, &then).answer, CLAIM_UNKNOWN);

@@ -11,6 +11,25 @@
 #include "base/arena.h"
 #include "report/report.h"
 
+/* The page alone: what the script puts in are text nodes, which tests/tools/report-page looks at.
+ */
+static void a_page_takes_no_markup(void **state)
+{
+    const struct report report = {.run = "r1",
+                                  .problem = "a<script>&\"\u202Eb",
+                                  .outcome = "<b>",
+                                  .description = "",
+                                  .dims = "",
+                                  .started = ""};
+    struct buf out;
+    (void)state;
+    buf_init(&out, 1 << 20);
+    report_html(&report, &out);
+    assert_non_null(strstr(buf_text(&out), "a&lt;script&gt;&amp;&quot;\\u202eb"));
+    assert_null(strstr(buf_text(&out), "a<script"));
+    buf_free(&out);
+}
+
 /* A report says what a profile's numbers are from, and what was not done. */
 static void says_where_numbers_are_from(void **state)
 {
@@ -154,6 +173,7 @@ static void tells_a_tune_and_islands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(says_where_numbers_are_from),
+                                       cmocka_unit_test(a_page_takes_no_markup),
                                        cmocka_unit_test(tells_a_tune_and_islands)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

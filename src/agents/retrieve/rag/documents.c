@@ -32,10 +32,7 @@ static void note_kind(struct rag_change *change, const char *path)
 
 static void remember(struct survey *survey, const char *path, const struct read_file *file)
 {
-    if (survey->count == survey->capacity) {
-        survey->capacity = survey->capacity ? survey->capacity * 2 : 256;
-        survey->found = mem_resize(survey->found, survey->capacity * sizeof *survey->found);
-    }
+    MEM_MORE(survey->found, survey->count, survey->capacity);
     struct found *found = &survey->found[survey->count++];
     *found = (struct found){
         .path = arena_strdup(survey->plan.arena, path), .root = survey->root, .keep = file == NULL};

@@ -23,10 +23,7 @@ void plan_end(struct plan *plan)
 
 static struct planned *append(struct plan *plan)
 {
-    if (plan->count == plan->capacity) {
-        plan->capacity = plan->capacity ? plan->capacity * 2 : 64;
-        plan->items = mem_resize(plan->items, plan->capacity * sizeof *plan->items);
-    }
+    MEM_MORE(plan->items, plan->count, plan->capacity);
     struct planned *planned = &plan->items[plan->count++];
     *planned = (struct planned){0};
     return planned;
@@ -73,10 +70,7 @@ void plan_retag(struct plan *plan, const struct document_record *record)
 
 void plan_remove(struct plan *plan, struct hash document)
 {
-    if (plan->removed_count == plan->removed_capacity) {
-        plan->removed_capacity = plan->removed_capacity ? plan->removed_capacity * 2 : 64;
-        plan->removed = mem_resize(plan->removed, plan->removed_capacity * sizeof *plan->removed);
-    }
+    MEM_MORE(plan->removed, plan->removed_count, plan->removed_capacity);
     plan->removed[plan->removed_count++] = document;
 }
 

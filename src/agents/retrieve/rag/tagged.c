@@ -23,10 +23,7 @@ static int read_ranges(MDB_cursor *cursor, const char *tags, struct arena *arena
             return -1;
         if (!tags_meet(record.tags, tags))
             continue;
-        if (tagged->count == capacity) {
-            capacity = capacity ? capacity * 2 : 256;
-            tagged->ranges = mem_resize(tagged->ranges, capacity * sizeof *tagged->ranges);
-        }
+        MEM_MORE(tagged->ranges, tagged->count, capacity);
         tagged->ranges[tagged->count++] = (struct number_range){record.first, record.count};
     }
     return code;

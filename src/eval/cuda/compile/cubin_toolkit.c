@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/mem.h"
 
 #include <ftw.h>
 #include <glob.h>
@@ -17,12 +18,10 @@ enum { FILES_MOST = 100000, FOLDERS_OPEN = 16 };
 const char *cubin_cache_folder(struct arena *arena)
 {
     const char *wanted = getenv("TWAGENT_CUDA_CACHE");
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool own = cache != NULL && *cache == '/';
-    const char *root = own ? cache : home;
-    if ((wanted != NULL && strcmp(wanted, "0") == 0) || root == NULL || *root != '/')
-        return NULL;
-    return arena_printf(arena, "%s/%s", root, own ? "twagent/cubins" : ".cache/twagent/cubins");
+    MEM_LOCAL char *folder = file_cache_path("cubins", NULL);
+    return folder == NULL || (wanted != NULL && strcmp(wanted, "0") == 0)
+               ? NULL
+               : arena_strdup(arena, folder);
 }
 
 /* nftw() knows no context. */

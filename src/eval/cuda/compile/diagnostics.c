@@ -3,17 +3,13 @@
  * are taken from the candidate itself, so that nothing of this machine can be quoted. */
 #include "eval/cuda/compile/compile.h"
 
+#include "eval/backend/lines.h"
 #include "process/clean.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { TOTAL_MAX = 3000, QUOTE_MAX = 160, LINE_NUMBER_MAX = 10000000, CONTEXT_MAX = 3 };
-
-struct line {
-    const char *text;
-    size_t length;
-};
+enum { TOTAL_MAX = 3000, LINE_NUMBER_MAX = 10000000, CONTEXT_MAX = 3 };
 
 struct reading {
     const struct candidate *candidate;
@@ -23,48 +19,10 @@ struct reading {
     size_t context; /* lines about where from that the last error may still have */
 };
 
-static bool next_line(const char **at, const char *end, struct line *line)
-{
-    if (*at >= end)
-        return false;
-    const char *stop = (const char *)memchr(*at, '\n', (size_t)(end - *at));
-    line->text = *at;
-    line->length = (size_t)((stop != NULL ? stop : end) - *at);
-    *at = stop != NULL ? stop + 1 : end;
-    return true;
-}
-
-static bool begins(const struct line *line, const char *word)
-{
-    size_t length = strlen(word);
-    return line->length >= length && memcmp(line->text, word, length) == 0;
-}
-
-static const char *find(const struct line *line, const char *word)
-{
-    return (const char *)memmem(line->text, line->length, word, strlen(word));
-}
-
-static void quote(struct reading *reading, long number)
-{
-    const char *at = reading->candidate->source, *end = at + reading->candidate->length;
-    struct line line;
-    for (long i = 1; next_line(&at, end, &line); i++) {
-        if (i != number)
-            continue;
-        size_t shown = line.length < QUOTE_MAX ? line.length : QUOTE_MAX;
-        buf_addf(reading->out, "%6ld | ", number);
-        for (size_t k = 0; k < shown; k++)
-            buf_add_char(reading->out, iscntrl((unsigned char)line.text[k]) ? ' ' : line.text[k]);
-        buf_add_text(reading->out, shown < line.length ? "...\n" : "\n");
-        return;
-    }
-}
-
 /* Not why a file cannot be opened: whether it is there is nobody's business. */
 static size_t shown_length(const struct line *line)
 {
-    const char *at = find(line, "cannot open source file \"");
+    const char *at = line_find(line, "cannot open source file \"");
     const char *end = line->text + line->length;
     if (at == NULL)
         return line->length;
@@ -78,7 +36,7 @@ static size_t shown_length(const struct line *line)
 static bool about_source(struct reading *reading, const struct line *line, const char *kind)
 {
     const char *brace = (const char *)memchr(line->text, '(', line->length);
-    const char *word = find(line, kind);
+    const char *word = line_find(line, kind);
     if (brace == NULL || word == NULL || brace > word || !isalpha((unsigned char)line->text[0]))
         return false;
     const char *at = brace + 1, *end = line->text + line->length;
@@ -91,8 +49,8 @@ static bool about_source(struct reading *reading, const struct line *line, const
         if (!isalnum((unsigned char)*name) && strchr("_./-", *name) == NULL)
             return false;
     clean_line(reading->out, line->text, shown_length(line));
-    if (begins(line, "candidate.cu("))
-        quote(reading, number);
+    if (line_begins(line, "candidate.cu("))
+        line_quote(reading->candidate, number, reading->out);
     return true;
 }
 
@@ -101,11 +59,11 @@ static bool about_source(struct reading *reading, const struct line *line, const
  * has seen. */
 static bool about_assembly(struct reading *reading, const struct line *line)
 {
-    if (!begins(line, "ptxas"))
+    if (!line_begins(line, "ptxas"))
         return false;
     static const char *const kinds[] = {"error   : ", "fatal   : "};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const char *at = find(line, kinds[i]);
+        const char *at = line_find(line, kinds[i]);
         if (at == NULL)
             continue;
         at += strlen(kinds[i]);
@@ -134,7 +92,7 @@ static bool about_limits(struct reading *reading, const struct line *line)
         {"Internal Compiler Error", "internal compiler error"},
     };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const char *at = find(line, ends[i].word);
+        const char *at = line_find(line, ends[i].word);
         if (at == NULL || (ends[i].meaning == NULL && at != line->text))
             continue;
         at += strlen(ends[i].word);
@@ -154,7 +112,7 @@ static bool about_context(struct reading *reading, const struct line *line)
     while (blanks < line->length && line->text[blanks] == ' ')
         blanks++;
     const struct line rest = {line->text + blanks, line->length - blanks};
-    if (reading->context == 0 || blanks == 0 || !begins(&rest, "instantiation of "))
+    if (reading->context == 0 || blanks == 0 || !line_begins(&rest, "instantiation of "))
         return false;
     reading->context--;
     buf_add_text(reading->out, "    in ");
@@ -176,7 +134,7 @@ static bool errors(struct reading *reading, const struct line *line)
 
 static bool warnings(struct reading *reading, const struct line *line)
 {
-    return begins(line, "candidate.cu(") && about_source(reading, line, "warning #");
+    return line_begins(line, "candidate.cu(") && about_source(reading, line, "warning #");
 }
 
 static void each_line(struct reading *reading, const char *text, size_t length,
@@ -185,7 +143,7 @@ static void each_line(struct reading *reading, const char *text, size_t length,
     const char *at = text;
     struct line line;
     while (reading->out->length - reading->start < TOTAL_MAX &&
-           next_line(&at, text + length, &line))
+           line_next(&at, text + length, &line))
         reading->told |= take(reading, &line);
 }
 

@@ -42,10 +42,7 @@ static int compare(const void *left, const void *right)
 
 static void add(struct names *names, struct word word)
 {
-    if (names->count == names->room) {
-        names->room = names->room > 0 ? 2 * names->room : 256;
-        names->words = (struct word *)mem_resize(names->words, names->room * sizeof word);
-    }
+    MEM_MORE(names->words, names->count, names->room);
     names->words[names->count++] = word;
 }
 

@@ -15,10 +15,6 @@ static const char way[] = "1"; /* of measuring: another number for other loops *
 static char *path_of(const struct value *device)
 {
     static const char *const parts[] = {"gpu", "pci", "driver"};
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool own = cache != NULL && *cache == '/';
-    if (!own && (home == NULL || *home != '/'))
-        return NULL;
     struct hash hash = hash_bytes(way, sizeof way);
     char key[33];
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -26,11 +22,7 @@ static char *path_of(const struct value *device)
         hash = hash_combine(hash, hash_bytes(text, strlen(text)));
     }
     hash_format(hash, key);
-    char *folder =
-        file_join(own ? cache : home, own ? "twagent/ceilings" : ".cache/twagent/ceilings");
-    char *path = file_join(folder, key);
-    mem_free(folder);
-    return path;
+    return file_cache_path("ceilings", key);
 }
 
 const struct value *roofline_recall(struct arena *arena, const struct value *device)

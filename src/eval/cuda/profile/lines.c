@@ -75,8 +75,7 @@ void profile_put_lines(const struct wire_hot *hot, const struct plan *plan,
                        const struct candidate *candidate, struct json *json)
 {
     double all = (double)hot->samples;
-    json_key(json, "time");
-    json_object(json);
+    json_put_object(json, "time");
     if (hot->count == 0) {
         json_put_text(json, "why", hot->why);
         json_object_end(json);
@@ -84,8 +83,7 @@ void profile_put_lines(const struct wire_hot *hot, const struct plan *plan,
     }
     json_put_int(json, "samples", (int64_t)hot->samples);
     json_put_real(json, "ms", hot->ms);
-    json_key(json, "phases");
-    json_array(json);
+    json_put_array(json, "phases");
     for (uint32_t i = 0; i < hot->count && i < SHOWN; i++)
         if (hot->lines[i].line > 0 && hot->lines[i].launch < plan->launch_count &&
             hot->lines[i].samples >= least_share * all)

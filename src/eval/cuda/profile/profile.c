@@ -16,14 +16,12 @@ static void without(struct wire_profile *profile, const struct err *err)
 
 static void put_resources(const struct cuda_report *report, struct json *json)
 {
-    json_key(json, "compile");
-    json_object(json);
+    json_put_object(json, "compile");
     json_put_text(json, "compiler", report->version);
     json_put_real(json, "ms", report->compile_ms);
     json_put_bool(json, "cached", report->cached); /* then these ms were another compile's */
     json_object_end(json);
-    json_key(json, "resources");
-    json_array(json);
+    json_put_array(json, "resources");
     for (size_t i = 0; i < report->entry_count; i++) {
         const struct cuda_resources *entry = &report->entries[i];
         json_object(json);

@@ -79,8 +79,7 @@ void profile_put_counters(const double values[COUNTER_COUNT], struct json *json)
             if (open != NULL)
                 json_object_end(json);
             open = numbers[i].group;
-            json_key(json, open);
-            json_object(json);
+            json_put_object(json, open);
         }
         json_put_real(json, numbers[i].key, number);
     }
@@ -92,8 +91,7 @@ void profile_put_counters(const double values[COUNTER_COUNT], struct json *json)
 
 static void put_extent(struct json *json, const char *key, const uint32_t extent[3])
 {
-    json_key(json, key);
-    json_array(json);
+    json_put_array(json, key);
     for (int i = 0; i < 3; i++)
         json_int(json, extent[i]);
     json_array_end(json);
@@ -159,8 +157,7 @@ static void put_kernel(const struct profiled *profiled, const struct plan_launch
 
 static void put_records(const struct wire_records *records, struct json *json)
 {
-    json_key(json, "records");
-    json_object(json);
+    json_put_object(json, "records");
     json_put_int(json, "launches", records->launches);
     if (records->launches > 0) {
         struct clocks_told told = clocks_told(records);
@@ -179,8 +176,7 @@ static void put_source(const struct wire_profile *profile, struct json *json)
 {
     static const char *const names[] = {"resources", "records", "counters"};
     uint32_t source = profile->source <= PROFILE_COUNTERS ? profile->source : 0;
-    json_key(json, "profile");
-    json_object(json);
+    json_put_object(json, "profile");
     json_put_text(json, "source", names[source]);
     if (profile->why[0] != '\0')
         json_put_text(json, "why", profile->why);
@@ -214,8 +210,7 @@ void profile_put(const struct profiled *profiled, struct json *json)
         if (profile->values[first + i][COUNTER_TIME_NS] >
             profile->values[first + hot][COUNTER_TIME_NS])
             hot = i;
-    json_key(json, "kernels");
-    json_array(json);
+    json_put_array(json, "kernels");
     for (uint32_t i = 0; i < count; i++)
         put_kernel(profiled, &profiled->plan->launches[i],
                    known ? profile->values[first + i] : NULL, total_ns, json);
@@ -249,8 +244,7 @@ void profile_put_roofline(const struct lane_facts *lane, const struct problem *p
     double rate = lane_operations_rate(lane, problem);
     double memory_s = bandwidth > 0.0 ? bytes / bandwidth : 0.0;
     double compute_s = rate > 0.0 ? flops / rate : 0.0;
-    json_key(json, "roofline");
-    json_object(json);
+    json_put_object(json, "roofline");
     put_positive(json, "flops", flops);
     put_positive(json, "bytes", bytes);
     put_positive(json, "gflops_per_s", flops / seconds / 1e9);

@@ -91,10 +91,7 @@ static const char *path_text(struct chunker *chunker, int innermost)
 
 static struct passage *append(struct passage_list *list)
 {
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity ? list->capacity * 2 : 64;
-        list->items = mem_resize(list->items, list->capacity * sizeof *list->items);
-    }
+    MEM_MORE(list->items, list->count, list->capacity);
     return &list->items[list->count++];
 }
 
@@ -189,11 +186,7 @@ void chunker_code(struct chunker *chunker, const char *text, size_t length, uint
     open_at(chunker, line);
     if (fence)
         buf_add_text(&chunker->text, "```\n");
-    if (chunker->span_count == chunker->span_capacity) {
-        chunker->span_capacity = chunker->span_capacity ? chunker->span_capacity * 2 : 8;
-        chunker->spans =
-            mem_resize(chunker->spans, chunker->span_capacity * sizeof *chunker->spans);
-    }
+    MEM_MORE(chunker->spans, chunker->span_count, chunker->span_capacity);
     uint32_t start = (uint32_t)chunker->text.length;
     buf_add(&chunker->text, text, length);
     chunker->spans[chunker->span_count++] =

@@ -55,10 +55,7 @@ static int read_names(struct walk *walk, const char *folder, struct names *names
                              "more than %d files (the limit \"files\") at %s: name smaller "
                              "folders, or leave some out with --exclude",
                              RAG_FILES_MOST, folder);
-        if (names->count == names->capacity) {
-            names->capacity = names->capacity ? names->capacity * 2 : 64;
-            names->items = mem_resize(names->items, names->capacity * sizeof *names->items);
-        }
+        MEM_MORE(names->items, names->count, names->capacity);
         names->items[names->count++] = mem_strdup(entry->d_name);
     }
     closedir(dir);
