@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "eval/data/timeline.h"
 #include "eval/measure/fitness_null.h"
-#include "eval/measure/session_helpers.h"
 #include "eval/problem/torch.h"
 #include "eval/reference/private.h"
+#include "eval/sets/helpers.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* eval/measure: one checked call. Worker's measuring thread. docs/threat-model.md says why. */
 #pragma once
 
-#include "eval/measure/session_sets.h"
+#include "eval/measure/session.h"
 
-enum { SLOTS = 2, OUTPUT_SAMPLES = 256, PAIRS_MOST = 320, GUARD_BYTES = 4096 };
+enum { OUTPUT_SAMPLES = 256, PAIRS_MOST = 320, GUARD_BYTES = 4096 };
 
 struct arrangement { /* where one call's tensors lie */
     struct layout layout;

@@ -3,9 +3,9 @@
  */
 #include "base/mem.h"
 #include "eval/data/timeline.h"
-#include "eval/measure/session_helpers.h"
 #include "eval/measure/session_private.h"
-#include "eval/measure/session_wide.h"
+#include "eval/sets/helpers.h"
+#include "eval/sets/wide.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -6,26 +6,7 @@
  * every evaluation redraws part of the pool, so that what one call saw can help no other. */
 #pragma once
 
-#include "eval/check/check.h"
-#include "eval/data/draw.h"
-#include "eval/data/evaluation.h"
-#include "eval/reference/reference.h"
-
-struct session; /* opaque */
-
-struct session_options {
-    const char *python;       /* or NULL */
-    const char *folder;       /* for builds; exists */
-    const char *baseline;     /* NULL: the problem's */
-    uint64_t call_timeout_ms; /* one call of a candidate; 0: 10 s */
-    uint64_t time_budget_ms;  /* for timed samples of one evaluation; 0: 400 ms */
-    uint64_t memory_bytes;    /* for the pool; 0: a quarter of what is free, at most 2 GiB */
-    /* Called when the reference has been started: then the lane's facts must be there, which were
-     * asked for at the same time. NULL: they are. */
-    int (*know_lane)(void *context, struct err *err);
-    void (*meanwhile)(void *context); /* next, where the reference may still be starting; or NULL */
-    void *context;
-};
+#include "eval/sets/sets.h"
 
 int session_open(const struct problem *problem, const struct backend *backend,
                  const struct lane_facts *lane, const struct session_options *options,

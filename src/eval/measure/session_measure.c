@@ -9,8 +9,9 @@
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"
-#include "eval/measure/session_helpers.h"
+#include "eval/measure/session_private.h"
 #include "eval/measure/watch.h"
+#include "eval/sets/helpers.h"
 
 #include <sched.h>
 #include <string.h>

@@ -2,89 +2,8 @@
  * measuring thread. */
 #pragma once
 
-#include "base/random.h"
-#include "eval/data/parallel.h"
 #include "eval/measure/measure.h"
-#include "eval/measure/session_sets.h"
-
-#include <stdatomic.h>
-
-enum {
-    PAGE_BYTES = 4096,
-    POOL_LEAST = 5,
-    POOL_MOST = 16,
-    CASES_MOST = 160,
-    HISTORY_MOST = 16,
-    HIDDEN_SHAPES = 2,
-    BEYOND_SHAPES = 3,
-    SHAPES_MOST = SHAPES_MAX + HIDDEN_SHAPES + 1 + BEYOND_SHAPES,
-    BASELINES_MOST = BASELINES_MAX + 1
-};
-
-struct baseline {
-    const char *name, *artifact; /* artifact NULL: the reference's own subject */
-    const char *const *env;
-    const char *file;            /* of its source; NULL: the reference, or: */
-    const char *library;         /* of a PyTorch module that is nobody's definition; else NULL */
-    struct reference *own;       /* its process; NULL until it is first used */
-    struct candidate *candidate; /* where the source is one, with a launch plan; owned */
-    struct names tune;           /* the candidate's first point */
-    struct subject *subject;     /* NULL until first used, or after it died */
-    bool warm, verified;
-    double history[HISTORY_MOST]; /* medians of earlier evaluations, ns; a ring */
-    size_t history_count;
-};
-
-struct costs {       /* by the wall clock; session_cost.c */
-    double spent_ms; /* drawing sets and computing what they should give, so far */
-    double once_ms;  /* of that, for bounds that the session keeps */
-    bool known;      /* there was a kernel; the rest is of that one */
-    double sets_ms;  /* of all sets once */
-    double calls_ms, compile_ms, sanitize_ms, profile_ms; /* 0: not known */
-    double pair_ms; /* of timing, for each sample: both calls and what lies around them */
-};
-
-struct session {
-    const struct problem *problem;
-    const struct backend *backend;
-    const struct lane_facts *lane;
-    struct session_options options;
-    struct arena *arena;
-    struct region region; /* with room for small workspaces */
-    struct region roomy;  /* the same inputs, larger outputs; outputs NULL until needed */
-    size_t slot_bytes;    /* one slot of the input region */
-    struct reference *reference;
-    const char *python, *versions;
-    struct random random;
-    size_t shape_count; /* the spec's; then hidden ones, a long one, those beyond the main one */
-    size_t shape_total, beyond_shape, beyond_count;
-    const struct shape *long_shape; /* small, with sums as long as the main shape's; or that */
-    struct shape shapes[SHAPES_MOST];
-    size_t pool_count, case_count, refreshed;
-    size_t hidden_case, edge_case;   /* where these begin among `cases` */
-    struct set pool[POOL_MOST];      /* of the main shape */
-    struct set cases[CASES_MOST];    /* of check shapes, edge cases, hidden shapes */
-    size_t baseline_count, baseline; /* which one speed-ups are against */
-    struct baseline baselines[BASELINES_MOST];
-    int additive;          /* the definition: 1, 0 not, -1 not known yet; session_additive.c */
-    unsigned known_bounds; /* bit set: distributions of a large main shape, in `bounds` */
-    struct bound bounds[DRAW_RANDOM_COUNT][OUTPUTS_MAX];
-    unsigned beside; /* bit set: distributions where the definition failed the spec's tolerance */
-    void *scratch[4 * OUTPUTS_MAX];
-    size_t scratch_bytes[4 * OUTPUTS_MAX];
-    double bandwidth, flops_per_s; /* measured ceilings, the best seen; 0: not known */
-    double bytes_floor_ns, flops_floor_ns;
-    bool stays_fit; /* it was when it was opened: so must be the sets that a candidate met */
-    atomic_bool cancelled;
-    struct helpers *helpers; /* session_helpers.c; NULL until they are worth their memory */
-    double load;             /* of other programs on the lane's cores, when last looked at */
-    unsigned waits_in_vain;  /* for a quiet machine; quiet.c */
-    double exact_ns;         /* that the last exact results of the main shape took */
-    struct wide *wide;       /* session_wide.c; NULL: none, or not yet */
-    bool wide_over;          /* it was tried, and is not to be believed */
-    struct costs costs;
-    struct bench *bench; /* the candidate between session_check() and session_finish() */
-};
+#include "eval/sets/session.h"
 
 /* --- session_count.c: members of an open JSON object --- */
 struct json;
@@ -108,11 +27,3 @@ bool bench_affords(struct bench *bench, double ms, const char *what);
 
 /* --- fitness_known.c --- */
 int session_still_fit(struct session *session, struct err *err) MUST_USE;
-
-/* --- session_region.c --- */
-int session_open_region(struct session *session, struct err *err) MUST_USE;
-/* The one with room for a layout of `outputs_bytes`; ERR_LIMIT past what the machine should give.
- */
-int session_region_for(struct session *session, size_t outputs_bytes, const struct region **region,
-                       struct err *err) MUST_USE;
-void session_close_region(struct session *session);

@@ -2,8 +2,8 @@
  * seeds, the samples of outputs of a call, regions, cancelling between steps. */
 #include "eval/cuda/target.h"
 #include "eval/measure/guard.h"
-#include "eval/measure/session_helpers.h"
-#include "eval/measure/session_wide.h"
+#include "eval/sets/helpers.h"
+#include "eval/sets/wide.h"
 
 #include "one_session.h"
 

@@ -123,7 +123,7 @@ static void compile(struct kit *kit, const char *path)
     check_cubin(kit, path);
 }
 
-/* The kernel in float64 that some have beside the definition: src/eval/measure/session_wide.h. */
+/* The kernel in float64 that some have beside the definition: src/eval/sets/wide.h. */
 static size_t check_wide(struct kit *kit, struct problem *problem, const char *name,
                          void (*check)(struct kit *kit, const char *path))
 {

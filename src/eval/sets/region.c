@@ -1,7 +1,7 @@
-/* eval/measure/session_region: how much shared memory a session has. A runner touches all of its
+/* eval/sets/region: how much shared memory a session has. A runner touches all of its
  * region when it starts, so the usual one is no larger than the problem; a candidate with large
  * workspaces gets one with the same inputs and more behind them. */
-#include "eval/measure/session_private.h"
+#include "eval/sets/session.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,8 +1,27 @@
-/* eval/measure/session_sets: shapes, and sets of inputs with their expected outputs. Inside
+/* eval/sets: shapes, and sets of inputs with their expected outputs. Inside
  * src/eval. Worker's measuring thread. */
 #pragma once
 
-#include "eval/measure/session.h"
+#include "eval/check/check.h"
+#include "eval/data/draw.h"
+#include "eval/data/evaluation.h"
+#include "eval/reference/reference.h"
+
+struct session;
+
+struct session_options {
+    const char *python;       /* or NULL */
+    const char *folder;       /* for builds; exists */
+    const char *baseline;     /* NULL: the problem's */
+    uint64_t call_timeout_ms; /* one call of a candidate; 0: 10 s */
+    uint64_t time_budget_ms;  /* for timed samples of one evaluation; 0: 400 ms */
+    uint64_t memory_bytes;    /* for the pool; 0: a quarter of what is free, at most 2 GiB */
+    /* Called when the reference has been started: then the lane's facts must be there, which were
+     * asked for at the same time. NULL: they are. */
+    int (*know_lane)(void *context, struct err *err);
+    void (*meanwhile)(void *context); /* next, where the reference may still be starting; or NULL */
+    void *context;
+};
 
 struct shape {
     struct names dims;
@@ -28,7 +47,7 @@ struct set {
     struct bound bounds[OUTPUTS_MAX];
 };
 
-/* --- session_shapes.c --- */
+/* --- shapes.c --- */
 int shape_make(struct session *session, const struct names *dims, struct shape *shape,
                struct err *err) MUST_USE;
 /* Of the main shape a set has over 64 MiB: to draw, compute and compare one is what takes time. */
@@ -42,7 +61,7 @@ int session_draw_hidden(struct session *session, size_t index, struct err *err) 
 void session_make_long(struct session *session);   /* after the spec's shapes, before a region */
 void session_draw_beyond(struct session *session); /* the same; and again, no larger */
 
-/* --- session_sets.c --- */
+/* --- sets.c --- */
 void set_redraw(struct set *set); /* new seed; buffers are kept */
 void set_free(struct set *set);
 /* What memory of one fits the other that has none goes there; the rest of it is freed. */
@@ -51,7 +70,7 @@ size_t shape_bytes(const struct shape *shape);           /* of a set, inputs and
 void set_fill(struct session *session, struct set *set); /* needs no reference */
 void set_draw(struct session *session, struct set *set);
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
-/* The parts of set_expect(), for who has the results already (session_expect.c) */
+/* The parts of set_expect(), for who has the results already (expect.c) */
 struct results {
     void *honest[OUTPUTS_MAX], *lower[OUTPUTS_MAX];
     bool has_honest, has_lower;
@@ -66,7 +85,7 @@ int set_expect(struct session *session, struct set *set, struct err *err) MUST_U
 int session_find_additive(struct session *session, const struct set *set, const struct call *call,
                           struct err *err) MUST_USE; /* _additive.c */
 
-/* --- session_shake.c --- */
+/* --- shake.c --- */
 struct shake {
     bool by_norm; /* each number moves by `size` of its tensor's largest; else of itself */
     double size;  /* up or down, by the key */

@@ -1,9 +1,9 @@
-/* eval/measure/session_additive: is the definition a sum of terms that are 0 where an input is 0?
+/* eval/sets/additive: is the definition a sum of terms that are 0 where an input is 0?
  * Then inputs with few numbers that are not zero make sums of few terms, whose rounding errors
  * cannot grow with the length of the sum, and a kernel's error there is the precision that it
  * computes in. Asked of the definition itself: each input is split in two, what is in the one half
  * being 0 in the other, and the two results must add up to that of the whole. */
-#include "eval/measure/session_private.h"
+#include "eval/sets/session.h"
 
 #include <math.h>
 #include <string.h>

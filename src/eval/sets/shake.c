@@ -1,9 +1,9 @@
-/* eval/measure/session_shake: how far exact results move when the inputs do. By a part of each
+/* eval/sets/shake: how far exact results move when the inputs do. By a part of each
  * number: what moves a lot there hangs on a tie, and is no question to an honest computation. By a
  * part of each tensor's largest: the error that a computation may make which is stable by its
  * inputs' norms alone, as Strassen's product is. */
 #include "base/mem.h"
-#include "eval/measure/session_private.h"
+#include "eval/sets/session.h"
 
 #include <math.h>
 #include <string.h>

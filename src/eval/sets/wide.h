@@ -1,4 +1,4 @@
-/* eval/measure/session_wide: what a set should give, by a kernel in float64 that the problem has
+/* eval/sets/wide: what a set should give, by a kernel in float64 that the problem has
  * beside its definition (ref_impl.cu for ref_impl.py), where the definition takes its time. The
  * kernel runs in a runner of its own, in which nothing of a candidate's ever is. It is believed
  * once it has agreed with the definition in every element, on each check shape and each hidden one,
@@ -6,7 +6,7 @@
  * Worker's measuring thread. Inside src/eval. */
 #pragma once
 
-#include "eval/measure/session_private.h"
+#include "eval/sets/session.h"
 
 /* Builds it and begins its runner, where the definition took its time for a set of the main shape;
  * what is done until wide_open() does not wait for it. */

@@ -1,10 +1,10 @@
-/* eval/measure/session_sets: inputs with their expected outputs: what is drawn, when, and how often
+/* eval/sets: inputs with their expected outputs: what is drawn, when, and how often
  * anew.
  */
 #include "base/mem.h"
 #include "eval/data/timeline.h"
-#include "eval/measure/session_private.h"
 #include "eval/reference/private.h"
+#include "eval/sets/session.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-#include "eval/measure/session_helpers.h"
-#include "eval/measure/session_wide.h"
+#include "eval/sets/helpers.h"
+#include "eval/sets/wide.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

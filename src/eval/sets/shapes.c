@@ -1,7 +1,7 @@
-/* eval/measure/session_shapes: at which shapes kernels are checked, besides the spec's own: hidden
+/* eval/sets/shapes: at which shapes kernels are checked, besides the spec's own: hidden
  * ones; a small one whose sums are as long as the main shape's; and what is larger than any listed
  * one. */
-#include "eval/measure/session_private.h"
+#include "eval/sets/session.h"
 
 enum { REDRAWS_MOST = 4 };
 

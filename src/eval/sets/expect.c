@@ -1,9 +1,9 @@
-/* eval/measure/session_expect: what a set's outputs are, and how far from that is still right. */
+/* eval/sets/expect: what a set's outputs are, and how far from that is still right. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "eval/data/timeline.h"
-#include "eval/measure/session_private.h"
-#include "eval/measure/session_wide.h"
+#include "eval/sets/session.h"
+#include "eval/sets/wide.h"
 
 #include <float.h>
 #include <math.h>

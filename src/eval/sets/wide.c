@@ -1,4 +1,4 @@
-#include "eval/measure/session_wide.h"
+#include "eval/sets/wide.h"
 
 #include "base/file.h"
 #include "base/log.h"
