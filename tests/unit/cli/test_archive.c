@@ -2,13 +2,18 @@
  * arguments: unit_cli_test_archive DIR N fills a store with N candidates, to time them by hand. */
 #include "check.h"
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
+#include "base/random.h"
 #include "cli/archive/archive.h"
 #include "cli/options/command.h"
 #include "facts/summary.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -363,13 +368,128 @@ static void winners_outlive_gc(void **state)
     assert_int_equal(command_gc(&settings, NULL, 0), 0); /* again: nothing is left to do */
 }
 
+/* ---- gc that is killed ---- */
+
+enum { LOSERS = 12, OF_EACH = 8, KILLS = 30 };
+
+static void put_loser(struct store_batch *batch, int run)
+{
+    char key[32], text[96];
+    snprintf(key, sizeof key, "r%d", run);
+    snprintf(text, sizeof text, "{\"id\":\"r%d\",\"problem\":\"p\",\"number\":%d}", run, run);
+    put_text(batch, STORE_RUNS, key, text);
+    for (int i = 1; i <= OF_EACH; i++) {
+        snprintf(key, sizeof key, "of-r%d-c%d", run, i);
+        snprintf(text, sizeof text, "{\"id\":\"%s\",\"source\":\"%s\"}", key + 3, key);
+        put_text(batch, STORE_CANDIDATES, key + 3, text);
+        put_text(batch, STORE_SOURCES, key, "int x;");
+    }
+}
+
+/* In a process of its own, killed after a while; 0: not. Microseconds that it took. */
+static uint64_t collect(const char *where, uint64_t kill_us)
+{
+    const struct settings settings = {.older_than_ms = 1, .max_size = 1};
+    uint64_t began = clock_now_ns();
+    fflush(stdout);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("TWAGENT_STORE", where, 1);
+        _exit(freopen("/dev/null", "w", stdout) == NULL || command_gc(&settings, NULL, 0) != 0);
+    }
+    int status;
+    if (kill_us > 0) {
+        usleep((useconds_t)kill_us);
+        kill(child, SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (kill_us == 0)
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return (clock_now_ns() - began) / 1000;
+}
+
+/* A run is there whole, with its sources, or it is not there; how many are. */
+static int losers_in(struct store *store)
+{
+    int found = 0;
+    char key[32];
+    for (int run = 2; run < 2 + LOSERS; run++) {
+        snprintf(key, sizeof key, "r%d", run);
+        bool there = store_has(store, STORE_RUNS, key);
+        for (int i = 1; i <= OF_EACH; i++) {
+            snprintf(key, sizeof key, "of-r%d-c%d", run, i);
+            assert_int_equal(store_has(store, STORE_CANDIDATES, key + 3), there);
+            assert_true(!there || store_has(store, STORE_SOURCES, key));
+        }
+        found += there;
+    }
+    return found;
+}
+
+static void check_winners(struct store *store)
+{
+    ARENA_LOCAL(arena);
+    struct run_record *runs;
+    struct candidate_record candidate;
+    struct err err = {0};
+    size_t count;
+    assert_int_equal(history_runs(store, arena, &runs, &count, &err), 0);
+    assert_string_equal(runs[0].best, "r1-c2");
+    for (const char *const *id = (const char *const[]){"r1-c1", "r1-c2", NULL}; *id; id++) {
+        assert_int_equal(history_candidate(store, arena, *id, &candidate, &err), 0);
+        assert_non_null(history_source(store, arena, &candidate));
+        assert_true(store_has(store, STORE_IDEAS, candidate.idea));
+    }
+}
+
+/* kill -9 at any moment of a gc leaves a store that reads, winners in it and no half of a run, and
+ * the next one does the rest. */
+static void a_killed_gc_breaks_nothing(void **state)
+{
+    struct store *store;
+    struct random random;
+    struct err err = {0};
+    uint64_t whole_us = 0;
+    char whole[sizeof folder + 8], part[sizeof folder + 8];
+    (void)state;
+    snprintf(whole, sizeof whole, "%s/whole", folder);
+    snprintf(part, sizeof part, "%s/part", folder);
+    fill(whole, 60);
+    assert_int_equal(store_open(whole, false, false, &store, &err), 0);
+    struct store_batch *batch = store_batch_new();
+    for (int run = 2; run < 2 + LOSERS; run++)
+        put_loser(batch, run);
+    assert_int_equal(store_commit(store, batch, &err), 0);
+    store_batch_free(batch);
+    store_close(store);
+    random_init(&random, random_seed());
+    for (int i = 0; i <= KILLS;
+         i++) { /* the first one is let through, and says how long it takes */
+        assert_int_equal(store_backup(whole, part, &err), 0);
+        uint64_t took = collect(part, i == 0 ? 0 : 1 + random_below(&random, whole_us));
+        whole_us = i == 0 ? took : whole_us;
+        assert_int_equal(store_open(part, false, false, &store, &err), 0);
+        check_winners(store);
+        assert_true(losers_in(store) == 0 || i > 0);
+        store_close(store);
+        collect(part, 0);
+        assert_int_equal(store_open(part, false, true, &store, &err), 0);
+        check_winners(store);
+        assert_int_equal(left_in(store, STORE_CANDIDATES), 2);
+        assert_int_equal(left_in(store, STORE_SOURCES), 2);
+        store_close(store);
+        assert_int_equal(file_remove_tree(part, &err), 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_says_the_same), cmocka_unit_test(rows_say_what_the_store_has),
         cmocka_unit_test(steps_go_by_the_lower_end),  cmocka_unit_test(groups_count_what_paid),
         cmocka_unit_test(nothing_moves_the_cursor),   cmocka_unit_test(a_page_is_only_its_own),
-        cmocka_unit_test(winners_outlive_gc),
+        cmocka_unit_test(winners_outlive_gc),         cmocka_unit_test(a_killed_gc_breaks_nothing),
     };
     if (argc == 3) {
         fill(argv[1], atoll(argv[2]));
