@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const standings[] = {
-    [TUNING_BEST] = "best", [TUNING_SLOWER] = "slower", [TUNING_NOT_APART] = "not apart"};
+static const char *const standings[] = {[TUNING_BEST] = "best",
+                                        [TUNING_SLOWER] = "slower",
+                                        [TUNING_NOT_APART] = "not apart",
+                                        [TUNING_UNSTEADY] = "not steady"};
 
 /* ---- impact ---- */
 
@@ -90,6 +92,9 @@ static void print_top(const struct tuning *tuning, struct buf *out)
                      top->standing == TUNING_BEST ? "" : " by intervals");
         buf_addf(out, "     %s\n", top->source);
     }
+    if (tuning->passed_over > 0)
+        buf_addf(out, "  not steady: passed over, since at other sizes it is not right, slower or "
+                      "too noisy\n");
     if (tuning->not_apart > 0)
         buf_addf(out, "  %zu of all kernels cannot be told from the best\n", tuning->not_apart);
 }
@@ -286,6 +291,7 @@ void report_tuning_json(const struct tuning *tuning, struct json *json)
         put_top(json, &tuning->top[i]);
     json_array_end(json);
     json_put_int(json, "not_apart", (int64_t)tuning->not_apart);
+    json_put_int(json, "passed_over", (int64_t)tuning->passed_over);
     json_key(json, "stability");
     if (tuning->ladder.wanted > 0)
         put_ladder(json, &tuning->ladder);

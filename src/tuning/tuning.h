@@ -69,9 +69,11 @@ double tuning_agreement(const struct tuning_impact *a, const struct tuning_impac
 
 enum tuning_standing {
     TUNING_BEST,
-    TUNING_SLOWER,   /* than the best: measured in turns with it, or, `paired` false, intervals
-                        against the baseline that do not meet */
-    TUNING_NOT_APART /* nothing that was measured tells it from the best */
+    TUNING_SLOWER,    /* than the best: measured in turns with it, or, `paired` false, intervals
+                         against the baseline that do not meet */
+    TUNING_NOT_APART, /* nothing that was measured tells it from the best */
+    TUNING_UNSTEADY   /* passed over for the best: at another size it is not right, slower or too
+                         noisy to say */
 };
 
 struct tuning_top {
@@ -85,7 +87,7 @@ struct tuning_top {
 
 /* ---- stability ---- */
 
-struct tuning_rung {    /* the winner at one size */
+struct tuning_rung {    /* a kernel at one size */
     const char *size;   /* "M=511,N=511,K=511" */
     bool main;          /* the problem's own */
     bool right;         /* passed every check there */
@@ -101,11 +103,12 @@ struct tuning_ladder {
     size_t count, wanted;            /* wanted 0: it is not known what there is to measure */
     const struct tuning_rung *rungs; /* smallest first; `count` of `wanted` were measured */
     double variation; /* of the speed-ups at the sizes: deviation over mean; NaN below 2 */
-    bool right;       /* at every size */
-    bool stable;      /* all were measured; right at each, and at none slower or too noisy to say */
+    bool right;       /* at every size that was measured */
+    bool unsteady;    /* at one that was measured: not right, slower, or too noisy to say */
+    bool stable;      /* all were measured, and it is not unsteady */
 };
 
-/* Fills in `variation`, `right` and `stable` from the rungs. */
+/* Fills in what the rungs say. */
 void tuning_judge_ladder(struct tuning_ladder *ladder);
 
 /* ---- all of a run: cli/tune/facts fills it from the store ---- */
@@ -129,7 +132,7 @@ struct tuning {
     const char *strategy; /* "exhaustive", "proposer", "random" */
     size_t kernel_count, top_count;
     const struct tuning_kernel *kernels;
-    const struct tuning_top *top; /* fastest first */
-    size_t not_apart;             /* of all kernels of the run: those that are TUNING_NOT_APART */
+    const struct tuning_top *top;  /* fastest first */
+    size_t not_apart, passed_over; /* of all kernels: TUNING_NOT_APART, TUNING_UNSTEADY */
     struct tuning_ladder ladder;
 };

@@ -51,6 +51,31 @@ export TWAGENT_SELF=$work/self
 "$twagent" status >out 2>&1; [ $? -eq 2 ]; say $? "status without a store is usage: $(cat out)"
 "$twagent" pause >out 2>&1; [ $? -eq 2 ]; say $? "pause without a store is usage: $(cat out)"
 
+# --- a tune that wants a steady winner takes the next best, and proves that one, too
+printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 1-2 --unsteady 4 "$@"\nexec %s "$@"\n' "$worker" "$twagent" >"$work/steady"
+chmod +x "$work/steady"
+tune() { TWAGENT_SELF=$work/steady TWAGENT_STORE=$work/tunes "$twagent" "$@" --quiet --json 2>err; }
+tune tune "$work/mm" "$work/mm/starts/cpu/rows.c" --seed 5 --max-evaluations 30 >plain
+tune tune "$work/mm" "$work/mm/starts/cpu/rows.c" --seed 5 --max-evaluations 30 --stable >out; code=$?
+/usr/bin/python3 - $code plain out <<'PY'
+import json, sys
+plain, steady = (json.load(open(name)) for name in sys.argv[2:])
+was, now = plain["run"]["best"].partition("-")[2], steady["run"]["best"].partition("-")[2]
+tuning, top = steady["tuning"], steady["tuning"]["top"]
+assert not plain["tuning"]["stability"]["stable"] and was != now, (was, now)
+assert sys.argv[1] == "0" and tuning["stability"]["stable"] and steady["run"]["verified"] and steady["run"]["win"], steady
+assert tuning["stability"]["kernel"] == steady["run"]["best"] == top[0]["id"] and steady["champion"]["verdict"] == "kernel", tuning
+over = [t["id"].partition("-")[2] for t in top if t["standing"] == "not steady"]
+assert was in over and tuning["passed_over"] == len(over) > 0, (was, top)
+PY
+say $? "--stable takes the next best that is: $(cat err out)"
+id=$(/usr/bin/python3 -c 'import json; print(json.load(open("out"))["run"]["best"])')
+TWAGENT_STORE=$work/tunes "$twagent" report r2 >out 2>&1
+grep -q "^\* $id " out && grep -q 'not steady' out; say $? "the report's winner is $id: $(cat out)"
+printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 1-2 --unsteady 1000000 "$@"\nexec %s "$@"\n' "$worker" "$twagent" >"$work/steady"
+tune tune "$work/mm" "$work/mm/starts/cpu/rows.c" --seed 5 --max-evaluations 30 --stable >out
+[ $? -eq 1 ] && grep -q '"stable":false' out; say $? "where none is, that is no win: $(tail -c 300 out)"
+
 # --- a run with a model, paused, gone on with, stopped
 serve --by-content "$work/sources" --latency-ms 50-200
 "$twagent" run "$work/mm" --model openai/test --base-url "$url" --rounds 200 --branching 3 --implementations 1 \

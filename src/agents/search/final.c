@@ -167,12 +167,27 @@ static void final_submit(struct search *search, struct attempt *attempt)
     lane_submit(search_lane_first(search), &search->final.request, &search->task);
 }
 
+void search_crown(struct arena *arena, const char *id, const struct evaluation *evaluation,
+                  struct run_record *run)
+{
+    run->best = id;
+    run->verified = true;
+    run->win = evaluation_wins(evaluation);
+    run->finding = finding_name(evaluation->finding);
+    run->noise = arena_strdup(arena, evaluation->noise);
+    run->time_ns = evaluation->time_ns.median;
+    run->baseline = arena_strdup(arena, evaluation->baseline);
+    run->left_out = arena_strdup(arena, evaluation->left_out);
+    run->speedup = evaluation->speedup.median;
+    run->speedup_low = evaluation->speedup.low;
+    run->speedup_high = evaluation->speedup.high;
+}
+
 /* The answer goes to disk before anything is said of it. */
 static void final_record(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
     const struct evaluation *evaluation = &search->final.request.evaluation;
-    struct run_record *run = &search->record;
     BUF_LOCAL(text, 64 << 20);
     struct json json = {.out = &text};
     evaluation_to_json(evaluation, &json);
@@ -183,17 +198,7 @@ static void final_record(struct search *search)
         search->final.champion = *evaluation;
         search->final.has_champion = true;
         search->best = search->final.finalist;
-        run->best = search->final.finalist->record.id;
-        run->verified = true;
-        run->win = evaluation_wins(evaluation);
-        run->finding = finding_name(evaluation->finding);
-        run->noise = arena_strdup(search->arena, evaluation->noise);
-        run->time_ns = evaluation->time_ns.median;
-        run->baseline = arena_strdup(search->arena, evaluation->baseline);
-        run->left_out = arena_strdup(search->arena, evaluation->left_out);
-        run->speedup = evaluation->speedup.median;
-        run->speedup_low = evaluation->speedup.low;
-        run->speedup_high = evaluation->speedup.high;
+        search_crown(search->arena, search->final.finalist->record.id, evaluation, &search->record);
     }
     search_event(search, batch, kernel ? LOG_INFO : LOG_WARN, "run.verified",
                  search->final.finalist->record.id, "%s%s%s", verdict_name(evaluation->verdict),

@@ -53,3 +53,8 @@ void search_stop(struct search *search);
 /* Nothing new is asked or measured until it goes on; what is under way ends and is kept. */
 void search_pause(struct search *search, bool paused);
 void search_free(struct search *search); /* once done */
+
+/* Puts a champion's last measurement into its run's record; texts in `arena`, `id` is borrowed. */
+struct run_record;
+void search_crown(struct arena *arena, const char *id, const struct evaluation *evaluation,
+                  struct run_record *run);

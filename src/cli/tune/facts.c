@@ -170,6 +170,49 @@ static void read_kernels(const struct facts *facts, struct tuning *tuning)
     tuning->kernels = kernels;
 }
 
+/* ---- stability ---- */
+
+void tune_ladder(struct store *store, struct arena *arena, const struct problem *problem,
+                 const char *id, struct tuning_ladder *ladder)
+{
+    struct tuning_rung *rungs = arena_array(arena, LADDER_MAX, sizeof *rungs);
+    const char *sizes[LADDER_MAX];
+    size_t count = ladder_sizes(arena, problem, sizes);
+    *ladder = (struct tuning_ladder){.wanted = count, .rungs = rungs};
+    for (size_t i = 0; i < count; i++) {
+        struct evaluation evaluation;
+        bool main = i + 1 == count;
+        const struct value *value =
+            !main ? history_measured(store, arena, ladder_key(arena, id, sizes[i]))
+            : history_is_final(store, arena, id) ? history_evaluation(store, arena, id)
+                                                 : NULL;
+        if (!value || evaluation_from_value(arena, value, &evaluation, NULL))
+            continue;
+        rungs[ladder->count++] =
+            (struct tuning_rung){.size = sizes[i],
+                                 .main = main,
+                                 .right = evaluation.verdict == VERDICT_KERNEL,
+                                 .reason = evaluation.reason,
+                                 .baseline = evaluation.baseline,
+                                 .time_ns = evaluation.time_ns,
+                                 .speedup = evaluation.speedup,
+                                 .finding = evaluation.finding,
+                                 .noise = evaluation.noise ? evaluation.noise : ""};
+    }
+    if (ladder->count > 1) /* the main one alone says nothing of others */
+        ladder->kernel = id;
+    tuning_judge_ladder(ladder);
+}
+
+/* Its ladder was climbed, in vain. */
+static bool passed_over(const struct facts *facts, const char *id)
+{
+    struct tuning_ladder ladder = {.kernel = NULL};
+    if (facts->problem)
+        tune_ladder(facts->store, facts->arena, facts->problem, id, &ladder);
+    return ladder.unsteady;
+}
+
 /* ---- top configurations ---- */
 
 /* The same order as the search's (select.c). */
@@ -234,48 +277,16 @@ static void read_top(const struct facts *facts, struct tuning *tuning)
                                                                            : TUNING_NOT_APART;
         if (i > 0)
             (void)paired(facts, &row);
+        if (i > 0 && passed_over(facts, c->id))
+            row.standing = TUNING_UNSTEADY;
         tuning->not_apart += row.standing == TUNING_NOT_APART;
+        tuning->passed_over += row.standing == TUNING_UNSTEADY;
         if (i >= TOP)
             continue;
         row.source = run_words_source(facts->arena, c);
         top[tuning->top_count++] = row;
     }
     tuning->top = top;
-}
-
-/* ---- stability ---- */
-
-static void read_ladder(const struct facts *facts, struct tuning *tuning)
-{
-    struct tuning_ladder *ladder = &tuning->ladder;
-    struct tuning_rung *rungs = arena_array(facts->arena, LADDER_MAX, sizeof *rungs);
-    const char *sizes[LADDER_MAX];
-    size_t wanted = facts->problem ? ladder_sizes(facts->arena, facts->problem, sizes) : 0;
-    for (size_t i = 0; i < wanted; i++) {
-        struct evaluation evaluation;
-        bool main = i + 1 == wanted;
-        const struct value *value =
-            main ? history_evaluation(facts->store, facts->arena, facts->run->best)
-                 : history_measured(facts->store, facts->arena,
-                                    ladder_key(facts->arena, facts->run->best, sizes[i]));
-        if (!value || evaluation_from_value(facts->arena, value, &evaluation, NULL))
-            continue;
-        rungs[ladder->count++] =
-            (struct tuning_rung){.size = sizes[i],
-                                 .main = main,
-                                 .right = evaluation.verdict == VERDICT_KERNEL,
-                                 .reason = evaluation.reason,
-                                 .baseline = evaluation.baseline,
-                                 .time_ns = evaluation.time_ns,
-                                 .speedup = evaluation.speedup,
-                                 .finding = evaluation.finding,
-                                 .noise = evaluation.noise ? evaluation.noise : ""};
-    }
-    ladder->wanted = wanted;
-    ladder->rungs = rungs;
-    if (ladder->count > 1) /* the main one alone says nothing of others */
-        ladder->kernel = facts->run->best;
-    tuning_judge_ladder(ladder);
 }
 
 /* ---- all ---- */
@@ -308,7 +319,7 @@ int tune_facts(struct store *store, struct arena *arena, const struct run_record
     read_kernels(&facts, tuning);
     read_top(&facts, tuning);
     if (*run->best && facts.problem)
-        read_ladder(&facts, tuning);
+        tune_ladder(store, arena, facts.problem, run->best, &tuning->ladder);
     problem_free(facts.problem);
     return 0;
 }

@@ -2,9 +2,11 @@
  */
 #include "cli/tune/ladder.h"
 
+#include "agents/search/search.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/find/history.h"
+#include "cli/tune/facts.h"
 #include "eval/lane/lane.h"
 #include "loop/loop.h"
 #include "loop/process.h"
@@ -28,6 +30,7 @@ struct rung {
     const char *problem; /* with its size */
     const struct candidate_record *candidate;
     const char *source;
+    enum effort effort; /* EFFORT_FINAL: as a champion, with sanitizers and a profile */
     struct lane *lane;
     struct lane_request open, evaluate;
     struct signal_watch signals[SIGNALS];
@@ -121,7 +124,9 @@ static enum task_result rung_open(struct rung *rung)
                                            .source = rung->source,
                                            .source_length = strlen(rung->source),
                                            .tune = rung->candidate->tune,
-                                           .effort = EFFORT_FULL};
+                                           .effort = rung->effort,
+                                           .profile = rung->effort == EFFORT_FINAL,
+                                           .sanitize = rung->effort == EFFORT_FINAL};
     lane_submit(rung->lane, &rung->evaluate, &rung->task);
     task_move(&rung->task, MEASURING);
     return TASK_WAIT;
@@ -193,54 +198,124 @@ static int measure(struct rung *rung, struct store *store, const char *key)
 
 /* ---- all of them ---- */
 
-static void climb(const struct settings *settings, struct store *store, struct arena *arena,
-                  const struct run_record *run, const struct candidate_record *candidate)
-{
+struct climb { /* of one run */
+    const struct settings *settings;
+    struct store *store;
+    struct arena *arena;
+    struct run_record run;
     struct problem *problem;
-    struct err err;
-    const char *sizes[LADDER_MAX], *at = problem_size_of(run->problem_file);
-    const char *source = history_source(store, arena, candidate);
-    char *plain = arena_strndup(arena, run->problem_file,
-                                at ? (size_t)(at - run->problem_file) : strlen(run->problem_file));
-    if (!source || problem_load(run->problem_file, &problem, &err))
-        return;
-    size_t count = ladder_sizes(arena, problem, sizes);
-    uint64_t began = clock_now_ns(), left_ms = (uint64_t)settings->search.budget_ms, longest = 0;
-    left_ms -=
-        left_ms > 0 && run->elapsed_ms < (double)left_ms ? (uint64_t)run->elapsed_ms : left_ms;
-    for (size_t i = 0; i + 1 < count; i++) { /* the last is the main one, which the run measured */
-        const char *key = ladder_key(arena, candidate->id, sizes[i]);
-        uint64_t now = clock_now_ns(), gone_ms = (now - began) / 1000000;
-        if (history_measured(store, arena, key))
+    const char *plain; /* the problem without its size */
+    uint64_t began_ns, left_ms, longest_ms;
+};
+
+static bool in_time(const struct climb *climb)
+{
+    uint64_t gone_ms = (clock_now_ns() - climb->began_ns) / 1000000;
+    return climb->settings->search.budget_ms == 0 || gone_ms + climb->longest_ms < climb->left_ms;
+}
+
+/* One measurement of a candidate, unless the store has it; false: there is no time left, or a
+ * person ended it. One that fails is said, and is not there. */
+static bool add(struct climb *climb, const struct candidate_record *candidate, const char *problem,
+                const char *size, const char *key, enum effort effort)
+{
+    uint64_t now = clock_now_ns();
+    const char *source = history_source(climb->store, climb->arena, candidate);
+    if (history_measured(climb->store, climb->arena, key) || !source)
+        return true;
+    if (!in_time(climb))
+        return false;
+    if (!climb->settings->quiet && !climb->settings->json)
+        fprintf(stderr, "        %s at %s\n", candidate->id, size);
+    struct rung rung = {.settings = climb->settings,
+                        .problem = problem,
+                        .candidate = candidate,
+                        .source = source,
+                        .effort = effort};
+    bool measured = measure(&rung, climb->store, key) == 0;
+    if (!measured && rung.err.code != ERR_CANCELLED)
+        fprintf(stderr, "        not measured: %s\n", rung.err.message);
+    uint64_t took = (clock_now_ns() - now) / 1000000;
+    climb->longest_ms = took > climb->longest_ms ? took : climb->longest_ms;
+    return measured || rung.err.code != ERR_CANCELLED;
+}
+
+/* At all sizes but the main one, which the run measured. */
+static bool climb_one(struct climb *climb, const struct candidate_record *candidate)
+{
+    const char *sizes[LADDER_MAX];
+    size_t count = ladder_sizes(climb->arena, climb->problem, sizes);
+    for (size_t i = 0; i + 1 < count; i++)
+        if (!add(climb, candidate, arena_printf(climb->arena, "%s@%s", climb->plain, sizes[i]),
+                 sizes[i], ladder_key(climb->arena, candidate->id, sizes[i]), EFFORT_FULL))
+            return false;
+    return true;
+}
+
+static int crown(struct climb *climb, const char *id, struct err *err)
+{
+    struct evaluation evaluation;
+    const struct value *last = history_evaluation(climb->store, climb->arena, id);
+    if (evaluation_from_value(climb->arena, last, &evaluation, err))
+        return -1;
+    struct store_batch *batch = store_batch_new();
+    BUF_LOCAL(text, 64 << 20);
+    search_crown(climb->arena, id, &evaluation, &climb->run);
+    run_record_encode(&climb->run, &text);
+    store_batch_put(batch, STORE_RUNS, climb->run.id, buf_text(&text), text.length);
+    int failed = store_commit(climb->store, batch, err);
+    store_batch_free(batch);
+    return failed;
+}
+
+/* --stable: the next best is in the place of one that is not steady, until one is; measured as a
+ * champion is before it becomes one. */
+static void choose(struct climb *climb, const struct tuning *tuning)
+{
+    for (size_t i = 0; i < tuning->top_count && i < LADDER_TRIES; i++) {
+        struct candidate_record candidate;
+        struct tuning_ladder ladder;
+        struct err err = {0};
+        const char *id = tuning->top[i].id;
+        if (history_candidate(climb->store, climb->arena, id, &candidate, &err) ||
+            !climb_one(climb, &candidate))
+            return;
+        tune_ladder(climb->store, climb->arena, climb->problem, id, &ladder);
+        if (ladder.unsteady)
             continue;
-        if (settings->search.budget_ms > 0 && gone_ms + longest >= left_ms)
-            break;
-        if (!settings->quiet && !settings->json)
-            fprintf(stderr, "        %s at %s\n", candidate->id, sizes[i]);
-        struct rung rung = {.settings = settings,
-                            .problem = arena_printf(arena, "%s@%s", plain, sizes[i]),
-                            .candidate = candidate,
-                            .source = source};
-        if (measure(&rung, store, key)) {
-            if (rung.err.code != ERR_CANCELLED)
-                fprintf(stderr, "        not measured: %s\n", rung.err.message);
-            if (rung.err.code == ERR_CANCELLED)
-                break;
-        }
-        uint64_t took = (clock_now_ns() - now) / 1000000;
-        longest = took > longest ? took : longest;
+        if (!add(climb, &candidate, climb->run.problem_file, "the main size, as a champion",
+                 arena_printf(climb->arena, "%s-final", id), EFFORT_FINAL))
+            return;
+        tune_ladder(climb->store, climb->arena, climb->problem, id, &ladder);
+        if (!ladder.stable)
+            continue;
+        if (strcmp(id, climb->run.best) != 0 && crown(climb, id, &err))
+            fprintf(stderr, "twagent: %s\n", err.message);
+        return;
     }
-    problem_free(problem);
 }
 
 void ladder_climb(const struct settings *settings, struct store *store, const char *id)
 {
     ARENA_LOCAL(arena);
-    struct run_record run;
+    struct climb climb = {
+        .settings = settings, .store = store, .arena = arena, .began_ns = clock_now_ns()};
     struct candidate_record candidate;
+    struct tuning tuning;
     struct err ignored;
-    if (history_run(store, arena, id, &run, &ignored) == 0 && *run.best && run.verified &&
-        strcmp(run.state, "done") == 0 &&
-        history_candidate(store, arena, run.best, &candidate, &ignored) == 0)
-        climb(settings, store, arena, &run, &candidate);
+    if (history_run(store, arena, id, &climb.run, &ignored) || !*climb.run.best ||
+        !climb.run.verified || strcmp(climb.run.state, "done") != 0 ||
+        history_candidate(store, arena, climb.run.best, &candidate, &ignored) ||
+        problem_load(climb.run.problem_file, &climb.problem, &ignored))
+        return;
+    const char *file = climb.run.problem_file, *at = problem_size_of(file);
+    climb.plain = arena_strndup(arena, file, at ? (size_t)(at - file) : strlen(file));
+    uint64_t budget_ms = (uint64_t)settings->search.budget_ms;
+    if ((double)budget_ms > climb.run.elapsed_ms)
+        climb.left_ms = budget_ms - (uint64_t)climb.run.elapsed_ms;
+    if (!settings->search.stable)
+        (void)climb_one(&climb, &candidate);
+    else if (tune_facts(store, arena, &climb.run, true, &tuning, &ignored) == 0)
+        choose(&climb, &tuning);
+    problem_free(climb.problem);
 }
