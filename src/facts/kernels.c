@@ -106,11 +106,12 @@ static const char *text_of(struct arena *arena, const struct value *value)
 
 /* What only the evaluation's own record has. It is read into an arena of its own: a tree is many
  * times as large as what a row keeps of it. */
-static void add_evaluation(struct store *store, struct arena *arena, const char *facts,
+static void add_evaluation(struct store *store, struct arena *arena, const char *facts, bool search,
                            struct kernel_row *row)
 {
     struct arena *own = arena_new();
-    const struct value *evaluation = history_evaluation(store, own, row->id);
+    const struct value *evaluation =
+        search ? history_measured(store, own, row->id) : history_evaluation(store, own, row->id);
     const struct value *stages = value_get(evaluation, "stage_ms");
     double unused;
     const struct value *roofline = value_at(evaluation, "metrics.roofline");
@@ -118,7 +119,9 @@ static void add_evaluation(struct store *store, struct arena *arena, const char 
         row->stage_ms[i] = value_real(stages, stage_name((enum stage)i), 0);
         row->evaluation_ms += row->stage_ms[i];
     }
-    row->flops_per_byte = value_real(roofline, "intensity_flops_per_byte", 0);
+    double moved = value_real(roofline, "bytes", 0);
+    row->flops_per_byte = value_real(roofline, "intensity_flops_per_byte",
+                                     moved > 0 ? value_real(roofline, "flops", 0) / moved : 0);
     row->flops_per_s = 1e9 * value_real(roofline, "gflops_per_s", 0);
     put_interval(value_get(evaluation, "baseline_ns"), &row->baseline_ns, &unused, &unused);
     row->checks_passed = value_int(value_get(evaluation, "checks"), "passed", 0);
@@ -139,13 +142,13 @@ static void add_evaluation(struct store *store, struct arena *arena, const char 
 
 static struct kernel_row row_of(struct store *store, struct arena *arena,
                                 const struct run_record *run, const struct candidate_record *c,
-                                const struct decided *decided)
+                                const struct decided *decided, bool search)
 {
     struct idea_record idea = {.title = "", .category = "", .why = ""};
     struct err ignored;
     const char *at = problem_size_of(run->problem_file);
     const struct language *language = language_of_file(c->name);
-    bool champion = strcmp(c->id, run->best) == 0, final = champion && run->verified;
+    bool champion = strcmp(c->id, run->best) == 0, final = champion && run->verified && !search;
     bool correct = strcmp(c->verdict, "kernel") == 0;
     if (*c->idea && history_idea(store, arena, c->idea, &idea, &ignored))
         idea = (struct idea_record){.title = "", .category = "", .why = ""};
@@ -239,12 +242,12 @@ static int add_run(struct store *store, struct arena *arena, const struct kernel
             (query->candidate != NULL && strcmp(c->id, query->candidate) != 0))
             continue; /* never evaluated, or not asked for */
         struct kernel_row *row = table_add(table, arena);
-        *row = row_of(store, arena, run, c, &gathering.decided[c->number]);
+        *row = row_of(store, arena, run, c, &gathering.decided[c->number], query->search);
         row->device = device;
         if (query->code)
             row->code = history_source(store, arena, c);
         if (query->evaluation)
-            add_evaluation(store, arena, facts, row);
+            add_evaluation(store, arena, facts, query->search, row);
     }
     return 0;
 }

@@ -38,6 +38,7 @@ struct kernel_query {
     const char *run;       /* NULL: all */
     const char *candidate; /* NULL: all; with `run` */
     bool code, evaluation; /* read these, too */
+    bool search;           /* a champion, too, as the search measured it, not at the end */
 };
 
 /* In order of their verdicts' numbers, run by run. ERR_NOT_FOUND: no such run. */

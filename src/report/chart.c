@@ -21,6 +21,14 @@ static double at_x(const struct scale *scale, size_t index)
     return LEFT + (double)(WIDTH - LEFT - RIGHT) * (double)index / span;
 }
 
+/* Over what the dots are over: a champion is set against the fastest baseline, which may be
+ * another one. */
+static const struct value *final_speedup(const struct report *report)
+{
+    const struct value *all = value_get(report->evaluation, "baselines");
+    return value_get(value_get(all, report->against), "speedup");
+}
+
 static double at_y(const struct scale *scale, double speedup)
 {
     double part = (log2(speedup) - scale->low) / (scale->high - scale->low);
@@ -39,7 +47,7 @@ static void scale_find(const struct report *report, struct scale *scale)
         scale->high = fmax(scale->high, log2(report->candidates[i].low));
     }
     if (report->final) {
-        const struct value *final = value_get(report->evaluation, "speedup");
+        const struct value *final = final_speedup(report);
         scale->low = fmin(scale->low, log2(fmax(value_real(final, "low", 1), 0x1p-6)));
         scale->high = fmax(scale->high, log2(fmax(value_real(final, "high", 1), 0x1p-6)));
     }
@@ -67,7 +75,7 @@ static void grid(const struct scale *scale, struct buf *out)
 /* What the headline says, so that nobody looks for it among the dots. */
 static void final_band(const struct report *report, const struct scale *scale, struct buf *out)
 {
-    const struct value *final = value_get(report->evaluation, "speedup");
+    const struct value *final = final_speedup(report);
     double median = value_real(final, "median", 0), low = value_real(final, "low", 0),
            high = value_real(final, "high", 0), floor_at = exp2(scale->low);
     if (!report->final || !(low > 0) || !(high >= low))

@@ -271,7 +271,9 @@ static void final_row(const struct report *report, struct buf *out)
     buf_addf(out, "</td><td>final</td><td></td><td class=\"n\">%s</td>",
              words_time_of(value_get(report->evaluation, "time_ns"), time));
     interval_cells(speedup, "x", out);
-    buf_add_text(out, "<td>the final measurement: fresh processes, fresh seeds</td></tr>\n");
+    buf_add_text(out, "<td>the final measurement, over ");
+    escape(out, value_text(report->evaluation, "baseline", report->against));
+    buf_add_text(out, ": fresh processes, fresh seeds</td></tr>\n");
 }
 
 static void candidates(const struct report *report, struct buf *out)
@@ -340,8 +342,8 @@ static void without_script(const struct report *report, struct buf *out)
     buf_addf(out,
              "; the search selects by times. The large one is the champion; red marks are "
              "candidates that were refused.%s</p>\n",
-             report->final ? " The band is the final measurement's interval, which the headline is "
-                             "of. The search picks the luckiest of many, so that its dot is apt to "
+             report->final ? " The band is the final measurement's interval. The search picks the "
+                             "luckiest of many, so that its dot is apt to "
                              "lie higher."
                            : "");
     report_chart(report, out);

@@ -205,10 +205,11 @@ static void put_commands(const struct report *report, struct json *json)
     json_put_array(json, "commands");
     if (report->best != NULL) {
         put_command(json, "the kernel's source", "twagent show %s --source", report->best);
-        put_command(json, "the champion's figures, measured anew",
-                    "twagent eval PROBLEM kernel --effort final", "");
+        put_command(json, "the champion's figures, measured anew", "twagent rerun %s",
+                    report->best);
     }
-    put_command(json, "a search like this one", "%s", report->command);
+    if (report->again != NULL)
+        put_command(json, "a search like this one", "%s", report->again);
     put_command(json, "every row of this page", "twagent export %s", report->problem);
     put_command(json, "this page", "twagent report %s --html", report->run);
     if (report->resume != NULL)

@@ -90,7 +90,7 @@ const views = {
     return make("div", {}, ...asked.flatMap(one => [make("p", { class: "soft" }, one.purpose + ", " + one.model + ", " + one.tokens + " tokens"),
       make("details", {}, make("summary", {}, "prompt"), make("pre", {}, one.prompt)), make("pre", {}, one.answer)]));
   },
-  profile: row => make("dl", {}, ...[["held back by", row.limiter || "not known"], ["rate", row.flops_per_s > 0 ? (row.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s at " + row.flops_per_byte.toPrecision(3) + " FLOP/B" : "not known"],
+  profile: row => make("dl", {}, ...[["held back by", row.limiter || "not known"], ["rate", row.flops_per_s > 0 ? (row.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s" + (row.flops_per_byte > 0 ? " at " + row.flops_per_byte.toPrecision(3) + " FLOP/B" : "") : "not known"],
     ["error", row.error_of_allowed > 0 ? row.error_of_allowed.toPrecision(2) + " of what is allowed" : "not known"], ["checks", row.checks_passed + " of " + row.checks_total],
     ["evaluation", lasted(row.evaluation_ms)], ["the whole record", "twagent show " + row.id]].flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])),
 };
@@ -160,11 +160,11 @@ inOrder.forEach((row, i) => { row.nth = i + 1; row.at = (Date.parse(row.decided_
 const progressAxes = { time: ["minutes since the first verdict", row => row.at], evaluations: ["evaluations", row => row.nth], money: ["dollars spent", row => row.paid] };
 function progress(name) {
   const [words, of] = progressAxes[name], kernels = inOrder.filter(row => row.speedup_low > 0), lows = kernels.map(row => row.speedup_low).concat(1);
-  const final = facts.final && facts.evaluation?.speedup;
+  const final = facts.final && facts.evaluation?.baselines?.[facts.against]?.speedup;
   const x = linear(0, Math.max(...inOrder.map(of), 1e-9), L, W - R, value => +value.toPrecision(3) + "");
   const y = logarithmic(Math.max(Math.min(...lows), 1 / 64), Math.max(...lows, final?.high ?? 1), 2, H - B, T, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
-  const plot = axes(x, y, words, "speed-up, lower end of 95 %");
-  if (final) plot.append(draw("rect", { class: "final", x: L, y: y.at(final.high), width: W - L - R, height: Math.max(1, y.at(final.low) - y.at(final.high)) }), draw("text", { class: "final", x: L + 6, y: y.at(final.high) - 4 }, "final measurement " + digits(final.median, final.low, final.high) + "x"));
+  const plot = axes(x, y, words, "speed-up over " + facts.against + ", low end of 95 %");
+  if (final) plot.append(draw("rect", { class: "final", x: L, y: y.at(final.high), width: W - L - R, height: Math.max(1, y.at(final.low) - y.at(final.high)) }), draw("text", { class: "final", x: L + 6, y: y.at(final.high) - 4 }, "final measurement " + digits(final.median, final.low, final.high) + "x " + facts.against));
   let best = 0, path = "";
   for (const row of kernels) if (row.speedup_low > best) { path += (path ? "H" + x.at(of(row)).toFixed(1) + "V" : "M" + x.at(of(row)).toFixed(1) + " ") + y.at(best = row.speedup_low).toFixed(1); }
   plot.append(draw("path", { class: "best", d: path ? path + "H" + (W - R) : "M0 0" }));
@@ -175,7 +175,7 @@ function progress(name) {
 if (rows.length) {
   const place = make("div", { class: "scroll" }, progress("evaluations")), names = Object.keys(progressAxes).filter(name => name !== "money" || paid > 0);
   section("Best so far", make("p", {}, ...names.map(name => make("label", {}, make("input", { type: "radio", name: "axis", value: name, checked: name === "evaluations" ? "" : undefined, onchange: () => place.replaceChildren(progress(name)) }), "by " + name))), place,
-    make("p", { class: "soft" }, "A dot is a kernel as the search measured it, over " + facts.against + ": click it. Red marks were refused. The line is the best so far." + (facts.final ? " The band is the final measurement, which the headline is of: the luckiest of many dots is apt to lie higher." : "")),
+    make("p", { class: "soft" }, "A dot is a kernel as the search measured it, over " + facts.against + ": click it. Red marks were refused. The line is the best so far." + (facts.final ? " The band is the champion's final measurement" + (facts.evaluation?.baseline === facts.against ? ", which the headline is of" : "; the headline is of the same measurement, over " + facts.evaluation?.baseline) + ": the luckiest of many dots is apt to lie higher." : "")),
     make("details", {}, make("summary", {}, "as a table"), table([{ name: "after", number: true, value: row => row.nth }, { name: "minutes", number: true, value: row => +row.at.toFixed(2) }, { name: "kernel", value: row => row.number, cell: row => link(row.id) }, { name: "speed-up", number: true, value: row => row.speedup_low, cell: ratio }, { name: "95 %", number: true, value: row => row.speedup_low, cell: interval }],
       (() => { let best = 0; return inOrder.filter(row => row.speedup_low > best && (best = row.speedup_low)); })())));
 }
@@ -204,7 +204,7 @@ for (const kernel of facts.tuning?.kernels ?? []) {
     linear(0, 100 * Math.max(...known.map(one => one.high), 0.01), 190, W - R, value => +value.toPrecision(3) + ""), "share of the variance of log time, %, with its 95 % interval"));
   root.append(table([{ name: "parameter", value: one => one.name }, { name: "share", number: true, value: one => one.share, cell: one => one.values > 1 ? percent(one.share) : "" }, { name: "95 %", number: true, value: one => one.share, cell: one => one.values > 1 ? within(one) : "" }, { name: "best", number: true, value: one => one.best }, { name: "worst over best", number: true, value: one => one.worst_over_best, cell: one => one.values > 1 ? one.worst_over_best.toFixed(2) + "x" : "" }, { name: "values", number: true, value: one => one.values }], impact.parameters));
   if (impact.pairs.length) root.append(make("h3", {}, "pairs: what two do together, beyond each alone"), table([{ name: "pair", value: one => one.a + " x " + one.b }, { name: "share", number: true, value: one => one.share, cell: one => percent(one.share) }, { name: "95 %", number: true, value: one => one.share, cell: within }], impact.pairs));
-  root.append(make("p", { class: "soft" }, "Shares are of the variance of log time over the space; the model behind them predicts " + (100 * Math.max(0, impact.explained)).toFixed(0) + " % of that of points left out."));
+  root.append(make("p", { class: "soft" }, "Shares are of the variance of log time over the space; the model behind them predicts " + (100 * Math.max(0, impact.explained)).toFixed(0) + " % of that of points left out. Times differ by " + (100 * impact.differ).toFixed(impact.differ < 0.1 ? 1 : 0) + " % from point to point" + (impact.noise > 0 ? "; one strays by " + (100 * impact.noise).toFixed(impact.noise < 0.1 ? 1 : 0) + " %" : "") + " (standard deviations)."));
 }
 if (facts.tuning?.top.length) {
   const list = facts.tuning.top, bounds = one => digits(one.low, one.low, one.high) + " to " + digits(one.high, one.low, one.high);
@@ -242,7 +242,8 @@ if (rows.length)
   })));
 
 // ---- roofline
-const device = facts.evaluation?.device ?? {}, placed = rows.filter(row => row.flops_per_s > 0 && row.flops_per_byte > 0);
+const device = { ...facts.evaluation?.device }, share = facts.evaluation?.metrics?.roofline, placed = rows.filter(row => row.flops_per_s > 0 && row.flops_per_byte > 0);
+if (share?.share_of_compute_roof > 0) device.flops_per_s = 1e9 * share.gflops_per_s / share.share_of_compute_roof; // of the units that the problem's numbers allow
 if (placed.length && device.copy_bytes_per_s > 0 && device.flops_per_s > 0) {
   const ridge = device.flops_per_s / device.copy_bytes_per_s, xs = placed.map(row => row.flops_per_byte).concat(ridge), ys = placed.map(row => row.flops_per_s).concat(device.flops_per_s);
   const x = logarithmic(Math.min(...xs) / 2, Math.max(...xs) * 2, 10, L, W - R, value => +value.toPrecision(2) + ""), y = logarithmic(Math.min(...ys) / 1e9, Math.max(...ys) / 1e9, 10, H - B, T, value => +value.toPrecision(2) + "");

@@ -41,10 +41,11 @@ struct report_island {
 struct report {
     const char *run, *problem, *description, *started; /* "r3", "matmul", ..., "2026-11-21 08:38" */
     const char *outcome; /* one sentence: "1.97x faster than reference (95 %: 1.93 to 2.01)" */
-    const char *against; /* whom its numbers and the search's are against: "reference" */
+    const char *against; /* whom the search's numbers are against: "reference" */
     bool final;          /* `evaluation` is the champion's last measurement, not the search's */
     const char *dims;    /* "M 512, N 512, K 512" */
     const char *command; /* the options that differ from the defaults */
+    const char *again;   /* the command that begins one like it */
     const char *stopped; /* what ended it: "budget", "target reached: ..."; NULL: its rounds */
     const char *models;  /* "ideas a 67 %, b 33 %; code a"; NULL: the built-in proposer */
     const char *spent;   /* "312 requests, 1.2 M tokens, $1.23 of $5.00"; NULL: nothing was asked */

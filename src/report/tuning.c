@@ -65,6 +65,11 @@ static void print_kernel(const struct tuning_kernel *kernel, struct buf *out)
     }
     if (impact->why)
         buf_addf(out, "    NOT TO BE RELIED ON: %s\n", impact->why);
+    buf_addf(out, "    times differ by %.*f %% from point to point", impact->differ < 0.1,
+             100 * impact->differ);
+    if (impact->noise > 0)
+        buf_addf(out, ", one strays by %.*f %%", impact->noise < 0.1, 100 * impact->noise);
+    buf_add_text(out, " (standard deviations)\n");
     buf_addf(out,
              "    share of the variance of log time; the model behind it predicts %.0f %% of\n"
              "    that of points left out\n",
@@ -167,6 +172,8 @@ static void put_impact(struct json *json, const struct tuning_impact *impact)
     json_put_text(json, "why", impact->why);
     json_put_int(json, "points", (int64_t)impact->points);
     json_put_real(json, "explained", impact->explained);
+    json_put_real(json, "differ", impact->differ);
+    json_put_real(json, "noise", impact->noise);
     json_put_array(json, "parameters");
     for (size_t i = 0; i < impact->count; i++) {
         const struct tuning_effect *effect = &impact->effects[i];

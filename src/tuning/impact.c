@@ -248,7 +248,8 @@ static void tell_pairs(const struct work *work, const double *shares, struct tun
         const struct model_group *group = &work->model->groups[g];
         struct tuning_share share =
             interval_of(work, TUNING_PARAMETERS + g, shares[TUNING_PARAMETERS + g]);
-        if (group->a != group->b && share.low >= PAIR_LEAST)
+        if (group->a != group->b && work->levels[group->a] > 1 && work->levels[group->b] > 1 &&
+            share.low >= PAIR_LEAST)
             all[count++] = (struct tuning_pair){work->table->names[group->a],
                                                 work->table->names[group->b], share};
     }
@@ -276,8 +277,14 @@ static void measure(struct work *work, struct tuning_impact *impact)
     }
     tell_pairs(work, shares, impact);
     qsort(impact->effects, impact->count, sizeof *impact->effects, by_share);
+    impact->differ = sqrt(variance_of(work->y, NULL, work->rows.count));
+    if (work->table->error)
+        impact->noise = stats_median(work->table->error, work->table->count);
     if (impact->explained < EXPLAINED_LEAST)
-        impact->why = "too few points, or too noisy, to say: points left out are not predicted";
+        impact->why =
+            2 * impact->noise > impact->differ
+                ? "too noisy to say; a larger --time-budget helps"
+                : "too few points to say: those left out are not predicted";
 }
 
 void tuning_impact(const struct tuning_table *table, struct tuning_impact *impact)

@@ -47,6 +47,8 @@ struct tuning_impact {
     const char *why;  /* NULL, or why nothing is said: a sentence */
     size_t points;    /* that it stands on */
     double explained; /* of the variance of points left out (5-fold), by the model: 1 is all */
+    double differ;    /* standard deviation of log time over the points */
+    double noise;     /* median standard error of one point's; 0: not known */
     size_t count, pair_count;
     struct tuning_effect effects[TUNING_PARAMETERS]; /* largest share first */
     struct tuning_pair pairs[TUNING_PAIRS];          /* the same */

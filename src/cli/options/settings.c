@@ -136,7 +136,7 @@ static const struct option options[] = {
     {"strategy", 0, OPTION_ENUM, SEARCH(tune_strategy), "auto", 0, 0, "auto|exhaustive|proposer|random", NULL, "NAME",
      "which points: exhaustive (every one, in a random order), proposer (by a model of time, every third by chance), random; auto: exhaustive up to 128 valid points, else proposer", COMMAND_TUNE},
     {"stable", 0, OPTION_BOOL, SEARCH(stable), "false", 0, 0, NULL, NULL, NULL,
-     "a win must be right at every size of the ladder and shown slower at none (exit code 1 otherwise)", COMMAND_TUNE},
+     "the best kernel that is right at every size of the ladder and slower at none wins, of the best five (none: exit code 1)", COMMAND_TUNE},
     {"kernel", 0, OPTION_TEXT, SEARCH(kernel), NULL, 0, 0, NULL, NULL, "KERNEL",
      "whose tune space, as the argument KERNEL: a file, a candidate's id, or starts", COMMAND_TUNE},
     {"sweep", 0, OPTION_INT, AT(sweep), "-1", -1, 1000000, NULL, NULL, "N",

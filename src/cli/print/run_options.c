@@ -28,8 +28,14 @@ const char *const *run_options(struct arena *arena, const struct run_record *run
     settings = defaults;
     if (options_decode(&settings_table, &settings, origins, arena, root, &ignored))
         return lines;
+    unsigned of = settings.search.kernel ? COMMAND_TUNE : COMMAND_RUN;
     for (size_t i = 0; i < settings_table.count; i++) {
         const struct option *option = &settings_table.options[i];
+        if (of == COMMAND_TUNE && strcmp(option->name, "budget-evaluations") == 0)
+            lines[(*count)++] = arena_printf(arena, "--max-evaluations %lld",
+                                             (long long)settings.search.budget_evaluations);
+        if (!(option->commands & of)) /* what a tune fixes is nobody's choice */
+            continue;
         const char *now = shown(arena, option, &settings), *was = shown(arena, option, &defaults);
         if (strcmp(now, was) == 0 || strcmp(option->name, "problem") == 0)
             continue;

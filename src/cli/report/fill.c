@@ -157,13 +157,20 @@ static int by_asker(const void *a, const void *b)
 static void fill_rows(struct store *store, struct arena *arena, const struct run_record *run,
                       struct report *report)
 {
-    const struct kernel_query query = {.run = run->id, .code = true, .evaluation = true};
+    const struct kernel_query query = {
+        .run = run->id, .code = true, .evaluation = true, .search = true};
     struct asking asking = {.arena = arena, .run = run->id};
     struct kernel_row *rows = NULL;
     struct err ignored;
     if (kernels_read(store, arena, &query, &rows, &report->row_count, &ignored))
         report->row_count = 0;
     report->rows = rows;
+    report->against = run->baseline;
+    for (size_t i = 0; i < report->row_count; i++)
+        if (rows[i].correct) {
+            report->against = rows[i].baseline;
+            break;
+        }
     if (run->requests == 0 ||
         store_scan(store, STORE_COMPLETIONS, "", note_completion, &asking, &ignored))
         asking.count = 0;
@@ -174,6 +181,17 @@ static void fill_rows(struct store *store, struct arena *arena, const struct run
     mem_free(asking.answers);
     report->answers = answers;
     report->answer_count = asking.count;
+}
+
+/* The command that begins a run like it. */
+static const char *again(struct arena *arena, const struct run_record *run, const char *options)
+{
+    const char *spec = strstr(run->problem_file, "/spec.yaml");
+    int folder = spec ? (int)(spec - run->problem_file) : (int)strlen(run->problem_file);
+    return arena_printf(arena, "twagent %s %.*s%s%s%s", tune_is(run) ? "tune" : "run", folder,
+                        run->problem_file, spec ? spec + strlen("/spec.yaml") : "",
+                        strncmp(options, "--", 2) == 0 ? " " : "",
+                        strncmp(options, "--", 2) == 0 ? options : "");
 }
 
 static void fill_islands(struct arena *arena, struct report *report)
@@ -214,7 +232,6 @@ void report_fill(struct store *store, struct arena *arena, const struct run_reco
                               .description = "",
                               .started = arena_strdup(arena, started),
                               .outcome = run_words_outcome(arena, run),
-                              .against = run->baseline,
                               .final = *run->best && history_is_final(store, arena, run->best),
                               .command = run_options_line(arena, run),
                               .elapsed_ms = run->elapsed_ms,
@@ -233,6 +250,7 @@ void report_fill(struct store *store, struct arena *arena, const struct run_reco
     if (*run->best)
         report->evaluation = history_evaluation(store, arena, run->best);
     report->resume = run_words_resume(arena, run);
+    report->again = again(arena, run, report->command);
     fill_rows(store, arena, run, report);
     fill_islands(arena, report);
     struct tuning *tuning = arena_array(arena, 1, sizeof *tuning);

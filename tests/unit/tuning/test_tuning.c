@@ -165,6 +165,7 @@ static void test_disturbed_points_say_little(void **state)
     table.error = error;
     tuning_impact(&table, &impact);
     assert_null(impact.why);
+    assert_true(impact.noise == 0 && impact.differ > 0.5); /* most points are known well */
     assert_string_equal(impact.effects[0].name, "BIG");
     assert_near(impact.effects[0].share.share, 0.1600 / 0.1704, 0.05);
 }
@@ -175,7 +176,8 @@ static void test_noise_is_no_finding(void **state)
     (void)state;
     fill(nothing, 0.1, 4);
     judge(0, ALL, &impact);
-    assert_non_null(impact.why);
+    assert_non_null(strstr(impact.why, "too few"));
+    assert_near(impact.differ, 0.1, 0.02);
     judge(0, 7, &impact);
     assert_non_null(impact.why);
     assert_int_equal(impact.count, 0);
@@ -200,6 +202,13 @@ static void test_one_value(void **state)
         one += impact.effects[i].levels == 1;
     assert_int_equal(one, 1);
     assert_string_equal(impact.effects[0].name, "BIG");
+    fill(mixed, 0.01, 6);
+    for (size_t i = 0; i < ALL; i++)
+        space[i * WIDTH + 2] = 8;
+    judge(0, ALL, &impact);
+    for (size_t i = 0; i < impact.pair_count; i++) /* none with the one that has no other value */
+        assert_true(strcmp(impact.pairs[i].a, "NONE") != 0 &&
+                    strcmp(impact.pairs[i].b, "NONE") != 0);
 }
 
 static struct tuning_rung rung(double speedup, enum finding finding)
