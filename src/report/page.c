@@ -180,6 +180,9 @@ static void put_stages(const struct report *report, struct json *json)
         double ms = 0;
         for (size_t i = 0; i < report->row_count; i++)
             ms += report->rows[i].stage_ms[stage];
+        if (report->final)
+            ms += value_real(value_get(report->evaluation, "stage_ms"),
+                             stage_name((enum stage)stage), 0);
         json_array(json);
         json_text(json, stage_name((enum stage)stage));
         json_real(json, ms);

@@ -103,9 +103,9 @@ function open(id) {
     body.replaceChildren(views[name](row));
   }
   dialog.replaceChildren(make("p", {}, make("button", { onclick: () => dialog.close(), autofocus: "" }, "close")), make("h2", {}, row.id + (row.champion ? ", the champion" : "")),
-    make("dl", {}, ...[["idea", row.idea], ["why", row.why], ["from", row.parent], ["model", row.model], ["file", row.file + " " + tuned(row)], ["verdict", row.verdict + (row.reason ? ": " + row.reason : "")],
+    make("dl", {}, ...[["idea", row.idea], ["why", row.why], ["from", row.parent], ["from it", rows.filter(other => other.parent === row.id).slice(0, 12).map(other => other.id).join(" ")], ["model", row.model], ["file", row.file + " " + tuned(row)], ["verdict", row.verdict + (row.reason ? ": " + row.reason : "")],
       ["time", row.latency_ms > 0 ? time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) : ""], ["speed-up", row.speedup > 0 ? ratio(row) + " (" + interval(row) + ") over " + facts.against : ""]]
-      .filter(([, text]) => text).flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])), tabs, body);
+      .filter(([, text]) => text).flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, ...(name.startsWith("from") ? text.split(" ").flatMap(other => [link(other), " "]) : [text]))])), tabs, body);
   choose("source", tabs.firstChild);
   dialog.showModal();
 }
@@ -204,6 +204,21 @@ for (const kernel of facts.tuning?.kernels ?? []) {
     linear(0, 100 * Math.max(...known.map(one => one.high), 0.01), 190, W - R, value => +value.toPrecision(3) + ""), "share of the variance of log time, %, with its 95 % interval"));
   root.append(table([{ name: "parameter", value: one => one.name }, { name: "share", number: true, value: one => one.share, cell: one => one.values > 1 ? percent(one.share) : "" }, { name: "95 %", number: true, value: one => one.share, cell: one => one.values > 1 ? within(one) : "" }, { name: "best", number: true, value: one => one.best }, { name: "worst over best", number: true, value: one => one.worst_over_best, cell: one => one.values > 1 ? one.worst_over_best.toFixed(2) + "x" : "" }, { name: "values", number: true, value: one => one.values }], impact.parameters));
   if (impact.pairs.length) root.append(make("h3", {}, "pairs: what two do together, beyond each alone"), table([{ name: "pair", value: one => one.a + " x " + one.b }, { name: "share", number: true, value: one => one.share, cell: one => percent(one.share) }, { name: "95 %", number: true, value: one => one.share, cell: within }], impact.pairs));
+  const points = kernel.points.filter(one => one.time_ns > 0), chosen = known.find(one => one.values > 1)?.name;
+  if (points.length && chosen) {
+    const scatter = name => { // a column for each value; dots beside each other, in the order of measuring
+      const values = [...new Set(points.map(one => one.tune[name]))].sort((a, b) => a - b), times = points.map(one => one.time_ns / 1e6), step = (W - L - R) / values.length;
+      const x = { at: i => L + step * (i + 0.5), ticks: values.map((value, i) => [i, String(value)]) }, y = logarithmic(Math.min(...times), Math.max(...times), 2, H - B, T, value => time(value)), plot = axes(x, y, name, "time"), drawn = new Map();
+      for (const one of points) {
+        const i = values.indexOf(one.tune[name]), nth = drawn.get(i) ?? 0, all = points.filter(other => other.tune[name] === one.tune[name]).length;
+        drawn.set(i, nth + 1);
+        plot.append(draw("circle", { class: "kernel" + (one.id === facts.best ? " champion" : ""), cx: (x.at(i) + 0.8 * step * ((nth + 0.5) / all - 0.5)).toFixed(1), cy: y.at(one.time_ns / 1e6).toFixed(1), r: one.id === facts.best ? 6 : 3.5, onclick: () => open(one.id) }, draw("title", {}, one.id + ": " + time(one.time_ns / 1e6) + ", " + JSON.stringify(one.tune))));
+      }
+      return plot;
+    };
+    const place = make("div", { class: "scroll" }, scatter(chosen)), pick = make("select", { "aria-label": "parameter of " + kernel.name, onchange: () => place.replaceChildren(scatter(pick.value)) }, ...known.map(one => make("option", {}, one.name)));
+    root.append(make("h3", {}, "every point, by the value of "), pick, place);
+  }
   root.append(make("p", { class: "soft" }, "Shares are of the variance of log time over the space; the model behind them predicts " + (100 * Math.max(0, impact.explained)).toFixed(0) + " % of that of points left out. Times differ by " + (100 * impact.differ).toFixed(impact.differ < 0.1 ? 1 : 0) + " % from point to point" + (impact.noise > 0 ? "; one strays by " + (100 * impact.noise).toFixed(impact.noise < 0.1 ? 1 : 0) + " %" : "") + " (standard deviations)."));
 }
 if (facts.tuning?.top.length) {
@@ -241,6 +256,15 @@ if (rows.length)
     return box;
   })));
 
+// ---- the champion's line
+const line = [];
+for (let row = byId.get(facts.best); row && !line.includes(row); row = byId.get(row.parent)) line.unshift(row);
+if (line.length > 1) {
+  const before = row => byId.get(row.parent);
+  section("How the champion came about", table([{ name: "candidate", value: row => line.indexOf(row), cell: row => link(row.id) }, { name: "round", number: true, value: row => row.round }, { name: "speed-up", number: true, value: row => row.speedup_low ?? 0, cell: ratio }, { name: "95 %", number: true, value: row => row.speedup_low ?? 0, cell: interval },
+    { name: "over its parent", number: true, value: row => before(row)?.speedup > 0 ? row.speedup / before(row).speedup : 0, cell: row => before(row)?.speedup > 0 && row.speedup > 0 ? (row.speedup / before(row).speedup).toFixed(2) + "x" : "" }, { name: "idea", value: what, kind: row => row.correct ? "" : "bad" }], line, { kind: row => row.champion ? "champion" : "" }));
+}
+
 // ---- roofline
 const device = { ...facts.evaluation?.device }, share = facts.evaluation?.metrics?.roofline, placed = rows.filter(row => row.flops_per_s > 0 && row.flops_per_byte > 0);
 if (share?.share_of_compute_roof > 0) device.flops_per_s = 1e9 * share.gflops_per_s / share.share_of_compute_roof; // of the units that the problem's numbers allow
@@ -250,7 +274,7 @@ if (placed.length && device.copy_bytes_per_s > 0 && device.flops_per_s > 0) {
   const plot = axes(x, y, "FLOP per byte that must move", "GFLOP/s"), low = x.ticks[0][0], high = x.ticks[x.ticks.length - 1][0];
   plot.append(draw("path", { class: "roof", d: `M${x.at(low)} ${y.at(low * device.copy_bytes_per_s / 1e9)}L${x.at(ridge)} ${y.at(device.flops_per_s / 1e9)}H${x.at(high)}` }));
   for (const row of placed) plot.append(dot(row, x.at(row.flops_per_byte), y.at(row.flops_per_s / 1e9)));
-  section("Roofline", make("div", { class: "scroll" }, plot), make("p", { class: "soft" }, "The roofs are measured here: " + (device.copy_bytes_per_s / 1e9).toPrecision(3) + " GB/s of copies, " + (device.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s. FLOP and bytes are the definition's, the same for every kernel."),
+  section("Roofline", make("div", { class: "scroll" }, plot), make("p", { class: "soft" }, "The roofs are measured here: " + +(device.copy_bytes_per_s / 1e9).toPrecision(3) + " GB/s of copies, " + +(device.flops_per_s / 1e9).toPrecision(3) + " GFLOP/s. FLOP and bytes are the definition's, the same for every kernel."),
     make("details", {}, make("summary", {}, "as a table"), table([{ name: "kernel", value: row => row.number, cell: row => link(row.id) }, { name: "FLOP/B", number: true, value: row => row.flops_per_byte, cell: row => row.flops_per_byte.toPrecision(3) }, { name: "GFLOP/s", number: true, value: row => row.flops_per_s, cell: row => (row.flops_per_s / 1e9).toPrecision(4) }, { name: "held back by", value: row => row.limiter }], placed)));
 }
 

@@ -281,10 +281,9 @@ static void measure(struct work *work, struct tuning_impact *impact)
     if (work->table->error)
         impact->noise = stats_median(work->table->error, work->table->count);
     if (impact->explained < EXPLAINED_LEAST)
-        impact->why =
-            2 * impact->noise > impact->differ
-                ? "too noisy to say; a larger --time-budget helps"
-                : "too few points to say: those left out are not predicted";
+        impact->why = 2 * impact->noise > impact->differ
+                          ? "too noisy to say; a larger --time-budget helps"
+                          : "too few points to say: those left out are not predicted";
 }
 
 void tuning_impact(const struct tuning_table *table, struct tuning_impact *impact)
