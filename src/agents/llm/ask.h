@@ -10,6 +10,7 @@
 #include "loop/work.h"
 
 struct http_request;
+struct process;
 struct endpoint; /* opaque: one key at one address */
 struct replay;
 
@@ -41,6 +42,8 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     struct replay *replay;     /* or NULL */
     struct model_tally *tally;
     struct http_request *http;
+    struct process *process; /* in its place, where a program is asked; in this folder */
+    const char *folder;
     struct codec_state *state;
     struct slot slot;
     struct timer timer;

@@ -1,4 +1,5 @@
 #include "agents/llm/catalogue.h"
+#include "agents/llm/command.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -132,6 +133,46 @@ static int read_address(const struct reading *reading, int line, const struct va
     return 0;
 }
 
+/* A program's price is that of a call; tokens, which it does not count, cost something only where
+ * its entry says so. */
+static int read_command_prices(const struct reading *reading, const struct value *map,
+                               struct model *model, struct command_model *command)
+{
+    static const char *const keys[] = {"call", "prompt", "completion", NULL};
+    const struct value *prices = value_get(map, "prices");
+    if (prices == NULL)
+        return 0;
+    if (prices->kind != VALUE_MAP || value_get(prices, "call") == NULL)
+        return refuse(reading, prices->line, "prices: {call: DOLLARS}");
+    model->prompt_price = model->completion_price = 0;
+    if (value_check_keys(prices, reading->path, keys, reading->err) != 0 ||
+        read_real(reading, prices, "call", 0, 1e4, &command->call_price) != 0 ||
+        read_real(reading, prices, "prompt", 0, 1e6, &model->prompt_price) != 0)
+        return -1;
+    return read_real(reading, prices, "completion", 0, 1e6, &model->completion_price);
+}
+
+static int read_command(const struct reading *reading, const struct value *map, struct entry *entry)
+{
+    static const char *const keys[] = {"provider", "command", "time_limit", "output_limit",
+                                       "slots",    "retries", "sandbox",    "prices",
+                                       "context",  "weight",  NULL};
+    struct model *model = &entry->model;
+    struct command_model *command = ARENA_NEW(reading->arena, struct command_model);
+    BUF_LOCAL(words, 1 << 16);
+    if (value_check_keys(map, reading->path, keys, reading->err) != 0 ||
+        command_read(reading->arena, reading->path, map, command, reading->err) != 0 ||
+        read_command_prices(reading, map, model, command) != 0 ||
+        read_tokens(reading, map, "context", &model->context_tokens) != 0)
+        return -1;
+    for (size_t i = 0; command->words[i]; i++) /* another command is another place to ask */
+        buf_addf(&words, "%s%s", i ? " " : "", command->words[i]);
+    model->base_url = arena_strdup(reading->arena, buf_text(&words));
+    model->command = command;
+    entry->keyless = true;
+    return read_real(reading, map, "weight", 1e-6, 1e6, &model->weight);
+}
+
 static int read_entry(const struct reading *reading, const char *name, int line,
                       const struct value *map, struct entry *entry)
 {
@@ -140,9 +181,7 @@ static int read_entry(const struct reading *reading, const char *name, int line,
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
         return refuse(reading, map->line > 0 ? map->line : line,
-                      "%.80s: {provider: openai, anthropic or gemini, ...}", name);
-    if (value_check_keys(map, reading->path, keys, reading->err) != 0)
-        return -1;
+                      "%.80s: {provider: openai, anthropic, gemini or command, ...}", name);
     *entry = (struct entry){
         .model = {.name = name,
                   .wire_name = name,
@@ -156,8 +195,12 @@ static int read_entry(const struct reading *reading, const char *name, int line,
     model->codec = model->provider != NULL ? codec_find(model->provider) : NULL;
     if (model->codec == NULL)
         return refuse(reading, model->provider != NULL ? value_get(map, "provider")->line : line,
-                      "provider: openai, anthropic or gemini, for %.80s", name);
+                      "provider: openai, anthropic, gemini or command, for %.80s", name);
     model->provider = model->codec->name;
+    if (model->codec == &codec_command)
+        return read_command(reading, map, entry);
+    if (value_check_keys(map, reading->path, keys, reading->err) != 0)
+        return -1;
     if (read_text(reading, map, "model", &model->wire_name) != 0 ||
         read_address(reading, line, map, entry) != 0 || read_prices(reading, map, model) != 0 ||
         read_real(reading, map, "temperature", 0, 2, &model->temperature) != 0 ||

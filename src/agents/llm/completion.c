@@ -75,8 +75,8 @@ struct endpoint *completions_endpoint(struct completions *completions, const str
     struct endpoint *endpoint = completions_find_endpoint(completions, model);
     if (endpoint != NULL)
         return endpoint;
-    endpoint =
-        endpoint_new(model, completions->policy, &completions->random, completions->capacity);
+    endpoint = endpoint_new(model, completions->policy, &completions->random,
+                            model->command ? model->command->slots : completions->capacity);
     list_append(&completions->endpoints, &endpoint->link);
     if (completions->held)
         endpoint_hold(endpoint, true);

@@ -369,6 +369,8 @@ static enum task_result cancelled(struct ask *ask)
         return TASK_WAIT;
     store_batch_free(ask->write.batch); /* a reservation that could not be written */
     ask->write.batch = NULL;
+    if (ask_stops_command(ask))
+        return TASK_WAIT;
     struct store_batch *batch = ask_stop_sending(ask);
     if (ask->err.code == ERR_NONE)
         err_set(&ask->err, ERR_CANCELLED, "stopped");

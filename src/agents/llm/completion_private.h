@@ -3,9 +3,11 @@
 #pragma once
 
 #include "agents/llm/ask.h"
+#include "agents/llm/command.h"
 #include "agents/llm/endpoint.h"
 #include "agents/llm/replay.h"
 #include "loop/http.h"
+#include "loop/process.h"
 #include "store/store.h"
 
 enum ask_state {
@@ -100,6 +102,24 @@ void ask_leave_budget(struct ask *ask); /* its place in the queue */
 int ask_send(struct ask *ask, struct err *err) MUST_USE;
 enum task_result ask_step_sending(struct ask *ask);
 struct store_batch *ask_stop_sending(struct ask *ask); /* gives up on what is on its way */
+
+/* What became of a request. */
+struct verdict {
+    enum fault fault;
+    struct err err; /* a line for people */
+    int64_t after_ms;
+    bool alive;     /* an answer, if not the one that was asked for */
+    bool malformed; /* whole as HTTP, not as an answer */
+    bool tls, stale;
+    enum spend_end money;
+};
+enum task_result ask_judged(struct ask *ask, const struct verdict *verdict);
+
+/* --- completion_command.c: a program is asked --- */
+int ask_start_command(struct ask *ask, struct err *err) MUST_USE;
+enum task_result ask_step_command(struct ask *ask);
+bool ask_stops_command(struct ask *ask); /* it has not ended yet, and is told to */
+void ask_free_command(struct ask *ask);  /* one that has ended; harmless where there is none */
 
 /* --- completion_offline.c: where nobody is asked over a network --- */
 enum task_result ask_step_mailing(struct ask *ask);

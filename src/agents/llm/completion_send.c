@@ -18,16 +18,6 @@ enum {
     SILENT_MS = 12 * 60 * 1000 /* loop/http's limits for the first byte and between two */
 };
 
-struct verdict {
-    enum fault fault;
-    struct err err; /* a line for people */
-    int64_t after_ms;
-    bool alive;     /* an answer, if not the one that was asked for */
-    bool malformed; /* whole as HTTP, not as an answer */
-    bool tls, stale;
-    enum spend_end money;
-};
-
 /* How long a provider may say nothing, though it pings: models think in silence. */
 static uint64_t silent_ms(const struct completions *completions)
 {
@@ -47,6 +37,8 @@ int ask_send(struct ask *ask, struct err *err)
 {
     struct completions *completions = ask->completions;
     struct completion_request request = ask->request;
+    if (ask->model->command)
+        return ask_start_command(ask, err);
     const char *url;
     const char *const *headers;
     request.max_tokens = ask_max_tokens(ask);
@@ -98,7 +90,8 @@ struct store_batch *ask_stop_sending(struct ask *ask)
         (void)answer_finish(ask->state, &ask->completion, &ignored, &err);
     }
     ask->state = NULL;
-    bool costs = read && (status == 0 || status == 200);
+    bool costs = (read && (status == 0 || status == 200)) || ask->process;
+    ask_free_command(ask);
     return ask_close_spend(ask, costs ? what_is_left(ask) : SPEND_RELEASED);
 }
 
@@ -339,6 +332,11 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
         completions_wake(completions, NULL);
         return give_up(ask, verdict);
     }
+    const struct command_model *command = ask->model->command;
+    if (command && command->retries >= 0 && ask->failures > command->retries) {
+        endpoint_leave(ask->endpoint, ask);
+        return give_up(ask, verdict);
+    }
     struct retry_decision decision =
         retry_decide(completions->policy, verdict->fault, ask->failures, verdict->after_ms,
                      &completions->random);
@@ -388,8 +386,17 @@ static enum task_result answered(struct ask *ask, const struct verdict *verdict)
     return ask_store(ask, batch, refused ? ask->err.message : NULL);
 }
 
+enum task_result ask_judged(struct ask *ask, const struct verdict *verdict)
+{
+    if (verdict->fault == FAULT_NONE || verdict->fault == FAULT_REFUSED)
+        return answered(ask, verdict);
+    return faulted(ask, verdict);
+}
+
 enum task_result ask_step_sending(struct ask *ask)
 {
+    if (ask->process)
+        return ask_step_command(ask);
     struct verdict verdict = {.after_ms = -1, .money = SPEND_CUT};
     bool readable = read_body(ask, &verdict);
     if (readable && !http_done(ask->http)) {
@@ -401,7 +408,5 @@ enum task_result ask_step_sending(struct ask *ask)
     timer_stop(&ask->timer);
     http_free_request(ask->http);
     ask->http = NULL;
-    if (verdict.fault == FAULT_NONE || verdict.fault == FAULT_REFUSED)
-        return answered(ask, &verdict);
-    return faulted(ask, &verdict);
+    return ask_judged(ask, &verdict);
 }

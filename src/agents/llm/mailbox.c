@@ -83,30 +83,17 @@ void mailbox_post(struct mail *mail)
 
 /* ---- the answer ---- */
 
-/* Through JSON and back, which makes of bytes that are no text what a provider's would become. */
 static void take_text(struct mail *mail, const char *text, size_t length)
 {
-    struct value *root;
     BUF_LOCAL(clean, (size_t)ANSWER_BYTES_MAX * 3);
-    BUF_LOCAL(quoted, (size_t)ANSWER_BYTES_MAX * 6);
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\0')
-            buf_add_text(&clean, "\xEF\xBF\xBD");
-        else
-            buf_add_char(&clean, text[i]);
-    }
-    struct json json = {.out = &quoted};
-    json_text_n(&json, buf_text(&clean), clean.length);
-    if (value_parse_json(mail->arena, "the answer", buf_text(&quoted), quoted.length, &root,
-                         &mail->err) == 0) {
-        mail->completion =
-            (struct completion){.text = arena_strdup(mail->arena, root->text),
-                                .prompt_tokens = -1,
-                                .completion_tokens = -1,
-                                .finish = "stop",
-                                .model = arena_strdup(mail->arena, mail->request->model)};
-        mail->taken = true;
-    }
+    text_clean(text, length, &clean);
+    mail->completion =
+        (struct completion){.text = arena_strdup(mail->arena, buf_text(&clean)),
+                            .prompt_tokens = -1,
+                            .completion_tokens = -1,
+                            .finish = "stop",
+                            .model = arena_strdup(mail->arena, mail->request->model)};
+    mail->taken = true;
 }
 
 static void take_json(struct mail *mail, const char *text, size_t length)

@@ -1,6 +1,7 @@
 #include "agents/llm/model.h"
 
 #include "agents/llm/catalogue.h"
+#include "agents/llm/command.h"
 #include "agents/llm/keys.h"
 #include "base/options.h"
 #include "base/random.h"
@@ -134,6 +135,12 @@ static int choose_listed(const struct choosing *choosing, const struct entry *en
                          struct model *model)
 {
     *model = entry->model;
+    if (model->command) {
+        struct command_model *found = ARENA_NEW(choosing->arena, struct command_model);
+        *found = *model->command;
+        model->command = found;
+        return command_find(choosing->arena, model->name, found, choosing->err);
+    }
     return settle_address(choosing, entry, model);
 }
 
@@ -161,7 +168,7 @@ static int choose_name(const struct choosing *choosing, const char *name, struct
         return choose_listed(choosing, entry, model);
     if (codec == NULL)
         codec = fallback_codec(choosing->defaults);
-    if (codec == NULL)
+    if (codec == NULL || codec == &codec_command) /* whose words only an entry can say */
         return refuse_unknown(choosing, name);
     struct entry unlisted;
     choose_unlisted(name, rest, codec, &unlisted);
@@ -270,7 +277,8 @@ int64_t model_cost(const struct model *model, int64_t prompt_tokens, int64_t com
         return -1;
     double prompt = prompt_tokens > 0 ? (double)prompt_tokens : 0;
     double completion = completion_tokens > 0 ? (double)completion_tokens : 0;
-    double cost = prompt * model->prompt_price + completion * model->completion_price;
+    double call = model->command ? 1e6 * model->command->call_price : 0;
+    double cost = call + prompt * model->prompt_price + completion * model->completion_price;
     /* What doubles add in their last places is no micro-dollar. */
     cost = ceil(cost * (1 - 1e-12));
     return cost < 9.2e18 ? (int64_t)cost : INT64_MAX;

@@ -11,13 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct command_model;
+
 struct model {                 /* texts live as long as the arena they were chosen into */
     const char *name;          /* as the person named it */
-    const char *provider;      /* "openai", "anthropic", "gemini", "mailbox", "replay" */
+    const char *provider;      /* "openai", "anthropic", "gemini", "command", "mailbox", "replay" */
     const char *wire_name;     /* what the provider is told */
     const struct codec *codec; /* NULL: mailbox and replay, which ask nobody over a network */
     const char *base_url, *key_variable;
-    const char *key;        /* NULL: none is needed or found; never logged or stored */
+    const char *key;                     /* NULL: none is needed or found; never logged or stored */
+    const struct command_model *command; /* a program; NULL: none (agents/llm/command.h) */
     const char *source;     /* mailbox: its folder; replay: the recorded run's id, "r3" */
     double temperature;     /* < 0: the provider's default */
     int64_t max_tokens;     /* of one answer; 0: the provider's default */

@@ -69,7 +69,7 @@ static const struct option options[] = {
     {"launcher", 0, OPTION_TEXT, SEARCH(launcher), NULL, 0, 0, NULL, NULL, "WORDS",
      "what stands before a worker's command, as in \"ssh node7\" (docs/cluster.md)", SEARCHING | MEASURING},
     {"model", 'm', OPTION_TEXT, AT(model), NULL, 0, 0, NULL, "TWAGENT_MODEL", "NAME[@WEIGHT],...",
-     "models that are asked, by weight; none: the built-in proposer has the ideas", SEARCHING | COMMAND_TUNE},
+     "models that are asked, by weight (command/NAME: a program of models.yaml); none: the built-in proposer has the ideas", SEARCHING | COMMAND_TUNE},
     {"idea-model", 0, OPTION_TEXT, AT(idea_model), NULL, 0, 0, NULL, NULL, "NAME[@WEIGHT],...",
      "models for ideas, in place of --model", SEARCHING},
     {"code-model", 0, OPTION_TEXT, AT(code_model), NULL, 0, 0, NULL, NULL, "NAME[@WEIGHT],...",

@@ -3,7 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct codec *const codecs[] = {&codec_openai, &codec_anthropic, &codec_gemini};
+static const struct codec *const codecs[] = {&codec_openai, &codec_anthropic, &codec_gemini,
+                                             &codec_command};
 
 const struct codec *codec_find(const char *name)
 {

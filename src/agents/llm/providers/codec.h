@@ -63,5 +63,6 @@ struct codec {
 };
 
 extern const struct codec codec_openai, codec_anthropic, codec_gemini;
+extern const struct codec codec_command; /* a program: none of its functions is there */
 
 const struct codec *codec_find(const char *name); /* NULL where there is none of that name */

@@ -13,6 +13,18 @@ size_t text_sequence(const char *at, size_t left)
     return *at != '\0' ? utf8_length(at, left) : 0;
 }
 
+void text_clean(const char *bytes, size_t length, struct buf *out)
+{
+    for (size_t at = 0; at < length;) {
+        size_t size = text_sequence(bytes + at, length - at);
+        if (size > 0)
+            buf_add(out, bytes + at, size);
+        else
+            buf_add_text(out, replacement);
+        at += size > 0 ? size : 1;
+    }
+}
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

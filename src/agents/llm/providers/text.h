@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+/* Copies any bytes as text: invalid UTF-8 and NUL are replaced. */
+void text_clean(const char *bytes, size_t length, struct buf *out);
 /* Copies JSON text: invalid UTF-8, \u0000 and lone surrogate escapes are replaced. */
 void text_clean_json(const char *json, size_t length, struct buf *out);
 

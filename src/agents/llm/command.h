@@ -1,0 +1,30 @@
+/* agents/llm/command: a program as a model: it gets the request on stdin, or as a file that one of
+ * its words names, and what it prints is the answer. models.yaml says its words. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct command_model {
+    const char *const *words; /* NULL-terminated; "{file}" in one stands for the request's path */
+    const char *program;      /* the first one's path; NULL until command_find() */
+    const char *const *reads; /* sandboxed: what it may read beside the system's; NULL-terminated */
+    bool by_file, sandboxed;
+    uint64_t limit_ms;
+    size_t output_max; /* bytes; more is no answer */
+    unsigned slots;    /* at once */
+    int retries;       /* -1: as for every model */
+    double call_price; /* US dollars; < 0: not known */
+};
+
+/* The entry's own keys. ERR_USAGE: "PATH:LINE: expected ...". */
+int command_read(struct arena *arena, const char *path, const struct value *map,
+                 struct command_model *command, struct err *err) MUST_USE;
+/* Looks for the program in $PATH. ERR_ENVIRONMENT. */
+int command_find(struct arena *arena, const char *name, struct command_model *command,
+                 struct err *err) MUST_USE;
