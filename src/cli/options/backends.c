@@ -3,5 +3,6 @@
 
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/cuda.h"
+#include "eval/webgpu/webgpu.h"
 
-const struct backend *const backends[] = {&backend_cpu, &backend_cuda, NULL};
+const struct backend *const backends[] = {&backend_cpu, &backend_cuda, &backend_webgpu, NULL};

@@ -9,6 +9,7 @@ const struct variable variables[] = {
     {"TWAGENT_NVRTC", "the library libnvrtc"},
     {"TWAGENT_CUDA_DRIVER", "the library libcuda"},
     {"TWAGENT_CUPTI", "the library libcupti, for hardware counters"},
+    {"TWAGENT_WGPU", "the library libwgpu_native, which runs WGSL"},
     {"TWAGENT_COMPUTE_SANITIZER", "the program compute-sanitizer; empty: none"},
     {"TWAGENT_CUDA_SERVER", "0: each compile loads NVRTC by itself"},
     {"TWAGENT_CUDA_CACHE", "0: compiled cubins are not kept"},

@@ -76,13 +76,15 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
     const struct value *entry = value_get(map, "entry");
     if (entry == NULL || entry->kind != VALUE_TEXT)
         return document_refuse(document, map->line, "expected entry: FUNCTION in the launch");
-    if (strcmp(entry->text, "kernel") != 0 &&
+    bool usual = strcmp(entry->text, "kernel") == 0 || strcmp(entry->text, "main") == 0;
+    if (!usual &&
         document_check_name(document, entry->line, "an entry's name", entry->text) != 0)
         return -1;
     launch->entry = entry->text;
     const char *needed[] = {"grid", "block"};
-    for (size_t i = 0;
-         i < 2 && reading->candidate->language != NULL && reading->candidate->language->plan; i++)
+    const struct language *language = reading->candidate->language;
+    size_t needs = language == NULL || !language->plan ? 0 : language->own_blocks ? 1 : 2;
+    for (size_t i = 0; i < needs; i++)
         if (value_get(map, needed[i]) == NULL)
             return document_refuse(document, map->line, "expected %s: in the launch of %s",
                                    needed[i], launch->entry);

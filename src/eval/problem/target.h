@@ -16,6 +16,7 @@ struct language {
     bool (*allows)(
         const char *flag); /* it changes how a source is optimized and no more; NULL: none */
     bool plan;             /* its candidates say how they are launched; else a call is all */
+    bool own_blocks;       /* a source says itself how large a block is */
 };
 
 struct target {

@@ -1,0 +1,143 @@
+/* The WebGPU backend's table, and the operations that are a few lines each. */
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/cpu/cpu.h"
+#include "eval/webgpu/doctor.h"
+#include "eval/webgpu/emit.h"
+#include "eval/webgpu/host.h"
+#include "eval/webgpu/library.h"
+#include "eval/webgpu/probe.h"
+#include "eval/webgpu/target.h"
+#include "eval/webgpu/webgpu.h"
+#include "process/clean.h"
+
+#include <string.h>
+
+enum { COMPILE_MS = 60000, OUTPUT_MOST = 64 << 10, SOURCE_MOST = 2 << 20, SAID_MOST = 3000 };
+
+/* ---- build ---- */
+
+static int source_of(const struct candidate *candidate, const struct baseline_spec *baseline,
+                     struct buf *text, struct err *err)
+{
+    if (baseline != NULL)
+        return file_read(baseline->file, text, err);
+    buf_add(text, candidate->source, candidate->length);
+    return 0;
+}
+
+static int build(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
+                 const struct candidate *candidate, const struct names *tune,
+                 const struct baseline_spec *baseline, enum build_flavour flavour,
+                 const char *folder, struct build *build, struct err *err)
+{
+    const char *library = webgpu_library_find(arena);
+    const char *path = arena_printf(arena, "%s/kernel.wgsl", folder);
+    BUF_LOCAL(text, SOURCE_MOST);
+    (void)problem, (void)tune;
+    if (flavour == BUILD_PORTABLE)
+        return err_set(err, ERR_UNSUPPORTED, "a WGSL kernel has no portable build");
+    if (library == NULL)
+        return err_set(err, ERR_ENVIRONMENT, "%s", WEBGPU_NO_LIBRARY);
+    if (source_of(candidate, baseline, &text, err) != 0 ||
+        file_write(path, buf_text(&text), text.length, err) != 0)
+        return -1;
+    const char **argv = arena_array(arena, 8, sizeof(char *));
+    const char **env = arena_array(arena, WEBGPU_ENV_MOST, sizeof(char *));
+    argv[0] = file_program_path();
+    argv[1] = "runner";
+    argv[2] = "webgpu";
+    argv[3] = "compile";
+    argv[4] = arena_printf(arena, "%d", lane->gpu_index);
+    argv[5] = library;
+    argv[6] = path;
+    *build = (struct build){.artifact = path,
+                            .spec = {.argv = argv,
+                                     .env = webgpu_environment(env),
+                                     .folder = arena_strdup(arena, folder),
+                                     .timeout_ms = COMPILE_MS,
+                                     .output_max = OUTPUT_MOST}};
+    return 0;
+}
+
+/* Naga's words, which quote the source alone. */
+static void diagnostics(const struct candidate *candidate, const char *text, size_t length,
+                        struct buf *out)
+{
+    size_t begun = out->length;
+    const char *at = text, *end = text + length;
+    (void)candidate;
+    while (at < end && out->length - begun < SAID_MOST) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t line = (size_t)((stop != NULL ? stop : end) - at);
+        if (line > 0)
+            clean_line(out, at, line);
+        at = stop != NULL ? stop + 1 : end;
+    }
+}
+
+/* ---- the subject ---- */
+
+static int call(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                struct err *err)
+{
+    return webgpu_host_call((struct webgpu_host *)subject, call, elapsed_ns, err);
+}
+
+/* Between calls a runner waits in a read, and nothing of a candidate's runs on the device. */
+static void rest(struct subject *subject)
+{
+    (void)subject;
+}
+
+static void close_subject(struct subject *subject)
+{
+    webgpu_host_close((struct webgpu_host *)subject);
+}
+
+/* Each call writes all memory anew (eval/webgpu/runner_call.c). */
+static bool renew(struct subject *subject)
+{
+    const struct webgpu_host *host = (const struct webgpu_host *)subject;
+    return !host->base.reaped && !host->spoilt;
+}
+
+static int open(const struct lane_facts *lane, const struct region *region, const char *artifact,
+                const struct program *program, bool fresh, struct subject **subject,
+                struct err *err)
+{
+    static const struct subject_ops ops = {call, rest, rest, close_subject};
+    struct webgpu_host *host;
+    if (webgpu_host_open(lane, region, artifact, program, fresh, &host, err) != 0)
+        return -1;
+    *subject = &host->base.subject;
+    (*subject)->ops = &ops;
+    (*subject)->name = "runner";
+    (*subject)->device_clock = true;
+    (*subject)->renew = renew;
+    return 0;
+}
+
+static void warm(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes)
+{
+    (void)drawn_bytes;
+    webgpu_host_warm(lane, region);
+}
+
+const struct backend backend_webgpu = {
+    .target = &target_webgpu,
+    .probe = webgpu_probe,
+    .build = build,
+    .diagnostics = diagnostics,
+    .open = open,
+    .warm = warm,
+    .alignment = 256,
+    .device = true,
+    .renews = true,
+    .reference = &backend_cpu,
+    .runner = webgpu_runner_main,
+    .count = webgpu_count,
+    .describe = webgpu_describe,
+    .findings = webgpu_findings,
+    .emitter = &emitter_webgpu,
+};

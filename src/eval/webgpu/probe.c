@@ -1,0 +1,193 @@
+/* Both ends: the child that opens the library, and the worker that reads what it prints. */
+#include "eval/webgpu/probe.h"
+
+#include "base/file.h"
+#include "base/value.h"
+#include "eval/webgpu/device.h"
+#include "eval/webgpu/library.h"
+#include "process/spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16, SOURCE_MOST = 2 << 20, NVIDIA = 0x10de };
+
+/* ---- the child ---- */
+
+static void put_words(struct json *json, const char *key, struct wgpu_text text)
+{
+    json_key(json, key);
+    json_text_n(json, text.data != NULL ? text.data : "", text.data != NULL ? text.length : 0);
+}
+
+static void put_adapter(const struct device *device, struct json *json)
+{
+    static const char *const kinds[] = {"unknown", "discrete", "integrated", "software", "unknown"};
+    const struct wgpu_limits *limits = &device->limits;
+    uint32_t type = device->info.type <= 4 ? device->info.type : 0;
+    put_words(json, "gpu", device->info.device);
+    put_words(json, "driver", device->info.description);
+    json_put_text(json, "kind", kinds[type]);
+    json_put_text(json, "api",
+                  device->info.backend == WGPU_BACKEND_VULKAN  ? "Vulkan"
+                  : device->info.backend == WGPU_BACKEND_METAL ? "Metal"
+                                                               : "D3D12");
+    json_put_int(json, "vendor", device->info.vendor_id);
+    json_put_real(json, "timestamp_ns", device->tick_ns);
+    json_put_bool(json, "shader_f16", device->f16);
+    json_put_bool(json, "subgroups", device->subgroups);
+    json_put_int(json, "wgpu_native", device->wgpu.version() >> 24);
+    json_put_object(json, "facts");
+    json_put_int(json, "max_workgroups", limits->workgroups);
+    json_put_int(json, "max_invocations", limits->invocations);
+    json_put_int(json, "workgroup_bytes", limits->workgroup_bytes);
+    json_put_int(json, "binding_bytes", (int64_t)limits->storage_bytes);
+    json_put_int(json, "software", device->software);
+    json_object_end(json);
+}
+
+static int probe(int index, const char *library)
+{
+    static struct device device;
+    struct err err = {0};
+    wgpu_handle adapters[ADAPTERS_MOST];
+    BUF_LOCAL(text, ANSWER_MOST);
+    struct json json = {.out = &text};
+    json_object(&json);
+    int status = wgpu_open(&device.wgpu, library, &err);
+    if (status == 0)
+        json_put_int(&json, "count", (int64_t)wgpu_adapters(&device.wgpu, adapters));
+    if (status == 0 && (status = wgpu_device_open(&device, index, &err)) == 0)
+        put_adapter(&device, &json);
+    if (status != 0)
+        json_put_text(&json, "error", err.message);
+    json_object_end(&json);
+    printf("%s\n", buf_text(&text));
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* What the compiler says of a source, on stderr. Pipelines wait for their constants. */
+static int compile(int index, const char *library, const char *path)
+{
+    static struct device device;
+    struct err err = {0};
+    BUF_LOCAL(text, SOURCE_MOST);
+    if (file_read(path, &text, &err) != 0 || wgpu_open(&device.wgpu, library, &err) != 0 ||
+        wgpu_device_open(&device, index, &err) != 0) {
+        fprintf(stderr, "webgpu: %s\n", err.message);
+        return 1;
+    }
+    const struct wgpu_wgsl code = {.chain = {.type = WGPU_STYPE_WGSL},
+                                   .code = {buf_text(&text), text.length}};
+    const struct wgpu_labelled descriptor = {.next = (struct wgpu_chain *)(uintptr_t)&code};
+    wgpu_watch(&device);
+    (void)device.wgpu.create_module(device.handle, &descriptor);
+    bool well = wgpu_went_well(&device);
+    if (!well)
+        fprintf(stderr, "%s\n", device.said);
+    return well ? 0 : 1;
+}
+
+int webgpu_probe_main(int argc, char **argv)
+{
+    int index = argc >= 2 ? (int)strtol(argv[1], NULL, 10) : 0, status = 2;
+    if (argc == 3 && strcmp(argv[0], "probe") == 0)
+        status = probe(index, argv[2]);
+    else if (argc == 4 && strcmp(argv[0], "compile") == 0)
+        status = compile(index, argv[2], argv[3]);
+    fflush(NULL);
+    _exit(status); /* a driver's threads need no goodbye */
+}
+
+/* ---- the worker ---- */
+
+int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err *err)
+{
+    char number[16];
+    const char *env[WEBGPU_ENV_MOST], *library = webgpu_library_find(arena);
+    BUF_LOCAL(text, ANSWER_MOST);
+    if (library == NULL)
+        return err_set(err, ERR_ENVIRONMENT, "%s", WEBGPU_NO_LIBRARY);
+    snprintf(number, sizeof number, "%d", index);
+    const char *const argv[] = {file_program_path(), "runner", "webgpu", "probe",
+                                number,              library,  NULL};
+    const struct spawn_spec spec = {
+        .argv = argv, .name = "libwgpu_native", .env = webgpu_environment(env), .folder = "/"};
+    if (spawn_run(&spec, PROBE_MS, 0, &text, NULL, err) != 0)
+        return -1;
+    if (value_parse_json(arena, "probe", buf_text(&text), text.length, answer, err) != 0)
+        return err_set(err, ERR_ENVIRONMENT, "the probe of adapter %d died", index);
+    return 0;
+}
+
+int webgpu_count(struct arena *arena, int *count, struct err *err)
+{
+    struct value *answer;
+    if (webgpu_ask(0, arena, &answer, err) != 0)
+        return -1;
+    *count = (int)value_int(answer, "count", 0);
+    return *count > 0 ? 0
+                      : err_set(err, ERR_ENVIRONMENT, "%s",
+                                value_text(answer, "error", "no adapter here"));
+}
+
+static const char *describe(const struct value *answer, const struct lane_facts *lane,
+                            struct arena *arena)
+{
+    BUF_LOCAL(text, ANSWER_MOST);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_put_text(&json, "backend", "webgpu");
+    json_put_int(&json, "gpu_index", lane->gpu_index);
+    for (size_t i = 0; i < answer->count; i++) {
+        json_key(&json, answer->keys[i]);
+        json_value(&json, answer->items[i]);
+    }
+    json_put_int(&json, "cores_used", (int64_t)lane->core_count);
+    json_object_end(&json);
+    return arena_strdup(arena, buf_text(&text));
+}
+
+static const char *describe_versions(const struct value *answer, struct arena *arena)
+{
+    struct utsname system;
+    BUF_LOCAL(text, 4096);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_put_text(&json, "driver", value_text(answer, "driver", "unknown"));
+    json_put_int(&json, "wgpu_native", value_int(answer, "wgpu_native", 0));
+    if (uname(&system) == 0)
+        json_put_text(&json, "kernel", system.release);
+    json_object_end(&json);
+    return arena_strdup(arena, buf_text(&text));
+}
+
+int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
+                 struct lane_facts *lane, struct err *err)
+{
+    struct value *answer;
+    (void)roofline; /* no ceilings are measured here yet: shares of a roof are not said */
+    *lane =
+        (struct lane_facts){.gpu = true, .gpu_index = lane->gpu_index, .core_count = core_count};
+    if (core_count == 0 || core_count > sizeof lane->cores / sizeof lane->cores[0])
+        return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", core_count);
+    memcpy(lane->cores, cores, core_count * sizeof *cores);
+    if (webgpu_ask(lane->gpu_index, arena, &answer, err) != 0)
+        return -1;
+    const struct value *facts = value_get(answer, "facts");
+    if (facts == NULL)
+        return err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no adapter"));
+    for (size_t i = 0; i < facts->count; i++)
+        if (names_set(&lane->facts, facts->keys[i], facts->items[i]->integer, err) != 0)
+            return -1;
+    if (value_int(answer, "vendor", 0) == NVIDIA && file_is_dir("/proc/driver/nvidia"))
+        lane->lock_path = "/proc/driver/nvidia"; /* which CUDA's lanes take, too */
+    else if (value_int(facts, "software", 0) == 0 && file_is_dir("/dev/dri"))
+        lane->lock_path = "/dev/dri";
+    lane->device = describe(answer, lane, arena);
+    lane->versions = describe_versions(answer, arena);
+    return 0;
+}

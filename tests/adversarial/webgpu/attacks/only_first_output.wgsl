@@ -1,0 +1,22 @@
+/*---
+launch:
+  - {entry: main, grid: [M]}
+---*/
+struct Dims { M: u32, N: u32 }
+@group(0) @binding(0) var<storage, read> X: array<f32>;
+@group(0) @binding(1) var<storage, read_write> S: array<f32>;
+@group(0) @binding(2) var<storage, read_write> T: array<f32>;
+@group(0) @binding(3) var<uniform> dims: Dims;
+
+@compute @workgroup_size(1)
+fn main(@builtin(workgroup_id) block: vec3u) {
+    let row = block.x * dims.N;
+    var sum = 0.0;
+    var most = X[row];
+    for (var i = 0u; i < dims.N; i++) {
+        sum += X[row + i];
+        most = max(most, X[row + i]);
+    }
+    S[block.x] = sum;
+    T[block.x] += 0.0 * most;
+}

@@ -1,0 +1,24 @@
+/*---
+launch:
+  - {entry: main, grid: [M]}
+---*/
+struct Dims { M: u32, N: u32 }
+@group(0) @binding(0) var<storage, read> X: array<f32>;
+@group(0) @binding(1) var<storage, read_write> Y: array<f32>;
+@group(0) @binding(2) var<uniform> dims: Dims;
+
+@compute @workgroup_size(1)
+fn main(@builtin(workgroup_id) block: vec3u) {
+    let row = block.x * dims.N;
+    var most = X[row];
+    for (var i = 1u; i < dims.N; i++) {
+        most = max(most, X[row + i]);
+    }
+    var sum = 0.0;
+    for (var i = 0u; i < dims.N; i++) {
+        sum += exp(X[row + i] - most);
+    }
+    for (var i = 0u; i < dims.N; i++) {
+        Y[row + i] = exp(X[row + i] - most) / sum;
+    }
+}
