@@ -48,6 +48,28 @@ void prompt_arguments(const struct problem *problem, struct buf *out)
         buf_addf(out, "%slong long %s", comma, problem->dims[i].name);
 }
 
+static void put_bindings(const char *access, const struct tensor_spec *tensors, size_t count,
+                         size_t *binding, struct buf *out)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_addf(out, "@group(0) @binding(%zu) var<storage, %s> %s: array<%s>;\n  ", (*binding)++,
+                 access, tensors[i].name,
+                 tensors[i].dtype == DTYPE_FLOAT16 ? "f16"
+                 : tensors[i].dtype == DTYPE_INT32 ? "i32"
+                                                   : "f32");
+}
+
+void prompt_bindings(const struct problem *problem, struct buf *out)
+{
+    size_t binding = 0;
+    put_bindings("read", problem->inputs, problem->input_count, &binding, out);
+    put_bindings("read_write", problem->outputs, problem->output_count, &binding, out);
+    buf_addf(out, "@group(0) @binding(%zu) var<uniform> dims: Dims;\n  struct Dims { ", binding);
+    for (size_t i = 0; i < problem->dim_count; i++)
+        buf_addf(out, "%s%s: u32", i > 0 ? ", " : "", problem->dims[i].name);
+    buf_add_text(out, " }");
+}
+
 /* What a drawing of a PyTorch module's input keeps: a kernel may rely on it. */
 static void put_kept(const struct torch_input *input, struct buf *out)
 {

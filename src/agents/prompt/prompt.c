@@ -64,7 +64,10 @@ static void put_format(const struct material *material, size_t most, struct buf 
 {
     (void)most;
     BUF_LOCAL(signature, 1 << 16);
-    if (material->prompts->target->languages[0]->plan)
+    const struct language *language = material->prompts->target->languages[0];
+    if (language->own_blocks)
+        prompt_bindings(material->context->problem, &signature);
+    else if (language->plan)
         prompt_arguments(material->context->problem, &signature);
     else
         prompt_signature(material->context->problem, &signature);

@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
 #include "eval/webgpu/doctor.h"
-#include "eval/webgpu/emit.h"
 #include "eval/webgpu/host.h"
 #include "eval/webgpu/library.h"
 #include "eval/webgpu/probe.h"
@@ -139,5 +138,4 @@ const struct backend backend_webgpu = {
     .count = webgpu_count,
     .describe = webgpu_describe,
     .findings = webgpu_findings,
-    .emitter = &emitter_webgpu,
 };

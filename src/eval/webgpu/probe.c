@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16, SOURCE_MOST = 2 << 20, NVIDIA = 0x10de };
+enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16, SOURCE_MOST = 2 << 20 };
 
 /* ---- the child ---- */
 
@@ -70,7 +70,7 @@ static int probe(int index, const char *library)
 }
 
 /* What the compiler says of a source, on stderr. Pipelines wait for their constants. */
-static int compile(int index, const char *library, const char *path)
+static int compile_here(int index, const char *library, const char *path)
 {
     static struct device device;
     struct err err = {0};
@@ -89,6 +89,23 @@ static int compile(int index, const char *library, const char *path)
     if (!well)
         fprintf(stderr, "%s\n", device.said);
     return well ? 0 : 1;
+}
+
+/* In a child of its own: brackets that are nested deeply enough end whoever reads them. */
+static int compile(int index, const char *library, const char *path)
+{
+    pid_t child = spawn_fork();
+    if (child == 0)
+        _exit(compile_here(index, library, path));
+    if (child < 0)
+        return 1;
+    siginfo_t end = spawn_reap(child);
+    if (end.si_code == CLD_EXITED)
+        return end.si_status;
+    if (end.si_status == SIGKILL) /* which nobody's source does */
+        raise(SIGKILL);
+    fprintf(stderr, "the compiler ended by SIG%s\n", sigabbrev_np(end.si_status));
+    return 1;
 }
 
 int webgpu_probe_main(int argc, char **argv)
@@ -183,10 +200,8 @@ int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct aren
     for (size_t i = 0; i < facts->count; i++)
         if (names_set(&lane->facts, facts->keys[i], facts->items[i]->integer, err) != 0)
             return -1;
-    if (value_int(answer, "vendor", 0) == NVIDIA && file_is_dir("/proc/driver/nvidia"))
-        lane->lock_path = "/proc/driver/nvidia"; /* which CUDA's lanes take, too */
-    else if (value_int(facts, "software", 0) == 0 && file_is_dir("/dev/dri"))
-        lane->lock_path = "/dev/dri";
+    if (value_int(facts, "software", 0) == 0 && file_is_dir("/sys/bus/pci/devices"))
+        lane->lock_path = "/sys/bus/pci/devices"; /* of all adapters: which is where is not said */
     lane->device = describe(answer, lane, arena);
     lane->versions = describe_versions(answer, arena);
     return 0;

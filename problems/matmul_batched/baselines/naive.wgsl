@@ -1,9 +1,8 @@
 /*---
 launch:
-  - {entry: main, grid: ["ceil_div(N, 8)", "ceil_div(M, 8)"]}
+  - {entry: main, grid: ["ceil_div(N, 8)", "ceil_div(M, 8)", BATCH]}
 ---*/
-var<workgroup> huge: array<f32, 1000000>;
-struct Dims { M: u32, N: u32, K: u32 }
+struct Dims { BATCH: u32, M: u32, N: u32, K: u32 }
 @group(0) @binding(0) var<storage, read> A: array<f32>;
 @group(0) @binding(1) var<storage, read> B: array<f32>;
 @group(0) @binding(2) var<storage, read_write> C: array<f32>;
@@ -14,10 +13,9 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     if (id.x >= dims.N || id.y >= dims.M) {
         return;
     }
-    huge[id.x] = 1.0;
-    var sum = huge[id.x] - 1.0;
+    var sum = 0.0;
     for (var k = 0u; k < dims.K; k++) {
-        sum += A[id.y * dims.K + k] * B[k * dims.N + id.x];
+        sum += A[(id.z * dims.M + id.y) * dims.K + k] * B[(id.z * dims.K + k) * dims.N + id.x];
     }
-    C[id.y * dims.N + id.x] = sum;
+    C[(id.z * dims.M + id.y) * dims.N + id.x] = sum;
 }

@@ -1,0 +1,38 @@
+/*---
+launch:
+  - {entry: main, grid: ["ceil_div(OH * OW, 64)", K, N]}
+---*/
+struct Dims { N: u32, C: u32, H: u32, W: u32, K: u32, R: u32, S: u32, PAD: u32, STRIDE: u32, OH: u32, OW: u32 }
+@group(0) @binding(0) var<storage, read> X: array<f32>;
+@group(0) @binding(1) var<storage, read> F: array<f32>;
+@group(0) @binding(2) var<storage, read_write> Y: array<f32>;
+@group(0) @binding(3) var<uniform> dims: Dims;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    let at = id.x;
+    if (at >= dims.OH * dims.OW) {
+        return;
+    }
+    let image = id.z;
+    let filter_at = id.y;
+    let top = i32(at / dims.OW * dims.STRIDE) - i32(dims.PAD);
+    let left = i32(at % dims.OW * dims.STRIDE) - i32(dims.PAD);
+    var sum = 0.0;
+    for (var c = 0u; c < dims.C; c++) {
+        for (var r = 0u; r < dims.R; r++) {
+            let h = top + i32(r);
+            if (h < 0 || h >= i32(dims.H)) {
+                continue;
+            }
+            for (var s = 0u; s < dims.S; s++) {
+                let w = left + i32(s);
+                if (w >= 0 && w < i32(dims.W)) {
+                    sum += X[((image * dims.C + c) * dims.H + u32(h)) * dims.W + u32(w)] *
+                           F[((filter_at * dims.C + c) * dims.R + r) * dims.S + s];
+                }
+            }
+        }
+    }
+    Y[(image * dims.K + filter_at) * dims.OH * dims.OW + at] = sum;
+}

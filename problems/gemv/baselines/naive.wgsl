@@ -1,0 +1,23 @@
+/*---
+launch:
+  - {entry: main, grid: ["min(M, 65535)", "ceil_div(M, 65535)"]}
+---*/
+struct Dims { M: u32, N: u32 }
+@group(0) @binding(0) var<storage, read> A: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@group(0) @binding(3) var<uniform> dims: Dims;
+
+@compute @workgroup_size(1)
+fn main(@builtin(workgroup_id) block: vec3u, @builtin(num_workgroups) blocks: vec3u) {
+    let row = block.y * blocks.x + block.x;
+    if (row >= dims.M) {
+        return;
+    }
+    let first = row * dims.N;
+    var sum = 0.0;
+    for (var i = 0u; i < dims.N; i++) {
+        sum += A[first + i] * x[i];
+    }
+    y[row] = sum;
+}

@@ -1,0 +1,34 @@
+/*---
+tune: {WIDTH: [64, 128, 256, 32]}
+launch:
+  - {entry: main, grid: ["min(M, 65535)", "ceil_div(M, 65535)"]}
+---*/
+struct Dims { M: u32, N: u32 }
+@group(0) @binding(0) var<storage, read> A: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@group(0) @binding(3) var<uniform> dims: Dims;
+override WIDTH: u32;
+var<workgroup> parts: array<f32, WIDTH>;
+
+@compute @workgroup_size(WIDTH)
+fn main(@builtin(workgroup_id) block: vec3u, @builtin(num_workgroups) blocks: vec3u,
+        @builtin(local_invocation_index) at: u32) {
+    let row = min(block.y * blocks.x + block.x, dims.M - 1u);
+    let first = row * dims.N;
+    var sum = 0.0;
+    for (var i = at; i < dims.N; i += WIDTH) {
+        sum += A[first + i] * x[i];
+    }
+    parts[at] = sum;
+    workgroupBarrier();
+    for (var step = WIDTH / 2u; step > 0u; step /= 2u) {
+        if (at < step) {
+            parts[at] = parts[at] + parts[at + step];
+        }
+        workgroupBarrier();
+    }
+    if (at == 0u) {
+        y[row] = parts[0];
+    }
+}

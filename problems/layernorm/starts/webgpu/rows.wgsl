@@ -1,0 +1,50 @@
+/*---
+tune: {WIDTH: [64, 128, 256, 32]}
+launch:
+  - {entry: main, grid: ["min(M, 65535)", "ceil_div(M, 65535)"]}
+---*/
+struct Dims { M: u32, N: u32 }
+@group(0) @binding(0) var<storage, read> X: array<f32>;
+@group(0) @binding(1) var<storage, read> gamma: array<f32>;
+@group(0) @binding(2) var<storage, read> beta: array<f32>;
+@group(0) @binding(3) var<storage, read_write> Y: array<f32>;
+@group(0) @binding(4) var<uniform> dims: Dims;
+override WIDTH: u32;
+var<workgroup> parts: array<f32, WIDTH>;
+
+@compute @workgroup_size(WIDTH)
+fn main(@builtin(workgroup_id) block: vec3u, @builtin(num_workgroups) blocks: vec3u,
+        @builtin(local_invocation_index) at: u32) {
+    let row = min(block.y * blocks.x + block.x, dims.M - 1u);
+    let first = row * dims.N;
+    var sum = 0.0;
+    for (var i = at; i < dims.N; i += WIDTH) {
+        sum += X[first + i];
+    }
+    parts[at] = sum;
+    workgroupBarrier();
+    for (var step = WIDTH / 2u; step > 0u; step /= 2u) {
+        if (at < step) {
+            parts[at] = parts[at] + parts[at + step];
+        }
+        workgroupBarrier();
+    }
+    let mean = parts[0] / f32(dims.N);
+    workgroupBarrier();
+    var spread = 0.0;
+    for (var i = at; i < dims.N; i += WIDTH) {
+        spread += (X[first + i] - mean) * (X[first + i] - mean);
+    }
+    parts[at] = spread;
+    workgroupBarrier();
+    for (var step = WIDTH / 2u; step > 0u; step /= 2u) {
+        if (at < step) {
+            parts[at] = parts[at] + parts[at + step];
+        }
+        workgroupBarrier();
+    }
+    let scale = inverseSqrt(parts[0] / f32(dims.N) + 1e-5);
+    for (var i = at; i < dims.N; i += WIDTH) {
+        Y[first + i] = (X[first + i] - mean) * scale * gamma[i] + beta[i];
+    }
+}
