@@ -5,7 +5,6 @@
 
 __attribute__((constructor)) static void use_targets(void)
 {
-    static const struct target *const targets[] = {&target_cpu, &target_cuda, &target_webgpu,
-                                                   NULL};
+    static const struct target *const targets[] = {&target_cpu, &target_cuda, &target_webgpu, NULL};
     targets_use(targets);
 }

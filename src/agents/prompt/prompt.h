@@ -72,3 +72,5 @@ void prompt_repair(const struct prompts *prompts, const struct prompt_context *c
 void prompt_signature(const struct problem *problem, struct buf *out);
 /* "const float *A, float *C, long long M": what a launch's `args` may name, as CUDA spells it. */
 void prompt_arguments(const struct problem *problem, struct buf *out);
+/* Its bindings as WGSL declares them, a line each, and struct Dims. */
+void prompt_bindings(const struct problem *problem, struct buf *out);

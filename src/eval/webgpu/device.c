@@ -30,8 +30,8 @@ int wgpu_open(struct wgpu *wgpu, const char *path, struct err *err)
 
 size_t wgpu_adapters(const struct wgpu *wgpu, wgpu_handle adapters[ADAPTERS_MOST])
 {
-    struct wgpu_enumerate_options options = {
-        .backends = WGPU_INSTANCE_VULKAN | WGPU_INSTANCE_METAL | WGPU_INSTANCE_D3D12};
+    struct wgpu_enumerate_options options = {.backends = WGPU_INSTANCE_VULKAN |
+                                                         WGPU_INSTANCE_METAL | WGPU_INSTANCE_D3D12};
     wgpu_handle instance = wgpu->create_instance(NULL);
     size_t count = instance != NULL ? wgpu->enumerate(instance, &options, NULL) : 0;
     return count > 0 && count <= ADAPTERS_MOST ? wgpu->enumerate(instance, &options, adapters) : 0;
@@ -96,10 +96,10 @@ bool wgpu_went_well(struct device *device)
 {
     for (size_t i = 0; i < FILTERS; i++) {
         struct popped popped = {.device = device};
-        (void)device->wgpu.pop_errors(
-            device->handle, (struct wgpu_callback){.mode = WGPU_SPONTANEOUS,
-                                                   .function = (void (*)(void))on_popped,
-                                                   .context = &popped});
+        (void)device->wgpu.pop_errors(device->handle,
+                                      (struct wgpu_callback){.mode = WGPU_SPONTANEOUS,
+                                                             .function = (void (*)(void))on_popped,
+                                                             .context = &popped});
         while (!popped.done)
             (void)device->wgpu.poll(device->handle, 0, NULL);
     }
@@ -137,9 +137,8 @@ static int request(struct device *device, struct err *err)
         features[count++] = WGPU_FEATURE_F16;
     if (device->subgroups)
         features[count++] = WGPU_FEATURE_SUBGROUPS;
-    struct wgpu_device_descriptor descriptor = {.feature_count = count,
-                                                .features = features,
-                                                .limits = &device->limits};
+    struct wgpu_device_descriptor descriptor = {
+        .feature_count = count, .features = features, .limits = &device->limits};
     descriptor.lost = (struct wgpu_callback){
         .mode = WGPU_SPONTANEOUS, .function = (void (*)(void))on_lost, .context = device};
     descriptor.uncaptured.function = (void (*)(void))on_error;

@@ -17,9 +17,9 @@ struct device {
     struct wgpu_limits limits;
     bool software; /* it computes on the CPU */
     bool f16, subgroups;
-    double tick_ns;  /* of its timestamps */
-    bool lost;       /* of no use any more */
-    int error;       /* WGPU_ERROR_*: the first since wgpu_watch() */
+    double tick_ns; /* of its timestamps */
+    bool lost;      /* of no use any more */
+    int error;      /* WGPU_ERROR_*: the first since wgpu_watch() */
     char said[DEVICE_SAID_MOST];
 };
 

@@ -51,8 +51,9 @@ int webgpu_findings(const struct value *answer, struct buf *out)
 {
     (void)answer;
     if (!library)
-        buf_add_text(out, "  MISSING  libwgpu_native, which runs WGSL: pip install wgpu, or its path "
-                          "as\n           TWAGENT_WGPU\n");
+        buf_add_text(out,
+                     "  MISSING  libwgpu_native, which runs WGSL: pip install wgpu, or its path "
+                     "as\n           TWAGENT_WGPU\n");
     else if (!adapter)
         buf_add_text(out, "  MISSING  an adapter: a Vulkan driver, or mesa-vulkan-drivers, which "
                           "computes on\n           the CPU\n");

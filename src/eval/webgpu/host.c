@@ -46,8 +46,7 @@ static int start(const struct lane_facts *lane, const struct region *region,
         return err_set(err, ERR_ENVIRONMENT, "%s", WEBGPU_NO_LIBRARY);
     struct webgpu_host *host = MEM_NEW(struct webgpu_host);
     const char *const argv[] = {file_program_path(), "runner", "webgpu", NULL};
-    const struct spawn_spec program = {
-        .argv = argv, .env = webgpu_environment(env), .folder = "/"};
+    const struct spawn_spec program = {.argv = argv, .env = webgpu_environment(env), .folder = "/"};
     int control, report;
     snprintf(host->base.name, sizeof host->base.name, "adapter %d", lane->gpu_index);
     host->facts = &lane->facts;

@@ -54,10 +54,10 @@ const char *const *webgpu_environment(const char *env[WEBGPU_ENV_MOST])
 {
     size_t count = 0;
     env[count++] = "RUST_BACKTRACE=0";
-    if (getenv("XDG_RUNTIME_DIR") == NULL)
-        env[count++] = "XDG_RUNTIME_DIR=/tmp"; /* Mesa complains without one */
+    env[count++] = "XDG_RUNTIME_DIR=/tmp"; /* Mesa complains without one, and keeps nothing there */
     for (char **entry = environ; *entry != NULL && count < WEBGPU_ENV_MOST - 1; entry++)
-        if (strncmp(*entry, "RUST_BACKTRACE=", 15) != 0)
+        if (strncmp(*entry, "RUST_BACKTRACE=", 15) != 0 &&
+            strncmp(*entry, "XDG_RUNTIME_DIR=", 16) != 0)
             env[count++] = *entry;
     env[count] = NULL;
     return env;

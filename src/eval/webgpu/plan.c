@@ -43,7 +43,9 @@ static int bind(const struct program *program, const struct wgsl_binding *from,
         return err_set(err, ERR_LIMIT, "line %d: expected var<storage, read> for the input %s",
                        from->line, from->name);
     *into = (struct plan_binding){.binding = from->binding,
-                                  .kind = dims ? PLAN_DIMS : input ? PLAN_INPUT : PLAN_OUTPUT,
+                                  .kind = dims    ? PLAN_DIMS
+                                          : input ? PLAN_INPUT
+                                                  : PLAN_OUTPUT,
                                   .tensor = dims ? 0 : (uint32_t)tensor};
     return 0;
 }

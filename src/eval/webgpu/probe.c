@@ -129,8 +129,8 @@ int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err
     if (library == NULL)
         return err_set(err, ERR_ENVIRONMENT, "%s", WEBGPU_NO_LIBRARY);
     snprintf(number, sizeof number, "%d", index);
-    const char *const argv[] = {file_program_path(), "runner", "webgpu", "probe",
-                                number,              library,  NULL};
+    const char *const argv[] = {
+        file_program_path(), "runner", "webgpu", "probe", number, library, NULL};
     const struct spawn_spec spec = {
         .argv = argv, .name = "libwgpu_native", .env = webgpu_environment(env), .folder = "/"};
     if (spawn_run(&spec, PROBE_MS, 0, &text, NULL, err) != 0)

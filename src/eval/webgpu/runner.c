@@ -96,10 +96,9 @@ static void make_layout(struct runner *runner)
         entries[i].visibility = WGPU_STAGE_COMPUTE;
         entries[i].buffer.type = types[plan->bindings[i].kind];
     }
-    const struct wgpu_list_descriptor group = {.count = plan->binding_count, .entries = entries};
+    const struct wgpu_list_descriptor group = {.count = plan->binding_count, .items = entries};
     runner->group_layout = wgpu->create_group_layout(runner->device.handle, &group);
-    const struct wgpu_pipeline_layout_descriptor pipeline = {.count = 1,
-                                                             .layouts = &runner->group_layout};
+    const struct wgpu_list_descriptor pipeline = {.count = 1, .items = &runner->group_layout};
     runner->pipeline_layout = wgpu->create_pipeline_layout(runner->device.handle, &pipeline);
 }
 

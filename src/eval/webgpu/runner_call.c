@@ -19,8 +19,8 @@ struct calling {
     struct runner *runner;
     const struct call *call;
     const struct plan *plan;
-    uint32_t count;                      /* of tensors */
-    uint64_t bound[CALL_POINTERS_MAX];   /* bytes of each that are bound */
+    uint32_t count;                    /* of tensors */
+    uint64_t bound[CALL_POINTERS_MAX]; /* bytes of each that are bound */
 };
 
 /* What lies behind a tensor is bound with it where results are checked, so that who reads there
@@ -115,8 +115,8 @@ static void fill(struct calling *calling, uint64_t round)
     const struct wgpu *wgpu = &runner->device.wgpu;
     const struct call *call = calling->call;
     for (uint32_t i = 0; i < calling->count; i++) {
-        const void *from = is_input(calling, i) ? runner->inputs + call->offsets[i]
-                                                : poison(calling, i, round);
+        const void *from =
+            is_input(calling, i) ? runner->inputs + call->offsets[i] : poison(calling, i, round);
         wgpu->write_buffer(runner->device.queue, runner->buffers[i].handle, 0, from,
                            calling->bound[i]);
     }

@@ -21,8 +21,8 @@ struct wgsl_source {
     size_t binding_count, override_count;
     struct wgsl_binding bindings[WGSL_BINDINGS_MOST];
     char overrides[WGSL_OVERRIDES_MOST][WGSL_NAME_MOST];
-    bool f16, subgroups;   /* enable f16; enable subgroups; */
-    bool measures_arrays;  /* it asks for an array's length, which is then the tensor's own */
+    bool f16, subgroups;  /* enable f16; enable subgroups; */
+    bool measures_arrays; /* it asks for an array's length, which is then the tensor's own */
 };
 
 /* ERR_LIMIT: more than there is room for, or a binding that is none of these. The text is not

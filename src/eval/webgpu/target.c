@@ -30,6 +30,7 @@ static const struct language language = {
 
 static const struct language *const languages[] = {&language, NULL};
 
-const struct target target_webgpu = {
-    .name = "webgpu", .title = "GPU, by WebGPU", .languages = languages,
-    .ceilings_key = ceilings_key};
+const struct target target_webgpu = {.name = "webgpu",
+                                     .title = "GPU, by WebGPU",
+                                     .languages = languages,
+                                     .ceilings_key = ceilings_key};

@@ -50,16 +50,15 @@ static void test_plan(void **unused)
     static struct plan plan;
     struct err err = {0};
     (void)unused;
-    assert_int_equal(
-        make("enable f16; override WX: u32; @id(3) override own: f32 = 1.0;\n"
-             "/* @group(0) @binding(8) var<storage> no: f32; /* nested */ */\n"
-             "// @group(0) @binding(8) var<storage> neither: f32;\n"
-             "@binding(5u) @group(0) var<storage,read_write> Y: array<f16>;\n"
-             "@group(0) @binding(0x2) var < storage , read > X : array<f32>;\n"
-             "@group(0) @binding(1) var<uniform> dims: Dims;\n"
-             "@group(0) @binding(3) var<storage, read_write> W: array<f32>;\n",
-             &plan, &err),
-        0);
+    assert_int_equal(make("enable f16; override WX: u32; @id(3) override own: f32 = 1.0;\n"
+                          "/* @group(0) @binding(8) var<storage> no: f32; /* nested */ */\n"
+                          "// @group(0) @binding(8) var<storage> neither: f32;\n"
+                          "@binding(5u) @group(0) var<storage,read_write> Y: array<f16>;\n"
+                          "@group(0) @binding(0x2) var < storage , read > X : array<f32>;\n"
+                          "@group(0) @binding(1) var<uniform> dims: Dims;\n"
+                          "@group(0) @binding(3) var<storage, read_write> W: array<f32>;\n",
+                          &plan, &err),
+                     0);
     assert_int_equal(plan.binding_count, 4);
     assert_int_equal(plan.bindings[0].binding, 5);
     assert_int_equal(plan.bindings[0].kind, PLAN_OUTPUT);
@@ -91,7 +90,7 @@ static void test_refused(void **unused)
         {"@group(0) @binding(0) var<storage, read_write> X: array<f32>;",
          "expected var<storage, read> for the input X"},
         {"@group(1) @binding(0) var<storage, read> X: array<f32>;", "expected @group(0) for X"},
-        {"\n@group(0) @binding(0) var<storage, read> Z: array<f32>;", "line 11: Z is no tensor"},
+        {"\n@group(0) @binding(0) var<storage, read> Z: array<f32>;", "line 9: Z is no tensor"},
         {"@group(0) @binding(0) var<uniform> X: Dims;", "X is a uniform"},
         {"@group(0) @binding(0) var picture: texture_2d<f32>;", "neither textures nor samplers"},
         {"@group(0) @binding(0) var<private> X: f32;", "expected var<storage, ...>"},
@@ -112,8 +111,8 @@ static void test_hostile(void **unused)
     static struct wgsl_source source;
     static const char text[] = "enable f16 @group(0) @binding(1) var<storage, read> X: array<f32>;"
                                " override W: u32 /* x /* y */";
-    static const char *const repeated[] = {"@", "/*", "@group(", "override ", "enable ",
-                                           "@group(0) @binding(0) var<storage> a:b;"};
+    static const char *const repeated[] = {
+        "@", "/*", "@group(", "override ", "enable ", "@group(0) @binding(0) var<storage> a:b;"};
     struct err err = {0};
     (void)unused;
     for (size_t i = 0; i <= sizeof text; i++)
