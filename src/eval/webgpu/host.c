@@ -36,14 +36,17 @@ static void fill_control(struct webgpu_control *control, const struct lane_facts
     strcpy(control->library, library);
 }
 
-static int start(const struct lane_facts *lane, const struct region *region,
-                 struct webgpu_host **out, struct err *err)
+/* NULL with *err. */
+static struct webgpu_host *start(const struct lane_facts *lane, const struct region *region,
+                                 struct err *err)
 {
     static const struct host_kind kind = {.free = free_own};
     ARENA_LOCAL(arena);
     const char *env[WEBGPU_ENV_MOST], *library = webgpu_library_find(arena);
-    if (library == NULL || strlen(library) >= WIRE_PATH_MAX)
-        return err_set(err, ERR_ENVIRONMENT, "%s", WEBGPU_NO_LIBRARY);
+    if (library == NULL || strlen(library) >= WIRE_PATH_MAX) {
+        err_set(err, ERR_ENVIRONMENT, "%s", WEBGPU_NO_LIBRARY);
+        return NULL;
+    }
     struct webgpu_host *host = MEM_NEW(struct webgpu_host);
     const char *const argv[] = {file_program_path(), "runner", "webgpu", NULL};
     const struct spawn_spec program = {.argv = argv, .env = webgpu_environment(env), .folder = "/"};
@@ -60,11 +63,10 @@ static int start(const struct lane_facts *lane, const struct region *region,
     for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
         if (mine[i] >= 0)
             close(mine[i]);
-    if (status != 0)
-        webgpu_host_close(host);
-    else
-        *out = host;
-    return status;
+    if (status == 0)
+        return host;
+    webgpu_host_close(host);
+    return NULL;
 }
 
 void webgpu_host_close(struct webgpu_host *host)
@@ -89,7 +91,7 @@ void webgpu_host_warm(const struct lane_facts *lane, const struct region *region
     struct webgpu_host *started;
     if (spares[0] != NULL && spares[0]->warm && !fits(spares[0], lane, region))
         host_discard(spares, 1);
-    if (spares[0] == NULL && start(lane, region, &started, &ignored) == 0)
+    if (spares[0] == NULL && (started = start(lane, region, &ignored)) != NULL)
         spares[0] = &started->base; /* else the next open says why */
 }
 
@@ -98,8 +100,9 @@ void webgpu_host_settle(void)
     host_settle(spares, 1);
 }
 
-static int warm_one(const struct lane_facts *lane, const struct region *region,
-                    struct webgpu_host **out, struct err *err)
+/* NULL with *err. */
+static struct webgpu_host *warm_one(const struct lane_facts *lane, const struct region *region,
+                                    struct err *err)
 {
     struct webgpu_host *found = NULL;
     if (spares[0] != NULL && fits(spares[0], lane, region)) {
@@ -107,16 +110,14 @@ static int warm_one(const struct lane_facts *lane, const struct region *region,
         spares[0] = NULL;
     }
     for (int tries = 0; tries < STARTS_MOST; tries++) {
-        if (found == NULL && start(lane, region, &found, err) != 0)
-            return -1;
-        if (host_wait_warm(&found->base, err) == 0) {
-            *out = found;
-            return 0;
-        }
+        if (found == NULL && (found = start(lane, region, err)) == NULL)
+            return NULL;
+        if (host_wait_warm(&found->base, err) == 0)
+            return found;
         webgpu_host_close(found);
         found = NULL;
     }
-    return -1;
+    return NULL;
 }
 
 /* ---- what it is asked ---- */
@@ -144,10 +145,10 @@ int webgpu_host_open(const struct lane_facts *lane, const struct region *region,
                      const char *artifact, const struct program *program, bool fresh,
                      struct webgpu_host **out, struct err *err)
 {
-    struct webgpu_host *host = NULL;
     if (strlen(artifact) >= WIRE_PATH_MAX)
         return err_set(err, ERR_LIMIT, "the artifact's path is too long");
-    if (warm_one(lane, region, &host, err) != 0)
+    struct webgpu_host *host = warm_one(lane, region, err);
+    if (host == NULL)
         return -1;
     if (!fresh) /* else what is timed next would wait for it */
         webgpu_host_warm(lane, region);

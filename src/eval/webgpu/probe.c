@@ -142,7 +142,7 @@ int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err
 
 int webgpu_count(struct arena *arena, int *count, struct err *err)
 {
-    struct value *answer;
+    struct value *answer = NULL;
     if (webgpu_ask(0, arena, &answer, err) != 0)
         return -1;
     *count = (int)value_int(answer, "count", 0);
@@ -185,7 +185,7 @@ static const char *describe_versions(const struct value *answer, struct arena *a
 int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                  struct lane_facts *lane, struct err *err)
 {
-    struct value *answer;
+    struct value *answer = NULL;
     (void)roofline; /* no ceilings are measured here yet: shares of a roof are not said */
     *lane =
         (struct lane_facts){.gpu = true, .gpu_index = lane->gpu_index, .core_count = core_count};

@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
 typedef struct wgpu_object *wgpu_handle; /* of any kind */
 
 struct wgpu_text { /* not terminated */
