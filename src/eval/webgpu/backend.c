@@ -117,19 +117,13 @@ static int open(const struct lane_facts *lane, const struct region *region, cons
     return 0;
 }
 
-static void warm(const struct lane_facts *lane, const struct region *region, size_t drawn_bytes)
-{
-    (void)drawn_bytes;
-    webgpu_host_warm(lane, region);
-}
-
 const struct backend backend_webgpu = {
     .target = &target_webgpu,
     .probe = webgpu_probe,
     .build = build,
     .diagnostics = diagnostics,
     .open = open,
-    .warm = warm,
+    .warm = webgpu_host_warm,
     .alignment = 256,
     .device = true,
     .renews = true,
