@@ -77,8 +77,7 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
     if (entry == NULL || entry->kind != VALUE_TEXT)
         return document_refuse(document, map->line, "expected entry: FUNCTION in the launch");
     bool usual = strcmp(entry->text, "kernel") == 0 || strcmp(entry->text, "main") == 0;
-    if (!usual &&
-        document_check_name(document, entry->line, "an entry's name", entry->text) != 0)
+    if (!usual && document_check_name(document, entry->line, "an entry's name", entry->text) != 0)
         return -1;
     launch->entry = entry->text;
     const char *needed[] = {"grid", "block"};
