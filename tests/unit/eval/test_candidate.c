@@ -112,7 +112,7 @@ static void test_another_language(void **state)
     struct candidate *none = NULL;
     (void)state;
     assert_int_equal(candidate_parse(problem, "a.py", text, sizeof text - 1, &none, &err), -1);
-    assert_non_null(strstr(err.message, "ends with .cc, .cpp, .cxx, .c or .cu, or the key"));
+    assert_non_null(strstr(err.message, "ends with .cc, .cpp, .cxx, .c, .cu or .wgsl, or the key"));
     targets_use(more);
     struct candidate *c = parse("a.py", text);
     assert_int_equal(c->tune_count, 1);
