@@ -1,5 +1,6 @@
 #include "cli/internal.h"
 
+#include "cli/mcp/both.h"
 #include "cli/mcp/detached.h"
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
@@ -62,7 +63,8 @@ bool internal_dispatch(int argc, char **argv, int *code)
     } internals[] = {{"worker", worker},
                      {"runner", runner},
                      {"sandbox", sandbox_main},
-                     {"detached", detached_main}};
+                     {"detached", detached_main},
+                     {"both", both_main}};
     int (*run)(int argc, char **argv) = NULL;
     for (size_t i = 0; argc >= 2 && i < sizeof internals / sizeof internals[0]; i++)
         if (strcmp(argv[1], internals[i].name) == 0)

@@ -185,14 +185,15 @@ def work():
     server = Server()
     listed = server.tool("problems")
     check("problems", any(item["name"] == "softmax" for item in listed["structuredContent"]["items"]), listed)
-    check("the text is the same", json.loads(text_of(listed)) == listed["structuredContent"])
+    check("the text is a person's", text_of(listed).startswith("attention"), text_of(listed))
     made = server.tool("problem_new", folder="mine")
     check("problem_new", not made["isError"] and os.path.exists(WORK + "/mine/spec.yaml"), made)
     device = server.tool("device")["structuredContent"]
     check("device", "device" in device, device)
-    if "left_out" in device:
-        for part in device["left_out"]["parts"]:
-            rest = server.tool("more", result=device["left_out"]["result"], part=part)
+    if "more" in device:
+        check("some of it is left out", "text" not in device, device)
+        for part in device["more"]["parts"]:
+            rest = server.tool("more", result=device["more"]["result"], part=part)
             check(f"the rest: {part}", "part" in rest.get("structuredContent", {}), rest)
     number = server.start("tools/call", {"name": "evaluate",
                                          "arguments": {"problem": "mine", "source": "int x;\n", "effort": "search"}},
@@ -201,6 +202,7 @@ def work():
     check("another call is answered beside it", text_of(twin["result"]).startswith("no runs yet"), twin)
     result = server.answer(number)["result"]
     found = result["structuredContent"]
+    check("the words come with the facts", text_of(result).startswith("failed at compile: does not compile"), result)
     check("what does not compile", found["verdict"] == "failed" and "signature" in found["details"], result)
     told = [line["params"] for line in server.told]
     check("progress grows", all(a["progress"] < b["progress"] for a, b in zip(told, told[1:])) and

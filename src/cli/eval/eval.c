@@ -243,6 +243,19 @@ static void print_cached_json(const struct eval *eval)
     printf("%s,%s\n", buf_text(&head), buf_text(&record) + 1);
 }
 
+/* With a person's words beside the facts, for who hands them on. */
+static void print_json(const struct evaluation *evaluation, const char *name)
+{
+    BUF_LOCAL(facts, 64 << 20);
+    BUF_LOCAL(words, 4 << 20);
+    struct json json = {.out = &facts}, beside = {.out = &words};
+    evaluation_to_json(evaluation, &json);
+    json_object(&beside);
+    print_put_words(evaluation, name, &beside);
+    json_object_end(&beside);
+    printf("%.*s,%s\n", (int)facts.length - 1, buf_text(&facts), buf_text(&words) + 1);
+}
+
 static int eval_report(const struct eval *eval)
 {
     if (!eval->settings->quiet && !eval->settings->json && isatty(2))
@@ -260,7 +273,7 @@ static int eval_report(const struct eval *eval)
     else if (eval->ask.known && eval->settings->json)
         print_cached_json(eval);
     else if (eval->settings->json)
-        print_evaluation_json(evaluation, stdout);
+        print_json(evaluation, eval->kernel->name);
     else
         print_evaluation_of(evaluation, eval->kernel->name, stdout);
     if (!eval->settings->json)

@@ -6,7 +6,30 @@
 #include "cli/print/print.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Where it is no kernel nothing was profiled. */
+static void say(const struct evaluation *evaluation, const char *facts, FILE *out)
+{
+    if (evaluation->verdict == VERDICT_KERNEL)
+        profile_print(evaluation, facts, out);
+    else
+        print_evaluation(evaluation, out);
+}
+
+static void put_words(const struct evaluation *evaluation, const char *facts, struct json *json)
+{
+    char *words = NULL;
+    size_t length;
+    FILE *out = open_memstream(&words, &length);
+    if (!out)
+        return;
+    say(evaluation, facts, out);
+    fclose(out);
+    json_put_text(json, "text", words);
+    free(words);
+}
 
 static void print_json(const struct evaluation *evaluation, const char *facts)
 {
@@ -23,6 +46,7 @@ static void print_json(const struct evaluation *evaluation, const char *facts)
     json_object_end(&json);
     json_key(&json, "evaluation");
     evaluation_to_json(evaluation, &json);
+    put_words(evaluation, facts, &json);
     json_object_end(&json);
     printf("%s\n", buf_text(&text));
 }
@@ -37,10 +61,8 @@ static void print(void *context, const struct evaluation *evaluation, const stru
         json_value(&json, facts);
     if (as_json)
         print_json(evaluation, buf_text(&text));
-    else if (evaluation->verdict == VERDICT_KERNEL)
-        profile_print(evaluation, buf_text(&text), stdout);
-    else /* nothing was profiled */
-        print_evaluation(evaluation, stdout);
+    else
+        say(evaluation, buf_text(&text), stdout);
 }
 
 int command_profile(const struct settings *settings, const char *const *arguments, size_t count)

@@ -43,8 +43,8 @@ static const struct positional {
     {"run", A_ID, "a run's id (r3)"},
     {"folder", A_FOLDER, "path of a folder that is not there yet"},
     {"words", A_WORDS, "what to look for"},
-    {"result", A_ID, "the result's id, as `left_out` came with it"},
-    {"part", A_ID, "which part: a name in left_out"},
+    {"result", A_ID, "the result's id, as `more` says"},
+    {"part", A_ID, "which part: a name in more.parts"},
 };
 
 static const struct positional *positional_find(const char *name, size_t length)
@@ -440,6 +440,8 @@ int agent_tool_words(const struct agent_tool *tool, const struct agent_tool_plac
     reading.words[reading.count++] = file_program_path();
     if (*detach)
         reading.words[reading.count++] = "detached";
+    else if (tool->ways == TOOL_READS && !value_bool(map, "source", false))
+        reading.words[reading.count++] = "both";
     reading.words[reading.count++] = tool->command[0];
     reading.words[reading.count++] = "--json";
     if (tool->extra)

@@ -10,7 +10,6 @@
 enum {
     KEPT = 64,
     KEPT_BYTES = 4 << 20, /* of one */
-    SHORT = 1500,         /* a result that is no longer is whole */
     PART = 500,           /* a member that is no longer is whole */
     ITEMS = 6000,         /* of a list that is cut */
     TEXT = 2400,          /* of a text that is */
@@ -56,6 +55,24 @@ static size_t text_cut(const char *text, size_t length, size_t most)
     while (cut > 0 && cut < length && ((unsigned char)text[cut] & 0xC0) == 0x80)
         cut--;
     return cut;
+}
+
+static bool says_nothing(const struct value *value)
+{
+    return value->kind == VALUE_NULL || (value->kind == VALUE_TEXT && value->length == 0) ||
+           (value->kind == VALUE_MAP && value->count == 0);
+}
+
+/* Nobody reads more digits than these; `more` has them all. */
+static void round_reals(struct value *value)
+{
+    char text[40];
+    if (value->kind == VALUE_REAL) {
+        snprintf(text, sizeof text, "%.5g", value->real);
+        value->real = strtod(text, NULL);
+    }
+    for (size_t i = 0; i < value->count; i++)
+        round_reals(value->items[i]);
 }
 
 static void put_list(struct shortening *shortening, const struct value *list)
@@ -109,7 +126,7 @@ static void put_members(struct shortening *shortening, const struct value *map, 
                         bool deeper)
 {
     for (size_t i = 0; i < map->count; i++)
-        if (map->items[i]->kind != VALUE_NULL)
+        if (!says_nothing(map->items[i]))
             put_member(shortening, map->keys[i], map->items[i], path, deeper);
 }
 
@@ -121,30 +138,40 @@ static unsigned long keep(struct results *results, const char *text, size_t leng
     return ++results->count;
 }
 
-/* The result as an object, at most a few thousand bytes; "left_out" says what else there is. */
-static void shorten(struct results *results, const struct value *root, const char *whole,
-                    size_t length, struct buf *out)
+/* The result as an object, at most a few thousand bytes; "more" says what else there is. Where a
+ * person's words are there as well, they are the text beside it. */
+static void shorten(struct results *results, struct value *root, const char *whole, size_t length,
+                    struct buf *words, struct buf *out)
 {
     BUF_LOCAL(left, 4000);
     struct json json = {.out = out};
     struct shortening shortening = {.out = &json, .left = {.out = &left}};
-    if (length <= SHORT) {
-        buf_add(out, whole, length);
-        return;
-    }
+    const struct value *text = value_get(root, "text");
+    bool apart = text && text->kind == VALUE_TEXT && root->count > 2;
+    round_reals(root);
     json_object(&json);
-    put_members(&shortening, root, "", root->count <= MEMBERS_FEW);
+    for (size_t i = 0; i < root->count; i++)
+        if (!(apart && root->items[i] == text) && !says_nothing(root->items[i]))
+            put_member(&shortening, root->keys[i], root->items[i], "", root->count <= MEMBERS_FEW);
+    if (apart)
+        buf_add(words, text->text, text_cut(text->text, text->length, ITEMS));
+    if (apart && text->length > ITEMS)
+        leave(&shortening, "text");
     if (shortening.left.depth > 0) {
-        json_array_end(&shortening.left);
-        json_put_object(&json, "left_out");
-        json_put_raw(&json, "parts", buf_text(&left));
         char id[32];
         snprintf(id, sizeof id, "e%lu", keep(results, whole, length));
+        json_array_end(&shortening.left);
+        json_put_object(&json, "more");
         json_put_text(&json, "result", id);
-        json_put_text(&json, "get", "tool more, with this result and one of these parts");
+        json_put_raw(&json, "parts", buf_text(&left));
         json_object_end(&json);
+        if (apart)
+            buf_addf(words, "(the tool more has the rest: result %s, part one of %s)\n", id,
+                     buf_text(&left));
     }
     json_object_end(&json);
+    if (!apart)
+        buf_add(words, buf_text(out), out->length);
 }
 
 /* ---- answers ---- */
@@ -178,37 +205,47 @@ static void add_errors(const char *errors, struct buf *out)
     buf_add(out, at, (size_t)(errors + length - at));
 }
 
-/* An object: a list becomes its items, a text its text. */
+static bool is_ours(const char *key)
+{
+    return strcmp(key, "more") == 0 || strcmp(key, "exit_code") == 0 || strcmp(key, "message") == 0;
+}
+
+/* An object: a list becomes its items, a text its text. A person's words, where the command printed
+ * them too, stand before a NUL. */
 static void as_object(const struct mcp_call *call, struct arena *arena, struct buf *out,
-                      const struct value **root)
+                      struct value **root)
 {
     struct value *value = NULL;
     struct json json = {.out = out};
-    bool parsed = !call->output_dropped && value_parse_json(arena, "output", call->output,
-                                                            call->output_length, &value, NULL) == 0;
+    const char *nul = memchr(call->output, '\0', call->output_length);
+    const char *begin = nul ? nul + 1 : call->output;
+    size_t length = call->output_length - (size_t)(begin - call->output);
+    bool parsed = !call->output_dropped &&
+                  value_parse_json(arena, "output", begin, length, &value, NULL) == 0;
     BUF_LOCAL(message, MESSAGE_MOST + 1);
     if (call->status != 0)
         add_errors(call->errors, &message);
     json_object(&json);
-    if (parsed && value->kind == VALUE_MAP) {
-        for (size_t i = 0; i < value->count; i++) {
+    for (size_t i = 0; parsed && value->kind == VALUE_MAP && i < value->count; i++)
+        if (!is_ours(value->keys[i])) {
             json_key(&json, value->keys[i]);
             json_value(&json, value->items[i]);
         }
-    } else if (parsed) {
+    if (parsed && value->kind != VALUE_MAP) {
         json_key(&json, "items");
         json_value(&json, value);
-    } else {
+    }
+    if (!parsed || nul) {
         json_key(&json, "text");
-        json_text_n(&json, call->output, call->output_length);
+        json_text_n(&json, nul ? call->output : begin, nul ? (size_t)(nul - call->output) : length);
     }
     json_put_int(&json, "exit_code", call->status);
     if (message.length > 0)
         json_put_text(&json, "message", buf_text(&message));
     json_object_end(&json);
-    struct value *again = NULL;
-    if (value_parse_json(arena, "result", buf_text(out), out->length, &again, NULL) == 0)
-        *root = again;
+    *root = NULL;
+    if (value_parse_json(arena, "result", buf_text(out), out->length, &value, NULL) == 0)
+        *root = value;
 }
 
 void results_answer(struct results *results, const struct mcp_call *call, struct json *json)
@@ -227,15 +264,16 @@ void results_answer(struct results *results, const struct mcp_call *call, struct
     }
     ARENA_LOCAL(arena);
     BUF_LOCAL(whole, 64 << 20);
-    const struct value *root = NULL;
+    BUF_LOCAL(words, 1 << 16);
+    struct value *root;
     as_object(call, arena, &whole, &root);
     if (root)
-        shorten(results, root, buf_text(&whole), whole.length, &text);
+        shorten(results, root, buf_text(&whole), whole.length, &words, &text);
     if (!root || text.dropped) {
         results_refuse("the result is too long", json);
         return;
     }
-    put_content(json, buf_text(&text));
+    put_content(json, buf_text(&words));
     json_put_raw(json, "structuredContent", buf_text(&text));
     json_put_bool(json, "isError", false);
 }

@@ -243,8 +243,8 @@ const struct agent_tool agent_tools[] = {
      QUICK_S},
     {"more",
      "The rest of a result",
-     "A result that says `left_out` is kept by the server; this "
-     "returns all of one part of it (part: a name in left_out). Nothing is measured again.",
+     "A result that says `more` is kept by the server; this "
+     "returns all of one part of it (part: a name in more.parts). Nothing is measured again.",
      {NULL},
      "result part",
      "",

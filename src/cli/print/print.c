@@ -6,6 +6,7 @@
 #include "report/words.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -200,6 +201,19 @@ void print_evaluation_json(const struct evaluation *evaluation, FILE *out)
     struct json json = {.out = &text};
     evaluation_to_json(evaluation, &json);
     fprintf(out, "%s\n", buf_text(&text));
+}
+
+void print_put_words(const struct evaluation *evaluation, const char *name, struct json *json)
+{
+    char *words = NULL;
+    size_t length;
+    FILE *out = open_memstream(&words, &length);
+    if (!out)
+        return;
+    print_evaluation_of(evaluation, name, out);
+    fclose(out);
+    json_put_text(json, "text", words);
+    free(words);
 }
 
 /* ---- to the terminal ---- */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "eval/data/evaluation.h"
 
 #include <stdio.h>
@@ -12,6 +13,9 @@ void print_evaluation(const struct evaluation *evaluation, FILE *out);
 void print_evaluation_of(const struct evaluation *evaluation, const char *name, FILE *out);
 void print_evaluation_json(const struct evaluation *evaluation,
                            FILE *out); /* one object, one line */
+
+/* The words of print_evaluation_of() as the member "text". */
+void print_put_words(const struct evaluation *evaluation, const char *name, struct json *json);
 
 /* Lines that are longer than the terminal is wide go on below, at a space, beside what they say.
  * Where standard output is none, and JSON, is left as it is. */

@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what is printed ---- */
@@ -98,8 +99,22 @@ static void print_text(const struct run_record *run, const struct report *report
     }
 }
 
+static void put_words(const struct run_record *run, const struct report *report, const char *folder,
+                      const char *resume, struct json *json)
+{
+    char *words = NULL;
+    size_t length;
+    FILE *out = open_memstream(&words, &length);
+    if (!out)
+        return;
+    print_text(run, report, folder, resume, out);
+    fclose(out);
+    json_put_text(json, "text", words);
+    free(words);
+}
+
 static void print_json(const struct run_record *run, const struct report *report,
-                       const char *folder, FILE *out)
+                       const char *folder, const char *resume, FILE *out)
 {
     struct buf text, record;
     struct json json;
@@ -120,6 +135,7 @@ static void print_json(const struct run_record *run, const struct report *report
         report_tuning_json(report->tuning, &json);
     }
     json_put_text(&json, "report", folder);
+    put_words(run, report, folder, resume, &json);
     json_object_end(&json);
     fprintf(out, "%s\n", buf_text(&text));
     buf_free(&record);
@@ -155,7 +171,7 @@ int run_result(const struct settings *settings, struct store *store, const struc
         if (report_write(&report, where, &err))
             fprintf(stderr, "twagent: the report could not be written: %s\n", err.message);
         if (settings->json)
-            print_json(&run, &report, where, out);
+            print_json(&run, &report, where, run_words_resume(arena, &run), out);
         else
             print_text(&run, &report, where, run_words_resume(arena, &run), out);
         code = exit_code(&run);
