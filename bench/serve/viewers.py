@@ -1,9 +1,10 @@
 """viewers.py TWAGENT FAKE_WORKER [PAIRS]: what 50 viewers cost the search that they watch, and what 50 cost that never read.
 
 The same search (same seed, a store of its own, an evaluator that takes 20 to 40 ms, ten times as fast as a real one) with
-`twagent serve` beside it, in turns: nobody watches, 50 streams of events of the run are read. Which comes first alternates. The
-slow-down is that of the search's wall time, in pairs, as a median with its 95 % interval (by signs); the server's own time on
-a core needs no pairs, and says how much could be missing."""
+`twagent serve` beside it, in turns: nobody watches, 50 streams of events of the run are read. Which comes first alternates. Two
+slow-downs in many short pairs, as medians with 95 % intervals (by signs): of the search's wall time, which strays with
+whatever else runs, and the processor time that all of the search's processes take more, as a share of the search's wall time,
+which does not. What that leaves out is waiting for a core that the server has: its own time on one bounds it."""
 import os
 import re
 import selectors
@@ -54,7 +55,8 @@ def own_kib(pid):
 
 
 def turn(twagent, worker, work, kind):
-    """One search, watched as `kind` says: seconds of it, the server's share of a core, its memory's growth, bytes read."""
+    """One search, watched as `kind` says: its seconds, the server's share of a core, its memory's growth, bytes read, the
+    processor's seconds for the search."""
     with tempfile.TemporaryDirectory(dir=work) as folder:
         with open(folder + "/self", "w") as out:
             out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 20-40 --final-ms 2 "$@"\nexec %s "$@"\n' % (worker, twagent))
@@ -64,7 +66,7 @@ def turn(twagent, worker, work, kind):
         server = subprocess.Popen([twagent, "serve", "--listen", "0"], env=environment, stdout=subprocess.PIPE, text=True)
         port = int(re.search(r":(\d+)/", server.stdout.readline()).group(1))
         begun = time.monotonic()
-        search = subprocess.Popen([twagent, "run", "matmul", "--force", "--rounds", "6", "--branching", "8", "--seed", "7", "--floor-share", "0",
+        search = subprocess.Popen([twagent, "run", "matmul", "--force", "--rounds", "3", "--branching", "8", "--seed", "7", "--floor-share", "0",
                                    "--quiet"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not os.path.exists(folder + "/store/logs/r1.log"):
             time.sleep(0.01)
@@ -72,14 +74,15 @@ def turn(twagent, worker, work, kind):
         viewers = Viewers(port, kind == "read") if kind != "none" else None
         if viewers:
             viewers.start()
-        search.wait()
+        _, _, usage = os.wait4(search.pid, 0)  # its own and that of all that it waited for: workers, compilers
+        search.returncode = 0
         seconds = time.monotonic() - begun
         share, growth = (cpu_s(server.pid) - used) / seconds, own_kib(server.pid) - memory
         if viewers:
             viewers.end()
         server.send_signal(signal.SIGINT)
         server.wait()
-        return seconds, share, growth, viewers.bytes if viewers else 0
+        return seconds, share, growth, viewers.bytes if viewers else 0, usage.ru_utime + usage.ru_stime
 
 
 def interval(values):
@@ -96,18 +99,23 @@ def interval(values):
 
 def main():
     twagent, worker = (os.path.realpath(path) for path in sys.argv[1:3])
-    pairs = int(sys.argv[3]) if len(sys.argv) > 3 else 12
-    ratios, results = [], {"none": [], "read": [], "stalled": []}
+    pairs = int(sys.argv[3]) if len(sys.argv) > 3 else 40
+    walls, processors, results = [], [], {"none": [], "read": [], "stalled": []}
     with tempfile.TemporaryDirectory() as work:
         turn(twagent, worker, work, "none")
         for pair in range(pairs):
             for kind in ("none", "read") if pair % 2 else ("read", "none"):
                 results[kind].append(turn(twagent, worker, work, kind))
-            ratios.append(100 * (results["read"][-1][0] / results["none"][-1][0] - 1))
-            results["stalled"].append(turn(twagent, worker, work, "stalled"))
+            read, none = results["read"][-1], results["none"][-1]
+            walls.append(100 * (read[0] / none[0] - 1))
+            processors.append(100 * (read[4] - none[4]) / none[0])
+            if pair % 4 == 0:
+                results["stalled"].append(turn(twagent, worker, work, "stalled"))
     print("%d pairs, searches of %.1f s; load %.1f on %d cores" %
           (pairs, interval([r[0] for r in results["none"]])[0], os.getloadavg()[0], os.cpu_count()))
-    print("slow-down by %d viewers: %.2f %% (95 %%: %.2f to %.2f)" % ((VIEWERS,) + interval(ratios)))
+    print("wall time with %d viewers: %+.2f %% (95 %%: %.2f to %.2f)" % ((VIEWERS,) + interval(walls)))
+    print("processor time of the search's processes: %+.2f %% of its wall time (95 %%: %.2f to %.2f), of %.1f %%" %
+          (interval(processors) + (100 * interval([r[4] / r[0] for r in results["none"]])[0],)))
     for kind, words in (("none", "nobody watches"), ("read", "%d read" % VIEWERS), ("stalled", "%d never read" % VIEWERS)):
         print("%-16s server %.2f %% of a core, %d KiB more, %d KiB read" %
               (words, 100 * interval([r[1] for r in results[kind]])[0], interval([r[2] for r in results[kind]])[0],

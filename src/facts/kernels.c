@@ -150,6 +150,9 @@ static struct kernel_row row_of(struct store *store, struct arena *arena,
     const struct language *language = language_of_file(c->name);
     bool champion = strcmp(c->id, run->best) == 0, final = champion && run->verified && !search;
     bool correct = strcmp(c->verdict, "kernel") == 0;
+    /* Of answers without a price the ledger has nothing; what a model wrote is called by its id. */
+    size_t length = strlen(c->id);
+    bool wrote = *run->model && strncmp(c->name, c->id, length) == 0 && c->name[length] == '.';
     if (*c->idea && history_idea(store, arena, c->idea, &idea, &ignored))
         idea = (struct idea_record){.title = "", .category = "", .why = ""};
     return (struct kernel_row){.id = c->id,
@@ -171,7 +174,9 @@ static struct kernel_row row_of(struct store *store, struct arena *arena,
                                .duplicate_of = c->duplicate_of,
                                .baseline = run->baseline,
                                .finding = final ? run->finding : "",
-                               .model = decided->model != NULL ? decided->model : "builtin",
+                               .model = decided->model != NULL ? decided->model
+                                        : wrote                ? run->model
+                                                               : "builtin",
                                .limiter = "",
                                .versions = "{}",
                                .correct = correct,

@@ -122,7 +122,11 @@ static void first_screen(const struct report *report, struct buf *out)
              words_duration(report->elapsed_ms, took), report->count, 100 * report->lane_busy);
     fact("search", text, out);
     fact("models", report->models, out);
-    fact("cost", report->spent ? report->spent : "nothing was asked of a model", out);
+    fact("cost",
+         report->spent    ? report->spent
+         : report->models ? "no price is known of the answers"
+                          : "nothing was asked of a model",
+         out);
     for (size_t i = 0; i < report->asked_count; i++)
         fact("asked", report->asked[i], out);
     for (size_t i = 0; i < report->pause_count; i++) {

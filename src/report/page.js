@@ -163,7 +163,7 @@ function progress(name) {
   const final = facts.final && facts.evaluation?.baselines?.[facts.against]?.speedup;
   const x = linear(0, Math.max(...inOrder.map(of), 1e-9), L, W - R, value => +value.toPrecision(3) + "");
   const y = logarithmic(Math.max(Math.min(...lows), 1 / 64), Math.max(...lows, final?.high ?? 1), 2, H - B, T, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
-  const plot = axes(x, y, words, "speed-up over " + facts.against + ", low end of 95 %");
+  const plot = axes(x, y, words, "speed-up, lower end of 95 %");
   if (final) plot.append(draw("rect", { class: "final", x: L, y: y.at(final.high), width: W - L - R, height: Math.max(1, y.at(final.low) - y.at(final.high)) }), draw("text", { class: "final", x: L + 6, y: y.at(final.high) - 4 }, "final measurement " + digits(final.median, final.low, final.high) + "x " + facts.against));
   let best = 0, path = "";
   for (const row of kernels) if (row.speedup_low > best) { path += (path ? "H" + x.at(of(row)).toFixed(1) + "V" : "M" + x.at(of(row)).toFixed(1) + " ") + y.at(best = row.speedup_low).toFixed(1); }
@@ -208,7 +208,7 @@ for (const kernel of facts.tuning?.kernels ?? []) {
   if (points.length && chosen) {
     const scatter = name => { // a column for each value; dots beside each other, in the order of measuring
       const values = [...new Set(points.map(one => one.tune[name]))].sort((a, b) => a - b), times = points.map(one => one.time_ns / 1e6), step = (W - L - R) / values.length;
-      const x = { at: i => L + step * (i + 0.5), ticks: values.map((value, i) => [i, String(value)]) }, y = logarithmic(Math.min(...times), Math.max(...times), 2, H - B, T, value => time(value)), plot = axes(x, y, name, "time"), drawn = new Map();
+      const x = { at: i => L + step * (i + 0.5), ticks: values.map((value, i) => [i, String(value)]) }, y = { ...logarithmic(Math.min(...times), Math.max(...times), 2, H - B, T, value => +time(value).split(" ")[0] + " " + time(value).split(" ")[1]), one: null }, plot = axes(x, y, name, "time"), drawn = new Map();
       for (const one of points) {
         const i = values.indexOf(one.tune[name]), nth = drawn.get(i) ?? 0, all = points.filter(other => other.tune[name] === one.tune[name]).length;
         drawn.set(i, nth + 1);
