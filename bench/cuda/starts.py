@@ -191,13 +191,15 @@ class Driver:
 
     def tensor_map(self, tma, tensor, pointer, names):
         """What a `tma` entry describes; zeros where the rows are not aligned to 16 bytes."""
+        if "shape" in tma:
+            tensor = tensor.view(shape_of(tma["shape"], names))
         memory = (ctypes.c_char * 192)()
         at = -(-ctypes.addressof(memory) // 64) * 64
         rank, size = tensor.dim(), tensor.element_size()
         strides = [stride * size for stride in tensor.stride()][-2::-1]
         if all(stride % 16 == 0 for stride in strides):
             wide, narrow = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
-            box = [number(extent, names) for extent in tma["box"]][::-1]
+            box = shape_of(tma["box"], names)[::-1]
             swizzle = {"none": 0, "32B": 1, "64B": 2, "128B": 3}[tma.get("swizzle", "none")]
             promotion = {"none": 0, "64B": 1, "128B": 2, "256B": 3}[tma.get("l2", "none")]
             kind = 11 if tma.get("type") == "tf32" else {2: 9, 4: 7}[size]
