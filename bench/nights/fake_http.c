@@ -151,6 +151,12 @@ static void add_word(struct http_request *request)
     if (script->bills.odd)
         buf_add_text(&request->body, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":NaN,"
                                      "\"completion_tokens\":1e999}}\n\n");
+    else if (script->bills.costs)
+        buf_addf(&request->body,
+                 "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%lld,"
+                 "\"completion_tokens\":%lld,\"cost\":%.9f}}\n\n",
+                 (long long)prompt, (long long)((double)completion / (1 + script->bills.reasoning)),
+                 (double)prompt * dollars_a_token[0] + (double)completion * dollars_a_token[1]);
     else if (!script->bills.silent)
         buf_addf(&request->body,
                  "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%lld,"

@@ -181,6 +181,7 @@ int main(int argc, char **argv)
                                   .max_tokens = 2048,
                                   .prompt_price = 1,
                                   .completion_price = 4,
+                                  .reasoning = script->bills.known,
                                   .weight = 1,
                                   .where = "bench"};
     options.problem = argv[1];

@@ -41,6 +41,8 @@ struct bills {             /* how a provider's bill differs from what it was all
     int64_t prompt_tokens; /* of its own, with each prompt */
     bool silent;           /* no usage is said */
     bool odd;              /* usage that is no number */
+    bool costs;            /* tokens as they are seen, and beside them what is billed, in dollars */
+    double known;          /* the model's entry: how much it reasons */
 };
 
 struct script {

@@ -94,6 +94,10 @@ const struct script scripts[] = {
     {.name = "bill: usage that is no number", .bills = {.odd = true}},
     {.name = "bill: reasoning, of which nothing is said",
      .bills = {.silent = true, .reasoning = 1.5}},
+    {.name = "bill: reasoning, of which the entry alone says how much",
+     .bills = {.silent = true, .reasoning = 1.5, .known = 1.5}},
+    {.name = "bill: reasoning, in the cost that is said, and not in the tokens",
+     .bills = {.costs = true, .reasoning = 12}},
 };
 const size_t script_count = sizeof scripts / sizeof scripts[0];
 

@@ -49,7 +49,8 @@ struct entry { /* texts borrowed */
     int64_t reserved_micro_dollars, reserved_tokens;
     int64_t prompt_tokens, completion_tokens; /* as the provider says; -1: it did not */
     int64_t prompt_bytes, max_tokens, text_bytes;
-    bool priced; /* else its dollars are not known, and 0 here */
+    int64_t doubt_micro_dollars, doubt_tokens; /* that an estimate may be short of */
+    bool priced;                               /* else its dollars are not known, and 0 here */
 };
 
 /* ---- entries ---- */
@@ -69,6 +70,8 @@ static void put_entry(struct store_batch *batch, const char *key, const struct e
     json_put_int(&json, "prompt_bytes", entry->prompt_bytes);
     json_put_int(&json, "max_tokens", entry->max_tokens);
     json_put_int(&json, "text_bytes", entry->text_bytes);
+    json_put_int(&json, "doubt_micro_dollars", entry->doubt_micro_dollars);
+    json_put_int(&json, "doubt_tokens", entry->doubt_tokens);
     json_put_bool(&json, "priced", entry->priced);
     json_put_text(&json, "model", entry->model);
     json_put_text(&json, "ask", entry->ask);
@@ -131,9 +134,8 @@ static void count_entry(struct budget *budget, const struct entry *entry)
                                            .completion_tokens = entry->completion_tokens});
         return;
     }
-    totals->doubt_micro_dollars +=
-        not_negative(entry->reserved_micro_dollars - entry->micro_dollars);
-    totals->doubt_tokens += not_negative(entry->reserved_tokens - entry->tokens);
+    totals->doubt_micro_dollars += entry->doubt_micro_dollars;
+    totals->doubt_tokens += entry->doubt_tokens;
 }
 
 static bool read_entry(void *context, const char *key, const char *text, size_t length)
@@ -161,7 +163,15 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
                           .prompt_bytes = not_negative(value_int(root, "prompt_bytes", 0)),
                           .max_tokens = not_negative(value_int(root, "max_tokens", 0)),
                           .text_bytes = not_negative(value_int(root, "text_bytes", 0)),
+                          .doubt_micro_dollars = value_int(root, "doubt_micro_dollars", 0),
+                          .doubt_tokens = value_int(root, "doubt_tokens", 0),
                           .priced = value_bool(root, "priced", true)};
+    /* A ledger of before these were written. */
+    if (value_get(root, "doubt_tokens") == NULL && !is_believable(&entry, false)) {
+        entry.doubt_micro_dollars =
+            not_negative(entry.reserved_micro_dollars - entry.micro_dollars);
+        entry.doubt_tokens = not_negative(entry.reserved_tokens - entry.tokens);
+    }
     const char *dash = strrchr(key, '-');
     long long number = dash != NULL ? strtoll(dash + 1, NULL, 10) : 0;
     if (number > budget->last)
@@ -389,10 +399,28 @@ static void estimate(struct budget *budget, const struct spend *spend, struct en
     bool said = entry->prompt_tokens > 0 && entry->prompt_tokens <= TOKENS_BELIEVED;
     int64_t prompt = said ? entry->prompt_tokens : budget_shown_prompt(shown, entry->prompt_bytes);
     int64_t written = budget_shown_completion(shown, entry->text_bytes);
+    if (shown->answers == 0) /* else what was thought is in what was shown */
+        written += (int64_t)((double)written * spend->model->reasoning);
     if (entry->completion_tokens <= TOKENS_BELIEVED)
         written = larger(written, entry->completion_tokens);
     entry->micro_dollars = cost_of(spend->model, prompt, written);
     entry->tokens = prompt + written;
+}
+
+/* What the provider says that it bills, in dollars, is paid: where that is more than its tokens
+ * cost, the rest was written unseen. */
+static void take_bill(const struct spend *spend, int64_t billed_micro, struct entry *entry)
+{
+    double price = spend->model->completion_price;
+    int64_t more = billed_micro - entry->micro_dollars;
+    double unseen = price > 0 ? (double)more / price : 0;
+    if (billed_micro <= 0 || more <= 0 || unseen > TOKENS_BELIEVED || is_embedding(spend->model))
+        return;
+    entry->priced = true; /* also where the entry of the model says no price */
+    entry->micro_dollars = billed_micro;
+    entry->tokens += (int64_t)unseen;
+    if (entry->completion_tokens >= 0)
+        entry->completion_tokens += (int64_t)unseen;
 }
 
 void budget_settle(struct budget *budget, struct spend *spend, const struct completion *completion,
@@ -402,6 +430,7 @@ void budget_settle(struct budget *budget, struct spend *spend, const struct comp
     if (is_believable(&entry, is_embedding(spend->model))) {
         entry.micro_dollars = cost_of(spend->model, entry.prompt_tokens, entry.completion_tokens);
         entry.tokens = entry.prompt_tokens + entry.completion_tokens;
+        take_bill(spend, completion->billed_micro, &entry);
         if (entry.tokens > spend->tokens)
             log_event(LOG_WARN, "budget.overrun", spend->ask,
                       "%s: %lld and %lld tokens are billed, though %lld were allowed; later "
@@ -410,6 +439,11 @@ void budget_settle(struct budget *budget, struct spend *spend, const struct comp
                       (long long)entry.completion_tokens, (long long)spend->tokens);
     } else {
         estimate(budget, spend, &entry);
+        take_bill(spend, completion->billed_micro, &entry);
+        if (completion->billed_micro <= 0) {
+            entry.doubt_micro_dollars = not_negative(spend->micro_dollars - entry.micro_dollars);
+            entry.doubt_tokens = not_negative(spend->tokens - entry.tokens);
+        }
         log_event(
             LOG_WARN, "budget.usage", spend->ask,
             "%s: no usage to believe (%lld and %lld tokens): %lld tokens by its text, of %lld "

@@ -176,8 +176,9 @@ static int read_command(const struct reading *reading, const struct value *map, 
 static int read_entry(const struct reading *reading, const char *name, int line,
                       const struct value *map, struct entry *entry)
 {
-    static const char *const keys[] = {"provider",    "model",      "url",     "key",    "prices",
-                                       "temperature", "max_tokens", "context", "weight", NULL};
+    static const char *const keys[] = {"provider",  "model",       "url",        "key",
+                                       "prices",    "temperature", "max_tokens", "context",
+                                       "reasoning", "weight",      NULL};
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
         return refuse(reading, map->line > 0 ? map->line : line,
@@ -205,7 +206,8 @@ static int read_entry(const struct reading *reading, const char *name, int line,
         read_address(reading, line, map, entry) != 0 || read_prices(reading, map, model) != 0 ||
         read_real(reading, map, "temperature", 0, 2, &model->temperature) != 0 ||
         read_tokens(reading, map, "max_tokens", &model->max_tokens) != 0 ||
-        read_tokens(reading, map, "context", &model->context_tokens) != 0)
+        read_tokens(reading, map, "context", &model->context_tokens) != 0 ||
+        read_real(reading, map, "reasoning", 0, 1000, &model->reasoning) != 0)
         return -1;
     return read_real(reading, map, "weight", 1e-6, 1e6, &model->weight);
 }

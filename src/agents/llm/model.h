@@ -26,8 +26,9 @@ struct model {                 /* texts live as long as the arena they were chos
     int64_t max_tokens;     /* of one answer; 0: the provider's default */
     int64_t context_tokens; /* prompt and answer; 0: not known */
     double prompt_price, completion_price; /* US dollars a million tokens; < 0: not known */
-    double weight;                         /* > 0 */
-    const char *where;                     /* for messages: "models.yaml:12", "--model" */
+    double reasoning;  /* tokens thought unseen for each of an answer that says no usage; 0: none */
+    double weight;     /* > 0 */
+    const char *where; /* for messages: "models.yaml:12", "--model" */
 };
 
 struct models {

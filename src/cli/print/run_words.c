@@ -63,6 +63,9 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
             all->micro_dollars += micro;
             if (strcmp(state, "unknown") == 0)
                 all->lost++, all->lost_tokens += tokens, all->lost_micro_dollars += micro;
+            all->doubted += value_int(entry, "doubt_tokens", 0) > 0;
+            all->doubt_tokens += value_int(entry, "doubt_tokens", 0);
+            all->doubt_micro_dollars += value_int(entry, "doubt_micro_dollars", 0);
             /* Ledgers of earlier versions do not say: what cost nothing had no price, mostly. */
             if (tokens > 0 && !value_bool(entry, "priced", micro > 0))
                 all->unpriced = true;
@@ -180,6 +183,19 @@ static const char *lost_words(struct arena *arena, const struct spending *spendi
         words_number(spending->lost, "request", requests));
 }
 
+/* An estimate has what was seen; a model that thinks unseen is billed for more. */
+static const char *doubt_words(struct arena *arena, const struct spending *spending)
+{
+    char tokens[32], dollars[32], answers[48];
+    words_count(spending->doubt_tokens, tokens);
+    return arena_printf(
+        arena, "; up to %s%s more: %s did not say what is billed, for reasoning or else",
+        spending->doubt_micro_dollars > 0 ? words_dollars(spending->doubt_micro_dollars, dollars)
+                                          : tokens,
+        spending->doubt_micro_dollars > 0 ? "" : " tokens",
+        words_number(spending->doubted, "answer", answers));
+}
+
 const char *run_words_spent(struct arena *arena, const struct run_record *run,
                             const struct spending *spending)
 {
@@ -192,9 +208,11 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
     words_spent(spending->micro_dollars, cap, spending->unpriced && cap == 0, dollars);
     words_count(spending->tokens, tokens);
     const char *lost = spending->lost > 0 ? lost_words(arena, spending) : "";
-    return arena_printf(arena, "%s, %s%s%s tokens, %s%s", dollars, tokens, most > 0 ? " of " : "",
+    const char *doubt = spending->doubted > 0 ? doubt_words(arena, spending) : "";
+    return arena_printf(arena, "%s, %s%s%s tokens, %s%s%s", dollars, tokens, most > 0 ? " of " : "",
                         most > 0 ? words_count(most, limit) : "",
-                        words_number(spending->answers - spending->lost, "answer", answers), lost);
+                        words_number(spending->answers - spending->lost, "answer", answers), lost,
+                        doubt);
 }
 
 /* ---- what became of the requests ---- */

@@ -10,7 +10,9 @@ struct spending {     /* settled and charged, not what is reserved */
     int64_t answers, tokens, micro_dollars;
     int64_t lost, lost_tokens, lost_micro_dollars;   /* of these, whose outcome is not known */
     int64_t reserved_tokens, reserved_micro_dollars; /* on their way now */
-    bool unpriced;                                   /* of some model */
+    int64_t doubted, doubt_micro_dollars; /* answers that said no usage; what they may cost more */
+    int64_t doubt_tokens;
+    bool unpriced; /* of some model */
 };
 
 /* Reads the run's ledger. One that cannot be read is an empty one: words are no verdict. */

@@ -131,6 +131,41 @@ static void test_usage(void **state)
     }
 }
 
+/* What a provider says that it bills is paid, where that is more; then nothing is in doubt. A model
+ * that is known to reason has as much of it in each estimate, until its answers show their own. */
+static void test_bill(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t prompt, completion, billed, charged, doubt;
+        double reasoning;
+    } rows[] = {{20, 30, 400, 400, 0, 0},  {20, 30, 100, 340, 0, 0}, {-1, -1, 333, 333, 0, 0},
+                {-1, -1, 0, 70, 630, 1},   {-1, -1, 0, 90, 610, 3},  {20, 30, 0, 340, 0, 3},
+                {20, 30, 5000, 5000, 0, 0}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char run[8];
+        snprintf(run, sizeof run, "r%zu", i + 1);
+        struct ledger ledger = ledger_open(run, 100000, 0);
+        struct model model = priced;
+        struct spend spend = {.open = false};
+        model.reasoning = rows[i].reasoning;
+        struct store_batch *batch = store_batch_new();
+        assert_int_equal(budget_reserve(ledger.budget, &model, "a", "c", 100, 50, &spend, batch),
+                         BUDGET_OK);
+        const struct completion answer = {.text = (char[]){"words"},
+                                          .prompt_tokens = rows[i].prompt,
+                                          .completion_tokens = rows[i].completion,
+                                          .billed_micro = rows[i].billed};
+        budget_settle(ledger.budget, &spend, &answer, batch);
+        struct budget_totals totals = budget_totals(ledger.budget);
+        if (totals.micro_dollars != rows[i].charged || totals.doubt_micro_dollars != rows[i].doubt)
+            fail_msg("row %zu: %lld, %lld in doubt", i, (long long)totals.micro_dollars,
+                     (long long)totals.doubt_micro_dollars);
+        store_batch_free(batch);
+        ledger_close(&ledger);
+    }
+}
+
 /* What may have been thought unseen keeps its room under the cap, over a kill too. */
 static void test_doubt(void **state)
 {
@@ -416,13 +451,19 @@ static void test_engine_cancelled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        ENGINE_TEST(test_ends),          ENGINE_TEST(test_usage),
-        ENGINE_TEST(test_doubt),         ENGINE_TEST(test_overrun),
-        ENGINE_TEST(test_cut),           ENGINE_TEST(test_killed),
-        ENGINE_TEST(test_caps),          ENGINE_TEST(test_prices),
-        ENGINE_TEST(test_engine_waits),  ENGINE_TEST(test_engine_over),
-        ENGINE_TEST(test_engine_faults), ENGINE_TEST(test_engine_cancelled)};
+    const struct CMUnitTest tests[] = {ENGINE_TEST(test_ends),
+                                       ENGINE_TEST(test_usage),
+                                       ENGINE_TEST(test_bill),
+                                       ENGINE_TEST(test_doubt),
+                                       ENGINE_TEST(test_overrun),
+                                       ENGINE_TEST(test_cut),
+                                       ENGINE_TEST(test_killed),
+                                       ENGINE_TEST(test_caps),
+                                       ENGINE_TEST(test_prices),
+                                       ENGINE_TEST(test_engine_waits),
+                                       ENGINE_TEST(test_engine_over),
+                                       ENGINE_TEST(test_engine_faults),
+                                       ENGINE_TEST(test_engine_cancelled)};
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

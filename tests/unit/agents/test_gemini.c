@@ -28,6 +28,14 @@ static const struct answer_row answers[] = {
      TEXT("a") ENDED("STOP", "\"promptTokenCount\":5,\"candidatesTokenCount\":3,"
                              "\"thoughtsTokenCount\":40"),
      "a", "stop", 5, 43, FAULT_NONE},
+    {"the total has more",
+     TEXT("a") ENDED("STOP", "\"promptTokenCount\":5,\"candidatesTokenCount\":3,"
+                             "\"thoughtsTokenCount\":40,\"totalTokenCount\":100"),
+     "a", "stop", 5, 95, FAULT_NONE},
+    {"a total that is less",
+     TEXT("a") ENDED("STOP", "\"promptTokenCount\":5,\"candidatesTokenCount\":3,"
+                             "\"totalTokenCount\":7"),
+     "a", "stop", 5, 3, FAULT_NONE},
     {"nothing but thinking",
      ENDED("MAX_TOKENS", "\"promptTokenCount\":5,\"thoughtsTokenCount\":40"), "", "length", 5, 40,
      FAULT_NONE},

@@ -305,6 +305,7 @@ static const struct {
     {IN("provider: openai, max_tokens: 0"), "mine.yaml:2: expected a number of tokens"},
     {IN("provider: openai, max_tokens: 1.5"), "mine.yaml:2: expected a number of tokens"},
     {IN("provider: openai, context: -1"), "mine.yaml:2: expected a number of tokens"},
+    {IN("provider: openai, reasoning: -1"), "mine.yaml:2: expected"},
     {IN("provider: openai, weight: 0"), "mine.yaml:2: expected a number from"},
     {IN("provider: openai, url: 'localhost:1', key: none"), "mine.yaml:2: expected url: http"},
     {IN("provider: openai, url: 'ftp://h', key: none"), "mine.yaml:2: expected url: http"},

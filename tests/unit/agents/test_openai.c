@@ -269,11 +269,40 @@ static void test_described(void **state)
     }
 }
 
+/* In dollars, as a gateway says it: a number, a sum, beside what a key of one's own paid. */
+static void test_bills(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *stream;
+        int64_t micro;
+    } rows[] = {
+        {CHUNK("a") END USED("\"cost\":0.0123401") DONE, 12341},
+        {CHUNK("a") END USED("\"cost\":0.001,\"is_byok\":true,\"cost_details\":{"
+                             "\"upstream_inference_cost\":0.02}") DONE,
+         21000},
+        {CHUNK("a") END USED("\"cost\":{\"total_cost\":0.5}") DONE, 500000},
+        {CHUNK("a") END USED("\"cost\":-3") DONE, 0},
+        {CHUNK("a") END USED("\"cost\":1e300") DONE, 0},
+        {CHUNK("a") END USED("\"cost\":\"much\"") DONE, 0},
+        {CHUNK("a") END DONE, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena *arena = arena_new();
+        struct outcome outcome =
+            outcome_of(arena, &codec_openai, rows[i].stream, strlen(rows[i].stream), 7);
+        if (outcome.completion.billed_micro != rows[i].micro)
+            fail_msg("row %zu: %lld", i, (long long)outcome.completion.billed_micro);
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),  cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_encode),
-        cmocka_unit_test(test_describe), cmocka_unit_test(test_described)};
+        cmocka_unit_test(test_bills),    cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_cuts),     cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_encode),   cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_described)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,6 +141,13 @@ static void spending_has_its_caps(void **state)
     assert_string_equal(run_words_spent(arena, &run, &spending),
                         "$1.23, 1.2 M tokens, 310 answers ($0.03, 3000 tokens of it reserved for 2 "
                         "requests with an unknown outcome)");
+    spending.lost = 0;
+    spending.doubted = 21;
+    spending.doubt_micro_dollars = 190000;
+    assert_string_equal(
+        run_words_spent(arena, &run, &spending),
+        "$1.23, 1.2 M tokens, 312 answers; up to $0.19 more: 21 answers did not say "
+        "what is billed, for reasoning or else");
     assert_null(run_words_spent(arena, &run, &(struct spending){0}));
     arena_free(arena);
 }

@@ -232,6 +232,7 @@ int answer_finish(struct codec_state *state, struct completion *completion, enum
         .text = arena_strndup(state->arena, buf_text(&state->text), state->text.length),
         .prompt_tokens = state->prompt_tokens,
         .completion_tokens = state->completion_tokens,
+        .billed_micro = state->billed_micro,
         .finish = state->refused ? "refused" : finish,
         .model = state->model};
     sse_free(&state->sse);

@@ -19,7 +19,7 @@ struct codec_state {
     bool begun, streamed;
     bool done;    /* the format's last event was there; what follows is skipped */
     bool refused; /* by the model or a filter */
-    int64_t prompt_tokens, completion_tokens;
+    int64_t prompt_tokens, completion_tokens, billed_micro;
     uint64_t heard;     /* events and bytes that say something */
     const char *finish; /* "stop", "length", "refused", or the format's own word; NULL: not yet */
     const char *model;

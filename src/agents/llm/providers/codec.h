@@ -22,8 +22,10 @@ struct completion_request {
 struct completion {
     char *text;                               /* in the arena; valid UTF-8 */
     int64_t prompt_tokens, completion_tokens; /* -1: the provider did not say */
-    const char *finish;                       /* "stop", "length", "refused", ... */
-    const char *model;                        /* as the provider names it, or "" */
+    int64_t billed_micro; /* what the provider says that it bills, in millionths of a dollar; 0: it
+                             does not say */
+    const char *finish;   /* "stop", "length", "refused", ... */
+    const char *model;    /* as the provider names it, or "" */
 };
 
 enum fault {

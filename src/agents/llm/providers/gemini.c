@@ -84,6 +84,11 @@ static void read_usage(struct codec_state *state, const struct value *usage)
     int64_t thought_count = answer_count(usage, "thoughtsTokenCount");
     bool wrong = (seen != NULL && seen_count < 0) || (thought != NULL && thought_count < 0);
     state->completion_tokens = wrong ? -1 : answer_sum(seen_count, thought_count);
+    /* The total has tools' prompts, too, and whatever else is paid for. */
+    int64_t total = answer_count(usage, "totalTokenCount");
+    if (state->prompt_tokens >= 0 && state->completion_tokens >= 0 &&
+        total >= state->prompt_tokens && total - state->prompt_tokens > state->completion_tokens)
+        state->completion_tokens = total - state->prompt_tokens;
 }
 
 static void read_finish_reason(struct codec_state *state, const char *reason)

@@ -71,6 +71,19 @@ static void encode(struct arena *arena, const struct completion_request *request
     json_object_end(&json);
 }
 
+/* US dollars as a number (OpenRouter; where the person's own key paid the model's provider, that is
+ * beside it) or as an object with a sum (Perplexity). */
+static int64_t read_cost(const struct value *usage)
+{
+    static const double most = 1e6;
+    const struct value *cost = value_get(usage, "cost");
+    double dollars = cost != NULL && cost->kind == VALUE_MAP ? value_real(cost, "total_cost", 0)
+                                                             : value_real(usage, "cost", 0);
+    if (value_bool(usage, "is_byok", false))
+        dollars += value_real(value_get(usage, "cost_details"), "upstream_inference_cost", 0);
+    return dollars > 0 && dollars < most ? (int64_t)(dollars * 1e6 + 0.999) : 0;
+}
+
 /* Most servers count reasoning inside completion_tokens; where one does not, the total or the
  * details tell, and the larger sum is what is paid for. */
 static void read_usage(struct codec_state *state, const struct value *usage)
@@ -88,6 +101,7 @@ static void read_usage(struct codec_state *state, const struct value *usage)
         completion = total - prompt;
     state->prompt_tokens = prompt;
     state->completion_tokens = completion;
+    state->billed_micro = read_cost(usage);
 }
 
 /* A text, or (Mistral) a list of parts. */
