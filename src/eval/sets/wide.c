@@ -296,9 +296,11 @@ static struct set *known_set(struct session *session)
 void wide_begin(struct session *session)
 {
     struct err err = {0};
-    if (session->wide != NULL || session->wide_over || !(session->exact_ns > slow_ns))
+    bool slow = session->exact_ns > slow_ns;
+    bool will_be = session->exact_ns == 0.0 && session_is_large(session);
+    if (session->wide != NULL || session->wide_over || !(slow || will_be))
         return;
-    const char *path = known_set(session) != NULL ? source_file(session) : NULL;
+    const char *path = source_file(session);
     uint64_t begun = timeline_begin();
     if (path != NULL && begin(session, path, &err) != 0)
         give_up(session, err.message);

@@ -20,7 +20,8 @@
 #include "eval/runner/wire.h"
 
 enum { WIRE_REPORT = 8, WIRE_REASON_MAX = 400 };
-enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES, WIRE_SANITIZE, WIRE_QUIT };
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES };
+enum { WIRE_PLACE = WIRE_SAMPLES + 1, WIRE_SANITIZE, WIRE_QUIT }; /* of a supervised runner */
 
 /* What a call's time goes to, for a time line (eval/data/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
@@ -38,7 +39,7 @@ struct gpu_control {
     char artifact[WIRE_PATH_MAX];
     struct call call;
     struct plan plan;
-    struct wire_sanitize sanitize; /* with WIRE_SANITIZE */
+    struct wire_sanitize sanitize; /* with WIRE_PLACE */
 };
 
 enum report_status {
