@@ -18,7 +18,8 @@
  * U is at least 4 times b or B), the bound is at most half of its error. Where the machine's matrix
  * units may cut sums off rather than round them, it is at least eps / 2 * terms, and eps / 2 *
  * terms^2 where many are equal, as far as that is below half of the lower precision's error; the
- * former not where the spec says strict. eps is the storage
+ * former not where the spec says strict, and for sums of products alone. A definition without such
+ * sums that has no error at all, as a rectifier or a transposition, allows eps. eps is the storage
  * dtype's, or that of `precision` where the spec allows a lower one; the sums' terms use float32's
  * for the 16-bit dtypes, which are only stored. Fewer than SCALE_LEAST elements have no scale of
  * their own to rely on: then a 64th of l's rms error joins `floor`, and norm is at least `element`.
@@ -45,8 +46,9 @@ struct bound {
 /* The longest sum behind one element. */
 struct sum {
     size_t terms;
-    bool alike; /* many of them may be equal */
-    bool cut;   /* what a matrix unit adds may be cut off, not rounded */
+    bool alike;      /* many of them may be equal */
+    bool cut;        /* what a matrix unit adds may be cut off, not rounded */
+    size_t products; /* of them are sums of products, at most; 0: as many as there are terms */
 };
 
 /* exact: [count] float64 result; honest: [count] of the tensor's dtype; lower: [count] the same

@@ -278,25 +278,41 @@ int problem_work(const struct problem *problem, const struct names *dims, double
     return add_bytes(problem->outputs, problem->output_count, dims, bytes, err);
 }
 
-/* From what is known: two operations a term, the inputs' share of an output element, and the last
- * axis where the operation keeps its shape (a row-wise one). No more than the spec says. */
-size_t problem_reduction(const struct problem *problem, const struct names *dims)
+/* Two operations a term, and the inputs' share of an output element. */
+static double terms_by_work(const struct problem *problem, const struct names *dims,
+                            double *row /* where the operation keeps its shape; else 1 */)
 {
-    int64_t extents[RANK_MAX], number = 0;
-    double flops = 0.0, bytes = 0.0, reduction = 1.0, largest = 0.0;
+    int64_t extents[RANK_MAX];
+    double flops = 0.0, bytes = 0.0, terms = 1.0, largest = 0.0;
     size_t outputs = 0, elements = 0;
     const struct tensor_spec *output = &problem->outputs[0];
     struct err ignored;
+    *row = 1.0;
     for (size_t i = 0; i < problem->input_count; i++)
         if (tensor_extents(&problem->inputs[i], dims, extents, &elements, &ignored) == 0)
             largest = fmax(largest, (double)elements);
     if (tensor_extents(output, dims, extents, &outputs, &ignored) != 0 || outputs == 0)
-        return 1;
+        return 1.0;
     if (problem_work(problem, dims, &flops, &bytes, &ignored) == 0 && flops > 0.0)
-        reduction = fmax(reduction, flops / (2.0 * (double)outputs));
-    reduction = fmax(reduction, largest / (double)outputs);
+        terms = fmax(terms, flops / (2.0 * (double)outputs));
     if (output->rank > 0 && largest >= (double)outputs)
-        reduction = fmax(reduction, (double)extents[output->rank - 1]);
+        *row = (double)extents[output->rank - 1];
+    return fmax(terms, largest / (double)outputs);
+}
+
+size_t problem_products(const struct problem *problem, const struct names *dims)
+{
+    double row;
+    return problem->flops != NULL ? (size_t)terms_by_work(problem, dims, &row) : 0;
+}
+
+/* No more than the spec says. */
+size_t problem_reduction(const struct problem *problem, const struct names *dims)
+{
+    double row, reduction = terms_by_work(problem, dims, &row);
+    int64_t number = 0;
+    struct err ignored;
+    reduction = fmax(reduction, row);
     if (problem->reduction != NULL &&
         expr_eval(problem->reduction, expr_lookup_names, (void *)(uintptr_t)dims, &number,
                   &ignored) == 0 &&

@@ -72,6 +72,10 @@ int problem_work(const struct problem *problem, const struct names *dims, double
                  double *bytes, struct err *err) MUST_USE; /* the floor's ingredients */
 /* Longest sum behind one element of an output: the spec's, or estimated. */
 size_t problem_reduction(const struct problem *problem, const struct names *dims);
+/* Of its terms those that may be products' sums: an operation that keeps its shape may sum rows,
+ * and what it does to each element tells how little of that is products. 0: not known, no `flops`.
+ */
+size_t problem_products(const struct problem *problem, const struct names *dims);
 
 /* A hidden shape: valid, mostly multiples of nothing, affordable to the reference. */
 int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,

@@ -195,7 +195,9 @@ static bool all_narrow(const struct problem *problem)
 static struct sum sum_of(const struct session *session, const struct set *set)
 {
     const struct problem *problem = session->problem;
-    struct sum sum = {.terms = set->shape->reduction, .cut = session->backend->cuts_sums};
+    struct sum sum = {.terms = set->shape->reduction,
+                      .cut = session->backend->cuts_sums,
+                      .products = set->shape->products};
     sum.alike = distribution_is_alike(set->distribution) || all_narrow(problem) ||
                 (set->distribution == DRAW_GIVEN && problem->torch != NULL);
     if (set->distribution == DRAW_FEW && session->additive == 1)

@@ -27,6 +27,7 @@ struct shape {
     struct names dims;
     struct layout layout; /* no workspaces, no shift */
     size_t reduction;     /* longest sum behind one output element, estimated */
+    size_t products;      /* of its terms, as problem_products() says */
     size_t elements;      /* of all tensors */
 };
 

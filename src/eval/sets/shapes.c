@@ -17,6 +17,7 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
     for (size_t i = 0; i < shape->layout.output_count; i++)
         shape->elements += shape->layout.outputs[i].elements;
     shape->reduction = problem_reduction(session->problem, dims);
+    shape->products = problem_products(session->problem, dims);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* Which mantissas pass for float32's, by the length of the sums, and that honest sums all do. */
 #include "product.h"
+#include "rows.h"
 
 /* What a session asks of a product: sets at the main shape's own reduction, among them one whose
  * sums have few terms, so that no order of summing hides a low precision. */
@@ -64,10 +65,150 @@ static void test_mantissas(void **state)
         }
 }
 
+/* ---- operations that ship and are no sums of products alone ---- */
+
+static const struct operation {
+    const char *name, *folder;
+    void (*exact)(const struct rows *rows, double *out);
+    void (*compute)(const struct rows *rows, int way, float *out);
+    size_t n, d;       /* the main shape's, of which four rows do, sixteen of attention */
+    unsigned least[2]; /* bits that are refused at the least: there, and at a small shape */
+} operations[] = {
+    {"relu", "relu", exact_relu, float_relu, 8192, 0, {21, 21}},
+    {"transpose", "transpose", exact_transpose, float_transpose, 8192, 0, {21, 21}},
+    {"softmax", "softmax", exact_softmax, float_softmax, 16384, 0, {17, 17}},
+    {"rmsnorm", "rmsnorm", exact_rmsnorm, float_rmsnorm, 16384, 0, {15, 16}},
+    {"layernorm", "layernorm", exact_layernorm, float_layernorm, 16384, 0, {15, 17}},
+    {"attention", "attention", exact_attention, float_attention, 1024, 64, {16, 17}},
+};
+
+struct drawn { /* one drawing of an operation's inputs, and rounded */
+    size_t count[5];
+    float *full[5], *rounded[5]; /* x, gamma, beta, k, v */
+};
+
+static void draw(struct drawn *drawn, const struct operation *o, size_t m, size_t n,
+                 enum distribution distribution, const struct problem *problem)
+{
+    const size_t wanted[5] = {o->d > 0 ? m * o->d : m * n, n, n, n * o->d, n * o->d};
+    for (size_t i = 0; i < 5; i++) {
+        const struct tensor_spec *input = &problem->inputs[i == 0 ? 0 : problem->input_count - 1];
+        drawn->count[i] = wanted[i];
+        drawn->full[i] = (float *)mem_array(wanted[i] + 1, sizeof(float));
+        drawn->rounded[i] = (float *)mem_array(wanted[i] + 1, sizeof(float));
+        draw_fill(distribution, 77 + i, DTYPE_FLOAT32, wanted[i], n, input->low, input->high,
+                  drawn->full[i]);
+    }
+}
+
+static struct rows rows_of(const struct operation *o, size_t m, size_t n, float *const all[5])
+{
+    return (struct rows){m, n, o->d, all[0], all[1], all[2], all[3], all[4]};
+}
+
+static struct rows rounded_rows(const struct operation *o, size_t m, size_t n, struct drawn *drawn,
+                                unsigned bits)
+{
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < drawn->count[i]; k++)
+            drawn->rounded[i][k] = round_to_bits(drawn->full[i][k], bits);
+    return rows_of(o, m, n, drawn->rounded);
+}
+
+/* Bit set: mantissas that a set refuses; honest ways of computing all pass. */
+static unsigned refused_of(const struct operation *o, const struct problem *problem, size_t m,
+                           size_t n, enum distribution distribution)
+{
+    struct drawn drawn;
+    struct bound bound;
+    struct mismatch mismatch;
+    struct names dims = problem->shapes[0];
+    for (size_t i = 0; i < dims.count; i++)
+        if (strcmp(dims.name[i], "N") == 0 || strcmp(dims.name[i], "L") == 0)
+            dims.number[i] = (int64_t)n;
+        else if (strcmp(dims.name[i], "D") != 0)
+            dims.number[i] = (int64_t)(o->d > 0 ? 1 : m);
+    draw(&drawn, o, m, n, distribution, problem);
+    size_t row = o->d > 0 ? o->d : n, count = m * row;
+    double *exact = (double *)mem_array(count, sizeof *exact);
+    double *less = (double *)mem_array(count, sizeof *less);
+    float *got = (float *)mem_array(count, sizeof *got),
+          *low = (float *)mem_array(count, sizeof *low);
+    struct rows rows = rows_of(o, m, n, drawn.full), rounded = rounded_rows(o, m, n, &drawn, 10);
+    o->exact(&rows, exact);
+    o->exact(&rounded, less);
+    for (size_t i = 0; i < count; i++)
+        low[i] = (float)less[i];
+    o->compute(&rows, DEFINITION, got);
+    const struct sum sum = {.terms = problem_reduction(problem, &dims),
+                            .alike = distribution_is_alike(distribution),
+                            .cut = true,
+                            .products = problem_products(problem, &dims)};
+    const struct tensor_spec *output = &problem->outputs[0];
+    bound_derive(problem, output, count, row, &sum, exact, got, low, &bound);
+    int64_t extents[RANK_MAX] = {1, 1, 1};
+    extents[output->rank - 1] = (int64_t)row, extents[output->rank - 2] = (int64_t)m;
+    for (int way = 0; way < WAYS; way++) {
+        o->compute(&rows, way, got);
+        check_compare(output, extents, count, &bound, exact, got, &mismatch);
+        if (!mismatch.passed)
+            fail_msg("%s, way %d, %s inputs, %zu x %zu: %g of what is allowed", o->name, way,
+                     distribution_name(distribution), m, n, mismatch_ratio(&mismatch));
+    }
+    unsigned refused = 0;
+    for (unsigned bits = BITS_LEAST; bits < BITS_MOST; bits++) {
+        rounded = rounded_rows(o, m, n, &drawn, bits);
+        o->compute(&rounded, DEFINITION, got);
+        check_compare(output, extents, count, &bound, exact, got, &mismatch);
+        refused |= (mismatch.passed ? 0U : 1U) << bits;
+    }
+    void *const all[] = {exact, less, got, low};
+    for (size_t i = 0; i < 4; i++)
+        mem_free(all[i]);
+    for (size_t i = 0; i < 5; i++) {
+        mem_free(drawn.full[i]);
+        mem_free(drawn.rounded[i]);
+    }
+    return refused;
+}
+
+/* The most bits of which all that have no more are refused. */
+static unsigned refused_up_to(const struct operation *o, const struct problem *problem, size_t m,
+                              size_t n)
+{
+    unsigned refused = 0, bits = BITS_LEAST;
+    for (int d = 0; d < DRAW_RANDOM_COUNT; d++)
+        refused |= refused_of(o, problem, m, n, (enum distribution)d);
+    while (bits < BITS_MOST && (refused >> bits & 1) != 0)
+        bits++;
+    return bits - 1;
+}
+
+static void test_by_problem(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        const struct operation *o = &operations[i];
+        char path[400];
+        struct problem *problem;
+        struct err err = {0};
+        snprintf(path, sizeof path, "%s/%s", TEST_SOURCE_DIR "/problems", o->folder);
+        if (problem_load(path, &problem, &err) != 0)
+            fail_msg("%s", err.message);
+        unsigned large = refused_up_to(o, problem, o->d > 0 ? 8 : 4, o->n);
+        unsigned small = refused_up_to(o, problem, 7, 61);
+        print_message("%-10s refused up to %u bits at the main shape, %u at 7 x 61\n", o->name,
+                      large, small);
+        assert_true(large >= o->least[0] && small >= o->least[1]);
+        problem_free(problem);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mantissas),
+        cmocka_unit_test(test_by_problem),
     };
     return cmocka_run_group_tests_name("check_precision", tests, NULL, NULL);
 }
