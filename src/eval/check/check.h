@@ -19,7 +19,8 @@
  * units may cut sums off rather than round them, it is at least eps / 2 * terms, and eps / 2 *
  * terms^2 where many are equal, as far as that is below half of the lower precision's error; the
  * former not where the spec says strict, and for sums of products alone. A definition without such
- * sums that has no error at all, as a rectifier or a transposition, allows eps. eps is the storage
+ * sums that has no error at all, as a rectifier or a transposition, allows eps; where the sum is a
+ * row's and hardly any of it products, B has eps * T / 16 (strict: / 8). eps is the storage
  * dtype's, or that of `precision` where the spec allows a lower one; the sums' terms use float32's
  * for the 16-bit dtypes, which are only stored. Fewer than SCALE_LEAST elements have no scale of
  * their own to rely on: then a 64th of l's rms error joins `floor`, and norm is at least `element`.

@@ -128,6 +128,28 @@ int accuracy_settle(struct bench *bench, struct err *err)
     return status;
 }
 
+/* --- a win's precision, where it was timed --- */
+
+/* Sums of few terms are asked at a small shape, and a kernel may take another way at the main one.
+ * What claims to be faster there is asked there, too. */
+int accuracy_of_win(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    const enum stage stage = bench->stage;
+    struct set few = {.shape = &session->shapes[0], .distribution = DRAW_FEW, .optional = true};
+    struct outcome outcome;
+    if (bench->request->effort == EFFORT_SEARCH || bench->evaluation->finding != FINDING_FASTER ||
+        session->long_shape == few.shape || !session_few_applies(session))
+        return 0;
+    bench->stage = STAGE_CHECK; /* it is not timed */
+    int status = bench->subject != NULL ? 0 : bench_open(bench, err);
+    if (status == 0 && !bench->ended)
+        status = bench_check(bench, &few, &outcome, err);
+    set_free(&few);
+    bench->stage = stage;
+    return status;
+}
+
 /* --- the record --- */
 
 void accuracy_put(const struct bench *bench, struct json *json)

@@ -17,3 +17,5 @@ int accuracy_settle(struct bench *bench, struct err *err) MUST_USE;
 void accuracy_put(const struct bench *bench, struct json *json);
 /* Notes which inputs do not count, since the definition fails the spec's tolerance there. */
 void accuracy_note(struct bench *bench);
+/* Of a claimed win of a definition that is a sum of products: one set more, at the main shape. */
+int accuracy_of_win(struct bench *bench, struct err *err) MUST_USE;

@@ -243,6 +243,8 @@ static int time_pinned(struct bench *bench, struct err *err)
     if (status == 0 && !bench->ended)
         status = measure_fresh(bench, err);
     if (status == 0 && !bench->ended)
+        status = accuracy_of_win(bench, err);
+    if (status == 0 && !bench->ended)
         status = measure_floor(bench, err);
     if (status == 0 && !bench->ended)
         status = measure_steady(bench, err);

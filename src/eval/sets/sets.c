@@ -167,7 +167,7 @@ enum { OFFSETS_MORE = 2 };
 
 /* Whether sums with few terms can be had: there they tell how exact a kernel computes, whatever the
  * order in which it sums. */
-static bool few_applies(const struct session *session)
+bool session_few_applies(const struct session *session)
 {
     const struct problem *problem = session->problem;
     const struct tensor_spec *first = &problem->inputs[0];
@@ -184,7 +184,7 @@ static void add_long_cases(struct session *session)
     size_t from = session->case_count;
     if (session->long_shape != &session->shapes[0])
         add_case(session, session->long_shape, next_distribution(session));
-    if (few_applies(session))
+    if (session_few_applies(session))
         add_case(session, session->long_shape, DRAW_FEW);
     for (size_t i = from; i < session->case_count; i++)
         session->cases[i].optional = true;

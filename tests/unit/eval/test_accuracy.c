@@ -1,6 +1,8 @@
 /* What is done where a kernel is nearly too inexact, where a tie decides, and where the definition
  * itself fails the spec's tolerance. */
+#include "eval/measure/accuracy.h"
 #include "one_session.h"
+#include "sums.h"
 
 #include <math.h>
 
@@ -23,7 +25,23 @@ static void flicker_product(const struct fake_call *f)
     inexact_product(f, f->m == 24 && f->k == 28 && calls++ % 5 == 0 ? 13.0f : 0.0f);
 }
 
+/* Factors of 18 bits where it is timed, float32 wherever else it is checked. */
+static void narrow_product(const struct fake_call *f)
+{
+    bool timed = f->m == 300 && f->n == 300;
+    for (int64_t i = 0; i < f->m; i++)
+        for (int64_t j = 0; j < f->n; j++) {
+            float sum = 0.0f;
+            for (int64_t k = 0; k < f->k; k++)
+                sum += timed ? round_to_bits(f->a[i * f->k + k], 18) *
+                                   round_to_bits(f->b[k * f->n + j], 18)
+                             : f->a[i * f->k + k] * f->b[k * f->n + j];
+            f->c[i * f->n + j] = sum;
+        }
+}
+
 static const struct fake_entry kernels[] = {{"product", fake_product},
+                                            {"narrow", narrow_product},
                                             {"nearly", nearly_product},
                                             {"flicker", flicker_product},
                                             {NULL, NULL}};
@@ -77,6 +95,57 @@ static void test_tolerance_that_the_definition_fails(void **state)
     assert_non_null(strstr(evaluation.metrics, "heavy inputs do not count"));
     f->session = kept;
     session_close(session);
+    problem_free(problem);
+    folder_remove(&folder);
+}
+
+/* Sums of few terms are asked of a win at the main shape as well. */
+static void test_precision_where_it_is_timed(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    const struct session_options options = {
+        .folder = f->builds.path, .baseline = "reference", .memory_bytes = 1 << 24};
+    struct folder folder;
+    struct problem *problem;
+    struct evaluation evaluation = {0};
+    struct outcome outcome;
+    fake_problem(&folder, "def reference(A, B):\n    return A @ B\n", "");
+    folder_put(&folder, "spec.yaml",
+               "name: large\ndims: {M: 300, N: 300, K: 1024}\n"
+               "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
+               "outputs: {C: {shape: [M, N], dtype: float32}}\nreference: ref_impl.py\n"
+               "flops: 2*M*N*K\ncheck: [{M: 2, N: 9, K: 64}]\n"
+               "hidden: {M: [1, 8], N: [1, 8], K: [1, 8]}\n");
+    assert_int_equal(problem_load(folder.path, &problem, &f->err), 0);
+    for (int win = 0; win < 2; win++) {
+        struct session *session;
+        struct measure_request request = f->request;
+        assert_int_equal(
+            session_open(problem, &fake_backend, &f->lane, &options, &session, &f->err), 0);
+        assert_true(session->long_shape != &session->shapes[0]);
+        for (int honest = 0; honest < 2; honest++) {
+            request.artifact = honest != 0 ? "product" : "narrow";
+            request.effort = EFFORT_FULL;
+            struct bench bench = {.session = session,
+                                  .request = &request,
+                                  .arena = f->arena,
+                                  .evaluation = &evaluation,
+                                  .region = &session->region};
+            evaluation_begin(&evaluation, request.candidate, request.tune, f->arena);
+            evaluation.finding = win != 0 ? FINDING_FASTER : FINDING_NONE;
+            buf_init(&bench.notes, 1000);
+            assert_int_equal(bench_open(&bench, &f->err), 0);
+            assert_int_equal(bench_check(&bench, &session->pool[0], &outcome, &f->err), 0);
+            if (bench.ended)
+                fail_msg("seen already: %s", evaluation.reason);
+            if (accuracy_of_win(&bench, &f->err) != 0)
+                fail_msg("%s", f->err.message);
+            assert_int_equal(bench.ended, win != 0 && honest == 0);
+            bench_close(&bench);
+            buf_free(&bench.notes);
+        }
+        session_close(session);
+    }
     problem_free(problem);
     folder_remove(&folder);
 }
@@ -167,6 +236,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_large_sets_are_few),
         cmocka_unit_test(test_doubt),
+        cmocka_unit_test(test_precision_where_it_is_timed),
         cmocka_unit_test(test_tolerance_that_the_definition_fails),
         cmocka_unit_test(test_ties),
     };

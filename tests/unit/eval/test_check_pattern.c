@@ -205,8 +205,8 @@ static void test_short_types(void **state)
         struct mismatch mismatch;
         struct bound bound;
         dtype_from_double(types[t], f->exact, COUNT, storage);
-        bound_derive(&own, &tensor, COUNT, COLUMNS, &(const struct sum){.terms = 512},
-                     f->exact, storage, NULL, &bound);
+        bound_derive(&own, &tensor, COUNT, COLUMNS, &(const struct sum){.terms = 512}, f->exact,
+                     storage, NULL, &bound);
         check_output(&tensor, extents, COUNT, &bound, f->exact, storage, &mismatch);
         assert_true(mismatch.passed);
         dtype_store(types[t], storage, 44, dtype_load(types[t], storage, 44) * 1.2 + 0.2);
