@@ -5,9 +5,6 @@
 #include "eval/measure/measure.h"
 #include "eval/sets/session.h"
 
-/* --- session_sets.c --- */
-bool session_few_applies(const struct session *session); /* DRAW_FEW is a question here */
-
 /* --- session_count.c: members of an open JSON object --- */
 struct json;
 void session_count_caches(struct bench *bench, struct json *json);

@@ -106,3 +106,5 @@ bool session_excuses(struct session *session, const struct set *set, size_t outp
 size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed);
 int session_make_cases(struct session *session, struct err *err) MUST_USE;
 int session_refresh(struct session *session, bool all, struct err *err) MUST_USE;
+/* DRAW_FEW is a question here: long sums of float32 or float64, and no lower precision allowed. */
+bool session_few_applies(const struct session *session);
