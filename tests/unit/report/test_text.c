@@ -134,7 +134,7 @@ static void tells_a_tune_and_islands(void **state)
                                   .top_count = 1,
                                   .kernels = &kernel,
                                   .top = &top,
-                                  .ladder = {"r1-c4", 1, 5, &rung, (double)NAN, true, false}};
+                                  .ladder = {"r1-c4", 1, 5, &rung, (double)NAN, true, true, false}};
     struct report report = {.run = "r1",
                             .problem = "matmul",
                             .outcome = "2.000x",
