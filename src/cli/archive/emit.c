@@ -57,6 +57,9 @@ static int open_emission(struct emission *e, const struct settings *settings, st
     struct run_record run = {0};
     if (find_kernel(store, e->arena, id, &record, &run, err))
         return -1;
+    if (!is(record.state, "kept"))
+        return err_set(err, ERR_USAGE, "%s is no kernel: %s %s", record.id, record.state,
+                       record.reason);
     const char *source = history_source(store, e->arena, &record);
     if (!source)
         return err_set(err, ERR_NOT_FOUND, "the source of %s is not in the store", record.id);
@@ -76,9 +79,7 @@ static int open_emission(struct emission *e, const struct settings *settings, st
     if (e->evaluation && evaluation_from_value(e->arena, e->evaluation, &last, err))
         return -1;
     e->title = title_of(e, &last, *run.baseline ? run.baseline : "its baseline");
-    return is(record.state, "kept") ? 0
-                                    : err_set(err, ERR_USAGE, "%s is no kernel: %s %s", record.id,
-                                              record.state, record.reason);
+    return 0;
 }
 
 /* ---- the folder ---- */

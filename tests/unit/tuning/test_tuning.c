@@ -136,6 +136,7 @@ static void test_a_fifth_agrees(void **state)
     judge(0, ALL, &whole);
     judge(ALL / 2, ALL / 5, &some);
     assert_null(some.why);
+    assert_true(some.effects[0].share.high - some.effects[0].share.low > 0.002);
     assert_true(tuning_agreement(&whole, &some) > 0.9);
     assert_near(tuning_agreement(&whole, &whole), 1, 1e-9);
     some.effects[0].share.share = -1; /* the first one is the last now */
@@ -178,6 +179,9 @@ static void test_noise_is_no_finding(void **state)
     judge(0, ALL, &impact);
     assert_non_null(strstr(impact.why, "too few"));
     assert_near(impact.differ, 0.1, 0.02);
+    shuffle();
+    judge(0, ALL / 8, &impact); /* so few that a model which has met them all repeats them */
+    assert_true(impact.explained < 0.2);
     judge(0, 7, &impact);
     assert_non_null(impact.why);
     assert_int_equal(impact.count, 0);
