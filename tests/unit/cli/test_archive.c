@@ -332,26 +332,6 @@ static size_t left_in(struct store *store, enum store_table table)
     return count;
 }
 
-static void what_is_rejected_is_not_emitted(void **state)
-{
-    const struct settings settings = {0};
-    const char *const words[] = {"r1-c3", "/nowhere/at/all"};
-    char path[300], said[400] = "";
-    int screen = dup(STDERR_FILENO);
-    (void)state;
-    snprintf(path, sizeof path, "%s/said", folder);
-    FILE *file = freopen(path, "w+", stderr);
-    assert_non_null(file);
-    int code = command_emit(&settings, words, 2);
-    rewind(file);
-    (void)!fread(said, 1, sizeof said - 1, file);
-    fflush(stderr);
-    dup2(screen, STDERR_FILENO);
-    close(screen);
-    assert_int_equal(code, EXIT_USAGE);
-    assert_non_null(strstr(said, "r1-c3 is no kernel: rejected"));
-}
-
 static void winners_outlive_gc(void **state)
 {
     struct settings settings = {.search.dry_run = true, .older_than_ms = 1};
@@ -506,15 +486,10 @@ static void a_killed_gc_breaks_nothing(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_format_says_the_same),
-        cmocka_unit_test(rows_say_what_the_store_has),
-        cmocka_unit_test(steps_go_by_the_lower_end),
-        cmocka_unit_test(groups_count_what_paid),
-        cmocka_unit_test(nothing_moves_the_cursor),
-        cmocka_unit_test(a_page_is_only_its_own),
-        cmocka_unit_test(winners_outlive_gc),
-        cmocka_unit_test(a_killed_gc_breaks_nothing),
-        cmocka_unit_test(what_is_rejected_is_not_emitted),
+        cmocka_unit_test(every_format_says_the_same), cmocka_unit_test(rows_say_what_the_store_has),
+        cmocka_unit_test(steps_go_by_the_lower_end),  cmocka_unit_test(groups_count_what_paid),
+        cmocka_unit_test(nothing_moves_the_cursor),   cmocka_unit_test(a_page_is_only_its_own),
+        cmocka_unit_test(winners_outlive_gc),         cmocka_unit_test(a_killed_gc_breaks_nothing),
     };
     if (argc == 3) {
         fill(argv[1], atoll(argv[2]));
