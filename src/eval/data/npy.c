@@ -65,9 +65,9 @@ static bool take_shape(struct reader *reader, struct npy *npy)
         int digits = 0;
         (void)peek(reader);
         for (; reader->at < reader->end && isdigit((unsigned char)*reader->at); reader->at++) {
-            number = 10 * number + (*reader->at - '0');
             if (++digits > EXTENT_DIGITS)
                 return false;
+            number = 10 * number + (*reader->at - '0');
         }
         if (digits == 0 || npy->rank == NPY_RANK_MAX)
             return false;
