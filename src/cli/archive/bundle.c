@@ -62,7 +62,8 @@ static int is_module(const struct dirent *entry)
 
 static int is_source(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && language_of_file(entry->d_name) != NULL;
+    const struct language *language = language_of_file(entry->d_name);
+    return entry->d_name[0] != '.' && language != NULL && !language->ambiguous;
 }
 
 /* Those that a definition may import; those that a backend with launch plans looks for. */

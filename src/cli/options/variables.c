@@ -8,6 +8,7 @@ const struct variable variables[] = {
     {"TWAGENT_LOCKS", "what is locked in place of the cores in /sys, for tests"},
     {"TWAGENT_NVRTC", "the library libnvrtc"},
     {"TWAGENT_CUDA_DRIVER", "the library libcuda"},
+    {"TWAGENT_TRITON_PYTHON", "the Python that has Triton, for candidates in it"},
     {"TWAGENT_CUPTI", "the library libcupti, for hardware counters"},
     {"TWAGENT_WGPU", "the library libwgpu_native, which runs WGSL"},
     {"TWAGENT_COMPUTE_SANITIZER", "the program compute-sanitizer; empty: none"},

@@ -7,6 +7,7 @@
 #include "eval/problem/target.h"
 
 enum { TUNE_MAX = 16, TUNE_VALUES_MAX = 64, WORKSPACES_MAX = 8, LAUNCHES_MAX = 8, FLAGS_MAX = 16 };
+enum { CONSTANTS_MAX = 24 };
 enum { TENSOR_MAPS_MAX = 8, TENSOR_MAP_RANK = 5, MEMSETS_MAX = 8 };
 
 struct tune_parameter {
@@ -22,6 +23,11 @@ struct launch {
     size_t arg_count;
     const char *args[512]; /* 8 bytes each fill the 4 KiB of a launch; names of tensors, workspaces,
                               dims, tensor maps; numbers */
+    size_t constant_count;
+    struct {
+        const char *name;
+        const struct expr *value;
+    } constants[CONSTANTS_MAX]; /* `constexpr`: what a compile is given besides tune numbers */
 };
 
 struct tensor_map { /* CUDA: a CUtensorMap that the runner makes and a launch gets by value */

@@ -65,13 +65,42 @@ static int read_extent(struct candidate_reading *reading, const struct value *ma
     return 0;
 }
 
-static int read_launch(struct candidate_reading *reading, const struct value *map,
-                       struct launch *launch)
+/* Numbers that a compile is given, by the function's own names for them. */
+static int read_constants(struct candidate_reading *reading, const struct value *map,
+                          struct launch *launch)
+{
+    const struct document *document = &reading->document;
+    if (map->kind != VALUE_MAP || map->count > CONSTANTS_MAX)
+        return document_refuse(document, map->line,
+                               "expected constexpr: {NAME: EXPRESSION, ...}, at most %d of them",
+                               CONSTANTS_MAX);
+    for (size_t i = 0; i < map->count; i++) {
+        if (document_check_name(document, map->key_lines[i], "a constant's name", map->keys[i]) ||
+            document_expr(document, map->items[i], &launch->constants[i].value, NULL))
+            return -1;
+        launch->constants[i].name = map->keys[i];
+        launch->constant_count++;
+    }
+    return 0;
+}
+
+static int check_launch_keys(const struct candidate_reading *reading, const struct value *map)
 {
     static const char *const keys[] = {"entry",  "grid", "block",       "cluster",
                                        "shared", "args", "cooperative", NULL};
+    static const char *const compiled[] = {"entry", "grid", "args", "constexpr", NULL};
+    const struct language *language = reading->candidate->language;
+    bool fixes = language != NULL && language->fixes_block;
+    return value_check_keys(map, reading->document.name, fixes ? compiled : keys,
+                            reading->document.err);
+}
+
+static int read_launch(struct candidate_reading *reading, const struct value *map,
+                       struct launch *launch)
+{
     const struct document *document = &reading->document;
-    if (value_check_keys(map, document->name, keys, document->err) != 0)
+    const struct language *language = reading->candidate->language;
+    if (check_launch_keys(reading, map) != 0)
         return -1;
     const struct value *entry = value_get(map, "entry");
     if (entry == NULL || entry->kind != VALUE_TEXT)
@@ -81,8 +110,8 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
         return -1;
     launch->entry = entry->text;
     const char *needed[] = {"grid", "block"};
-    const struct language *language = reading->candidate->language;
-    size_t needs = language == NULL || !language->plan ? 0 : language->own_blocks ? 1 : 2;
+    bool blocks = language != NULL && (language->own_blocks || language->fixes_block);
+    size_t needs = language == NULL || !language->plan ? 0 : blocks ? 1 : 2;
     for (size_t i = 0; i < needs; i++)
         if (value_get(map, needed[i]) == NULL)
             return document_refuse(document, map->line, "expected %s: in the launch of %s",
@@ -98,6 +127,9 @@ static int read_launch(struct candidate_reading *reading, const struct value *ma
     if (cooperative != NULL && cooperative->kind != VALUE_BOOL)
         return document_refuse(document, cooperative->line, "expected cooperative: true, or false");
     launch->cooperative = value_bool(map, "cooperative", false);
+    const struct value *constants = value_get(map, "constexpr");
+    if (constants != NULL && read_constants(reading, constants, launch) != 0)
+        return -1;
     const struct value *args = value_get(map, "args");
     return args != NULL ? read_args(reading, args, launch) : 0;
 }

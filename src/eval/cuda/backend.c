@@ -11,6 +11,7 @@
 #include "eval/cuda/run/host.h"
 #include "eval/cuda/sanitize/sanitizer.h"
 #include "eval/cuda/target.h"
+#include "eval/cuda/triton/triton.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,9 @@ static int build(struct arena *arena, const struct lane_facts *lane, const struc
                  const struct baseline_spec *baseline, enum build_flavour flavour,
                  const char *folder, struct build *build, struct err *err)
 {
+    if (candidate != NULL && candidate->language == &language_triton)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "a Triton kernel is compiled and interpreted, but not run on a GPU yet");
     return cuda_build(arena, device_arch(arena, lane), problem, candidate, tune, baseline, flavour,
                       folder, build, err);
 }
@@ -124,6 +128,12 @@ static bool tool(const char *name)
     return strcmp(name, "compute-sanitizer") == 0 && sanitizer_find(arena) != NULL;
 }
 
+static int compiler_main(int argc, char **argv)
+{
+    return argc >= 1 && strcmp(argv[0], "--triton") == 0 ? triton_compile_main(argc - 1, argv + 1)
+                                                         : cuda_compile_main(argc, argv);
+}
+
 const struct backend backend_cuda = {
     .target = &target_cuda,
     .probe = cuda_probe,
@@ -148,7 +158,7 @@ const struct backend backend_cuda = {
     .emitter = &emitter_cuda,
     .tool = tool,
     .runner = cuda_runner_main,
-    .compiler = cuda_compile_main,
+    .compiler = compiler_main,
     .count = cuda_count,
     .describe = cuda_describe,
     .findings = cuda_findings,

@@ -11,7 +11,9 @@
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/occupancy.h"
 #include "eval/cuda/run/plan.h"
+#include "eval/cuda/run/variants.h"
 #include "eval/cuda/target.h"
+#include "eval/cuda/triton/triton.h"
 #include "eval/data/evaluation.h"
 
 #include <errno.h>
@@ -41,6 +43,8 @@ struct trial {
     struct lane_facts lane; /* what is assumed of the GPU */
     const char *arch, *no_compiler;
     struct cuda_report report;
+    struct variants *variants; /* of Triton's compiles; NULL: the front matter says it all */
+    struct interpreted interpreted;
     struct plan plan; /* of the main shape */
     struct evaluation *evaluation;
 };
@@ -61,33 +65,76 @@ static int refuse(struct trial *trial, enum stage stage, const char *reason, con
     return evaluation_refuse(trial->evaluation, trial->arena, stage, reason, details);
 }
 
+static struct program program_of(const struct trial *trial)
+{
+    return (struct program){
+        .problem = trial->asked->problem, .candidate = trial->candidate, .tune = &trial->tune};
+}
+
+static bool is_triton(const struct trial *trial)
+{
+    return trial->candidate->language == &language_triton;
+}
+
 /* As the process that would launch it looks at it. */
-static int check_cubin(struct trial *trial, const char *path, struct err *err)
+static int check_image(struct trial *trial, const char *image, size_t bytes, struct err *err)
 {
     struct cubin cubin;
+    return cubin_loadable(image, bytes, &cubin, err) != 0
+               ? refuse(trial, STAGE_CHECK, err->message, "")
+               : 0;
+}
+
+static int check_cubin(struct trial *trial, const char *path, struct err *err)
+{
     BUF_LOCAL(image, CUBIN_MOST);
     int failed = file_read(path, &image, err);
-    if (!failed && cubin_loadable(buf_text(&image), image.length, &cubin, err))
-        failed = refuse(trial, STAGE_CHECK, err->message, "");
+    if (!failed && trial->variants == NULL)
+        return check_image(trial, buf_text(&image), image.length, err);
+    for (size_t i = 0; !failed && i < trial->variants->launch_count; i++)
+        for (size_t k = 0; !failed && k < trial->variants->launches[i].count; k++) {
+            const struct kernel *kernel = &trial->variants->launches[i].variants[k];
+            failed = check_image(trial, buf_text(&image) + kernel->offset, kernel->bytes, err);
+        }
     return failed;
 }
 
-/* A machine without NVRTC says so in no_compiler, and goes on. */
+static int build_in(struct trial *trial, const char *folder, struct build *build, struct err *err)
+{
+    const struct program program = program_of(trial);
+    if (is_triton(trial))
+        return triton_build(trial->arena, trial->arch, &program, &trial->lane.facts, folder, build,
+                            err);
+    return cuda_build(trial->arena, trial->arch, program.problem, program.candidate, program.tune,
+                      NULL, BUILD_FAST, folder, build, err);
+}
+
+/* A machine without the compiler says so in no_compiler, and goes on. */
 static int compile_in(struct trial *trial, const char *folder, struct buf *errors, bool *killed,
                       struct err *err)
 {
     struct build build;
-    if (cuda_build(trial->arena, trial->arch, trial->asked->problem, trial->candidate, &trial->tune,
-                   NULL, BUILD_FAST, folder, &build, err)) {
+    if (build_in(trial, folder, &build, err)) {
+        if (err->code == ERR_LIMIT)
+            return refuse(trial, STAGE_PARSE, err->message, err->message);
         if (err->code != ERR_ENVIRONMENT)
             return -1;
         trial->no_compiler = arena_strdup(trial->arena, err->message);
         return 0;
     }
     if (build_run_heard(&build.spec, errors, killed, err) ||
-        cuda_report_read(trial->arena, build.log, &trial->report, err))
+        cuda_report_read(trial->arena, build.log, &trial->report, err) ||
+        variants_read(trial->arena, build.log, &trial->variants, err))
         return -1;
     return check_cubin(trial, build.artifact, err);
+}
+
+static void diagnose(struct trial *trial, const struct buf *errors, struct buf *text)
+{
+    if (is_triton(trial))
+        triton_diagnostics(trial->asked->name, buf_text(errors), errors->length, text);
+    else
+        cuda_diagnostics(trial->candidate, buf_text(errors), errors->length, text);
 }
 
 static int compile(struct trial *trial, struct err *err)
@@ -106,7 +153,7 @@ static int compile(struct trial *trial, struct err *err)
         refuse(trial, STAGE_COMPILE, reason, reason);
         trial->evaluation->ours = true;
     } else if (failed && err->code == ERR_CHILD) {
-        cuda_diagnostics(trial->candidate, buf_text(&errors), errors.length, &text);
+        diagnose(trial, &errors, &text);
         refuse(trial, STAGE_COMPILE,
                arena_printf(trial->arena, "does not compile for %s", trial->arch), buf_text(&text));
     }
@@ -126,8 +173,7 @@ static const char *shape_words(struct trial *trial, const struct names *shape)
 static int make_plans(struct trial *trial, struct err *err)
 {
     const struct problem *problem = trial->asked->problem;
-    const struct program program = {
-        .problem = problem, .candidate = trial->candidate, .tune = &trial->tune};
+    const struct program program = program_of(trial);
     for (size_t i = problem->shape_count; i-- > 0;) {
         struct layout layout;
         struct call call = {0};
@@ -135,7 +181,8 @@ static int make_plans(struct trial *trial, struct err *err)
                                  &layout, err);
         if (!failed) {
             call_make(&layout, 0, 0, &call);
-            failed = plan_make(&program, &trial->lane.facts, &call, &trial->plan, err);
+            failed = plan_make_of(&program, trial->variants, &trial->lane.facts, &call,
+                                  &trial->plan, err);
         }
         if (failed) /* rejected, as where a GPU refuses it */
             return refuse(trial, STAGE_CHECK, err->message,
@@ -145,10 +192,30 @@ static int make_plans(struct trial *trial, struct err *err)
     return 0;
 }
 
+/* Triton brings an interpreter: what comes out of it is looked at, and proves nothing of a GPU. */
+static int interpret(struct trial *trial, struct err *err)
+{
+    const struct program program = program_of(trial);
+    if (!is_triton(trial) || trial->no_compiler)
+        return 0;
+    if (triton_interpret(trial->arena, &program, &trial->lane.facts, &trial->interpreted, err))
+        return -1;
+    const char *wrong = trial->interpreted.wrong;
+    if (wrong == NULL)
+        return 0;
+    trial->evaluation->checks_passed = (int64_t)trial->interpreted.passed;
+    trial->evaluation->checks_total = (int64_t)trial->interpreted.tried;
+    const char *details = trial->interpreted.details;
+    refuse(trial, STAGE_CHECK, wrong, details ? details : "in Triton's interpreter, on the CPU\n");
+    return -1;
+}
+
 /* ---- what is known of it ---- */
 
 static void add_entry(const struct cuda_resources *entry, struct buf *words)
 {
+    if (entry->registers < 0) /* Triton keeps nothing of what ptxas says */
+        return;
     buf_addf(words, "  %-10s %s: %lld registers, ", "entry", entry->entry,
              (long long)entry->registers);
     if (entry->spill_store_bytes > 0 || entry->spill_load_bytes > 0)
@@ -180,14 +247,23 @@ static void add_launch(struct trial *trial, const struct plan_launch *launch, st
              "launch", launch->entry, shape_words(trial, &trial->asked->problem->shapes[0]),
              launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
              launch->block[2], launch->shared_bytes);
-    if (!trial->no_compiler && fits.blocks_per_sm > 0)
+    if (!trial->no_compiler && !is_triton(trial) && fits.blocks_per_sm > 0)
         buf_addf(words, "; %.0f %% of the warps fit", 100 * fits.theoretical);
     buf_add_char(words, '\n');
 }
 
 static void add_words(struct trial *trial, struct buf *words)
 {
-    buf_addf(words, "no verdict: nothing was run, since there is no GPU here\n");
+    const struct interpreted *told = &trial->interpreted;
+    if (told->tried > 0)
+        buf_addf(words,
+                 "no verdict: right on %zu of %zu check shapes in Triton's interpreter, not timed, "
+                 "since there is no GPU here\n",
+                 told->passed, told->tried);
+    else
+        buf_addf(words, "no verdict: nothing was run, since there is no GPU here\n");
+    if (told->left_out && *told->left_out)
+        buf_addf(words, "  %-10s %s\n", "left out", told->left_out);
     if (trial->no_compiler)
         buf_addf(words, "  %-10s no: %s\n", "compiled", trial->no_compiler);
     else
@@ -246,6 +322,12 @@ static void put_facts(const struct trial *trial, const struct err *missing, stru
     else
         ptxas_put(&trial->report, json);
     put_plan(trial, json);
+    if (trial->interpreted.tried == 0)
+        return;
+    json_put_object(json, "interpreted");
+    json_put_int(json, "passed", (int64_t)trial->interpreted.passed);
+    json_put_int(json, "tried", (int64_t)trial->interpreted.tried);
+    json_object_end(json);
 }
 
 int cuda_compile_only(const struct compile_only *asked, struct arena *arena,
@@ -266,7 +348,7 @@ int cuda_compile_only(const struct compile_only *asked, struct arena *arena,
     if (failed)
         refuse(&trial, STAGE_PARSE, err->message, err->message);
     else
-        failed = compile(&trial, err) ? -1 : make_plans(&trial, err);
+        failed = compile(&trial, err) || make_plans(&trial, err) || interpret(&trial, err) ? -1 : 0;
     if (!failed) {
         add_words(&trial, words);
         put_facts(&trial, &missing, json);

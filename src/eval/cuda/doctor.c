@@ -6,6 +6,7 @@
 #include "eval/cuda/driver/library_find.h"
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/sanitize/sanitizer.h"
+#include "eval/cuda/triton/triton.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,6 +69,17 @@ static void print_cupti(struct arena *arena)
         printf("  %-20s none: no libcupti found; the CUDA toolkit has it\n", "hardware counters");
 }
 
+static void print_triton(void)
+{
+    struct interpreter python;
+    struct err err = {0};
+    if (triton_find(&python, &err) == 0)
+        printf("  %-20s %s, by %s (Python %s)\n", "Triton", python.package, python.path,
+               python.python);
+    else
+        printf("  %-20s none: %s\n", "Triton", err.message);
+}
+
 void cuda_describe(void)
 {
     ARENA_LOCAL(arena);
@@ -81,6 +93,7 @@ void cuda_describe(void)
                compiler.library);
     else
         printf("  %-20s not found: %s\n", "NVRTC", err.message);
+    print_triton();
     const char *sanitizer = sanitizer_find(arena);
     printf("  %-20s %s\n", "compute-sanitizer",
            sanitizer != NULL ? sanitizer

@@ -75,6 +75,11 @@ static char *ceilings_key(const char *cores, const char *devices)
 }
 
 static const char *const suffixes[] = {".cu", NULL};
+static const char *const python_suffixes[] = {".py", NULL};
+
+#define FACTS                                                                                      \
+    "compute_capability sm_count warp_size l2_bytes shared_bytes_optin sm_shared_bytes "           \
+    "max_threads_per_sm registers_per_sm"
 
 const struct language language_cuda = {
     .name = "cuda",
@@ -85,11 +90,24 @@ const struct language language_cuda = {
     .entry = "__global__",
     .plan = true,
     .allows = allows,
-    .facts = "compute_capability sm_count warp_size l2_bytes shared_bytes_optin sm_shared_bytes "
-             "max_threads_per_sm registers_per_sm",
+    .facts = FACTS,
 };
 
-static const struct language *const languages[] = {&language_cuda, NULL};
+const struct language language_triton = {
+    .name = "triton",
+    .suffixes = python_suffixes,
+    .open = "\"\"\"---",
+    .close = "---\"\"\"",
+    .comment_end = "\"\"\"",
+    .sign = "@triton.jit",
+    .entry = "@triton.jit",
+    .plan = true,
+    .ambiguous = true,
+    .fixes_block = true,
+    .facts = FACTS,
+};
+
+static const struct language *const languages[] = {&language_cuda, &language_triton, NULL};
 
 const struct target target_cuda = {
     .name = "cuda", .title = "NVIDIA GPU", .languages = languages, .ceilings_key = ceilings_key};

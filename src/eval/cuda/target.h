@@ -3,5 +3,5 @@
 
 #include "eval/problem/target.h"
 
-extern const struct language language_cuda;
+extern const struct language language_cuda, language_triton;
 extern const struct target target_cuda;

@@ -43,7 +43,8 @@ static void add_found(struct session *session)
            session->baseline_count < BASELINES_MOST) {
         const char *dot = strrchr(entry->d_name, '.');
         if (dot == NULL || dot == entry->d_name ||
-            !target_has(session->backend->target, language_of_file(dot)))
+            !target_has(session->backend->target, language_of_file(dot)) ||
+            language_of_file(dot)->ambiguous)
             continue;
         session->baselines[session->baseline_count++] = (struct baseline){
             .name = arena_strndup(arena, entry->d_name, (size_t)(dot - entry->d_name)),

@@ -17,6 +17,8 @@ struct language {
         const char *flag); /* it changes how a source is optimized and no more; NULL: none */
     bool plan;             /* its candidates say how they are launched; else a call is all */
     bool own_blocks;       /* a source says itself how large a block is */
+    bool ambiguous;        /* other files' names end so, too: none is looked for by its name */
+    bool fixes_block;      /* its compiler says a launch's block and shared bytes, not they */
 };
 
 struct target {

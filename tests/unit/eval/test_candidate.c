@@ -95,7 +95,7 @@ static void test_whole(void **state)
 /* The program's languages decide: their suffixes, and the marks of their comments. */
 static void test_another_language(void **state)
 {
-    static const char *const suffixes[] = {".py", NULL};
+    static const char *const suffixes[] = {".snake", NULL};
     static const struct language python = {.name = "python",
                                            .suffixes = suffixes,
                                            .open = "\"\"\"---",
@@ -111,10 +111,11 @@ static void test_another_language(void **state)
     struct err err;
     struct candidate *none = NULL;
     (void)state;
-    assert_int_equal(candidate_parse(problem, "a.py", text, sizeof text - 1, &none, &err), -1);
-    assert_non_null(strstr(err.message, "ends with .cc, .cpp, .cxx, .c, .cu or .wgsl, or the key"));
+    assert_int_equal(candidate_parse(problem, "a.snake", text, sizeof text - 1, &none, &err), -1);
+    assert_non_null(
+        strstr(err.message, "ends with .cc, .cpp, .cxx, .c, .cu, .py or .wgsl, or the key"));
     targets_use(more);
-    struct candidate *c = parse("a.py", text);
+    struct candidate *c = parse("a.snake", text);
     assert_int_equal(c->tune_count, 1);
     assert_ptr_equal(c->language, &python);
     assert_ptr_equal(language_target(c->language), &snake);

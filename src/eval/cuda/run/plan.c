@@ -2,6 +2,7 @@
 #include "eval/cuda/run/plan.h"
 
 #include "eval/cuda/driver/api.h"
+#include "eval/cuda/run/variants.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,6 +14,7 @@ enum { BLOCK_MOST = 1024, CLUSTER_MOST = 16, GRID_YZ_MOST = 65535, BOX_MOST = 25
 
 struct making {
     const struct program *program;
+    const struct variants *variants;
     struct names scope;
     struct plan *plan;
     struct err *err;
@@ -156,8 +158,43 @@ static int make_cluster(struct making *making, const struct launch *launch,
     return 0;
 }
 
+/* Block and shared memory as the compile has them, of the variant for these arguments; those that
+ * are one were folded into it, and two of its own, for memory that it does not want, come last. */
+static int make_compiled(struct making *making, const struct launch *launch,
+                         struct plan_launch *into)
+{
+    const struct candidate *candidate = making->program->candidate;
+    size_t index = (size_t)(launch - candidate->launches);
+    unsigned known[KERNEL_ARGS_MAX] = {0};
+    uint32_t passed = 0;
+    if (making->variants == NULL) /* where nothing is launched */
+        return 0;
+    for (size_t i = 0; i < into->arg_count; i++)
+        known[i] = into->args[i].kind == PLAN_NUMBER ? known_of(into->args[i].number) : 0;
+    const struct kernel *kernel = variants_find(making->variants, index, known, into->arg_count);
+    int64_t shared_most = fact(making, "shared_bytes_optin", 48 << 10);
+    if (kernel == NULL)
+        return err_set(making->err, ERR_LIMIT, "%s: no variant of it is for such dims",
+                       launch->entry);
+    if (kernel->shared_bytes > shared_most)
+        return err_set(making->err, ERR_LIMIT,
+                       "%s: shared is %u, expected 0 to %lld: smaller blocks or fewer stages",
+                       launch->entry, kernel->shared_bytes, (long long)shared_most);
+    into->block[0] = kernel->threads;
+    into->block[1] = into->block[2] = 1;
+    into->shared_bytes = kernel->shared_bytes;
+    for (uint32_t i = 0; i < into->arg_count; i++)
+        if ((kernel->known[i] & KNOWN_ONE) == 0)
+            into->args[passed++] = into->args[i];
+    for (int i = 0; i < SCRATCH_ARGS; i++)
+        into->args[passed++] = (struct plan_arg){.kind = PLAN_NUMBER};
+    into->arg_count = passed;
+    return 0;
+}
+
 static int make_launch(struct making *making, const struct launch *launch, struct plan_launch *into)
 {
+    const bool compiled = making->program->candidate->language->fixes_block;
     static const int64_t grid_most[3] = {INT32_MAX, GRID_YZ_MOST, GRID_YZ_MOST};
     static const int64_t block_most[3] = {BLOCK_MOST, BLOCK_MOST, 64};
     int64_t shared = 0, shared_most = fact(making, "shared_bytes_optin", 48 << 10);
@@ -167,7 +204,7 @@ static int make_launch(struct making *making, const struct launch *launch, struc
         return err_set(making->err, ERR_LIMIT, "an entry's name has at most %d bytes",
                        PLAN_ENTRY_MAX - 1);
     strcpy(into->entry, launch->entry);
-    if (launch->grid[0] == NULL || launch->block[0] == NULL)
+    if (launch->grid[0] == NULL || (launch->block[0] == NULL && !compiled))
         return err_set(making->err, ERR_LIMIT, "%s: expected grid and block", launch->entry);
     if (make_extent(making, launch, launch->grid, "grid", grid_most, into->grid) != 0 ||
         make_extent(making, launch, launch->block, "block", block_most, into->block) != 0 ||
@@ -183,7 +220,7 @@ static int make_launch(struct making *making, const struct launch *launch, struc
     for (size_t i = 0; i < launch->arg_count; i++)
         if (make_arg(making, launch->entry, launch->args[i], &into->args[i]) != 0)
             return -1;
-    return 0;
+    return compiled ? make_compiled(making, launch, into) : 0;
 }
 
 /* --- tensor maps --- */
@@ -324,8 +361,15 @@ void plan_entries(const struct plan *plan, char text[PLAN_ENTRIES_TEXT])
 int plan_make(const struct program *program, const struct names *facts, const struct call *call,
               struct plan *plan, struct err *err)
 {
+    return plan_make_of(program, NULL, facts, call, plan, err);
+}
+
+int plan_make_of(const struct program *program, const struct variants *variants,
+                 const struct names *facts, const struct call *call, struct plan *plan,
+                 struct err *err)
+{
     const struct candidate *candidate = program->candidate;
-    struct making making = {.program = program, .plan = plan, .err = err};
+    struct making making = {.program = program, .variants = variants, .plan = plan, .err = err};
     if (candidate->launch_count == 0)
         return err_set(err, ERR_LIMIT, "the candidate has no launch: in its front matter");
     *plan = (struct plan){.launch_count = (uint32_t)candidate->launch_count,

@@ -46,6 +46,12 @@ struct plan {
  * its number is none that the device of `facts` can launch: the candidate's own fault. */
 int plan_make(const struct program *program, const struct names *facts, const struct call *call,
               struct plan *plan, struct err *err) MUST_USE;
+/* The same with what a build says of launches (variants.h); NULL: of a language that decides on
+ * blocks by itself no block is known then, which is enough for an interpreter. */
+struct variants;
+int plan_make_of(const struct program *program, const struct variants *variants,
+                 const struct names *facts, const struct call *call, struct plan *plan,
+                 struct err *err) MUST_USE;
 
 /* Some launch is cooperative: the driver hands it the address of a workspace of its own, which it
  * clears for nobody. */

@@ -1,0 +1,84 @@
+#include "eval/cuda/run/variants.h"
+
+#include "base/file.h"
+
+enum { LOG_MOST = 1 << 20 };
+
+unsigned known_of(int64_t number)
+{
+    unsigned known = number < INT32_MIN || number > INT32_MAX ? KNOWN_WIDE : 0;
+    if (number == 1)
+        return KNOWN_ONE;
+    return number % 16 == 0 ? known | KNOWN_16 : known;
+}
+
+static bool read_kernel(const struct value *item, struct kernel *kernel)
+{
+    const struct value *known = value_get(item, "known");
+    int64_t offset = value_int(item, "offset", -1), bytes = value_int(item, "bytes", -1);
+    if (known == NULL || known->kind != VALUE_LIST || known->count > KERNEL_ARGS_MAX ||
+        offset < 0 || bytes <= 0)
+        return false;
+    for (size_t i = 0; i < known->count; i++)
+        kernel->known[i] = (unsigned)known->items[i]->integer;
+    kernel->offset = (size_t)offset;
+    kernel->bytes = (size_t)bytes;
+    kernel->threads = (uint32_t)value_int(item, "threads", 0);
+    kernel->shared_bytes = (uint32_t)value_int(item, "shared_bytes", 0);
+    return true;
+}
+
+int variants_read(struct arena *arena, const char *log, struct variants **variants, struct err *err)
+{
+    struct value *root = NULL;
+    BUF_LOCAL(text, LOG_MOST);
+    *variants = NULL;
+    if (file_read(log, &text, err) != 0 ||
+        value_parse_json(arena, "kernel.json", buf_text(&text), text.length, &root, err) != 0)
+        return -1;
+    const struct value *launches = value_get(root, "launches");
+    if (launches == NULL)
+        return 0;
+    struct variants *read = ARENA_NEW(arena, struct variants);
+    bool fine = launches->kind == VALUE_LIST && launches->count <= LAUNCHES_MAX;
+    for (size_t i = 0; fine && i < launches->count; i++) {
+        const struct value *list = launches->items[i];
+        fine = list->kind == VALUE_LIST && list->count <= VARIANTS_MAX;
+        for (size_t k = 0; fine && k < list->count; k++)
+            fine =
+                read_kernel(list->items[k], &read->launches[i].variants[read->launches[i].count++]);
+        read->launch_count++;
+    }
+    if (!fine)
+        return err_set(err, ERR_PARSE, "kernel.json: its launches cannot be read");
+    *variants = read;
+    return 0;
+}
+
+static bool holds(unsigned assumed, unsigned actual)
+{
+    return (actual & KNOWN_WIDE) <= (assumed & KNOWN_WIDE) &&
+           (assumed & (KNOWN_ONE | KNOWN_16) & ~actual) == 0;
+}
+
+const struct kernel *variants_find(const struct variants *variants, size_t launch,
+                                   const unsigned *actual, size_t count)
+{
+    const struct kernel *best = NULL;
+    int most = -1;
+    for (size_t i = 0; launch < variants->launch_count && i < variants->launches[launch].count;
+         i++) {
+        const struct kernel *kernel = &variants->launches[launch].variants[i];
+        int knows = 0;
+        bool fits = true;
+        for (size_t k = 0; k < count; k++) {
+            fits = fits && holds(kernel->known[k], actual[k]);
+            knows += (kernel->known[k] & (KNOWN_ONE | KNOWN_16)) != 0;
+        }
+        if (fits && knows > most) {
+            most = knows;
+            best = kernel;
+        }
+    }
+    return best;
+}

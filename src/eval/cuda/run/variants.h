@@ -1,0 +1,36 @@
+/* eval/cuda/run/variants: what a compiler that decides on blocks by itself says of a candidate's
+ * launches: each is compiled several times, for what is known of its whole-number arguments. As
+ * Triton's own launcher does, numbers that are one, or multiples of 16, are told to the compiler;
+ * unlike there a variant may know less than is so. Plain values. Any thread. */
+#pragma once
+
+#include "eval/backend/backend.h"
+
+enum { KERNEL_ARGS_MAX = 32, VARIANTS_MAX = SHAPES_MAX + 1, SCRATCH_ARGS = 2 };
+
+/* Of a number: it is one, a multiple of 16, needs more than 32 bits. */
+enum known { KNOWN_ONE = 1, KNOWN_16 = 2, KNOWN_WIDE = 4 };
+
+unsigned known_of(int64_t number);
+
+struct kernel {
+    unsigned known[KERNEL_ARGS_MAX]; /* of each of the launch's args; of tensors 0 */
+    uint32_t threads, shared_bytes;
+    size_t offset, bytes; /* where its cubin lies in the artifact */
+};
+
+struct variants {
+    size_t launch_count;
+    struct {
+        size_t count;
+        struct kernel variants[VARIANTS_MAX];
+    } launches[LAUNCHES_MAX];
+};
+
+/* Of the report beside a build's artifact. *variants is NULL where the front matter says it all. */
+int variants_read(struct arena *arena, const char *log, struct variants **variants,
+                  struct err *err) MUST_USE;
+
+/* The variant of a launch that knows most of what is so; NULL: none that is right. */
+const struct kernel *variants_find(const struct variants *variants, size_t launch,
+                                   const unsigned *actual, size_t count);

@@ -1,0 +1,287 @@
+/* The parent of a compile, in the folder that has candidate.py and request.json: it starts Triton
+ * in a sandbox, where the candidate's code can write whatever it likes, and makes of what lies
+ * there kernel.cubin and kernel.json. Numbers are bounded here, and no cubin may say of itself what
+ * only our own compiler may say of one. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "eval/cuda/compile/cubin.h"
+#include "eval/cuda/run/variants.h"
+#include "eval/cuda/triton/triton.h"
+#include "process/spawn.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HANG_MS = 600000, ERRORS_MOST = 48 << 10, CUBIN_MOST = 16 << 20, PACK_MOST = 64 << 20 };
+enum { THREADS_MOST = 1024, SHARED_MOST = 16 << 20, ALIGN = 16, REPORT_MOST = 1 << 20 };
+
+struct packing {
+    struct arena *arena;
+    const char *arch;
+    const struct value *launches; /* of the request */
+    const struct value *report;   /* the sandbox's: not to be believed */
+    struct buf pack, log;
+    struct json json;
+    double ms;
+};
+
+/* A plain file of the scratch folder, whoever made it what it is. */
+static int read_plain(const char *path, size_t most, struct buf *into, struct err *err)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), result = 0;
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_size > (off_t)most)
+        result = err_set(err, ERR_CHILD, "the compile left no %s", path);
+    char bytes[1 << 14];
+    ssize_t got = 0;
+    while (result == 0 && (got = read(fd, bytes, sizeof bytes)) > 0)
+        buf_add(into, bytes, (size_t)got);
+    if (fd >= 0)
+        close(fd);
+    if (result == 0 && (got < 0 || into->dropped > 0))
+        result = err_set(err, ERR_CHILD, "%s cannot be read", path);
+    return result;
+}
+
+static bool is_name(const char *name)
+{
+    size_t length = strlen(name);
+    bool fine = length > 0 && length < 128;
+    for (size_t i = 0; i < length; i++)
+        fine = fine && (isalnum((unsigned char)name[i]) || name[i] == '_');
+    return fine;
+}
+
+/* What a runner cannot do for it, in words for the author. */
+static int check_kernel(const struct value *item, const char *entry, struct err *err)
+{
+    int64_t threads = value_int(item, "threads", 0), shared = value_int(item, "shared", -1);
+    if (!is_name(value_text(item, "name", "")) || threads < 32 || threads > THREADS_MOST ||
+        threads % 32 != 0 || shared < 0 || shared > SHARED_MOST)
+        return err_set(err, ERR_CHILD, "%s: what the compile says of it cannot be", entry);
+    if (value_int(item, "scratch", 0) != 0 || value_int(item, "descriptors", 0) != 0)
+        return err_set(err, ERR_CHILD, "%s: tensor descriptors are not supported yet", entry);
+    if (value_int(item, "num_ctas", 1) != 1 || value_bool(item, "cooperative", false) ||
+        value_int(item, "profile", 0) != 0)
+        return err_set(err, ERR_CHILD,
+                       "%s: num_ctas, cooperative grids and profiling are not supported yet",
+                       entry);
+    return 0;
+}
+
+static unsigned known_from(const char *words)
+{
+    unsigned known = strcmp(words, "1") == 0 ? KNOWN_ONE : 0;
+    if (strncmp(words, "64", 2) == 0)
+        known |= KNOWN_WIDE;
+    if (strstr(words, "16") != NULL)
+        known |= KNOWN_16;
+    return known;
+}
+
+static int add_cubin(struct packing *packing, size_t number, struct err *err)
+{
+    static const size_t note = sizeof CUBIN_UNUSED - 1;
+    static const char zeros[ALIGN];
+    struct cubin cubin;
+    BUF_LOCAL(image, CUBIN_MOST);
+    const char *path = arena_printf(packing->arena, "scratch/%zu.cubin", number);
+    if (read_plain(path, CUBIN_MOST, &image, err) != 0)
+        return -1;
+    if (memmem(buf_text(&image), image.length, CUBIN_UNUSED, note) != NULL ||
+        cubin_read(buf_text(&image), image.length, &cubin) != 0)
+        return err_set(err, ERR_CHILD, "%s is no cubin of Triton's", path);
+    buf_add(&packing->pack, buf_text(&image), image.length);
+    buf_add(&packing->pack, zeros, (ALIGN - packing->pack.length % ALIGN) % ALIGN);
+    return packing->pack.dropped == 0
+               ? 0
+               : err_set(err, ERR_CHILD, "the cubins are larger than 64 MiB");
+}
+
+static int add_variant(struct packing *packing, const struct value *known, size_t number,
+                       const char *entry, struct err *err)
+{
+    const struct value *kernels = value_get(packing->report, "kernels");
+    const struct value *item =
+        kernels != NULL && kernels->kind == VALUE_LIST && number < kernels->count
+            ? kernels->items[number]
+            : NULL;
+    size_t offset = packing->pack.length;
+    if (check_kernel(item, entry, err) != 0 || add_cubin(packing, number, err) != 0)
+        return -1;
+    json_object(&packing->json);
+    json_put_text(&packing->json, "entry", value_text(item, "name", ""));
+    json_put_int(&packing->json, "threads", value_int(item, "threads", 0));
+    json_put_int(&packing->json, "shared_bytes", value_int(item, "shared", 0));
+    json_put_int(&packing->json, "offset", (int64_t)offset);
+    json_put_int(&packing->json, "bytes", (int64_t)(packing->pack.length - offset));
+    json_put_array(&packing->json, "known");
+    for (size_t i = 0; i < known->count; i++)
+        json_int(&packing->json, known_from(known->items[i]->text));
+    json_array_end(&packing->json);
+    json_object_end(&packing->json);
+    return 0;
+}
+
+static int add_launches(struct packing *packing, struct err *err)
+{
+    size_t number = 0;
+    json_put_array(&packing->json, "launches");
+    for (size_t i = 0; i < packing->launches->count; i++) {
+        const struct value *launch = packing->launches->items[i];
+        const struct value *variants = value_get(launch, "variants");
+        json_array(&packing->json);
+        for (size_t k = 0; k < variants->count; k++)
+            if (add_variant(packing, variants->items[k], number++, value_text(launch, "entry", ""),
+                            err) != 0)
+                return -1;
+        json_array_end(&packing->json);
+    }
+    json_array_end(&packing->json);
+    return 0;
+}
+
+/* What ptxas would say is not kept by Triton: entries have their names alone. */
+static void add_entries(struct packing *packing)
+{
+    json_put_array(&packing->json, "entries");
+    for (size_t i = 0; i < packing->launches->count; i++) {
+        json_object(&packing->json);
+        json_put_text(&packing->json, "entry",
+                      value_text(packing->launches->items[i], "entry", ""));
+        json_object_end(&packing->json);
+    }
+    json_array_end(&packing->json);
+}
+
+static const char *version_of(const struct packing *packing)
+{
+    const char *version = value_text(packing->report, "version", "");
+    bool fine = strlen(version) < 40;
+    for (const char *at = version; *at != '\0'; at++)
+        fine = fine && (isalnum((unsigned char)*at) || strchr(".+-", *at) != NULL);
+    return arena_printf(packing->arena, "Triton %s", fine ? version : "?");
+}
+
+static int pack(struct packing *packing, struct err *err)
+{
+    json_init(&packing->json, &packing->log);
+    json_object(&packing->json);
+    json_put_text(&packing->json, "arch", packing->arch);
+    json_put_text(&packing->json, "version", version_of(packing));
+    json_put_real(&packing->json, "compile_ms", packing->ms);
+    json_put_bool(&packing->json, "precompiled", false);
+    add_entries(packing);
+    if (add_launches(packing, err) != 0)
+        return -1;
+    json_object_end(&packing->json);
+    if (file_write("kernel.cubin", buf_text(&packing->pack), packing->pack.length, err) != 0)
+        return -1;
+    return file_write("kernel.json", buf_text(&packing->log), packing->log.length, err);
+}
+
+static int run_triton(struct arena *arena, const struct interpreter *interpreter, struct err *err)
+{
+    char folder[4000];
+    const char *argv[TRITON_ARGS_MAX];
+    BUF_LOCAL(said, 4096);
+    BUF_LOCAL(errors, ERRORS_MOST);
+    if (getcwd(folder, sizeof folder) == NULL || mkdir("scratch", 0700) != 0)
+        return err_set_errno(err, ERR_IO, errno, "scratch");
+    const char *scratch = arena_printf(arena, "%s/scratch", folder);
+    size_t count = triton_command(arena, interpreter, "compile", folder, scratch,
+                                  "libexec/triton_compile.py", argv, err);
+    if (count == 0)
+        return -1;
+    argv[count++] = arena_printf(arena, "%s/candidate.py", folder);
+    argv[count++] = arena_printf(arena, "%s/request.json", folder);
+    argv[count++] = scratch;
+    argv[count] = NULL;
+    const char *const env[] = {"PATH=/usr/bin:/bin",
+                               "LC_ALL=C.UTF-8",
+                               "CUDA_VISIBLE_DEVICES=",
+                               arena_printf(arena, "TRITON_CACHE_DIR=%s", scratch),
+                               arena_printf(arena, "TMPDIR=%s", scratch),
+                               arena_printf(arena, "HOME=%s", scratch),
+                               NULL};
+    const struct spawn_spec spec = {.argv = argv, .name = "triton", .env = env, .folder = scratch};
+    int status = spawn_run(&spec, HANG_MS, 0, &said, &errors, err);
+    fwrite(buf_text(&errors), 1, errors.length, stderr);
+    return status == 0 ? 0 : -1;
+}
+
+static int read_json(struct arena *arena, const char *path, struct value **root, struct err *err)
+{
+    BUF_LOCAL(text, REPORT_MOST);
+    if (read_plain(path, REPORT_MOST, &text, err) != 0)
+        return -1;
+    return value_parse_json(arena, path, buf_text(&text), text.length, root, err);
+}
+
+static int compile(struct arena *arena, const struct interpreter *interpreter, const char *arch,
+                   struct err *err)
+{
+    struct value *request, *report;
+    uint64_t begun = clock_now_ns();
+    if (read_json(arena, "request.json", &request, err) != 0 || /* ours, read before */
+        run_triton(arena, interpreter, err) != 0 ||
+        read_json(arena, "scratch/report.json", &report, err) != 0)
+        return -1;
+    struct packing packing = {.arena = arena,
+                              .arch = arch,
+                              .launches = value_get(request, "launches"),
+                              .report = report,
+                              .ms = (double)(clock_now_ns() - begun) / 1e6};
+    buf_init(&packing.pack, PACK_MOST);
+    buf_init(&packing.log, REPORT_MOST);
+    int status = pack(&packing, err);
+    buf_free(&packing.pack);
+    buf_free(&packing.log);
+    return status;
+}
+
+int triton_compile_main(int argc, char **argv)
+{
+    struct err err = {0};
+    if (argc != 4) {
+        fprintf(stderr, "cuda-compile --triton: expected PYTHON PREFIX BASE ARCH\n");
+        return err_exit_code(ERR_USAGE);
+    }
+    ARENA_LOCAL(arena);
+    const struct interpreter interpreter = {
+        .path = argv[0], .prefix = argv[1], .base_prefix = argv[2]};
+    int status = compile(arena, &interpreter, argv[3], &err);
+    struct err ignored;
+    (void)(file_remove_tree("scratch", &ignored) == 0);
+    if (status == 0)
+        return 0;
+    fprintf(stderr, "cuda-compile: %s\n", err.message);
+    return 1;
+}
+
+/* Lines about the source, and what follows them; else how the compile ended. */
+void triton_diagnostics(const char *name, const char *text, size_t length, struct buf *out)
+{
+    static const char own[] = "candidate.py:", ours[] = "cuda-compile: ";
+    const char *end = text + length;
+    bool told = false, shown = false;
+    for (const char *at = text, *next; at < end && out->length < 3000; at = next) {
+        const char *stop = (const char *)memchr(at, '\n', (size_t)(end - at));
+        next = stop != NULL ? stop + 1 : end;
+        size_t bytes = (size_t)(next - at);
+        bool about = bytes > sizeof own && memcmp(at, own, sizeof own - 1) == 0;
+        bool end_of_it = bytes > sizeof ours && memcmp(at, ours, sizeof ours - 1) == 0;
+        shown = about || (end_of_it && !told) || (shown && *at == ' ');
+        if (about)
+            buf_addf(out, "%s:%.*s", name, (int)(bytes - sizeof own + 1), at + sizeof own - 1);
+        else if (shown)
+            buf_add(out, at, bytes);
+        told = told || about;
+    }
+}

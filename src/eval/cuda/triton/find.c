@@ -1,0 +1,121 @@
+/* Which Python has Triton, and how one of its scripts is started. */
+#include "base/file.h"
+#include "base/mem.h"
+#include "eval/cuda/triton/triton.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    bool looked;
+    struct interpreter interpreter;
+    struct err err;
+} known;
+
+static void look(void)
+{
+    struct arena *arena = arena_new_sized(2048); /* for the life of the process */
+    const char *configured = getenv("TWAGENT_TRITON_PYTHON");
+    if (configured != NULL && *configured == '\0')
+        configured = NULL;
+    known.looked = true;
+    known.err.code = ERR_NONE;
+    if (interpreter_find(configured, "triton", arena, &known.interpreter, &known.err) == 0)
+        known.err.code = ERR_NONE;
+    else if (configured == NULL)
+        (void)err_set(&known.err, ERR_ENVIRONMENT,
+                      "no Python with triton found: pip install triton numpy, and name that Python "
+                      "in TWAGENT_TRITON_PYTHON");
+}
+
+int triton_find(struct interpreter *interpreter, struct err *err)
+{
+    pthread_mutex_lock(&lock);
+    if (!known.looked)
+        look();
+    *interpreter = known.interpreter;
+    int result = known.err.code == ERR_NONE ? 0 : -1;
+    if (result != 0)
+        *err = known.err;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+const char *triton_type(enum dtype dtype)
+{
+    static const char *const types[DTYPES] = {[DTYPE_FLOAT32] = "fp32",
+                                              [DTYPE_FLOAT64] = "fp64",
+                                              [DTYPE_INT32] = "i32",
+                                              [DTYPE_FLOAT16] = "fp16",
+                                              [DTYPE_BFLOAT16] = "bf16"};
+    return types[dtype];
+}
+
+static int look_up_number(const struct names *from, struct names *into, struct err *err)
+{
+    for (size_t i = 0; from != NULL && i < from->count; i++)
+        if (names_set(into, from->name[i], from->number[i], err) != 0)
+            return -1;
+    return 0;
+}
+
+int triton_constants(const struct program *program, const struct launch *launch,
+                     const struct names *facts, struct names *constants, struct err *err)
+{
+    struct names scope = {0};
+    *constants = (struct names){0};
+    if (look_up_number(program->tune, constants, err) != 0 ||
+        look_up_number(program->tune, &scope, err) != 0 || look_up_number(facts, &scope, err) != 0)
+        return -1;
+    for (size_t i = 0; i < launch->constant_count; i++) {
+        int64_t number;
+        if (expr_eval(launch->constants[i].value, expr_lookup_names, &scope, &number, err) != 0) {
+            err->code = ERR_LIMIT;
+            return err_wrap(err,
+                            "%s: constexpr %s (of tune parameters and facts alone, since dims "
+                            "differ from shape to shape)",
+                            launch->entry, launch->constants[i].name);
+        }
+        if (names_set(constants, launch->constants[i].name, number, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+size_t triton_command(struct arena *arena, const struct interpreter *interpreter,
+                      const char *profile, const char *folder, const char *scratch,
+                      const char *script, const char **argv, struct err *err)
+{
+    size_t count = 0;
+    MEM_LOCAL char *path = file_data_path(script);
+    if (path == NULL) {
+        (void)err_set(err, ERR_ENVIRONMENT, "%s is not where the program expects it", script);
+        return 0;
+    }
+    const char *reads[] = {interpreter->prefix, interpreter->base_prefix, path, folder};
+    argv[count++] = file_program_path();
+    argv[count++] = "sandbox";
+    argv[count++] = "--profile";
+    argv[count++] = profile;
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+        argv[count++] = "--read";
+        argv[count++] = arena_strdup(arena, reads[i]);
+    }
+    if (scratch != NULL) {
+        argv[count++] = "--write";
+        argv[count++] = scratch;
+    }
+    argv[count++] = "--limit";
+    argv[count++] = "as=17179869184"; /* LLVM reserves what it never touches */
+    argv[count++] = "--limit";
+    argv[count++] = "cpu=120";
+    argv[count++] = "--";
+    argv[count++] = interpreter->path;
+    argv[count++] = "-I";
+    argv[count++] = "-B";
+    argv[count++] = arena_strdup(arena, path);
+    argv[count] = NULL;
+    return count;
+}

@@ -1,0 +1,52 @@
+/* eval/cuda/triton: a candidate in Triton becomes cubins, one for each of its launches and what is
+ * known of their numbers, by `twagent cuda-compile --triton`: a sandboxed Python (libexec/
+ * triton_compile.py), in which the candidate's module code runs, and its parent, which believes
+ * nothing that it wrote. Neither a GPU nor a CUDA context is needed. Any thread. */
+#pragma once
+
+#include "base/json.h"
+#include "eval/backend/backend.h"
+#include "process/python_probe.h"
+
+/* $TWAGENT_TRITON_PYTHON, or else the first Python that imports triton. ERR_ENVIRONMENT: none. */
+int triton_find(struct interpreter *interpreter, struct err *err) MUST_USE;
+
+/* Writes candidate.py and request.json into `folder` and prepares the command. Its artifact is one
+ * cubin after the other, which the log describes for variants_read(). `arch`: "sm_90a".
+ * ERR_ENVIRONMENT where no Triton is found; ERR_LIMIT, ERR_USAGE: the candidate's own fault. */
+int triton_build(struct arena *arena, const char *arch, const struct program *program,
+                 const struct names *facts, const char *folder, struct build *build,
+                 struct err *err) MUST_USE;
+
+/* `twagent cuda-compile --triton ...`: what triton_build() prepares. Returns an exit code. */
+int triton_compile_main(int argc, char **argv);
+
+/* Errors as the author may see them. */
+void triton_diagnostics(const char *name, const char *text, size_t length, struct buf *out);
+
+/* ---- without a GPU (interpret.c) ---- */
+
+struct interpreted {
+    size_t passed, tried;
+    const char *left_out; /* shapes too large for the interpreter, or why none was tried; "" */
+    const char *wrong;    /* NULL: all are right */
+    const char *details;
+};
+
+/* Runs it in Triton's interpreter at the check shapes that are small, on numbers drawn anew, and
+ * checks what comes out as evaluations do. No evidence for the compiled kernel: the interpreter
+ * computes float32 products in float32 whatever `input_precision` says, one program after the
+ * other. Blocks. -1: ours, or the machine's. */
+int triton_interpret(struct arena *arena, const struct program *program, const struct names *facts,
+                     struct interpreted *interpreted, struct err *err) MUST_USE;
+
+/* A launch's constants by name: tune numbers, then what it says itself. Inside the room. */
+int triton_constants(const struct program *program, const struct launch *launch,
+                     const struct names *facts, struct names *constants, struct err *err) MUST_USE;
+/* As Triton calls it: "fp32". */
+const char *triton_type(enum dtype dtype);
+/* `twagent sandbox ... -- PYTHON -I -B SCRIPT`, ended by NULL; more arguments go behind it. */
+size_t triton_command(struct arena *arena, const struct interpreter *interpreter,
+                      const char *profile, const char *folder, const char *scratch,
+                      const char *script, const char **argv, struct err *err);
+enum { TRITON_ARGS_MAX = 48 };
