@@ -37,16 +37,6 @@ struct compile_only { /* a candidate where no device can run it; borrowed */
     const struct value *tune; /* or NULL */
 };
 
-/* Of a device's sanitize(), which comes back while the tools still run on `call`: its inputs may be
- * overwritten, and what is found comes with a later call or the last one. No sanitized build of its
- * own is needed. */
-struct sanitizer_ahead {
-    bool (*takes)(void);   /* the next call at once */
-    void (*settle)(void);  /* waits until nothing runs */
-    void (*dismiss)(void); /* no more calls: the tools begin to end */
-    void (*drop)(void);    /* nobody asks what they found */
-};
-
 struct torch_device {         /* where a definition that is a PyTorch module is computed */
     const char *name;         /* PyTorch's */
     const char *const *nodes; /* device files that its process may open; NULL-terminated */
@@ -110,7 +100,6 @@ struct backend {
     int (*sanitize)(const struct lane_facts *lane, const struct region *region,
                     const char *artifact, const struct program *program, const struct call *call,
                     struct buf *report, struct err *err);
-    const struct sanitizer_ahead *ahead; /* NULL: sanitize() waits */
     /* Metrics, members of an open JSON object. ERR_PROTOCOL: what was timed is none: rejected.
      * NULL: there are none. */
     int (*profile)(const struct lane_facts *lane, const struct problem *problem,

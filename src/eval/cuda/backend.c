@@ -145,7 +145,6 @@ const struct backend backend_cuda = {
     .warm_runner = gpu_host_begin,
     .cuts_sums = true,
     .sanitize = sanitize,
-    .ahead = &sanitizer_ahead,
     .profile = cuda_profile,
     .warm_profile = profile_warm,
     .warm_sanitizer = sanitizer_warm,

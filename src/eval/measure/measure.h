@@ -69,12 +69,11 @@ struct bench {
     struct output_sample output_samples[OUTPUT_SAMPLES];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct accuracy accuracy;
-    struct comparison against;     /* the baseline, once timed */
-    struct buf notes;              /* lines for metrics.notes */
-    uint64_t ends_ns;              /* when the request's time is over; 0: never */
-    struct spent on_sets;          /* while a stage runs: session->costs.spent_ms as it began */
-    struct device_state watched;   /* over the candidate's timed calls; span_ns, wall_ns: sums */
-    struct sanitizing *sanitizing; /* NULL: nothing was given to the sanitizer yet */
+    struct comparison against;   /* the baseline, once timed */
+    struct buf notes;            /* lines for metrics.notes */
+    uint64_t ends_ns;            /* when the request's time is over; 0: never */
+    struct spent on_sets;        /* while a stage runs: session->costs.spent_ms as it began */
+    struct device_state watched; /* over the candidate's timed calls; span_ns, wall_ns: sums */
 };
 
 /* --- call.c --- */
@@ -114,14 +113,6 @@ int rival_ensure(struct bench *bench, struct err *err) MUST_USE; /* as old as th
 int rival_call(struct bench *bench, const struct set *set, struct outcome *outcome,
                struct err *err) MUST_USE;
 void rival_close(struct bench *bench);
-
-/* --- session_sanitize.c: small shapes under the sanitizer, of a device beside the checks --- */
-int sanitize_ahead(struct bench *bench, struct err *err) MUST_USE;  /* one more, if it takes one */
-int sanitize_settle(struct bench *bench, struct err *err) MUST_USE; /* waits: nothing runs */
-bool sanitize_runs(const struct bench *bench);
-int sanitize_finish(struct bench *bench, struct err *err) MUST_USE; /* of a win: what it says */
-void sanitize_tell(struct bench *bench); /* of what is no win: what was found, as a note */
-void sanitize_close(struct bench *bench);
 
 int measure_time(struct bench *bench, struct err *err) MUST_USE;   /* time.c */
 int measure_fresh(struct bench *bench, struct err *err) MUST_USE;  /* fresh.c */

@@ -297,7 +297,7 @@ void wide_begin(struct session *session)
 {
     struct err err = {0};
     bool slow = session->exact_ns > slow_ns;
-    bool will_be = session->exact_ns == 0.0 && session_is_large(session);
+    bool will_be = session->exact_ns == 0.0 && session_is_large(session); /* nothing is known yet */
     if (session->wide != NULL || session->wide_over || !(slow || will_be))
         return;
     const char *path = source_file(session);

@@ -8,8 +8,9 @@
 
 #include "eval/sets/session.h"
 
-/* Builds it and begins its runner, where the definition took its time for a set of the main shape;
- * what is done until wide_open() does not wait for it. */
+/* Builds it and begins its runner, where the definition took its time for a set of the main shape
+ * or, before the first, such a set is large; what is done until wide_open() does not wait for it.
+ */
 void wide_begin(struct session *session);
 /* Opens and compares it, where it is there, is worth it and was not tried: computes sets of the
  * other shapes, so that no set may be half computed. */

@@ -237,6 +237,46 @@ static void test_edge_cases_have_rows(void **state)
     folder_remove(&folder);
 }
 
+static size_t sanitized;
+
+static int count_sanitized(const struct lane_facts *lane, const struct region *region,
+                           const char *artifact, const struct program *program,
+                           const struct call *call, struct buf *report, struct err *err)
+{
+    (void)lane, (void)region, (void)artifact, (void)program, (void)report, (void)err;
+    sanitized += call != NULL;
+    return 0;
+}
+
+/* A win waits for the tools at small work and short sums; a final has them at all that fits. */
+static void test_sanitized_at_small_work(void **state)
+{
+    struct fixture *f = (struct fixture *)*state, own = *f;
+    const struct session_options options = {
+        .folder = f->builds.path, .baseline = "product", .memory_bytes = 1 << 20};
+    struct backend backend = fake_backend;
+    backend.sanitize = count_sanitized;
+    fake_problem(&own.folder, "def reference(A, B):\n    return A @ B\n", "");
+    folder_put(&own.folder, "spec.yaml",
+               "name: work\ndims: {M: 24, N: 20, K: 28}\n"
+               "inputs: {A: {shape: [M, K], dtype: float32}, B: {shape: [K, N], dtype: float32}}\n"
+               "outputs: {C: {shape: [M, N], dtype: float32}}\nreference: ref_impl.py\n"
+               "baselines: {product: product.c}\nflops: 2*M*N*K\n"
+               "check: [{M: 4, N: 4, K: 4}, {M: 512, N: 512, K: 33}, {M: 2, N: 2, K: 513}]\n"
+               "hidden: {M: [2, 8], N: [4, 4], K: [4, 4]}\n");
+    assert_int_equal(problem_load(own.folder.path, &own.problem, &own.err), 0);
+    assert_int_equal(
+        session_open(own.problem, &backend, &own.lane, &options, &own.session, &own.err), 0);
+    own.request.sanitized = "product";
+    measure(&own, EFFORT_FULL);
+    size_t of_a_win = sanitized;
+    measure(&own, EFFORT_FINAL);
+    assert_true(of_a_win > 0 && sanitized - of_a_win == of_a_win + 2);
+    session_close(own.session);
+    problem_free(own.problem);
+    folder_remove(&own.folder);
+}
+
 /* An output that changes between the answer and the stop: here by our own hand. */
 static void test_spots(void **state)
 {
@@ -446,6 +486,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sets_are_drawn_anew),
         cmocka_unit_test(test_what_the_battery_holds),
         cmocka_unit_test(test_edge_cases_have_rows),
+        cmocka_unit_test(test_sanitized_at_small_work),
         cmocka_unit_test(test_starts_are_guarded),
         cmocka_unit_test(test_spots),
         cmocka_unit_test(test_cancelling_between_steps),

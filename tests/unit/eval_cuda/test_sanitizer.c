@@ -224,47 +224,6 @@ static void test_started_ahead(void **unused)
     end(&scene);
 }
 
-/* Calls come back while the tools run; one that never ends is ended, the others' word counts. */
-static void test_beside_the_checks(void **unused)
-{
-    const struct sanitizer_ahead *ahead = backend_cuda.ahead;
-    static const struct {
-        const char *entry, *says, *message;
-        uint64_t timeout_ms;
-    } cases[] = {{"fake_relu", "", "", 1000},
-                 {"fake_relu", "racecheck:race", "(racecheck) found a defect", 1000},
-                 {"fake_hang", "", "(memcheck): no answer in time", 2},
-                 {"fake_die", "initcheck:read", "(initcheck) found a defect", 1000},
-                 {"fake_die", "", "under compute-sanitizer (", 1000}};
-    (void)unused;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene scene;
-        begin(&scene, cases[i].says);
-        const char *without = arena_printf(
-            scene.arena, "  - {entry: %s, grid: 1, block: 1, args: []}\n", cases[i].entry);
-        bool relu = strcmp(cases[i].entry, "fake_relu") == 0;
-        const struct program program =
-            scene_program(&scene, relu ? scene_launch(&scene, cases[i].entry) : without);
-        sanitizer_warm(&scene.lane, &scene.region);
-        sanitizer_settle();
-        assert_true(ahead->takes());
-        scene.call.timeout_ms = cases[i].timeout_ms;
-        if (backend_cuda.sanitize(&scene.lane, &scene.region, scene.artifact, &program, &scene.call,
-                                  &said_of_all, &scene.err) != 0)
-            fail_msg("case %zu: %s", i, scene.err.message);
-        memset(scene.region.inputs, 0x5a, scene.region.inputs_bytes);
-        ahead->dismiss();
-        ahead->settle();
-        assert_true(ahead->takes()); /* all have ended */
-        int status = cuda_sanitize_end(&said_of_all, &scene.err);
-        if ((status == 0) != (cases[i].message[0] == '\0') ||
-            strstr(scene.err.message, cases[i].message) == NULL)
-            fail_msg("case %zu: %d %s", i, status, scene.err.message);
-        ahead->drop();
-        end(&scene);
-    }
-}
-
 static void test_not_installed(void **unused)
 {
     struct scene scene;
@@ -287,8 +246,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reports),       cmocka_unit_test(test_no_more_than_asked),
         cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_started_ahead), cmocka_unit_test(test_beside_the_checks),
-        cmocka_unit_test(test_not_installed),
+        cmocka_unit_test(test_started_ahead), cmocka_unit_test(test_not_installed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,8 +20,7 @@
 #include "eval/runner/wire.h"
 
 enum { WIRE_REPORT = 8, WIRE_REASON_MAX = 400 };
-enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES };
-enum { WIRE_PLACE = WIRE_SAMPLES + 1, WIRE_SANITIZE, WIRE_QUIT }; /* of a supervised runner */
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES, WIRE_SANITIZE, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/data/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
@@ -39,7 +38,7 @@ struct gpu_control {
     char artifact[WIRE_PATH_MAX];
     struct call call;
     struct plan plan;
-    struct wire_sanitize sanitize; /* with WIRE_PLACE */
+    struct wire_sanitize sanitize; /* with WIRE_SANITIZE */
 };
 
 enum report_status {

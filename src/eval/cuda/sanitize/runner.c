@@ -77,66 +77,49 @@ static void load(struct gpu_runner *runner)
     buf_free(&image);
 }
 
-/* The tensors of a call, from the word that places them to the end of its launch. */
-struct placed_call {
-    struct call call;
-    uint32_t count;
-    cu_pointer pointers[CALL_POINTERS_MAX];
-};
-
-static void release(struct gpu_runner *runner, struct placed_call *placed)
-{
-    for (uint32_t i = 0; i < placed->count; i++)
-        if (placed->pointers[i] != 0)
-            (void)runner->driver.release(placed->pointers[i]);
-    placed->count = 0;
-}
-
-/* Afterwards the inputs may be overwritten. */
-static void place(struct gpu_runner *runner, struct placed_call *placed)
+static cu_result allocate(struct gpu_runner *runner, const struct call *call, uint32_t count,
+                          cu_pointer *pointers)
 {
     const struct driver *driver = &runner->driver;
-    release(runner, placed);
-    *placed = (struct placed_call){.call = runner->control->call};
-    const struct call *call = &placed->call;
-    uint32_t count = call->input_count + call->output_count + call->workspace_count;
-    placed->count = count < CALL_POINTERS_MAX ? count : CALL_POINTERS_MAX;
     cu_result result = 0;
-    for (uint32_t i = 0; result == 0 && i < placed->count; i++) {
+    for (uint32_t i = 0; result == 0 && i < count; i++) {
         uint64_t bytes = runner->control->sanitize.bytes[i];
-        result = driver->allocate(&placed->pointers[i], bytes > 0 ? bytes : 1);
+        result = driver->allocate(&pointers[i], bytes > 0 ? bytes : 1);
         if (result == 0 && i < call->input_count && bytes > 0)
-            result = driver->upload(placed->pointers[i], runner->inputs + call->offsets[i], bytes,
+            result = driver->upload(pointers[i], runner->inputs + call->offsets[i], bytes,
                                     runner->stream);
     }
-    if (result == 0)
-        result = driver->stream_wait(runner->stream);
-    runner->report->status = REPORT_FINE;
-    if (result != 0 || runner->image == NULL)
-        tell(runner, REPORT_BROKEN, driver_error(driver, result));
+    return result == 0 ? driver->stream_wait(runner->stream) : result;
 }
 
-static void call(struct gpu_runner *runner, struct placed_call *placed)
+static void call(struct gpu_runner *runner)
 {
+    const struct driver *driver = &runner->driver;
+    const struct call call = runner->control->call;
+    cu_pointer pointers[CALL_POINTERS_MAX] = {0};
     struct fault fault = {0};
     struct graph graph = {0};
+    uint32_t count = call.input_count + call.output_count + call.workspace_count;
+    count = count < CALL_POINTERS_MAX ? count : CALL_POINTERS_MAX;
+    cu_result result = allocate(runner, &call, count, pointers);
     runner->report->status = REPORT_FINE;
-    if (runner->image == NULL) {
-        tell(runner, REPORT_BROKEN, "no image");
+    if (result != 0 || runner->image == NULL) {
+        tell(runner, REPORT_BROKEN, driver_error(driver, result));
     } else {
-        if (graph_open(&runner->driver, runner->image, NULL, &runner->control->plan,
-                       placed->pointers, runner->stream, &graph, &fault) != 0 ||
+        if (graph_open(driver, runner->image, NULL, &runner->control->plan, pointers,
+                       runner->stream, &graph, &fault) != 0 ||
             graph_step(&graph, &fault) != 0)
             tell(runner, fault.status, fault.reason);
         graph_close(&graph);
     }
-    release(runner, placed);
+    for (uint32_t i = 0; i < count; i++)
+        if (pointers[i] != 0)
+            (void)driver->release(pointers[i]);
 }
 
 int sanitizer_runner(struct gpu_runner *runner)
 {
     struct err err = {0};
-    struct placed_call placed = {.count = 0};
     int worker = (int)syscall(SYS_pidfd_open, runner->control->parent, 0);
     if (make_ready(runner, &err) != 0) {
         fprintf(stderr, "%s\n", err.message);
@@ -147,10 +130,8 @@ int sanitizer_runner(struct gpu_runner *runner)
             return 0;
         if (runner->control->command == WIRE_LOAD)
             load(runner);
-        else if (runner->control->command == WIRE_PLACE)
-            place(runner, &placed);
         else
-            call(runner, &placed);
+            call(runner);
     }
     return RUNNER_EXIT;
 }
