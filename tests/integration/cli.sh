@@ -197,7 +197,7 @@ offers 'softmax' twagent run so
 offers 'axpy' twagent eval axp
 offers '--budget-time --budget-evaluations --budget-usd --budget-tokens' twagent run matmul --bud
 offers 'beam greedy islands' twagent run matmul --strategy ''
-offers 'cpu cuda' twagent eval matmul k.c --backend ''
+offers 'cpu cuda webgpu' twagent eval matmul k.c --backend ''
 offers '' twagent run matmul --rounds ''
 
 # --- the scripts say something also where nothing is missing
