@@ -53,6 +53,19 @@ expect 0 'Thirty-two' docs show "$id"
 expect 0 '1 removed' docs remove "$work/docs/wait.h"
 expect 0 'nothing found' docs search wait_all
 expect 0 '1 unchanged' docs update
+# A notebook's cells, not its JSON; other sources; what is left out is counted by its suffix.
+mkdir "$work/more"
+printf '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": ["# Lanes\\n", "Seventeen lanes."]},
+ {"cell_type": "code", "outputs": [{"text": "noise"}], "source": ["warp = lane_of(17)"]}]}' >"$work/more/a.ipynb"
+printf '/// Shuffles a register.\npub fn shuffle_register() {}\n' >"$work/more/b.rs"
+printf '.visible .entry tensor_copy() { ret; }\n' >"$work/more/c.ptx"
+printf 'x' >"$work/more/d.xyz"
+expect 0 '3 added' docs add "$work/more"
+expect 0 'Seventeen lanes' docs search seventeen lanes
+expect 0 'nothing found' docs search nbformat
+expect 0 'b.rs' docs search shuffle_register
+expect 0 'c.ptx' docs search tensor_copy
+expect 0 '3 removed' docs remove "$work/more"
 if [ -x /usr/bin/pdftotext ]; then
     printf 'not a pdf' >"$work/docs/a.pdf"
     expect 0 '1 not text' docs update
