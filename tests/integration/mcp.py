@@ -253,7 +253,18 @@ def sdk():
     check("the SDK's client", done.returncode == 0, done.stdout + done.stderr)
 
 
-for part in (protocol, hostile, work, detached, sdk):
+def skill():
+    command = [PROGRAM, "skill", WORK + "/skill"]
+    check("a skill", subprocess.run(command, env=ENV, capture_output=True).returncode == 0)
+    with open(WORK + "/skill/SKILL.md") as file:
+        _, head, page = file.read().split("---\n", 2)
+    keys = [line.split(": ", 1) for line in head.splitlines()]
+    check("its head is YAML", [k[0] for k in keys] == ["name", "description"] and ": " not in keys[1][1], head)
+    check("its page", "# The loop" in page or "## The loop" in page, page[:200])
+    check("nothing is written over", subprocess.run(command, env=ENV, capture_output=True).returncode == 2)
+
+
+for part in (protocol, hostile, work, detached, skill, sdk):
     if len(sys.argv) < 3 or part.__name__ in sys.argv[2:]:
         part()
 subprocess.run(["rm", "-rf", HERE])

@@ -10,10 +10,10 @@
 static int write_skill(struct arena *arena, const char *folder, struct err *err)
 {
     static const char head[] =
-        "---\nname: twagent\ndescription: Makes numerical kernels (C, C++, CUDA) faster and proves "
-        "it: checks a candidate against its definition, times it, profiles it, tunes it. Use it "
-        "when asked to speed up an operation, or to say whether a kernel is right and faster.\n"
-        "---\n\n";
+        "---\nname: twagent\ndescription: Makes numerical kernels (C, C++, CUDA, WGSL) faster and "
+        "proves it. Checks a candidate against its definition, times it, profiles it, tunes it. "
+        "Use it when asked to speed up an operation, or to say whether a kernel is right and "
+        "faster.\n---\n\n";
     const char *guide = documents_guide(arena);
     if (!guide)
         return err_set(err, ERR_ENVIRONMENT, "the page that ships is not installed");
