@@ -10,13 +10,14 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     bool looked;
+    struct arena *arena; /* for the life of the process */
     struct interpreter interpreter;
     struct err err;
 } known;
 
 static void look(void)
 {
-    struct arena *arena = arena_new_sized(2048); /* for the life of the process */
+    struct arena *arena = known.arena = arena_new_sized(2048);
     const char *configured = getenv("TWAGENT_TRITON_PYTHON");
     if (configured != NULL && *configured == '\0')
         configured = NULL;
