@@ -28,6 +28,10 @@ for key in "time_ns", "baseline_ns", "speedup":
     assert r[key]["low"] <= r[key]["median"] <= r[key]["high"], (key, r[key])
 PY
 say $? "eval --json has every field"
+# A running sum of numbers that a range has made equal errs the same way at each step, and is honest.
+sed 's/double/float/g; s/sqrt(/sqrtf(/' "$(dirname "$0")/../../problems/rmsnorm/baselines/naive.c" >"$work/running.c"
+"$twagent" eval rmsnorm@M=16,N=256 "$work/running.c" --time-budget 40ms >"$work/out" 2>&1
+grep -q '^kernel' "$work/out"; say $? "a running sum in float32: $(cat "$work/out")"
 "$twagent" eval "$attacks/problems/mm" "$attacks/attacks/zeros.c" >"$work/out" 2>&1
 [ $? -eq 1 ]; say $? "a kernel of another signature: exit code 1"
 "$twagent" eval "$attacks/problems/mm" "$attacks/attacks/partial_output.c" >"$work/out" 2>&1

@@ -25,7 +25,7 @@ fn main(@builtin(workgroup_id) block: vec3u, @builtin(num_workgroups) blocks: ve
     for (var i = 0u; i < dims.N; i++) {
         spread += (X[first + i] - mean) * (X[first + i] - mean);
     }
-    let scale = inverseSqrt(spread / f32(dims.N) + 1e-5);
+    let scale = 1.0 / sqrt(spread / f32(dims.N) + 1e-5);
     for (var i = 0u; i < dims.N; i++) {
         Y[first + i] = (X[first + i] - mean) * scale * gamma[i] + beta[i];
     }

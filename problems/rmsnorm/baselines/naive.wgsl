@@ -19,7 +19,7 @@ fn main(@builtin(workgroup_id) block: vec3u, @builtin(num_workgroups) blocks: ve
     for (var i = 0u; i < dims.N; i++) {
         sum += X[first + i] * X[first + i];
     }
-    let scale = inverseSqrt(sum / f32(dims.N) + 1e-6);
+    let scale = 1.0 / sqrt(sum / f32(dims.N) + 1e-6);
     for (var i = 0u; i < dims.N; i++) {
         Y[first + i] = X[first + i] * scale * gamma[i];
     }

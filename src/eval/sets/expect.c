@@ -189,6 +189,15 @@ static bool all_narrow(const struct problem *problem)
     return narrow;
 }
 
+/* Huge numbers lie at the ends of their range then: all alike but for their signs. */
+static bool has_range(const struct problem *problem)
+{
+    bool found = false;
+    for (size_t i = 0; i < problem->input_count; i++)
+        found = found || problem->inputs[i].low < problem->inputs[i].high;
+    return found;
+}
+
 /* The bound takes rounding errors for independent, so that they grow with the square root of a
  * sum's length. Where many terms are equal they are not. Such inputs are there to find other faults
  * than precision; and so are a file's own, of which nothing is known. */
@@ -199,7 +208,8 @@ static struct sum sum_of(const struct session *session, const struct set *set)
                       .cut = session->backend->cuts_sums,
                       .products = set->shape->products};
     sum.alike = distribution_is_alike(set->distribution) || all_narrow(problem) ||
-                (set->distribution == DRAW_GIVEN && problem->torch != NULL);
+                (set->distribution == DRAW_GIVEN && problem->torch != NULL) ||
+                (set->distribution == DRAW_HUGE && has_range(problem));
     if (set->distribution == DRAW_FEW && session->additive == 1)
         sum = (struct sum){.terms = problem->strict ? FEW_TERMS_STRICT : FEW_TERMS};
     return sum;

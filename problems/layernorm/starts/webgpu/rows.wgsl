@@ -43,7 +43,7 @@ fn main(@builtin(workgroup_id) block: vec3u, @builtin(num_workgroups) blocks: ve
         }
         workgroupBarrier();
     }
-    let scale = inverseSqrt(parts[0] / f32(dims.N) + 1e-5);
+    let scale = 1.0 / sqrt(parts[0] / f32(dims.N) + 1e-5);
     for (var i = at; i < dims.N; i += WIDTH) {
         Y[first + i] = (X[first + i] - mean) * scale * gamma[i] + beta[i];
     }
