@@ -24,7 +24,7 @@ for kernel in softmax@M=16,N=256 layernorm@M=16,N=256 rmsnorm@M=16,N=256 sum_row
     for file in "$folder"/starts/webgpu/*.wgsl "$folder"/baselines/naive.wgsl; do
         [ -e "$file" ] || continue
         "$twagent" eval "$kernel" "$file" --backend webgpu --time-budget 40ms >out 2>&1
-        grep -q '^kernel' out; say $? "$kernel ${file##*/}: $(cat out)"
+        grep -q "^kernel" out && grep -q "% of that roof" out; say $? "$kernel ${file##*/}: $(cat out)"
     done
 done
 "$twagent" doctor --adversarial --backend webgpu >out 2>&1; say $? "attacks: $(grep -v '^ok' out)"

@@ -19,3 +19,37 @@ double lane_operations_rate(const struct lane_facts *lane, const struct problem 
     bool tf32 = problem->precision != NULL && strcmp(problem->precision, "tf32") == 0;
     return tf32 ? fmax(rate, lane->tf32_flops_per_s) : rate;
 }
+
+static void put_positive(struct json *json, const char *key, double number)
+{
+    json_put_real(json, key, number > 0 ? number : NAN);
+}
+
+/* Most bytes are read where a kernel reduces, and as many written where it copies. */
+void lane_put_roofline(const struct lane_facts *lane, const struct problem *problem,
+                       const struct names *dims, double time_ns, struct json *json)
+{
+    double flops = 0.0, bytes = 0.0, seconds = time_ns / 1e9;
+    if (!(time_ns > 0.0) || problem_work(problem, dims, &flops, &bytes, NULL) != 0)
+        return;
+    double bandwidth = fmax(lane->copy_bytes_per_s, lane->read_bytes_per_s);
+    double rate = lane_operations_rate(lane, problem);
+    double memory_s = bandwidth > 0.0 ? bytes / bandwidth : 0.0;
+    double compute_s = rate > 0.0 ? flops / rate : 0.0;
+    json_put_object(json, "roofline");
+    put_positive(json, "flops", flops);
+    put_positive(json, "bytes", bytes);
+    put_positive(json, "intensity_flops_per_byte", bytes > 0.0 ? flops / bytes : 0.0);
+    put_positive(json, "gflops_per_s", flops / seconds / 1e9);
+    put_positive(json, "gbytes_per_s", bytes / seconds / 1e9);
+    put_positive(json, "share_of_memory_roof", memory_s / seconds);
+    put_positive(json, "share_of_compute_roof", compute_s / seconds);
+    json_put_text(json, "limit",
+                  memory_s <= 0.0 && compute_s <= 0.0 ? NULL
+                  : memory_s >= compute_s             ? "memory"
+                                                      : "compute");
+    put_positive(json, "share_of_limit", fmax(memory_s, compute_s) / seconds);
+    if (lane->under_load)
+        json_put_bool(json, "under_load", true);
+    json_object_end(json);
+}

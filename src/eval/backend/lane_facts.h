@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/expr.h"
+#include "base/json.h"
 
 struct lane_facts { /* what the worker knows of its lane, once opened */
     struct names
@@ -29,3 +30,7 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
 /* Operations a second of the fastest unit that the problem's precision allows. */
 struct problem;
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem);
+/* "roofline", a member of an open JSON object: bytes over bandwidth and operations over their rate,
+ * of which the longer time limits. What is not known is null, never 0. */
+void lane_put_roofline(const struct lane_facts *lane, const struct problem *problem,
+                       const struct names *dims, double time_ns, struct json *json);

@@ -117,6 +117,17 @@ static int open(const struct lane_facts *lane, const struct region *region, cons
     return 0;
 }
 
+/* There are no counters of a kind that all drivers have: where it stands under the roofs. */
+static int profile(const struct lane_facts *lane, const struct problem *problem,
+                   const struct names *dims, const char *artifact, const char *remarks_log,
+                   double time_ns, struct subject *subject, const struct call *call,
+                   struct json *json, struct err *err)
+{
+    (void)artifact, (void)remarks_log, (void)subject, (void)call, (void)err;
+    lane_put_roofline(lane, problem, dims, time_ns, json);
+    return 0;
+}
+
 const struct backend backend_webgpu = {
     .target = &target_webgpu,
     .probe = webgpu_probe,
@@ -125,6 +136,7 @@ const struct backend backend_webgpu = {
     .open = open,
     .warm = webgpu_host_warm,
     .alignment = 256,
+    .profile = profile,
     .device = true,
     .renews = true,
     .reference = &backend_cpu,

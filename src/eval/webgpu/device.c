@@ -175,3 +175,60 @@ int wgpu_device_open(struct device *device, int index, struct err *err)
     device->limits.next = NULL;
     return request(device, err);
 }
+
+/* ---- what is asked of it ---- */
+
+wgpu_handle wgpu_buffer(const struct device *device, uint64_t usage, uint64_t bytes)
+{
+    const struct wgpu_buffer_descriptor descriptor = {.usage = usage, .size = bytes};
+    return device->wgpu.create_buffer(device->handle, &descriptor);
+}
+
+wgpu_handle wgpu_module(const struct device *device, const char *text, size_t length)
+{
+    const struct wgpu_wgsl code = {.chain = {.type = WGPU_STYPE_WGSL}, .code = {text, length}};
+    const struct wgpu_labelled descriptor = {.next = (struct wgpu_chain *)(uintptr_t)&code};
+    return device->wgpu.create_module(device->handle, &descriptor);
+}
+
+wgpu_handle wgpu_encoder(const struct device *device)
+{
+    const struct wgpu_labelled descriptor = {0};
+    return device->wgpu.create_encoder(device->handle, &descriptor);
+}
+
+void wgpu_submit(const struct device *device, wgpu_handle encoder)
+{
+    const struct wgpu *wgpu = &device->wgpu;
+    const struct wgpu_labelled descriptor = {0};
+    wgpu_handle commands = wgpu->finish(encoder, &descriptor);
+    wgpu->submit(device->queue, 1, &commands);
+    wgpu->commands_free(commands);
+    wgpu->encoder_free(encoder);
+    (void)wgpu->poll(device->handle, 1, NULL);
+}
+
+struct mapping {
+    bool done, well;
+};
+
+static void on_mapped(uint32_t status, struct wgpu_text text, void *context, void *more)
+{
+    struct mapping *mapping = (struct mapping *)context;
+    (void)text, (void)more;
+    mapping->done = true;
+    mapping->well = status == WGPU_SUCCESS;
+}
+
+const void *wgpu_map(const struct device *device, wgpu_handle buffer, size_t bytes)
+{
+    const struct wgpu *wgpu = &device->wgpu;
+    struct mapping mapping = {0};
+    (void)wgpu->map(buffer, WGPU_MAP_READ, 0, bytes,
+                    (struct wgpu_callback){.mode = WGPU_SPONTANEOUS,
+                                           .function = (void (*)(void))on_mapped,
+                                           .context = &mapping});
+    while (!mapping.done && !device->lost)
+        (void)wgpu->poll(device->handle, 1, NULL);
+    return mapping.well ? wgpu->mapped(buffer, 0, bytes) : NULL;
+}

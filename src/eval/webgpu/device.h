@@ -35,3 +35,11 @@ void wgpu_watch(struct device *device);
 bool wgpu_went_well(struct device *device);
 
 struct wgpu_text wgpu_text(const char *text);
+
+/* What fails here is told by wgpu_went_well(). */
+wgpu_handle wgpu_buffer(const struct device *device, uint64_t usage, uint64_t bytes);
+wgpu_handle wgpu_module(const struct device *device, const char *text, size_t length);
+wgpu_handle wgpu_encoder(const struct device *device);
+void wgpu_submit(const struct device *device, wgpu_handle encoder); /* and waits for it */
+/* Until `unmap`; NULL: it cannot be mapped. */
+const void *wgpu_map(const struct device *device, wgpu_handle buffer, size_t bytes);

@@ -5,8 +5,11 @@
 #include "base/value.h"
 #include "eval/webgpu/device.h"
 #include "eval/webgpu/library.h"
+#include "eval/webgpu/roofline.h"
 #include "process/spawn.h"
 
+#include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,8 @@
 #include <unistd.h>
 
 enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16, SOURCE_MOST = 2 << 20 };
+
+static const char *const ceilings[] = {"copy_bytes_per_s", "read_bytes_per_s", "flops_per_s", NULL};
 
 /* ---- the child ---- */
 
@@ -49,10 +54,36 @@ static void put_adapter(const struct device *device, struct json *json)
     json_object_end(json);
 }
 
-static int probe(int index, const char *library)
+/* "0,2,3" */
+static void stay_on_cores(const char *text)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    while (*text != '\0') {
+        char *stop;
+        CPU_SET(strtoul(text, &stop, 10), &cores);
+        text = *stop == ',' ? stop + 1 : "";
+    }
+    (void)sched_setaffinity(0, sizeof cores, &cores);
+}
+
+/* Null where they were not measured. */
+static void put_ceilings(const struct roofline *roofline, struct json *json)
+{
+    const double rates[] = {roofline->copy_bytes_per_s, roofline->read_bytes_per_s,
+                            roofline->flops_per_s};
+    for (size_t i = 0; ceilings[i] != NULL; i++)
+        json_put_real(json, ceilings[i], rates[i] > 0.0 ? rates[i] : NAN);
+}
+
+/* `cores`: where the ceilings are measured, too; or NULL. */
+static int probe(int index, const char *library, const char *cores)
 {
     static struct device device;
+    struct roofline roofline = {0};
     struct err err = {0};
+    if (cores != NULL)
+        stay_on_cores(cores);
     wgpu_handle adapters[ADAPTERS_MOST];
     BUF_LOCAL(text, ANSWER_MOST);
     struct json json = {.out = &text};
@@ -62,6 +93,8 @@ static int probe(int index, const char *library)
         json_put_int(&json, "count", (int64_t)wgpu_adapters(&device.wgpu, adapters));
     if (status == 0 && (status = wgpu_device_open(&device, index, &err)) == 0)
         put_adapter(&device, &json);
+    if (status == 0 && (cores == NULL || (status = webgpu_roofline(&device, &roofline, &err)) == 0))
+        put_ceilings(&roofline, &json);
     if (status != 0)
         json_put_text(&json, "error", err.message);
     json_object_end(&json);
@@ -80,11 +113,8 @@ static int compile_here(int index, const char *library, const char *path)
         fprintf(stderr, "webgpu: %s\n", err.message);
         return 1;
     }
-    const struct wgpu_wgsl code = {.chain = {.type = WGPU_STYPE_WGSL},
-                                   .code = {buf_text(&text), text.length}};
-    const struct wgpu_labelled descriptor = {.next = (struct wgpu_chain *)(uintptr_t)&code};
     wgpu_watch(&device);
-    (void)device.wgpu.create_module(device.handle, &descriptor);
+    (void)wgpu_module(&device, buf_text(&text), text.length);
     bool well = wgpu_went_well(&device);
     if (!well)
         fprintf(stderr, "%s\n", device.said);
@@ -111,8 +141,8 @@ static int compile(int index, const char *library, const char *path)
 int webgpu_probe_main(int argc, char **argv)
 {
     int index = argc >= 2 ? (int)strtol(argv[1], NULL, 10) : 0, status = 2;
-    if (argc == 3 && strcmp(argv[0], "probe") == 0)
-        status = probe(index, argv[2]);
+    if ((argc == 3 || argc == 4) && strcmp(argv[0], "probe") == 0)
+        status = probe(index, argv[2], argv[3]);
     else if (argc == 4 && strcmp(argv[0], "compile") == 0)
         status = compile(index, argv[2], argv[3]);
     fflush(NULL);
@@ -121,7 +151,8 @@ int webgpu_probe_main(int argc, char **argv)
 
 /* ---- the worker ---- */
 
-int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err *err)
+static int ask(int index, const char *cores, struct arena *arena, struct value **answer,
+               struct err *err)
 {
     char number[16];
     const char *env[WEBGPU_ENV_MOST], *library = webgpu_library_find(arena);
@@ -130,7 +161,7 @@ int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err
         return err_set(err, ERR_ENVIRONMENT, "%s", WEBGPU_NO_LIBRARY);
     snprintf(number, sizeof number, "%d", index);
     const char *const argv[] = {
-        file_program_path(), "runner", "webgpu", "probe", number, library, NULL};
+        file_program_path(), "runner", "webgpu", "probe", number, library, cores, NULL};
     const struct spawn_spec spec = {
         .argv = argv, .name = "libwgpu_native", .env = webgpu_environment(env), .folder = "/"};
     if (spawn_run(&spec, PROBE_MS, 0, &text, NULL, err) != 0)
@@ -138,6 +169,11 @@ int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err
     if (value_parse_json(arena, "probe", buf_text(&text), text.length, answer, err) != 0)
         return err_set(err, ERR_ENVIRONMENT, "the probe of adapter %d died", index);
     return 0;
+}
+
+int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err *err)
+{
+    return ask(index, NULL, arena, answer, err);
 }
 
 int webgpu_count(struct arena *arena, int *count, struct err *err)
@@ -182,17 +218,25 @@ static const char *describe_versions(const struct value *answer, struct arena *a
     return arena_strdup(arena, buf_text(&text));
 }
 
+static const char *words_of(const int *cores, size_t count, struct arena *arena)
+{
+    const char *words = "";
+    for (size_t i = 0; i < count; i++)
+        words = arena_printf(arena, "%s%s%d", words, i > 0 ? "," : "", cores[i]);
+    return words;
+}
+
 int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                  struct lane_facts *lane, struct err *err)
 {
     struct value *answer = NULL;
-    (void)roofline; /* no ceilings are measured here yet: shares of a roof are not said */
     *lane =
         (struct lane_facts){.gpu = true, .gpu_index = lane->gpu_index, .core_count = core_count};
     if (core_count == 0 || core_count > sizeof lane->cores / sizeof lane->cores[0])
         return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", core_count);
     memcpy(lane->cores, cores, core_count * sizeof *cores);
-    if (webgpu_ask(lane->gpu_index, arena, &answer, err) != 0)
+    if (ask(lane->gpu_index, roofline ? words_of(cores, core_count, arena) : NULL, arena, &answer,
+            err) != 0)
         return -1;
     const struct value *facts = value_get(answer, "facts");
     if (facts == NULL)
@@ -202,6 +246,9 @@ int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct aren
             return -1;
     if (value_int(facts, "software", 0) == 0 && file_is_dir("/sys/bus/pci/devices"))
         lane->lock_path = "/sys/bus/pci/devices"; /* of all adapters: which is where is not said */
+    double *into[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s};
+    for (size_t i = 0; ceilings[i] != NULL; i++)
+        *into[i] = value_real(answer, ceilings[i], 0.0);
     lane->device = describe(answer, lane, arena);
     lane->versions = describe_versions(answer, arena);
     return 0;

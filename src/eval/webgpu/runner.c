@@ -49,12 +49,6 @@ static void stay_on_cores(const struct webgpu_control *control)
         (void)sched_setaffinity(0, sizeof cores, &cores);
 }
 
-static wgpu_handle buffer(struct runner *runner, uint64_t usage, uint64_t bytes)
-{
-    struct wgpu_buffer_descriptor descriptor = {.usage = usage, .size = bytes};
-    return runner->device.wgpu.create_buffer(runner->device.handle, &descriptor);
-}
-
 static void make_ready(struct runner *runner)
 {
     struct device *device = &runner->device;
@@ -67,22 +61,15 @@ static void make_ready(struct runner *runner)
     wgpu_watch(device);
     runner->queries = device->wgpu.create_queries(device->handle, &queries);
     runner->resolved =
-        buffer(runner, WGPU_BUFFER_QUERY_RESOLVE | WGPU_BUFFER_COPY_SRC, TICKS_BYTES);
-    runner->ticks = buffer(runner, WGPU_BUFFER_MAP_READ | WGPU_BUFFER_COPY_DST, TICKS_BYTES);
+        wgpu_buffer(device, WGPU_BUFFER_QUERY_RESOLVE | WGPU_BUFFER_COPY_SRC, TICKS_BYTES);
+    runner->ticks = wgpu_buffer(device, WGPU_BUFFER_MAP_READ | WGPU_BUFFER_COPY_DST, TICKS_BYTES);
     if (!device->software)
-        runner->sweep = buffer(runner, WGPU_BUFFER_COPY_DST, SWEEP_BYTES);
+        runner->sweep = wgpu_buffer(device, WGPU_BUFFER_COPY_DST, SWEEP_BYTES);
     if (!wgpu_went_well(device))
         give_up("%s", device->said);
 }
 
 /* ---- the candidate ---- */
-
-static wgpu_handle compile(struct runner *runner, const char *text, size_t length)
-{
-    const struct wgpu_wgsl code = {.chain = {.type = WGPU_STYPE_WGSL}, .code = {text, length}};
-    const struct wgpu_labelled descriptor = {.next = (struct wgpu_chain *)(uintptr_t)&code};
-    return runner->device.wgpu.create_module(runner->device.handle, &descriptor);
-}
 
 static void make_layout(struct runner *runner)
 {
@@ -139,7 +126,7 @@ void webgpu_load(struct runner *runner)
         return;
     }
     wgpu_watch(device);
-    wgpu_handle module = compile(runner, buf_text(&text), text.length);
+    wgpu_handle module = wgpu_module(device, buf_text(&text), text.length);
     make_layout(runner);
     bool well = wgpu_went_well(device); /* a pipeline of what failed would hide why */
     if (well) {

@@ -46,8 +46,7 @@ static void make_buffer(struct runner *runner, struct runner_buffer *buffer, uin
         return;
     if (buffer->handle != NULL)
         wgpu->buffer_free(buffer->handle);
-    struct wgpu_buffer_descriptor descriptor = {.usage = usage, .size = bytes};
-    buffer->handle = wgpu->create_buffer(runner->device.handle, &descriptor);
+    buffer->handle = wgpu_buffer(&runner->device, usage, bytes);
     buffer->bytes = bytes;
 }
 
@@ -164,35 +163,18 @@ static void encode(struct calling *calling, wgpu_handle encoder, wgpu_handle gro
     wgpu->pass_free(pass);
 }
 
-static wgpu_handle encoder(struct runner *runner)
-{
-    const struct wgpu_labelled descriptor = {0};
-    return runner->device.wgpu.create_encoder(runner->device.handle, &descriptor);
-}
-
-static void submit(struct runner *runner, wgpu_handle encoder)
-{
-    const struct wgpu *wgpu = &runner->device.wgpu;
-    const struct wgpu_labelled descriptor = {0};
-    wgpu_handle commands = wgpu->finish(encoder, &descriptor);
-    wgpu->submit(runner->device.queue, 1, &commands);
-    wgpu->commands_free(commands);
-    wgpu->encoder_free(encoder);
-    (void)wgpu->poll(runner->device.handle, 1, NULL);
-}
-
 static void launch(struct calling *calling, bool timed)
 {
     struct runner *runner = calling->runner;
     const struct wgpu *wgpu = &runner->device.wgpu;
-    wgpu_handle group = make_group(calling), commands = encoder(runner);
+    wgpu_handle group = make_group(calling), commands = wgpu_encoder(&runner->device);
     if (timed && calling->call->cold && runner->sweep != NULL) {
         wgpu->clear_buffer(commands, runner->sweep, 0, UINT64_MAX);
-        submit(runner, commands);
-        commands = encoder(runner);
+        wgpu_submit(&runner->device, commands);
+        commands = wgpu_encoder(&runner->device);
     } else { /* what was written is there before the clock starts */
-        submit(runner, commands);
-        commands = encoder(runner);
+        wgpu_submit(&runner->device, commands);
+        commands = wgpu_encoder(&runner->device);
     }
     encode(calling, commands, group, timed);
     if (timed) {
@@ -201,7 +183,7 @@ static void launch(struct calling *calling, bool timed)
     }
     uint64_t begun = clock_now_ns();
     runner->report->running = 1;
-    submit(runner, commands);
+    wgpu_submit(&runner->device, commands);
     runner->report->running = 0;
     runner->report->wall_ns = (double)(clock_now_ns() - begun);
     wgpu->group_free(group);
@@ -209,35 +191,9 @@ static void launch(struct calling *calling, bool timed)
 
 /* ---- back ---- */
 
-struct mapping {
-    bool done, well;
-};
-
-static void on_mapped(uint32_t status, struct wgpu_text text, void *context, void *more)
-{
-    struct mapping *mapping = (struct mapping *)context;
-    (void)text, (void)more;
-    mapping->done = true;
-    mapping->well = status == WGPU_SUCCESS;
-}
-
-/* NULL: it cannot be mapped. */
-static const void *map(struct runner *runner, wgpu_handle buffer, size_t bytes)
-{
-    const struct wgpu *wgpu = &runner->device.wgpu;
-    struct mapping mapping = {0};
-    (void)wgpu->map(buffer, WGPU_MAP_READ, 0, bytes,
-                    (struct wgpu_callback){.mode = WGPU_SPONTANEOUS,
-                                           .function = (void (*)(void))on_mapped,
-                                           .context = &mapping});
-    while (!mapping.done && !runner->device.lost)
-        (void)wgpu->poll(runner->device.handle, 1, NULL);
-    return mapping.well ? wgpu->mapped(buffer, 0, bytes) : NULL;
-}
-
 static bool take_time(struct runner *runner)
 {
-    const uint64_t *ticks = map(runner, runner->ticks, 16);
+    const uint64_t *ticks = wgpu_map(&runner->device, runner->ticks, 16);
     if (ticks == NULL)
         return false;
     runner->report->event_ns =
@@ -251,15 +207,15 @@ static bool take_results(struct calling *calling)
     struct runner *runner = calling->runner;
     const struct wgpu *wgpu = &runner->device.wgpu;
     const struct call *call = calling->call;
-    wgpu_handle commands = encoder(runner);
+    wgpu_handle commands = wgpu_encoder(&runner->device);
     uint64_t at = 0;
     for (uint32_t i = call->input_count; i < calling->count; i++) {
         wgpu->copy_buffer(commands, runner->buffers[i].handle, 0, runner->staging, at,
                           calling->bound[i]);
         at += calling->bound[i];
     }
-    submit(runner, commands);
-    const unsigned char *bytes = map(runner, runner->staging, at);
+    wgpu_submit(&runner->device, commands);
+    const unsigned char *bytes = wgpu_map(&runner->device, runner->staging, at);
     at = 0;
     for (uint32_t i = call->input_count; bytes != NULL && i < calling->count; i++) {
         memcpy(runner->outputs + call->offsets[i], bytes + at, calling->bound[i]);

@@ -52,7 +52,7 @@ int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
     bool known = remarks_log != NULL && cuda_report_read(arena, remarks_log, report, &why) == 0;
     if (known)
         put_resources(report, json);
-    profile_put_roofline(lane, problem, dims, time_ns, json);
+    lane_put_roofline(lane, problem, dims, time_ns, json);
     if (plan_make(&host->program, &lane->facts, call, plan, &why) == 0) {
         if (profile_collect(lane, host, artifact, call, time_ns, profile, &why) != 0)
             without(profile, &why);

@@ -70,7 +70,3 @@ void profile_put_counters(const double values[COUNTER_COUNT], struct json *json)
  * nobody knows (lines.c). `hot` is as profile_sample_lines() bounded it. */
 void profile_put_lines(const struct wire_hot *hot, const struct plan *plan,
                        const struct candidate *candidate, struct json *json);
-
-/* "roofline": from counted work and the measured time alone. */
-void profile_put_roofline(const struct lane_facts *lane, const struct problem *problem,
-                          const struct names *dims, double time_ns, struct json *json);
