@@ -13,12 +13,14 @@ say() { # TRUTH NAME
 }
 export TWAGENT_LOCKS=$work/locks
 mkdir -p "$work"/locks/cpu{0..255} # no test beside this one is waited for
+/usr/bin/python3 -c 'import numpy' 2>/dev/null && export TWAGENT_PYTHON=/usr/bin/python3 # no shim in PATH, which is slow
 cd "$work" || exit 1
 "$twagent" doctor --backend webgpu --no-measure >out 2>&1
 grep -q '^  adapter .*, ' out && ! grep -q 'MISSING' out || { echo "skipped: $(grep MISSING out)"; exit 77; }
 
 for kernel in softmax@M=16,N=256 layernorm@M=16,N=256 rmsnorm@M=16,N=256 sum_rows@M=16,N=256 gemv@M=16,N=256 \
-    relu@M=16,N=256 transpose@M=64,N=64 matmul@M=48,N=48,K=48 matmul_batched@BATCH=2,M=32,N=32,K=32 \
+    relu@M=16,N=256 gelu@M=16,N=64 silu@M=16,N=64 sigmoid@M=16,N=64 tanh@M=16,N=64 leaky_relu@M=16,N=64 \
+    transpose@M=64,N=64 matmul@M=48,N=48,K=48 matmul_batched@BATCH=2,M=32,N=32,K=32 \
     attention@H=2,L=32,D=16 conv2d@N=1,C=4,H=12,W=12,K=8; do
     folder=$source/problems/${kernel%%@*}
     for file in "$folder"/starts/webgpu/*.wgsl "$folder"/baselines/naive.wgsl; do
