@@ -235,4 +235,4 @@ static const struct kernel {
                {"fake_tires", 3, run_tires},   {"fake_counts", 3, run_counts},
                {"relu_hoards", 4, run_hoards}, {"relu_tires", 4, run_matrix_tires},
                {"fake_forges", 3, run_forges}, {"relu_quick", 4, run_quick},
-               {"relu_peeks", 4, run_peeks}};
+               {"relu_peeks", 4, run_peeks},   {"relu_triton", 6, run_matrix}};

@@ -16,16 +16,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int build_triton(struct arena *arena, const struct lane_facts *lane,
+                        const struct problem *problem, const struct candidate *candidate,
+                        const struct names *tune, enum build_flavour flavour, const char *folder,
+                        struct build *build, struct err *err)
+{
+    const struct program program = {.problem = problem, .candidate = candidate, .tune = tune};
+    if (flavour == BUILD_PORTABLE)
+        return err_set(err, ERR_UNSUPPORTED, "a Triton kernel has no portable build");
+    return triton_build(arena, device_arch(arena, lane), &program, &lane->facts, folder, build, err);
+}
+
 static int build(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
                  const struct candidate *candidate, const struct names *tune,
                  const struct baseline_spec *baseline, enum build_flavour flavour,
                  const char *folder, struct build *build, struct err *err)
 {
     if (candidate != NULL && candidate->language == &language_triton)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "a Triton kernel is compiled and interpreted, but not run on a GPU yet");
+        return build_triton(arena, lane, problem, candidate, tune, flavour, folder, build, err);
     return cuda_build(arena, device_arch(arena, lane), problem, candidate, tune, baseline, flavour,
                       folder, build, err);
+}
+
+static void diagnostics(const struct candidate *candidate, const char *text, size_t length,
+                        struct buf *out)
+{
+    if (candidate->language == &language_triton)
+        triton_diagnostics("candidate.py", text, length, out);
+    else
+        cuda_diagnostics(candidate, text, length, out);
 }
 
 /* ---- the subject ---- */
@@ -139,7 +158,7 @@ const struct backend backend_cuda = {
     .probe = cuda_probe,
     .build = build,
     .compile_only = cuda_compile_only,
-    .diagnostics = cuda_diagnostics,
+    .diagnostics = diagnostics,
     .open = open,
     .warm = warm,
     .warm_runner = gpu_host_begin,

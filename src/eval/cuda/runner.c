@@ -96,16 +96,31 @@ static void report_text(struct gpu_runner *runner, enum report_status status, co
              (int)sizeof runner->report->reason - 1, text);
 }
 
-static bool may_load(struct gpu_runner *runner, size_t bytes)
+static bool may_load(struct gpu_runner *runner, uint64_t at, uint64_t bytes)
 {
     struct cubin cubin;
     struct err err = {0};
-    bool usable = cubin_loadable(runner->image, bytes, &cubin, &err) == 0;
-    runner->variables = cubin.variables;
-    runner->report->keeps = cubin.variables;
+    bool usable = cubin_loadable((const char *)runner->image + at, bytes, &cubin, &err) == 0;
+    runner->variables = runner->variables || cubin.variables;
+    runner->report->keeps = runner->variables;
     if (!usable)
         report_text(runner, REPORT_REFUSED, err.message);
     return usable;
+}
+
+static bool try_load(struct gpu_runner *runner, uint64_t at)
+{
+    cu_module module;
+    cu_result result = runner->driver.module_load(&module, (const char *)runner->image + at);
+    if (result == 0)
+        result = runner->driver.module_unload(module);
+    if (result == 0)
+        return true;
+    char reason[WIRE_REASON_MAX];
+    snprintf(reason, sizeof reason, "the cubin cannot be loaded: %s",
+             driver_error(&runner->driver, result));
+    report_text(runner, result == CU_OUT_OF_MEMORY ? REPORT_FAULT : REPORT_REFUSED, reason);
+    return false;
 }
 
 static void load(struct gpu_runner *runner)
@@ -124,19 +139,20 @@ static void load(struct gpu_runner *runner)
         give_up("out of memory");
     memcpy(runner->image, buf_text(&image), image.length + 1);
     runner->image_bytes = image.length;
-    bool usable = may_load(runner, image.length);
-    if (!usable)
+    runner->variables = false;
+    if (runner->control->image_count == 0) {
+        (void)(may_load(runner, 0, image.length) && try_load(runner, 0));
         return;
-    cu_module module;
-    cu_result result = runner->driver.module_load(&module, runner->image);
-    if (result == 0)
-        result = runner->driver.module_unload(module);
-    if (result == 0)
-        return;
-    char reason[WIRE_REASON_MAX];
-    snprintf(reason, sizeof reason, "the cubin cannot be loaded: %s",
-             driver_error(&runner->driver, result));
-    report_text(runner, result == CU_OUT_OF_MEMORY ? REPORT_FAULT : REPORT_REFUSED, reason);
+    }
+    for (uint32_t i = 0; i < runner->control->image_count; i++) {
+        uint64_t at = runner->control->images[i].at, bytes = runner->control->images[i].bytes;
+        if (at > image.length || bytes > image.length - at) {
+            report_text(runner, REPORT_BROKEN, "the artifact is shorter than its report says");
+            return;
+        }
+        if (!may_load(runner, at, bytes) || !try_load(runner, at))
+            return;
+    }
 }
 
 int cuda_runner_main(int argc, char **argv)

@@ -53,7 +53,7 @@ static int ask(uint32_t command, const struct call *call, double time_ns, struct
 {
     char reason[WIRE_REASON_MAX];
     struct gpu_control *control = kept->control;
-    if (plan_make(&kept->program, kept->facts, call, &control->plan, err) != 0)
+    if (gpu_host_plan(kept, call, &control->plan, err) != 0)
         return -1;
     control->command = command;
     call_copy(call, &control->call);
@@ -97,8 +97,7 @@ static int collect(const struct lane_facts *lane, const struct gpu_host *like, c
     int status = ready(lane, like->base.region, err);
     if (status == 0) {
         kept->facts = &lane->facts;
-        kept->program = like->program;
-        status = gpu_host_load(kept, artifact, err);
+        status = gpu_host_load(kept, &like->program, artifact, err);
     }
     if (status == 0)
         status = ask(WIRE_PROFILE, call, time_ns, err);

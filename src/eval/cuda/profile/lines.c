@@ -8,7 +8,6 @@
 enum { SHOWN = 5, TEXT_MOST = 100 };
 
 static const double least_share = 0.03;
-static const char own_file[] = "candidate.cu"; /* as cuda_build() has it compiled */
 
 /* Without what stands before and behind it; cut where a character ends. */
 static void put_text(const struct candidate *candidate, uint32_t line, struct json *json)
@@ -50,6 +49,14 @@ static void put_word(const char *key, const char *word, struct json *json)
     json_put_text(json, key, kept);
 }
 
+/* As builds name the source: candidate.cu, candidate.py. */
+static bool is_own(const char *file, const struct candidate *candidate)
+{
+    static const char stem[] = "candidate";
+    return strncmp(file, stem, sizeof stem - 1) == 0 &&
+           strcmp(file + sizeof stem - 1, candidate->language->suffixes[0]) == 0;
+}
+
 static void put_line(const struct wire_hot_line *line, double all, const struct plan *plan,
                      const struct candidate *candidate, struct json *json)
 {
@@ -58,7 +65,7 @@ static void put_line(const struct wire_hot_line *line, double all, const struct 
     json_put_text(json, "in", plan->launches[line->launch].entry);
     json_put_int(json, "first_line", line->line);
     json_put_int(json, "last_line", line->line);
-    if (strcmp(line->file, own_file) == 0)
+    if (is_own(line->file, candidate))
         put_text(candidate, line->line, json);
     else
         put_word("file", line->file, json);

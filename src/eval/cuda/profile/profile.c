@@ -53,7 +53,7 @@ int cuda_profile(const struct lane_facts *lane, const struct problem *problem,
     if (known)
         put_resources(report, json);
     lane_put_roofline(lane, problem, dims, time_ns, json);
-    if (plan_make(&host->program, &lane->facts, call, plan, &why) == 0) {
+    if (gpu_host_plan(host, call, plan, &why) == 0) {
         if (profile_collect(lane, host, artifact, call, time_ns, profile, &why) != 0)
             without(profile, &why);
         status = clocks_check(host, call, time_ns, &profile->records, err);

@@ -67,8 +67,9 @@ static void add(struct sampling *sampling, const struct counters_pc *pc)
     struct wire_hot_line which = {.launch = launch_of(plan, pc->function), .offset = pc->offset};
     if (which.launch == plan->launch_count)
         return;
-    which.line = counters_line(sampling->counters, runner->image, runner->image_bytes, pc->function,
-                               pc->offset, which.file);
+    uint64_t at = plan->launches[which.launch].image_at;
+    which.line = counters_line(sampling->counters, (const char *)runner->image + at,
+                               runner->image_bytes - at, pc->function, pc->offset, which.file);
     struct line *line = line_of(sampling, &which);
     if (line == NULL)
         return;

@@ -72,6 +72,8 @@ static int clear(struct calling *calling)
         result = driver->fill(runner->device_outputs, 0, runner->outputs_bytes, runner->stream);
     if (result == 0)
         result = service_clear(&runner->service, runner->stream);
+    if (result == 0)
+        result = graph_clear(&calling->graph);
     if (result == 0 && !calling->call->cold)
         result = driver->fill(runner->sweep, 0, runner->sweep_bytes, runner->stream);
     return broken(calling, "clearing", result);
@@ -235,20 +237,38 @@ static int rush(struct calling *calling)
         return 0;
     if (graph_launch(&calling->graph, &calling->fault) != 0)
         return -1;
-    return broken(calling, "poison", calling->call->poison_seed != 0 ? poison(calling) : 0);
+    cu_result result = graph_clear(&calling->graph);
+    if (result == 0 && calling->call->poison_seed != 0)
+        result = poison(calling);
+    return broken(calling, "poison", result);
 }
 
-/* The module of a call that stays is the last such call's, with all that its variables hold. */
+/* At another shape another of the artifact's cubins may be the one. */
+static bool are_the_plans(const struct gpu_runner *runner)
+{
+    const struct plan *plan = &runner->control->plan;
+    size_t found = 0;
+    for (size_t k = 0; k < runner->modules.count; k++)
+        for (uint32_t i = 0; i < plan->launch_count; i++)
+            if (plan->launches[i].image_at == runner->modules.of[k].at) {
+                found++;
+                break;
+            }
+    return found == runner->modules.count;
+}
+
+/* The modules of a call that stays are the last such call's, with all that its variables hold. */
 static int open_graph(struct calling *calling)
 {
     struct gpu_runner *runner = calling->runner;
     const bool stays = calling->call->stays;
-    if (!stays)
+    if (!stays || !are_the_plans(runner))
         runner_forget(runner);
-    int status = graph_open(&runner->driver, runner->image, runner->module, &runner->control->plan,
-                            calling->pointers, runner->stream, &calling->graph, &calling->fault);
+    int status = graph_open(&runner->driver, runner->image, &runner->modules,
+                            &runner->control->plan, calling->pointers, runner->stream,
+                            &calling->graph, &calling->fault);
     if (stays) {
-        runner->module = calling->graph.module;
+        runner->modules = calling->graph.modules;
         calling->graph.borrowed = true;
     }
     return status;
@@ -256,9 +276,7 @@ static int open_graph(struct calling *calling)
 
 void runner_forget(struct gpu_runner *runner)
 {
-    if (runner->module != NULL)
-        (void)runner->driver.module_unload(runner->module);
-    runner->module = NULL;
+    graph_unload(&runner->driver, &runner->modules);
 }
 
 static int run(struct calling *calling)

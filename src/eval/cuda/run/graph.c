@@ -61,7 +61,7 @@ static int check_parameters(const struct driver *driver, const struct plan_launc
                             cu_function function, struct fault *fault)
 {
     static const char *const kinds[] = {
-        [PLAN_POINTER] = "a tensor", [PLAN_NUMBER] = "a number", [PLAN_MAP] = "a tensor map"};
+        [PLAN_POINTER] = "a tensor", [PLAN_NUMBER] = "a number", [PLAN_MAP] = "a tensor map", [PLAN_SCRATCH] = "scratch"};
     size_t count = 0, offset = 0, bytes[PARAMETERS_MOST];
     if (driver->parameter == NULL)
         return 0;
@@ -82,6 +82,14 @@ static int check_parameters(const struct driver *driver, const struct plan_launc
     return 0;
 }
 
+static cu_module module_of(const struct graph *graph, uint64_t at)
+{
+    for (size_t i = 0; i < graph->modules.count; i++)
+        if (graph->modules.of[i].at == at)
+            return graph->modules.of[i].module;
+    return NULL;
+}
+
 static int prepare(struct graph *graph, uint32_t index, struct fault *fault)
 {
     const struct driver *driver = graph->driver;
@@ -89,7 +97,8 @@ static int prepare(struct graph *graph, uint32_t index, struct fault *fault)
     cu_function *function = &graph->functions[index];
     int local = 0, threads = 0;
     uint32_t block = launch->block[0] * launch->block[1] * launch->block[2];
-    cu_result result = driver->module_function(function, graph->module, launch->entry);
+    cu_result result =
+        driver->module_function(function, module_of(graph, launch->image_at), launch->entry);
     if (result == CU_NOT_FOUND)
         return refuse(fault, REPORT_REFUSED, "the source has no extern \"C\" __global__ %s",
                       launch->entry);
@@ -135,18 +144,41 @@ static int make_map(struct graph *graph, uint32_t index, struct fault *fault)
                   driver_error(driver, result));
 }
 
-int graph_open(const struct driver *driver, const void *image, cu_module module,
+static int load(struct graph *graph, const void *image, struct fault *fault)
+{
+    const struct driver *driver = graph->driver;
+    struct graph_modules *modules = &graph->modules;
+    for (uint32_t i = 0; i < graph->plan->launch_count; i++) {
+        uint64_t at = graph->plan->launches[i].image_at;
+        if (module_of(graph, at) != NULL)
+            continue;
+        modules->of[modules->count].at = at;
+        cu_result result =
+            driver->module_load(&modules->of[modules->count].module, (const char *)image + at);
+        if (result != 0)
+            return refuse(fault, REPORT_REFUSED, "the cubin cannot be loaded: %s",
+                          driver_error(driver, result));
+        modules->count++;
+    }
+    uint64_t scratch = graph->plan->scratch_bytes;
+    cu_result result = scratch > 0 ? driver->allocate(&graph->scratch, scratch) : 0;
+    if (result == 0)
+        return 0;
+    graph->scratch = 0;
+    return refuse(fault, REPORT_FAULT, "%llu MiB of scratch memory: %s",
+                  (unsigned long long)(scratch >> 20), driver_error(driver, result));
+}
+
+int graph_open(const struct driver *driver, const void *image, const struct graph_modules *modules,
                const struct plan *plan, const cu_pointer *pointers, cu_stream stream,
                struct graph *graph, struct fault *fault)
 {
     *graph = (struct graph){
-        .driver = driver, .plan = plan, .pointers = pointers, .stream = stream, .module = module};
-    cu_result result = module != NULL ? 0 : driver->module_load(&graph->module, image);
-    if (result != 0) {
-        graph->module = NULL;
-        return refuse(fault, REPORT_REFUSED, "the cubin cannot be loaded: %s",
-                      driver_error(driver, result));
-    }
+        .driver = driver, .plan = plan, .pointers = pointers, .stream = stream};
+    if (modules != NULL)
+        graph->modules = *modules;
+    if (load(graph, image, fault) != 0)
+        return -1;
     for (uint32_t i = 0; i < plan->launch_count; i++)
         if (prepare(graph, i, fault) != 0)
             return -1;
@@ -160,10 +192,26 @@ void graph_close(struct graph *graph)
 {
     if (graph->exec != NULL)
         (void)graph->driver->graph_exec_destroy(graph->exec);
-    if (graph->module != NULL && !graph->borrowed)
-        (void)graph->driver->module_unload(graph->module);
+    if (graph->scratch != 0)
+        (void)graph->driver->release(graph->scratch);
+    if (!graph->borrowed)
+        graph_unload(graph->driver, &graph->modules);
     graph->exec = NULL;
-    graph->module = NULL;
+    graph->scratch = 0;
+    graph->modules.count = 0;
+}
+
+void graph_unload(const struct driver *driver, struct graph_modules *modules)
+{
+    while (modules->count > 0)
+        (void)driver->module_unload(modules->of[--modules->count].module);
+}
+
+cu_result graph_clear(struct graph *graph)
+{
+    if (graph->scratch == 0)
+        return 0;
+    return graph->driver->fill(graph->scratch, 0xa5, graph->plan->scratch_bytes, graph->stream);
 }
 
 /* --- launching --- */
@@ -201,10 +249,12 @@ static cu_result enqueue(struct graph *graph, uint32_t index)
         arguments[i] = (void *)(uintptr_t)&zeros;
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         const struct plan_arg *arg = &launch->args[i];
-        pointers[i] = arg->kind == PLAN_POINTER ? graph->pointers[arg->index] : 0;
-        arguments[i] = arg->kind == PLAN_POINTER ? (void *)&pointers[i]
-                       : arg->kind == PLAN_MAP   ? (void *)&graph->maps[arg->index]
-                                                 : (void *)(uintptr_t)&arg->number;
+        pointers[i] = arg->kind == PLAN_POINTER   ? graph->pointers[arg->index]
+                      : arg->kind == PLAN_SCRATCH ? graph->scratch + (cu_pointer)arg->number
+                                                  : 0;
+        arguments[i] = arg->kind == PLAN_NUMBER ? (void *)(uintptr_t)&arg->number
+                       : arg->kind == PLAN_MAP  ? (void *)&graph->maps[arg->index]
+                                                : (void *)&pointers[i];
     }
     if (launch->cooperative) {
         attributes[config.attribute_count].id = CU_LAUNCH_COOPERATIVE;

@@ -10,27 +10,39 @@ struct fault {
     char reason[WIRE_REASON_MAX];
 };
 
+struct graph_modules { /* one for each cubin of the artifact that a plan launches */
+    size_t count;
+    struct {
+        uint64_t at; /* in the artifact */
+        cu_module module;
+    } of[LAUNCHES_MAX];
+};
+
 struct graph {
     const struct driver *driver;
     const struct plan *plan;
     const cu_pointer *pointers; /* by the numbers that the plan uses */
     cu_stream stream;
-    cu_module module;
+    struct graph_modules modules;
+    cu_pointer scratch; /* of the plan's scratch_bytes; 0: none */
     cu_function functions[LAUNCHES_MAX];
     struct cu_tensor_map maps[TENSOR_MAPS_MAX];
     cu_graph_exec exec;
-    bool borrowed; /* the module: graph_close() leaves it loaded; the caller's to set */
+    bool borrowed; /* the modules: graph_close() leaves them loaded; the caller's to set */
     bool local_memory;
     bool warm;                  /* the caller's to set: a launch goes before the one that counts */
     volatile uint32_t *running; /* NULL, or where it is told what runs: RUNNING_... */
 };
 
-/* Takes `module`; NULL: loads `image` (a cubin) anew, with its __device__ variables as the source
- * says. All but `graph` and `fault` is borrowed until graph_close(). */
-int graph_open(const struct driver *driver, const void *image, cu_module module,
+/* Takes `modules`, if they are the plan's; NULL: loads from `image` (an artifact) anew, with its
+ * __device__ variables as the source says. All but these three is borrowed until graph_close(). */
+int graph_open(const struct driver *driver, const void *image, const struct graph_modules *modules,
                const struct plan *plan, const cu_pointer *pointers, cu_stream stream,
                struct graph *graph, struct fault *fault) MUST_USE;
 void graph_close(struct graph *graph);
+void graph_unload(const struct driver *driver, struct graph_modules *modules);
+/* What an earlier launch left in scratch memory is gone; queued. */
+cu_result graph_clear(struct graph *graph) MUST_USE;
 
 /* Captures the plan and puts it on the device, so that a launch has nothing left to do. Not where
  * it is a single launch, and warm: that is queued, which starts 1 us sooner than a graph. */

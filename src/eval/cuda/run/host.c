@@ -54,10 +54,31 @@ static void tell_keeps(struct gpu_host *host, uint32_t keeps)
     host->spoilt = host->spoilt || keeps != 0;
 }
 
-int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err)
+static int read_variants(struct gpu_host *host, const char *artifact, struct err *err)
 {
+    struct gpu_control *control = host->control;
+    control->image_count = 0;
+    arena_free(host->arena);
+    host->arena = arena_new();
+    if (variants_beside(host->arena, host->program.candidate, artifact, &host->variants, err) != 0)
+        return -1;
+    for (size_t i = 0; host->variants != NULL && i < host->variants->launch_count; i++)
+        for (size_t k = 0; k < host->variants->launches[i].count; k++) {
+            const struct kernel *kernel = &host->variants->launches[i].variants[k];
+            control->images[control->image_count].at = kernel->offset;
+            control->images[control->image_count++].bytes = kernel->bytes;
+        }
+    return 0;
+}
+
+int gpu_host_load(struct gpu_host *host, const struct program *program, const char *artifact,
+                  struct err *err)
+{
+    host->program = *program;
     if (strlen(artifact) >= WIRE_PATH_MAX)
         return err_set(err, ERR_LIMIT, "the artifact's path is too long");
+    if (read_variants(host, artifact, err) != 0)
+        return -1;
     strcpy(host->control->artifact, artifact);
     host->control->command = WIRE_LOAD;
     host->used = true;
@@ -143,12 +164,18 @@ static int no_answer(struct gpu_host *host, uint64_t timeout_ms, struct err *err
     return entry[0] != '\0' ? err_wrap(err, "%s", entry) : -1;
 }
 
+int gpu_host_plan(const struct gpu_host *host, const struct call *call, struct plan *plan,
+                  struct err *err)
+{
+    return plan_make_of(&host->program, host->variants, host->facts, call, plan, err);
+}
+
 int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elapsed_ns,
                   struct err *err)
 {
     if (host->base.reaped)
         return err_set(err, ERR_CHILD, "the runner has ended");
-    if (plan_make(&host->program, host->facts, call, &host->control->plan, err) != 0)
+    if (gpu_host_plan(host, call, &host->control->plan, err) != 0)
         return -1;
     if (call->timed)
         gpu_host_settle();

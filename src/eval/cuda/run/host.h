@@ -11,6 +11,8 @@ struct gpu_host {
     const struct gpu_report *report;
     bool used, spoilt; /* a candidate was loaded; it is not to be used for another one */
     struct program program;
+    struct arena *arena; /* of `variants` */
+    struct variants *variants; /* of the program's launches; NULL: its front matter says it all */
     const struct names *facts; /* the lane's */
 };
 
@@ -29,7 +31,12 @@ bool gpu_host_fits(const struct gpu_host *host, const struct lane_facts *lane,
 int gpu_host_open(const struct lane_facts *lane, const struct region *region, const char *artifact,
                   const struct program *program, bool fresh, struct gpu_host **host,
                   struct err *err) MUST_USE;
-int gpu_host_load(struct gpu_host *host, const char *artifact, struct err *err) MUST_USE;
+/* What `program` was built to. */
+int gpu_host_load(struct gpu_host *host, const struct program *program, const char *artifact,
+                  struct err *err) MUST_USE;
+/* The plan of a call for what was loaded: plan_make_of(). */
+int gpu_host_plan(const struct gpu_host *host, const struct call *call, struct plan *plan,
+                  struct err *err) MUST_USE;
 int gpu_host_call(struct gpu_host *host, const struct call *call, uint64_t *elapsed_ns,
                   struct err *err) MUST_USE;
 

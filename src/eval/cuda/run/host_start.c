@@ -16,6 +16,7 @@ enum { SPARES = 4, ARGUMENTS_MOST = 24, STARTS_MOST = 3 };
 static void free_own(struct host *base)
 {
     struct gpu_host *host = (struct gpu_host *)base;
+    arena_free(host->arena);
     if (host->control != NULL)
         munmap(host->control, sizeof *host->control);
     if (host->report != NULL)
@@ -166,8 +167,7 @@ int gpu_host_open(const struct lane_facts *lane, const struct region *region, co
     if (!fresh) /* else what is timed next would wait for it */
         gpu_host_warm(lane, region);
     host->facts = &lane->facts;
-    host->program = *program;
-    if (gpu_host_load(host, artifact, err) != 0) {
+    if (gpu_host_load(host, program, artifact, err) != 0) {
         gpu_host_close(host);
         return -1;
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { BLOCK_MOST = 1024, CLUSTER_MOST = 16, GRID_YZ_MOST = 65535, BOX_MOST = 256 };
+enum { SCRATCH_MOST = 1 << 30 };
 
 struct making {
     const struct program *program;
@@ -158,8 +159,50 @@ static int make_cluster(struct making *making, const struct launch *launch,
     return 0;
 }
 
+/* Memory of the compiler's own, for every block: the first of its two pointers. The other, for a
+ * profiler inside the kernel, is nobody's. */
+static int make_scratch(struct making *making, const struct launch *launch,
+                        const struct kernel *kernel, struct plan_launch *into, uint32_t *passed)
+{
+    struct plan *plan = making->plan;
+    uint64_t bytes = kernel->scratch_bytes, align = kernel->scratch_align;
+    into->args[*passed] = (struct plan_arg){.kind = PLAN_NUMBER};
+    into->args[*passed + 1] = (struct plan_arg){.kind = PLAN_NUMBER};
+    if (bytes > 0) {
+        uint64_t at = (plan->scratch_bytes + align - 1) / align * align;
+        for (int i = 0; i < 3; i++)
+            if (__builtin_mul_overflow(bytes, into->grid[i], &bytes))
+                bytes = UINT64_MAX;
+        if (bytes > SCRATCH_MOST - at)
+            return err_set(making->err, ERR_LIMIT,
+                           "%s: its tensor descriptors take more than %d MiB: a smaller grid",
+                           launch->entry, (int)(SCRATCH_MOST >> 20));
+        into->args[*passed] = (struct plan_arg){.kind = PLAN_SCRATCH, .number = (int64_t)at};
+        plan->scratch_bytes = at + bytes;
+    }
+    *passed += SCRATCH_ARGS;
+    return 0;
+}
+
+/* A program that several blocks run together has as many of the grid's first axis. */
+static int make_blocks(struct making *making, const struct launch *launch,
+                       const struct kernel *kernel, struct plan_launch *into)
+{
+    into->block[0] = kernel->threads;
+    into->block[1] = into->block[2] = 1;
+    if (kernel->cluster <= 1)
+        return 0;
+    if (into->grid[0] > (uint32_t)INT32_MAX / kernel->cluster)
+        return err_set(making->err, ERR_LIMIT, "%s: grid times num_ctas is too large",
+                       launch->entry);
+    into->grid[0] *= kernel->cluster;
+    into->cluster[0] = kernel->cluster;
+    into->cluster[1] = into->cluster[2] = 1;
+    return 0;
+}
+
 /* Block and shared memory as the compile has them, of the variant for these arguments; those that
- * are one were folded into it, and two of its own, for memory that it does not want, come last. */
+ * are one were folded into it. */
 static int make_compiled(struct making *making, const struct launch *launch,
                          struct plan_launch *into)
 {
@@ -180,14 +223,14 @@ static int make_compiled(struct making *making, const struct launch *launch,
         return err_set(making->err, ERR_LIMIT,
                        "%s: shared is %u, expected 0 to %lld: smaller blocks or fewer stages",
                        launch->entry, kernel->shared_bytes, (long long)shared_most);
-    into->block[0] = kernel->threads;
-    into->block[1] = into->block[2] = 1;
     into->shared_bytes = kernel->shared_bytes;
+    into->image_at = kernel->offset;
     for (uint32_t i = 0; i < into->arg_count; i++)
         if ((kernel->known[i] & KNOWN_ONE) == 0)
             into->args[passed++] = into->args[i];
-    for (int i = 0; i < SCRATCH_ARGS; i++)
-        into->args[passed++] = (struct plan_arg){.kind = PLAN_NUMBER};
+    if (make_blocks(making, launch, kernel, into) != 0 ||
+        make_scratch(making, launch, kernel, into, &passed) != 0)
+        return -1;
     into->arg_count = passed;
     return 0;
 }

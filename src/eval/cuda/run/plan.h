@@ -7,12 +7,12 @@
 
 enum { PLAN_ENTRY_MAX = 128, PLAN_ARGS_MAX = 512 };
 
-enum plan_arg_kind { PLAN_POINTER, PLAN_NUMBER, PLAN_MAP };
+enum plan_arg_kind { PLAN_POINTER, PLAN_NUMBER, PLAN_MAP, PLAN_SCRATCH };
 
 struct plan_arg {
     uint32_t kind;
     uint32_t index; /* of the offset, or of the tensor map */
-    int64_t number; /* a dim, passed as 8 bytes */
+    int64_t number; /* a dim, passed as 8 bytes; of scratch memory where it begins */
 };
 
 struct plan_launch {
@@ -20,6 +20,7 @@ struct plan_launch {
     uint32_t grid[3], block[3], cluster[3]; /* cluster[0] 0: none */
     uint32_t shared_bytes;                  /* dynamic */
     uint32_t cooperative, arg_count;
+    uint64_t image_at; /* its cubin in the artifact */
     struct plan_arg args[PLAN_ARGS_MAX];
 };
 
@@ -37,6 +38,7 @@ struct plan_memset {
 
 struct plan {
     uint32_t launch_count, map_count, memset_count;
+    uint64_t scratch_bytes; /* that the compiler wants for itself; the runner's own */
     struct plan_launch launches[LAUNCHES_MAX];
     struct plan_map maps[TENSOR_MAPS_MAX];
     struct plan_memset memsets[MEMSETS_MAX];

@@ -23,8 +23,8 @@ struct gpu_runner {
     size_t inputs_bytes, outputs_bytes, sweep_bytes; /* of the three: all that is mapped */
     void *image;                                     /* the cubin */
     size_t image_bytes;
-    bool variables;   /* it has some of its own */
-    cu_module module; /* of the last call that said `stays`; NULL: none */
+    bool variables;               /* it has some of its own */
+    struct graph_modules modules; /* of the last call that said `stays` */
     double last_ns;
 };
 
@@ -34,4 +34,4 @@ void runner_call(struct gpu_runner *runner);
 /* Whether a launch goes before the one that is timed, where the last one took `last_ns` (0: none
  * did): not of a long kernel, nor of one that could leave something in variables of its own. */
 bool runner_warms_up(const struct gpu_runner *runner, double last_ns);
-void runner_forget(struct gpu_runner *runner); /* unloads the module that stayed */
+void runner_forget(struct gpu_runner *runner); /* unloads the modules that stayed */

@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 
+#include <string.h>
+
 enum { LOG_MOST = 1 << 20 };
 
 unsigned known_of(int64_t number)
@@ -25,6 +27,9 @@ static bool read_kernel(const struct value *item, struct kernel *kernel)
     kernel->bytes = (size_t)bytes;
     kernel->threads = (uint32_t)value_int(item, "threads", 0);
     kernel->shared_bytes = (uint32_t)value_int(item, "shared_bytes", 0);
+    kernel->cluster = (uint32_t)value_int(item, "cluster", 1);
+    kernel->scratch_bytes = (uint32_t)value_int(item, "scratch_bytes", 0);
+    kernel->scratch_align = (uint32_t)value_int(item, "scratch_align", 1);
     return true;
 }
 
@@ -53,6 +58,22 @@ int variants_read(struct arena *arena, const char *log, struct variants **varian
         return err_set(err, ERR_PARSE, "kernel.json: its launches cannot be read");
     *variants = read;
     return 0;
+}
+
+int variants_beside(struct arena *arena, const struct candidate *candidate, const char *artifact,
+                    struct variants **variants, struct err *err)
+{
+    const char *slash = strrchr(artifact, '/');
+    int folder = slash != NULL ? (int)(slash - artifact) + 1 : 0;
+    *variants = NULL;
+    if (candidate == NULL || !candidate->language->fixes_block)
+        return 0;
+    if (variants_read(arena, arena_printf(arena, "%.*skernel.json", folder, artifact), variants,
+                      err) != 0)
+        return -1;
+    return *variants != NULL
+               ? 0
+               : err_set(err, ERR_PARSE, "%s: nothing is said of its launches", artifact);
 }
 
 static bool holds(unsigned assumed, unsigned actual)

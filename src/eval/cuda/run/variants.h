@@ -16,6 +16,8 @@ unsigned known_of(int64_t number);
 struct kernel {
     unsigned known[KERNEL_ARGS_MAX]; /* of each of the launch's args; of tensors 0 */
     uint32_t threads, shared_bytes;
+    uint32_t cluster;                      /* blocks that a program is run by; 1: no cluster */
+    uint32_t scratch_bytes, scratch_align; /* global, a block */
     size_t offset, bytes; /* where its cubin lies in the artifact */
 };
 
@@ -30,6 +32,10 @@ struct variants {
 /* Of the report beside a build's artifact. *variants is NULL where the front matter says it all. */
 int variants_read(struct arena *arena, const char *log, struct variants **variants,
                   struct err *err) MUST_USE;
+
+/* The same of the report beside an artifact, where the candidate's language has one. */
+int variants_beside(struct arena *arena, const struct candidate *candidate, const char *artifact,
+                    struct variants **variants, struct err *err) MUST_USE;
 
 /* The variant of a launch that knows most of what is so; NULL: none that is right. */
 const struct kernel *variants_find(const struct variants *variants, size_t launch,

@@ -17,9 +17,11 @@
 #include "eval/cuda/run/plan.h"
 #include "eval/cuda/run/profile_wire.h"
 #include "eval/cuda/run/sanitizer_wire.h"
+#include "eval/cuda/run/variants.h"
 #include "eval/runner/wire.h"
 
 enum { WIRE_REPORT = 8, WIRE_REASON_MAX = 400 };
+enum { IMAGES_MAX = LAUNCHES_MAX * VARIANTS_MAX };
 enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES, WIRE_SANITIZE, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/data/timeline.h). */
@@ -36,6 +38,10 @@ struct gpu_control {
     int32_t timeline;   /* every part is waited for, and its time told */
     int32_t profiles;   /* it opens CUPTI before it is warm */
     char artifact[WIRE_PATH_MAX];
+    uint32_t image_count; /* 0: the artifact is one cubin */
+    struct {
+        uint64_t at, bytes;
+    } images[IMAGES_MAX];
     struct call call;
     struct plan plan;
     struct wire_sanitize sanitize; /* with WIRE_SANITIZE */

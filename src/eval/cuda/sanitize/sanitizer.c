@@ -143,7 +143,7 @@ void sanitizer_settle(void)
 }
 
 static int start(const struct lane_facts *lane, const struct region *region, const char *artifact,
-                 struct err *err)
+                 const struct program *program, struct err *err)
 {
     int status = are_spare(lane, region) ? 0 : spawn_all(lane, region, err);
     for (int i = 0; i < TOOLS && status == 0; i++)
@@ -153,7 +153,7 @@ static int start(const struct lane_facts *lane, const struct region *region, con
         }
     for (int i = 0; i < TOOLS && status == 0; i++) {
         learn_mark(i);
-        status = gpu_host_load(running.hosts[i], artifact, err);
+        status = gpu_host_load(running.hosts[i], program, artifact, err);
     }
     if (status != 0)
         discard();
@@ -189,10 +189,9 @@ static int tell(struct gpu_host *host, const struct lane_facts *lane, const stru
                 const struct call *call, struct err *err)
 {
     host->facts = &lane->facts;
-    host->program = *program;
     host->control->command = WIRE_SANITIZE;
     call_copy(call, &host->control->call);
-    if (plan_make(program, &lane->facts, call, &host->control->plan, err) != 0 ||
+    if (gpu_host_plan(host, call, &host->control->plan, err) != 0 ||
         sizes(program, call, &host->control->sanitize, err) != 0)
         return -1;
     return host_go(&host->base, err);
@@ -274,7 +273,7 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
     uint64_t timeout_ms = call->timeout_ms * SLOWER;
     timeout_ms = timeout_ms > MOST_MS ? MOST_MS : timeout_ms;
     uint64_t begun = timeline_begin();
-    if (!same && start(lane, region, artifact, err) != 0)
+    if (!same && start(lane, region, artifact, program, err) != 0)
         return -1;
     timeline_end("sanitize.start", begun);
     begun = timeline_begin();

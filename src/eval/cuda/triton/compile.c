@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum { HANG_MS = 600000, ERRORS_MOST = 48 << 10, CUBIN_MOST = 16 << 20, PACK_MOST = 64 << 20 };
+enum { SCRATCH_MOST = 1 << 20, SCRATCH_ALIGN_MOST = 256, CTAS_MOST = 16 }; /* of a block */
 enum { THREADS_MOST = 1024, SHARED_MOST = 16 << 20, ALIGN = 16, REPORT_MOST = 1 << 20 };
 
 struct packing {
@@ -65,12 +66,18 @@ static int check_kernel(const struct value *item, const char *entry, struct err 
     if (!is_name(value_text(item, "name", "")) || threads < 32 || threads > THREADS_MOST ||
         threads % 32 != 0 || shared < 0 || shared > SHARED_MOST)
         return err_set(err, ERR_CHILD, "%s: what the compile says of it cannot be", entry);
-    if (value_int(item, "scratch", 0) != 0 || value_int(item, "descriptors", 0) != 0)
-        return err_set(err, ERR_CHILD, "%s: tensor descriptors are not supported yet", entry);
-    if (value_int(item, "num_ctas", 1) != 1 || value_bool(item, "cooperative", false) ||
-        value_int(item, "profile", 0) != 0)
+    int64_t scratch = value_int(item, "scratch", 0), align = value_int(item, "scratch_align", 1);
+    int64_t ctas = value_int(item, "num_ctas", 1);
+    if (strcmp(value_text(item, "name", ""), entry) != 0 || scratch < 0 || scratch > SCRATCH_MOST ||
+        align < 1 || align > SCRATCH_ALIGN_MOST || (align & (align - 1)) != 0 || ctas < 1 ||
+        ctas > CTAS_MOST)
+        return err_set(err, ERR_CHILD, "%s: what the compile says of it cannot be", entry);
+    if (value_int(item, "descriptors", 0) != 0)
         return err_set(err, ERR_CHILD,
-                       "%s: num_ctas, cooperative grids and profiling are not supported yet",
+                       "%s: descriptors as arguments are not supported: make them in the kernel",
+                       entry);
+    if (value_bool(item, "cooperative", false) || value_int(item, "profile", 0) != 0)
+        return err_set(err, ERR_CHILD, "%s: cooperative grids and profiling are not supported",
                        entry);
     return 0;
 }
@@ -119,6 +126,9 @@ static int add_variant(struct packing *packing, const struct value *known, size_
     json_put_text(&packing->json, "entry", value_text(item, "name", ""));
     json_put_int(&packing->json, "threads", value_int(item, "threads", 0));
     json_put_int(&packing->json, "shared_bytes", value_int(item, "shared", 0));
+    json_put_int(&packing->json, "cluster", value_int(item, "num_ctas", 1));
+    json_put_int(&packing->json, "scratch_bytes", value_int(item, "scratch", 0));
+    json_put_int(&packing->json, "scratch_align", value_int(item, "scratch_align", 1));
     json_put_int(&packing->json, "offset", (int64_t)offset);
     json_put_int(&packing->json, "bytes", (int64_t)(packing->pack.length - offset));
     json_put_array(&packing->json, "known");

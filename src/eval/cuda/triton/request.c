@@ -12,7 +12,7 @@
 enum { REQUEST_MOST = 1 << 20 };
 
 /* Not arguments of the function, but of the compile. */
-static const char *const options[] = {"num_warps", "num_stages", NULL};
+static const char *const options[] = {"num_warps", "num_stages", "num_ctas", "maxnreg", NULL};
 
 static bool is_option(const char *name)
 {
