@@ -27,8 +27,9 @@ static const char *bytecode_folder(struct arena *arena)
     return folder == NULL || strpbrk(folder, "'\\\n\r") != NULL ? "" : arena_strdup(arena, folder);
 }
 
-/* Six lines: something that says that the package came, the two prefixes, the two versions, and
- * where its byte code lies if not beside it. Who has no such thing to say ends after five. */
+/* Seven lines: something that says that the package came, the two prefixes, the two versions, where
+ * its byte code lies if not beside it, and where it lies itself. Who has no such thing to say ends
+ * after five. */
 static const char *script_for(struct search *search)
 {
     static const char text[] =
@@ -41,7 +42,7 @@ static const char *script_for(struct search *search)
         "    sys.pycache_prefix, sys.dont_write_bytecode = own, False\n"
         "import %s as found\n"
         "print('found', sys.prefix, sys.base_prefix, sys.version.split()[0], found.__version__,\n"
-        "      own, sep='\\n', flush=True)\n";
+        "      own, os.path.dirname(found.__file__ or ''), sep='\\n', flush=True)\n";
     return arena_printf(search->arena, text, search->package, bytecode_folder(search->arena),
                         search->package);
 }
@@ -68,6 +69,8 @@ static bool ask(struct search *search, const char *path, struct err *err)
     }
     bool own = fine && child_line(&child, timeout_ms, &line, &ignored) == 0;
     found->bytecode = own ? arena_strdup(search->arena, line) : "";
+    own = own && child_line(&child, timeout_ms, &line, &ignored) == 0;
+    found->folder = own ? arena_strdup(search->arena, line) : "";
     child_stop(&child);
     found->path = path;
     return fine;

@@ -12,6 +12,7 @@ struct interpreter {
      * compiled at each import; else "". Ours, in $XDG_CACHE_HOME or ~/.cache: a trusted process
      * that imports the package and nothing else fills it. */
     const char *bytecode;
+    const char *folder; /* the package's own; "": not known */
 };
 
 /* `configured`, or else the first of $VIRTUAL_ENV, every python3 on PATH, and /usr/bin/python3 that

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Candidates in Triton where there is no GPU: compiled, run in Triton's interpreter, and what is wrong with them said
-# with its line. Skipped where no Python has Triton.
+# Candidates in Triton: compiled, run in Triton's interpreter where there is no GPU, by the stand-in for a driver where
+# there is one, and what is wrong with them said with its line. Skipped where no Python has Triton.
 set -u
 twagent=$1 fake=$2
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -63,15 +63,64 @@ module() { # NAME TEXT CODE...: a line before the imports
 }
 module reaches 'reaches.py:13: error: PermissionError' 'import socket' "file = '$root/README.md'" \
     'try: socket.socket()' 'except PermissionError: open(file)'
-module quits 'the compile left no scratch/report.json' 'import os' 'os._exit(0)'
-# That nobody uses a cubin's variables our own compiler may say, and nobody else.
-module claims 'is no cubin of Triton' 'import builtins, sys' 'def opened(path, mode="r", **k):' \
-    '    file = builtins.open(path, mode, **k)' '    write = file.write' \
-    '    if str(path).endswith(".cubin"): file.write = lambda data: write(data + b"\ntwagent: no variable is used\n")' \
-    '    return file' "sys.modules['__main__'].open = opened"
+module quits 'quits.py:1: error: the module ended its process' 'import os' 'os._exit(0)'
+module tries 'tries.py:19: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
+    '    os.fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 9),' \
+    '    lambda: open("/dev/shm/x", "w"), lambda: os.listdir("/proc"), lambda: open("/etc/passwd"),' \
+    '    lambda: os.posix_spawn("/bin/true", ["true"], {})):' \
+    '    try: attempt(); os._exit(1)' '    except PermissionError: pass' \
+    'import threading; threading.Thread(target=print).start()' \
+    'else_ = None' 'raise RuntimeError("none of it worked")'
 
-# --- with a GPU: not yet, and never another kernel in its place
-TWAGENT_CUDA_DRIVER=$fake expect 3 'not run on a GPU yet' eval relu@M=64,N=64 "$relu" --backend cuda
+# --- what a module does to the compiler is done to its own process: the cubin is that of the same lines without it
+python=${TWAGENT_TRITON_PYTHON:-python3}
+compiled() { # NAME SOURCE: NAME/kernel.cubin
+    mkdir "$work/$1" && cd "$work/$1" || exit 3
+    "$python" -I - "$2" >request.json <<'EOF'
+import json, sys
+launch = {"entry": "relu", "args": ["fp32", "fp32", "int", "int"], "said": [], "constexprs": {"BLOCK": 1024}}
+launch.update(options={"num_warps": 4}, variants=[["", "", "16", "16"], ["", "", "1", ""], ["", "", "", ""]])
+print(json.dumps({"source": open(sys.argv[1]).read(), "arch": 90, "launches": [launch]}))
+EOF
+    prefixes=$("$python" -I -c 'import sys; print(sys.prefix, sys.base_prefix)')
+    # shellcheck disable=SC2086
+    "$twagent" cuda-compile --triton "$python" $prefixes sm_90a "" "" alone 2>errors || cat errors
+    cd "$root" || exit 3
+}
+cp "$relu" "$work/plain.py"
+cat "$relu" "$root/tests/integration/triton_patches.py" >"$work/patched.py"
+compiled plain "$work/plain.py"
+compiled patched "$work/patched.py"
+said() { sed 's/"compile_ms":[0-9.]*//' "$work/$1/kernel.json"; }
+if [ -s "$work/plain/kernel.cubin" ] && cmp -s "$work/plain/kernel.cubin" "$work/patched/kernel.cubin" &&
+    [ "$(said plain)" = "$(said patched)" ]; then
+    passed=$((passed + 1))
+else
+    echo "a module that patches the compiler gets another cubin"
+    failed=$((failed + 1))
+fi
+
+# --- with a GPU, by the stand-in for a driver: built by the server, from the cache, run, and tuned
+cp -r "$root/problems/relu" "$work/relu"
+"$python" -I - "$work/relu/spec.yaml" <<'EOF' || failed=$((failed + 1))
+import sys
+text = open(sys.argv[1]).read()
+text = text[: text.index("check:")] + "check:\n  - {M: 8, N: 17}\nhidden:\n  M: [2, 60]\n  N: [2, 60]\n"
+open(sys.argv[1], "w").write(text.replace("{M: 4096, N: 4096}", "{M: 64, N: 64}"))
+EOF
+printf '#!/bin/sh\nFAKE_CUDA_COSTS=1 exec "%s" "$@"\n' "$twagent" >"$work/costs"
+chmod +x "$work/costs"
+export TWAGENT_CUDA_DRIVER=$fake TWAGENT_SELF=$work/costs
+sed 's/entry: relu/entry: relu_triton/; s/def relu/def relu_triton/' "$relu" >"$work/run.py"
+expect 0 '"compiler":"Triton 3' eval "$work/relu" "$work/run.py" --backend cuda --json
+[[ "$out" == *'"verdict":"kernel"'* ]] || { echo "not a kernel: $out"; failed=$((failed + 1)); }
+expect 0 '"cached":true' eval "$work/relu" "$work/run.py" --backend cuda --force --json
+# One that is 1 is folded into the kernel; the stand-in's own has six parameters still.
+expect 1 'relu_triton: args has 5 names, but the function takes 6' eval "$work/relu@M=1,N=64" "$work/run.py" --backend cuda
+sed 's/mask=inside), 0.0/mask=within), 0.0/' "$work/run.py" >"$work/within.py"
+expect 1 'candidate.py:18: error: ' eval "$work/relu" "$work/within.py" --backend cuda
+sed 's/BLOCK: \[.*/BLOCK: [256, 512]/' "$work/run.py" >"$work/tuned.py"
+expect 1 '4 evaluated in' tune "$work/relu" "$work/tuned.py" --backend cuda --no-final
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

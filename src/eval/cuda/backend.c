@@ -24,7 +24,8 @@ static int build_triton(struct arena *arena, const struct lane_facts *lane,
     const struct program program = {.problem = problem, .candidate = candidate, .tune = tune};
     if (flavour == BUILD_PORTABLE)
         return err_set(err, ERR_UNSUPPORTED, "a Triton kernel has no portable build");
-    return triton_build(arena, device_arch(arena, lane), &program, &lane->facts, folder, build, err);
+    return triton_build(arena, device_arch(arena, lane), &program, &lane->facts, folder, build,
+                        err);
 }
 
 static int build(struct arena *arena, const struct lane_facts *lane, const struct problem *problem,
@@ -149,8 +150,11 @@ static bool tool(const char *name)
 
 static int compiler_main(int argc, char **argv)
 {
-    return argc >= 1 && strcmp(argv[0], "--triton") == 0 ? triton_compile_main(argc - 1, argv + 1)
-                                                         : cuda_compile_main(argc, argv);
+    if (argc >= 1 && strcmp(argv[0], "--triton") == 0)
+        return triton_compile_main(argc - 1, argv + 1);
+    if (argc >= 1 && strcmp(argv[0], "--triton-serve") == 0)
+        return triton_serve_main(argc - 1, argv + 1);
+    return cuda_compile_main(argc, argv);
 }
 
 const struct backend backend_cuda = {

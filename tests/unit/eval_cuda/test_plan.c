@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/cuda/run/plan.h"
+#include "eval/cuda/run/variants.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,98 @@ static void test_numbers(void **unused)
     assert_true(plan.launches[1].cooperative);
     assert_int_equal(plan.memsets[0].bytes, 100 * 16 * 4);
     assert_int_equal(plan.memsets[0].byte, 255);
+}
+
+/* ---- what a compile decides on ---- */
+
+static int make_compiled(const struct variants *variants, int64_t m, struct plan *plan,
+                         struct err *err)
+{
+    static const char text[] = "\"\"\"---\nlaunch:\n"
+                               "  - {entry: mm, grid: \"ceil_div(M, 16), 2\", args: [A, C, M, K]}\n"
+                               "  - {entry: mm, grid: 3, args: [C, M]}\n---\"\"\"\n@triton.jit\n";
+    struct candidate *candidate;
+    struct names tune;
+    const struct call call = {.dim_count = 3, .dims = {m, 64, 32}};
+    if (candidate_parse(problem, "k.py", text, sizeof text - 1, &candidate, err) != 0)
+        fail_msg("%s", err->message);
+    tune_at(candidate, 0, &tune);
+    const struct program program = {problem, candidate, &tune, NULL};
+    int status = plan_make_of(&program, variants, &facts, &call, plan, err);
+    candidate_free(candidate);
+    return status;
+}
+
+static struct variants some_variants(void)
+{
+    struct variants variants = {.launch_count = 2};
+    struct kernel *first = variants.launches[0].variants;
+    variants.launches[0].count = 3;
+    first[0] = (struct kernel){.known = {0, 0, KNOWN_16, KNOWN_16},
+                               .threads = 128,
+                               .shared_bytes = 64,
+                               .cluster = 2,
+                               .scratch_bytes = 256,
+                               .scratch_align = 128};
+    first[1] = (struct kernel){
+        .known = {0, 0, KNOWN_ONE, KNOWN_16}, .threads = 64, .cluster = 1, .offset = 16};
+    first[2] = (struct kernel){.threads = 32, .cluster = 1, .offset = 32};
+    variants.launches[1].count = 1;
+    variants.launches[1].variants[0] = (struct kernel){
+        .threads = 96, .cluster = 1, .scratch_bytes = 100, .scratch_align = 4096, .offset = 48};
+    return variants;
+}
+
+/* Multiples of 16: two blocks a program, and memory for each of them. One: folded, and no argument
+ * any more. Neither: the variant for any numbers. */
+static void test_compiled(void **unused)
+{
+    static struct plan plan;
+    struct variants variants = some_variants();
+    struct err err = {0};
+    const struct plan_launch *first = &plan.launches[0], *second = &plan.launches[1];
+    (void)unused;
+    assert_int_equal(make_compiled(&variants, 96, &plan, &err), 0);
+    assert_int_equal(first->grid[0], 12);
+    assert_int_equal(first->grid[1], 2);
+    assert_int_equal(first->cluster[0], 2);
+    assert_int_equal(first->block[0], 128);
+    assert_int_equal(first->shared_bytes, 64);
+    assert_int_equal(first->arg_count, 6);
+    assert_int_equal(first->args[4].kind, PLAN_SCRATCH);
+    assert_int_equal(first->args[4].number, 0);
+    assert_int_equal(first->args[5].kind, PLAN_NUMBER);
+    assert_int_equal(first->args[5].number, 0);
+    assert_int_equal(second->args[2].kind, PLAN_SCRATCH);
+    assert_int_equal(second->args[2].number, 8192); /* behind 24 blocks of 256 bytes */
+    assert_int_equal(second->image_at, 48);
+    assert_int_equal(plan.scratch_bytes, 8192 + 300);
+    assert_int_equal(make_compiled(&variants, 1, &plan, &err), 0);
+    assert_int_equal(first->image_at, 16);
+    assert_int_equal(first->arg_count, 5);
+    assert_int_equal(first->args[2].number, 32);
+    assert_int_equal(first->cluster[0], 0);
+    assert_int_equal(make_compiled(&variants, 97, &plan, &err), 0);
+    assert_int_equal(first->image_at, 32);
+    assert_int_equal(first->args[3].number, 32);
+}
+
+static void test_compiled_refuses(void **unused)
+{
+    static struct plan plan;
+    struct variants variants = some_variants();
+    struct err err = {0};
+    (void)unused;
+    variants.launches[0].variants[2].shared_bytes = 300000;
+    assert_int_equal(make_compiled(&variants, 97, &plan, &err), -1);
+    assert_non_null(strstr(err.message, "mm: shared is 300000, expected 0 to 232448"));
+    variants = some_variants();
+    variants.launches[1].variants[0].scratch_bytes = 1 << 30;
+    assert_int_equal(make_compiled(&variants, 97, &plan, &err), -1);
+    assert_non_null(strstr(err.message, "mm: its tensor descriptors take more than 1024 MiB"));
+    variants.launches[1].count = 0;
+    assert_int_equal(make_compiled(&variants, 97, &plan, &err), -1);
+    assert_non_null(strstr(err.message, "no variant of it"));
 }
 
 static void test_tensor_maps(void **unused)
@@ -149,9 +242,10 @@ int main(void)
         names_set(&facts, "sm_count", 132, &err) != 0 ||
         names_set(&facts, "shared_bytes_optin", 232448, &err) != 0)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers),
-                                       cmocka_unit_test(test_tensor_maps),
-                                       cmocka_unit_test(test_refuses)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_compiled),
+        cmocka_unit_test(test_compiled_refuses), cmocka_unit_test(test_tensor_maps),
+        cmocka_unit_test(test_refuses)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     problem_free(problem);
     mem_free(path);

@@ -21,21 +21,48 @@ enum { STARTS_MAX = 3 };
 /* ---- starting ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    int fd; /* our end, once `starts` > 0 */
-    pid_t pid;
-    unsigned starts;
-    bool running;
-} server;
 
-static bool start_process(const struct cuda_compiler *compiler, const char *arch, int end,
-                          pid_t *pid)
+static void start(struct served *server, const char *const *argv)
 {
-    struct err ignored;
-    const char *argv[16] = {file_program_path(), "cuda-compile", "--serve", "--library",
-                            compiler->library,   "--arch",       arch};
     static const char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", "CUDA_CACHE_DISABLE=1",
                                       "CUDA_VISIBLE_DEVICES=", NULL};
+    struct err ignored;
+    int ends[2];
+    if (server->starts > 0 && server->fd >= 0)
+        close(server->fd);
+    server->starts++;
+    server->fd = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return;
+    const struct spawn_spec spec = {.argv = argv, .env = env, .fds = &ends[1], .fd_count = 1};
+    server->running = spawn(&spec, (int[]){-1, -1, -1}, &server->pid, NULL, &ignored) == 0;
+    close(ends[1]);
+    if (server->running)
+        server->fd = ends[0];
+    else
+        close(ends[0]);
+}
+
+int serve_start(struct served *server, const char *const *argv)
+{
+    const char *wanted = getenv("TWAGENT_CUDA_SERVER");
+    if (wanted != NULL && strcmp(wanted, "0") == 0)
+        return -1;
+    pthread_mutex_lock(&lock);
+    if (server->running && waitpid(server->pid, NULL, WNOHANG) != 0)
+        server->running = false; /* it died: another, a few times */
+    if (!server->running && server->starts < STARTS_MAX)
+        start(server, argv);
+    int fd = server->running ? server->fd : -1;
+    pthread_mutex_unlock(&lock);
+    return fd;
+}
+
+int cuda_serve_start(const struct cuda_compiler *compiler, const char *arch)
+{
+    static struct served server;
+    const char *argv[16] = {file_program_path(), "cuda-compile", "--serve", "--library",
+                            compiler->library,   "--arch",       arch};
     size_t count = 7;
     if (compiler->includes != NULL) {
         argv[count++] = "--include";
@@ -45,40 +72,7 @@ static bool start_process(const struct cuda_compiler *compiler, const char *arch
         argv[count++] = "--cccl";
         argv[count++] = compiler->cccl;
     }
-    const struct spawn_spec spec = {.argv = argv, .env = env, .fds = &end, .fd_count = 1};
-    return spawn(&spec, (int[]){-1, -1, -1}, pid, NULL, &ignored) == 0;
-}
-
-static void start(const struct cuda_compiler *compiler, const char *arch)
-{
-    int ends[2];
-    if (server.starts > 0 && server.fd >= 0)
-        close(server.fd);
-    server.starts++;
-    server.fd = -1;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return;
-    server.running = start_process(compiler, arch, ends[1], &server.pid);
-    close(ends[1]);
-    if (server.running)
-        server.fd = ends[0];
-    else
-        close(ends[0]);
-}
-
-int cuda_serve_start(const struct cuda_compiler *compiler, const char *arch)
-{
-    const char *wanted = getenv("TWAGENT_CUDA_SERVER");
-    if (wanted != NULL && strcmp(wanted, "0") == 0)
-        return -1;
-    pthread_mutex_lock(&lock);
-    if (server.running && waitpid(server.pid, NULL, WNOHANG) != 0)
-        server.running = false; /* it died: another, a few times */
-    if (!server.running && server.starts < STARTS_MAX)
-        start(compiler, arch);
-    int fd = server.running ? server.fd : -1;
-    pthread_mutex_unlock(&lock);
-    return fd;
+    return serve_start(&server, argv);
 }
 
 /* ---- asking ---- */

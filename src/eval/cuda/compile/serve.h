@@ -10,6 +10,8 @@
 
 #include "eval/cuda/compile/job.h"
 
+#include <sys/types.h>
+
 enum {
     SERVE_FD = 3, /* of the server, and of whoever asks it */
     SERVE_FDS = 5,
@@ -29,6 +31,16 @@ bool cuda_serve_ask(int server, const struct cuda_job *job, int *code);
 /* The worker's end of a running server for this compiler, started where there is none; -1: none to
  * be had, or $TWAGENT_CUDA_SERVER is "0". It is nobody's to close. (ask.c) */
 int cuda_serve_start(const struct cuda_compiler *compiler, const char *arch);
+
+/* A server of any kind that answers so, for the life of the process; zeroed at first. */
+struct served {
+    int fd; /* our end, once `starts` > 0 */
+    pid_t pid;
+    unsigned starts;
+    bool running;
+};
+/* The same for `argv`, which gets its end as SERVE_FD. (ask.c) */
+int serve_start(struct served *server, const char *const *argv);
 
 /* ---- headers that are ready (pch.c); the server's own thread ---- */
 

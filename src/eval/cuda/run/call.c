@@ -264,9 +264,9 @@ static int open_graph(struct calling *calling)
     const bool stays = calling->call->stays;
     if (!stays || !are_the_plans(runner))
         runner_forget(runner);
-    int status = graph_open(&runner->driver, runner->image, &runner->modules,
-                            &runner->control->plan, calling->pointers, runner->stream,
-                            &calling->graph, &calling->fault);
+    int status =
+        graph_open(&runner->driver, runner->image, &runner->modules, &runner->control->plan,
+                   calling->pointers, runner->stream, &calling->graph, &calling->fault);
     if (stays) {
         runner->modules = calling->graph.modules;
         calling->graph.borrowed = true;

@@ -60,8 +60,10 @@ int graph_fault(const struct graph *graph, cu_result result, const char *entry, 
 static int check_parameters(const struct driver *driver, const struct plan_launch *launch,
                             cu_function function, struct fault *fault)
 {
-    static const char *const kinds[] = {
-        [PLAN_POINTER] = "a tensor", [PLAN_NUMBER] = "a number", [PLAN_MAP] = "a tensor map", [PLAN_SCRATCH] = "scratch"};
+    static const char *const kinds[] = {[PLAN_POINTER] = "a tensor",
+                                        [PLAN_NUMBER] = "a number",
+                                        [PLAN_MAP] = "a tensor map",
+                                        [PLAN_SCRATCH] = "scratch"};
     size_t count = 0, offset = 0, bytes[PARAMETERS_MOST];
     if (driver->parameter == NULL)
         return 0;
@@ -173,8 +175,7 @@ int graph_open(const struct driver *driver, const void *image, const struct grap
                const struct plan *plan, const cu_pointer *pointers, cu_stream stream,
                struct graph *graph, struct fault *fault)
 {
-    *graph = (struct graph){
-        .driver = driver, .plan = plan, .pointers = pointers, .stream = stream};
+    *graph = (struct graph){.driver = driver, .plan = plan, .pointers = pointers, .stream = stream};
     if (modules != NULL)
         graph->modules = *modules;
     if (load(graph, image, fault) != 0)

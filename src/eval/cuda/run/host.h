@@ -11,7 +11,7 @@ struct gpu_host {
     const struct gpu_report *report;
     bool used, spoilt; /* a candidate was loaded; it is not to be used for another one */
     struct program program;
-    struct arena *arena; /* of `variants` */
+    struct arena *arena;       /* of `variants` */
     struct variants *variants; /* of the program's launches; NULL: its front matter says it all */
     const struct names *facts; /* the lane's */
 };

@@ -18,7 +18,7 @@ struct kernel {
     uint32_t threads, shared_bytes;
     uint32_t cluster;                      /* blocks that a program is run by; 1: no cluster */
     uint32_t scratch_bytes, scratch_align; /* global, a block */
-    size_t offset, bytes; /* where its cubin lies in the artifact */
+    size_t offset, bytes;                  /* where its cubin lies in the artifact */
 };
 
 struct variants {

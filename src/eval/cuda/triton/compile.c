@@ -1,10 +1,11 @@
-/* The parent of a compile, in the folder that has candidate.py and request.json: it starts Triton
- * in a sandbox, where the candidate's code can write whatever it likes, and makes of what lies
- * there kernel.cubin and kernel.json. Numbers are bounded here, and no cubin may say of itself what
- * only our own compiler may say of one. */
+/* The parent of a compile, in the folder that has request.json: it has Triton compile in a sandbox,
+ * and makes of what comes from there kernel.cubin and kernel.json. Numbers are bounded here, and no
+ * cubin may say of itself what only our own compiler may say of one. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "eval/cuda/compile/cubin.h"
+#include "eval/cuda/compile/cubin_cache.h"
+#include "eval/cuda/compile/serve.h"
 #include "eval/cuda/run/variants.h"
 #include "eval/cuda/triton/triton.h"
 #include "process/spawn.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HANG_MS = 600000, ERRORS_MOST = 48 << 10, CUBIN_MOST = 16 << 20, PACK_MOST = 64 << 20 };
+enum { HANG_MS = 600000, ERRORS_MOST = 48 << 10, PACK_MOST = 64 << 20 };
 enum { SCRATCH_MOST = 1 << 20, SCRATCH_ALIGN_MOST = 256, CTAS_MOST = 16 }; /* of a block */
 enum { THREADS_MOST = 1024, SHARED_MOST = 16 << 20, ALIGN = 16, REPORT_MOST = 1 << 20 };
 
@@ -26,6 +27,8 @@ struct packing {
     const char *arch;
     const struct value *launches; /* of the request */
     const struct value *report;   /* the sandbox's: not to be believed */
+    struct buf cubins;            /* the sandbox's, one behind the other */
+    size_t taken;
     struct buf pack, log;
     struct json json;
     double ms;
@@ -92,19 +95,18 @@ static unsigned known_from(const char *words)
     return known;
 }
 
-static int add_cubin(struct packing *packing, size_t number, struct err *err)
+static int add_cubin(struct packing *packing, int64_t bytes, struct err *err)
 {
     static const size_t note = sizeof CUBIN_UNUSED - 1;
     static const char zeros[ALIGN];
     struct cubin cubin;
-    BUF_LOCAL(image, CUBIN_MOST);
-    const char *path = arena_printf(packing->arena, "scratch/%zu.cubin", number);
-    if (read_plain(path, CUBIN_MOST, &image, err) != 0)
-        return -1;
-    if (memmem(buf_text(&image), image.length, CUBIN_UNUSED, note) != NULL ||
-        cubin_read(buf_text(&image), image.length, &cubin) != 0)
-        return err_set(err, ERR_CHILD, "%s is no cubin of Triton's", path);
-    buf_add(&packing->pack, buf_text(&image), image.length);
+    const char *image = buf_text(&packing->cubins) + packing->taken;
+    if (bytes <= 0 || (uint64_t)bytes > packing->cubins.length - packing->taken ||
+        memmem(image, (size_t)bytes, CUBIN_UNUSED, note) != NULL ||
+        cubin_read(image, (size_t)bytes, &cubin) != 0)
+        return err_set(err, ERR_CHILD, "what the compile left is no cubin of Triton's");
+    packing->taken += (size_t)bytes;
+    buf_add(&packing->pack, image, (size_t)bytes);
     buf_add(&packing->pack, zeros, (ALIGN - packing->pack.length % ALIGN) % ALIGN);
     return packing->pack.dropped == 0
                ? 0
@@ -120,7 +122,8 @@ static int add_variant(struct packing *packing, const struct value *known, size_
             ? kernels->items[number]
             : NULL;
     size_t offset = packing->pack.length;
-    if (check_kernel(item, entry, err) != 0 || add_cubin(packing, number, err) != 0)
+    if (check_kernel(item, entry, err) != 0 ||
+        add_cubin(packing, value_int(item, "bytes", 0), err) != 0)
         return -1;
     json_object(&packing->json);
     json_put_text(&packing->json, "entry", value_text(item, "name", ""));
@@ -181,6 +184,8 @@ static const char *version_of(const struct packing *packing)
 
 static int pack(struct packing *packing, struct err *err)
 {
+    if (read_plain("scratch/cubins", PACK_MOST, &packing->cubins, err) != 0)
+        return -1;
     json_init(&packing->json, &packing->log);
     json_object(&packing->json);
     json_put_text(&packing->json, "arch", packing->arch);
@@ -196,83 +201,166 @@ static int pack(struct packing *packing, struct err *err)
     return file_write("kernel.json", buf_text(&packing->log), packing->log.length, err);
 }
 
-static int run_triton(struct arena *arena, const struct interpreter *interpreter, struct err *err)
+/* A Python of its own, where there is no server. */
+static int run_alone(struct arena *arena, const struct interpreter *interpreter,
+                     const char *scratch, struct err *err)
 {
     char folder[4000];
-    const char *argv[TRITON_ARGS_MAX];
+    const char *argv[TRITON_ARGS_MAX], *env[TRITON_ENV_MAX];
     BUF_LOCAL(said, 4096);
     BUF_LOCAL(errors, ERRORS_MOST);
-    if (getcwd(folder, sizeof folder) == NULL || mkdir("scratch", 0700) != 0)
-        return err_set_errno(err, ERR_IO, errno, "scratch");
-    const char *scratch = arena_printf(arena, "%s/scratch", folder);
+    if (getcwd(folder, sizeof folder) == NULL)
+        return err_set_errno(err, ERR_IO, errno, "the folder");
     size_t count = triton_command(arena, interpreter, "compile", folder, scratch,
                                   "libexec/triton_compile.py", argv, err);
     if (count == 0)
         return -1;
-    argv[count++] = arena_printf(arena, "%s/candidate.py", folder);
-    argv[count++] = arena_printf(arena, "%s/request.json", folder);
     argv[count++] = scratch;
+    argv[count++] = arena_printf(arena, "%s/request.json", folder);
+    argv[count++] = arena_printf(arena, "%s/cubins", scratch);
+    argv[count++] = arena_printf(arena, "%s/report.json", scratch);
     argv[count] = NULL;
-    const char *const env[] = {"PATH=/usr/bin:/bin",
-                               "LC_ALL=C.UTF-8",
-                               "CUDA_VISIBLE_DEVICES=",
-                               arena_printf(arena, "TRITON_CACHE_DIR=%s", scratch),
-                               arena_printf(arena, "TMPDIR=%s", scratch),
-                               arena_printf(arena, "HOME=%s", scratch),
-                               NULL};
+    triton_env(arena, scratch, env);
     const struct spawn_spec spec = {.argv = argv, .name = "triton", .env = env, .folder = scratch};
     int status = spawn_run(&spec, HANG_MS, 0, &said, &errors, err);
     fwrite(buf_text(&errors), 1, errors.length, stderr);
     return status == 0 ? 0 : -1;
 }
 
-static int read_json(struct arena *arena, const char *path, struct value **root, struct err *err)
+static int create(const char *path)
 {
-    BUF_LOCAL(text, REPORT_MOST);
-    if (read_plain(path, REPORT_MOST, &text, err) != 0)
+    return open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* 1: it cannot be asked, or did not answer. */
+static int ask_server(const char *arch, struct err *err)
+{
+    struct cuda_job job = {.arch = arch,
+                           .unit = open("request.json", O_RDONLY | O_CLOEXEC),
+                           .cubin = create("scratch/cubins"),
+                           .log = create("scratch/report.json"),
+                           .errors = STDERR_FILENO};
+    int code = -1;
+    bool done =
+        job.unit >= 0 && job.cubin >= 0 && job.log >= 0 && cuda_serve_ask(SERVE_FD, &job, &code);
+    const int fds[] = {SERVE_FD, job.unit, job.cubin, job.log};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    if (!done)
+        return 1;
+    return code == 0 ? 0 : err_set(err, ERR_CHILD, "triton ended with exit code %d", code);
+}
+
+static int read_json(struct arena *arena, const char *path, size_t most, struct value **root,
+                     struct err *err)
+{
+    BUF_LOCAL(text, most);
+    if (read_plain(path, most, &text, err) != 0)
         return -1;
     return value_parse_json(arena, path, buf_text(&text), text.length, root, err);
 }
 
-static int compile(struct arena *arena, const struct interpreter *interpreter, const char *arch,
-                   struct err *err)
+struct asked {
+    struct interpreter interpreter;
+    const char *arch, *cache, *toolkit; /* cache and toolkit: "" where there are none */
+    bool served;                        /* the server's socket is SERVE_FD */
+};
+
+/* Of the request, which is ours and holds the source. */
+static struct cuda_job cached_job(const struct asked *asked, int flags)
+{
+    return (struct cuda_job){
+        .compiler.library = asked->interpreter.path,
+        .arch = asked->arch,
+        .unit = open("request.json", O_RDONLY | O_CLOEXEC),
+        .cubin = open("kernel.cubin", flags | O_CLOEXEC, 0600),
+        .log = open("kernel.json", flags | O_CLOEXEC, 0600),
+        .cache = *asked->toolkit != '\0' && *asked->cache != '\0' ? asked->cache : NULL,
+        .toolkit = asked->toolkit};
+}
+
+static void close_job(const struct cuda_job *job)
+{
+    close(job->unit);
+    close(job->cubin);
+    close(job->log);
+}
+
+static bool answer_from_cache(const struct asked *asked)
+{
+    const struct cuda_job job = cached_job(asked, O_RDWR | O_CREAT | O_TRUNC);
+    bool known = cubin_cache_answer(&job);
+    close_job(&job);
+    return known;
+}
+
+static void keep(const struct asked *asked)
+{
+    const struct cuda_job job = cached_job(asked, O_RDONLY);
+    cubin_cache_keep(&job);
+    close_job(&job);
+}
+
+static int compile_with(struct arena *arena, const struct asked *asked, struct err *err)
 {
     struct value *request, *report;
     uint64_t begun = clock_now_ns();
-    if (read_json(arena, "request.json", &request, err) != 0 || /* ours, read before */
-        run_triton(arena, interpreter, err) != 0 ||
-        read_json(arena, "scratch/report.json", &report, err) != 0)
+    int status = asked->served ? ask_server(asked->arch, err) : 1;
+    if (status > 0) {
+        char folder[4000];
+        if (getcwd(folder, sizeof folder) == NULL)
+            return err_set_errno(err, ERR_IO, errno, "the folder");
+        status =
+            run_alone(arena, &asked->interpreter, arena_printf(arena, "%s/scratch", folder), err);
+    }
+    if (status != 0 || read_json(arena, "request.json", JOB_UNIT_MAX, &request, err) != 0 ||
+        read_json(arena, "scratch/report.json", REPORT_MOST, &report, err) != 0)
         return -1;
     struct packing packing = {.arena = arena,
-                              .arch = arch,
+                              .arch = asked->arch,
                               .launches = value_get(request, "launches"),
                               .report = report,
                               .ms = (double)(clock_now_ns() - begun) / 1e6};
     buf_init(&packing.pack, PACK_MOST);
+    buf_init(&packing.cubins, PACK_MOST);
     buf_init(&packing.log, REPORT_MOST);
-    int status = pack(&packing, err);
+    status = pack(&packing, err);
     buf_free(&packing.pack);
+    buf_free(&packing.cubins);
     buf_free(&packing.log);
     return status;
 }
 
 int triton_compile_main(int argc, char **argv)
 {
-    struct err err = {0};
-    if (argc != 4) {
-        fprintf(stderr, "cuda-compile --triton: expected PYTHON PREFIX BASE ARCH\n");
+    struct err err = {0}, ignored;
+    if (argc != 7) {
+        fprintf(stderr, "cuda-compile --triton: expected PYTHON PREFIX BASE ARCH CACHE TOOLKIT "
+                        "served|alone\n");
         return err_exit_code(ERR_USAGE);
     }
     ARENA_LOCAL(arena);
-    const struct interpreter interpreter = {
-        .path = argv[0], .prefix = argv[1], .base_prefix = argv[2]};
-    int status = compile(arena, &interpreter, argv[3], &err);
-    struct err ignored;
-    (void)(file_remove_tree("scratch", &ignored) == 0);
-    if (status == 0)
+    const struct asked asked = {
+        .interpreter = {.path = argv[0], .prefix = argv[1], .base_prefix = argv[2]},
+        .arch = argv[3],
+        .cache = argv[4],
+        .toolkit = argv[5],
+        .served = strcmp(argv[6], "served") == 0};
+    if (answer_from_cache(&asked))
         return 0;
-    fprintf(stderr, "cuda-compile: %s\n", err.message);
-    return 1;
+    if (mkdir("scratch", 0700) != 0) {
+        perror("scratch");
+        return 1;
+    }
+    int status = compile_with(arena, &asked, &err);
+    (void)(file_remove_tree("scratch", &ignored) == 0);
+    if (status != 0) {
+        fprintf(stderr, "cuda-compile: %s\n", err.message);
+        return 1;
+    }
+    keep(&asked);
+    return 0;
 }
 
 /* Lines about the source, and what follows them; else how the compile ended. */

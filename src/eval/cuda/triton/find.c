@@ -1,6 +1,7 @@
 /* Which Python has Triton, and how one of its scripts is started. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/cuda/compile/cubin_cache.h"
 #include "eval/cuda/triton/triton.h"
 
 #include <pthread.h>
@@ -12,8 +13,23 @@ static struct {
     bool looked;
     struct arena *arena; /* for the life of the process */
     struct interpreter interpreter;
+    const char *toolkit;
     struct err err;
 } known;
+
+/* The package with its ptxas, the Python, our scripts and this program. */
+static const char *look_at_files(struct arena *arena)
+{
+    MEM_LOCAL char *script = file_data_path("libexec/triton_compile.py");
+    char *slash = script != NULL ? strrchr(script, '/') : NULL;
+    if (slash == NULL || *known.interpreter.folder == '\0')
+        return "";
+    *slash = '\0';
+    const struct cuda_compiler compiler = {
+        .library = known.interpreter.path, .includes = known.interpreter.folder, .cccl = script};
+    const char *toolkit = cubin_cache_toolkit(arena, &compiler);
+    return toolkit != NULL ? toolkit : "";
+}
 
 static void look(void)
 {
@@ -23,9 +39,11 @@ static void look(void)
         configured = NULL;
     known.looked = true;
     known.err.code = ERR_NONE;
-    if (interpreter_find(configured, "triton", arena, &known.interpreter, &known.err) == 0)
+    known.toolkit = "";
+    if (interpreter_find(configured, "triton", arena, &known.interpreter, &known.err) == 0) {
         known.err.code = ERR_NONE;
-    else if (configured == NULL)
+        known.toolkit = look_at_files(arena);
+    } else if (configured == NULL)
         (void)err_set(&known.err, ERR_ENVIRONMENT,
                       "no Python with triton found: pip install triton numpy, and name that Python "
                       "in TWAGENT_TRITON_PYTHON");
@@ -42,6 +60,24 @@ int triton_find(struct interpreter *interpreter, struct err *err)
         *err = known.err;
     pthread_mutex_unlock(&lock);
     return result;
+}
+
+const char *triton_toolkit(void)
+{
+    return known.toolkit;
+}
+
+void triton_env(struct arena *arena, const char *scratch, const char *env[TRITON_ENV_MAX])
+{
+    static const char *const usual[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8",
+                                        "CUDA_VISIBLE_DEVICES="};
+    static const char *const folders[] = {"TRITON_CACHE_DIR", "TMPDIR", "HOME"};
+    size_t count = 0;
+    for (size_t i = 0; i < 3; i++)
+        env[count++] = usual[i];
+    for (size_t i = 0; i < 3; i++)
+        env[count++] = arena_printf(arena, "%s=%s", folders[i], scratch);
+    env[count] = NULL;
 }
 
 const char *triton_type(enum dtype dtype)
@@ -95,12 +131,14 @@ size_t triton_command(struct arena *arena, const struct interpreter *interpreter
         (void)err_set(err, ERR_ENVIRONMENT, "%s is not where the program expects it", script);
         return 0;
     }
-    const char *reads[] = {interpreter->prefix, interpreter->base_prefix, path, folder};
+    char *slash = strrchr(path, '/'); /* it has others beside it */
+    const char *ours = arena_printf(arena, "%.*s", (int)(slash - path), path);
+    const char *reads[] = {interpreter->prefix, interpreter->base_prefix, ours, folder};
     argv[count++] = file_program_path();
     argv[count++] = "sandbox";
     argv[count++] = "--profile";
     argv[count++] = profile;
-    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+    for (size_t i = 0; i < 3 + (folder != NULL); i++) {
         argv[count++] = "--read";
         argv[count++] = arena_strdup(arena, reads[i]);
     }

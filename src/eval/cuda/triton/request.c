@@ -1,6 +1,7 @@
 /* What is compiled: each launch, for what is known of its numbers at the problem's shapes, and once
  * for any numbers, since hidden shapes are drawn later. */
 #include "base/file.h"
+#include "eval/cuda/compile/cubin_cache.h"
 #include "eval/cuda/run/variants.h"
 #include "eval/cuda/triton/triton.h"
 
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REQUEST_MOST = 1 << 20 };
+enum { REQUEST_MOST = JOB_UNIT_MAX };
 
 /* Not arguments of the function, but of the compile. */
 static const char *const options[] = {"num_warps", "num_stages", "num_ctas", "maxnreg", NULL};
@@ -158,11 +159,14 @@ static int write_request(const struct program *program, const struct names *fact
     BUF_LOCAL(text, REQUEST_MOST);
     BUF_LOCAL(path, 4096);
     struct json json = {.out = &text};
+    const struct candidate *candidate = program->candidate;
     json_object(&json);
+    json_key(&json, "source");
+    json_text_n(&json, candidate->source, candidate->length);
     json_put_int(&json, "arch", strtol(arch + strlen("sm_"), NULL, 10));
     json_put_array(&json, "launches");
-    for (size_t i = 0; i < program->candidate->launch_count; i++)
-        if (put_launch(program, &program->candidate->launches[i], facts, &json, err) != 0)
+    for (size_t i = 0; i < candidate->launch_count; i++)
+        if (put_launch(program, &candidate->launches[i], facts, &json, err) != 0)
             return -1;
     json_array_end(&json);
     json_object_end(&json);
@@ -178,17 +182,24 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
                  struct err *err)
 {
     struct interpreter interpreter;
-    const struct candidate *candidate = program->candidate;
-    const char *source = arena_printf(arena, "%s/candidate.py", folder);
     if (triton_find(&interpreter, err) != 0 ||
-        file_write(source, candidate->source, candidate->length, err) != 0 ||
         write_request(program, facts, arch, folder, err) != 0)
         return -1;
-    const char **argv = arena_array(arena, 8, sizeof *argv);
+    const char **argv = arena_array(arena, 11, sizeof *argv);
     const char **env = arena_array(arena, 3, sizeof *env);
-    const char *words[] = {file_program_path(),      "cuda-compile",     "--triton",
-                           interpreter.path,         interpreter.prefix, interpreter.base_prefix,
-                           arena_strdup(arena, arch)};
+    const char *cache = cubin_cache_folder(arena);
+    int *server = arena_alloc(arena, sizeof *server);
+    *server = triton_serve_start(&interpreter);
+    const char *words[] = {file_program_path(),
+                           "cuda-compile",
+                           "--triton",
+                           interpreter.path,
+                           interpreter.prefix,
+                           interpreter.base_prefix,
+                           arena_strdup(arena, arch),
+                           cache != NULL ? cache : "",
+                           triton_toolkit(),
+                           *server >= 0 ? "served" : "alone"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         argv[i] = words[i];
     env[0] = "PATH=/usr/bin:/bin";
@@ -198,6 +209,8 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
                             .spec = {.argv = argv,
                                      .env = env,
                                      .folder = arena_strdup(arena, folder),
+                                     .pass_fds = *server >= 0 ? server : NULL,
+                                     .pass_count = *server >= 0 ? 1 : 0,
                                      .timeout_ms = 600000,
                                      .output_max = 64 << 10}};
     return 0;

@@ -10,8 +10,10 @@
 
 /* $TWAGENT_TRITON_PYTHON, or else the first Python that imports triton. ERR_ENVIRONMENT: none. */
 int triton_find(struct interpreter *interpreter, struct err *err) MUST_USE;
+/* Names all files that decide on what it compiles to, for cubin_cache.h; "": cannot be told. */
+const char *triton_toolkit(void);
 
-/* Writes candidate.py and request.json into `folder` and prepares the command. Its artifact is one
+/* Writes request.json into `folder` and prepares the command. Its artifact is one
  * cubin after the other, which the log describes for variants_read(). `arch`: "sm_90a".
  * ERR_ENVIRONMENT where no Triton is found; ERR_LIMIT, ERR_USAGE: the candidate's own fault. */
 int triton_build(struct arena *arena, const char *arch, const struct program *program,
@@ -20,6 +22,13 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
 
 /* `twagent cuda-compile --triton ...`: what triton_build() prepares. Returns an exit code. */
 int triton_compile_main(int argc, char **argv);
+
+/* `twagent cuda-compile --triton-serve PYTHON PREFIX BASE`: a Python that has imported Triton and
+ * forks for each compile, as eval/cuda/compile/serve.h has it; ends when nobody can ask. (serve.c)
+ */
+int triton_serve_main(int argc, char **argv);
+/* The worker's end of it; -1: none to be had. Inside the room. */
+int triton_serve_start(const struct interpreter *interpreter);
 
 /* Errors as the author may see them. */
 void triton_diagnostics(const char *name, const char *text, size_t length, struct buf *out);
@@ -45,8 +54,11 @@ int triton_constants(const struct program *program, const struct launch *launch,
                      const struct names *facts, struct names *constants, struct err *err) MUST_USE;
 /* As Triton calls it: "fp32". */
 const char *triton_type(enum dtype dtype);
-/* `twagent sandbox ... -- PYTHON -I -B SCRIPT`, ended by NULL; more arguments go behind it. */
+/* `twagent sandbox ... -- PYTHON -I -B SCRIPT`, ended by NULL; more arguments go behind it. It may
+ * read `folder` and write to `scratch`, where these are given. */
 size_t triton_command(struct arena *arena, const struct interpreter *interpreter,
                       const char *profile, const char *folder, const char *scratch,
                       const char *script, const char **argv, struct err *err);
+enum { TRITON_ENV_MAX = 8 };
+void triton_env(struct arena *arena, const char *scratch, const char *env[TRITON_ENV_MAX]);
 enum { TRITON_ARGS_MAX = 48 };
