@@ -33,12 +33,12 @@ for part in $parts; do
     printf '\n=== %s (%s s)\n' "$part" "$SECONDS"
     case $part in
     layernorm) # its row with 40 s: aim: verified, about 2.07x compile
-        TWAGENT_TIMELINE=$out/layernorm.timeline limited 62 bench/cuda/table/run "$twagent" "$out" --time 40s --only layernorm
+        TWAGENT_TIMELINE=$out/layernorm.timeline limited 62 bench/cuda/table/search "$twagent" "$out" --time 40s --only layernorm
         grep -E ' run\.| kept' "$out/layernorm.log" | cut -c 1-200 | tail -n 12
         where_it_went "$out/layernorm.timeline"
         ;;
     relu) # aim: a kernel, where the file was refused as unfit
-        limited 34 bench/cuda/table/run "$twagent" "$out" --time 18s --only relu | sed -n '/^|/p;/^(/p'
+        limited 34 bench/cuda/table/search "$twagent" "$out" --time 18s --only relu | sed -n '/^|/p;/^(/p'
         grep -i 'not fit' "$out/relu.log" || echo "fit"
         ;;
     sanitizer) # a win on numpy's product: aim: sanitize.* in 2 s, verdict after 6 s
