@@ -110,10 +110,10 @@ def load(path):
     return module
 
 shapes = {"matmul_batched": [(3, 5, 7), (3, 7, 4)], "gemv": [(5, 7), (7,)], "conv2d": [(2, 3, 9, 8), (4, 3, 3, 3)],
-          "attention": [(2, 9, 4)] * 3, "attention_fp16": [(2, 9, 4)] * 3, "layernorm": [(5, 16), (16,), (16,)],
-          "rmsnorm": [(5, 16), (16,)]}
+          "attention": [(2, 9, 4)] * 3, "attention_fp16": [(2, 9, 4)] * 3, "attention_causal": [(2, 9, 4)] * 3,
+          "layernorm": [(5, 16), (16,), (16,)], "rmsnorm": [(5, 16), (16,)]}
 files = glob.glob(sys.argv[1] + "/*/baselines/torch.py")
-assert len(files) >= 15, files
+assert len(files) >= 16, files
 for path in files:
     folder = os.path.dirname(os.path.dirname(path))
     name = os.path.basename(folder)

@@ -6,9 +6,9 @@ launch:
     shared: 128 * GROUPS * HEAD + 4 * STAGES * KEYS * HEAD + 2048
     args: [tile_q, tile_k, tile_v, Q, K, V, O, H, L, D]
 tma:
-  tile_q: {tensor: Q, box: [1, 64 * GROUPS, 64], swizzle: 128B, l2: 256B}
-  tile_k: {tensor: K, box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
-  tile_v: {tensor: V, box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
+  tile_q: {tensor: Q, shape: [H, L, D], box: [1, 64 * GROUPS, 64], swizzle: 128B, l2: 256B}
+  tile_k: {tensor: K, shape: [H, L, D], box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
+  tile_v: {tensor: V, shape: [H, L, D], box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
 tune:
   HEAD: [64, 128, 256]
   GROUPS: [2, 3]

@@ -1,0 +1,609 @@
+/*---
+launch:
+  - entry: attention
+    grid: min(ceil_div(L, 64 * GROUPS) * H, sm_count)
+    block: 128 * GROUPS + 128
+    shared: 128 * GROUPS * HEAD + 4 * STAGES * KEYS * HEAD + 2048
+    args: [tile_q, tile_k, tile_v, Q, K, V, O, H, L, D]
+tma:
+  tile_q: {tensor: Q, shape: [H, L, D], box: [1, 64 * GROUPS, 64], swizzle: 128B, l2: 256B}
+  tile_k: {tensor: K, shape: [H, L, D], box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
+  tile_v: {tensor: V, shape: [H, L, D], box: [1, KEYS, 64], swizzle: 128B, l2: 256B}
+tune:
+  HEAD: [64, 128, 256]
+  GROUPS: [2, 3]
+  KEYS: [128, 176, 192, 160, 96, 80, 64]
+  STAGES: [2, 3]
+  HALVES: [2, 1]
+  TURNS: [0, 1]
+  where: >
+    HEAD >= min(D, 256) && (HEAD == 64 || HEAD < 2 * D)
+    && 3*KEYS/4 + HEAD/2 <= 204 - 72 * (GROUPS == 3)
+    && 128 * GROUPS * HEAD + 4 * STAGES * KEYS * HEAD + 2048 <= shared_bytes_optin
+---*/
+/* Causal flash attention by wgmma, fed by the copy engine. The first warpgroup copies: the queries
+ * of a tile once, keys and values in tiles of KEYS through STAGES stages each. Every other
+ * warpgroup has 64 queries, whose scores and weights never leave its registers. It asks for the
+ * next scores, then for the product of the last weights with the values, and turns scores into
+ * weights when their registers are free: with two HALVES the first half while the values of the
+ * second are still multiplied. With TURNS the warpgroups ask one after the other.
+ *
+ * Keys come from the first one on, which every query sees; those after the last query of a tile are
+ * never copied. Tiles with many keys come first, those of one round in turn from either end, so
+ * that no block has much more to do than another.
+ *
+ * Weights are relative to the largest score of the first tile of keys. No later tile's maximum is
+ * taken, since that costs as much as a third of the powers. Instead a tile's sums are looked at: as
+ * long as they are below MOST_SUM, no weight was too large for float16. Where one is larger the
+ * tile's weights are computed anew, relative to its maximum, and what was summed is brought to that
+ * scale. Blocks stay, and the next queries' copies run while results are stored. Heads wider than
+ * HEAD and rows that are not aligned to 16 bytes go by plain loops. */
+#include <cuda_fp16.h>
+
+#define ROWS        (64 * GROUPS)
+#define PANELS      (HEAD / 64)
+#define QUERY_BYTES (2 * ROWS * HEAD)
+#define TILE_BYTES  (2 * KEYS * HEAD)
+#define LEAST       -3.402823466e38f
+#define MOST_SUM    32768.0f
+#define HALF        (HALVES == 2 ? KEYS / 32 * 16 : KEYS) /* of KEYS */
+
+struct alignas(64) map {
+    char bytes[128];
+};
+
+/* An instruction's operands %0 to %N-1, and what they are. */
+#define TEN(t)   "," t "0," t "1," t "2," t "3," t "4," t "5," t "6," t "7," t "8," t "9"
+#define EIGHT(t) "," t "0," t "1," t "2," t "3," t "4," t "5," t "6," t "7"
+#define LIST_30  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9" TEN("%1") TEN("%2")
+#define LIST_32  LIST_30 ",%30,%31"
+#define LIST_40  LIST_30 TEN("%3")
+#define LIST_48  LIST_40 EIGHT("%4")
+#define LIST_60  LIST_40 TEN("%4") TEN("%5")
+#define LIST_64  LIST_60 ",%60,%61,%62,%63"
+#define LIST_80  LIST_60 TEN("%6") TEN("%7")
+#define LIST_88  LIST_80 EIGHT("%8")
+#define LIST_90  LIST_80 TEN("%8")
+#define LIST_96  LIST_90 ",%90,%91,%92,%93,%94,%95"
+#define LIST_128 LIST_90 TEN("%9") TEN("%10") TEN("%11") EIGHT("%12")
+#define FLOATS_8(d, i)                                                                             \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
+#define FLOATS_16(d, i) FLOATS_8(d, i), FLOATS_8(d, i + 8)
+#define FLOATS_32(d, i) FLOATS_16(d, i), FLOATS_16(d, i + 16)
+#define FLOATS_64(d, i) FLOATS_32(d, i), FLOATS_32(d, i + 32)
+
+#if KEYS == 64
+#define SCORES(d)   FLOATS_32(d, 0)
+#define SCORES_TEXT "m64n64k16.f32.f16.f16 {" LIST_32 "}, %32, %33"
+#elif KEYS == 80
+#define SCORES(d)   FLOATS_32(d, 0), FLOATS_8(d, 32)
+#define SCORES_TEXT "m64n80k16.f32.f16.f16 {" LIST_40 "}, %40, %41"
+#elif KEYS == 96
+#define SCORES(d)   FLOATS_32(d, 0), FLOATS_16(d, 32)
+#define SCORES_TEXT "m64n96k16.f32.f16.f16 {" LIST_48 "}, %48, %49"
+#elif KEYS == 128
+#define SCORES(d)   FLOATS_64(d, 0)
+#define SCORES_TEXT "m64n128k16.f32.f16.f16 {" LIST_64 "}, %64, %65"
+#elif KEYS == 160
+#define SCORES(d)   FLOATS_64(d, 0), FLOATS_16(d, 64)
+#define SCORES_TEXT "m64n160k16.f32.f16.f16 {" LIST_80 "}, %80, %81"
+#elif KEYS == 176
+#define SCORES(d)   FLOATS_64(d, 0), FLOATS_16(d, 64), FLOATS_8(d, 80)
+#define SCORES_TEXT "m64n176k16.f32.f16.f16 {" LIST_88 "}, %88, %89"
+#else
+#define SCORES(d)   FLOATS_64(d, 0), FLOATS_32(d, 64)
+#define SCORES_TEXT "m64n192k16.f32.f16.f16 {" LIST_96 "}, %96, %97"
+#endif
+
+#if HEAD == 64
+#define RESULTS(d)   FLOATS_32(d, 0)
+#define RESULTS_TEXT "m64n64k16.f32.f16.f16 {" LIST_32 "}, {%32, %33, %34, %35}, %36"
+#elif HEAD == 128
+#define RESULTS(d)   FLOATS_64(d, 0)
+#define RESULTS_TEXT "m64n128k16.f32.f16.f16 {" LIST_64 "}, {%64, %65, %66, %67}, %68"
+#else
+#define RESULTS(d)   FLOATS_64(d, 0), FLOATS_64(d, 64)
+#define RESULTS_TEXT "m64n256k16.f32.f16.f16 {" LIST_128 "}, {%128, %129, %130, %131}, %132"
+#endif
+
+static __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+
+static __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity)
+{
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+}
+
+static __device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+/* The calling warp is done with what the barrier guards. */
+static __device__ __forceinline__ void barrier_release(unsigned barrier)
+{
+    if (threadIdx.x % 32 == 0)
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* All panels of 64 columns of `rows` rows of a head. */
+static __device__ __forceinline__ void fetch(unsigned to, const struct map *map, int rows, int row,
+                                             int head, unsigned barrier)
+{
+#pragma unroll
+    for (int p = 0; p < PANELS; p++)
+        asm volatile(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+            "[%1, {%2, %3, %4}], [%5];" ::"r"(to + 128 * rows * p),
+            "l"(map), "r"(64 * p), "r"(row), "r"(head), "r"(barrier)
+            : "memory");
+}
+
+/* 128-byte swizzle, groups of eight rows 1024 bytes apart; `lead` bytes from panel to panel. */
+static __device__ __forceinline__ unsigned long long describe(unsigned at, unsigned lead)
+{
+    return (unsigned long long)((at & 0x3ffff) >> 4) | (unsigned long long)(lead >> 4) << 16 |
+           64ull << 32 | 1ull << 62;
+}
+
+/* Asks for the scores of 64 queries with a tile of keys. */
+static __device__ __forceinline__ void ask_scores(float (&s)[KEYS / 2], unsigned queries,
+                                                  unsigned keys)
+{
+    const unsigned long long q = describe(queries, 16), k = describe(keys, 16);
+#pragma unroll
+    for (int d = 0; d < HEAD / 16; d++) {
+        const unsigned long long a = q + (d / 4 * 128 * ROWS + d % 4 * 32) / 16,
+                                 b = k + (d / 4 * 128 * KEYS + d % 4 * 32) / 16;
+        if (d == 0)
+            asm volatile("wgmma.mma_async.sync.aligned." SCORES_TEXT ", 0, 1, 1, 0, 0;"
+                         : SCORES(s)
+                         : "l"(a), "l"(b));
+        else
+            asm volatile("wgmma.mma_async.sync.aligned." SCORES_TEXT ", 1, 1, 1, 0, 0;"
+                         : SCORES(s)
+                         : "l"(a), "l"(b));
+    }
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+/* Asks for the weights' product with keys `from` to `to` of a tile of values, whose columns are
+ * contiguous. */
+static __device__ __forceinline__ void
+ask_results(float (&o)[HEAD / 2], const unsigned (&w)[KEYS / 4], unsigned values, int from, int to)
+{
+    const unsigned long long v = describe(values, 128 * KEYS);
+#pragma unroll
+    for (int k = from / 16; k < to / 16; k++)
+        asm volatile("wgmma.mma_async.sync.aligned." RESULTS_TEXT ", 1, 1, 1, 1;"
+                     : RESULTS(o)
+                     : "r"(w[4 * k]), "r"(w[4 * k + 1]), "r"(w[4 * k + 2]), "r"(w[4 * k + 3]),
+                       "l"(v + 128 * k));
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+static __device__ __forceinline__ void fence()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+static __device__ __forceinline__ void wait_scores(float (&s)[KEYS / 2])
+{
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : SCORES(s)::"memory");
+}
+
+static __device__ __forceinline__ void wait_results(float (&o)[HEAD / 2])
+{
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : RESULTS(o)::"memory");
+}
+
+static __device__ __forceinline__ void wait_both(float (&s)[KEYS / 2], float (&o)[HEAD / 2])
+{
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : SCORES(s), RESULTS(o)::"memory");
+}
+
+/* For all but what was asked for last. */
+static __device__ __forceinline__ void wait_first(float (&s)[KEYS / 2])
+{
+    asm volatile("wgmma.wait_group.sync.aligned 1;" : SCORES(s)::"memory");
+}
+
+/* The assembler would move the next wait in front of the powers that are there to hide it. It does
+ * not move it across a branch that needs their sums, which are never negative. */
+static __device__ __forceinline__ void finish(const float (&sum)[2])
+{
+    if (sum[0] + sum[1] < 0)
+        asm volatile("nanosleep.u32 1;" ::: "memory");
+}
+
+static __device__ __forceinline__ float power(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+static __device__ __forceinline__ unsigned pair(float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+/* Of a thread's two rows of 64: element 4 j + 2 h + e is of row h, column 8 j + 2 (lane % 4) + e.
+ */
+struct rows {
+    float most[2], sum[2];
+};
+
+/* A query of the tile that is the warp's row `first` sees keys up to its own, counted from the
+ * tile's first key. */
+static __device__ __forceinline__ void mask(float (&s)[KEYS / 2], int first)
+{
+    const int seen = first + threadIdx.x % 32 / 4 - threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < KEYS / 2; i++)
+        s[i] = i / 4 * 8 + i % 2 <= seen + i / 2 % 2 * 8 ? s[i] : LEAST;
+}
+
+static __device__ __forceinline__ void largest(const float (&s)[KEYS / 2], float (&top)[2])
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        float part[4];
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            part[c] = s[c / 2 * 4 + 2 * h + c % 2];
+#pragma unroll
+        for (int j = 2; j < KEYS / 8; j++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                part[j % 2 * 2 + e] = fmaxf(part[j % 2 * 2 + e], s[4 * j + 2 * h + e]);
+        top[h] = fmaxf(fmaxf(part[0], part[1]), fmaxf(part[2], part[3]));
+        top[h] = fmaxf(top[h], __shfl_xor_sync(~0u, top[h], 1));
+        top[h] = fmaxf(top[h], __shfl_xor_sync(~0u, top[h], 2));
+    }
+}
+
+/* Scores of keys `from` to `to` become weights relative to `most`; says their sums. */
+static __device__ __forceinline__ void weigh(const float (&s)[KEYS / 2], unsigned (&w)[KEYS / 4],
+                                             int from, int to, const float (&most)[2], float scale,
+                                             float (&sum)[2])
+{
+    const float less[2] = {most[0] * scale, most[1] * scale};
+    float part[4] = {};
+#pragma unroll
+    for (int i = from / 2; i < to / 2; i += 2) {
+        float p[2];
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            p[e] = power(fmaf(s[i + e], scale, -less[i / 2 % 2]));
+            part[i % 4 + e] += p[e];
+        }
+        w[i / 2] = pair(p[0], p[1]);
+    }
+    sum[0] = part[0] + part[1];
+    sum[1] = part[2] + part[3];
+}
+
+/* Weights become relative to the tile's largest scores, where these are larger. */
+static __device__ __forceinline__ void rise(const float (&s)[KEYS / 2], float (&o)[HEAD / 2],
+                                            struct rows *rows, float scale)
+{
+    float top[2], fade[2];
+    largest(s, top);
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        top[h] = fmaxf(top[h], rows->most[h]);
+        fade[h] = power((rows->most[h] - top[h]) * scale);
+        rows->most[h] = top[h];
+        rows->sum[h] *= fade[h];
+    }
+#pragma unroll
+    for (int i = 0; i < HEAD / 2; i++)
+        o[i] *= fade[i / 2 % 2];
+}
+
+/* Neighbours are a row's columns 8 apart of four lanes: each lane ends with 8 columns. */
+static __device__ __forceinline__ void transpose(unsigned (&r)[4])
+{
+    const bool odd = threadIdx.x % 2, high = threadIdx.x / 2 % 2;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        const unsigned got = __shfl_xor_sync(~0u, odd ? r[i] : r[i + 1], 1);
+        r[i] = odd ? got : r[i];
+        r[i + 1] = odd ? r[i + 1] : got;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const unsigned got = __shfl_xor_sync(~0u, high ? r[i] : r[i + 2], 2);
+        r[i] = high ? got : r[i];
+        r[i + 2] = high ? r[i + 2] : got;
+    }
+}
+
+/* `to` is the warp's first row, of which `rows` exist. */
+static __device__ __forceinline__ void store(__half *to, const float (&o)[HEAD / 2],
+                                             const struct rows *sums, long long rows, int D)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const float over = 1.0f / sums->sum[h];
+        const int row = lane / 4 + 8 * h;
+#pragma unroll
+        for (int c = 0; c < HEAD / 32; c++) {
+            unsigned r[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                r[j] = pair(o[16 * c + 4 * j + 2 * h] * over, o[16 * c + 4 * j + 2 * h + 1] * over);
+            transpose(r);
+            const int column = 32 * c + lane % 4 * 8;
+            if (row < rows && column < D)
+                *(uint4 *)(to + (long long)row * D + column) = make_uint4(r[0], r[1], r[2], r[3]);
+        }
+    }
+}
+
+/* Where things lie in shared memory; a stage is keys and values. */
+struct place {
+    unsigned queries, stages, barriers;
+};
+
+#define QUERIES_FULL(p)   ((p).barriers)
+#define QUERIES_EMPTY(p)  ((p).barriers + 8)
+#define KEYS_FULL(p, s)   ((p).barriers + 16 + 32 * (s))
+#define VALUES_FULL(p, s) ((p).barriers + 32 + 32 * (s))
+#define EMPTY             8 /* bytes behind a stage's full barrier */
+
+struct ring {
+    int slot;
+    unsigned parity;
+};
+
+static __device__ __forceinline__ void advance(struct ring *ring)
+{
+    if (++ring->slot == STAGES) {
+        ring->slot = 0;
+        ring->parity ^= 1;
+    }
+}
+
+static __device__ __forceinline__ void copy_tile(unsigned full, unsigned to, const struct map *map,
+                                                 int row, int head, struct ring *ring)
+{
+    barrier_wait(full + EMPTY, ring->parity);
+    barrier_expect(full, TILE_BYTES);
+    fetch(to, map, KEYS, row, head, full);
+    advance(ring);
+}
+
+/* A block's tile of queries in a round: those with most keys in the first one. */
+struct work {
+    int head, block, steps; /* tiles of keys */
+};
+
+static __device__ __forceinline__ bool work_at(struct work *work, int round, int H, int blocks,
+                                               long long L)
+{
+    const int number = round * gridDim.x + (round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+    work->head = number % H;
+    work->block = blocks - 1 - number / H;
+    work->steps = (int)((min(L, (long long)(work->block + 1) * ROWS) + KEYS - 1) / KEYS);
+    return number < blocks * H;
+}
+
+static __device__ __forceinline__ void copy_tiles(const struct map *map_q, const struct map *map_k,
+                                                  const struct map *map_v, struct place p, int H,
+                                                  int blocks, long long L)
+{
+    struct ring keys = {0, 1}, values = {0, 1}; /* nobody waits for what was never filled */
+    struct work work;
+    for (int round = 0; work_at(&work, round, H, blocks, L); round++)
+        for (int step = 0; step <= work.steps; step++) {
+            if (step < work.steps)
+                copy_tile(KEYS_FULL(p, keys.slot), p.stages + 2 * keys.slot * TILE_BYTES, map_k,
+                          step * KEYS, work.head, &keys);
+            if (step == 0) {
+                barrier_wait(QUERIES_EMPTY(p), round % 2 ^ 1);
+                barrier_expect(QUERIES_FULL(p), QUERY_BYTES);
+                fetch(p.queries, map_q, ROWS, work.block * ROWS, work.head, QUERIES_FULL(p));
+            } else {
+                copy_tile(VALUES_FULL(p, values.slot),
+                          p.stages + (2 * values.slot + 1) * TILE_BYTES, map_v, (step - 1) * KEYS,
+                          work.head, &values);
+            }
+        }
+}
+
+/* Warpgroups ask in turns, the first one first. */
+static __device__ __forceinline__ void take_turn(int group)
+{
+    if (TURNS)
+        asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
+}
+
+static __device__ __forceinline__ void give_turn(int group)
+{
+    if (TURNS)
+        asm volatile("bar.arrive %0, 256;" ::"r"(1 + (group + 1) % GROUPS) : "memory");
+}
+
+static __device__ __forceinline__ void attend_tiles(__half *O, long long L, int D, float scale,
+                                                    struct place p, int H, int blocks)
+{
+    struct work work;
+    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0) - 1, warp = threadIdx.x / 32 % 4;
+    const unsigned queries = p.queries + 8192 * group;
+    struct ring keys = {0, 0}, values = {0, 0};
+    float s[KEYS / 2], o[HEAD / 2];
+    unsigned w[KEYS / 4];
+    if (group == GROUPS - 1)
+        give_turn(group);
+    for (int round = 0; work_at(&work, round, H, blocks, L); round++) {
+        const int steps = work.steps, first = work.block * ROWS + 64 * group + 16 * warp;
+        struct rows rows = {};
+        barrier_wait(QUERIES_FULL(p), round % 2);
+        barrier_wait(KEYS_FULL(p, keys.slot), keys.parity);
+        fence();
+        ask_scores(s, queries, p.stages + 2 * keys.slot * TILE_BYTES);
+        wait_scores(s);
+        barrier_release(KEYS_FULL(p, keys.slot) + EMPTY);
+        if (steps == 1)
+            barrier_release(QUERIES_EMPTY(p));
+        advance(&keys);
+        if (first < KEYS)
+            mask(s, first);
+        largest(s, rows.most);
+        weigh(s, w, 0, KEYS, rows.most, scale, rows.sum);
+#pragma unroll
+        for (int i = 0; i < HEAD / 2; i++)
+            o[i] = 0;
+        for (int step = 1; step < steps; step++) {
+            float sum[2], more[2] = {};
+            const unsigned tile = p.stages + (2 * values.slot + 1) * TILE_BYTES;
+            barrier_wait(KEYS_FULL(p, keys.slot), keys.parity);
+            take_turn(group);
+            fence();
+            ask_scores(s, queries, p.stages + 2 * keys.slot * TILE_BYTES);
+            barrier_wait(VALUES_FULL(p, values.slot), values.parity);
+            ask_results(o, w, tile, 0, HALF);
+            if (HALVES == 2)
+                ask_results(o, w, tile, HALF, KEYS);
+            give_turn(group);
+            if (HALVES == 2)
+                wait_first(s);
+            else
+                wait_both(s, o);
+            barrier_release(KEYS_FULL(p, keys.slot) + EMPTY);
+            if (step == steps - 1)
+                barrier_release(QUERIES_EMPTY(p));
+            advance(&keys);
+            if (first < (step + 1) * KEYS)
+                mask(s, first - step * KEYS);
+            if (HALVES == 2) {
+                weigh(s, w, 0, HALF, rows.most, scale, more);
+                finish(more);
+                wait_both(s, o);
+            }
+            barrier_release(VALUES_FULL(p, values.slot) + EMPTY);
+            advance(&values);
+            weigh(s, w, HALVES == 2 ? HALF : 0, KEYS, rows.most, scale, sum);
+            sum[0] += more[0];
+            sum[1] += more[1];
+            if (__any_sync(~0u, !(sum[0] < MOST_SUM && sum[1] < MOST_SUM))) {
+                rise(s, o, &rows, scale);
+                weigh(s, w, 0, KEYS, rows.most, scale, sum);
+            }
+            rows.sum[0] += sum[0];
+            rows.sum[1] += sum[1];
+        }
+        barrier_wait(VALUES_FULL(p, values.slot), values.parity);
+        fence();
+        ask_results(o, w, p.stages + (2 * values.slot + 1) * TILE_BYTES, 0, KEYS);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            rows.sum[h] += __shfl_xor_sync(~0u, rows.sum[h], 1);
+            rows.sum[h] += __shfl_xor_sync(~0u, rows.sum[h], 2);
+        }
+        wait_results(o);
+        barrier_release(VALUES_FULL(p, values.slot) + EMPTY);
+        advance(&values);
+        store(O + (work.head * L + first) * D, o, &rows, L - first, D);
+    }
+    if (group == 0)
+        take_turn(group); /* the last one's, which nobody else would take */
+}
+
+/* A warp a query: scores of 32 keys at a time, 128 columns of the result in a pass. */
+static __device__ void plain(const __half *Q, const __half *K, const __half *V, __half *O,
+                             long long H, long long L, long long D, float scale)
+{
+    const int lane = threadIdx.x % 32;
+    const long long warps = (long long)gridDim.x * (blockDim.x / 32);
+    for (long long row = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; row < H * L;
+         row += warps)
+        for (long long d0 = 0; d0 < D; d0 += 128) {
+            const long long keys = row % L + 1;
+            const __half *q = Q + row * D, *k = K + row / L * L * D, *v = V + row / L * L * D;
+            float most = LEAST, sum = 0, o[4] = {};
+            for (long long j0 = 0; j0 < keys; j0 += 32) {
+                const long long j = min(j0 + lane, keys - 1);
+                float score = 0;
+                for (long long d = 0; d < D; d++)
+                    score = fmaf(__half2float(q[d]), __half2float(k[j * D + d]), score);
+                if (j0 + lane >= keys)
+                    score = LEAST;
+                float top = score;
+                for (int x = 1; x < 32; x *= 2)
+                    top = fmaxf(top, __shfl_xor_sync(~0u, top, x));
+                top = fmaxf(top, most);
+                const float fade = power((most - top) * scale), mine = power((score - top) * scale);
+                most = top;
+                sum = sum * fade + mine;
+                for (int i = 0; i < 4; i++)
+                    o[i] *= fade;
+                for (int x = 0; x < 32 && j0 + x < keys; x++) {
+                    const float weight = __shfl_sync(~0u, mine, x);
+                    for (int i = 0; i < 4; i++)
+                        if (d0 + 32 * i + lane < D)
+                            o[i] = fmaf(weight, __half2float(v[(j0 + x) * D + d0 + 32 * i + lane]),
+                                        o[i]);
+                }
+            }
+            for (int x = 1; x < 32; x *= 2)
+                sum += __shfl_xor_sync(~0u, sum, x);
+            for (int i = 0; i < 4; i++)
+                if (d0 + 32 * i + lane < D)
+                    O[row * D + d0 + 32 * i + lane] = __float2half_rn(o[i] / sum);
+        }
+}
+
+extern "C" __global__ void __launch_bounds__(128 * GROUPS + 128, 1)
+    attention(const __grid_constant__ struct map tile_q, const __grid_constant__ struct map tile_k,
+              const __grid_constant__ struct map tile_v, const __half *Q, const __half *K,
+              const __half *V, __half *O, long long H, long long L, long long D)
+{
+    extern __shared__ char memory[];
+    const float scale = 1.44269504f / sqrtf((float)D);
+    if (D % 8 != 0 || D > HEAD) {
+        plain(Q, K, V, O, H, L, D, scale);
+        return;
+    }
+    const unsigned base = ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
+    const struct place p = {base, base + QUERY_BYTES, base + QUERY_BYTES + 2 * STAGES * TILE_BYTES};
+    const int blocks = (int)((L + ROWS - 1) / ROWS);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 1 + 2 * STAGES; i++) {
+            barrier_init(p.barriers + 16 * i, 1);
+            barrier_init(p.barriers + 16 * i + EMPTY, 4 * GROUPS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    if (threadIdx.x / 128 == 0) {
+        if (GROUPS == 2)
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        else
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
+        if (threadIdx.x == 0)
+            copy_tiles(&tile_q, &tile_k, &tile_v, p, (int)H, blocks, L);
+    } else {
+        if (GROUPS == 2)
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        else
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
+        attend_tiles(O, L, (int)D, scale, p, (int)H, blocks);
+    }
+}
