@@ -1,8 +1,10 @@
 /*---
 launch:
   - entry: gemm
-    grid: min(ceil_div(M, 128 * CLUSTER) * CLUSTER * ceil_div(N, BN), sm_count / CLUSTER * CLUSTER)
-    cluster: CLUSTER
+    grid: >
+      min(ceil_div(M, 128 * CLUSTER) * CLUSTER * ceil_div(N, BN) * SPLIT,
+      sm_count / CLUSTER * CLUSTER + (SPLIT > 1) * 1000000000)
+    cluster: CLUSTER * SPLIT
     block: 384
     shared: STAGES * (16384 + 128 * BN) + 2048
     args: [tile_a, tile_b, A, B, C, M, N, K]
@@ -14,14 +16,16 @@ tune:
   STAGES: [4, 3, 6]
   GROUP: [8, 4, 16, 1]
   CLUSTER: [2, 1]
-  where: STAGES * (16384 + 128 * BN) + 2048 <= 232448
+  SPLIT: [1, 2, 4]
+  where: (SPLIT == 1 || CLUSTER == 1) && STAGES * (16384 + 128 * BN) + 2048 <= 232448
 ---*/
 /* wgmma fed by the copy engine: of three warpgroups the first copies tiles of 128 x 64 of A and 64
  * x BN of B into STAGES stages, the other two multiply 64 rows each. A stage's `full` barrier
  * counts the bytes that arrive, its `empty` barrier the eight warps that are done with it. Blocks
  * stay, and take one tile of C after another: the next one's copies run while results are stored.
- * The blocks of a cluster have tiles of C below one another and copy a share of B each, for all.
- * Matrices whose rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
+ * The blocks of a cluster have tiles of C below one another and copy a share of B each, for all;
+ * with SPLIT, which is for few tiles, they have the same tile and a part of K each, and end with
+ * it. Matrices whose rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
 #include <cuda_fp16.h>
 
 #define STAGE_BYTES (16384 + 128 * BN)
@@ -151,7 +155,7 @@ static __device__ __forceinline__ void tile_at(int number, int down, int across,
 {
     const int first = number / (GROUP * across) * GROUP, within = number % (GROUP * across);
     const int height = min(down - first, GROUP);
-    *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank()) * 128;
+    *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank() % CLUSTER) * 128;
     *n0 = within / height * BN;
 }
 
@@ -180,6 +184,45 @@ static __device__ __forceinline__ void transpose(unsigned (&r)[4])
     }
 }
 
+/* The block's of the K / 64 steps of a product. */
+struct steps {
+    int begin, end;
+};
+
+/* Each block of the cluster gets from the others what they have of its columns, where its stages
+ * were. */
+static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned stages)
+{
+    const unsigned rank = cluster_rank(), thread = threadIdx.x - 128;
+    cluster_sync(); /* nobody reads its stages any more */
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++) {
+        const unsigned whose = i / (BN / 2 / SPLIT), at = i % (BN / 2 / SPLIT);
+        if (whose != rank)
+            asm volatile("{\n.reg .b32 there;\n"
+                         "mapa.shared::cluster.u32 there, %0, %1;\n"
+                         "st.shared::cluster.f32 [there], %2;\n}" ::"r"(
+                             stages + ((rank * (BN / 2 / SPLIT) + at) * 256 + thread) * 4),
+                         "r"(whose), "f"(d[i])
+                         : "memory");
+    }
+    cluster_sync();
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++)
+        for (unsigned from = 0; from < SPLIT; from++) {
+            float part;
+            if (i / (BN / 2 / SPLIT) != rank || from == rank)
+                continue;
+            asm volatile(
+                "ld.shared.f32 %0, [%1];"
+                : "=f"(part)
+                : "r"(stages +
+                      ((from * (BN / 2 / SPLIT) + i % (BN / 2 / SPLIT)) * 256 + thread) * 4)
+                : "memory");
+            d[i] += part;
+        }
+}
+
 static __device__ void plain(const __half *A, const __half *B, __half *C, long long M, long long N,
                              long long K)
 {
@@ -194,14 +237,15 @@ static __device__ void plain(const __half *A, const __half *B, __half *C, long l
 
 static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const struct map *map_b,
                                                   unsigned stages, unsigned barriers, int down,
-                                                  int across, int steps)
+                                                  int across, struct steps steps)
 {
     int slot = 0;
     unsigned parity = 1; /* nobody waits for a stage that was never filled */
-    for (int number = blockIdx.x / CLUSTER; number < down * across; number += gridDim.x / CLUSTER) {
+    for (int number = blockIdx.x / (CLUSTER * SPLIT); number < down * across;
+         number += gridDim.x / (CLUSTER * SPLIT)) {
         int m0, n0;
         tile_at(number, down, across, &m0, &n0);
-        for (int step = 0; step < steps; step++) {
+        for (int step = steps.begin; step < steps.end; step++) {
             const unsigned full = barriers + 16 * slot, stage = stages + slot * STAGE_BYTES;
             barrier_wait(full + 8, parity);
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full),
@@ -226,7 +270,7 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
 
 static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, long long N,
                                                       unsigned stages, unsigned barriers, int down,
-                                                      int across, int steps)
+                                                      int across, struct steps steps)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = threadIdx.x / 128 - 1;
     int slot = 0;
@@ -237,14 +281,15 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barriers +
                                                                                     16 * used + 8),
-                         "r"(lane)
+                         "r"(SPLIT > 1 ? (int)cluster_rank() : lane)
                          : "memory");
     };
-    for (int number = blockIdx.x / CLUSTER; number < down * across; number += gridDim.x / CLUSTER) {
+    for (int number = blockIdx.x / (CLUSTER * SPLIT); number < down * across;
+         number += gridDim.x / (CLUSTER * SPLIT)) {
         int m0, n0, before = 0;
         float d[BN / 2] = {};
         tile_at(number, down, across, &m0, &n0);
-        for (int step = 0; step < steps; step++) {
+        for (int step = steps.begin; step < steps.end; step++) {
             const unsigned stage = stages + slot * STAGE_BYTES;
             barrier_wait(barriers + 16 * slot, parity);
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -255,7 +300,7 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
                 multiply(d, a + 2 * k, b + 128 * k);
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            if (step > 0)
+            if (step > steps.begin)
                 release(before);
             before = slot;
             if (++slot == STAGES) {
@@ -265,11 +310,15 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         release(before);
+        if (SPLIT > 1)
+            add_parts(d, stages);
         const long long m = m0 + 64 * group + 16 * warp + lane / 4;
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
             for (int j = 0; j < BN / 8; j += 4) {
+                if (SPLIT > 1 && j / (BN / 8 / SPLIT) != cluster_rank())
+                    continue;
                 const long long n = n0 + 8 * j + lane % 4 * 8;
                 unsigned r[4];
 #pragma unroll
@@ -294,7 +343,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const unsigned base = ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
     const unsigned barriers = base + STAGES * STAGE_BYTES;
     const int down = (int)((M + 128 * CLUSTER - 1) / (128 * CLUSTER)),
-              across = (int)((N + BN - 1) / BN), steps = (int)((K + 63) / 64);
+              across = (int)((N + BN - 1) / BN), all = (int)((K + 63) / 64),
+              part = SPLIT == 1 ? 0 : (int)cluster_rank();
+    const struct steps steps = {all * part / SPLIT, all * (part + 1) / SPLIT};
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(barriers + 16 * s, 1);
@@ -307,6 +358,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 0)
             copy_tiles(&tile_a, &tile_b, base, barriers, down, across, steps);
+        if (SPLIT > 1) { /* as in add_parts */
+            cluster_sync();
+            cluster_sync();
+        }
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         multiply_tiles(C, M, N, base, barriers, down, across, steps);
