@@ -5,9 +5,9 @@ launch:
     block: BLOCK
     args: [X, Y, M, N]
 tune:
-  BLOCK: [256, 512, 128, 1024]
-  UNROLL: [4, 2, 8, 1]
-  STREAM: [1, 0]
+  BLOCK: [512, 256, 128, 1024]
+  UNROLL: [1, 2, 4, 8]
+  STREAM: [0, 1]
 ---*/
 /* A block does one contiguous burst of 4 * BLOCK * UNROLL numbers and ends: all loads of a thread
  * are under way before the first store, and the hardware hands out the blocks. With STREAM the caches

@@ -6,7 +6,7 @@ launch:
     args: [X, gamma, Y, N]
 tune:
   BLOCK: [512, 256, 128, 1024]
-  ITEMS: [2, 4, 8, 1]
+  ITEMS: [4, 8, 2, 1]
   RESIDENT: [768, 1024, 2048, 1536, 512]
   where: BLOCK * ITEMS <= 4096
 ---*/
