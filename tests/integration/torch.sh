@@ -100,7 +100,7 @@ problems=$(dirname "${BASH_SOURCE[0]}")/../../problems
 "$twagent" eval softmax@M=64,N=256 "$problems/softmax/baselines/naive.c" --baseline torch >"$work/out" 2>&1
 grep -q 'speed-up .*x torch ' "$work/out"; say $? "PyTorch as a baseline: $(cat "$work/out")"
 "$found" -I - "$problems" <<'PY'; say $? "every baselines/torch.py computes what its problem does"
-import glob, importlib.util, os, sys
+import glob, importlib.util, inspect, os, sys
 import torch
 
 def load(path):
@@ -109,18 +109,31 @@ def load(path):
     spec.loader.exec_module(module)
     return module
 
-shapes = {"matmul_batched": [(3, 5, 7), (3, 7, 4)], "gemv": [(5, 7), (7,)], "conv2d": [(2, 3, 9, 8), (4, 3, 3, 3)],
-          "attention": [(2, 9, 4)] * 3, "attention_fp16": [(2, 9, 4)] * 3, "attention_causal": [(2, 9, 4)] * 3,
-          "layernorm": [(5, 16), (16,), (16,)], "rmsnorm": [(5, 16), (16,)]}
+shapes = {"matmul_batched": [(3, 5, 7), (3, 7, 4)], "gemv": [(5, 7), (7,)], "attention": [(2, 9, 4)] * 3,
+          "attention_fp16": [(2, 9, 4)] * 3, "attention_causal": [(2, 9, 4)] * 3,
+          "layernorm": [(5, 16), (16,), (16,)], "rmsnorm": [(5, 16), (16,)],
+          "matmul_bias_gelu": [(5, 7), (7, 4), (4,)], "batch_norm": [(2, 6, 9, 8)] + [(6,)] * 4,
+          "group_norm": [(2, 6, 9, 8), (6,), (6,)], "depthwise_conv2d": [(2, 6, 9, 8), (6, 3, 3)]}
+filters = [(2, 3, 9, 8), (4, 3, 3, 3)]
+shapes.update(conv2d=filters, conv2d_bias_relu=filters + [(4,)], conv2d_batchnorm_silu=filters + [(4,)] * 4)
+conv = dict(N=2, C=3, H=9, W=8, K=4, R=3, S=3, PAD=1, STRIDE=2)
+pool = dict(N=2, C=6, H=9, W=8, K=3, PAD=1, STRIDE=2)
+sizes = {"conv2d": conv, "conv2d_bias_relu": conv, "conv2d_batchnorm_silu": conv, "max_pool2d": pool, "avg_pool2d": pool,
+         "depthwise_conv2d": dict(N=2, C=6, H=9, W=8, R=3, S=3, PAD=1, STRIDE=2), "group_norm": dict(N=2, C=6, H=9, W=8, G=3),
+         "upsample_nearest": dict(N=2, C=6, H=9, W=8, S=3), "upsample_bilinear": dict(N=2, C=6, H=9, W=8, S=3)}
+shapes.update({name: [(2, 6, 9, 8)] for name in sizes if name not in shapes})
 files = glob.glob(sys.argv[1] + "/*/baselines/torch.py")
-assert len(files) >= 16, files
+assert len(files) >= 31, files
 for path in files:
     folder = os.path.dirname(os.path.dirname(path))
     name = os.path.basename(folder)
     given = [torch.randn(s) for s in shapes.get(name, [(5, 7), (7, 4)] if name.startswith("matmul") else [(5, 7)])]
-    dims, more = ([2, 3, 9, 8, 4, 3, 3, 1, 2, 5, 4], {"PAD": 1, "STRIDE": 2}) if name == "conv2d" else ([], {})
-    wanted = load(folder + "/ref_impl.py").reference(*[g.numpy() for g in given], **more)
-    got = load(path).Model()(*given, *dims)
+    if "batch" in name and "norm" in name:
+        given[-3].abs_()  # a variance
+    reference, dims = load(folder + "/ref_impl.py").reference, sizes.get(name, {})
+    asked = list(inspect.signature(reference).parameters)[len(given):]
+    wanted = reference(*[g.numpy() for g in given], **{dim: dims[dim] for dim in asked})
+    got = load(path).Model()(*given, *dims.values())
     assert torch.allclose(got, torch.as_tensor(wanted), rtol=1e-3, atol=1e-4), name
 PY
 

@@ -18,14 +18,18 @@ cd "$work" || exit 1
 "$twagent" doctor --backend webgpu --no-measure >out 2>&1
 grep -q '^  adapter .*, ' out && ! grep -q 'MISSING' out || { echo "skipped: $(grep MISSING out)"; exit 77; }
 
+# of those that differ in a line (silu, sigmoid, leaky_relu; avg_pool2d; upsample_nearest) one each
+rows=M=16,N=64 image=N=1,C=4,H=12,W=12
 for kernel in softmax@M=16,N=256 layernorm@M=16,N=256 rmsnorm@M=16,N=256 sum_rows@M=16,N=256 gemv@M=16,N=256 \
-    relu@M=16,N=256 gelu@M=16,N=64 silu@M=16,N=64 sigmoid@M=16,N=64 tanh@M=16,N=64 leaky_relu@M=16,N=64 \
-    transpose@M=64,N=64 matmul@M=48,N=48,K=48 matmul_batched@BATCH=2,M=32,N=32,K=32 \
-    attention@H=2,L=32,D=16 conv2d@N=1,C=4,H=12,W=12,K=8; do
+    relu@M=16,N=256 {gelu,tanh}@$rows transpose@M=64,N=64 matmul@M=48,N=48,K=48 \
+    matmul_batched@BATCH=2,M=32,N=32,K=32 matmul_bias_gelu@M=48,N=48,K=48 attention@H=2,L=32,D=16 \
+    {conv2d,conv2d_bias_relu,conv2d_batchnorm_silu}@$image,K=8 group_norm@$image,G=2 \
+    {depthwise_conv2d,max_pool2d,batch_norm,upsample_bilinear}@$image; do
     folder=$source/problems/${kernel%%@*}
-    for file in "$folder"/starts/webgpu/*.wgsl "$folder"/baselines/naive.wgsl; do
-        [ -e "$file" ] || continue
-        "$twagent" eval "$kernel" "$file" --backend webgpu --time-budget 40ms >out 2>&1
+    starts=("$folder"/starts/webgpu/*.wgsl)
+    [ -e "${starts[0]}" ] || starts=("$folder/baselines/naive.wgsl")
+    for file in "${starts[@]}"; do # the naive one is checked beside it
+        "$twagent" eval "$kernel" "$file" --backend webgpu --baseline naive --time-budget 1ms >out 2>&1
         grep -q "^kernel" out && grep -q "% of that roof" out; say $? "$kernel ${file##*/}: $(cat out)"
     done
 done

@@ -1,5 +1,5 @@
-/* Every problem that ships loads, by its name too, and each of its starts parses and has a point of
- * its tune space that is valid on a small machine. */
+/* Every problem that ships loads, by its name too, and each of its C and WGSL starts parses and has
+ * a point of its tune space that is valid on a small machine. */
 #include "eval/candidate/candidate.h"
 
 #include "base/buf.h"
@@ -22,10 +22,13 @@ static void check_start(const struct problem *problem, const char *path)
     struct buf text;
     struct names facts = {0}, tune;
     bool valid = false;
-    static const char *const known[] = {"cores",    "l1_bytes",     "l2_bytes",
-                                        "l3_bytes", "vector_bytes", "page_bytes"};
-    static const int64_t numbers[] = {2, 32768, 1048576, 33554432, 32, 4096};
-    for (size_t i = 0; i < 6; i++)
+    static const char *const known[] = {"cores",          "l1_bytes",        "l2_bytes",
+                                        "l3_bytes",       "vector_bytes",    "page_bytes",
+                                        "max_workgroups", "max_invocations", "workgroup_bytes",
+                                        "binding_bytes",  "software"};
+    static const int64_t numbers[] = {2,     32768, 1048576, 33554432,  32, 4096,
+                                      65535, 256,   16384,   134217728, 1};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         assert_int_equal(names_set(&facts, known[i], numbers[i], &err), 0);
     buf_init(&text, 1 << 20);
     assert_int_equal(file_read(path, &text, &err), 0);
@@ -50,9 +53,11 @@ static void check_problem(const char *name)
     if (problem_load(name, &problem, &err) != 0)
         fail_msg("%s", err.message);
     assert_string_equal(problem->name, name);
-    size_t count = problem_starts(problem, "cpu", starts, 32);
-    for (size_t i = 0; i < count; i++)
-        check_start(problem, starts[i]);
+    for (size_t b = 0; b < 2; b++) {
+        size_t count = problem_starts(problem, b == 0 ? "cpu" : "webgpu", starts, 32);
+        for (size_t i = 0; i < count; i++)
+            check_start(problem, starts[i]);
+    }
     for (uint64_t seed = 0; seed < 50; seed++)
         assert_int_equal(problem_draw_dims(problem, seed, &dims, &err), 0);
     problem_free(problem);

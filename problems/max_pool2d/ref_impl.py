@@ -1,0 +1,16 @@
+"""Max pooling: for every place (r, s) of the window, what it sees of the images."""
+
+import numpy as np
+
+
+def reference(X, K, PAD, STRIDE):
+    images, channels, height, width = X.shape
+    padded = np.pad(X, ((0, 0), (0, 0), (PAD, PAD), (PAD, PAD)), constant_values=-np.inf)
+    out_height = (height + 2 * PAD - K) // STRIDE + 1
+    out_width = (width + 2 * PAD - K) // STRIDE + 1
+    Y = np.full((images, channels, out_height, out_width), -np.inf, dtype=X.dtype)
+    for r in range(K):
+        for s in range(K):
+            seen = padded[:, :, r : r + STRIDE * out_height : STRIDE, s : s + STRIDE * out_width : STRIDE]
+            Y = np.maximum(Y, seen)
+    return Y
