@@ -118,5 +118,38 @@ expect 1 'candidate.py:18: error: ' eval "$work/relu" "$work/within.py" --backen
 sed 's/BLOCK: \[.*/BLOCK: [256, 512]/' "$work/run.py" >"$work/tuned.py"
 expect 1 '4 evaluated in' tune "$work/relu" "$work/tuned.py" --backend cuda --no-final
 
+# --- a search in Triton by a mailbox: prompts with its format, an answer in its language, a lesson that says so
+mkdir -p "$work/box" && cp "$work/run.py" "$work/relu/starts/triton/linear.py"
+sed -i 's/BLOCK: \[.*/BLOCK: [256]/; s/num_warps: .*/num_warps: [4]/' "$work/relu/starts/triton/linear.py"
+answer() { # a request's file
+    local answer=${1%.md}.answer.txt
+    [ ! -e "$answer" ] || return
+    if grep -q '^# ideas for' "$1"; then
+        echo '{"ideas": [{"title": "Keep what is read once out of the cache", "category": "memory",' \
+            '"why": "It is not read again.", "expected": 1.1, "parent": "r1-c1"}]}' >"$answer.part"
+    else
+        grep -q 'One Python file of Triton.' "$1" || { echo "no page on Triton in $1"; return; }
+        { echo '```python' && sed 's/mask=inside)/mask=inside, eviction_policy="evict_first")/' \
+            "$work/relu/starts/triton/linear.py" && echo '```'; } >"$answer.part"
+    fi
+    mv "$answer.part" "$answer"
+}
+export TWAGENT_STORE=$work/mailbox
+"$twagent" run "$work/relu" --language triton --model "mailbox/$work/box" -b 1 -i 1 -r 1 --no-final \
+    --mailbox-wait 10m >"$work/out" 2>&1 </dev/null &
+searching=$!
+while kill -0 $searching 2>/dev/null; do
+    for request in "$work"/box/*.md; do [ ! -e "$request" ] || answer "$request"; done
+    sleep 0.2
+done
+wait $searching
+expect 0 '2 kernels, 0 rejected, 0 failed' show r1
+expect 0 '"language":"triton"' lessons export
+expect 0 'r1-c2.py' show r1-c2
+
+# --- which language, and where there is none
+expect 2 'the backend cpu has no such language' run "$work/relu" --language triton --backend cpu
+TWAGENT_CUDA_DRIVER=$work/none.so expect 3 'compiles a kernel for it, and runs it at small shapes' run relu --language triton
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -107,11 +107,17 @@ static const char *past_blanks(const char *at, const char *end)
     }
 }
 
-/* Kernels of a GPU have any names, and a launch plan. */
-static enum worth worth_of_device_code(struct span text)
+static bool has_matter(struct span text)
 {
-    bool kernels = memmem(text.start, text.length, EXTRACT_GPU, strlen(EXTRACT_GPU)) != NULL;
-    bool plan = memmem(text.start, text.length, "/*---", 5) != NULL;
+    return memmem(text.start, text.length, "/*---", 5) != NULL ||
+           memmem(text.start, text.length, "\"\"\"---", 6) != NULL;
+}
+
+/* Kernels of a GPU have any names, and a launch plan. */
+static enum worth worth_of_device_code(struct span text, const char *entry)
+{
+    bool kernels = memmem(text.start, text.length, entry, strlen(entry)) != NULL;
+    bool plan = has_matter(text);
     return !kernels ? WORTH_NONE : plan ? WORTH_DEFINED : WORTH_NAMED;
 }
 
@@ -121,8 +127,8 @@ static enum worth worth_of_entry(struct span text, const char *entry)
     size_t size = strlen(entry);
     const char *end = text.start + text.length;
     enum worth worth = WORTH_NONE;
-    if (strcmp(entry, EXTRACT_GPU) == 0)
-        return worth_of_device_code(text);
+    if (strcmp(entry, EXTRACT_GPU) == 0 || strcmp(entry, EXTRACT_TRITON) == 0)
+        return worth_of_device_code(text, entry);
     for (const char *at = text.start; (at = memmem(at, (size_t)(end - at), entry, size)) != NULL;
          at += size) {
         if (at > text.start && (isalnum((unsigned char)at[-1]) || at[-1] == '_'))
@@ -145,7 +151,7 @@ static enum worth worth_of(struct span text, const char *entry)
 {
     enum worth worth = worth_of_entry(text, entry);
     if (worth == WORTH_NONE)
-        worth = memmem(text.start, text.length, "/*---", 5) != NULL ? WORTH_MATTER : WORTH_ANY;
+        worth = has_matter(text) ? WORTH_MATTER : WORTH_ANY;
     return worth;
 }
 
@@ -241,7 +247,7 @@ static bool bare_source(const char *text, const char *entry, struct span *span)
 {
     static const char *const begins[] = {"/*",      "//",      "#include", "#define", "#pragma",
                                          "#if",     "static ", "void ",    "extern ", "typedef ",
-                                         "inline ", "const ",  "struct ",  "enum "};
+                                         "inline ", "const ",  "struct ",  "enum ",   "\"\"\"---"};
     const char *end = text + strlen(text);
     struct line line;
     for (const char *at = text; at < end; at = line.next) {

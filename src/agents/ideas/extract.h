@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As `entry`: device code, whose kernels have any names. A block with `__global__` and front matter
+/* As `entry`: device code, whose kernels have any names. A block with the word and front matter
  * then counts as one that defines it, without front matter as one that names it. */
-#define EXTRACT_GPU "__global__"
+#define EXTRACT_GPU    "__global__"
+#define EXTRACT_TRITON "@triton.jit"
 
 /* A fence opens at a line of three or more ` or ~ (indented at most three spaces) with an optional
  * language, and closes at a line of the same mark, at least as long and with nothing after it.

@@ -36,6 +36,7 @@ static const struct field {
     PLACE(family, FIELD_TEXT, WORD_MOST),
     PLACE(problem, FIELD_TEXT, WORD_MOST),
     PLACE(backend, FIELD_TEXT, WORD_MOST),
+    PLACE(language, FIELD_TEXT, WORD_MOST),
     PLACE(shape, FIELD_TEXT, LINE_MOST),
     PLACE(dtype, FIELD_TEXT, WORD_MOST),
     PLACE(device, FIELD_TEXT, WORD_MOST),

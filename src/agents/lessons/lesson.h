@@ -15,6 +15,7 @@
 
 struct lesson_place { /* where something was measured; "" or 0 where not known */
     const char *family, *problem, *backend;
+    const char *language;      /* "triton", of backends with several; "": no choice, or not known */
     const char *shape;         /* "M=512 N=512 K=512" */
     const char *dtype;         /* of the inputs: "float32", "float32,int64" */
     const char *device;        /* "AMD EPYC 9R14" */

@@ -33,6 +33,12 @@ static bool lesson_same_place(const struct lesson_place *a, const struct lesson_
            is(a->shape, b->shape) && is(a->dtype, b->dtype) && same_machine(a, b);
 }
 
+bool lesson_other_language(const struct lesson_place *here, const struct lesson_place *there)
+{
+    return there->language && *there->language &&
+           (!here->language || !is(here->language, there->language));
+}
+
 double lesson_nearness(const struct lesson_place *here, const struct lesson_place *there)
 {
     double near = 1;
@@ -42,6 +48,8 @@ double lesson_nearness(const struct lesson_place *here, const struct lesson_plac
         near *= 0.5;
     else if (!is(here->shape, there->shape))
         near *= 0.8;
+    if (lesson_other_language(here, there))
+        near *= 0.7;
     if (!is(here->dtype, there->dtype))
         near *= 0.7;
     if (!is(here->device, there->device))
@@ -54,12 +62,25 @@ double lesson_nearness(const struct lesson_place *here, const struct lesson_plac
 void lesson_copy(struct arena *arena, const struct lesson *from, struct lesson *to)
 {
     *to = *from;
-    const char **texts[] = {
-        &to->id,          &to->place.family,   &to->place.problem, &to->place.backend,
-        &to->place.shape, &to->place.dtype,    &to->place.device,  &to->place.device_family,
-        &to->title,       &to->category,       &to->name,          &to->source,
-        &to->tune,        &to->limiter_before, &to->limiter_after, &to->verdict,
-        &to->reason,      &to->baseline};
+    const char **texts[] = {&to->id,
+                            &to->place.family,
+                            &to->place.problem,
+                            &to->place.backend,
+                            &to->place.language,
+                            &to->place.shape,
+                            &to->place.dtype,
+                            &to->place.device,
+                            &to->place.device_family,
+                            &to->title,
+                            &to->category,
+                            &to->name,
+                            &to->source,
+                            &to->tune,
+                            &to->limiter_before,
+                            &to->limiter_after,
+                            &to->verdict,
+                            &to->reason,
+                            &to->baseline};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         *texts[i] = arena_strdup(arena, *texts[i] ? *texts[i] : "");
 }

@@ -30,6 +30,7 @@ struct lesson_memory {    /* zero: nothing is known */
 
 /* How much what was measured at `there` says about `here`: 1 is the same problem, shape and
  * machine; 0 another backend or family. */
+bool lesson_other_language(const struct lesson_place *here, const struct lesson_place *there);
 double lesson_nearness(const struct lesson_place *here, const struct lesson_place *there);
 
 /* Reads the lessons of the place's family and backend. `sources`: hashes of the sources whose

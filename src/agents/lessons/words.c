@@ -124,6 +124,8 @@ static void put_place(const struct lesson_ask *ask, const struct ranked *item, s
     }
     if (!is(here->problem, there->problem) || !is(here->shape, there->shape))
         buf_addf(out, ", %s %s", there->problem, there->shape);
+    if (lesson_other_language(here, there))
+        buf_addf(out, ", written in %s", there->language);
     if (!is(here->dtype, there->dtype))
         buf_addf(out, " in %s", there->dtype);
     if (!is(here->device, there->device) || here->cores != there->cores)

@@ -158,6 +158,8 @@ void put_device(const struct material *material, size_t most, struct buf *out)
     bool gpu = value_text(device, "gpu", NULL) != NULL;
     if (gpu)
         put_gpu(device, facts, out);
+    if (material->context->language != NULL)
+        buf_addf(out, "- kernels are written in: %s\n", material->context->language->name);
     for (size_t i = 0; device != NULL && !gpu && i < device->count; i++)
         put_fact(device->keys[i], device->items[i], out);
     for (size_t i = 0; facts != NULL && !gpu && i < facts->count; i++)

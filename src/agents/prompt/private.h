@@ -15,13 +15,13 @@ enum {
     PROMPT_TEXT_IMPLEMENT,
     PROMPT_TEXT_REPAIR,
     PROMPT_TEXT_PROFILE,
-    PROMPT_TEXT_FORMAT,
     PROMPT_TEMPLATES
 };
 
 struct prompts {
     const struct target *target;
     struct template *templates[PROMPT_TEMPLATES];
+    struct template *formats[TARGET_FOLDERS_MAX]; /* in the order of the target's languages */
 };
 
 struct material { /* what a prompt is made of; what a kind of prompt has not is NULL or 0 */

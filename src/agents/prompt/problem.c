@@ -48,6 +48,19 @@ void prompt_arguments(const struct problem *problem, struct buf *out)
         buf_addf(out, "%slong long %s", comma, problem->dims[i].name);
 }
 
+void prompt_parameters(const struct problem *problem, struct buf *out)
+{
+    const char *comma = "";
+    for (size_t i = 0; i < problem->input_count; i++, comma = ", ")
+        buf_addf(out, "%s%s: %s pointer", comma, problem->inputs[i].name,
+                 dtype_name(problem->inputs[i].dtype));
+    for (size_t i = 0; i < problem->output_count; i++, comma = ", ")
+        buf_addf(out, "%s%s: %s pointer", comma, problem->outputs[i].name,
+                 dtype_name(problem->outputs[i].dtype));
+    for (size_t i = 0; i < problem->dim_count; i++, comma = ", ")
+        buf_addf(out, "%s%s: number", comma, problem->dims[i].name);
+}
+
 static void put_bindings(const char *access, const struct tensor_spec *tensors, size_t count,
                          size_t *binding, struct buf *out)
 {

@@ -30,8 +30,22 @@ static const struct {
                             {"format", "problem", "device", "passages", "idea", "source", "failure",
                              "diagnostics", NULL}},
     [PROMPT_TEXT_PROFILE] = {"profile.txt", {"place", "limiter", "evidence", "categories", NULL}},
-    [PROMPT_TEXT_FORMAT] = {"format-%s.txt", {"signature", NULL}},
 };
+
+static const char *const format_slots[12] = {"signature", NULL};
+
+/* A page for each language, which some of them share. */
+static int load_formats(struct arena *arena, struct prompts *loaded, struct err *err)
+{
+    const struct target *target = loaded->target;
+    for (size_t i = 0; target->languages[i] != NULL && i < TARGET_FOLDERS_MAX; i++) {
+        const char *folder = language_folder(target, target->languages[i]);
+        if (template_load(arena, arena_printf(arena, "format-%s.txt", folder), format_slots,
+                          &loaded->formats[i], err) != 0)
+            return -1;
+    }
+    return 0;
+}
 
 int prompts_load(struct arena *arena, const char *backend, struct prompts **prompts,
                  struct err *err)
@@ -41,12 +55,12 @@ int prompts_load(struct arena *arena, const char *backend, struct prompts **prom
     if (loaded->target == NULL)
         return err_set(err, ERR_USAGE, "no backend \"%s\"", backend);
     for (size_t i = 0; i < PROMPT_TEMPLATES; i++) {
-        const char *file = sources[i].file;
-        if (i == PROMPT_TEXT_FORMAT)
-            file = arena_printf(arena, "format-%s.txt", backend);
-        if (template_load(arena, file, sources[i].slots, &loaded->templates[i], err) != 0)
+        if (template_load(arena, sources[i].file, sources[i].slots, &loaded->templates[i], err) !=
+            0)
             return -1;
     }
+    if (load_formats(arena, loaded, err) != 0)
+        return -1;
     *prompts = loaded;
     return 0;
 }
@@ -64,15 +78,24 @@ static void put_format(const struct material *material, size_t most, struct buf 
 {
     (void)most;
     BUF_LOCAL(signature, 1 << 16);
-    const struct language *language = material->prompts->target->languages[0];
+    const struct prompts *prompts = material->prompts;
+    const struct language *const *languages = prompts->target->languages;
+    size_t at = 0;
+    while (languages[at] != NULL && languages[at] != material->context->language)
+        at++;
+    if (languages[at] == NULL)
+        at = 0;
+    const struct language *language = languages[at];
     if (language->own_blocks)
         prompt_bindings(material->context->problem, &signature);
+    else if (language->fixes_block)
+        prompt_parameters(material->context->problem, &signature);
     else if (language->plan)
         prompt_arguments(material->context->problem, &signature);
     else
         prompt_signature(material->context->problem, &signature);
     const struct slot_text text = {"signature", buf_text(&signature)};
-    template_render(material->prompts->templates[PROMPT_TEXT_FORMAT], &text, 1, out);
+    template_render(prompts->formats[at], &text, 1, out);
 }
 
 static void put_count(const struct material *material, size_t most, struct buf *out)

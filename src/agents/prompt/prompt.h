@@ -33,8 +33,9 @@ struct prompt_context { /* the same for every prompt of a run; borrowed */
     /* what one prompt has of its own */
     const struct prompt_passage *passages; /* of manuals, about the idea at hand; the best first */
     size_t passage_count;
-    const char *lessons; /* lines, the most telling first; "" or NULL: none */
-    const char *wanted;  /* how many ideas of each kind, a line; "" or NULL: as it likes */
+    const char *lessons;             /* lines, the most telling first; "" or NULL: none */
+    const struct language *language; /* to be written; NULL: the backend's first */
+    const char *wanted; /* how many ideas of each kind, a line; "" or NULL: as it likes */
 };
 
 struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is none */
@@ -72,5 +73,7 @@ void prompt_repair(const struct prompts *prompts, const struct prompt_context *c
 void prompt_signature(const struct problem *problem, struct buf *out);
 /* "const float *A, float *C, long long M": what a launch's `args` may name, as CUDA spells it. */
 void prompt_arguments(const struct problem *problem, struct buf *out);
+/* "X: float32 pointer, M: number": the same, as Triton's are. */
+void prompt_parameters(const struct problem *problem, struct buf *out);
 /* Its bindings as WGSL declares them, a line each, and struct Dims. */
 void prompt_bindings(const struct problem *problem, struct buf *out);

@@ -67,6 +67,7 @@ static void set_place(struct search *search, const struct value *context)
         .family = problem->family,
         .problem = problem->name,
         .backend = search->options.backend,
+        .language = "",
         .shape = shape_words(arena, &problem->shapes[0]),
         .dtype = dtype_words(arena, problem),
         .device = arena_strdup(arena, *gpu ? gpu : value_text(device, "cpu", "")),
@@ -135,6 +136,16 @@ static void suggest(struct search *search, const struct lesson *point)
     proposer_suggest(search->proposer, (size_t)arm->number, &names);
 }
 
+static bool is_wanted(const struct search *search, const struct language *language)
+{
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    const struct target *target = target_find(search->options.backend);
+    for (size_t i = search_languages(search, chosen); i-- > 0;)
+        if (strcmp(language_folder(target, language), language_folder(target, chosen[i])) == 0)
+            return true;
+    return false;
+}
+
 /* A kernel that an earlier run kept: an arm like the starts, whose first look is at the numbers
  * that were best. Its source is in the store under its hash, the same for whoever goes on. */
 static void adopt(struct search *search, const struct lesson *kernel)
@@ -158,7 +169,8 @@ static void adopt(struct search *search, const struct lesson *kernel)
         there = candidate_parse(search->problem, arm->name, arm->text, arm->length, &arm->candidate,
                                 &err) == 0;
     }
-    if (there && search_arm_add(search, arm) < 0) {
+    if (there &&
+        (!is_wanted(search, arm->candidate->language) || search_arm_add(search, arm) < 0)) {
         candidate_free(arm->candidate);
         there = false;
     }
@@ -271,6 +283,15 @@ static void set_change(const struct before *before, struct lesson *lesson)
     lesson->change_high = lesson->speedup_high / before->speedup_low;
 }
 
+/* "" where its backend has one alone. */
+static const char *language_words(const struct search *search, const struct language *language)
+{
+    const struct language *all[TARGET_FOLDERS_MAX];
+    const struct target *target = target_find(search->options.backend);
+    bool several = target != NULL && target_choose(target, "both", all) > 0;
+    return several && language != NULL ? language_folder(target, language) : "";
+}
+
 static struct lesson lesson_of(struct attempt *attempt, bool kernel)
 {
     struct search *search = attempt->search;
@@ -295,6 +316,8 @@ static struct lesson lesson_of(struct attempt *attempt, bool kernel)
         .time_ns = kernel ? record->time_ns : 0,
         .point = !attempt->writing,
         .ended_ms = (int64_t)clock_wall_ms()};
+    lesson.place.language =
+        language_words(search, attempt->arm ? attempt->arm->candidate->language : NULL);
     set_change(&attempt->before, &lesson);
     return lesson;
 }
@@ -336,6 +359,7 @@ static void keep(const struct search *search, const struct lesson *from, struct 
     size_t bytes = 0;
     *to = *from;
     to->place = search->lessons.place;
+    to->place.language = from->place.language; /* a constant */
     to->name = to->source = to->tune = to->baseline = "";
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         bytes += (texts[i] ? strnlen(texts[i], TAUGHT_TEXT) : 0) + 1;
@@ -407,7 +431,9 @@ void search_lessons_say(const struct search *search, const struct search_about *
 {
     if (!search->options.lessons)
         return;
-    const struct lesson_ask ask = {.here = &search->lessons.place,
+    struct lesson_place here = search->lessons.place;
+    here.language = language_words(search, about->language);
+    const struct lesson_ask ask = {.here = &here,
                                    .limiter = found->limiter,
                                    .title = about->idea ? about->idea->title : NULL,
                                    .memory = &search->lessons.memory,

@@ -23,6 +23,7 @@ enum tune_strategy {
 struct search_options {                    /* borrowed for the search's life */
     const char *problem;                   /* path or shipped name */
     const char *backend;                   /* "cpu" */
+    const char *language;                  /* "triton", "both"; NULL: the backend's first */
     const struct models *idea_models;      /* NULL, or of none: the built-in proposer alone */
     const struct models *code_models;      /* NULL: the same */
     const struct models *embedding_models; /* one, for what prompts quote; NULL, none: by words */

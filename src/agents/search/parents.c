@@ -15,6 +15,24 @@ size_t search_islands(const struct search *search)
     return count < 1 ? 1 : (size_t)count;
 }
 
+size_t search_languages(const struct search *search,
+                        const struct language *chosen[TARGET_FOLDERS_MAX])
+{
+    return target_choose(target_find(search->options.backend), search->options.language, chosen);
+}
+
+const struct language *search_language(const struct search *search, int island,
+                                       const struct attempt *parent)
+{
+    const struct language *chosen[TARGET_FOLDERS_MAX], *all[TARGET_FOLDERS_MAX];
+    if (target_choose(target_find(search->options.backend), "both", all) == 0)
+        return NULL;
+    size_t count = search_languages(search, chosen);
+    if (count > 1 && search_islands(search) < count)
+        return parent && parent->arm ? parent->arm->candidate->language : chosen[0];
+    return chosen[(size_t)island % count];
+}
+
 static size_t add(const struct attempt *parents[PARENTS_MAX], size_t to,
                   const struct contender *all, size_t count)
 {

@@ -101,6 +101,8 @@ bool search_retrieve(struct search *search, struct retrieval *retrieval, struct 
         asked.failure = about->failure;
         asked.diagnostics = about->diagnostics;
     }
+    if (about->language != NULL)
+        asked.backend = language_folder(target_find(asked.backend), about->language);
     enum prompt_agent agent = !about->idea     ? PROMPT_IDEAS
                               : about->failure ? PROMPT_REPAIR
                                                : PROMPT_IMPLEMENT;
@@ -110,7 +112,7 @@ bool search_retrieve(struct search *search, struct retrieval *retrieval, struct 
         .store = search->store,
         .writer = search->writer,
         .tokens = (size_t)search->options.passage_tokens,
-        .backend = search->options.backend,
+        .backend = asked.backend,
         .embedding = search->passages.embedding.model.codec ? &search->passages.embedding : NULL,
         .step = agent == PROMPT_REPAIR ? about->repairs : 0,
         .first_idea = about->first_idea,
@@ -131,6 +133,7 @@ struct prompt_context search_context_for(struct search *search, const struct ret
     struct prompt_context context = search->context;
     struct diagnosis found =
         search_diagnose(search, about->arena, about->parent ? about->parent->metrics : NULL);
+    context.language = about->language;
     context.passages = retrieval->passages;
     context.passage_count = retrieval->count;
     if (about->parent) { /* as it was measured beside that one */

@@ -28,6 +28,7 @@ struct search_about {
     struct arena *arena;
     const struct attempt *parent; /* or NULL */
     const struct idea *idea;
+    const struct language *language;   /* that it is to be written in; NULL: there is no choice */
     const char *failure, *diagnostics; /* of an idea's last source, or NULL */
     int64_t repairs, first_idea, ideas;
 };

@@ -110,6 +110,12 @@ void search_put_run(struct search *search, struct store_batch *batch);
 
 /* --- parents.c --- */
 size_t search_islands(const struct search *search);
+/* By --language, one for each folder of starts; 0: the backend has it not. */
+size_t search_languages(const struct search *search,
+                        const struct language *chosen[TARGET_FOLDERS_MAX]);
+/* What a model writes next, on an island and from a parent (or NULL); NULL: there is no choice. */
+const struct language *search_language(const struct search *search, int island,
+                                       const struct attempt *parent);
 /* What an island's ideas of this round start from, best first; returns how many. */
 size_t search_parents(const struct search *search, int island,
                       const struct attempt *parents[PARENTS_MAX]);

@@ -79,10 +79,13 @@ static const struct attempt *parent_of(struct search *search, const struct idea_
 static struct search_about about_of(const struct model_round *round,
                                     const struct idea_request *wanted)
 {
-    return (struct search_about){.arena = round->arena,
-                                 .parent = wanted->parent_count > 0 ? wanted->parents[0] : NULL,
-                                 .first_idea = round->ideas + wanted->first_idea + 1,
-                                 .ideas = wanted->count};
+    return (struct search_about){
+        .arena = round->arena,
+        .parent = wanted->parent_count > 0 ? wanted->parents[0] : NULL,
+        .language = search_language(round->search, wanted->island,
+                                    wanted->parent_count > 0 ? wanted->parents[0] : NULL),
+        .first_idea = round->ideas + wanted->first_idea + 1,
+        .ideas = wanted->count};
 }
 
 static void idea_request_prompt(struct model_round *round, struct idea_request *wanted,

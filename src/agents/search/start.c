@@ -21,6 +21,21 @@ static size_t islands_of_arms(const struct search *search)
     return o->strategy == STRATEGY_ISLANDS && most > 1 ? (size_t)most : 1;
 }
 
+/* With several languages every other island is one's: the next of its own. */
+static int island_of_arm(const struct search *search, const struct language *language)
+{
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    size_t islands = islands_of_arms(search), count = search_languages(search, chosen), at = 0;
+    size_t before = 0;
+    if (count < 2 || islands < count)
+        return (int)(search->arm_count % islands);
+    while (at + 1 < count && chosen[at] != language)
+        at++;
+    for (size_t i = 0; i < search->arm_count; i++)
+        before += search->arms[i].candidate->language == chosen[at];
+    return (int)(at + count * (before % ((islands - at + count - 1) / count)));
+}
+
 /* The text is the arm's; `name` says its language. */
 static int add_source(struct search *search, const char *name, const char *text, size_t length,
                       struct err *err)
@@ -31,10 +46,10 @@ static int add_source(struct search *search, const char *name, const char *text,
                         .text = arena_strndup(search->arena, text, length),
                         .length = length,
                         .origin = "",
-                        .number = -1,
-                        .island = (int)(search->arm_count % islands_of_arms(search))};
+                        .number = -1};
     if (candidate_parse(search->problem, arm->name, arm->text, arm->length, &arm->candidate, err))
         return -1;
+    arm->island = island_of_arm(search, arm->candidate->language);
     hash_format(arm->candidate->hash, arm->source_hash);
     search->arm_count++;
     return 0;
@@ -86,11 +101,21 @@ static int load_kernel(struct search *search, struct err *err)
 int search_load(struct search *search, struct err *err)
 {
     const char *paths[ARMS_MAX];
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    const struct target *target = target_find(search->options.backend);
+    if (target == NULL)
+        return err_set(err, ERR_USAGE, "no backend \"%s\"", search->options.backend);
+    size_t languages = search_languages(search, chosen), count = 0;
+    if (languages == 0)
+        return err_set(err, ERR_USAGE, "--language %s: the backend %s has no such language",
+                       search->options.language, search->options.backend);
     if (problem_load(search->options.problem, &search->problem, err))
         return -1;
     if (search->options.kernel && strcmp(search->options.kernel, "starts") != 0)
         return load_kernel(search, err);
-    size_t count = problem_starts(search->problem, search->options.backend, paths, ARMS_MAX);
+    for (size_t i = 0; i < languages; i++)
+        count += problem_starts(search->problem, language_folder(target, chosen[i]), paths + count,
+                                ARMS_MAX - count);
     bool torch = search->problem->torch != NULL && search->problem->torch->shipped != NULL;
     for (size_t i = 0; i < count; i++) {
         if (load_arm(search, paths[i], err) == 0)
@@ -106,7 +131,7 @@ int search_load(struct search *search, struct err *err)
         return err_set(err, ERR_USAGE,
                        "%s: no starts in %s/: put at least one source there, or name a --model",
                        search->problem->file,
-                       problem_starts_folder(search->problem, search->options.backend));
+                       problem_starts_folder(search->problem, language_folder(target, chosen[0])));
     return 0;
 }
 

@@ -32,12 +32,14 @@ void writing_new(struct attempt *attempt, const struct idea *idea, const struct 
 
 static struct search_about about_of(struct attempt *attempt)
 {
-    return (struct search_about){.arena = attempt->writing->scratch,
-                                 .parent = attempt->writing->parent,
-                                 .idea = &attempt->writing->idea,
-                                 .failure = attempt->writing->failure,
-                                 .diagnostics = attempt->writing->diagnostics,
-                                 .repairs = attempt->record.repairs};
+    return (struct search_about){
+        .arena = attempt->writing->scratch,
+        .parent = attempt->writing->parent,
+        .idea = &attempt->writing->idea,
+        .language = search_language(attempt->search, attempt->island, attempt->writing->parent),
+        .failure = attempt->writing->failure,
+        .diagnostics = attempt->writing->diagnostics,
+        .repairs = attempt->record.repairs};
 }
 
 /* False while what the prompt quotes is being looked for. */
@@ -181,9 +183,19 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *re
     return true;
 }
 
-static const struct language *language_of(const struct search *search, const char *code)
+/* The one that was asked for; without islands of its own an idea may also change the language. */
+static const struct language *language_of(struct attempt *attempt, const char *text)
 {
-    return language_of_text(target_find(search->options.backend), code);
+    const struct search *search = attempt->search;
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    const struct language *wanted = about_of(attempt).language;
+    size_t count = search_languages(search, chosen);
+    if (wanted == NULL)
+        return language_of_text(target_find(search->options.backend), text);
+    for (size_t i = 0; strstr(text, wanted->entry) == NULL && i < count; i++)
+        if (strstr(text, chosen[i]->entry) != NULL)
+            return chosen[i];
+    return wanted;
 }
 
 /* NULL: it cannot be read. */
@@ -192,7 +204,7 @@ static struct arm *read_arm(struct attempt *attempt, const char *code, size_t le
 {
     struct search *search = attempt->search;
     struct arm *arm = ARENA_NEW(attempt->arena, struct arm);
-    const char *suffix = language_of(search, code)->suffixes[0];
+    const char *suffix = language_of(attempt, code)->suffixes[0];
     *arm = (struct arm){.search = search,
                         .name = arena_printf(attempt->arena, "%s%s", attempt->record.id, suffix),
                         .text = code,
@@ -227,8 +239,7 @@ static int take_code(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_LIMIT, "the answer was cut off before its end; keep it shorter");
     }
     const char *text = writing->ask.completion.text;
-    if (extract_code(attempt->arena, text, language_of(attempt->search, text)->entry, &code,
-                     &length, err))
+    if (extract_code(attempt->arena, text, language_of(attempt, text)->entry, &code, &length, err))
         return -1;
     writing->source = code;
     struct arm *arm = read_arm(attempt, code, length, err);

@@ -22,6 +22,15 @@ void backends_begin(void)
     targets_use(targets);
 }
 
+const char *backends_of_language(const char *language)
+{
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    for (size_t i = 0; backends[i]; i++)
+        if (target_choose(backends[i]->target, language, chosen) > 0)
+            return backends[i]->target->name;
+    return NULL;
+}
+
 const struct backend *backends_find(const char *name)
 {
     for (size_t i = 0; backends[i]; i++)

@@ -145,6 +145,8 @@ static const struct option options[] = {
      "what speed-ups are against: reference, or one of the problem's baselines (default: the problem's choice)", COMMAND_RUN | COMMAND_TUNE | COMMAND_EVAL},
     {"backend", 0, OPTION_CHOICE, SEARCH(backend), "cpu", 0, 0, backends_choices, NULL, "NAME",
      "where candidates run", MEASURING},
+    {"language", 0, OPTION_CHOICE, SEARCH(language), NULL, 0, 0, "cuda|triton|both", NULL, "NAME",
+     "on NVIDIA GPUs: whose starts a search begins with and what models write; both: by islands with --strategy islands, else as the parent (default: cuda)", COMMAND_RUN | COMMAND_TUNE},
     {"devices", 0, OPTION_TEXT, SEARCH(devices), NULL, 0, 0, NULL, NULL, "LIST",
      "GPUs for the backend cuda, as nvidia-smi numbers them (or CUDA_VISIBLE_DEVICES, where it is set): 0,2 or all; a run has a lane on each, all of one kind, other commands use the first (default: 0)", MEASURING | COMMAND_CACHE},
     {"cores", 0, OPTION_TEXT, SEARCH(cores), NULL, 0, 0, NULL, NULL, "LIST",

@@ -14,12 +14,14 @@
 #include "base/random.h"
 #include "cli/cache/use.h"
 #include "cli/find/find.h"
+#include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/options/devices.h"
 #include "cli/print/display.h"
 #include "cli/run/no_starts.h"
 #include "cli/run/result.h"
 #include "cli/tune/ladder.h"
+#include "eval/problem/torch.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -182,6 +184,30 @@ static const struct task_type run_type = {"run", states, moves, STATES, run_step
 
 /* ---- the whole ---- */
 
+/* What is left to do where nothing can be timed. */
+static void explain_no_device(const struct run *run)
+{
+    const struct search_options *options = &run->settings->search;
+    const struct backend *backend = backends_find(options->backend);
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    const char *start[1];
+    struct problem *problem;
+    struct err ignored;
+    if (run->err.code != ERR_ENVIRONMENT || !backend->compile_only || options->launcher ||
+        target_choose(backend->target, options->language, chosen) == 0 ||
+        problem_load_with(options->problem, options->python, &problem, &ignored))
+        return;
+    if (problem_starts(problem, language_folder(backend->target, chosen[0]), start, 1) > 0)
+        fprintf(stderr,
+                "A search times kernels, so that it needs the device. What can be known without "
+                "one:\n  twagent eval %s %s\ncompiles a kernel for it%s.\n",
+                problem->name, start[0],
+                chosen[0]->interpreted ? ", and runs it at small shapes in the language's own "
+                                         "interpreter"
+                                       : "");
+    problem_free(problem);
+}
+
 static int run_loop(struct run *run)
 {
     struct loop *loop = loop_new();
@@ -198,6 +224,7 @@ static int run_loop(struct run *run)
         code = EXIT_STOPPED;
     } else if (run->err.code) {
         code = command_fail(&run->err);
+        explain_no_device(run);
         if (run->search)
             run_result_hint(run->search, stderr);
     } else {
@@ -240,6 +267,8 @@ int command_run(const struct settings *settings, const char *const *arguments, s
 {
     const char *problem = count ? arguments[0] : settings->search.problem;
     struct settings now = *settings;
+    if (now.search.language && !settings_given(settings, offsetof(struct settings, search.backend)))
+        now.search.backend = backends_of_language(now.search.language);
     now.search.kernel = NULL;             /* whatever a configuration says: that is a tune */
     now.search.begun_ns = clock_now_ns(); /* reading a PyTorch file can take seconds */
     struct chosen chosen;
@@ -256,18 +285,18 @@ int command_run(const struct settings *settings, const char *const *arguments, s
         return EXIT_USAGE;
     }
     ARENA_LOCAL(arena);
-    if (find_problem(arena, problem, settings->search.backend, &now.search.problem,
+    if (find_problem(arena, problem, now.search.backend, &now.search.problem,
                      &err)) { /* a resume may stand elsewhere */
         return command_fail(&err);
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
     int code;
-    if (chosen_from_settings(arena, settings, &chosen, &err)) {
+    if (chosen_from_settings(arena, &now, &chosen, &err)) {
         code = command_fail(&err);
     } else if (!cache_answers_run(&now, chosen.text, &code)) {
         if (now.search.seed == 0)
             now.search.seed = (int64_t)(random_seed() >> 12);
-        if (chosen.ideas.count > 0 || (code = no_starts(settings, now.search.problem)) < 0)
+        if (chosen.ideas.count > 0 || (code = no_starts(&now, now.search.problem)) < 0)
             code = run_search(arena, &now, &chosen, folder);
     }
     mem_free(folder);

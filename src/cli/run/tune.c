@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "cli/find/find.h"
 #include "cli/find/history.h"
+#include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/run/chosen.h"
 #include "cli/run/run.h"
@@ -50,12 +51,16 @@ static int without_kernel(struct settings *settings, struct arena *arena, struct
     struct run_record *runs = NULL;
     struct err ignored;
     const char *paths[1];
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    const struct target *target = target_find(settings->search.backend);
     size_t count = 0;
+    bool has = false;
     settings->search.kernel = "starts";
     if (problem_load_with(settings->search.problem, settings->search.python, &problem, err))
         return -1;
     const char *name = arena_strdup(arena, problem->name);
-    bool has = problem_starts(problem, settings->search.backend, paths, 1) > 0;
+    for (size_t i = target_choose(target, settings->search.language, chosen); i-- > 0;)
+        has = has || problem_starts(problem, language_folder(target, chosen[i]), paths, 1) > 0;
     problem_free(problem);
     if (has)
         return 0;
@@ -90,6 +95,9 @@ static int choose_kernel(struct settings *settings, struct arena *arena, const c
     const struct language *language = name ? language_of_file(name) : NULL;
     if (language && !settings_given(settings, offsetof(struct settings, search.backend)))
         options->backend = language_target(language)->name;
+    else if (!language && options->language &&
+             !settings_given(settings, offsetof(struct settings, search.backend)))
+        options->backend = backends_of_language(options->language);
     if (find_problem(arena, problem, options->backend, &options->problem, err))
         return -1;
     return options->kernel && *options->kernel && word ? 0 : without_kernel(settings, arena, err);

@@ -95,7 +95,9 @@ static void put_kernel(const struct problem *problem, const struct problem *thei
 static int adapt(const struct problem *problem, const struct problem *theirs, const char *path,
                  const struct buf *source, struct buf *out, struct err *err)
 {
-    static const char begin[] = "/*---", end[] = "---*/";
+    const struct language *language = language_of_file(path);
+    const char *begin = language ? language->open : "/*---",
+               *end = language ? language->close : "---*/";
     struct candidate *start;
     const char *text = buf_text(source), *stop = strstr(text, end);
     if (candidate_parse(theirs, path, text, source->length, &start, err) != 0)

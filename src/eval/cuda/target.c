@@ -101,9 +101,11 @@ const struct language language_triton = {
     .comment_end = "\"\"\"",
     .sign = "@triton.jit",
     .entry = "@triton.jit",
+    .own = "triton",
     .plan = true,
     .ambiguous = true,
     .fixes_block = true,
+    .interpreted = true,
     .facts = FACTS,
 };
 

@@ -73,6 +73,32 @@ const struct language *language_of_text(const struct target *target, const char 
     return target->languages[i];
 }
 
+const char *language_folder(const struct target *target, const struct language *language)
+{
+    return language->own != NULL ? language->own : target->name;
+}
+
+size_t target_choose(const struct target *target, const char *word,
+                     const struct language *chosen[TARGET_FOLDERS_MAX])
+{
+    size_t count = 0;
+    bool all_of_them = word != NULL && strcmp(word, "both") == 0, several = false;
+    for (size_t i = 0; target->languages[i] != NULL && count < TARGET_FOLDERS_MAX; i++) {
+        const struct language *language = target->languages[i];
+        const char *folder = language_folder(target, language);
+        bool first = i == 0;
+        several = several || language->own != NULL;
+        if (word == NULL ? !first : !all_of_them && strcmp(word, folder) != 0)
+            continue;
+        bool again = false;
+        for (size_t k = 0; k < count; k++)
+            again = again || strcmp(folder, language_folder(target, chosen[k])) == 0;
+        if (!again)
+            chosen[count++] = language;
+    }
+    return all_of_them && !several ? 0 : count;
+}
+
 static void add_item(const char *item, const char **last, struct buf *out)
 {
     if (*last != NULL)

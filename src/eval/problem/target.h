@@ -15,10 +15,12 @@ struct language {
     const char *facts;   /* that expressions may use: a probe's names, a blank between */
     bool (*allows)(
         const char *flag); /* it changes how a source is optimized and no more; NULL: none */
-    bool plan;             /* its candidates say how they are launched; else a call is all */
-    bool own_blocks;       /* a source says itself how large a block is */
-    bool ambiguous;        /* other files' names end so, too: none is looked for by its name */
-    bool fixes_block;      /* its compiler says a launch's block and shared bytes, not they */
+    const char *own;  /* names its starts' folder and format page; NULL: its target's name does */
+    bool plan;        /* its candidates say how they are launched; else a call is all */
+    bool own_blocks;  /* a source says itself how large a block is */
+    bool ambiguous;   /* other files' names end so, too: none is looked for by its name */
+    bool interpreted; /* whether it is right can be seen without the device, at small shapes */
+    bool fixes_block; /* its compiler says a launch's block and shared bytes, not they */
 };
 
 struct target {
@@ -41,6 +43,14 @@ const struct target *language_target(const struct language *language); /* the fi
 bool target_has(const struct target *target, const struct language *language);
 /* Of a text without a name: the first of the target's whose sign it has. */
 const struct language *language_of_text(const struct target *target, const char *text);
+
+/* What an option --language says of a target: "both", or a folder of starts by its name; NULL: the
+ * first. How many languages of `chosen` it means, one for each folder; 0: the target has it not. */
+enum { TARGET_FOLDERS_MAX = 4 };
+size_t target_choose(const struct target *target, const char *word,
+                     const struct language *chosen[TARGET_FOLDERS_MAX]);
+/* Of its starts, below `starts/`; format-NAME.txt is the page on its form. */
+const char *language_folder(const struct target *target, const struct language *language);
 
 /* "c, c++ or cuda"; ".c, .cc or .cu": for messages. */
 void languages_list(bool suffixes, struct buf *out);

@@ -5,6 +5,7 @@
 
 #include "agents/ideas/extract.h"
 #include "agents/prompt/prompt.h"
+#include "eval/cuda/target.h"
 #include "eval/problem/torch.h"
 
 static const char description[] =
@@ -83,6 +84,11 @@ static void test_golden(void **state)
     buf_init(&text, PROMPT_BYTES_MAX);
     prompt_implement(the.prompts, &the.context, &none, &idea, NULL, 0, 0, &text);
     must_equal_file("cuda-implement", &text);
+    struct prompt_context triton = the.context;
+    triton.language = &language_triton;
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_implement(the.prompts, &triton, &none, &idea, NULL, 0, 0, &text);
+    must_equal_file("triton-implement", &text);
     buf_init(&text, PROMPT_BYTES_MAX);
     prompt_system_for(the.prompts, PROMPT_IMPLEMENT, &text);
     must_equal_file("cuda-system-implement", &text);
@@ -103,6 +109,24 @@ static void test_bare(void **state)
     buf_free(&text);
 }
 
+/* By what --language says; a backend of one language has no "both". */
+static void test_languages(void **state)
+{
+    (void)state;
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    const struct target *cpu = target_find("cpu"), *cuda = target_find("cuda");
+    assert_int_equal(target_choose(cuda, NULL, chosen), 1);
+    assert_ptr_equal(chosen[0], &language_cuda);
+    assert_int_equal(target_choose(cuda, "triton", chosen), 1);
+    assert_ptr_equal(chosen[0], &language_triton);
+    assert_int_equal(target_choose(cuda, "both", chosen), 2);
+    assert_string_equal(language_folder(cuda, chosen[1]), "triton");
+    assert_int_equal(target_choose(cuda, "wgsl", chosen), 0);
+    assert_int_equal(target_choose(cpu, NULL, chosen), 1);
+    assert_int_equal(target_choose(cpu, "both", chosen), 0);
+    assert_string_equal(language_folder(cpu, cpu->languages[0]), "cpu");
+}
+
 static void test_code(void **state)
 {
     (void)state;
@@ -117,6 +141,9 @@ static void test_code(void **state)
         {"/*---\nlaunch: []\n---*/\n__global__ void a() {}\n", "/*---"},
         {"I cannot.", NULL},
     };
+    static const char triton[] =
+        "```\n__global__ void a() {}\n```\n```python\n\"\"\"---\nlaunch: []\n"
+        "---\"\"\"\n@triton.jit\ndef a(): pass\n```\n```\n@triton.jit\n```\n";
     for (size_t i = 0; i < COUNT(rows); i++) {
         const char *code;
         size_t length;
@@ -126,11 +153,17 @@ static void test_code(void **state)
         if (status == 0)
             assert_memory_equal(code, rows[i].begins, strlen(rows[i].begins));
     }
+    const char *code;
+    size_t length;
+    struct err err;
+    assert_int_equal(extract_code(the.arena, triton, EXTRACT_TRITON, &code, &length, &err), 0);
+    assert_memory_equal(code, "\"\"\"---", 6);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden), cmocka_unit_test(test_bare),
-                                       cmocka_unit_test(test_code)};
+                                       cmocka_unit_test(test_code),
+                                       cmocka_unit_test(test_languages)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -16,13 +16,14 @@ static const char all[] =
     "--call-timeout|33ms|--time-budget|34ms|"
     "--strategy|islands|--launcher|launch it|"
     "--python|a-python|--baseline|a-baseline|"
-    "--cores|0-1|--ca-file|a-file|"
+    "--cores|0-1|--ca-file|a-file|--language|both|"
     "--first-byte-limit|35s|--silence-limit|36s|--answer-limit|37s|"
     "--passage-tokens|38|--dry-run|--no-final|--no-lessons|--unfit|--unconfined";
 
 static void a_run_keeps_what_it_is_told(void **state)
 {
-    static const char *const expected[] = {"\"branching\":11",
+    static const char *const expected[] = {"\"language\":\"both\"",
+                                           "\"branching\":11",
                                            "\"rounds\":12",
                                            "\"implementations\":13",
                                            "\"repairs\":14",
