@@ -95,6 +95,7 @@ def main():
     from triton.runtime import jit
 
     widen_dot(interpreter)
+    take_scalars(interpreter)
     jit.mangle_type = pointer_type(jit.mangle_type)
     interpreter.triton.runtime.jit.mangle_type = jit.mangle_type
     bases = {"inputs": address_of(3, mmap.PROT_READ), "outputs": address_of(4, mmap.PROT_READ | mmap.PROT_WRITE)}
@@ -124,6 +125,17 @@ def widen_dot(interpreter):
         return usual(self, *wide, *rest)
 
     builder.create_dot = create_dot
+
+
+def take_scalars(interpreter):
+    """Scalars are arrays of one element there, which Triton 3.6 has numpy 2.5 refuse as numbers."""
+    usual = interpreter._patch_lang_tensor
+
+    def patch(tensor, *scope):
+        usual(tensor, *scope)
+        tensor.__index__ = lambda self: int(self.handle.data.item())
+
+    interpreter._patch_lang_tensor = patch
 
 
 def pointer_type(usual):
