@@ -1,5 +1,6 @@
-/* Runs tests/adversarial/BACKEND/manifest.yaml: each file is evaluated as a candidate; the verdict
- * must be the one that the manifest names. One lane a problem.
+/* Runs tests/adversarial/BACKEND/manifest.yaml, then those of the backend's languages that have a
+ * folder of their own: each file is evaluated as a candidate; the verdict must be the one that the
+ * manifest names. One lane a problem.
  *
  *   NEXT (the next case, or a fresh lane where its problem is another) -> OPENING -> EVALUATING ->
  * NEXT
@@ -32,6 +33,7 @@ struct suite {
     const char *only;
     struct arena *arena;
     char *folder;
+    const char *prefix; /* of file names as they are shown: "", "triton/" */
     struct value *cases;
     size_t at;
     const char *problem; /* that the lane has open */
@@ -46,6 +48,11 @@ struct suite {
 static const struct value *suite_case(const struct suite *suite)
 {
     return suite->cases->items[suite->at];
+}
+
+static const char *shown_name(const struct suite *suite, const struct value *item)
+{
+    return arena_printf(suite->arena, "%s%s", suite->prefix, value_text(item, "file", ""));
 }
 
 /* Did the verdict hold? Says why not in `why`. */
@@ -88,7 +95,7 @@ static void case_report(struct suite *suite)
     BUF_LOCAL(why, 4096);
     bool held = case_held(suite, item, &why);
     *(held ? &suite->passed : &suite->failed) += 1;
-    printf("%s %-34s %s\n", held ? "ok  " : "FAIL", value_text(item, "file", ""), buf_text(&why));
+    printf("%s %-34s %s\n", held ? "ok  " : "FAIL", shown_name(suite, item), buf_text(&why));
     fflush(stdout);
     arena_free(suite->evaluate.arena);
     suite->evaluate = (struct lane_request){0};
@@ -150,7 +157,7 @@ static enum task_result case_submit(struct suite *suite)
 static bool is_left_out(struct suite *suite)
 {
     const struct value *item = suite_case(suite);
-    const char *file = value_text(item, "file", ""), *needs = value_text(item, "needs", "");
+    const char *file = shown_name(suite, item), *needs = value_text(item, "needs", "");
     if (suite->only && !strstr(file, suite->only))
         return true;
     const struct backend *backend = backends_find(suite->settings->search.backend);
@@ -205,11 +212,13 @@ static enum task_result suite_step(struct task *task)
 
 static const struct task_type suite_type = {"adversarial", states, moves, STATES, suite_step, NULL};
 
-static int suite_load(struct suite *suite)
+static int suite_load(struct suite *suite, const char *of)
 {
-    char *name =
-        arena_printf(suite->arena, "tests/adversarial/%s", suite->settings->search.backend);
+    char *name = arena_printf(suite->arena, "tests/adversarial/%s", of);
+    mem_free(suite->folder);
     suite->folder = file_data_path(name);
+    suite->at = 0;
+    suite->problem = NULL;
     if (!suite->folder)
         return err_set(&suite->err, ERR_ENVIRONMENT, "the attacks (%s) are not installed", name);
     MEM_LOCAL char *path = file_join(suite->folder, "manifest.yaml");
@@ -222,19 +231,34 @@ static int suite_load(struct suite *suite)
     return failed ? -1 : 0;
 }
 
+static void suite_run(struct suite *suite, const char *of, const char *prefix)
+{
+    suite->prefix = prefix;
+    if (suite_load(suite, of) != 0)
+        return;
+    struct loop *loop = loop_new();
+    task_start(loop, &suite->task, &suite_type, NULL, "adversarial");
+    loop_run(loop);
+    for (size_t i = 0; i < suite->lane_count; i++)
+        lane_free(suite->lanes[i]);
+    suite->lane_count = 0;
+    loop_free(loop);
+}
+
 int adversarial_run(const struct settings *settings, const char *only)
 {
     struct suite suite = {.settings = settings, .only = only, .arena = arena_new()};
     int code;
     buf_init(&suite.source, 1 << 20);
-    if (suite_load(&suite) == 0) {
-        display_tell_waits(stderr);
-        struct loop *loop = loop_new();
-        task_start(loop, &suite.task, &suite_type, NULL, "adversarial");
-        loop_run(loop);
-        for (size_t i = 0; i < suite.lane_count; i++)
-            lane_free(suite.lanes[i]);
-        loop_free(loop);
+    display_tell_waits(stderr);
+    suite_run(&suite, settings->search.backend, "");
+    const struct target *target = backends_find(settings->search.backend)->target;
+    for (size_t i = 1; target->languages[i] != NULL && suite.err.code == ERR_NONE; i++) {
+        const char *name = target->languages[i]->name;
+        MEM_LOCAL char *own =
+            file_data_path(arena_printf(suite.arena, "tests/adversarial/%s", name));
+        if (own)
+            suite_run(&suite, name, arena_printf(suite.arena, "%s/", name));
     }
     if (suite.err.code) {
         code = command_fail(&suite.err);

@@ -145,7 +145,10 @@ static const struct torch_device torch = {"cuda", torch_nodes, torch_env};
 static bool tool(const char *name)
 {
     ARENA_LOCAL(arena);
-    return strcmp(name, "compute-sanitizer") == 0 && sanitizer_find(arena) != NULL;
+    struct interpreter ignored;
+    struct err why;
+    return (strcmp(name, "compute-sanitizer") == 0 && sanitizer_find(arena) != NULL) ||
+           (strcmp(name, "triton") == 0 && triton_find(&ignored, &why) == 0);
 }
 
 static int compiler_main(int argc, char **argv)
