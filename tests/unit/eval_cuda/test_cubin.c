@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "eval/cuda/compile/cubin.h"
+#include "eval/cuda/compile/ptxas.h"
 
 static const char *const front =
     "/*---\nlaunch:\n  - {entry: k, grid: 1, block: 32, args: [X, Y]}\n---*/\n";
@@ -82,6 +83,12 @@ static void test_compiled(void **unused)
         if (cubin.variables != rows[i].variables || (cubin.heap == NULL) != (rows[i].heap == NULL))
             fail_msg("%s: %s, %d", rows[i].source, cubin.heap != NULL ? cubin.heap : "no heap",
                      cubin.variables);
+        /* of its kernel, what ptxas has said of it */
+        const struct cuda_resources *said = ptxas_entry(&kit.report, "k");
+        struct cubin_kernel kernel = cubin_kernel(buf_text(&image), image.length, "k");
+        assert_int_equal(kernel.registers, said->registers);
+        assert_int_equal(kernel.stack_bytes, said->stack_bytes);
+        assert_int_equal(cubin_kernel(buf_text(&image), image.length, "none").registers, -1);
         buf_free(&image);
         kit_close(&kit);
     }
@@ -110,6 +117,7 @@ static void test_broken(void **unused)
         char *part = mem_alloc(length + 1);
         memcpy(part, buf_text(&image), length);
         well += cubin_read(part, length, &cubin) == 0;
+        (void)cubin_kernel(part, length, "k");
         mem_free(part);
     }
     char *other = mem_alloc(image.length);
@@ -126,6 +134,7 @@ static void test_broken(void **unused)
             other[at] = (char)(random >> 40);
         }
         well += cubin_read(other, image.length, &cubin) == 0;
+        (void)cubin_kernel(other, image.length, "k");
     }
     assert_in_range(well, 1, 20000);
     mem_free(other);

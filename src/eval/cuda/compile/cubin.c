@@ -92,6 +92,71 @@ int cubin_read(const void *image, size_t bytes, struct cubin *cubin)
     return 0;
 }
 
+/* ---- .nv.info: a byte of form, one of kind, a length or a number, and what has that length ----
+ */
+
+enum { FORM_SIZED = 4, KIND_FRAME = 0x11, KIND_REGISTERS = 0x2f };
+
+static void read_info(const struct reading *reading, const Elf64_Shdr *info, uint32_t symbol,
+                      struct cubin_kernel *kernel)
+{
+    const unsigned char *at = reading->image + info->sh_offset, *end = at + info->sh_size;
+    while (end - at >= 4) {
+        uint16_t length;
+        uint32_t words[2];
+        memcpy(&length, at + 2, sizeof length);
+        size_t size = at[0] == FORM_SIZED ? length : 0;
+        if ((size_t)(end - at) - 4 < size)
+            return;
+        if (size == sizeof words) {
+            memcpy(words, at + 4, sizeof words);
+            if (words[0] == symbol && at[1] == KIND_REGISTERS)
+                kernel->registers = words[1];
+            if (words[0] == symbol && at[1] == KIND_FRAME)
+                kernel->stack_bytes = words[1];
+        }
+        at += 4 + size;
+    }
+}
+
+/* The number of a symbol of that name; 0: none. */
+static uint32_t find_symbol(const struct reading *reading, const Elf64_Shdr *table,
+                            const char *name)
+{
+    Elf64_Shdr strings;
+    Elf64_Sym symbol;
+    if (!section(reading, table->sh_link, &strings))
+        return 0;
+    for (uint64_t i = 0; (i + 1) * sizeof symbol <= table->sh_size; i++) {
+        memcpy(&symbol, reading->image + table->sh_offset + i * sizeof symbol, sizeof symbol);
+        const char *found = name_at(reading, &strings, symbol.st_name);
+        if (found != NULL && strcmp(found, name) == 0)
+            return (uint32_t)i;
+    }
+    return 0;
+}
+
+struct cubin_kernel cubin_kernel(const void *image, size_t bytes, const char *entry)
+{
+    struct reading reading = {.image = (const unsigned char *)image, .bytes = bytes};
+    struct cubin_kernel kernel = {-1, -1};
+    struct cubin whole;
+    Elf64_Shdr names, each, symbols;
+    if (cubin_read(image, bytes, &whole) != 0) /* all tables lie within it */
+        return kernel;
+    memcpy(&reading.header, image, sizeof reading.header);
+    if (!section(&reading, reading.header.e_shstrndx, &names))
+        return kernel;
+    for (uint64_t i = 0; i < reading.header.e_shnum; i++) {
+        const char *name =
+            section(&reading, i, &each) ? name_at(&reading, &names, each.sh_name) : NULL;
+        if (name != NULL && strcmp(name, ".nv.info") == 0 && each.sh_type != SHT_NOBITS &&
+            section(&reading, each.sh_link, &symbols) && symbols.sh_type == SHT_SYMTAB)
+            read_info(&reading, &each, find_symbol(&reading, &symbols, entry), &kernel);
+    }
+    return kernel;
+}
+
 /* What a kernel takes from the device's heap stays until the context ends, and nobody can clear it:
  * a launch would find what another one left. A workspace is cleared. */
 int cubin_loadable(const void *image, size_t bytes, struct cubin *cubin, struct err *err)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What the compiler's helper writes behind a cubin whose code names no variable of its own. */
 #define CUBIN_UNUSED "\ntwagent: no variable is used\n"
@@ -18,6 +19,12 @@ struct cubin {
 
 /* -1: no ELF file of 64 bits, or one whose tables lie outside it. */
 int cubin_read(const void *image, size_t bytes, struct cubin *cubin) MUST_USE;
+
+/* What ptxas wrote down of a kernel; -1: nothing is said. A thread's. */
+struct cubin_kernel {
+    int64_t registers, stack_bytes;
+};
+struct cubin_kernel cubin_kernel(const void *image, size_t bytes, const char *entry);
 
 /* The same for who would load it. ERR_UNSUPPORTED: what it is, or uses, is refused; the message is
  * the candidate's verdict. */

@@ -29,6 +29,7 @@ struct packing {
     const struct value *report;   /* the sandbox's: not to be believed */
     struct buf cubins;            /* the sandbox's, one behind the other */
     size_t taken;
+    size_t main_at[LAUNCHES_MAX], main_bytes[LAUNCHES_MAX]; /* in `pack` */
     struct buf pack, log;
     struct json json;
     double ms;
@@ -149,25 +150,33 @@ static int add_launches(struct packing *packing, struct err *err)
     for (size_t i = 0; i < packing->launches->count; i++) {
         const struct value *launch = packing->launches->items[i];
         const struct value *variants = value_get(launch, "variants");
+        packing->main_at[i] = packing->pack.length;
         json_array(&packing->json);
         for (size_t k = 0; k < variants->count; k++)
             if (add_variant(packing, variants->items[k], number++, value_text(launch, "entry", ""),
                             err) != 0)
                 return -1;
+            else if (k == 0)
+                packing->main_bytes[i] = packing->pack.length - packing->main_at[i];
         json_array_end(&packing->json);
     }
     json_array_end(&packing->json);
     return 0;
 }
 
-/* What ptxas would say is not kept by Triton: entries have their names alone. */
+/* Of each entry's first variant, the main shape's. Triton keeps nothing of what ptxas says. */
 static void add_entries(struct packing *packing)
 {
     json_put_array(&packing->json, "entries");
     for (size_t i = 0; i < packing->launches->count; i++) {
+        const char *entry = value_text(packing->launches->items[i], "entry", "");
+        struct cubin_kernel kernel = cubin_kernel(buf_text(&packing->pack) + packing->main_at[i],
+                                                  packing->main_bytes[i], entry);
         json_object(&packing->json);
-        json_put_text(&packing->json, "entry",
-                      value_text(packing->launches->items[i], "entry", ""));
+        json_put_text(&packing->json, "entry", entry);
+        json_put_int(&packing->json, "registers", kernel.registers);
+        json_put_int(&packing->json, "stack_bytes", kernel.stack_bytes);
+        json_put_int(&packing->json, "shared_bytes", 0); /* all is dynamic */
         json_object_end(&packing->json);
     }
     json_array_end(&packing->json);
@@ -192,9 +201,9 @@ static int pack(struct packing *packing, struct err *err)
     json_put_text(&packing->json, "version", version_of(packing));
     json_put_real(&packing->json, "compile_ms", packing->ms);
     json_put_bool(&packing->json, "precompiled", false);
-    add_entries(packing);
     if (add_launches(packing, err) != 0)
         return -1;
+    add_entries(packing);
     json_object_end(&packing->json);
     if (file_write("kernel.cubin", buf_text(&packing->pack), packing->pack.length, err) != 0)
         return -1;

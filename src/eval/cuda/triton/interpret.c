@@ -323,6 +323,13 @@ static int run(struct interpreting *in, const char *folder, struct err *err)
         done += *at == '\n';
     const struct names *dims = in->shapes[done < in->count ? done : 0].dims;
     triton_diagnostics("candidate.py", buf_text(&errors), errors.length, &words);
+    if (strstr(buf_text(&words), "NotImplementedError: ") != NULL) {
+        in->told->left_out =
+            arena_printf(in->arena, "what Triton's interpreter does not know: %.200s",
+                         strstr(buf_text(&words), "NotImplementedError: ") + 21);
+        in->count = done;
+        return 0;
+    }
     in->told->wrong = arena_printf(in->arena, "the interpreter ended at %s: %.200s",
                                    words_of(in, dims), how.message);
     in->told->details =
