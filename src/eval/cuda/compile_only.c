@@ -214,16 +214,16 @@ static int interpret(struct trial *trial, struct err *err)
 
 static void add_entry(const struct cuda_resources *entry, struct buf *words)
 {
-    if (entry->registers < 0) /* Triton keeps nothing of what ptxas says */
+    if (entry->registers < 0)
         return;
     buf_addf(words, "  %-10s %s: %lld registers, ", "entry", entry->entry,
              (long long)entry->registers);
     if (entry->spill_store_bytes > 0 || entry->spill_load_bytes > 0)
-        buf_addf(words, "spills %lld bytes out and %lld in", (long long)entry->spill_store_bytes,
+        buf_addf(words, "spills %lld bytes out and %lld in, ", (long long)entry->spill_store_bytes,
                  (long long)entry->spill_load_bytes);
-    else
-        buf_addf(words, "no spills");
-    buf_addf(words, ", %lld bytes of static shared memory, %lld of stack\n",
+    else if (entry->spill_store_bytes == 0) /* of Triton's ptxas it is not known */
+        buf_addf(words, "no spills, ");
+    buf_addf(words, "%lld bytes of static shared memory, %lld of stack\n",
              (long long)entry->shared_bytes, (long long)entry->stack_bytes);
 }
 
