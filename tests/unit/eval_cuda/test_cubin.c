@@ -15,6 +15,16 @@ static void read_artifact(struct kit *kit, struct buf *image)
         fail_msg("%s", kit->err.message);
 }
 
+/* Of its kernel, what ptxas has said of it. */
+static void check_kernel(const struct kit *kit, const struct buf *image)
+{
+    const struct cuda_resources *said = ptxas_entry(&kit->report, "k");
+    struct cubin_kernel kernel = cubin_kernel(buf_text(image), image->length, "k");
+    assert_int_equal(kernel.registers, said->registers);
+    assert_int_equal(kernel.stack_bytes, said->stack_bytes);
+    assert_int_equal(cubin_kernel(buf_text(image), image->length, "none").registers, -1);
+}
+
 static void test_compiled(void **unused)
 {
     static const struct {
@@ -83,12 +93,7 @@ static void test_compiled(void **unused)
         if (cubin.variables != rows[i].variables || (cubin.heap == NULL) != (rows[i].heap == NULL))
             fail_msg("%s: %s, %d", rows[i].source, cubin.heap != NULL ? cubin.heap : "no heap",
                      cubin.variables);
-        /* of its kernel, what ptxas has said of it */
-        const struct cuda_resources *said = ptxas_entry(&kit.report, "k");
-        struct cubin_kernel kernel = cubin_kernel(buf_text(&image), image.length, "k");
-        assert_int_equal(kernel.registers, said->registers);
-        assert_int_equal(kernel.stack_bytes, said->stack_bytes);
-        assert_int_equal(cubin_kernel(buf_text(&image), image.length, "none").registers, -1);
+        check_kernel(&kit, &image);
         buf_free(&image);
         kit_close(&kit);
     }

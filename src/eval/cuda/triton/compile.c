@@ -211,15 +211,17 @@ static int pack(struct packing *packing, struct err *err)
 }
 
 /* A Python of its own, where there is no server. */
-static int run_alone(struct arena *arena, const struct interpreter *interpreter,
-                     const char *scratch, struct err *err)
+static int run_alone(struct arena *arena, const struct interpreter *interpreter, struct err *err)
 {
     char folder[4000];
     const char *argv[TRITON_ARGS_MAX], *env[TRITON_ENV_MAX];
     BUF_LOCAL(said, 4096);
     BUF_LOCAL(errors, ERRORS_MOST);
-    if (getcwd(folder, sizeof folder) == NULL)
-        return err_set_errno(err, ERR_IO, errno, "the folder");
+    /* Anew: a server that answers too late has the old one's files. */
+    if (getcwd(folder, sizeof folder) == NULL || file_remove_tree("scratch", err) != 0 ||
+        mkdir("scratch", 0700) != 0)
+        return err_set_errno(err, ERR_IO, errno, "scratch");
+    const char *scratch = arena_printf(arena, "%s/scratch", folder);
     size_t count = triton_command(arena, interpreter, "compile", folder, scratch,
                                   "libexec/triton_compile.py", argv, err);
     if (count == 0)
@@ -316,13 +318,8 @@ static int compile_with(struct arena *arena, const struct asked *asked, struct e
     struct value *request, *report;
     uint64_t begun = clock_now_ns();
     int status = asked->served ? ask_server(asked->arch, err) : 1;
-    if (status > 0) {
-        char folder[4000];
-        if (getcwd(folder, sizeof folder) == NULL)
-            return err_set_errno(err, ERR_IO, errno, "the folder");
-        status =
-            run_alone(arena, &asked->interpreter, arena_printf(arena, "%s/scratch", folder), err);
-    }
+    if (status > 0)
+        status = run_alone(arena, &asked->interpreter, err);
     if (status != 0 || read_json(arena, "request.json", JOB_UNIT_MAX, &request, err) != 0 ||
         read_json(arena, "scratch/report.json", REPORT_MOST, &report, err) != 0)
         return -1;
