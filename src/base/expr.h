@@ -35,6 +35,8 @@ void expr_names(const struct expr *expr, void (*visit)(void *context, const char
  * functions that its reader has to have: div(a, b) and rem(a, b), which round toward zero,
  * ceil_div(a, b), round_up(a, b), next_pow2(a). No overflow is seen there. */
 const char *expr_to_python(struct arena *arena, const struct expr *expr);
+/* As JavaScript reads it; names are members of `s`: s.M. */
+const char *expr_to_javascript(struct arena *arena, const struct expr *expr);
 
 /* Names with numbers, the commonest context: expr_lookup_names takes a struct names *. */
 struct names {

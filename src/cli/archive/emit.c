@@ -130,8 +130,11 @@ static int write_all(struct emission *e, const char *form, const char *word, str
     printf("wrote %s: %s\n", word, e->title);
     if (note)
         printf("  %s\n", note);
-    printf("  test it: %s\n", is(form, "c") ? arena_printf(e->arena, "sh %s/build.sh test", word)
-                                            : arena_printf(e->arena, "python3 %s/test.py", word));
+    const char *test = is(form, "c") ? arena_printf(e->arena, "sh %s/build.sh test", word)
+                       : is(form, "web")
+                           ? arena_printf(e->arena, "%s/index.html in a browser", word)
+                           : arena_printf(e->arena, "python3 %s/test.py", word);
+    printf("  test it: %s\n", test);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "eval/cpu/cpu.h"
 #include "eval/webgpu/doctor.h"
+#include "eval/webgpu/emit.h"
 #include "eval/webgpu/host.h"
 #include "eval/webgpu/library.h"
 #include "eval/webgpu/probe.h"
@@ -140,6 +141,7 @@ const struct backend backend_webgpu = {
     .device = true,
     .renews = true,
     .reference = &backend_cpu,
+    .emitter = &emitter_webgpu,
     .runner = webgpu_runner_main,
     .count = webgpu_count,
     .describe = webgpu_describe,

@@ -1,4 +1,5 @@
-/* Expressions in Python's words: what Python makes of the text is what expr_eval() gives. */
+/* Expressions in Python's words: what Python makes of the text is what expr_eval() gives. And in
+ * JavaScript's. */
 #include "check.h"
 
 #include "base/buf.h"
@@ -56,8 +57,28 @@ static void test_same(void **state)
     arena_free(arena);
 }
 
+static void test_javascript(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"M / N % 3", "rem(div(s.M, s.N), 3)"},
+        {"!M + (M != N)", "(Number(!s.M) + Number(s.M !== s.N))"},
+        {"M && N == 2", "(s.M ? Number(Number(s.N === 2) !== 0) : 0)"},
+        {"M || -N", "(s.M ? 1 : Number((-s.N) !== 0))"},
+        {"next_pow2(min(M, N))", "next_pow2(min(s.M, s.N))"}};
+    struct arena *arena = arena_new();
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const struct expr *expr;
+        struct err err;
+        assert_int_equal(expr_parse(arena, pairs[i][0], &expr, &err), 0);
+        assert_string_equal(expr_to_javascript(arena, expr), pairs[i][1]);
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same),
+                                       cmocka_unit_test(test_javascript)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

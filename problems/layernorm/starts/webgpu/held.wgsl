@@ -2,7 +2,7 @@
 # A workgroup a row, read once: 32 numbers of each invocation stay in registers, what is beyond them is
 # read again.
 tune:
-  WIDTH: [256, 512, 128, 1024, 64]
+  WIDTH: [128, 256, 512, 64, 1024]
   where: WIDTH <= max_invocations
 launch:
   - {entry: main, grid: ["min(M, 65535)", "ceil_div(M, 65535)"]}

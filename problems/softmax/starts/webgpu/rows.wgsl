@@ -1,5 +1,5 @@
 /*---
-tune: {WIDTH: [64, 128, 256, 32]}
+tune: {WIDTH: [128, 64, 256, 32]}
 launch:
   - {entry: main, grid: ["min(M, 65535)", "ceil_div(M, 65535)"]}
 ---*/
