@@ -90,6 +90,18 @@ enum MHD_Result answer_failure(struct MHD_Connection *connection, const struct e
     return answer_text(connection, status, text);
 }
 
+enum MHD_Result answer_post(struct MHD_Connection *connection, const struct serve_post *post)
+{
+    char seconds[16];
+    bool good = post->status >= 200 && post->status < 300;
+    struct MHD_Response *response =
+        copied(buf_text(&post->out), good ? "application/json" : "text/plain; charset=utf-8");
+    snprintf(seconds, sizeof seconds, "%u", post->retry_s);
+    if (post->retry_s > 0)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+    return queue(connection, post->status, response);
+}
+
 enum MHD_Result answer_blob(struct MHD_Connection *connection, struct blob *blob, const char *type)
 {
     char tag[32];

@@ -149,6 +149,12 @@ void documents_tick(struct serve *serve)
     }
 }
 
+void serve_changed(struct serve *serve)
+{
+    documents_tick(serve);
+    task_wake(&serve->task);
+}
+
 void documents_end(struct serve *serve)
 {
     if (serve->work.done)

@@ -4,8 +4,9 @@
  * - A name of elsewhere that was turned to this address (DNS rebinding): without a token the host
  *   has to be a loopback name. With one it does not matter: the browser has it for our own name.
  * - A page of elsewhere that posts in the person's name: an Origin that is not the request's own
- *   host, or a Sec-Fetch-Site that says so; and the header X-Twagent-Confirm, which no form can
- *   send and no other origin may, since we never answer a preflight. */
+ *   host, or a Sec-Fetch-Site that says so; and the header X-Twagent-Confirm, or a body that says
+ *   it is JSON, which no form can send and no other origin may, since we never answer a preflight.
+ */
 #include "serve/private.h"
 
 #include <arpa/inet.h>
@@ -124,8 +125,11 @@ static unsigned guard_post(struct MHD_Connection *connection, const char **why)
     if ((origin && !is_own_origin(origin, header(connection, MHD_HTTP_HEADER_HOST))) ||
         (site && strcmp(site, "same-origin") != 0))
         return MHD_HTTP_FORBIDDEN;
-    *why = "the header X-Twagent-Confirm has to name the run\n";
-    return header(connection, "X-Twagent-Confirm") ? 0 : MHD_HTTP_FORBIDDEN;
+    *why = "the header X-Twagent-Confirm has to name the run (or Content-Type has to be "
+           "application/json, where there is a body)\n";
+    const char *type = header(connection, MHD_HTTP_HEADER_CONTENT_TYPE);
+    bool json = type && strncasecmp(type, "application/json", 16) == 0 && !strpbrk(type, ",");
+    return json || header(connection, "X-Twagent-Confirm") ? 0 : MHD_HTTP_FORBIDDEN;
 }
 
 unsigned guard(const struct serve *serve, struct MHD_Connection *connection, const char *method,

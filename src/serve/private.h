@@ -19,6 +19,8 @@ enum {
     VIEWERS_MOST = 128,
     CONNECTION_BYTES = 16 << 10, /* of a request's line and headers; more is 431 */
     BODY_MOST = 4 << 10,
+    POST_MOST = 4 << 20,     /* of a body that is read */
+    POSTS_MOST = 64 << 20,   /* and of all of them */
     SOCKET_BYTES = 64 << 10, /* what the kernel keeps of what a client has not read */
     HEADER_MS = 5000,        /* longest for a whole request to arrive */
     ANSWER_MS = 60000,       /* longest for its answer to be taken */
@@ -75,6 +77,7 @@ struct request {      /* of one connection, from its first line to its answer */
     struct MHD_Connection *connection;
     struct client *client;
     size_t body;
+    struct serve_post *post; /* or NULL */
     bool suspended;
 };
 
@@ -93,6 +96,9 @@ struct serve {
     struct signal_watch interrupt, terminate;
     struct list documents, clients;
     size_t viewer_count;
+    size_t post_bytes; /* of bodies that are kept */
+    unsigned posts;    /* that the site has to answer */
+    bool told_end;     /* the site was */
     uint64_t ticked_ms, beaten_ms;
     struct work work; /* making one document */
     struct job {
@@ -139,6 +145,14 @@ void connection_changed(void *context, struct MHD_Connection *connection, void *
                         enum MHD_ConnectionNotificationCode code);
 void request_resume(struct request *request);
 
+/* ---- posts.c: those with a body ---- */
+/* 0, or the status to refuse with, and why. */
+unsigned post_begin(struct serve *serve, struct request *request, const char *path,
+                    unsigned long length, const char **why);
+bool post_add(struct request *request, const char *bytes, size_t count); /* false: too large */
+enum MHD_Result post_step(struct request *request);                      /* it is whole */
+void post_forget(struct request *request);                               /* the request is over */
+
 /* ---- viewers.c ---- */
 enum MHD_Result viewer_start(struct serve *serve, struct MHD_Connection *connection,
                              struct document *document);
@@ -151,6 +165,7 @@ struct blob *viewer_frame(const struct blob *blob);
 /* ---- answers.c ---- */
 enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *text);
 enum MHD_Result answer_failure(struct MHD_Connection *connection, const struct err *err);
+enum MHD_Result answer_post(struct MHD_Connection *connection, const struct serve_post *post);
 enum MHD_Result answer_blob(struct MHD_Connection *connection, struct blob *blob, const char *type);
 enum MHD_Result answer_cookie(const struct serve *serve, struct MHD_Connection *connection,
                               const char *path);

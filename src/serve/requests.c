@@ -55,6 +55,9 @@ static enum MHD_Result post(struct serve *serve, struct request *request, const 
     struct err err = {0};
     const char *confirmed =
         MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "X-Twagent-Confirm");
+    if (!confirmed)
+        return answer_text(request->connection, MHD_HTTP_FORBIDDEN,
+                           "the header X-Twagent-Confirm has to name the run\n");
     if (serve->site->act(serve->site->context, url, confirmed, &out, &err))
         return answer_failure(request->connection, &err);
     struct blob *blob = blob_take(&out);
@@ -73,7 +76,13 @@ static enum MHD_Result first(struct serve *serve, struct request *request, const
         return answer_text(request->connection, status, why);
     if (!is_path(url))
         return answer_text(request->connection, MHD_HTTP_NOT_FOUND, "there is no such page\n");
-    if (length && strtoul(length, NULL, 10) > BODY_MOST)
+    unsigned long bytes = length ? strtoul(length, NULL, 10) : 0;
+    if (strcmp(method, "POST") == 0 && serve->site->post_path &&
+        strcmp(url, serve->site->post_path) == 0) {
+        status = post_begin(serve, request, serve->site->post_path, bytes, &why);
+        return status ? answer_text(request->connection, status, why) : MHD_YES;
+    }
+    if (bytes > BODY_MOST)
         return answer_text(request->connection, MHD_HTTP_CONTENT_TOO_LARGE, "too large\n");
     return MHD_YES;
 }
@@ -84,7 +93,7 @@ enum MHD_Result request_handle(void *context, struct MHD_Connection *connection,
 {
     struct serve *serve = context;
     struct request *request = *state;
-    (void)version, (void)upload;
+    (void)version;
     if (!request) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -94,13 +103,18 @@ enum MHD_Result request_handle(void *context, struct MHD_Connection *connection,
         *state = request;
         return first(serve, request, url, method);
     }
-    if (*upload_bytes > 0) { /* no request has a body that anybody reads */
-        request->body += *upload_bytes;
+    if (*upload_bytes > 0) {
+        size_t count = *upload_bytes;
         *upload_bytes = 0;
-        return request->body > BODY_MOST ? MHD_NO : MHD_YES;
+        request->body += count;
+        if (request->post)
+            return post_add(request, upload, count) ? MHD_YES : MHD_NO;
+        return request->body > BODY_MOST ? MHD_NO : MHD_YES; /* which nobody reads */
     }
     if (request->client)
         request->client->deadline_ms = clock_now_ms() + ANSWER_MS;
+    if (request->post)
+        return post_step(request);
     return strcmp(method, "POST") == 0 ? post(serve, request, url) : get(serve, request, url);
 }
 
@@ -122,6 +136,8 @@ void request_done(void *context, struct MHD_Connection *connection, void **state
     list_remove(&request->link);
     if (request->document)
         request->document->users--;
+    if (request->post)
+        post_forget(request);
     mem_free(request);
     *state = NULL;
 }

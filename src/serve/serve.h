@@ -20,6 +20,19 @@
 struct loop;
 struct serve; /* opaque */
 
+struct serve_post { /* with a body, from its arrival until it was answered; the server's */
+    const char *path;
+    struct buf body;
+    char peer[64]; /* the address it came from */
+    /* the answer */
+    bool answered;
+    unsigned status;  /* of HTTP; 200 to 299: out is JSON, else a line for people */
+    unsigned retry_s; /* come again after; 0: not said */
+    struct buf out;
+    struct serve *serve; /* from here on the server's own */
+    struct request *request;
+};
+
 struct serve_site { /* borrowed for the server's life */
     void *context;
     /* Pool thread, one call at a time. Changes where a document may have changed. */
@@ -32,6 +45,11 @@ struct serve_site { /* borrowed for the server's life */
      * X-Twagent-Confirm names. ERR_BUSY: 409. `out` is JSON. */
     int (*act)(void *context, const char *path, const char *confirmed, struct buf *out,
                struct err *err);
+    /* Loop thread: a POST of JSON to `post_path` by somebody who may. serve_answer() is called
+     * once, now or later. NULL: there is no such path. */
+    const char *post_path;
+    void (*post)(void *context, struct serve_post *post);
+    void (*end)(void *context); /* loop thread: the server ends; posts that wait are answered */
 };
 
 struct serve_options {
@@ -46,6 +64,11 @@ enum { SERVE_TOKEN = 32, SERVE_PORT = 7007 };
 int serve_new(struct loop *loop, const struct serve_options *options, const struct serve_site *site,
               struct serve **serve, struct err *err) MUST_USE;
 void serve_free(struct serve *serve); /* after loop_run() */
+
+/* Loop thread. With `status` and `out` set; the site forgets the post. */
+void serve_answer(struct serve_post *post);
+/* Loop thread: documents may have changed; viewers see it now, and not at the next look. */
+void serve_changed(struct serve *serve);
 
 /* "http://127.0.0.1:7007/", with the token where one is needed; for the server's life. */
 const char *serve_url(const struct serve *serve);

@@ -66,7 +66,10 @@ static enum task_result end(struct serve *serve)
 {
     readable_stop(&serve->readable);
     timer_stop(&serve->timer);
-    if (serve->work.active) /* it cannot be called off */
+    if (!serve->told_end && serve->site->end)
+        serve->site->end(serve->site->context);
+    serve->told_end = true;
+    if (serve->work.active || serve->posts > 0) /* neither can be called off */
         return TASK_WAIT;
     documents_end(serve);
     viewers_resume_all(serve);

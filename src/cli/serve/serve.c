@@ -5,12 +5,12 @@
 #include "base/mem.h"
 #include "cli/find/control.h"
 #include "cli/options/command.h"
+#include "cli/serve/evaluations.h"
 #include "cli/serve/site.h"
 #include "loop/loop.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* Kept in the store's folder, so that a bookmark and a scraper outlast a restart; whoever may read
@@ -40,8 +40,12 @@ static int serve(const struct settings *settings, const char *folder, struct err
     if (read_token(folder, token, err))
         return -1;
     struct loop *loop = loop_new();
-    serve_site_open(settings, folder, &site);
+    struct evaluations *evaluations = evaluations_open(loop, settings, folder);
+    serve_site_open(settings, folder, evaluations, &site);
     int failed = serve_new(loop, &options, &site, &server, err);
+    if (failed)
+        evaluations_stop(evaluations);
+    evaluations_tell(evaluations, server);
     if (!failed) {
         printf("%s  (%s; Ctrl-C ends it, runs go on)\n", serve_url(server), folder);
         fflush(stdout);
@@ -49,6 +53,7 @@ static int serve(const struct settings *settings, const char *folder, struct err
     loop_run(loop);
     serve_free(server);
     serve_site_close(&site);
+    evaluations_free(evaluations);
     loop_free(loop);
     return failed;
 }
@@ -58,8 +63,7 @@ int command_serve(const struct settings *settings, const char *const *arguments,
     struct err err = {0};
     MEM_LOCAL char *folder = control_folder(settings);
     (void)arguments, (void)count;
-    umask(077);                       /* the token's file is nobody else's */
-    setpriority(PRIO_PROCESS, 0, 19); /* what is measured beside it comes first */
+    umask(077); /* the token's file is nobody else's */
     int failed = serve(settings, folder, &err);
     return failed ? command_fail(&err) : 0;
 }

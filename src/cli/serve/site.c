@@ -8,6 +8,7 @@
 #include "cli/find/control.h"
 #include "cli/find/history.h"
 #include "cli/report/fill.h"
+#include "cli/serve/evaluations.h"
 #include "cli/serve/list_html_text.h"
 #include "cli/serve/list_js_text.h"
 #include "cli/serve/page_css_text.h"
@@ -19,11 +20,13 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 struct site {
     const struct settings *settings;
     const char *folder;
+    struct evaluations *evaluations;
     struct store *store; /* kept open, so that each look shares it; NULL: there was none yet */
     struct stat data;    /* the file that it is */
 };
@@ -48,11 +51,13 @@ static void follow_store(struct site *site)
 static uint64_t version(void *context)
 {
     struct site *site = context;
+    setpriority(PRIO_PROCESS, 0, 19); /* this thread: what is measured beside it comes first */
     follow_store(site);
     struct {
-        uint64_t commit, inode;
+        uint64_t commit, inode, evaluations;
         int64_t owner;
-    } state = {.commit = site->store ? store_version(site->store) : 0,
+    } state = {.evaluations = evaluations_version(site->evaluations),
+               .commit = site->store ? store_version(site->store) : 0,
                .inode = site->store ? (uint64_t)site->data.st_ino : 0,
                .owner = control_owner(site->folder)};
     return hash_checksum(&state, sizeof state, 1);
@@ -180,6 +185,8 @@ static int find(struct site *site, struct arena *arena, const char *path, struct
     *type = "application/json";
     if (strcmp(path, "/v1/runs") == 0)
         return put_runs(site, arena, out, err);
+    if (strncmp(path, "/v1/evaluations", 15) == 0)
+        return evaluations_put(site->evaluations, path + 15, out, err);
     if ((id = run_of(arena, path, "/v1/runs/", "/status")))
         return put_status(site, arena, id, run_status_json, out, err);
     if ((id = run_of(arena, path, "/v1/runs/", "/report")))
@@ -239,12 +246,26 @@ static int act(void *context, const char *path, const char *confirmed, struct bu
     return failed;
 }
 
-void serve_site_open(const struct settings *settings, const char *folder, struct serve_site *site)
+static void post(void *context, struct serve_post *asked)
+{
+    const struct site *site = context;
+    evaluations_post(site->evaluations, asked);
+}
+
+static void end(void *context)
+{
+    const struct site *site = context;
+    evaluations_stop(site->evaluations);
+}
+
+void serve_site_open(const struct settings *settings, const char *folder,
+                     struct evaluations *evaluations, struct serve_site *site)
 {
     struct site *own = MEM_NEW(struct site);
     own->settings = settings;
     own->folder = folder;
-    *site = (struct serve_site){own, version, document, act};
+    own->evaluations = evaluations;
+    *site = (struct serve_site){own, version, document, act, "/v1/evaluate", post, end};
 }
 
 void serve_site_close(struct serve_site *site)

@@ -4,6 +4,9 @@
 #include "cli/options/settings.h"
 #include "serve/serve.h"
 
-/* `settings` and `folder` are borrowed until serve_site_close(). */
-void serve_site_open(const struct settings *settings, const char *folder, struct serve_site *site);
+struct evaluations;
+
+/* All are borrowed until serve_site_close(). */
+void serve_site_open(const struct settings *settings, const char *folder,
+                     struct evaluations *evaluations, struct serve_site *site);
 void serve_site_close(struct serve_site *site);

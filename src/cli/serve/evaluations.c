@@ -1,0 +1,329 @@
+#include "cli/serve/evaluations.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/find/find.h"
+#include "cli/options/backends.h"
+#include "cli/options/command.h"
+#include "cli/options/devices.h"
+#include "queue/queue.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SOURCE_MOST = 1 << 20, WORD_MOST = 1024, NAME_MOST = 64 };
+
+struct evaluations {
+    const struct settings *settings;
+    struct arena *arena;
+    struct queue_options options;
+    struct queue *queue; /* NULL: err says why */
+    struct err err;
+    struct serve *serve;
+    char root[PATH_MAX]; /* paths of problems lie in it; "": none does */
+};
+
+struct asked {
+    struct queue_asked asked;
+    struct evaluations *evaluations;
+    struct serve_post *post;
+};
+
+/* ---- what was asked (pool thread) ---- */
+
+struct reading {
+    const struct evaluations *evaluations;
+    struct arena *arena;
+    const struct value *root, *item; /* what an item does not say the root may */
+    struct err *err;
+};
+
+static const struct value *member(const struct reading *reading, const char *key)
+{
+    const struct value *own = value_get(reading->item, key);
+    return own ? own : value_get(reading->root, key);
+}
+
+/* NULL with the error where it is none, or one with a NUL in it. */
+static const char *read_text(const struct reading *reading, const char *key, const char *fallback,
+                             size_t most)
+{
+    const struct value *value = member(reading, key);
+    if (!value && fallback)
+        return fallback;
+    if (value && value->kind == VALUE_TEXT && value->length > 0 && value->length <= most &&
+        strlen(value->text) == value->length)
+        return value->text;
+    (void)err_set(reading->err, ERR_USAGE, "%s: expected a text of at most %zu bytes", key, most);
+    return NULL;
+}
+
+/* A file's or a client's name: nothing that a path, a log or a terminal would read otherwise. */
+static const char *read_name(const struct reading *reading, const char *key, const char *fallback)
+{
+    const char *text = read_text(reading, key, fallback, NAME_MOST - 1);
+    for (const char *at = text; at && *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("_-.:", *at)) {
+            (void)err_set(reading->err, ERR_USAGE, "%s: expected letters, digits and _-.: alone",
+                          key);
+            return NULL;
+        }
+    return text;
+}
+
+/* A shipped one, or one in the folder in which the server was started, links followed: of others
+ * nothing is read. */
+static const char *read_problem(const struct reading *reading, const char *backend)
+{
+    const char *word = read_text(reading, "problem", NULL, WORD_MOST), *problem = NULL;
+    const char *root = reading->evaluations->root;
+    if (!word)
+        return NULL;
+    size_t length = strlen(root), end = strcspn(word, "@");
+    const char *path = command_path(reading->arena, arena_strndup(reading->arena, word, end));
+    if (strchr(path, '/') && (length == 0 || strncmp(path, root, length) != 0 ||
+                              (path[length] != '/' && path[length] != '\0'))) {
+        (void)err_set(reading->err, ERR_USAGE,
+                      "problem: expected one that ships, or a path in the folder in which the "
+                      "server was started");
+        return NULL;
+    }
+    word = arena_printf(reading->arena, "%s%s", path, word + end);
+    return find_problem(reading->arena, word, backend, &problem, reading->err) ? NULL : problem;
+}
+
+static int read_tune(const struct reading *reading, const char **tune)
+{
+    const struct value *value = member(reading, "tune");
+    BUF_LOCAL(text, 1 << 16);
+    struct json json = {.out = &text};
+    *tune = NULL;
+    if (!value || value->kind == VALUE_NULL)
+        return 0;
+    bool numbers = value->kind == VALUE_MAP;
+    for (size_t i = 0; numbers && i < value->count; i++)
+        numbers = value->items[i]->kind == VALUE_INT;
+    if (!numbers)
+        return err_set(reading->err, ERR_USAGE, "tune: expected an object of whole numbers");
+    json_value(&json, value);
+    *tune = buf_keep(&text, reading->arena);
+    return 0;
+}
+
+static int read_item(const struct reading *reading, struct queue_item *item)
+{
+    static const char *const keys[] = {"problem", "source",  "name",   "tune",
+                                       "effort",  "profile", "client", NULL};
+    const struct value *source = value_get(reading->item, "source");
+    const struct value *profile = member(reading, "profile");
+    if (reading->item != reading->root &&
+        value_check_keys(reading->item, "an item", keys, reading->err))
+        return -1;
+    item->name = read_name(reading, "name", "kernel.c");
+    item->effort = read_text(reading, "effort", "full", WORD_MOST);
+    if (!item->name || !item->effort || read_tune(reading, &item->tune))
+        return -1;
+    const struct language *language = language_of_file(item->name);
+    if (!language)
+        return err_set(reading->err, ERR_USAGE, "name: the suffix of \"%s\" is no language's",
+                       item->name);
+    if (strcmp(item->effort, "full") != 0 && strcmp(item->effort, "search") != 0)
+        return err_set(reading->err, ERR_USAGE, "effort: expected search or full");
+    if (profile && profile->kind != VALUE_BOOL)
+        return err_set(reading->err, ERR_USAGE, "profile: expected true or false");
+    item->profile = profile && profile->boolean;
+    if (!source || source->kind != VALUE_TEXT || source->length == 0 ||
+        source->length > SOURCE_MOST)
+        return err_set(reading->err, ERR_USAGE, "source: expected a text of at most 1 MiB");
+    item->source = source->text;
+    item->length = source->length;
+    item->backend = language_target(language)->name;
+    item->problem = read_problem(reading, item->backend);
+    return item->problem ? 0 : -1;
+}
+
+static int parse(void *context, struct queue_asked *queued)
+{
+    static const char *const keys[] = {"problem", "source", "name",  "tune", "effort",
+                                       "profile", "client", "items", NULL};
+    struct asked *asked = container_of(queued, struct asked, asked);
+    const struct buf *body = &asked->post->body;
+    struct reading reading = {.evaluations = context, .arena = queued->arena, .err = &queued->err};
+    struct value *root = NULL;
+    if (value_parse_json(queued->arena, "the body", buf_text(body), body->length, &root,
+                         &queued->err))
+        return -1;
+    if (root->kind != VALUE_MAP)
+        return err_set(&queued->err, ERR_USAGE, "the body: expected an object");
+    if (value_check_keys(root, "the body", keys, &queued->err))
+        return -1;
+    const struct value *items = value_get(root, "items");
+    reading.root = reading.item = root;
+    queued->client = read_name(&reading, "client", asked->post->peer);
+    if (!queued->client)
+        return -1;
+    if (items && (items->kind != VALUE_LIST || items->count == 0 || items->count > QUEUE_AT_ONCE ||
+                  value_get(root, "source")))
+        return err_set(&queued->err, ERR_USAGE,
+                       "items: expected a list of 1 to %d objects, and no source beside it",
+                       QUEUE_AT_ONCE);
+    queued->count = items ? items->count : 1;
+    queued->items = arena_array(queued->arena, queued->count, sizeof *queued->items);
+    for (size_t i = 0; i < queued->count; i++) {
+        reading.item = items ? items->items[i] : root;
+        if (reading.item->kind != VALUE_MAP)
+            return err_set(&queued->err, ERR_USAGE, "items[%zu]: expected an object", i);
+        if (read_item(&reading, &queued->items[i]))
+            return items ? err_wrap(&queued->err, "items[%zu]", i) : -1;
+    }
+    return 0;
+}
+
+/* ---- the answer ---- */
+
+static void answered(void *context, struct queue_asked *queued)
+{
+    static const unsigned statuses[] = {
+        [QUEUE_ACCEPTED] = 202, [QUEUE_REFUSED] = 400, [QUEUE_FULL] = 429, [QUEUE_BROKEN] = 503};
+    struct asked *asked = container_of(queued, struct asked, asked);
+    struct serve_post *post = asked->post;
+    struct json json = {.out = &post->out};
+    (void)context;
+    post->status = statuses[queued->outcome];
+    post->retry_s = queued->retry_s;
+    if (queued->outcome == QUEUE_ACCEPTED) {
+        json_object(&json);
+        json_put_array(&json, "ids");
+        for (size_t i = 0; i < queued->count; i++) {
+            char id[24];
+            snprintf(id, sizeof id, "e%" PRIu64, queued->first + i);
+            json_text(&json, id);
+        }
+        json_array_end(&json);
+        json_object_end(&json);
+    } else {
+        err_one_line(queued->err.message);
+        buf_addf(&post->out, "%s\n", queued->err.message);
+    }
+    serve_answer(post);
+    arena_free(queued->arena);
+    mem_free(asked);
+}
+
+void evaluations_post(struct evaluations *evaluations, struct serve_post *post)
+{
+    struct asked *asked = MEM_NEW(struct asked);
+    asked->evaluations = evaluations;
+    asked->post = post;
+    asked->asked.arena = arena_new();
+    if (evaluations->queue) {
+        queue_ask(evaluations->queue, &asked->asked);
+        return;
+    }
+    asked->asked.err = evaluations->err;
+    asked->asked.outcome = QUEUE_BROKEN;
+    answered(evaluations, &asked->asked);
+}
+
+static void changed(void *context)
+{
+    const struct evaluations *evaluations = context;
+    if (evaluations->serve)
+        serve_changed(evaluations->serve);
+}
+
+/* ---- lanes ---- */
+
+/* A lane on each device that is named, of a backend that has devices; else one. */
+static size_t places(void *context, const char *backend, const char *devices[QUEUE_PLACES])
+{
+    struct evaluations *evaluations = context;
+    const char *named = evaluations->settings->search.devices;
+    struct err ignored;
+    size_t count = 0;
+    char *word;
+    devices[0] = NULL;
+    if (!named || !backends_find(backend)->device ||
+        devices_resolve(evaluations->arena, backend, NULL, &named, &ignored) || !named)
+        return 1;
+    for (char *rest = arena_strdup(evaluations->arena, named);
+         count < QUEUE_PLACES && (word = strsep(&rest, ","));)
+        devices[count++] = word;
+    return count;
+}
+
+/* ---- its life ---- */
+
+struct evaluations *evaluations_open(struct loop *loop, const struct settings *settings,
+                                     const char *folder)
+{
+    const struct search_options *search = &settings->search;
+    struct evaluations *evaluations = MEM_NEW(struct evaluations);
+    evaluations->settings = settings;
+    evaluations->arena = arena_new();
+    if (!getcwd(evaluations->root, sizeof evaluations->root) || strcmp(evaluations->root, "/") == 0)
+        *evaluations->root = '\0';
+    evaluations->options =
+        (struct queue_options){.context = evaluations,
+                               .folder = arena_printf(evaluations->arena, "%s/evaluations", folder),
+                               .spec = {.cores = search->cores,
+                                        .python = search->python,
+                                        .call_timeout_ms = (uint64_t)search->call_timeout_ms,
+                                        .time_budget_ms = (uint64_t)search->time_budget_ms,
+                                        .roofline = true,
+                                        .later = true,
+                                        .fitness = DEMAND_MUST,
+                                        .walls = DEMAND_MUST},
+                               .places = places,
+                               .parse = parse,
+                               .answered = answered,
+                               .changed = changed};
+    if (queue_open(loop, &evaluations->options, &evaluations->queue, &evaluations->err))
+        evaluations->queue = NULL;
+    return evaluations;
+}
+
+void evaluations_tell(struct evaluations *evaluations, struct serve *serve)
+{
+    evaluations->serve = serve;
+}
+
+void evaluations_stop(struct evaluations *evaluations)
+{
+    if (evaluations->queue)
+        queue_stop(evaluations->queue);
+}
+
+void evaluations_free(struct evaluations *evaluations)
+{
+    queue_free(evaluations->queue);
+    arena_free(evaluations->arena);
+    mem_free(evaluations);
+}
+
+/* ---- pool thread ---- */
+
+int evaluations_put(struct evaluations *evaluations, const char *rest, struct buf *out,
+                    struct err *err)
+{
+    if (!evaluations->queue)
+        return err_set(err, evaluations->err.code, "%s", evaluations->err.message);
+    if (*rest == '\0') {
+        queue_put_facts(evaluations->queue, out);
+        return 0;
+    }
+    size_t digits = strncmp(rest, "/e", 2) == 0 ? strspn(rest + 2, "0123456789") : 0;
+    if (digits == 0 || digits > 18 || rest[2 + digits] != '\0')
+        return err_set(err, ERR_NOT_FOUND, "expected the id of an evaluation, as in e17");
+    return queue_put_item(evaluations->queue, strtoull(rest + 2, NULL, 10), out, err);
+}
+
+uint64_t evaluations_version(struct evaluations *evaluations)
+{
+    return evaluations->queue ? queue_version(evaluations->queue) : 0;
+}

@@ -1,0 +1,23 @@
+/* cli/serve/evaluations: sources that programs post to `twagent serve` (docs/rewards.md), from
+ * their JSON to the queue and back. Loop thread but for what says otherwise. */
+#pragma once
+
+#include "cli/options/settings.h"
+#include "serve/serve.h"
+
+struct loop;
+struct evaluations; /* opaque */
+
+/* Borrows `settings` and `folder` (the store's). Where sources cannot be kept, each post is told
+ * why. Blocks. */
+struct evaluations *evaluations_open(struct loop *loop, const struct settings *settings,
+                                     const char *folder);
+void evaluations_tell(struct evaluations *evaluations, struct serve *serve); /* of results */
+void evaluations_post(struct evaluations *evaluations, struct serve_post *post);
+void evaluations_stop(struct evaluations *evaluations);
+void evaluations_free(struct evaluations *evaluations); /* after loop_run() */
+
+/* Pool thread. "" or "/e17" */
+int evaluations_put(struct evaluations *evaluations, const char *rest, struct buf *out,
+                    struct err *err) MUST_USE;
+uint64_t evaluations_version(struct evaluations *evaluations);

@@ -1,0 +1,204 @@
+/* queue/records: "e17" in the store's candidates and sources until its result is in evaluations. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "eval/problem/target.h"
+#include "queue/private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY = 24, RECORD_MOST = 64 << 20, SOURCE_MOST = 1 << 20 };
+
+static const char *key_of(uint64_t id, char key[KEY])
+{
+    snprintf(key, KEY, "e%" PRIu64, id);
+    return key;
+}
+
+/* ---- writing (pool thread) ---- */
+
+void record_accept(struct store_batch *batch, const struct queue_asked *asked)
+{
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct queue_item *item = &asked->items[i];
+        char key[KEY], when[32];
+        BUF_LOCAL(text, RECORD_MOST);
+        struct json json = {.out = &text};
+        clock_format_wall(clock_wall_ms(), when);
+        json_object(&json);
+        json_put_text(&json, "problem", item->problem);
+        json_put_text(&json, "name", item->name);
+        json_put_text(&json, "client", asked->client);
+        json_put_text(&json, "asked", when);
+        json_put_text(&json, "backend", item->backend);
+        json_put_text(&json, "effort", item->effort);
+        json_put_bool(&json, "profile", item->profile);
+        json_put_int(&json, "bytes", (int64_t)item->length);
+        if (item->tune)
+            json_put_text(&json, "tune", item->tune);
+        json_object_end(&json);
+        key_of(asked->first + i, key);
+        store_batch_put(batch, STORE_CANDIDATES, key, buf_text(&text), text.length);
+        store_batch_put(batch, STORE_SOURCES, key, item->source, item->length);
+    }
+}
+
+void record_keep(struct store_batch *batch, const struct job *job)
+{
+    char key[KEY];
+    key_of(job->id, key);
+    store_batch_put(batch, STORE_EVALUATIONS, key, job->result, strlen(job->result));
+    store_batch_remove(batch, STORE_CANDIDATES, key);
+    store_batch_remove(batch, STORE_SOURCES, key);
+    if (job->id > QUEUE_KEPT)
+        store_batch_remove(batch, STORE_EVALUATIONS, key_of(job->id - QUEUE_KEPT, key));
+}
+
+/* ---- a job's result ---- */
+
+static const char *const told[] = {"problem", "name", "client", "asked"};
+
+static void put_told(struct json *json, const struct value *record)
+{
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        json_put_text(json, told[i], value_text(record, told[i], ""));
+}
+
+void record_result(struct queue *queue, struct job *job, const struct err *err)
+{
+    BUF_LOCAL(stored, RECORD_MOST);
+    BUF_LOCAL(text, RECORD_MOST);
+    ARENA_LOCAL(arena);
+    struct value *record = NULL;
+    struct err ignored;
+    struct json json = {.out = &text};
+    char key[KEY];
+    if (store_get(queue->store, STORE_CANDIDATES, key_of(job->id, key), &stored, &ignored) ||
+        value_parse_json(arena, key, buf_text(&stored), stored.length, &record, &ignored))
+        record = NULL;
+    json_object(&json);
+    put_told(&json, record);
+    if (err->code) {
+        json_put_object(&json, "error");
+        json_put_text(&json, "code", err_code_name(err->code));
+        json_put_text(&json, "message", err->message);
+        json_object_end(&json);
+    } else {
+        json_key(&json, "evaluation");
+        evaluation_to_json(&job->request.evaluation, &json);
+    }
+    json_object_end(&json);
+    job->result = buf_take(&text);
+}
+
+/* ---- reading ---- */
+
+int record_read(struct queue *queue, struct job *job, struct err *err)
+{
+    BUF_LOCAL(text, RECORD_MOST);
+    struct value *record = NULL;
+    char key[KEY];
+    key_of(job->id, key);
+    job->arena = arena_new();
+    job->source.max = SOURCE_MOST + 1;
+    if (store_get(queue->store, STORE_CANDIDATES, key, &text, err) ||
+        store_get(queue->store, STORE_SOURCES, key, &job->source, err) ||
+        value_parse_json(job->arena, key, buf_text(&text), text.length, &record, err))
+        return -1;
+    job->request = (struct lane_request){.op = LANE_EVALUATE,
+                                         .id = arena_strdup(job->arena, key),
+                                         .name = value_text(record, "name", ""),
+                                         .source = buf_text(&job->source),
+                                         .source_length = job->source.length,
+                                         .tune = value_text(record, "tune", NULL),
+                                         .effort = effort_find(value_text(record, "effort", "")),
+                                         .profile = value_bool(record, "profile", false)};
+    return 0;
+}
+
+struct restoring {
+    struct queue *queue;
+    uint64_t last;
+};
+
+static bool note_last(void *context, const char *key, const char *value, size_t length)
+{
+    struct restoring *restoring = context;
+    uint64_t id = strtoull(key + 1, NULL, 10);
+    (void)value, (void)length;
+    if (id > restoring->last)
+        restoring->last = id;
+    return true;
+}
+
+static bool restore(void *context, const char *key, const char *value, size_t length)
+{
+    struct restoring *restoring = context;
+    struct value *record = NULL;
+    struct err ignored;
+    ARENA_LOCAL(arena);
+    (void)note_last(context, key, value, length);
+    if (value_parse_json(arena, key, value, length, &record, &ignored))
+        return true;
+    const struct target *target = target_find(value_text(record, "backend", ""));
+    if (target) /* else a newer program's: it stays where it is */
+        job_wait(restoring->queue, value_text(record, "client", ""), restoring->last,
+                 value_text(record, "problem", ""), target->name,
+                 (size_t)value_int(record, "bytes", 0));
+    return true;
+}
+
+int records_restore(struct queue *queue, struct err *err)
+{
+    struct restoring restoring = {.queue = queue};
+    if (store_scan(queue->store, STORE_CANDIDATES, "e", restore, &restoring, err) ||
+        store_scan(queue->store, STORE_EVALUATIONS, "e", note_last, &restoring, err))
+        return -1;
+    queue->next_id = restoring.last + 1;
+    queue->now.again = queue->waiting;
+    return 0;
+}
+
+static bool is_measured(struct queue *queue, uint64_t id)
+{
+    bool is = false;
+    pthread_mutex_lock(&queue->lock);
+    for (size_t i = 0; i < queue->told.measuring_count; i++)
+        is = is || queue->told.measuring[i] == id;
+    pthread_mutex_unlock(&queue->lock);
+    return is;
+}
+
+int queue_put_item(struct queue *queue, uint64_t id, struct buf *out, struct err *err)
+{
+    BUF_LOCAL(text, RECORD_MOST);
+    ARENA_LOCAL(arena);
+    struct value *record = NULL;
+    struct json json = {.out = out};
+    struct err ignored;
+    char key[KEY];
+    bool waits = store_get(queue->store, STORE_CANDIDATES, key_of(id, key), &text, &ignored) == 0;
+    if (!waits && store_get(queue->store, STORE_EVALUATIONS, key, &text, err))
+        return err->code == ERR_NOT_FOUND
+                   ? err_set(err, ERR_NOT_FOUND, "no evaluation %s: the last %d are kept", key,
+                             QUEUE_KEPT)
+                   : -1;
+    if (value_parse_json(arena, key, buf_text(&text), text.length, &record, err))
+        return -1;
+    json_object(&json);
+    json_put_text(&json, "id", key);
+    json_put_text(&json, "state",
+                  !waits                   ? "done"
+                  : is_measured(queue, id) ? "measuring"
+                                           : "waiting");
+    put_told(&json, record);
+    for (size_t i = 0; !waits && i < record->count; i++)
+        if (strcmp(record->keys[i], "evaluation") == 0 || strcmp(record->keys[i], "error") == 0) {
+            json_key(&json, record->keys[i]);
+            json_value(&json, record->items[i]);
+        }
+    json_object_end(&json);
+    return 0;
+}

@@ -1,0 +1,170 @@
+"""rewards.py TWAGENT FAKE_WORKER: POST /v1/evaluate: what is accepted gets its result, over kills, dying workers and floods; whose
+turn it is; what is refused. Prints one line a row."""
+import http.client, json, os, re, signal, subprocess, sys, tempfile, time
+
+TWAGENT, WORKER = (os.path.realpath(path) for path in sys.argv[1:3])
+FAILED, STARTED = [], []
+
+
+def check(truth, text):
+    if not truth:
+        FAILED.append(text)
+    print("%s %s" % ("ok" if truth else "FAILED", text), flush=True)
+
+
+class Server:
+    def __init__(self, work, worker=""):
+        with open(work + "/self", "w") as out:
+            out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s %s --notes %s/notes "$@"\nexec %s "$@"\n' % (WORKER, worker, work, TWAGENT))
+        os.chmod(work + "/self", 0o755)
+        environment = dict(os.environ, TWAGENT_SELF=work + "/self", TWAGENT_STORE=work + "/store", XDG_CONFIG_HOME=work + "/config",
+                           XDG_CACHE_HOME=work + "/cache", TWAGENT_LOCKS=work + "/locks")
+        self.process = subprocess.Popen([TWAGENT, "serve", "--listen", "127.0.0.1:0"], env=environment, stdout=subprocess.PIPE, text=True,
+                                        cwd=work)
+        STARTED.append(self.process)
+        self.port = int(re.search(r":(\d+)/", self.process.stdout.readline()).group(1))
+
+    def ask(self, method, path, body=None, headers=None):
+        for _ in range(20):  # where the machine is so busy that the server is late, it takes its client for slow
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+            try:
+                connection.request(method, path, body, headers or {})
+                answer = connection.getresponse()
+                return answer.status, answer.read().decode(), answer
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+                if method == "POST":  # it may have been accepted: the test would count it twice
+                    raise
+            finally:
+                connection.close()
+        raise TimeoutError(path)
+
+    def post(self, what, **headers):
+        body = what if isinstance(what, (bytes, str)) else json.dumps(what)
+        return self.ask("POST", "/v1/evaluate", body, {"Content-Type": "application/json", **headers})
+
+    def ids(self, what):
+        status, text, _ = self.post(what)
+        if status != 202:
+            check(False, "accepted: %d %s" % (status, text))
+            return []
+        return json.loads(text)["ids"]
+
+    def result(self, one):
+        return json.loads(self.ask("GET", "/v1/evaluations/" + one)[1])
+
+    def facts(self):
+        return json.loads(self.ask("GET", "/v1/evaluations")[1])
+
+    def results(self, ids):
+        for one in ids:
+            while (found := self.result(one))["state"] != "done":
+                time.sleep(0.05)
+            yield found
+
+    def end(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        return self.process.wait(timeout=600)
+
+
+def item(text, **more):
+    return dict({"problem": "softmax", "source": "/* %s */" % text}, **more)
+
+
+def refusals(server):
+    outside = os.path.realpath(__file__)
+    for name, body, words in (
+            ("no JSON", b"{", "the body"), ("a list", [1], "an object"), ("nothing", {}, "problem|source"), ("a key of no use", item("a", run=1), "run"),
+            ("no source", {"problem": "softmax"}, "source"), ("a NUL", item("a", name="a\0.c"), "NUL"),
+            ("a path as a name", item("a", name="../a.c"), "name"), ("no language", item("a", name="a.exe"), "language"),
+            ("an unknown problem", item("a", problem="softmix"), "softmax"), ("a file of elsewhere", item("a", problem="/etc/passwd"), "folder"),
+            ("a way there", item("a", problem="../" * 20 + "etc/passwd"), "folder|no problem"), ("ours", item("a", problem=outside), "folder"),
+            ("an effort", item("a", effort="final"), "effort"), ("words to tune", item("a", tune={"BM": "64"}), "tune"),
+            ("a large source", item("a" * (1 << 20)), "1 MiB"), ("no items", {"items": []}, "items"),
+            ("too many", {"items": [item("a")] * 257}, "items"), ("one that is none", {"items": [item("a"), 3]}, r"items\[1\]"),
+            ("a bad one", {"items": [item("a"), item("b", problem="x/y")]}, r"items\[1\]"), ("a client", item("a", client="a\n\x1b"), "client"),
+            ("depth", b"[" * 100000, "the body")):
+        status, text, _ = server.post(body)
+        if status != 400 or not re.search(words, text) or "root:" in text or text.count("\n") != 1:
+            check(False, "%s is refused with its reason: %d %r" % (name, status, text[:200]))
+    check(server.facts()["waiting"] == 0, "what is no request is refused, and why is said")
+    body = json.dumps(item("a"))
+    check(server.ask("POST", "/v1/evaluate", body)[0] == 403, "no form of a page can ask")
+    check(server.post(body, Origin="http://evil.example")[0] == 403, "nor a page of elsewhere")
+    check(server.post(body, Host="evil.example")[0] == 421, "nor a name of elsewhere")
+    try:
+        status = server.post(b" " * (5 << 20))[0]
+    except (BrokenPipeError, ConnectionResetError):
+        status = 413
+    check(status == 413, "nor more than 4 MiB: %d" % status)
+    check(server.ask("GET", "/v1/evaluations/e99")[0] == 404 and server.ask("GET", "/v1/evaluations/../x")[0] == 404 and
+          server.ask("GET", "/v1/evaluations/e1e")[0] == 404, "no such result")
+
+
+def accepted_then_killed(work):
+    """A lane that never opens: all waits. What was accepted is measured by the next process, each once."""
+    server = Server(work, "--opens-never 1")
+    refusals(server)
+    many = server.ids({"client": "many", "problem": "softmax", "items": [{"source": "/* %d */" % i} for i in range(60)]})
+    few = server.ids({"client": "few", "items": [item("few %d" % i, name="k.cc", tune={"BM": i}) for i in range(3)]})
+    check(server.result(few[0])["state"] == "waiting", "it waits")
+    for size in (190, 6):
+        more = server.ids({"client": "many", "problem": "softmax", "items": [{"source": "/* %d %d */" % (size, i)} for i in range(size)]})
+        many += more
+    status, text, answer = server.post(item("one more", client="many"))
+    check(status == 429 and int(answer.getheader("Retry-After")) > 0, "256 wait, the next is refused: %d %s" % (status, text))
+    check(server.post({"client": "few", "items": [item("a")] * 254})[0] == 429, "all of a request or nothing")
+    other = server.ids(item("other", client="other"))
+    second = subprocess.run([TWAGENT, "list"], env=dict(os.environ, TWAGENT_STORE=work + "/store"), capture_output=True)
+    check(second.returncode == 0, "the store of runs is free beside it")
+    rival = Server(work, "")
+    check(rival.post(item("a"))[0] == 503, "a second server of the store evaluates nothing")
+    rival.end()
+    server.end(signal.SIGKILL)
+    server = Server(work, "--ms 0-2")
+    everything = many + few + other
+    found = list(server.results(everything))
+    check(all(one["evaluation"]["verdict"] in ("kernel", "rejected", "failed") for one in found), "each of %d has its verdict" % len(found))
+    check(server.facts()["accepted_before"] == len(everything), "after a kill -9")
+    with open(work + "/notes") as notes:
+        order = [line.split()[2].split(":")[1] for line in notes]
+    check(sorted(order) == sorted(everything), "each was measured once")
+    check(order.index(few[0]) < 4 and order.index(other[0]) < 5, "and who asked for few did not wait for many: %d, %d" %
+          (order.index(few[0]), order.index(other[0])))
+    check(server.end() == 0, "it ends by Ctrl-C")
+
+
+def killed_on_the_way(work):
+    """Workers that die, a server that is killed and one that is told to end, while clients go on."""
+    known = []
+    for round_number, how in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, None)):
+        server = Server(work, "--ms 1-3 --dies 29")
+        for i in range(3):
+            known += server.ids({"items": [item("way %d %d %d" % (round_number, i, k), client="c%d" % (k % 3)) for k in range(16)]})
+        if how:
+            next(server.results(known[-20:]))
+            server.end(how)
+    found = list(server.results(known))
+    check(len(set(known)) == 192 == len(found) and all("evaluation" in one for one in found), "nothing that was accepted is lost")
+    peer_frames = []
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+    late = server.ids(item("late"))[0]
+    connection.request("GET", "/v1/evaluations/" + late, headers={"Accept": "text/event-stream"})
+    stream = connection.getresponse()
+    while not peer_frames or peer_frames[-1]["state"] != "done":
+        line = stream.readline().decode()
+        if line.startswith("data: "):
+            peer_frames.append(json.loads(line[6:]))
+    connection.close()
+    check(peer_frames[-1]["id"] == late, "a result comes as an event, too")
+    check(server.end() == 0, "and it ends")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    try:
+        for name, part in (("one", accepted_then_killed), ("two", killed_on_the_way)):
+            os.makedirs(folder + "/" + name)
+            part(folder + "/" + name)
+    finally:
+        for process in STARTED:
+            process.kill()
+sys.exit(1 if FAILED else 0)
