@@ -93,7 +93,8 @@ def main():
         [PYTHON, "-I", "-c", "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')"], text=True
     ).split()
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [twagent, "cuda-compile", "--triton-serve", PYTHON, *prefixes]
+    script_of_ours = os.path.join(ROOT, "libexec", "triton_compile.py")
+    command = [twagent, "cuda-compile", "--triton-serve", PYTHON, *prefixes, script_of_ours]
     script = 'exec 3<&"$0"; exec "$@"'
     child = subprocess.Popen(["bash", "-c", script, str(its.fileno()), *command], pass_fds=[its.fileno()])
     its.close()

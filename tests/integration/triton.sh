@@ -63,7 +63,7 @@ module quits 'quits.py:1: error: the module ended its process' 'import os' 'os._
 module tries 'tries.py:19: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
     '    os.fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 9),' \
     '    lambda: open("/dev/shm/x", "w"), lambda: os.listdir("/proc"), lambda: open("/etc/passwd"),' \
-    '    lambda: os.posix_spawn("/bin/true", ["true"], {})):' \
+    '    lambda: os.posix_spawn("/bin/true", ["true"], {}), lambda: open(os.environ["TMPDIR"] + "/x", "w")):' \
     '    try: attempt(); os._exit(1)' '    except PermissionError: pass' \
     'import threading; threading.Thread(target=print).start()' \
     'else_ = None' 'raise RuntimeError("none of it worked")'
@@ -80,7 +80,7 @@ print(json.dumps({"source": open(sys.argv[1]).read(), "arch": 90, "launches": [l
 EOF
     prefixes=$("$python" -I -c 'import sys; print(sys.prefix, sys.base_prefix)')
     # shellcheck disable=SC2086
-    "$twagent" cuda-compile --triton "$python" $prefixes sm_90a "" "" alone 2>errors || cat errors
+    "$twagent" cuda-compile --triton "$python" $prefixes "$root/libexec/triton_compile.py" sm_90a "" "" alone 2>errors || cat errors
     cd "$root" || exit 3
 }
 cp "$relu" "$work/plain.py"

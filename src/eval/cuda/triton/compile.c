@@ -210,8 +210,15 @@ static int pack(struct packing *packing, struct err *err)
     return file_write("kernel.json", buf_text(&packing->log), packing->log.length, err);
 }
 
+struct asked {
+    struct interpreter interpreter;
+    const char *script;                 /* libexec/triton_compile.py */
+    const char *arch, *cache, *toolkit; /* cache and toolkit: "" where there are none */
+    bool served;                        /* the server's socket is SERVE_FD */
+};
+
 /* A Python of its own, where there is no server. */
-static int run_alone(struct arena *arena, const struct interpreter *interpreter, struct err *err)
+static int run_alone(struct arena *arena, const struct asked *asked, struct err *err)
 {
     char folder[4000];
     const char *argv[TRITON_ARGS_MAX], *env[TRITON_ENV_MAX];
@@ -222,10 +229,8 @@ static int run_alone(struct arena *arena, const struct interpreter *interpreter,
         mkdir("scratch", 0700) != 0)
         return err_set_errno(err, ERR_IO, errno, "scratch");
     const char *scratch = arena_printf(arena, "%s/scratch", folder);
-    size_t count = triton_command(arena, interpreter, "compile", folder, scratch,
-                                  "libexec/triton_compile.py", argv, err);
-    if (count == 0)
-        return -1;
+    size_t count =
+        triton_command(arena, &asked->interpreter, "compile", folder, scratch, asked->script, argv);
     argv[count++] = scratch;
     argv[count++] = arena_printf(arena, "%s/request.json", folder);
     argv[count++] = arena_printf(arena, "%s/cubins", scratch);
@@ -272,12 +277,6 @@ static int read_json(struct arena *arena, const char *path, size_t most, struct 
     return value_parse_json(arena, path, buf_text(&text), text.length, root, err);
 }
 
-struct asked {
-    struct interpreter interpreter;
-    const char *arch, *cache, *toolkit; /* cache and toolkit: "" where there are none */
-    bool served;                        /* the server's socket is SERVE_FD */
-};
-
 /* Of the request, which is ours and holds the source. */
 static struct cuda_job cached_job(const struct asked *asked, int flags)
 {
@@ -319,7 +318,7 @@ static int compile_with(struct arena *arena, const struct asked *asked, struct e
     uint64_t begun = clock_now_ns();
     int status = asked->served ? ask_server(asked->arch, err) : 1;
     if (status > 0)
-        status = run_alone(arena, &asked->interpreter, err);
+        status = run_alone(arena, asked, err);
     if (status != 0 || read_json(arena, "request.json", JOB_UNIT_MAX, &request, err) != 0 ||
         read_json(arena, "scratch/report.json", REPORT_MOST, &report, err) != 0)
         return -1;
@@ -341,18 +340,19 @@ static int compile_with(struct arena *arena, const struct asked *asked, struct e
 int triton_compile_main(int argc, char **argv)
 {
     struct err err = {0}, ignored;
-    if (argc != 7) {
-        fprintf(stderr, "cuda-compile --triton: expected PYTHON PREFIX BASE ARCH CACHE TOOLKIT "
-                        "served|alone\n");
+    if (argc != 8) {
+        fprintf(stderr, "cuda-compile --triton: expected PYTHON PREFIX BASE SCRIPT ARCH CACHE "
+                        "TOOLKIT served|alone\n");
         return err_exit_code(ERR_USAGE);
     }
     ARENA_LOCAL(arena);
     const struct asked asked = {
         .interpreter = {.path = argv[0], .prefix = argv[1], .base_prefix = argv[2]},
-        .arch = argv[3],
-        .cache = argv[4],
-        .toolkit = argv[5],
-        .served = strcmp(argv[6], "served") == 0};
+        .script = argv[3],
+        .arch = argv[4],
+        .cache = argv[5],
+        .toolkit = argv[6],
+        .served = strcmp(argv[7], "served") == 0};
     if (answer_from_cache(&asked))
         return 0;
     if (mkdir("scratch", 0700) != 0) {

@@ -121,18 +121,22 @@ int triton_constants(const struct program *program, const struct launch *launch,
     return 0;
 }
 
+const char *triton_script(struct arena *arena, const char *name, struct err *err)
+{
+    MEM_LOCAL char *path = file_data_path(name);
+    if (path != NULL)
+        return arena_strdup(arena, path);
+    (void)err_set(err, ERR_ENVIRONMENT, "%s is not where the program expects it", name);
+    return NULL;
+}
+
 size_t triton_command(struct arena *arena, const struct interpreter *interpreter,
                       const char *profile, const char *folder, const char *scratch,
-                      const char *script, const char **argv, struct err *err)
+                      const char *script, const char **argv)
 {
     size_t count = 0;
-    MEM_LOCAL char *path = file_data_path(script);
-    if (path == NULL) {
-        (void)err_set(err, ERR_ENVIRONMENT, "%s is not where the program expects it", script);
-        return 0;
-    }
-    char *slash = strrchr(path, '/'); /* it has others beside it */
-    const char *ours = arena_printf(arena, "%.*s", (int)(slash - path), path);
+    const char *slash = strrchr(script, '/'); /* it has others beside it */
+    const char *ours = arena_printf(arena, "%.*s", slash ? (int)(slash - script) : 0, script);
     const char *reads[] = {interpreter->prefix, interpreter->base_prefix, ours, folder};
     argv[count++] = file_program_path();
     argv[count++] = "sandbox";
@@ -154,7 +158,7 @@ size_t triton_command(struct arena *arena, const struct interpreter *interpreter
     argv[count++] = interpreter->path;
     argv[count++] = "-I";
     argv[count++] = "-B";
-    argv[count++] = arena_strdup(arena, path);
+    argv[count++] = arena_strdup(arena, script);
     argv[count] = NULL;
     return count;
 }

@@ -302,10 +302,10 @@ static int run(struct interpreting *in, const char *folder, struct err *err)
     BUF_LOCAL(words, 4096);
     if (triton_find(&interpreter, err) != 0)
         return -1;
-    size_t count = triton_command(in->arena, &interpreter, "sanitized", folder, NULL,
-                                  "libexec/triton_interpret.py", argv, err);
-    if (count == 0)
+    const char *script = triton_script(in->arena, "libexec/triton_interpret.py", err);
+    if (script == NULL)
         return -1;
+    size_t count = triton_command(in->arena, &interpreter, "sanitized", folder, NULL, script, argv);
     argv[count++] = arena_printf(in->arena, "%s/candidate.py", folder);
     argv[count++] = arena_printf(in->arena, "%s/calls.json", folder);
     argv[count] = NULL;

@@ -185,17 +185,21 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
     if (triton_find(&interpreter, err) != 0 ||
         write_request(program, facts, arch, folder, err) != 0)
         return -1;
-    const char **argv = arena_array(arena, 11, sizeof *argv);
+    const char *script = triton_script(arena, "libexec/triton_compile.py", err);
+    if (script == NULL)
+        return -1;
+    const char **argv = arena_array(arena, 12, sizeof *argv);
     const char **env = arena_array(arena, 3, sizeof *env);
     const char *cache = cubin_cache_folder(arena);
     int *server = arena_alloc(arena, sizeof *server);
-    *server = triton_serve_start(&interpreter);
+    *server = triton_serve_start(&interpreter, script);
     const char *words[] = {file_program_path(),
                            "cuda-compile",
                            "--triton",
                            interpreter.path,
                            interpreter.prefix,
                            interpreter.base_prefix,
+                           script,
                            arena_strdup(arena, arch),
                            cache != NULL ? cache : "",
                            triton_toolkit(),

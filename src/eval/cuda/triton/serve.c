@@ -11,29 +11,23 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-int triton_serve_start(const struct interpreter *interpreter)
+int triton_serve_start(const struct interpreter *interpreter, const char *script)
 {
     static struct served server;
-    const char *const argv[] = {file_program_path(),
-                                "cuda-compile",
-                                "--triton-serve",
-                                interpreter->path,
-                                interpreter->prefix,
-                                interpreter->base_prefix,
-                                NULL};
+    const char *const argv[] = {
+        file_program_path(), "cuda-compile",           "--triton-serve", interpreter->path,
+        interpreter->prefix, interpreter->base_prefix, script,           NULL};
     return serve_start(&server, argv);
 }
 
-static int serve_in(const struct interpreter *interpreter, const char *folder, struct err *err)
+static int serve_in(const struct interpreter *interpreter, const char *script, const char *folder,
+                    struct err *err)
 {
     ARENA_LOCAL(arena);
     const char *argv[TRITON_ARGS_MAX], *env[TRITON_ENV_MAX];
     const int end = SERVE_FD;
     pid_t child;
-    size_t count = triton_command(arena, interpreter, "reference", NULL, folder,
-                                  "libexec/triton_compile.py", argv, err);
-    if (count == 0)
-        return -1;
+    size_t count = triton_command(arena, interpreter, "reference", NULL, folder, script, argv);
     argv[count++] = folder;
     argv[count++] = "--serve";
     argv[count] = NULL;
@@ -51,8 +45,8 @@ int triton_serve_main(int argc, char **argv)
 {
     struct err err = {0}, ignored;
     char folder[] = "/tmp/twagent-triton-XXXXXX";
-    if (argc != 3) {
-        fprintf(stderr, "cuda-compile --triton-serve: expected PYTHON PREFIX BASE\n");
+    if (argc != 4) {
+        fprintf(stderr, "cuda-compile --triton-serve: expected PYTHON PREFIX BASE SCRIPT\n");
         return err_exit_code(ERR_USAGE);
     }
     (void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0); /* the socket's end is ours; then the folder goes */
@@ -60,7 +54,7 @@ int triton_serve_main(int argc, char **argv)
         return err_exit_code(ERR_ENVIRONMENT);
     const struct interpreter interpreter = {
         .path = argv[0], .prefix = argv[1], .base_prefix = argv[2]};
-    int status = serve_in(&interpreter, folder, &err);
+    int status = serve_in(&interpreter, argv[3], folder, &err);
     (void)(file_remove_tree(folder, &ignored) == 0);
     return status == 0 ? 0 : err_exit_code(err.code);
 }

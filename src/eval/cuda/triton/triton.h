@@ -23,12 +23,13 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
 /* `twagent cuda-compile --triton ...`: what triton_build() prepares. Returns an exit code. */
 int triton_compile_main(int argc, char **argv);
 
-/* `twagent cuda-compile --triton-serve PYTHON PREFIX BASE`: a Python that has imported Triton and
- * forks for each compile, as eval/cuda/compile/serve.h has it; ends when nobody can ask. (serve.c)
+/* `twagent cuda-compile --triton-serve PYTHON PREFIX BASE SCRIPT`: a Python that has imported
+ * Triton and forks for each compile, as eval/cuda/compile/serve.h has it; ends when nobody can ask.
+ * (serve.c)
  */
 int triton_serve_main(int argc, char **argv);
 /* The worker's end of it; -1: none to be had. Inside the room. */
-int triton_serve_start(const struct interpreter *interpreter);
+int triton_serve_start(const struct interpreter *interpreter, const char *script);
 
 /* Errors as the author may see them. */
 void triton_diagnostics(const char *name, const char *text, size_t length, struct buf *out);
@@ -58,7 +59,9 @@ const char *triton_type(enum dtype dtype);
  * read `folder` and write to `scratch`, where these are given. */
 size_t triton_command(struct arena *arena, const struct interpreter *interpreter,
                       const char *profile, const char *folder, const char *scratch,
-                      const char *script, const char **argv, struct err *err);
+                      const char *script, const char **argv);
+/* Where one of ours lies; what children are told, who have no $TWAGENT_DATA. NULL: nowhere. */
+const char *triton_script(struct arena *arena, const char *name, struct err *err);
 enum { TRITON_ENV_MAX = 8 };
 void triton_env(struct arena *arena, const char *scratch, const char *env[TRITON_ENV_MAX]);
 enum { TRITON_ARGS_MAX = 48 };
