@@ -108,6 +108,14 @@ const struct command commands[] = {
      NULL, 2, 2, command_diff},
     {"export", COMMAND_EXPORT, "[PROBLEM]", "every candidate as JSON lines, CSV, SQL or Parquet",
      "docs/archive.md has the columns.", 0, 1, command_export},
+    {"import", COMMAND_IMPORT, "FILE.py[:FUNCTION] [PROBLEM]",
+     "a Triton file with a Python wrapper as a candidate, or why not",
+     "The file is read, not run: its @triton.jit kernels, the function that computes a grid and "
+     "launches them, @triton.autotune and @triton.heuristics. FUNCTION is the one that launches, "
+     "where there are several. With a PROBLEM its tensors and dims are named as the problem's, in "
+     "order. Exit code 1: it cannot be one, with the line and the reason "
+     "(docs/candidate-format.md).",
+     1, 2, command_import},
     {"docs", COMMAND_DOCS, "add|list|search|show|remove|stats|check|update [ARGUMENTS]",
      "the manuals and headers that prompts quote",
      "add PATH... takes in Markdown, HTML, reStructuredText, plain text, C, C++ and CUDA sources, "

@@ -52,6 +52,7 @@ int command_lessons(const struct settings *settings, const char *const *argument
 int command_history(const struct settings *settings, const char *const *arguments, size_t count);
 int command_stats(const struct settings *settings, const char *const *arguments, size_t count);
 int command_diff(const struct settings *settings, const char *const *arguments, size_t count);
+int command_import(const struct settings *settings, const char *const *arguments, size_t count);
 int command_export(const struct settings *settings, const char *const *arguments, size_t count);
 int command_report(const struct settings *settings, const char *const *arguments, size_t count);
 int command_gc(const struct settings *settings, const char *const *arguments, size_t count);

@@ -164,7 +164,7 @@ static const struct option options[] = {
     {"python", 0, OPTION_TEXT, SEARCH(python), NULL, 0, 0, NULL, "TWAGENT_PYTHON", "PATH",
      "Python with numpy or torch, for references (default: found in $VIRTUAL_ENV, PATH, /usr/bin)", MEASURING | COMMAND_RESUME | COMMAND_EMIT | COMMAND_EXPORT | COMMAND_CACHE | COMMAND_SERVE},
     {"output", 'o', OPTION_TEXT, AT(output), NULL, 0, 0, NULL, NULL, "FILE",
-     "write the kernel's source, what lessons, export or report writes, or what cache run computes, there", COMMAND_CACHE | COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS | COMMAND_EXPORT | COMMAND_REPORT},
+     "write the kernel's source, what lessons, export or report writes, or what cache run computes, there", COMMAND_CACHE | COMMAND_BEST | COMMAND_SHOW | COMMAND_LESSONS | COMMAND_EXPORT | COMMAND_REPORT | COMMAND_IMPORT},
     {"html", 0, OPTION_BOOL, AT(html), "false", 0, 0, NULL, NULL, NULL,
      "the page in place of the text", COMMAND_REPORT},
     {"format", 0, OPTION_CHOICE, AT(format), "jsonl", 0, 0, "jsonl|csv|sql|parquet", NULL, "NAME",

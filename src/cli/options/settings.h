@@ -40,6 +40,7 @@ enum command_bit { /* which commands take an option */
                    COMMAND_CACHE = 1 << 27,
                    COMMAND_MCP = 1 << 28,
                    COMMAND_SKILL = 1 << 29,
+                   COMMAND_IMPORT = 1 << 30,
                    COMMAND_ALL = 0x7fffffff
 };
 

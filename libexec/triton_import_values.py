@@ -1,0 +1,212 @@
+"""What a function that launches Triton kernels computes, with sizes as names: tensors with their shapes and strides,
+launches with their grids and arguments. A statement that is not understood is a Refused with its line."""
+
+import ast
+import operator
+
+
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+DTYPES = {
+    "float32": "float32",
+    "float": "float32",
+    "float64": "float64",
+    "double": "float64",
+    "float16": "float16",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "int32": "int32",
+    "int": "int32",
+}
+BINARY = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+}
+COMPARED = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+class Refused(Exception):
+    """Why it cannot be a candidate, and where."""
+
+    def __init__(self, line, reason):
+        super().__init__(reason)
+        self.line, self.reason = line, reason
+
+
+class Unknown:
+    """A value that nothing here says."""
+
+    def __init__(self, what):
+        self.what = what
+
+
+class Other:
+    """Something harmless that is no number: a device, a stream, ctx."""
+
+
+class Dtype:
+    """An element type of torch's; name None: not known."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+class Sym:
+    """A whole number over names: a name, or an operation."""
+
+    def __init__(self, kind, *parts):
+        self.kind, self.parts = kind, parts
+
+    def names(self):
+        """All that it depends on."""
+        if self.kind == "name":
+            return {self.parts[0]}
+        return set().union(*(part.names() for part in self.parts if isinstance(part, Sym)))
+
+    def text(self, plan):
+        """As a launch plan's expression, or as a kernel's."""
+        if self.kind == "name":
+            return self.parts[0]
+        words = [part.text(plan) if isinstance(part, Sym) else str(part) for part in self.parts]
+        if self.kind in ("ceil_div", "min", "max", "next_pow2"):
+            called = self.kind if plan else {"ceil_div": "tl.cdiv", "min": "min", "max": "max"}[self.kind]
+            return f"{called}({', '.join(words)})"
+        sign = "/" if plan and self.kind == "//" else self.kind
+        return f"({words[0]} {sign} {words[1]})"
+
+
+def same(left, right):
+    """Whether two numbers are surely the same."""
+    if isinstance(left, Sym) and isinstance(right, Sym):
+        return left.text(True) == right.text(True)
+    return not isinstance(left, Sym) and not isinstance(right, Sym) and left == right
+
+
+def combine(kind, function, left, right):
+    """Of two numbers; folded where they are known."""
+    if not isinstance(left, Sym) and not isinstance(right, Sym):
+        return function(left, right)
+    if kind == "*" and 1 in (left, right) and not (isinstance(left, Sym) and isinstance(right, Sym)):
+        return right if not isinstance(left, Sym) and left == 1 else left
+    if kind in ("+", "-") and not isinstance(right, Sym) and right == 0:
+        return left
+    return Sym(kind, left, right)
+
+
+def product(numbers):
+    """Of a list of them."""
+    all_of = 1
+    for number in numbers:
+        all_of = combine("*", operator.mul, all_of, number)
+    return all_of
+
+
+def strides_of(shape):
+    """Of a dense tensor."""
+    return [product(shape[i + 1 :]) for i in range(len(shape))]
+
+
+class Tensor:
+    """One of the wrapper's; a view has a shape of its own and the same base. shape None: nothing says it."""
+
+    def __init__(self, name, role, shape, dtype, strides=None, base=None):
+        self.name, self.role, self.shape, self.dtype = name, role, shape, dtype
+        self.strides = strides if strides is not None or shape is None else strides_of(shape)
+        self.base = base or self
+        self.zeroed = False
+
+    def view(self, shape, strides=None):
+        """The same memory in another shape."""
+        return Tensor(self.name, self.role, shape, self.dtype, strides, self.base)
+
+    def words(self):
+        """For people and programs."""
+        shape = None if self.shape is None else [s.text(True) if isinstance(s, Sym) else str(s) for s in self.shape]
+        return {"name": self.name, "shape": shape, "dtype": self.dtype}
+
+
+class Launch:
+    """kernel[grid](values): by parameter, and the compile's options."""
+
+    def __init__(self, kernel, grid, values, options, line):
+        self.kernel, self.grid, self.values, self.options, self.line = kernel, grid, values, options, line
+
+
+def name_of(node):
+    """ "triton.cdiv" of such an expression; "" of any other."""
+    if isinstance(node, ast.Call):
+        return name_of(node.func)
+    if isinstance(node, ast.Attribute):
+        inner = name_of(node.value)
+        return f"{inner}.{node.attr}" if inner else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+class Returned(Exception):
+    """A return statement's value."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+
+def hints(function):
+    """What a wrapper's body says of its parameters: {name: {position: dim's name}}, {name: rank}."""
+    names, ranks = {}, {}
+
+    def at_least(name, rank):
+        ranks[name] = max(ranks.get(name, 0), rank)
+
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            shape = value.value.id if isinstance(value, ast.Attribute) and value.attr == "shape" and isinstance(value.value, ast.Name) else None
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "size" and not value.args and isinstance(value.func.value, ast.Name):
+                shape = value.func.value.id
+            if shape and isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
+                at_least(shape, len(target.elts))
+                for i, element in enumerate(target.elts):
+                    if element.id.strip("_"):
+                        names.setdefault(shape, {}).setdefault(i, element.id)
+            index = extent_of(value, ("size",))
+            if index and isinstance(target, ast.Name):
+                names.setdefault(index[0], {}).setdefault(index[1], target.id)
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                for each, what in zip(target.elts, value.elts):
+                    index = extent_of(what, ("size",))
+                    if index and isinstance(each, ast.Name):
+                        names.setdefault(index[0], {}).setdefault(index[1], each.id)
+        index = extent_of(node)
+        if index:
+            at_least(index[0], index[1] + 1 if index[1] >= 0 else -index[1])
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.comparators[0], ast.Constant):
+            asked = name_of(node.left)
+            if asked.endswith((".dim", ".ndim")) and isinstance(node.comparators[0].value, int):
+                at_least(asked.rsplit(".", 1)[0], node.comparators[0].value)
+    return names, ranks
+
+
+def extent_of(node, methods=("size", "stride")):
+    """(name, index) of x.shape[i], x.size(i) and x.stride(i)."""
+    index = None
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        tensor, index = node.value.value, node.slice
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
+        tensor, index = node.func.value, node.args[0] if len(node.args) == 1 else None
+    if index is None or not isinstance(tensor, ast.Name):
+        return None
+    try:
+        value = ast.literal_eval(index)
+    except ValueError:
+        return None
+    return (tensor.id, value) if isinstance(value, int) else None

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# twagent import: Triton files with a wrapper as candidates, and why others are none. Nothing of them is run.
+set -u
+twagent=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache TWAGENT_LOCKS=$work/locks
+failed=0 passed=0
+file() { # NAME, the file's functions on stdin: behind the imports
+    { printf 'import torch, triton\nimport triton.language as tl\n\n\n' && cat; } >"$work/$1.py"
+}
+expect() { # CODE TEXT ARGUMENTS...
+    local code=$1 text=$2 status
+    shift 2
+    out=$("$twagent" import "$@" 2>&1 </dev/null)
+    status=$?
+    if [ $status -ne "$code" ] || [[ "$out" != *"$text"* ]]; then
+        printf 'twagent import %s: exit %d (expected %d), printed:\n%s\nexpected in it: %s\n' "$*" $status "$code" "$out" "$text"
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+kernel='@triton.jit
+def scale(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * factor, mask=at < n)
+
+'
+wrapper() { # NAME BODY
+    file "$1" <<<"$kernel
+def run(x, count: int, flag):
+    y = torch.empty_like(x)
+    n = x.numel()
+$2
+    return y"
+}
+launch='    scale[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n, 2.0, BLOCK=512)'
+
+# --- what it becomes: constants through an entry, names of the function or of the problem
+wrapper plain "$launch"
+expect 0 'grid: ["ceil_div(n_elements, BLOCK)"]' "$work/plain.py"
+expect 0 'scale(x_ptr=x, y_ptr=y, n=n_elements, factor=2.0, BLOCK=BLOCK)' "$work/plain.py"
+expect 0 'grid: ["ceil_div((M * N), BLOCK)"]' "$work/plain.py" relu
+expect 0 'args: [X, Y, M, N]' "$work/plain.py" relu
+[[ "$out" != *torch.empty* && "$out" == *'BLOCK: [512]'* ]] || { echo "not what is needed alone: $out"; failed=$((failed + 1)); }
+expect 0 '"function":"run"' "$work/plain.py" --json
+file tuned <<'EOF'
+@triton.autotune([triton.Config({"B": b}, num_warps=w) for b, w in [(64, 2), (128, 4)]], key=["n"])
+@triton.heuristics({"EVEN": lambda args: args["B"] > 0})
+@triton.jit
+def add(x, y, out, n, B: tl.constexpr, EVEN: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
+
+def run(x, y):
+    out = torch.zeros_like(x)
+    add[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel())
+    return out
+EOF
+expect 1 "tuned.py:6: @triton.heuristics' EVEN (\`args['B'] > 0\`) depends on a size" "$work/tuned.py"
+sed -i '/heuristics/d; s/, EVEN: tl.constexpr//' "$work/tuned.py"
+expect 0 'where: ((B == 64 && num_warps == 2) || (B == 128 && num_warps == 4))' "$work/tuned.py"
+expect 0 'memset: {out: 0}' "$work/tuned.py"
+
+# --- why not, and where
+wrapper size "${launch/BLOCK=512/BLOCK=triton.next_power_of_2(n)}"
+expect 1 'size.py:14: BLOCK is next_pow2(n_elements), which depends on a size, and is a tl.constexpr' "$work/size.py"
+wrapper way "    if flag: n = 1
+$launch"
+expect 1 'way.py:14: which way `if flag` goes depends on flag, a parameter without a default' "$work/way.py"
+wrapper work "$launch
+    y = y.sum()"
+expect 1 "work.py:15: \`y.sum()\` is torch's work, not a kernel's" "$work/work.py"
+wrapper place "${launch/x, y, n/x, x, n}"
+expect 1 'x is read and written in place' "$work/place.py"
+wrapper loop "    for i in range(3):
+    $launch"
+expect 1 'loop.py:14: a for statement is not followed' "$work/loop.py"
+wrapper both "$launch"
+printf 'def other(x):\n    scale[(1,)](x, x, 1, 1.0, BLOCK=1)\n' >>"$work/both.py"
+expect 1 'several functions launch kernels: run, other; name one behind the file' "$work/both.py"
+expect 0 'a candidate of run()' "$work/both.py:run"
+expect 1 'none launches nothing; these do: run, other' "$work/both.py:none"
+expect 1 "the problem's input B has no tensor of the function's" "$work/plain.py" matmul
+printf 'def f(:\n' >"$work/broken.py"
+expect 1 'broken.py:1: is no Python' "$work/broken.py"
+python3 -c 'print("x = " + "(" * 5000 + ")" * 5000)' >"$work/deep.py"
+expect 1 'deep.py:1: ' "$work/deep.py"
+printf '"""---\nlaunch: []\n---"""\n' >"$work/already.py"
+expect 1 'it is a candidate already' "$work/already.py"
+expect 2 'no such file' "$work/none.py"
+# --- nothing of it is run
+printf 'import os\nos.system("touch %s/ran")\n' "$work" >>"$work/plain.py"
+expect 0 'a candidate of run()' "$work/plain.py" -o "$work/out.py"
+[ ! -e "$work/ran" ] && ! grep -q os.system "$work/out.py" || { echo 'it was run'; failed=$((failed + 1)); }
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
