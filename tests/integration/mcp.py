@@ -187,7 +187,8 @@ def work():
     check("problems", any(item["name"] == "softmax" for item in listed["structuredContent"]["items"]), listed)
     check("the text is a person's", text_of(listed).startswith("attention"), text_of(listed))
     made = server.tool("problem_new", folder="mine")
-    check("problem_new", not made["isError"] and os.path.exists(WORK + "/mine/spec.yaml"), made)
+    check("problem_new", not made["isError"] and os.path.exists(WORK + "/mine/spec.yaml") and
+          made["structuredContent"]["files"][0] == "spec.yaml", made)
     device = server.tool("device")["structuredContent"]
     check("device", "device" in device, device)
     if "more" in device:
@@ -238,7 +239,8 @@ def detached():
     server = Server()
     status = server.tool("status")
     check("it goes on", status.get("structuredContent", {}).get("live") is True, status)
-    check("it is stopped", not server.tool("stop").get("isError"))
+    stopped = server.tool("stop")
+    check("it is stopped", stopped.get("structuredContent", {}).get("state") == "stopped", stopped)
     check("and ended", server.tool("status").get("structuredContent", {}).get("live") is False)
     server.leave()
 

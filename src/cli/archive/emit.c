@@ -106,8 +106,38 @@ static int write_evidence(const struct emission *e, struct err *err)
     return emit_write(e, "evidence.json", &text, err);
 }
 
-static int write_all(struct emission *e, const char *form, const char *word, struct err *err)
+struct written {
+    const char *folder, *form;
+    const char *note; /* or NULL */
+    const char *test; /* a command */
+};
+
+static void say(const struct emission *e, const struct written *written, bool as_json)
 {
+    BUF_LOCAL(text, 1 << 16);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_put_text(&json, "id", e->id);
+    json_put_text(&json, "folder", written->folder);
+    json_put_text(&json, "form", written->form);
+    json_put_text(&json, "title", e->title);
+    json_put_text(&json, "note", written->note);
+    json_put_text(&json, "test", written->test);
+    json_object_end(&json);
+    if (as_json) {
+        printf("%s\n", buf_text(&text));
+        return;
+    }
+    printf("wrote %s: %s\n", written->folder, e->title);
+    if (written->note)
+        printf("  %s\n", written->note);
+    printf("  test it: %s\n", written->test);
+}
+
+static int write_all(struct emission *e, const struct settings *settings, const char *word,
+                     struct err *err)
+{
+    const char *form = settings->to;
     const struct target *target = language_target(e->candidate->language);
     const struct emitter *emitter = backends_find(target->name)->emitter;
     bool known = false;
@@ -127,14 +157,12 @@ static int write_all(struct emission *e, const char *form, const char *word, str
                                  target->name, buf_text(&forms));
     if (failed || emitter->emit(e, form, &note, err) || write_evidence(e, err))
         return -1;
-    printf("wrote %s: %s\n", word, e->title);
-    if (note)
-        printf("  %s\n", note);
     const char *test = is(form, "c") ? arena_printf(e->arena, "sh %s/build.sh test", word)
                        : is(form, "web")
                            ? arena_printf(e->arena, "%s/index.html in a browser", word)
                            : arena_printf(e->arena, "python3 %s/test.py", word);
-    printf("  test it: %s\n", test);
+    const struct written written = {word, form, note, test};
+    say(e, &written, settings->json);
     return 0;
 }
 
@@ -148,7 +176,7 @@ int command_emit(const struct settings *settings, const char *const *arguments, 
                  open_emission(&emission, settings, store, arguments[0], &err);
     store_close(store);
     if (!failed && emission.candidate)
-        failed = write_all(&emission, settings->to, arguments[1], &err);
+        failed = write_all(&emission, settings, arguments[1], &err);
     candidate_free(emission.candidate);
     problem_free(emission.problem);
     arena_free(emission.arena);

@@ -2,6 +2,7 @@
 #include "cli/find/control.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "cli/find/find.h"
 #include "cli/find/history.h"
@@ -131,15 +132,31 @@ bool control_await_pause(const struct settings *settings, const char *id, bool p
 
 enum { PAUSE_WAIT_MS = 5000, STOP_WAIT_MS = 20000 };
 
+/* One fact, for a program or for a person. */
+static void say(const struct settings *settings, const char *id, const char *state,
+                const char *sentence)
+{
+    BUF_LOCAL(text, 4096);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_put_text(&json, "run", id);
+    json_put_text(&json, "state", state);
+    json_object_end(&json);
+    if (settings->json)
+        printf("%s\n", buf_text(&text));
+    else if (!settings->quiet)
+        printf("%s %s; go on with: twagent resume %s\n", id, sentence, id);
+}
+
 static int pause_run(const struct settings *settings, const char *folder,
                      const struct run_record *run, struct err *err)
 {
     if (control_signal(folder, run, SIGUSR1, err))
         return -1;
     bool seen = control_await_pause(settings, run->id, true, PAUSE_WAIT_MS);
-    if (!settings->quiet)
-        printf("%s %s: what is under way ends and is kept; go on with: twagent resume %s\n",
-               run->id, seen ? "is paused" : "was told to pause", run->id);
+    say(settings, run->id, seen ? "paused" : "running",
+        seen ? "is paused: what is under way ends and is kept"
+             : "was told to pause: what is under way ends and is kept");
     return 0;
 }
 
@@ -152,8 +169,7 @@ static int stop_run(const struct settings *settings, const char *folder,
         return -1;
     for (unsigned waited = 0; waited < STOP_WAIT_MS; waited += STEP_MS) {
         if (control_owner(folder) != run->pid) {
-            if (!settings->quiet)
-                printf("%s is stopped; go on with: twagent resume %s\n", run->id, run->id);
+            say(settings, run->id, "stopped", "is stopped");
             return 0;
         }
         poll(NULL, 0, STEP_MS);

@@ -116,6 +116,26 @@ static int problem_new(struct arena *arena, const char *folder, struct err *err)
     return 0;
 }
 
+static void say_new(const char *folder, bool as_json)
+{
+    BUF_LOCAL(text, 1 << 16);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_put_text(&json, "folder", folder);
+    json_put_array(&json, "files");
+    for (size_t i = 0; i < sizeof skeleton / sizeof skeleton[0]; i++)
+        json_text(&json, skeleton[i].name);
+    json_array_end(&json);
+    json_object_end(&json);
+    if (as_json)
+        printf("%s\n", buf_text(&text));
+    else
+        printf("wrote %s: spec.yaml, ref_impl.py (the definition), baselines/naive.c, "
+               "starts/cpu/rows.c\n"
+               "next: twagent problem check %s, then twagent run %s\n",
+               folder, folder, folder);
+}
+
 /* ---- check ----
  *
  *   OPENING (worker started, problem opened) -> CHECKING -> CLOSING
@@ -245,9 +265,6 @@ int command_problem(const struct settings *settings, const char *const *argument
     int failed = problem_new(arena, arguments[1], &err);
     if (failed)
         return command_fail(&err);
-    printf(
-        "wrote %s: spec.yaml, ref_impl.py (the definition), baselines/naive.c, starts/cpu/rows.c\n"
-        "next: twagent problem check %s, then twagent run %s\n",
-        arguments[1], arguments[1], arguments[1]);
+    say_new(arguments[1], settings->json);
     return 0;
 }
