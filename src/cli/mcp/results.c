@@ -11,7 +11,7 @@ enum {
     KEPT = 64,
     KEPT_BYTES = 4 << 20, /* of one */
     PART = 500,           /* a member that is no longer is whole */
-    ITEMS = 6000,         /* of a list that is cut */
+    ITEMS = 14000,        /* of a list that is cut: all problems that ship fit */
     TEXT = 2400,          /* of a text that is */
     PART_MOST = 60000,    /* of what `more` returns */
     MEMBERS_FEW = 8,      /* then the members are records, and shortened themselves */
