@@ -66,7 +66,7 @@ async function watched(device, ask) {
   } catch (error) {
     thrown = error;
   }
-  const said = (await device.popErrorScope()) ?? (await device.popErrorScope());
+  const memory = await device.popErrorScope(), said = (await device.popErrorScope()) ?? memory;
   if (thrown || said) throw new KernelError(said?.message ?? thrown.message);
   return result;
 }
