@@ -5,7 +5,7 @@ launch:
     cluster: CLUSTER
     block: 384
     shared: 133376 + 32768 * STAGES
-    args: [tile_q, tile_k, tile_v, Q, K, V, O, H, L, D]
+    args: [tile_q, tile_k, tile_v, Q, K, V, O, L, D]
 tma:
   tile_q: {tensor: Q, shape: [H, L, D], box: [1, 128, 64], swizzle: 128B, l2: 256B}
   tile_k: {tensor: K, shape: [H, L, D], box: [1, 64, 64], swizzle: 128B, l2: 256B}
@@ -459,16 +459,16 @@ static __device__ void plain(const __half *Q, const __half *K, const __half *V, 
 extern "C" __global__ void __launch_bounds__(384, 1)
     attention(const __grid_constant__ struct map tile_q, const __grid_constant__ struct map tile_k,
               const __grid_constant__ struct map tile_v, const __half *Q, const __half *K,
-              const __half *V, __half *O, long long H, long long L, long long D)
+              const __half *V, __half *O, long long L, long long D)
 {
     extern __shared__ char memory[];
     const float scale = 1.44269504f / sqrtf((float)D);
-    if (D % 8 != 0 || L > MOST_KEYS) {
-        plain(Q, K, V, O, H, L, D, scale);
-        return;
-    }
     const int clusters = (int)((L + 128 * CLUSTER - 1) / (128 * CLUSTER)),
               number = blockIdx.x / CLUSTER;
+    if (D % 8 != 0 || L > MOST_KEYS) {
+        plain(Q, K, V, O, gridDim.x / (clusters * CLUSTER), L, D, scale);
+        return;
+    }
     struct work w;
     w.weights = ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
     w.queries = w.weights + 65536;

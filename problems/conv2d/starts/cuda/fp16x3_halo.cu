@@ -30,7 +30,8 @@ launch:
     args: [X, F, facts, N, C, H, W, K, R, S]
   - entry: split
     grid: >
-      N * (OH + ceil_div(R, STRIDE) - 1) * ceil_div(OW + ceil_div(S, STRIDE) - 1, 64)
+      N * ceil_div(OH + ceil_div(R, STRIDE) - 1, EACH)
+      * ceil_div(OW + ceil_div(S, STRIDE) - 1, 64)
       * ceil_div(C*STRIDE*STRIDE, 64)
       + ceil_div(K, 64) * ceil_div(R, STRIDE) * ceil_div(S, STRIDE)
       * ceil_div(C*STRIDE*STRIDE, 16*DEPTH)
@@ -47,7 +48,8 @@ tune:
   DEPTH: [4, 3, 2, 1]
   PARTS: [8, 16, 32]
   SPLIT: [256, 384]
-  HALOS: [1, 2]
+  EACH: [4, 1, 8]
+  HALOS: [3, 2, 4]
 ---*/
 /* A convolution in float32 by three products in float16, as matmul's fp16x3.cu. Numbers become high
  * + low / 2048 in a unit that is a power of two: one for each image and for every 64 filters, so
@@ -184,65 +186,69 @@ static __device__ __forceinline__ void list(int *facts, struct stray *strays, in
         strays[which * MOST_STRAYS + at] = {outer, inner};
 }
 
-/* 64 channels of 64 columns of a packed row. */
+/* 64 channels of 64 columns of EACH packed rows. */
 static __device__ __forceinline__ void split_image(const float *X, char *packed, int *facts,
                                                    struct stray *strays, const struct shape *s,
                                                    const struct packing *p, int number)
 {
     __shared__ float tile[64 * 65];
-    const int blocks = (p->channels + 63) / 64, pieces = (p->columns + 63) / 64;
+    const int blocks = (p->channels + 63) / 64, pieces = (p->columns + 63) / 64,
+              downs = (p->rows + EACH - 1) / EACH;
     const int first = number % blocks * 64, left = number / blocks % pieces * 64,
-              row = number / blocks / pieces % p->rows,
-              n = s->N - 1 - number / blocks / pieces / p->rows;
+              top = number / blocks / pieces % downs * EACH,
+              n = s->N - 1 - number / blocks / pieces / downs;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, stride = s->stride;
     const int stored = (p->channels + 15) / 16 * 16, wide = min(64, stored - first),
               long_ = min(64, p->columns - left);
     const float scale = scale_of(facts[4 + n]);
     /* A line is what one row of one channel gives: `stride` packed channels. */
     const int lines = (first % stride + wide + stride - 1) / stride, first_line = first / stride;
-    for (int l = warp; l < lines; l += SPLIT / 32) {
-        const int line = first_line + l, c = line / stride,
-                  h = row * stride + line % stride - s->pad;
-        const bool there = c < s->C && h >= 0 && h < s->H;
-        const float *from = X + (((long long)n * s->C + c) * s->H + h) * s->W;
-        for (int i = lane; i < long_ * stride; i += 256) {
-            float x[8];
+    const int eights = wide / 8;
+    const long long all = (long long)s->N * p->rows * p->columns * stored * 2;
+    for (int row = top; row < min(top + EACH, p->rows); row++) {
+        for (int l = warp; l < lines; l += SPLIT / 32) {
+            const int line = first_line + l, c = line / stride,
+                      h = row * stride + line % stride - s->pad;
+            const bool there = c < s->C && h >= 0 && h < s->H;
+            const float *from = X + (((long long)n * s->C + c) * s->H + h) * s->W;
+            for (int i = lane; i < long_ * stride; i += 256) {
+                float x[8];
 #pragma unroll
-            for (int u = 0; u < 8; u++) {
-                const int w = left * stride + i + 32 * u - s->pad;
-                const bool in = there && i + 32 * u < long_ * stride && w >= 0 && w < s->W;
-                x[u] = in ? from[w] : 0.0f;
-            }
+                for (int u = 0; u < 8; u++) {
+                    const int w = left * stride + i + 32 * u - s->pad;
+                    const bool in = there && i + 32 * u < long_ * stride && w >= 0 && w < s->W;
+                    x[u] = in ? from[w] : 0.0f;
+                }
 #pragma unroll
-            for (int u = 0; u < 8; u++) {
-                const int at = i + 32 * u;
-                const int column = stride == 1 ? at : stride == 4 ? at / 4 : at / stride;
-                const int channel = line * stride + (at - column * stride) - first;
-                if (at < long_ * stride && channel >= 0 && channel < wide)
-                    tile[column * 65 + channel] = x[u];
+                for (int u = 0; u < 8; u++) {
+                    const int at = i + 32 * u;
+                    const int column = stride == 1 ? at : stride == 4 ? at / 4 : at / stride;
+                    const int channel = line * stride + (at - column * stride) - first;
+                    if (at < long_ * stride && channel >= 0 && channel < wide)
+                        tile[column * 65 + channel] = x[u];
+                }
             }
         }
-    }
-    __syncthreads();
-    const int eights = wide / 8;
-    const long long pixel = ((long long)n * p->rows + row) * p->columns + left;
-    const long long all = (long long)s->N * p->rows * p->columns * stored * 2;
-    for (int i = threadIdx.x; i < long_ * eights; i += SPLIT) {
-        const int column = i / eights, channel = i % eights * 8;
-        float x[8];
-        unsigned high[4], low[4];
+        __syncthreads();
+        const long long pixel = ((long long)n * p->rows + row) * p->columns + left;
+        for (int i = threadIdx.x; i < long_ * eights; i += SPLIT) {
+            const int column = i / eights, channel = i % eights * 8;
+            float x[8];
+            unsigned high[4], low[4];
 #pragma unroll
-        for (int j = 0; j < 8; j++)
-            x[j] = tile[column * 65 + channel + j];
-        part<8>(x, scale, high, low, [&](int j) {
-            const int deep = first + channel + j, c = deep / (stride * stride),
-                      h = row * stride + deep / stride % stride - s->pad,
-                      w = (left + column) * stride + deep % stride - s->pad;
-            list(facts, strays, 0, n * s->C + c, h * s->W + w);
-        });
-        char *to = packed + ((pixel + column) * stored + first + channel) * 2;
-        *(uint4 *)to = make_uint4(high[0], high[1], high[2], high[3]);
-        *(uint4 *)(to + all) = make_uint4(low[0], low[1], low[2], low[3]);
+            for (int j = 0; j < 8; j++)
+                x[j] = tile[column * 65 + channel + j];
+            part<8>(x, scale, high, low, [&](int j) {
+                const int deep = first + channel + j, c = deep / (stride * stride),
+                          h = row * stride + deep / stride % stride - s->pad,
+                          w = (left + column) * stride + deep % stride - s->pad;
+                list(facts, strays, 0, n * s->C + c, h * s->W + w);
+            });
+            char *to = packed + ((pixel + column) * stored + first + channel) * 2;
+            *(uint4 *)to = make_uint4(high[0], high[1], high[2], high[3]);
+            *(uint4 *)(to + all) = make_uint4(low[0], low[1], low[2], low[3]);
+        }
+        __syncthreads();
     }
 }
 
@@ -292,7 +298,8 @@ extern "C" __global__ void __launch_bounds__(SPLIT)
 {
     const struct shape s = SHAPE;
     const struct packing p = packing_of(&s);
-    const int images = s.N * p.rows * ((p.columns + 63) / 64) * ((p.channels + 63) / 64);
+    const int images =
+        s.N * ((p.rows + EACH - 1) / EACH) * ((p.columns + 63) / 64) * ((p.channels + 63) / 64);
     if ((int)blockIdx.x < images)
         split_image(X, packed_x, facts, strays, &s, &p, (int)blockIdx.x);
     else
@@ -379,14 +386,14 @@ static __device__ __forceinline__ void commit()
 struct work {
     int tiles_across, tiles, blocks; /* two tiles at a time; blocks of 64 filters */
     int tall, wide;                  /* what a tile needs of an image */
-    int halos, stages;               /* how many there is room for, of a warpgroup and in all */
+    int halos, stages; /* how many there is room for; halos are in turns of either's */
     unsigned part, filters,
         barriers; /* bytes of one part of a halo, where filters and barriers are */
     unsigned begin;
 };
 
-#define HALO(w, g, i)        ((w)->begin + ((g) * (w)->halos + (i)) * 2 * (w)->part)
-#define HALO_FULL(w, g, i)   ((w)->barriers + 32 * (g) + 16 * (i))
+#define HALO(w, slot)        ((w)->begin + (slot)*2 * (w)->part)
+#define HALO_FULL(w, slot)   ((w)->barriers + 16 * (slot))
 #define FILTER_FULL(w, slot) ((w)->barriers + 64 + 16 * (slot))
 #define EMPTY                8 /* bytes behind a full barrier */
 
@@ -426,16 +433,16 @@ static __device__ __forceinline__ void copy_halos(const struct map *map, const s
         for (int i = 0; i < times * p->depths; i++) {
 #pragma unroll
             for (int g = 0; g < 2; g++) {
-                const unsigned full = HALO_FULL(w, g, ring.slot);
+                const unsigned full = HALO_FULL(w, ring.slot);
                 barrier_wait(full + EMPTY, ring.parity);
                 expect(full, 2 * w->tall * w->wide * 128);
 #pragma unroll
                 for (int part = 0; part < 2; part++)
-                    fetch_box(HALO(w, g, ring.slot) + part * w->part, map,
-                              i % p->depths * 16 * DEPTH, (tile + g) % w->tiles_across * 8,
-                              (tile + g) / w->tiles_across * 16, part, full);
+                    fetch_box(HALO(w, ring.slot) + part * w->part, map, i % p->depths * 16 * DEPTH,
+                              (tile + g) % w->tiles_across * 8, (tile + g) / w->tiles_across * 16,
+                              part, full);
+                advance(&ring, w->halos);
             }
-            advance(&ring, w->halos);
         }
 }
 
@@ -534,29 +541,39 @@ static __device__ __forceinline__ void store(const float *X, const float *F, con
               ow = column0 + lane % 4 * 2;
     const float filters = 1.0f / scale_of(facts[4 + s->N + block]);
     const bool strayed = facts[0] + facts[1] > 0;
+    const long long plane = (long long)s->OH * s->OW;
+    /* A lane knows of one of the rows which it is, and tells. */
+    const int image = (row0 + lane % 16) / p->rows, oh = (row0 + lane % 16) % p->rows;
+    const bool there = image < s->N && oh < s->OH;
+    const float unit = there ? filters / scale_of(facts[4 + image]) : 0.0f;
+    const long long from = (long long)image * s->K * plane + (long long)oh * s->OW;
+    float *const mine = Y + k0 * plane + ow;
 #pragma unroll
     for (int j = 0; j < 16; j++) {
-        const int image = (row0 + j) / p->rows, oh = (row0 + j) % p->rows;
-        if (image >= s->N || oh >= s->OH || ow >= s->OW)
+        const long long at = __shfl_sync(~0u, from, j);
+        const float scale = __shfl_sync(~0u, unit, j);
+        if (scale == 0)
             continue;
-        const float unit = 1.0f / scale_of(facts[4 + image]);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const int i = 4 * j + 2 * h, k = k0 + 8 * h;
-            float *y = Y + (((long long)image * s->K + k) * s->OH + oh) * s->OW + ow;
-            const float2 v =
-                make_float2(fmaf(others[i], 1.0f / 2048, sum[i]) * filters * unit,
-                            fmaf(others[i + 1], 1.0f / 2048, sum[i + 1]) * filters * unit);
-            if (k < s->K && s->OW % 2 == 0) {
+            const int i = 4 * j + 2 * h;
+            float *y = mine + at + 8 * h * plane;
+            const float2 v = make_float2(fmaf(others[i], 1.0f / 2048, sum[i]) * scale,
+                                         fmaf(others[i + 1], 1.0f / 2048, sum[i + 1]) * scale);
+            if (k0 + 8 * h >= s->K)
+                continue;
+            if (s->OW % 2 == 0 && ow < s->OW) {
                 *(float2 *)y = v;
-            } else if (k < s->K) {
-                y[0] = v.x;
+            } else {
+                if (ow < s->OW)
+                    y[0] = v.x;
                 if (ow + 1 < s->OW)
                     y[1] = v.y;
             }
         }
         if (strayed)
-            add_strays(X, F, facts, strays, Y, s, image, oh, ow, k0);
+            add_strays(X, F, facts, strays, Y, s, (row0 + j) / p->rows, (row0 + j) % p->rows, ow,
+                       k0);
     }
 }
 
@@ -567,7 +584,7 @@ static __device__ __forceinline__ void multiply_tiles(const float *X, const floa
 {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0) - 1,
               across = p->places / p->places_down;
-    struct ring halos = {0, 0}, filters = {0, 0};
+    struct ring halos = {group, 0}, filters = {0, 0};
     for (int tile = 2 * (int)blockIdx.x; tile < w->tiles; tile += 2 * (int)gridDim.x)
         for (int block = 0; block < w->blocks; block++) {
             float sum[64], others[64];
@@ -577,8 +594,8 @@ static __device__ __forceinline__ void multiply_tiles(const float *X, const floa
                 sum[i] = 0;
             for (int depth = 0; depth < p->depths; depth++) {
                 if (p->depths > 1 || block == 0)
-                    barrier_wait(HALO_FULL(w, group, halos.slot), halos.parity);
-                const unsigned halo = HALO(w, group, halos.slot);
+                    barrier_wait(HALO_FULL(w, halos.slot), halos.parity);
+                const unsigned halo = HALO(w, halos.slot);
                 int r = 0, q = 0;
                 for (int place = 0; place < p->places; place++) {
                     multiply_place(sum, others, w->filters + filters.slot * FILTER_BYTES,
@@ -592,7 +609,8 @@ static __device__ __forceinline__ void multiply_tiles(const float *X, const floa
                 }
                 if (p->depths > 1 || block == w->blocks - 1) {
                     asm volatile("wgmma.wait_group.sync.aligned 0;" : FLOATS(others)::"memory");
-                    release(HALO_FULL(w, group, halos.slot));
+                    release(HALO_FULL(w, halos.slot));
+                    advance(&halos, w->halos);
                     advance(&halos, w->halos);
                 }
             }
@@ -643,10 +661,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     w.tall = 15 + p.places_down;
     w.wide = 7 + p.places / p.places_down;
     w.part = (w.tall * w.wide * 128 + 1023) / 1024 * 1024;
-    w.halos = min(HALOS, (MOST_BYTES - 2 * FILTER_BYTES) / (4 * (int)w.part));
-    w.stages = min(8, (MOST_BYTES - 4 * w.halos * (int)w.part) / FILTER_BYTES);
-    w.filters = w.begin + 4 * w.halos * w.part;
-    if (is_plain(facts) || w.halos == 0 || w.tall > 256 || w.wide > 256) {
+    w.halos = min(HALOS, (MOST_BYTES - 2 * FILTER_BYTES) / (2 * (int)w.part));
+    w.stages = min(8, (MOST_BYTES - 2 * w.halos * (int)w.part) / FILTER_BYTES);
+    w.filters = w.begin + 2 * w.halos * w.part;
+    if (is_plain(facts) || w.halos < 2 || w.tall > 256 || w.wide > 256) {
         plain(X, F, Y, &s);
         return;
     }
