@@ -6,6 +6,7 @@ import re
 import types
 
 import torch
+import torch_forms
 from torch_rows import SEED, Refused
 
 DTYPES = {  # PyTorch's name: the spec's
@@ -42,7 +43,13 @@ def load(path):
     module.__file__ = path
     with open(path, "rb") as file:
         text = file.read()
-    exec(compile(text, path, "exec"), module.__dict__)
+    calls = torch_forms.listen()
+    try:
+        exec(compile(text, path, "exec"), module.__dict__)
+    except Exception:
+        if not calls:
+            raise  # else it was about what generate_kernel gave it
+    torch_forms.complete(module, calls)
     for name in ("Model", "get_inputs"):
         if not callable(module.__dict__.get(name)):
             raise Refused("expected a callable named %s, found none" % name)

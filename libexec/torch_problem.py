@@ -39,8 +39,8 @@ class Described:
     """One file, described step by step."""
 
     def __init__(self, path, device):
-        self.path, self.notes, self.names = path, [], Names()
         module = load(path)
+        self.path, self.notes, self.names = path, list(module.problem_notes), Names()
         few = few_rows(module)
         if few is None:
             check_size(module)
@@ -61,7 +61,7 @@ class Described:
     def describe_whole(self, module):
         """Some rows were not enough."""
         check_size(module)
-        self.few, self.notes, self.names = False, [], Names()
+        self.few, self.notes, self.names = False, list(module.problem_notes), Names()
         self.arguments = given_arguments(module)
         self.shapes = [getattr(a, "shape", None) for a in self.arguments]
         self.describe(module)

@@ -64,7 +64,8 @@ const struct command commands[] = {
     {"problem", COMMAND_PROBLEM, "new|check DIR",
      "write a new problem's skeleton; say if one is fit",
      "A problem is a folder with spec.yaml, a shipped problem's name, or FILE.py with a PyTorch "
-     "Model, get_inputs and get_init_inputs; so it is for eval and run. check of a folder of "
+     "Model, or another of the forms that docs/problem-format.md has; so it is for eval and run. "
+     "check of a folder of "
      "problems checks each: fit, refused with the reason, not run (this machine cannot) or error.",
      2, 2, command_problem},
     {"list", COMMAND_LIST, "[runs|problems|candidates RUN]", "list what is there", NULL, 0, 2,

@@ -137,6 +137,75 @@ for path in files:
     assert torch.allclose(got, torch.as_tensor(wanted), rtol=1e-3, atol=1e-4), name
 PY
 
+# Files in other forms: a function with shapes, as generate_kernel is called; ModelNew without get_inputs.
+cat >"$work/function.py" <<'PY'
+from yolokernelgen import generate_kernel
+import torch.nn.functional as F
+
+kernel_path = generate_kernel(
+    torch_source="""def relu(x):
+        return torch.nn.functional.relu(x)""",
+    operation="relu",
+    input_shapes=[[4, 8, 16, 16]],
+    output_shapes=[[4, 8, 16, 16]],
+    torch_fn=lambda x: F.relu(x)  # For validation
+)
+
+print(f"Generated kernel: {kernel_path}")
+PY
+echo 'void kernel(const float *x, float *out, int64_t B) { for (int64_t i = 0; i < B * 2048; i++) out[i] = x[i] > 0 ? x[i] : 0; }' \
+    >"$work/function.c"
+"$twagent" eval "$work/function.py" "$work/function.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; say $? "a function with shapes: $(cat "$work/out")"
+"$found" -I - "$(dirname "${BASH_SOURCE[0]}")/../../libexec" "$work/form.py" <<'PY'; say $? "forms of a file"
+import sys
+sys.path.insert(0, sys.argv[1])
+import json
+import torch_module, torch_problem
+from torch_rows import Refused
+
+def described(text):
+    with open(sys.argv[2], "w") as file:
+        file.write(text)
+    return torch_problem.describe(sys.argv[2], "cpu")
+
+def inputs(text):
+    return {n: t["shape"] for n, t in json.loads(described(text)["spec"])["inputs"].items()}
+
+CALL = "from yolokernelgen import generate_kernel\nfrom yolokernelgen.config import default_config\ngenerate_kernel(%s)\n"
+CONV = "'def f(x, weight, bias):\\n return torch.relu(F.conv2d(x, weight, bias))', 'f', [[2, 3, 9, 9]], [[2, 4, %s, 7]], {'weight': [4, 3, 3, 3], 'bias': [4]}"
+assert inputs(CALL % (CONV % 7)) == {"x": ["2", "3", "9", "9"], "weight": ["4", "3", "3", "3"], "bias": ["4"]}
+assert inputs("""import torch
+def pool(x, kernel_size, stride): return torch.nn.functional.max_pool2d(x, kernel_size, stride)
+input_shapes, hyperparameters = [[8, 16, 12, 12]], {"kernel_size": 2, "stride": 2, "groups": 1}
+output_shapes = [[8, 16, 6, 6]]
+""") == {"x": ["B", "16", "12", "12"]}
+MODULE = """import torch, torch.nn as nn
+class ModelNew(nn.Module):
+    def __init__(self%s):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 96, kernel_size=11, stride=4, padding=2)
+    def forward(self, x%s):
+        return self.conv(x)
+"""
+told = described(MODULE % ("", ""))
+assert json.loads(told["spec"])["inputs"]["x"]["shape"] == ["B", "3", "224", "224"]
+assert "x is taken as 16x3x224x224" in told["notes"][0], told["notes"]
+for text, words in [
+    (CALL % (CONV % 6), "output_shapes is [[2, 4, 6, 7]], but the function gives [[2, 4, 7, 7]]"),
+    (CALL % "'def f(x): return x + x', 'f', [[4, 4]], torch_fn=lambda x: 3 * x", "give different results"),
+    (CALL % "'def f(x): return x', 'f', '4x4'", "expected a list of shapes"),
+    (2 * (CALL % "'def f(x): return x', 'f', [[4, 4]]"), "calls generate_kernel 2 times"),
+    (MODULE % ("", ", y"), "forward takes x, y: add def get_inputs"),
+    (MODULE % (", n", ""), "no get_init_inputs"),
+    ("x = 1", "expected a callable named Model"),
+]:
+    try:
+        described(text)
+        raise SystemExit("not refused: " + words)
+    except Refused as refused:
+        assert words in str(refused), refused
+PY
+
 # Buffers, int64 in and out, several outputs.
 write several 'self.register_buffer("table", torch.arange(6)); self.bn = nn.BatchNorm1d(6)' \
     'return {"picked": self.bn(x) + self.table, "best": x.argmax(1)}' 'torch.randn(16, 6)'

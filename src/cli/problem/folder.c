@@ -336,9 +336,11 @@ static bool is_problem(const char *path)
         return is;
     struct err ignored;
     BUF_LOCAL(text, 1 << 20);
-    is = file_read(path, &text, &ignored) == 0 && strstr(buf_text(&text), "def get_inputs") &&
-         strstr(buf_text(&text), "class Model");
-    return is;
+    if (file_read(path, &text, &ignored) != 0)
+        return false;
+    const char *source = buf_text(&text);
+    return (strstr(source, "def get_inputs") && strstr(source, "class Model")) ||
+           strstr(source, "class ModelNew(") || strstr(source, "generate_kernel(");
 }
 
 /* By their first number, then by name: 2_, 10_, 100_. */

@@ -19,6 +19,12 @@ static void put_shape(struct json *json, const struct tensor_spec *tensor)
     for (size_t i = 0; i < tensor->rank; i++)
         json_text(json, tensor->shape_text[i]);
     json_array_end(json);
+    if (tensor->low <= tensor->high) {
+        json_put_array(json, "range");
+        json_real(json, tensor->low);
+        json_real(json, tensor->high);
+        json_array_end(json);
+    }
     json_object_end(json);
 }
 

@@ -240,7 +240,8 @@ static void put_shipped(struct buf *text)
 static int make_key(const char *path, const char *script, const char *python, char key[33],
                     struct err *err)
 {
-    static const char *const describers[] = {"torch_problem.py", "torch_module.py", "torch_rows.py",
+    static const char *const describers[] = {"torch_problem.py", "torch_module.py",
+                                             "torch_rows.py",    "torch_forms.py",
                                              "torch_shipped.py", "torch_sums.py"};
     MEM_LOCAL char *libexec = mem_strdup(script);
     *strrchr(libexec, '/') = '\0';

@@ -1,0 +1,233 @@
+"""Other forms of a PyTorch file than KernelBench's: complete() gives them `Model` and `get_inputs`.
+
+    a class ModelNew in place of Model
+    a module without get_inputs: its first layer tells what the one input may be
+    a function with shapes: a call generate_kernel(torch_source=..., input_shapes=...) at the file's top
+    level, or module variables of its arguments' names
+
+Used by torch_module.py.
+"""
+
+import inspect
+import pathlib
+import sys
+import textwrap
+import types
+
+import torch
+from torch import nn
+from torch_rows import Refused
+
+ARGUMENTS = "torch_source operation input_shapes output_shapes param_shapes hyperparameters torch_fn config".split()
+IMAGE, DEEP, LONG = (56, 56), (16, 56, 56), (1024,)
+FIRST_LAYERS = [  # what tells channels, how many, the places of each
+    ((nn.Conv1d, nn.ConvTranspose1d), lambda m: m.in_channels, LONG),
+    ((nn.Conv2d, nn.ConvTranspose2d), lambda m: m.in_channels, IMAGE),
+    ((nn.Conv3d, nn.ConvTranspose3d), lambda m: m.in_channels, DEEP),
+    ((nn.BatchNorm2d, nn.InstanceNorm2d), lambda m: m.num_features, IMAGE),
+    ((nn.BatchNorm3d, nn.InstanceNorm3d), lambda m: m.num_features, DEEP),
+    ((nn.GroupNorm,), lambda m: m.num_channels, IMAGE),
+    ((nn.Linear,), lambda m: m.in_features, ()),
+    ((nn.BatchNorm1d,), lambda m: m.num_features, ()),
+    ((nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d, nn.Upsample), lambda m: 32, IMAGE),
+]
+TOLD = "add def get_inputs(): return [torch.rand(...), ...]"
+
+
+# --- a function with shapes ---
+
+
+def listen():
+    """Calls of generate_kernel that a file makes while it is loaded; the package need not be there,
+    and is not asked where it is."""
+    calls = []
+
+    def generate_kernel(*values, **named):
+        calls.append(dict(zip(ARGUMENTS, values), **named))
+        return pathlib.Path("c_%s.json" % calls[-1].get("operation"))
+
+    def default_config():
+        return {name: {} for name in ("llm", "validation", "tolerance", "webgpu")} | {"validation": {"tolerance": {}}}
+
+    package, config = types.ModuleType("yolokernelgen"), types.ModuleType("yolokernelgen.config")
+    package.generate_kernel, package.config, config.default_config = generate_kernel, config, default_config
+    package.load_kernel = package.execute_kernel = lambda *values: {}
+    package.list_kernels = lambda *values, **named: []
+    sys.modules.update({"yolokernelgen": package, "yolokernelgen.config": config})
+    return calls
+
+
+def functions_of(namespace):
+    own = namespace.get("__name__")
+    return {n: f for n, f in namespace.items() if inspect.isfunction(f) and f.__module__ == own}
+
+
+def pick(functions, operation, where):
+    if operation in functions:
+        return functions[operation]
+    if len(functions) != 1:
+        raise Refused("expected one function in %s, or one named %s, found %d" % (where, operation, len(functions)))
+    return next(iter(functions.values()))
+
+
+def from_source(call):
+    namespace = {"__name__": "torch_source", "torch": torch, "nn": nn, "F": nn.functional}
+    text = textwrap.dedent(call["torch_source"])
+    exec(compile(text, "torch_source", "exec"), namespace)
+    return pick(functions_of(namespace), call.get("operation"), "torch_source")
+
+
+def shapes_of(call, key):
+    shapes = call.get(key)
+    if not isinstance(shapes, (list, tuple)) or not all(
+        isinstance(s, (list, tuple)) and all(isinstance(n, int) and n > 0 for n in s) for s in shapes
+    ):
+        raise Refused("%s is %.60r, expected a list of shapes" % (key, shapes))
+    return [tuple(shape) for shape in shapes]
+
+
+def bind(function, count, call):
+    """How the function is called: names of its inputs, whether parameters have names, constants."""
+    try:
+        accepted = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        accepted = {}
+    positional = [n for n, p in accepted.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    any_name = any(p.kind == p.VAR_KEYWORD for p in accepted.values())
+    parameters = call.get("param_shapes") or {}
+    named = any_name or all(name in accepted for name in parameters)
+    taken = set(positional[:count]) | set(parameters)
+    constants = {n: v for n, v in (call.get("hyperparameters") or {}).items() if n in accepted and n not in taken}
+    names = [positional[i] if i < len(positional) else "x%d" % i for i in range(count)]
+    return names, named, constants
+
+
+def model_of(function, names, named, constants, parameters, doc):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name, shape in parameters.items():
+                self.register_parameter(name, nn.Parameter(torch.rand(shape) - 0.5))
+
+        def forward(self, *inputs):
+            own = {name: getattr(self, name) for name in parameters}
+            if named:
+                return function(*inputs, **own, **constants)
+            return function(*inputs, *own.values(), **constants)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    own = inspect.Parameter("self", kind)
+    Model.forward.__signature__ = inspect.Signature([own] + [inspect.Parameter(n, kind) for n in names])
+    Model.__doc__ = doc
+    return Model
+
+
+def check_outputs(model, shapes, wanted):
+    with torch.device("meta"):
+        try:
+            results = model()(*[torch.empty(shape) for shape in shapes])
+        except Exception:
+            return  # no shapes without values
+    results = [results] if isinstance(results, torch.Tensor) else list(results)
+    got, wanted = [list(result.shape) for result in results], list(map(list, wanted))
+    if got != wanted:
+        raise Refused("output_shapes is %s, but the function gives %s" % (wanted, got))
+
+
+def check_alike(models, get_inputs):
+    """torch_fn is what counts; where it is not what torch_source says, one of the two is a mistake."""
+    results = []
+    for model in models:
+        torch.manual_seed(7)
+        with torch.no_grad():
+            result = model()(*get_inputs())
+        results.append(result if isinstance(result, torch.Tensor) else result[0])
+    a, b = results
+    if a.shape != b.shape or not torch.allclose(a, b, rtol=1e-3, atol=1e-5):
+        raise Refused("torch_source and torch_fn give different results on the same inputs")
+
+
+def complete_function(module, call):
+    shapes = shapes_of(call, "input_shapes")
+    parameters = dict(call.get("param_shapes") or {})
+    shapes_of({"param_shapes": list(parameters.values())}, "param_shapes")
+    functions = [call["torch_fn"]] if call.get("torch_fn") is not None else []
+    if call.get("torch_source"):
+        functions.append(from_source(call))
+    if not functions:
+        functions.append(pick(functions_of(module.__dict__), call.get("operation"), "the file"))
+    doc = str(call.get("operation") or getattr(functions[0], "__name__", ""))
+    models = [model_of(f, *bind(f, len(shapes), call), parameters, doc) for f in functions]
+
+    def get_inputs():
+        return [torch.rand(shape) * 2 - 1 for shape in shapes]
+
+    if call.get("output_shapes") is not None:
+        check_outputs(models[0], shapes, shapes_of(call, "output_shapes"))
+    if len(models) > 1 and sum(torch.Size(s).numel() for s in shapes) <= 1 << 22:
+        check_alike(models, get_inputs)
+    if call.get("config"):
+        module.problem_notes.append("its config is not taken: the tolerance is derived")
+    module.Model, module.get_inputs, module.get_init_inputs = models[0], get_inputs, list
+
+
+# --- a module alone ---
+
+
+def first_input(model):
+    for layer in model.modules():
+        for kinds, channels, places in FIRST_LAYERS:
+            if isinstance(layer, kinds):
+                count = channels(layer)
+                if places == IMAGE and count <= 4:
+                    places = (224, 224)
+                return (16 if places else 128, count, *places)
+        if isinstance(layer, (nn.LayerNorm, getattr(nn, "RMSNorm", nn.LayerNorm))):
+            return (128, *layer.normalized_shape)
+    return (128, 4096) if not any(True for _ in model.parameters()) else None
+
+
+def complete_inputs(module):
+    """The one input that its first layer suggests."""
+    arguments = getattr(module, "get_init_inputs", list)()
+    with torch.device("meta"):
+        try:
+            model = module.Model(**arguments) if isinstance(arguments, dict) else module.Model(*arguments)
+        except TypeError as fault:
+            raise Refused("no get_init_inputs in the file, and %s" % fault) from None
+        names = [
+            p.name
+            for p in inspect.signature(model.forward).parameters.values()
+            if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        if len(names) != 1:
+            raise Refused("no get_inputs in the file, and forward takes %s: %s" % (", ".join(names) or "nothing", TOLD))
+        shape = first_input(model)
+        try:
+            model(torch.empty(shape or ()))
+        except Exception:
+            shape = None
+    if shape is None:
+        raise Refused("no get_inputs in the file, and no layer tells what %s is: %s" % (names[0], TOLD))
+    size = "x".join(map(str, shape))
+    module.problem_notes.append(
+        "no get_inputs in the file: %s is taken as %s, as its first layer suggests" % (names[0], size)
+    )
+    module.get_inputs = lambda: [torch.rand(shape)]
+
+
+def complete(module, calls):
+    module.problem_notes = []
+    found = module.__dict__
+    if "Model" not in found and "ModelNew" in found:
+        module.Model = module.ModelNew
+    if "Model" not in found and not calls and "input_shapes" in found:
+        calls.append({name: found[name] for name in ARGUMENTS if name in found})
+    if "Model" in found:
+        if "get_inputs" not in found:
+            complete_inputs(module)
+    elif len(calls) > 1:
+        named = ", ".join(str(call.get("operation")) for call in calls)
+        raise Refused("calls generate_kernel %d times (%.100s): expected once a file" % (len(calls), named))
+    elif calls:
+        complete_function(module, calls[0])
