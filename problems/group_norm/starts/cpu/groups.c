@@ -5,10 +5,9 @@ tune:
   STREAM: [1, 0]
   CHUNK: [0, 1, 8]
 ---*/
-/* Group normalization a group at a time, which stays in the second-level cache: sums of what is off
- * the mean of its beginning, so that one pass gives both statistics without losing digits; then a
- * factor and a shift for each channel. Threads take one share of the groups (CHUNK 0), or CHUNK
- * groups as they become free. */
+/* Group normalization a group at a time, which stays in the second-level cache: its mean; squares of
+ * what is off it, and what rounding left of the mean; then a factor and a shift for each channel.
+ * Threads take one share of the groups (CHUNK 0), or CHUNK groups as they become free. */
 #include <math.h>
 #include <omp.h>
 #include <stdint.h>
@@ -18,7 +17,7 @@ tune:
 
 typedef float vec __attribute__((vector_size(VB), aligned(4), may_alias));
 
-enum { LANES = VB / 4, STEP = UNROLL * LANES, BEGINNING = 64 };
+enum { LANES = VB / 4, STEP = UNROLL * LANES };
 
 static inline vec load(const float *from)
 {
@@ -36,13 +35,20 @@ static inline float total(const vec sums[UNROLL])
     return result;
 }
 
-static float beginning(const float *x, int64_t n)
+static float mean_of(const float *x, int64_t n)
 {
-    float sum = 0;
-    int64_t count = n < BEGINNING ? n : BEGINNING;
-    for (int64_t j = 0; j < count; j++)
+    vec sums[UNROLL];
+    for (int u = 0; u < UNROLL; u++)
+        sums[u] = (vec){0};
+    int64_t j = 0;
+    for (; j + STEP <= n; j += STEP)
+#pragma GCC unroll 4
+        for (int u = 0; u < UNROLL; u++)
+            sums[u] += load(x + j + u * LANES);
+    float sum = total(sums);
+    for (; j < n; j++)
         sum += x[j];
-    return sum / (float)count;
+    return sum / (float)n;
 }
 
 /* Sum and sum of squares of x - shift. */
@@ -99,7 +105,7 @@ static void group(const float *x, const float *gamma, const float *beta, float *
                   int64_t CG)
 {
     int64_t count = CG * plane;
-    float shift = beginning(x, count), sum, squares;
+    float shift = mean_of(x, count), sum, squares;
     moments(x, count, shift, &sum, &squares);
     float off = sum / (float)count, variance = squares / (float)count - off * off;
     float factor = 1.0f / sqrtf((variance > 0 ? variance : 0) + 1e-5f);
