@@ -9,6 +9,7 @@ import sys
 
 import torch
 
+DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 package = importlib.import_module(os.path.basename(HERE))
@@ -28,11 +29,11 @@ def drawn(function, scope):
     arrays = [t.double().numpy() if t.is_floating_point() else t.numpy() for t in inputs]
     exact = function(*arrays, *[scope[name] for name in names])
     exact = exact if isinstance(exact, tuple) else (exact,)
-    return [t.cuda() for t in inputs], [torch.as_tensor(e).double().cuda() for e in exact]
+    return [t.to(DEVICE) for t in inputs], [torch.as_tensor(e).double().to(DEVICE) for e in exact]
 
 
 def main():
-    if not torch.cuda.is_available():
+    if DEVICE == "cuda" and not torch.cuda.is_available():
         print("skipped: no CUDA device")
         return 77
     function = shapes.definition()

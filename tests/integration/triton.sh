@@ -147,6 +147,12 @@ expect 0 '2 kernels, 0 rejected, 0 failed' show r1
 expect 0 '"language":"triton"' lessons export
 expect 0 'r1-c2.py' show r1-c2
 
+# --- as a package for PyTorch: an operator of torch.library, here in the interpreter
+expect 0 'wrote ' emit r1-c2 "$work/package"
+if "$python" -c 'import torch' 2>/dev/null; then
+    TRITON_INTERPRET=1 "$python" -B "$work/package/test.py" M=9,N=33 | grep -q '^ok ' || { echo 'the package is wrong'; failed=$((failed + 1)); }
+fi
+
 # --- which language, and where there is none
 expect 2 'the backend cpu has no such language' run "$work/relu" --language triton --backend cpu
 TWAGENT_CUDA_DRIVER=$work/none.so expect 3 'compiles a kernel for it, and runs it at small shapes' run relu --language triton

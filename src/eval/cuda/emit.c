@@ -7,6 +7,7 @@
 #include "eval/backend/build.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/compile/source.h"
+#include "eval/cuda/target.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -50,6 +51,14 @@ static int write_headers(const struct emission *e, struct err *err)
         failed = emit_write(e, arena_printf(e->arena, "include/%s", names[i]), &text, err);
     }
     return failed;
+}
+
+/* Its front matter is a text at its top, which Python reads over. */
+static int write_triton(const struct emission *e, struct err *err)
+{
+    BUF_LOCAL(text, SOURCE_MOST);
+    buf_add(&text, e->candidate->source, e->candidate->length);
+    return emit_write(e, "source.py", &text, err);
 }
 
 /* ---- the cubin ---- */
@@ -99,11 +108,13 @@ static void put_call(const struct emission *e, const char *name, struct buf *tex
 
 static int write_readme(const struct emission *e, const char *arch, struct err *err)
 {
-    bool module = e->problem->torch != NULL;
+    bool module = e->problem->torch != NULL, triton = e->candidate->language == &language_triton;
     BUF_LOCAL(text, HEADER_MOST);
     buf_addf(&text, "# %s\n\n%s\n\n", e->problem->name, e->title);
-    buf_add_text(&text,
-                 "Needs Python with torch on an NVIDIA GPU, and nothing else.\n\n```python\n");
+    buf_add_text(&text, triton
+                            ? "Needs Python with torch and triton on an NVIDIA GPU.\n\n```python\n"
+                            : "Needs Python with torch on an NVIDIA GPU, and nothing else.\n\n"
+                              "```python\n");
     if (module) {
         buf_add_text(&text,
                      "from FOLDER import ModelNew      # the folder's name; beside your file\n"
@@ -126,6 +137,17 @@ static int write_readme(const struct emission *e, const char *arch, struct err *
         buf_add_text(&text, "      # CUDA tensors in, new ones out; dims by name where shapes do "
                             "not say them\n```\n\n");
     }
+    if (triton) {
+        buf_add_text(
+            &text,
+            "`source.py` has the kernels, `plan.json` the numbers that were chosen and how "
+            "they are launched.\nThe call is an operator of `torch.library` "
+            "(`run.operator`), so that torch.compile and CUDA graphs\ntake it as it is. "
+            "Triton compiles at the first call. `python3 test.py` checks it against\n"
+            "`reference.py`; with TRITON_INTERPRET=1 on the CPU, too: M=9,N=33 behind it names "
+            "small dims.\n`evidence.json` is how it was proved.\n");
+        return emit_write(e, "README.md", &text, err);
+    }
     buf_addf(
         &text,
         "It launches on the current stream and can be captured in a CUDA graph. "
@@ -142,7 +164,8 @@ static int copy_parts(const struct emission *e, struct err *err)
     bool python = module || e->problem->reference_kind == REFERENCE_PYTHON;
     const char *const parts[][2] = {
         {"shapes.py", "shapes.py"},
-        {"torch_kernel.py", "kernel.py"},
+        {e->candidate->language == &language_triton ? "triton_kernel.py" : "torch_kernel.py",
+         "kernel.py"},
         {module ? "torch_module.py" : "torch_function.py", "__init__.py"},
         {module ? "torch_test.py" : "torch_function_test.py", "test.py"}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -156,6 +179,11 @@ static int emit(const struct emission *e, const char *form, const char **note, s
     struct err missing = {0};
     const char *arch = arch_of(e);
     (void)form;
+    if (e->candidate->language == &language_triton)
+        return write_triton(e, err) || emit_plan(e, err) || copy_parts(e, err) ||
+                       write_readme(e, arch, err)
+                   ? -1
+                   : 0;
     if (write_source(e, err) || write_headers(e, err) || emit_plan(e, err) || copy_parts(e, err) ||
         write_readme(e, arch, err))
         return -1;

@@ -136,6 +136,10 @@ static void put_launches(const struct emission *e, struct json *json)
         put_exprs(e, json, "cluster", launch->cluster, 3, NULL);
         put_expr(e, json, "shared", launch->shared_bytes);
         json_put_bool(json, "cooperative", launch->cooperative);
+        json_put_object(json, "constexpr");
+        for (size_t k = 0; k < launch->constant_count; k++)
+            put_expr(e, json, launch->constants[k].name, launch->constants[k].value);
+        json_object_end(json);
         json_put_array(json, "args");
         for (size_t k = 0; k < launch->arg_count; k++)
             json_text(json, launch->args[k]);
@@ -161,6 +165,9 @@ int emit_plan(const struct emission *e, struct err *err)
     struct json json = {.out = &text};
     json_object(&json);
     json_put_text(&json, "kernel", e->title);
+    char identity[33];
+    hash_format(candidate_identity(e->candidate, &e->tune), identity);
+    json_put_text(&json, "id", arena_printf(e->arena, "%s_%.8s", e->problem->name, identity));
     put_problem(e, &json);
     put_tensors(e, &json, "workspaces", e->candidate->workspaces, e->candidate->workspace_count);
     json_put_names(&json, "tune", &e->tune);

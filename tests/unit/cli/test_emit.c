@@ -135,6 +135,45 @@ static void test_function(void **state)
     close_relu(&kit);
 }
 
+static bool has(const struct kit *kit, const char *name)
+{
+    return file_exists(arena_printf(kit->emission.arena, "%s/%s", kit->package, name));
+}
+
+/* Its source as it is, and no cubin of ours: Triton compiles where it is called. */
+static void test_triton(void **state)
+{
+    static const char source[] =
+        "\"\"\"---\ntune: {B: [64, 32], num_warps: [2]}\nlaunch:\n  - {entry: "
+        "k, grid: \"ceil_div(M * N, B)\", args: [X, Y, M, N], constexpr: {C: "
+        "2 * B}}\n---\"\"\"\n@triton.jit\ndef k(x, y, m, n, B, C): pass\n";
+    struct kit kit;
+    struct err err = {0};
+    const char *note = NULL;
+    struct buf plan, kept;
+    (void)state;
+    open_relu(&kit);
+    candidate_free(kit.emission.candidate);
+    take_candidate(&kit, "k.py", source);
+    if (emitter_cuda.emit(&kit.emission, "pytorch", &note, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_null(note);
+    assert_true(has(&kit, "kernel.py") && has(&kit, "test.py") && has(&kit, "reference.py"));
+    assert_false(has(&kit, "kernel.cu") || has(&kit, "include"));
+    buf_init(&plan, 1 << 20);
+    buf_init(&kept, 1 << 20);
+    assert_int_equal(
+        file_read(arena_printf(kit.emission.arena, "%s/plan.json", kit.package), &plan, &err), 0);
+    assert_non_null(strstr(buf_text(&plan), "\"constexpr\":{\"C\":"));
+    assert_non_null(strstr(buf_text(&plan), "\"tune\":{\"B\":64,\"num_warps\":2}"));
+    assert_int_equal(
+        file_read(arena_printf(kit.emission.arena, "%s/source.py", kit.package), &kept, &err), 0);
+    assert_string_equal(buf_text(&kept), source);
+    buf_free(&plan);
+    buf_free(&kept);
+    close_relu(&kit);
+}
+
 static void test_hung_compiler(void **state)
 {
     struct kit kit;
@@ -174,7 +213,7 @@ int main(int argc, char **argv)
         return sandbox_main(argc - 2, argv + 2);
     setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_function),
-                                       cmocka_unit_test(test_module),
+                                       cmocka_unit_test(test_module), cmocka_unit_test(test_triton),
                                        cmocka_unit_test(test_hung_compiler)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
