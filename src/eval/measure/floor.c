@@ -36,7 +36,8 @@ void session_ceilings(struct session *session)
         (double)fact(session, "l3_bytes") +
         (double)fact(session, "l2_bytes") * (lane->gpu ? 1.0 : (double)lane->core_count);
     double must = fmax(bytes - outputs, 0.0) + fmax(outputs - caches, 0.0);
-    if (session->bandwidth > 0.0)
+    bool flushed = !lane->gpu || fact(session, "l2_bytes") > 0; /* else nothing is proved */
+    if (session->bandwidth > 0.0 && flushed)
         session->bytes_floor_ns = must / (session->bandwidth * slack) * 1e9;
     if (session->flops_per_s > 0.0)
         session->flops_floor_ns = flops / (session->flops_per_s * slack) * 1e9;

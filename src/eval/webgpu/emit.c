@@ -183,10 +183,9 @@ static int run_definition(const struct emission *e, const char *folder, struct b
 {
     struct interpreter found;
     struct emission plan = *e;
-    char *script = file_data_path("libexec/emit/web_expected.py");
+    MEM_LOCAL char *script = file_data_path("libexec/emit/web_expected.py");
     if (script == NULL)
         return err_set(err, ERR_ENVIRONMENT, "libexec/emit is not where the program expects it");
-    script = arena_strdup(e->arena, script);
     plan.folder = folder;
     if (interpreter_find(NULL, "numpy", e->arena, &found, err) != 0 || emit_plan(&plan, err) != 0)
         return -1;
