@@ -74,7 +74,7 @@ enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, 
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD, POST");
-    if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+    if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "5");
     return queue(connection, status, response);
 }

@@ -144,6 +144,10 @@ def killed_on_the_way(work):
             next(server.results(known[-20:]))
             server.end(how)
     found = list(server.results(known))
+    span = json.loads(server.ask("GET", "/v1/evaluations/%s-%s" % (known[0], known[15]))[1])["items"]
+    check([one["id"] for one in span] == known[:16] and span == found[:16], "those of a request in one answer")
+    check({server.ask("GET", "/v1/evaluations/" + path)[0] for path in ("e2-e1", "e1-", "e1-e999", "e1-e2-e3", "e0", "e1-e9999")} == {404},
+          "and no other")
     check(len(set(known)) == 192 == len(found) and all("evaluation" in one for one in found), "nothing that was accepted is lost")
     peer_frames = []
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)

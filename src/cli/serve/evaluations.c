@@ -68,8 +68,8 @@ static const char *read_name(const struct reading *reading, const char *key, con
 {
     const char *text = read_text(reading, key, fallback, NAME_MOST - 1);
     for (const char *at = text; at && *at; at++)
-        if (!isalnum((unsigned char)*at) && !strchr("_-.:", *at)) {
-            (void)err_set(reading->err, ERR_USAGE, "%s: expected letters, digits and _-.: alone",
+        if (!isalnum((unsigned char)*at) && !strchr("_-.:%", *at)) {
+            (void)err_set(reading->err, ERR_USAGE, "%s: expected letters, digits and _-.:%% alone",
                           key);
             return NULL;
         }
@@ -308,6 +308,28 @@ void evaluations_free(struct evaluations *evaluations)
 
 /* ---- pool thread ---- */
 
+/* What comes behind "e17"; NULL where that is not what it is. */
+static const char *read_id(const char *text, uint64_t *id)
+{
+    size_t digits = *text == 'e' ? strspn(text + 1, "0123456789") : 0;
+    *id = digits > 0 && digits <= 18 ? strtoull(text + 1, NULL, 10) : 0;
+    return *id > 0 ? text + 1 + digits : NULL;
+}
+
+static int put_range(struct queue *queue, uint64_t first, uint64_t last, struct buf *out,
+                     struct err *err)
+{
+    buf_add_text(out, "{\"items\":[");
+    for (uint64_t id = first; id <= last; id++) {
+        if (id > first)
+            buf_add_char(out, ',');
+        if (queue_put_item(queue, id, out, err))
+            return -1;
+    }
+    buf_add_text(out, "]}");
+    return 0;
+}
+
 int evaluations_put(struct evaluations *evaluations, const char *rest, struct buf *out,
                     struct err *err)
 {
@@ -317,10 +339,14 @@ int evaluations_put(struct evaluations *evaluations, const char *rest, struct bu
         queue_put_facts(evaluations->queue, out);
         return 0;
     }
-    size_t digits = strncmp(rest, "/e", 2) == 0 ? strspn(rest + 2, "0123456789") : 0;
-    if (digits == 0 || digits > 18 || rest[2 + digits] != '\0')
-        return err_set(err, ERR_NOT_FOUND, "expected the id of an evaluation, as in e17");
-    return queue_put_item(evaluations->queue, strtoull(rest + 2, NULL, 10), out, err);
+    uint64_t first = 0, last = 0;
+    const char *end = *rest == '/' ? read_id(rest + 1, &first) : NULL;
+    if (end && *end == '\0')
+        return queue_put_item(evaluations->queue, first, out, err);
+    end = end && *end == '-' ? read_id(end + 1, &last) : NULL;
+    if (!end || *end != '\0' || last < first || last - first >= QUEUE_AT_ONCE)
+        return err_set(err, ERR_NOT_FOUND, "expected e17, or e17-e40: at most %d", QUEUE_AT_ONCE);
+    return put_range(evaluations->queue, first, last, out, err);
 }
 
 uint64_t evaluations_version(struct evaluations *evaluations)

@@ -17,7 +17,7 @@ void evaluations_post(struct evaluations *evaluations, struct serve_post *post);
 void evaluations_stop(struct evaluations *evaluations);
 void evaluations_free(struct evaluations *evaluations); /* after loop_run() */
 
-/* Pool thread. "" or "/e17" */
+/* Pool thread. "", "/e17" or "/e17-e40" */
 int evaluations_put(struct evaluations *evaluations, const char *rest, struct buf *out,
                     struct err *err) MUST_USE;
 uint64_t evaluations_version(struct evaluations *evaluations);
