@@ -115,11 +115,11 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
         return err_set(err, ERR_USAGE, "no problem %s: there is no such folder or file%s%s%s", word,
                        *word == '/' ? "" : " (from ", *word == '/' ? "" : here,
                        *word == '/' ? "" : ")");
-    return err_set(err, ERR_USAGE,
-                   "no problem \"%s\": there is no such folder or file in %s, and those that ship "
-                   "are %s%s",
-                   word, here, count ? joined(arena, shipped, count) : "not installed",
-                   near_words(arena, word, shipped));
+    return err_set(
+        err, ERR_USAGE,
+        "no problem \"%s\": there is no such folder or file in %s%s (those that ship: %s)", word,
+        here, near_words(arena, word, shipped),
+        count ? joined(arena, shipped, count) : "not installed");
 }
 
 /* ---- runs, ideas, candidates ---- */
