@@ -11,12 +11,13 @@ static void add_content(struct bytes *out, const json_t *content)
     size_t index;
     json_t *block;
     if (json_is_string(content))
-        bytes_addf(out, "%s\n", json_string_value(content));
+        bytes_addf(out, "%s", json_string_value(content));
     json_array_foreach(content, index, block)
     {
         const char *text = json_string_value(json_object_get(block, "text"));
-        bytes_addf(out, "%s\n", text != NULL ? text : "");
+        bytes_addf(out, "%s", text != NULL ? text : "");
     }
+    bytes_addf(out, "\n");
 }
 
 static const char *unknown_field(const json_t *document)

@@ -47,7 +47,8 @@ struct entry { /* texts borrowed */
     const char *state, *model, *ask, *completion;
     int64_t micro_dollars, tokens; /* what counts against the caps */
     int64_t reserved_micro_dollars, reserved_tokens;
-    int64_t prompt_tokens, completion_tokens; /* as the provider says; -1: it did not */
+    int64_t prompt_tokens, completion_tokens;   /* as the provider says; -1: it did not */
+    int64_t cached_tokens, saved_micro_dollars; /* of the prompt's; what its cache spared */
     int64_t prompt_bytes, max_tokens, text_bytes;
     int64_t doubt_micro_dollars, doubt_tokens; /* that an estimate may be short of */
     bool priced;                               /* else its dollars are not known, and 0 here */
@@ -67,6 +68,8 @@ static void put_entry(struct store_batch *batch, const char *key, const struct e
     json_put_int(&json, "reserved_tokens", entry->reserved_tokens);
     json_put_int(&json, "prompt_tokens", entry->prompt_tokens);
     json_put_int(&json, "completion_tokens", entry->completion_tokens);
+    json_put_int(&json, "cached_tokens", entry->cached_tokens);
+    json_put_int(&json, "saved_micro_dollars", entry->saved_micro_dollars);
     json_put_int(&json, "prompt_bytes", entry->prompt_bytes);
     json_put_int(&json, "max_tokens", entry->max_tokens);
     json_put_int(&json, "text_bytes", entry->text_bytes);
@@ -340,7 +343,8 @@ enum budget_answer budget_reserve(struct budget *budget, const struct model *mod
     assert(!spend->open);
     int64_t prompt = not_negative(prompt_bytes) + shown->over_prompt;
     int64_t completion = not_negative(max_tokens) + shown->over_completion;
-    int64_t tokens = prompt + completion, micro_dollars = cost_of(model, prompt, completion);
+    int64_t tokens = prompt + completion;
+    int64_t micro_dollars = not_negative(model_cost_most(model, prompt, completion));
     int64_t risk = risk_of(shown, model);
     bool alone = totals->reserved_tokens == 0;
     const struct room of_dollars = {budget->caps.micro_dollars,
@@ -423,12 +427,23 @@ static void take_bill(const struct spend *spend, int64_t billed_micro, struct en
         entry->completion_tokens += (int64_t)unseen;
 }
 
+static void take_cache(const struct model *model, const struct completion *completion,
+                       struct entry *entry)
+{
+    int64_t cost = cost_of(model, entry->prompt_tokens, entry->completion_tokens);
+    int64_t saved = model_cache_saved(model, completion);
+    bool can_be = completion->cached_tokens <= completion->prompt_tokens;
+    entry->cached_tokens = can_be ? not_negative(completion->cached_tokens) : 0;
+    entry->micro_dollars = not_negative(cost - saved);
+    entry->saved_micro_dollars = saved;
+}
+
 void budget_settle(struct budget *budget, struct spend *spend, const struct completion *completion,
                    struct store_batch *batch)
 {
     struct entry entry = entry_of(spend, "settled", completion);
     if (is_believable(&entry, is_embedding(spend->model))) {
-        entry.micro_dollars = cost_of(spend->model, entry.prompt_tokens, entry.completion_tokens);
+        take_cache(spend->model, completion, &entry);
         entry.tokens = entry.prompt_tokens + entry.completion_tokens;
         take_bill(spend, completion->billed_micro, &entry);
         if (entry.tokens > spend->tokens)

@@ -79,7 +79,7 @@ static int read_tokens(const struct reading *reading, const struct value *map, c
 
 static int read_prices(const struct reading *reading, const struct value *map, struct model *model)
 {
-    static const char *const keys[] = {"prompt", "completion", NULL};
+    static const char *const keys[] = {"prompt", "completion", "cached", "written", NULL};
     const struct value *prices = value_get(map, "prices");
     if (prices == NULL)
         return 0;
@@ -88,9 +88,28 @@ static int read_prices(const struct reading *reading, const struct value *map, s
         return refuse(reading, prices->line,
                       "prices: {prompt: ..., completion: ...}, US dollars a million tokens");
     if (value_check_keys(prices, reading->path, keys, reading->err) != 0 ||
-        read_real(reading, prices, "prompt", 0, 1e6, &model->prompt_price) != 0)
+        read_real(reading, prices, "prompt", 0, 1e6, &model->prompt_price) != 0 ||
+        read_real(reading, prices, "cached", 0, 1e6, &model->cached_price) != 0 ||
+        read_real(reading, prices, "written", 0, 1e6, &model->written_price) != 0)
         return -1;
     return read_real(reading, prices, "completion", 0, 1e6, &model->completion_price);
+}
+
+/* Whether to ask a provider to keep what prompts share; others keep it by themselves. */
+static int read_cache(const struct reading *reading, const struct value *map, struct model *model)
+{
+    const struct value *said = value_get(map, "cache");
+    bool asks = model->codec == &codec_anthropic;
+    model->cache = asks ? "5m" : NULL;
+    if (said == NULL)
+        return 0;
+    if (!asks || read_text(reading, map, "cache", &model->cache) != 0 ||
+        (strcmp(model->cache, "5m") != 0 && strcmp(model->cache, "1h") != 0 &&
+         strcmp(model->cache, "off") != 0))
+        return refuse(reading, said->line, "cache: 5m, 1h or off, of a provider: anthropic");
+    if (strcmp(model->cache, "off") == 0)
+        model->cache = NULL;
+    return 0;
 }
 
 static bool is_variable(const char *text)
@@ -178,7 +197,7 @@ static int read_entry(const struct reading *reading, const char *name, int line,
 {
     static const char *const keys[] = {"provider",  "model",       "url",        "key",
                                        "prices",    "temperature", "max_tokens", "context",
-                                       "reasoning", "weight",      NULL};
+                                       "reasoning", "weight",      "cache",      NULL};
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
         return refuse(reading, map->line > 0 ? map->line : line,
@@ -189,6 +208,8 @@ static int read_entry(const struct reading *reading, const char *name, int line,
                   .temperature = -1,
                   .prompt_price = -1,
                   .completion_price = -1,
+                  .cached_price = -1,
+                  .written_price = -1,
                   .weight = 1,
                   .where = arena_printf(reading->arena, "%s:%d", reading->path, line)}};
     if (read_text(reading, map, "provider", &model->provider) != 0)
@@ -204,6 +225,7 @@ static int read_entry(const struct reading *reading, const char *name, int line,
         return -1;
     if (read_text(reading, map, "model", &model->wire_name) != 0 ||
         read_address(reading, line, map, entry) != 0 || read_prices(reading, map, model) != 0 ||
+        read_cache(reading, map, model) != 0 ||
         read_real(reading, map, "temperature", 0, 2, &model->temperature) != 0 ||
         read_tokens(reading, map, "max_tokens", &model->max_tokens) != 0 ||
         read_tokens(reading, map, "context", &model->context_tokens) != 0 ||

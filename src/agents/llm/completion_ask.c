@@ -333,7 +333,8 @@ enum task_result ask_store(struct ask *ask, struct store_batch *batch, const cha
         .cost_micro_dollars = ask->endpoint == NULL ? 0
                               : batch != NULL       ? ask->spend.micro_dollars
                                                     : model_cost(ask->model, answer->prompt_tokens,
-                                                                 answer->completion_tokens),
+                                                                 answer->completion_tokens) -
+                                                    model_cache_saved(ask->model, answer),
         .elapsed_ns = clock_now_ns() - ask->started_ns};
     if (ask->endpoint != NULL && model_cost(ask->model, 0, 0) < 0)
         origin.cost_micro_dollars = -1;

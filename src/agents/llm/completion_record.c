@@ -73,6 +73,8 @@ void completion_encode(const struct completion_request *request,
     json_put_text(&json, "model", completion->model);
     json_put_int(&json, "prompt_tokens", completion->prompt_tokens);
     json_put_int(&json, "completion_tokens", completion->completion_tokens);
+    if (completion->cached_tokens > 0)
+        json_put_int(&json, "cached_tokens", completion->cached_tokens);
     json_object_end(&json);
     json_object_end(&json);
 }

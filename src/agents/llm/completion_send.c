@@ -42,6 +42,7 @@ int ask_send(struct ask *ask, struct err *err)
     const char *url;
     const char *const *headers;
     request.max_tokens = ask_max_tokens(ask);
+    request.cache = ask->model->cache;
     BUF_LOCAL(body, 64 << 20);
     ask->model->codec->encode(ask->arena, &request, ask->model->base_url, ask->model->key, &url,
                               &headers, &body);

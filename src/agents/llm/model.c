@@ -71,6 +71,9 @@ static void choose_unlisted(const char *name, const char *wire_name, const struc
                                       .temperature = -1,
                                       .prompt_price = -1,
                                       .completion_price = -1,
+                                      .cached_price = -1,
+                                      .written_price = -1,
+                                      .cache = codec == &codec_anthropic ? "5m" : NULL,
                                       .weight = 1,
                                       .where = "--model"}};
 }
@@ -269,6 +272,29 @@ const struct model *models_pick(const struct models *models, uint64_t number)
             return &models->items[i];
     }
     return &models->items[models->count - 1];
+}
+
+int64_t model_cost_most(const struct model *model, int64_t prompt_tokens, int64_t completion_tokens)
+{
+    struct model dearest = *model;
+    if (model->written_price > model->prompt_price)
+        dearest.prompt_price = model->written_price;
+    return model_cost(&dearest, prompt_tokens, completion_tokens);
+}
+
+int64_t model_cache_saved(const struct model *model, const struct completion *completion)
+{
+    int64_t cached = completion->cached_tokens, written = completion->written_tokens;
+    int64_t prompt = completion->prompt_tokens;
+    if (model->prompt_price < 0 || cached < 0 || written < 0 || prompt <= 0 || cached > prompt ||
+        written > prompt - cached)
+        return 0;
+    double saved = 0;
+    if (model->cached_price >= 0)
+        saved += (double)cached * (model->prompt_price - model->cached_price);
+    if (model->written_price >= 0)
+        saved -= (double)written * (model->written_price - model->prompt_price);
+    return saved < 9.2e18 ? (int64_t)floor(saved) : 0;
 }
 
 int64_t model_cost(const struct model *model, int64_t prompt_tokens, int64_t completion_tokens)

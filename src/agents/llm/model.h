@@ -26,6 +26,9 @@ struct model {                 /* texts live as long as the arena they were chos
     int64_t max_tokens;     /* of one answer; 0: the provider's default */
     int64_t context_tokens; /* prompt and answer; 0: not known */
     double prompt_price, completion_price; /* US dollars a million tokens; < 0: not known */
+    double cached_price, written_price; /* of a prompt's that the provider's cache gives or takes;
+                                           < 0: the prompt's price */
+    const char *cache; /* "5m", "1h": it is asked to keep what prompts share; NULL: not asked */
     double reasoning;  /* tokens thought unseen for each of an answer that says no usage; 0: none */
     double weight;     /* > 0 */
     const char *where; /* for messages: "models.yaml:12", "--model" */
@@ -64,3 +67,9 @@ const struct model *models_pick(const struct models *models, uint64_t number);
 
 /* In micro-dollars, rounded up; < 0 where a price is not known. Tokens < 0 count as 0. */
 int64_t model_cost(const struct model *model, int64_t prompt_tokens, int64_t completion_tokens);
+/* The most that these can cost: where the provider puts all of the prompt into its cache. */
+int64_t model_cost_most(const struct model *model, int64_t prompt_tokens,
+                        int64_t completion_tokens);
+/* What the provider's cache spared of that, in micro-dollars; < 0 where putting the prompt into it
+ * cost more. 0 where the counts cannot be, or no price is known. */
+int64_t model_cache_saved(const struct model *model, const struct completion *completion);

@@ -333,3 +333,10 @@ void prompt_repair(const struct prompts *prompts, const struct prompt_context *c
                                       .diagnostics = diagnostics};
     render(repair_parts, &material, PROMPT_TEXT_REPAIR, shrink, out);
 }
+
+size_t prompt_shared(const char *prompt)
+{
+    const char *machine = strstr(prompt, "\n# Machine\n");
+    const char *end = machine != NULL ? strstr(machine + 1, "\n# ") : NULL;
+    return end != NULL ? (size_t)(end + 1 - prompt) : 0;
+}

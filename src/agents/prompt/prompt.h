@@ -60,6 +60,10 @@ void prompt_ideas(const struct prompts *prompts, const struct prompt_context *co
 void prompt_values(const struct prompts *prompts, const struct prompt_context *context,
                    const struct prompt_kernel *kernel, const struct prompt_attempt *history,
                    size_t history_count, int64_t count, unsigned shrink, struct buf *out);
+/* How many bytes at a prompt's beginning the run's other prompts of its kind have, too: up to the
+ * end of what is said of the machine. A provider can keep them. */
+size_t prompt_shared(const char *prompt);
+
 void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
                       const struct prompt_kernel *parent, const struct idea *idea,
                       const struct prompt_attempt *history, size_t history_count, unsigned shrink,

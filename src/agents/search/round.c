@@ -125,6 +125,7 @@ static struct completion_request idea_request_request(struct model_round *round,
                                               .temperature = search_temperature(search, model),
                                               .system = buf_text(&wanted->system),
                                               .prompt = buf_text(&wanted->prompt),
+                                              .shared = prompt_shared(buf_text(&wanted->prompt)),
                                               .max_tokens = wanted->max_tokens,
                                               .json = true,
                                               .schema = ideas_schema};

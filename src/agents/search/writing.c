@@ -94,6 +94,7 @@ static struct completion_request fitting_request(struct attempt *attempt, const 
                                         .temperature = search_temperature(attempt->search, model),
                                         .system = buf_text(&writing->system),
                                         .prompt = buf_text(&writing->prompt),
+                                        .shared = prompt_shared(buf_text(&writing->prompt)),
                                         .max_tokens = writing->max_tokens};
         if (ask_fit(model, &request, &ignored) == 0 || writing->shrink >= SHRINK_ALL)
             return request;

@@ -63,6 +63,8 @@ static bool read_entry(void *context, const char *key, const char *text, size_t 
             all->micro_dollars += micro;
             if (strcmp(state, "unknown") == 0)
                 all->lost++, all->lost_tokens += tokens, all->lost_micro_dollars += micro;
+            all->cached_tokens += value_int(entry, "cached_tokens", 0);
+            all->saved_micro_dollars += value_int(entry, "saved_micro_dollars", 0);
             all->doubted += value_int(entry, "doubt_tokens", 0) > 0;
             all->doubt_tokens += value_int(entry, "doubt_tokens", 0);
             all->doubt_micro_dollars += value_int(entry, "doubt_micro_dollars", 0);
@@ -196,6 +198,19 @@ static const char *doubt_words(struct arena *arena, const struct spending *spend
         words_number(spending->doubted, "answer", answers));
 }
 
+/* Prompts begin alike, and a provider's cache takes less for what it has kept. */
+static const char *cached_words(struct arena *arena, const struct spending *spending)
+{
+    char tokens[32], dollars[32];
+    int64_t saved = spending->saved_micro_dollars;
+    words_count(spending->cached_tokens, tokens);
+    if (saved == 0)
+        return arena_printf(arena, " (%s of them cached)", tokens);
+    return arena_printf(arena, " (%s of them cached, which %s %s)", tokens,
+                        saved > 0 ? "saved" : "cost",
+                        words_dollars(saved > 0 ? saved : -saved, dollars));
+}
+
 const char *run_words_spent(struct arena *arena, const struct run_record *run,
                             const struct spending *spending)
 {
@@ -209,8 +224,9 @@ const char *run_words_spent(struct arena *arena, const struct run_record *run,
     words_count(spending->tokens, tokens);
     const char *lost = spending->lost > 0 ? lost_words(arena, spending) : "";
     const char *doubt = spending->doubted > 0 ? doubt_words(arena, spending) : "";
-    return arena_printf(arena, "%s, %s%s%s tokens, %s%s%s", dollars, tokens, most > 0 ? " of " : "",
-                        most > 0 ? words_count(most, limit) : "",
+    const char *cached = spending->cached_tokens > 0 ? cached_words(arena, spending) : "";
+    return arena_printf(arena, "%s, %s%s%s tokens%s, %s%s%s", dollars, tokens,
+                        most > 0 ? " of " : "", most > 0 ? words_count(most, limit) : "", cached,
                         words_number(spending->answers - spending->lost, "answer", answers), lost,
                         doubt);
 }

@@ -12,7 +12,8 @@ struct spending {     /* settled and charged, not what is reserved */
     int64_t reserved_tokens, reserved_micro_dollars; /* on their way now */
     int64_t doubted, doubt_micro_dollars; /* answers that said no usage; what they may cost more */
     int64_t doubt_tokens;
-    bool unpriced; /* of some model */
+    int64_t cached_tokens, saved_micro_dollars; /* of prompts, by the providers' caches */
+    bool unpriced;                              /* of some model */
 };
 
 /* Reads the run's ledger. One that cannot be read is an empty one: words are no verdict. */

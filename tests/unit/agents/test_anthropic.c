@@ -219,6 +219,22 @@ static void test_encode(void **state)
     assert_null(value_get(sent.root, "temperature"));
     assert_null(value_get(sent.root, "system"));
     assert_null(value_get(sent.root, "output_config"));
+
+    request = (struct completion_request){
+        .model = "m", .prompt = "form\nidea", .temperature = -1, .shared = 5, .cache = "5m"};
+    sent = sent_by(arena, &codec_anthropic, &request, codec_anthropic.default_url);
+    const struct value *blocks = value_get(value_get(sent.root, "messages")->items[0], "content");
+    assert_int_equal(blocks->count, 2);
+    assert_string_equal(value_text(blocks->items[0], "text", ""), "form\n");
+    const struct value *kept = value_get(blocks->items[0], "cache_control");
+    assert_string_equal(value_text(kept, "type", ""), "ephemeral");
+    assert_null(value_get(kept, "ttl"));
+    assert_string_equal(value_text(blocks->items[1], "text", ""), "idea");
+    assert_null(value_get(blocks->items[1], "cache_control"));
+    request.cache = "1h";
+    sent = sent_by(arena, &codec_anthropic, &request, codec_anthropic.default_url);
+    blocks = value_get(value_get(sent.root, "messages")->items[0], "content");
+    assert_string_equal(value_text(value_get(blocks->items[0], "cache_control"), "ttl", ""), "1h");
     arena_free(arena);
 }
 

@@ -269,6 +269,42 @@ static void test_killed(void **state)
 }
 
 /* Reservations never exceed the cap; who finds no room waits, unless the cap itself is reached. */
+/* Prompt and answer of 100 and 10 tokens, at 2 and 10 micro-dollars: 300, but for the cache. */
+static void test_cache(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t cached, written;
+        double cached_price, written_price;
+        int64_t charged, reserved;
+    } rows[] = {{0, 0, .2, 2.5, 300, 750},   {80, 0, .2, 2.5, 156, 750}, {0, 80, .2, 2.5, 340, 750},
+                {80, 20, .2, 2.5, 166, 750}, {80, 0, -1, -1, 300, 700},  {101, 0, .2, -1, 300, 700},
+                {90, 20, .2, 2.5, 300, 750}, {-5, 0, .2, -1, 300, 700},  {100, 0, 0, 0, 100, 700}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char run[8];
+        snprintf(run, sizeof run, "r%zu", i + 1);
+        struct ledger ledger = ledger_open(run, 100000, 0);
+        struct model model = priced;
+        struct spend spend = {.open = false};
+        model.cached_price = rows[i].cached_price;
+        model.written_price = rows[i].written_price;
+        struct store_batch *batch = store_batch_new();
+        assert_int_equal(budget_reserve(ledger.budget, &model, "a", "c", 100, 50, &spend, batch),
+                         BUDGET_OK);
+        assert_int_equal(spend.micro_dollars, rows[i].reserved);
+        const struct completion answer = {.text = (char[]){"words"},
+                                          .prompt_tokens = 100,
+                                          .completion_tokens = 10,
+                                          .cached_tokens = rows[i].cached,
+                                          .written_tokens = rows[i].written};
+        budget_settle(ledger.budget, &spend, &answer, batch);
+        if (budget_totals(ledger.budget).micro_dollars != rows[i].charged)
+            fail_msg("row %zu: %lld", i, (long long)budget_totals(ledger.budget).micro_dollars);
+        store_batch_free(batch);
+        ledger_close(&ledger);
+    }
+}
+
 static void test_caps(void **state)
 {
     (void)state;
@@ -451,19 +487,14 @@ static void test_engine_cancelled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {ENGINE_TEST(test_ends),
-                                       ENGINE_TEST(test_usage),
-                                       ENGINE_TEST(test_bill),
-                                       ENGINE_TEST(test_doubt),
-                                       ENGINE_TEST(test_overrun),
-                                       ENGINE_TEST(test_cut),
-                                       ENGINE_TEST(test_killed),
-                                       ENGINE_TEST(test_caps),
-                                       ENGINE_TEST(test_prices),
-                                       ENGINE_TEST(test_engine_waits),
-                                       ENGINE_TEST(test_engine_over),
-                                       ENGINE_TEST(test_engine_faults),
-                                       ENGINE_TEST(test_engine_cancelled)};
+    const struct CMUnitTest tests[] = {
+        ENGINE_TEST(test_ends),          ENGINE_TEST(test_usage),
+        ENGINE_TEST(test_bill),          ENGINE_TEST(test_cache),
+        ENGINE_TEST(test_doubt),         ENGINE_TEST(test_overrun),
+        ENGINE_TEST(test_cut),           ENGINE_TEST(test_killed),
+        ENGINE_TEST(test_caps),          ENGINE_TEST(test_prices),
+        ENGINE_TEST(test_engine_waits),  ENGINE_TEST(test_engine_over),
+        ENGINE_TEST(test_engine_faults), ENGINE_TEST(test_engine_cancelled)};
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

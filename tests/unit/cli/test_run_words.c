@@ -134,6 +134,15 @@ static void spending_has_its_caps(void **state)
     spending.micro_dollars = 1230000;
     assert_string_equal(run_words_spent(arena, &run, &spending),
                         "at least $1.23: not all is priced, 1.2 M tokens, 312 answers");
+    spending.unpriced = false;
+    spending.cached_tokens = 800000;
+    assert_string_equal(run_words_spent(arena, &run, &spending),
+                        "$1.23, 1.2 M tokens (800 k of them cached), 312 answers");
+    spending.saved_micro_dollars = 420000;
+    assert_string_equal(
+        run_words_spent(arena, &run, &spending),
+        "$1.23, 1.2 M tokens (800 k of them cached, which saved $0.42), 312 answers");
+    spending.cached_tokens = 0;
     spending.lost = 2;
     spending.lost_tokens = 3000;
     spending.lost_micro_dollars = 30000;

@@ -37,6 +37,14 @@ int64_t answer_count(const struct value *usage, const char *key)
     return count >= 0 ? count : -1;
 }
 
+void answer_cache(struct codec_state *state, int64_t cached, int64_t written)
+{
+    if (cached > state->cached_tokens)
+        state->cached_tokens = cached;
+    if (written > state->written_tokens)
+        state->written_tokens = written;
+}
+
 int64_t answer_sum(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -106,7 +114,8 @@ static bool only_appends(const struct codec_state *state)
     bool only = read_document(&trial, buf_text(&event), event.length, &ignored) == 0 &&
                 strcmp(buf_text(&trial.text), words) == 0 && trial.finish == finish &&
                 trial.model == state->model && trial.prompt_tokens == INT64_MIN &&
-                trial.completion_tokens == INT64_MIN && !trial.refused && !trial.done;
+                trial.completion_tokens == INT64_MIN && trial.cached_tokens == 0 &&
+                trial.written_tokens == 0 && !trial.refused && !trial.done;
     buf_free(&trial.text);
     arena_free(arena);
     return only;
@@ -232,6 +241,8 @@ int answer_finish(struct codec_state *state, struct completion *completion, enum
         .text = arena_strndup(state->arena, buf_text(&state->text), state->text.length),
         .prompt_tokens = state->prompt_tokens,
         .completion_tokens = state->completion_tokens,
+        .cached_tokens = state->cached_tokens,
+        .written_tokens = state->written_tokens,
         .billed_micro = state->billed_micro,
         .finish = state->refused ? "refused" : finish,
         .model = state->model};

@@ -19,7 +19,7 @@ struct codec_state {
     bool begun, streamed;
     bool done;    /* the format's last event was there; what follows is skipped */
     bool refused; /* by the model or a filter */
-    int64_t prompt_tokens, completion_tokens, billed_micro;
+    int64_t prompt_tokens, completion_tokens, cached_tokens, written_tokens, billed_micro;
     uint64_t heard;     /* events and bytes that say something */
     const char *finish; /* "stop", "length", "refused", or the format's own word; NULL: not yet */
     const char *model;
@@ -43,5 +43,8 @@ void answer_set_finish(struct codec_state *state, const char *reason); /* copied
 
 /* A count of `usage`: -1 where it is absent, negative or no integer. */
 int64_t answer_count(const struct value *usage, const char *key);
+/* What a provider's cache gave of the prompt, and took; 0 where it is not said. Events say it
+ * again: only a larger count replaces what was said. */
+void answer_cache(struct codec_state *state, int64_t cached, int64_t written);
 /* a + b, where an absent one counts as 0; -1 where both are absent or the sum cannot be. */
 int64_t answer_sum(int64_t a, int64_t b);

@@ -52,6 +52,28 @@ static void put_schema(struct json *json, const struct completion_request *reque
     json_put_raw(json, "tool_choice", "{\"type\":\"tool\",\"name\":\"answer\"}");
 }
 
+/* The prompt in two blocks; all up to the first one's end, the system's words too, is kept.
+ * https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+static void put_cached(struct json *json, struct arena *arena,
+                       const struct completion_request *request)
+{
+    json_put_array(json, "content");
+    json_object(json);
+    json_put_text(json, "type", "text");
+    json_put_text(json, "text", arena_strndup(arena, request->prompt, request->shared));
+    json_put_object(json, "cache_control");
+    json_put_text(json, "type", "ephemeral");
+    if (strcmp(request->cache, "5m") != 0) /* which is the default */
+        json_put_text(json, "ttl", request->cache);
+    json_object_end(json);
+    json_object_end(json);
+    json_object(json);
+    json_put_text(json, "type", "text");
+    json_put_text(json, "text", request->prompt + request->shared);
+    json_object_end(json);
+    json_array_end(json);
+}
+
 static void encode(struct arena *arena, const struct completion_request *request,
                    const char *base_url, const char *key, const char **url,
                    const char *const **headers, struct buf *body)
@@ -71,7 +93,10 @@ static void encode(struct arena *arena, const struct completion_request *request
     json_put_array(&json, "messages");
     json_object(&json);
     json_put_text(&json, "role", "user");
-    json_put_text(&json, "content", request->prompt);
+    if (request->cache != NULL && request->shared > 0)
+        put_cached(&json, arena, request);
+    else
+        json_put_text(&json, "content", request->prompt);
     json_object_end(&json);
     json_array_end(&json);
     if (request->temperature >= 0) /* the API's range ends at 1 */
@@ -89,8 +114,10 @@ static void read_prompt_usage(struct codec_state *state, const struct value *usa
     int64_t tokens = answer_count(usage, "input_tokens");
     if (tokens < 0)
         return;
-    tokens = answer_sum(tokens, answer_count(usage, "cache_creation_input_tokens"));
-    tokens = answer_sum(tokens, answer_count(usage, "cache_read_input_tokens"));
+    int64_t written = answer_count(usage, "cache_creation_input_tokens");
+    int64_t cached = answer_count(usage, "cache_read_input_tokens");
+    tokens = answer_sum(answer_sum(tokens, written), cached);
+    answer_cache(state, cached, written);
     if (tokens > state->prompt_tokens)
         state->prompt_tokens = tokens;
 }

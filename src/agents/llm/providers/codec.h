@@ -13,6 +13,8 @@
 struct completion_request {
     const char *model;
     const char *system, *prompt;
+    size_t shared;      /* bytes at the prompt's beginning that the run's other prompts have, too */
+    const char *cache;  /* how long the provider keeps these where it must be asked to; or NULL */
     double temperature; /* < 0: the provider's default */
     int64_t max_tokens; /* 0: the provider's default */
     bool json;          /* asks for a JSON object where the provider can */
@@ -22,6 +24,7 @@ struct completion_request {
 struct completion {
     char *text;                               /* in the arena; valid UTF-8 */
     int64_t prompt_tokens, completion_tokens; /* -1: the provider did not say */
+    int64_t cached_tokens, written_tokens;    /* of the prompt's: from its cache, put into it; 0 */
     int64_t billed_micro; /* what the provider says that it bills, in millionths of a dollar; 0: it
                              does not say */
     const char *finish;   /* "stop", "length", "refused", ... */

@@ -78,6 +78,7 @@ static void read_usage(struct codec_state *state, const struct value *usage)
     const struct value *thought = value_get(usage, "thoughtsTokenCount");
     if (value_get(usage, "promptTokenCount") != NULL)
         state->prompt_tokens = answer_count(usage, "promptTokenCount");
+    answer_cache(state, answer_count(usage, "cachedContentTokenCount"), 0);
     if (seen == NULL && thought == NULL)
         return;
     int64_t seen_count = answer_count(usage, "candidatesTokenCount");

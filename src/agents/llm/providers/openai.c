@@ -102,6 +102,9 @@ static void read_usage(struct codec_state *state, const struct value *usage)
     state->prompt_tokens = prompt;
     state->completion_tokens = completion;
     state->billed_micro = read_cost(usage);
+    const struct value *details = value_get(usage, "prompt_tokens_details");
+    answer_cache(state, answer_count(details, "cached_tokens"),
+                 answer_count(details, "cache_write_tokens")); /* OpenRouter */
 }
 
 /* A text, or (Mistral) a list of parts. */
