@@ -262,11 +262,6 @@ void budget_free(struct budget *budget)
 
 /* ---- one request ---- */
 
-static int64_t cost_of(const struct model *model, int64_t prompt_tokens, int64_t completion_tokens)
-{
-    return not_negative(model_cost(model, prompt_tokens, completion_tokens));
-}
-
 struct room {
     int64_t cap, spent, at_risk; /* at_risk: what is reserved, times its risk */
     bool alone;                  /* nobody else asks now */
@@ -407,7 +402,7 @@ static void estimate(struct budget *budget, const struct spend *spend, struct en
         written += (int64_t)((double)written * spend->model->reasoning);
     if (entry->completion_tokens <= TOKENS_BELIEVED)
         written = larger(written, entry->completion_tokens);
-    entry->micro_dollars = cost_of(spend->model, prompt, written);
+    entry->micro_dollars = not_negative(model_cost(spend->model, prompt, written));
     entry->tokens = prompt + written;
 }
 
@@ -427,23 +422,16 @@ static void take_bill(const struct spend *spend, int64_t billed_micro, struct en
         entry->completion_tokens += (int64_t)unseen;
 }
 
-static void take_cache(const struct model *model, const struct completion *completion,
-                       struct entry *entry)
-{
-    int64_t cost = cost_of(model, entry->prompt_tokens, entry->completion_tokens);
-    int64_t saved = model_cache_saved(model, completion);
-    bool can_be = completion->cached_tokens <= completion->prompt_tokens;
-    entry->cached_tokens = can_be ? not_negative(completion->cached_tokens) : 0;
-    entry->micro_dollars = not_negative(cost - saved);
-    entry->saved_micro_dollars = saved;
-}
-
 void budget_settle(struct budget *budget, struct spend *spend, const struct completion *completion,
                    struct store_batch *batch)
 {
     struct entry entry = entry_of(spend, "settled", completion);
     if (is_believable(&entry, is_embedding(spend->model))) {
-        take_cache(spend->model, completion, &entry);
+        entry.cached_tokens = completion->cached_tokens;
+        entry.saved_micro_dollars = model_cache_saved(spend->model, completion);
+        entry.micro_dollars =
+            not_negative(model_cost(spend->model, entry.prompt_tokens, entry.completion_tokens) -
+                         entry.saved_micro_dollars);
         entry.tokens = entry.prompt_tokens + entry.completion_tokens;
         take_bill(spend, completion->billed_micro, &entry);
         if (entry.tokens > spend->tokens)

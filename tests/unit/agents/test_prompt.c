@@ -141,28 +141,6 @@ static void repair_prompt(const struct prompt_context *context, unsigned shrink,
                   shrink, out);
 }
 
-/* What providers are asked to keep: the same for another parent, idea and source. */
-static void test_shared(void **state)
-{
-    (void)state;
-    struct buf one, other;
-    implement_prompt(&the.context, 0, &one);
-    buf_init(&other, PROMPT_BYTES_MAX);
-    prompt_implement(the.prompts, &the.context, &parents[1], &idea, history, 0, 0, &other);
-    size_t shared = prompt_shared(buf_text(&one));
-    assert_true(shared > 0 && shared == prompt_shared(buf_text(&other)));
-    assert_memory_equal(buf_text(&one), buf_text(&other), shared);
-    assert_true(strncmp(buf_text(&one) + shared, "# ", 2) == 0);
-    buf_free(&one);
-    buf_free(&other);
-    repair_prompt(&the.context, 0, &one);
-    shared = prompt_shared(buf_text(&one));
-    assert_null(memmem(buf_text(&one), shared, "wrong", 5));
-    assert_non_null(memmem(buf_text(&one), shared, "# Machine", 9));
-    buf_free(&one);
-    assert_int_equal(prompt_shared("# Machine, alone"), 0);
-}
-
 /* ---- byte for byte ---- */
 
 static void test_golden(void **state)
@@ -513,10 +491,9 @@ static void test_flags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),  cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_form),    cmocka_unit_test(test_example),
-        cmocka_unit_test(test_shrink),  cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_history), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_flags)};
+        cmocka_unit_test(test_golden),   cmocka_unit_test(test_form),
+        cmocka_unit_test(test_example),  cmocka_unit_test(test_shrink),
+        cmocka_unit_test(test_cut),      cmocka_unit_test(test_history),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_flags)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -109,6 +109,30 @@ static void test_bare(void **state)
     buf_free(&text);
 }
 
+/* What providers are asked to keep: the same for another idea, parent and failure. */
+static void test_shared(void **state)
+{
+    (void)state;
+    struct buf one, other;
+    const struct prompt_kernel none = {.id = ""}, some = {.id = "r1-c1", .source = "int y;"};
+    buf_init(&one, PROMPT_BYTES_MAX);
+    buf_init(&other, PROMPT_BYTES_MAX);
+    prompt_implement(the.prompts, &the.context, &none, &idea, NULL, 0, 0, &one);
+    prompt_implement(the.prompts, &the.context, &some, &idea, NULL, 0, 0, &other);
+    size_t shared = prompt_shared(buf_text(&one));
+    assert_true(shared > 0 && shared == prompt_shared(buf_text(&other)));
+    assert_memory_equal(buf_text(&one), buf_text(&other), shared);
+    assert_true(strncmp(buf_text(&one) + shared, "# ", 2) == 0);
+    buf_reset(&one);
+    prompt_repair(the.prompts, &the.context, &idea, "int x;", "did not compile", "", 0, &one);
+    shared = prompt_shared(buf_text(&one));
+    assert_null(memmem(buf_text(&one), shared, "did not", 7));
+    assert_non_null(memmem(buf_text(&one), shared, "# Machine", 9));
+    assert_int_equal(prompt_shared("# Machine, alone"), 0);
+    buf_free(&one);
+    buf_free(&other);
+}
+
 /* By what --language says; a backend of one language has no "both". */
 static void test_languages(void **state)
 {
@@ -162,8 +186,8 @@ static void test_code(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden), cmocka_unit_test(test_bare),
-                                       cmocka_unit_test(test_code),
-                                       cmocka_unit_test(test_languages)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden), cmocka_unit_test(test_bare), cmocka_unit_test(test_code),
+        cmocka_unit_test(test_languages), cmocka_unit_test(test_shared)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

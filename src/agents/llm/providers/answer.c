@@ -237,12 +237,14 @@ int answer_finish(struct codec_state *state, struct completion *completion, enum
     else
         status = judge(state, fault, err);
     const char *finish = state->finish != NULL ? state->finish : "stop";
+    bool can_be = state->cached_tokens <= state->prompt_tokens &&
+                  state->written_tokens <= state->prompt_tokens - state->cached_tokens;
     *completion = (struct completion){
         .text = arena_strndup(state->arena, buf_text(&state->text), state->text.length),
         .prompt_tokens = state->prompt_tokens,
         .completion_tokens = state->completion_tokens,
-        .cached_tokens = state->cached_tokens,
-        .written_tokens = state->written_tokens,
+        .cached_tokens = can_be ? state->cached_tokens : 0,
+        .written_tokens = can_be ? state->written_tokens : 0,
         .billed_micro = state->billed_micro,
         .finish = state->refused ? "refused" : finish,
         .model = state->model};
