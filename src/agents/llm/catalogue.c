@@ -1,5 +1,6 @@
 #include "agents/llm/catalogue.h"
 #include "agents/llm/command.h"
+#include "agents/llm/providers/request.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -112,6 +113,24 @@ static int read_cache(const struct reading *reading, const struct value *map, st
     return 0;
 }
 
+/* What providers have beside what all have: thinking, its effort, a tier, routing. */
+static int read_body(const struct reading *reading, const struct value *map, struct model *model)
+{
+    const struct value *body = value_get(map, "body");
+    if (body == NULL)
+        return 0;
+    if (body->kind != VALUE_MAP)
+        return refuse(reading, body->line, "body: {FIELD: VALUE, ...}, of the provider's requests");
+    for (size_t i = 0; i < body->count; i++)
+        if (request_has(body->keys[i]))
+            return refuse(
+                reading, body->key_lines[i],
+                "body: fields that requests do not have by themselves, and \"%.60s\" is one",
+                body->keys[i]);
+    model->body = body;
+    return 0;
+}
+
 static bool is_variable(const char *text)
 {
     bool fine = isalpha((unsigned char)*text) || *text == '_';
@@ -195,9 +214,9 @@ static int read_command(const struct reading *reading, const struct value *map, 
 static int read_entry(const struct reading *reading, const char *name, int line,
                       const struct value *map, struct entry *entry)
 {
-    static const char *const keys[] = {"provider",  "model",       "url",        "key",
-                                       "prices",    "temperature", "max_tokens", "context",
-                                       "reasoning", "weight",      "cache",      NULL};
+    static const char *const keys[] = {
+        "provider", "model",     "url",    "key",   "prices", "temperature", "max_tokens",
+        "context",  "reasoning", "weight", "cache", "body",   NULL};
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
         return refuse(reading, map->line > 0 ? map->line : line,
@@ -225,7 +244,7 @@ static int read_entry(const struct reading *reading, const char *name, int line,
         return -1;
     if (read_text(reading, map, "model", &model->wire_name) != 0 ||
         read_address(reading, line, map, entry) != 0 || read_prices(reading, map, model) != 0 ||
-        read_cache(reading, map, model) != 0 ||
+        read_cache(reading, map, model) != 0 || read_body(reading, map, model) != 0 ||
         read_real(reading, map, "temperature", 0, 2, &model->temperature) != 0 ||
         read_tokens(reading, map, "max_tokens", &model->max_tokens) != 0 ||
         read_tokens(reading, map, "context", &model->context_tokens) != 0 ||

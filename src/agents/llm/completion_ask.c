@@ -426,6 +426,7 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
     }
     if (ask->request.max_tokens == 0)
         ask->request.max_tokens = model->max_tokens;
+    ask->request.body = model->body;
     (void)!ask_fit(model, &ask->request, &ask->stored_err); /* step_looking_up() says so */
     completion_key(model->codec != NULL ? model->codec->name : model->provider,
                    model->codec != NULL ? model->base_url : model->source, &ask->request,

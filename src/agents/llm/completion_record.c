@@ -19,6 +19,10 @@ static void put_request(struct json *json, const struct completion_request *requ
     json_put_bool(json, "json", request->json);
     if (request->schema != NULL) /* those of earlier versions had none, and keep their keys */
         json_put_text(json, "schema", request->schema);
+    if (request->body != NULL) {
+        json_key(json, "body");
+        json_value(json, request->body);
+    }
     json_object_end(json);
 }
 

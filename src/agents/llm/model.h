@@ -28,6 +28,7 @@ struct model {                 /* texts live as long as the arena they were chos
     double prompt_price, completion_price; /* US dollars a million tokens; < 0: not known */
     double cached_price, written_price; /* of a prompt's that the provider's cache gives or takes;
                                            < 0: the prompt's price */
+    const struct value *body;           /* more fields of each request, a map; NULL: none */
     const char *cache; /* "5m", "1h": it is asked to keep what prompts share; NULL: not asked */
     double reasoning;  /* tokens thought unseen for each of an answer that says no usage; 0: none */
     double weight;     /* > 0 */

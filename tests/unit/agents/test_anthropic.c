@@ -235,6 +235,18 @@ static void test_encode(void **state)
     sent = sent_by(arena, &codec_anthropic, &request, codec_anthropic.default_url);
     blocks = value_get(value_get(sent.root, "messages")->items[0], "content");
     assert_string_equal(value_text(value_get(blocks->items[0], "cache_control"), "ttl", ""), "1h");
+
+    const char thinks[] = "{\"thinking\": {\"type\": \"enabled\", \"budget_tokens\": 8000}}";
+    struct value *body;
+    assert_int_equal(value_parse_json(arena, "body", thinks, strlen(thinks), &body, NULL), 0);
+    request.body = body;
+    sent = sent_by(arena, &codec_anthropic, &request, codec_anthropic.default_url);
+    assert_int_equal(value_int(value_at(sent.root, "thinking"), "budget_tokens", 0), 8000);
+    sent = sent_by(arena, &codec_openai, &request, codec_openai.default_url);
+    assert_string_equal(value_text(value_get(sent.root, "thinking"), "type", ""), "enabled");
+    sent = sent_by(arena, &codec_gemini, &request, codec_gemini.default_url);
+    assert_int_equal(
+        value_int(value_at(sent.root, "generationConfig.thinking"), "budget_tokens", 0), 8000);
     arena_free(arena);
 }
 

@@ -122,6 +122,20 @@ static void test_stored(void **state)
         assert_string_equal(first->asks[i].completion.text, second->asks[i].completion.text);
     scene_free(first);
     scene_free(second);
+    /* With another field the same words are another request. */
+    struct arena *arena = arena_new();
+    struct value *body;
+    assert_int_equal(value_parse_json(arena, "", "{\"service_tier\":\"flex\"}", 23, &body, NULL),
+                     0);
+    struct model model = model_at(provider.url, "good");
+    model.body = body;
+    struct scene *third = scene_new(1);
+    scene_ask(third, 0, &model, "hello");
+    scene_run(third);
+    assert_int_equal(third->totals.requests, 1);
+    assert_int_equal(third->asks[0].err.code, ERR_NONE);
+    scene_free(third);
+    arena_free(arena);
     provider_stop(&provider);
 }
 

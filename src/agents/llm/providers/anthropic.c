@@ -103,6 +103,7 @@ static void encode(struct arena *arena, const struct completion_request *request
         json_put_real(&json, "temperature", request->temperature < 1 ? request->temperature : 1);
     if (request->schema != NULL)
         put_schema(&json, request);
+    request_more(&json, request->body);
     json_put_bool(&json, "stream", true);
     json_object_end(&json);
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct value;
+
 struct completion_request {
     const char *model;
     const char *system, *prompt;
@@ -19,6 +21,7 @@ struct completion_request {
     int64_t max_tokens; /* 0: the provider's default */
     bool json;          /* asks for a JSON object where the provider can */
     const char *schema; /* of that object, where the provider holds a model to one; or NULL */
+    const struct value *body; /* a map of more fields of the request, by a person; or NULL */
 };
 
 struct completion {
@@ -45,7 +48,6 @@ enum fault {
 };
 
 struct codec_state; /* one answer being read: answer.h */
-struct value;
 
 struct codec {
     const char *name;         /* "openai" */

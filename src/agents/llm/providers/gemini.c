@@ -38,6 +38,7 @@ static void put_config(struct json *json, const struct completion_request *reque
     if (request->schema != NULL) {
         json_put_raw(json, "responseJsonSchema", request->schema);
     }
+    request_more(json, request->body);
     json_object_end(json);
 }
 

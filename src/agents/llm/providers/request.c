@@ -64,3 +64,25 @@ bool request_is_at(const char *url, const char *host)
         return false;
     return length == wanted || begin[length - wanted - 1] == '.';
 }
+
+void request_more(struct json *json, const struct value *body)
+{
+    for (size_t i = 0; body != NULL && i < body->count; i++) {
+        json_key(json, body->keys[i]);
+        json_value(json, body->items[i]);
+    }
+}
+
+bool request_has(const char *name)
+{
+    static const char *const ours[] = {
+        "model",       "messages",        "contents",         "system",
+        "stream",      "stream_options",  "max_tokens",       "max_completion_tokens",
+        "tools",       "tool_choice",     "output_config",    "response_format",
+        "temperature", "maxOutputTokens", "responseMimeType", "responseJsonSchema",
+        "n",           "candidateCount"};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(name, ours[i]) == 0)
+            return true;
+    return false;
+}

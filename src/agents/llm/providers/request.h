@@ -3,6 +3,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/json.h"
+#include "base/value.h"
 
 #include <stdbool.h>
 
@@ -21,3 +23,8 @@ const char *const *request_headers(struct arena *arena, const char *prefix, cons
 
 /* Is the URL's host this one, or below it? */
 bool request_is_at(const char *url, const char *host);
+
+/* The fields of `body`, a map or NULL, as members of the object that is open. */
+void request_more(struct json *json, const struct value *body);
+/* Whether requests have a field of this name by themselves, so that a person cannot give it. */
+bool request_has(const char *name);
