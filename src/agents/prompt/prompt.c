@@ -2,6 +2,7 @@
  * how much; a prompt that has to shrink takes what it needs from the parts in their order. */
 #include "agents/prompt/private.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -80,12 +81,12 @@ static void put_format(const struct material *material, size_t most, struct buf 
     BUF_LOCAL(signature, 1 << 16);
     const struct prompts *prompts = material->prompts;
     const struct language *const *languages = prompts->target->languages;
+    const struct language *language = languages[0];
     size_t at = 0;
-    while (languages[at] != NULL && languages[at] != material->context->language)
-        at++;
-    if (languages[at] == NULL)
-        at = 0;
-    const struct language *language = languages[at];
+    for (size_t i = 0; languages[i] != NULL; i++)
+        if (languages[i] == material->context->language)
+            language = languages[at = i];
+    assert(language != NULL);
     if (language->own_blocks)
         prompt_bindings(material->context->problem, &signature);
     else if (language->fixes_block)

@@ -68,8 +68,8 @@ static int call_once(const struct lane_facts *lane, const struct region *region,
         "LC_ALL=C", arena_printf(arena, "OMP_NUM_THREADS=%d", (int)lane->core_count),
         /* An exit code that programs of their own do not use; and locals stay on the
          * stack: where gcc 13.3 moves them to, 64-byte vectors are not aligned. */
-        "ASAN_OPTIONS=detect_leaks=0:exitcode=86:allocator_may_return_null=1:"
-        "detect_stack_use_after_return=0",
+        arena_printf(arena, "ASAN_OPTIONS=%s:%s", "detect_leaks=0:exitcode=86",
+                     "allocator_may_return_null=1:detect_stack_use_after_return=0"),
         "UBSAN_OPTIONS=print_stacktrace=1:exitcode=86", NULL};
     int exit_code, numbers = sanitize_numbers(call, unit, &exit_code, err), result = -1;
     if (numbers >= 0) {
