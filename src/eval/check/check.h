@@ -20,7 +20,8 @@
  * terms^2 where many are equal, as far as that is below half of the lower precision's error; the
  * former not where the spec says strict, and for sums of products alone. A definition without such
  * sums that has no error at all, as a rectifier or a transposition, allows eps; where the sum is a
- * row's and hardly any of it products, B has eps * T / 16 (strict: / 8). eps is the storage
+ * row's and hardly any of it products, B has eps * T / 16 (strict: / 8). Where one term may
+ * outweigh the others, either bound is at least eps / 4 * min(terms, 1024). eps is the storage
  * dtype's, or that of `precision` where the spec allows a lower one; the sums' terms use float32's
  * for the 16-bit dtypes, which are only stored. Fewer than SCALE_LEAST elements have no scale of
  * their own to rely on: then a 64th of l's rms error joins `floor`, and norm is at least `element`.
@@ -49,6 +50,7 @@ struct sum {
     size_t terms;
     bool alike;      /* many of them may be equal */
     bool cut;        /* what a matrix unit adds may be cut off, not rounded */
+    bool outweighed; /* one term may be so large that what is added to it errs the same way */
     size_t products; /* of them are sums of products, at most; 0: as many as there are terms */
 };
 

@@ -200,12 +200,14 @@ static bool has_range(const struct problem *problem)
 
 /* The bound takes rounding errors for independent, so that they grow with the square root of a
  * sum's length. Where many terms are equal they are not. Such inputs are there to find other faults
- * than precision; and so are a file's own, of which nothing is known. */
+ * than precision; and so are a file's own, of which nothing is known. Of heavy-tailed numbers
+ * one may outweigh all others, unless a sum's terms have either sign, as an additive one's. */
 static struct sum sum_of(const struct session *session, const struct set *set)
 {
     const struct problem *problem = session->problem;
     struct sum sum = {.terms = set->shape->reduction,
                       .cut = session->backend->cuts_sums,
+                      .outweighed = set->distribution == DRAW_HEAVY && session->additive != 1,
                       .products = set->shape->products};
     sum.alike = distribution_is_alike(set->distribution) || all_narrow(problem) ||
                 (set->distribution == DRAW_GIVEN && problem->torch != NULL) ||

@@ -88,7 +88,7 @@ struct drawn { /* one drawing of an operation's inputs, and rounded */
 };
 
 static void draw(struct drawn *drawn, const struct operation *o, size_t m, size_t n,
-                 enum distribution distribution, const struct problem *problem)
+                 enum distribution distribution, uint64_t seed, const struct problem *problem)
 {
     const size_t wanted[5] = {o->d > 0 ? m * o->d : m * n, n, n, n * o->d, n * o->d};
     for (size_t i = 0; i < 5; i++) {
@@ -96,7 +96,7 @@ static void draw(struct drawn *drawn, const struct operation *o, size_t m, size_
         drawn->count[i] = wanted[i];
         drawn->full[i] = (float *)mem_array(wanted[i] + 1, sizeof(float));
         drawn->rounded[i] = (float *)mem_array(wanted[i] + 1, sizeof(float));
-        draw_fill(distribution, 77 + i, DTYPE_FLOAT32, wanted[i], n, input->low, input->high,
+        draw_fill(distribution, seed + i, DTYPE_FLOAT32, wanted[i], n, input->low, input->high,
                   drawn->full[i]);
     }
 }
@@ -117,7 +117,7 @@ static struct rows rounded_rows(const struct operation *o, size_t m, size_t n, s
 
 /* Bit set: mantissas that a set refuses; honest ways of computing all pass. */
 static unsigned refused_of(const struct operation *o, const struct problem *problem, size_t m,
-                           size_t n, enum distribution distribution)
+                           size_t n, enum distribution distribution, uint64_t seed)
 {
     struct drawn drawn;
     struct bound bound;
@@ -128,7 +128,7 @@ static unsigned refused_of(const struct operation *o, const struct problem *prob
             dims.number[i] = (int64_t)n;
         else if (strcmp(dims.name[i], "D") != 0)
             dims.number[i] = (int64_t)(o->d > 0 ? 1 : m);
-    draw(&drawn, o, m, n, distribution, problem);
+    draw(&drawn, o, m, n, distribution, seed, problem);
     size_t row = o->d > 0 ? o->d : n, count = m * row;
     double *exact = (double *)mem_array(count, sizeof *exact);
     double *less = (double *)mem_array(count, sizeof *less);
@@ -143,6 +143,7 @@ static unsigned refused_of(const struct operation *o, const struct problem *prob
     const struct sum sum = {.terms = problem_reduction(problem, &dims),
                             .alike = distribution_is_alike(distribution),
                             .cut = true,
+                            .outweighed = distribution == DRAW_HEAVY,
                             .products = problem_products(problem, &dims)};
     const struct tensor_spec *output = &problem->outputs[0];
     bound_derive(problem, output, count, row, &sum, exact, got, low, &bound);
@@ -178,10 +179,37 @@ static unsigned refused_up_to(const struct operation *o, const struct problem *p
 {
     unsigned refused = 0, bits = BITS_LEAST;
     for (int d = 0; d < DRAW_RANDOM_COUNT; d++)
-        refused |= refused_of(o, problem, m, n, (enum distribution)d);
+        refused |= refused_of(o, problem, m, n, (enum distribution)d, 77);
     while (bits < BITS_MOST && (refused >> bits & 1) != 0)
         bits++;
     return bits - 1;
+}
+
+static struct problem *load(const struct operation *o)
+{
+    char path[400];
+    struct problem *problem;
+    struct err err = {0};
+    snprintf(path, sizeof path, "%s/%s", TEST_SOURCE_DIR "/problems", o->folder);
+    if (problem_load(path, &problem, &err) != 0)
+        fail_msg("%s", err.message);
+    return problem;
+}
+
+/* A row's largest term may take in what is added behind it, always with the same sign of error. */
+static void test_outweighed(void **state)
+{
+    static const size_t lengths[] = {800, 2048};
+    const struct operation *softmax = &operations[2];
+    struct problem *problem = load(softmax);
+    (void)state;
+    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            unsigned refused =
+                refused_of(softmax, problem, 3, lengths[l], DRAW_HEAVY, 1000 + 10 * seed);
+            assert_true((refused >> 22) == 0);
+        }
+    problem_free(problem);
 }
 
 static void test_by_problem(void **state)
@@ -189,12 +217,7 @@ static void test_by_problem(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         const struct operation *o = &operations[i];
-        char path[400];
-        struct problem *problem;
-        struct err err = {0};
-        snprintf(path, sizeof path, "%s/%s", TEST_SOURCE_DIR "/problems", o->folder);
-        if (problem_load(path, &problem, &err) != 0)
-            fail_msg("%s", err.message);
+        struct problem *problem = load(o);
         unsigned large = refused_up_to(o, problem, o->d > 0 ? 8 : 4, o->n);
         unsigned small = refused_up_to(o, problem, 7, 61);
         print_message("%-10s refused up to %u bits at the main shape, %u at 7 x 61\n", o->name,
@@ -208,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mantissas),
+        cmocka_unit_test(test_outweighed),
         cmocka_unit_test(test_by_problem),
     };
     return cmocka_run_group_tests_name("check_precision", tests, NULL, NULL);
