@@ -104,6 +104,19 @@ static void settle_memory(void)
     (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
 }
 
+/* A part of a room above run.h's is known there by name alone. */
+static void make_parts(struct search *search)
+{
+    search->builtin = ARENA_NEW(search->arena, struct chain);
+    search->final = ARENA_NEW(search->arena, struct final);
+    search->history = ARENA_NEW(search->arena, struct history);
+    search->lessons = ARENA_NEW(search->arena, struct lessons);
+    search->passages = ARENA_NEW(search->arena, struct passages);
+    search->recall = ARENA_NEW(search->arena, struct recall);
+    search->round = ARENA_NEW(search->arena, struct round);
+    search->values = ARENA_NEW(search->arena, struct values);
+}
+
 int search_start(struct loop *loop, struct task *parent, struct store *store,
                  const struct search_options *options, struct search **out, struct err *err)
 {
@@ -112,6 +125,7 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
     search->options = *options;
     search->store = store;
     search->arena = arena_new();
+    make_parts(search);
     search->started_ns = options->begun_ns > 0 ? options->begun_ns : clock_now_ns();
     search->phase = search_type.states[0];
     search_watch_open(search);
@@ -132,6 +146,13 @@ int search_start(struct loop *loop, struct task *parent, struct store *store,
 void search_stop(struct search *search)
 {
     search->stops++;
+    if (!search->task.finished)
+        task_wake(&search->task);
+}
+
+void search_pause(struct search *search, bool paused)
+{
+    search_watch_person(search, paused);
     if (!search->task.finished)
         task_wake(&search->task);
 }

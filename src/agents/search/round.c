@@ -212,7 +212,7 @@ static bool wait_for_better(struct model_round *round, struct idea_request *want
     double now = search_elapsed_ms(search);
     if (wanted->waited == 0)
         wanted->since_ms = now;
-    if (completions_totals(search->completions).answers == 0 || search->round.barren > 0 ||
+    if (completions_totals(search->completions).answers == 0 || search->round->barren > 0 ||
         fault == FAULT_TOO_LONG || fault == FAULT_REFUSED || now - wanted->since_ms > patience_ms)
         return false;
     uint64_t ms = (uint64_t)FIRST_MS << (wanted->waited < DOUBLINGS ? wanted->waited : DOUBLINGS);
@@ -336,8 +336,8 @@ static void note_barren(struct model_round *round)
     bool barren = round->idea_request_count > 0;
     for (size_t i = 0; i < round->idea_request_count; i++)
         barren = barren && round->idea_requests[i].failed;
-    search->round.barren = barren ? search->round.barren + 1 : 0;
-    if (search->round.barren >= BARREN_MOST)
+    search->round->barren = barren ? search->round->barren + 1 : 0;
+    if (search->round->barren >= BARREN_MOST)
         search_stop_provider(search, round->idea_requests[0].ask.err.message);
 }
 
@@ -392,7 +392,7 @@ static void round_start(struct search *search, int64_t number)
     round->arena = arena_new();
     round->numbers = search->numbers;
     round->ideas = search->idea_numbers;
-    search->round.now = round;
+    search->round->now = round;
     search->record.round = number;
     search_round_began(search);
     round->chain = (struct chain){.first = round->numbers + written + 1,
@@ -413,7 +413,7 @@ static void round_start(struct search *search, int64_t number)
 
 static void round_free(struct search *search)
 {
-    struct model_round *round = search->round.now;
+    struct model_round *round = search->round->now;
     if (!round)
         return;
     for (size_t i = 0; i < round->idea_request_count; i++) {
@@ -424,7 +424,7 @@ static void round_free(struct search *search)
     }
     arena_free(round->arena);
     mem_free(round);
-    search->round.now = NULL;
+    search->round->now = NULL;
 }
 
 static void round_end(struct search *search)
@@ -442,27 +442,27 @@ bool search_rounds_step(struct search *search)
 {
     if (search->twins_write.active)
         return true;
-    if (search->round.now) {
-        bool tuning = chain_step(search, &search->round.now->chain);
-        if (tuning || !search->round.now->task.finished)
+    if (search->round->now) {
+        bool tuning = chain_step(search, &search->round->now->chain);
+        if (tuning || !search->round->now->task.finished)
             return true;
         round_end(search);
-        search->round.next++;
+        search->round->next++;
         if (search->twins_write.active)
             return true;
     }
-    if (search->round.over || search_provider_stopped(search) || !search_may_propose(search) ||
-        search->round.next > search->options.rounds) {
-        search->round.over = true;
+    if (search->round->over || search_provider_stopped(search) || !search_may_propose(search) ||
+        search->round->next > search->options.rounds) {
+        search->round->over = true;
         return false;
     }
-    round_start(search, search->round.next);
+    round_start(search, search->round->next);
     return true;
 }
 
 void search_rounds_stop(struct search *search)
 {
-    struct model_round *round = search->round.now;
+    struct model_round *round = search->round->now;
     for (size_t i = 0; round && i < round->idea_request_count; i++) {
         struct idea_request *wanted = &round->idea_requests[i];
         if (wanted->retrieving)

@@ -55,13 +55,13 @@ static int prepared(struct search *search)
     search_put_run(search, batch);
     store_write_take(search->writer, &search->write, &search->task, batch);
     search->prepared = true;
-    search->builtin = (struct chain){
+    *search->builtin = (struct chain){
         .first = 1,
         .ideas_first = 1,
         .limit = search->options.dry_run ? 1 : search_round_size(search) * search->options.rounds,
         .window = search_lanes_depth(search)};
     if (search_has_model(search) && search->options.kernel)
-        search->builtin.limit = search_values_first(search);
+        search->builtin->limit = search_values_first(search);
     return 0;
 }
 
@@ -110,15 +110,15 @@ static enum task_result step_preparing(struct search *search)
 /* Without a model the chain is the run; a round is as many candidates as a model would write. */
 static bool step_chain(struct search *search)
 {
-    bool more = chain_step(search, &search->builtin);
-    int64_t size = search_round_size(search), round = search->builtin.proposed / size + 1;
-    if (search->builtin.proposed > 0 && round > search->options.rounds)
+    bool more = chain_step(search, search->builtin);
+    int64_t size = search_round_size(search), round = search->builtin->proposed / size + 1;
+    if (search->builtin->proposed > 0 && round > search->options.rounds)
         round = search->options.rounds;
-    while (search->builtin.taken / size > search->builtin_rounds) {
+    while (search->builtin->taken / size > search->builtin_rounds) {
         search_prune(search);
         search_round_taken(search, ++search->builtin_rounds);
     }
-    if (round != search->record.round && search->builtin.proposed > 0) {
+    if (round != search->record.round && search->builtin->proposed > 0) {
         search->record.round = round;
         log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)round,
                   (long long)search->options.rounds);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "agents/llm/budget.h"
-#include "agents/search/options.h"
+#include "agents/search/run/options.h"
 #include "base/err.h"
 #include "eval/data/evaluation.h"
 #include "loop/task.h"

@@ -1,5 +1,5 @@
 /* agents/search/start: what a run begins with: the problem, its starts as arms of the proposer, the
- * machine's facts and floor; and the words that an idea of the built-in proposer gets. */
+ * machine's facts and floor. */
 #include "agents/search/private.h"
 
 #include "base/file.h"
@@ -248,88 +248,4 @@ int search_opened(struct search *search, struct err *err)
     if (usable > 0 || search->arm_count == 0) /* none at all: a model writes the first one */
         return 0;
     return err_set(err, ERR_USAGE, "no start is usable on this machine");
-}
-
-/* ---- words ---- */
-
-/* The kept candidate that measured `origin`, or NULL. */
-static const struct attempt *find_origin(struct search *search, const struct proposal *proposal)
-{
-    const struct candidate *candidate = search->by_number[proposal->start]->candidate;
-    uint64_t index = tune_index(candidate, &proposal->origin);
-    list_each (link, &search->kept) {
-        const struct attempt *kept = container_of(link, struct attempt, link);
-        if (kept->arm == search->by_number[proposal->start] &&
-            tune_index(candidate, &kept->tune) == index)
-            return kept;
-    }
-    return NULL;
-}
-
-static void words_of_change(const struct proposal *proposal, struct buf *words)
-{
-    bool any = false;
-    for (size_t i = 0; i < proposal->tune.count; i++) {
-        int64_t from = proposal->origin.number[i], to = proposal->tune.number[i];
-        if (proposal->has_origin && from == to)
-            continue;
-        buf_addf(words, "%s%s ", any ? ", " : "", proposal->tune.name[i]);
-        if (proposal->has_origin)
-            buf_addf(words, "%lld -> ", (long long)from);
-        buf_addf(words, "%lld", (long long)to);
-        any = true;
-    }
-}
-
-/* "memory bound, 61 % of the roof": from the profile of the candidate that is started from. */
-static void words_of_roof(const struct attempt *origin, struct buf *why)
-{
-    struct value *metrics;
-    ARENA_LOCAL(arena);
-    const char *text = origin->metrics;
-    if (text && value_parse_json(arena, "metrics", text, strlen(text), &metrics, NULL) == 0) {
-        const struct value *roof = value_get(metrics, "roofline");
-        const char *limit = value_text(roof, "limit", NULL);
-        double share = value_real(roof, "share_of_limit", 0);
-        if (limit)
-            buf_addf(why, "; %s is %s bound", origin->record.id, limit);
-        if (share > 0)
-            buf_addf(why, ", at %.0f %% of that roof", 100 * share);
-    }
-}
-
-void search_idea_words(struct search *search, const struct proposal *proposal,
-                       struct attempt *attempt)
-{
-    static const char *const reasons[] = {
-        [PROPOSAL_FIRST] = "a first look at a start of another structure",
-        [PROPOSAL_SPREAD] = "little is known here yet: far from what was measured",
-        [PROPOSAL_MODEL] = "largest expected improvement by what was measured",
-        [PROPOSAL_NEIGHBOUR] = "one step from the best point of its start",
-        [PROPOSAL_RECALLED] = "among the best points of earlier runs",
-        [PROPOSAL_CHANCE] = "drawn by chance"};
-    const struct attempt *origin = proposal->has_origin ? find_origin(search, proposal) : NULL;
-    BUF_LOCAL(title, 1 << 12);
-    BUF_LOCAL(why, 1 << 12);
-    buf_addf(&title, "%s: ", attempt->arm->name);
-    if (proposal->tune.count == 0)
-        buf_addf(&title, "as it is");
-    words_of_change(proposal, &title);
-    buf_addf(&why, "%s", reasons[proposal->kind]);
-    if (origin)
-        words_of_roof(origin, &why);
-    search_lesson_parent(attempt, origin);
-    if (origin)
-        attempt->record.parent = arena_strdup(attempt->arena, origin->record.id);
-    attempt->idea =
-        (struct idea_record){.id = attempt->record.idea,
-                             .run = search->id,
-                             .parent = attempt->record.parent,
-                             .title = arena_strdup(attempt->arena, buf_text(&title)),
-                             .category = proposal->kind == PROPOSAL_FIRST ? "algorithm" : "tuning",
-                             .why = arena_strdup(attempt->arena, buf_text(&why)),
-                             .expected = proposal->expected_ns > 0 && origin
-                                             ? origin->record.time_ns / proposal->expected_ns
-                                             : 0,
-                             .round = attempt->record.round};
 }

@@ -126,7 +126,7 @@ static void fill_prompt(struct search *search, struct buf *prompt)
 
 static bool ask(struct search *search)
 {
-    struct values *values = &search->values;
+    struct values *values = search->values;
     char id[64];
     snprintf(id, sizeof id, "%.20s-values%lld", search->id, (long long)++values->asked);
     const struct draw draw = {
@@ -149,7 +149,7 @@ static bool ask(struct search *search)
                                            .schema = schema},
                                .purpose = draw.purpose,
                                .sample = values->asked};
-    values->proposed = search->builtin.proposed;
+    values->proposed = search->builtin->proposed;
     values->asking = true;
     ask_start(search->completions, &values->ask, &search->task, id);
     return true;
@@ -157,7 +157,7 @@ static bool ask(struct search *search)
 
 static void take(struct search *search)
 {
-    struct values *values = &search->values;
+    struct values *values = search->values;
     const struct ask *asked = &values->ask;
     struct names from;
     const struct arm *arm = arm_of(search, &from);
@@ -180,26 +180,26 @@ static void take(struct search *search)
 
 bool search_values_step(struct search *search)
 {
-    struct values *values = &search->values;
-    bool nothing_new = values->asked > 0 && search->builtin.proposed == values->proposed;
+    struct values *values = search->values;
+    bool nothing_new = values->asked > 0 && search->builtin->proposed == values->proposed;
     if (!values->asking)
         return !nothing_new && search_may_propose(search) && ask(search);
     if (!values->ask.task.finished)
         return true;
     values->asking = false;
     take(search);
-    chain_more(&search->builtin, BATCH);
+    chain_more(search->builtin, BATCH);
     task_wake(&search->task);
     return true;
 }
 
 void search_values_stop(struct search *search)
 {
-    if (search->values.asking && !search->values.ask.task.finished)
-        task_cancel(&search->values.ask.task);
+    if (search->values->asking && !search->values->ask.task.finished)
+        task_cancel(&search->values->ask.task);
 }
 
 void search_values_close(struct search *search)
 {
-    ask_free(&search->values.ask);
+    ask_free(&search->values->ask);
 }

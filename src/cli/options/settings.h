@@ -3,7 +3,7 @@
  * `twagent config`. Main thread. */
 #pragma once
 
-#include "agents/search/options.h"
+#include "agents/search/run/options.h"
 #include "base/options.h"
 
 #include <stdbool.h>

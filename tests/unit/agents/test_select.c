@@ -1,7 +1,7 @@
 /* Selection: the best by the upper end of the time, at least one of any. */
 #include "check.h"
 
-#include "agents/search/select.h"
+#include "agents/search/run/select.h"
 
 #include <math.h>
 

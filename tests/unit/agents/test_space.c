@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "agents/search/space.h"
+#include "agents/search/run/space.h"
 #include "base/file.h"
 #include "base/mem.h"
 

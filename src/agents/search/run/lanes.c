@@ -1,0 +1,344 @@
+/* Where the machine's ceilings are not known yet, the first lane is opened alone and measures them;
+ * the others are told them. So GPUs must be alike. */
+#include "agents/search/run/run.h"
+
+#include "base/mem.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CORES_MAX = 1024 };
+
+/* ---- ceilings ---- */
+
+static char *ceilings_key(const struct search *search)
+{
+    return target_find(search->options.backend)
+        ->ceilings_key(search->lanes.place[0].cores, search->lanes.place[0].device);
+}
+
+static char *ceilings_text(const struct search *search)
+{
+    const struct value *ceilings = value_get(search->lanes.place[0].open.answer, "ceilings");
+    if (!ceilings || ceilings->count == 0)
+        return NULL;
+    BUF_LOCAL(text, 4096);
+    struct json json = {.out = &text};
+    json_value(&json, ceilings);
+    return buf_take(&text);
+}
+
+/* Of a quiet machine alone: the next run measures again where this one could not, or where a kernel
+ * was faster by 10 % than they allow. */
+void search_put_ceilings(struct search *search, struct store_batch *batch)
+{
+    const struct value *answer = search->lanes.place[0].open.answer;
+    bool loaded = value_bool(value_get(answer, "ceilings"), "under_load", false);
+    char *text = loaded ? NULL : ceilings_text(search);
+    MEM_LOCAL char *key = ceilings_key(search);
+    if (text && !search->options.launcher) /* behind one it may be another node each time */
+        store_batch_put(batch, STORE_FACTS, key, text, strlen(text));
+    mem_free(text);
+}
+
+void search_ceilings_beaten(struct search *search)
+{
+    search->lanes.beaten = true;
+}
+
+void search_drop_ceilings(struct search *search, struct store_batch *batch)
+{
+    if (!search->lanes.beaten)
+        return;
+    MEM_LOCAL char *key = ceilings_key(search);
+    store_batch_remove(batch, STORE_FACTS, key);
+}
+
+/* ---- cores ---- */
+
+static size_t add_cores(const char *text, int *cores, size_t count)
+{
+    while (*text) {
+        char *end;
+        long first = strtol(text, &end, 10), last = first;
+        if (end == text)
+            break;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long core = first; core <= last && count < CORES_MAX; core++)
+            cores[count++] = (int)core;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+static size_t own_cores(const char *text, int *cores)
+{
+    cpu_set_t set;
+    size_t count = 0;
+    if (text)
+        return add_cores(text, cores, 0);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (size_t core = 0; core < CPU_SETSIZE && count < CORES_MAX; core++)
+        if (CPU_ISSET(core, &set))
+            cores[count++] = (int)core;
+    return count;
+}
+
+/* Each lane its own share of the cores; behind a launcher, whatever is there. */
+static int share_cores(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    int cores[CORES_MAX];
+    size_t count = own_cores(o->cores, cores), lanes = search->lanes.count;
+    for (size_t i = 0; i < lanes; i++)
+        search->lanes.place[i].cores = o->cores;
+    if (lanes == 1 || o->launcher)
+        return 0;
+    if (count < lanes)
+        return err_set(&search->err, ERR_USAGE, "%zu lanes need as many cores; there are %zu",
+                       lanes, count);
+    for (size_t i = 0; i < lanes; i++) {
+        BUF_LOCAL(text, 1 << 14);
+        for (size_t at = i * count / lanes; at < (i + 1) * count / lanes; at++)
+            buf_addf(&text, "%s%d", text.length ? "," : "", cores[at]);
+        search->lanes.place[i].cores = arena_strdup(search->arena, buf_text(&text));
+    }
+    return 0;
+}
+
+/* A lane on each GPU that is named; without any, as many lanes as were asked for. */
+static int share_devices(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    size_t lanes = o->lanes > 0 ? (size_t)o->lanes : 1, count = 0;
+    char *rest = arena_strdup(search->arena, o->devices ? o->devices : ""), *word;
+    const char *devices[LANES_MAX];
+    while ((word = strsep(&rest, ",")) && count < LANES_MAX)
+        if (*word)
+            devices[count++] = word;
+    search->lanes.count = count > lanes ? count : lanes;
+    if (search->lanes.count > LANES_MAX)
+        return err_set(&search->err, ERR_USAGE, "at most %d lanes", LANES_MAX);
+    for (size_t i = 0; count > 0 && i < search->lanes.count; i++)
+        search->lanes.place[i].device = devices[i % count];
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int open_one(struct search *search, struct lane_place *place, const char *ceilings)
+{
+    const struct search_options *o = &search->options;
+    const struct lane_spec spec = {.launcher = o->launcher,
+                                   .backend = o->backend,
+                                   .cores = place->cores,
+                                   .device = place->device,
+                                   .problem = search->problem->file,
+                                   .python = o->python,
+                                   .baseline = o->baseline,
+                                   .call_timeout_ms = (uint64_t)o->call_timeout_ms,
+                                   .time_budget_ms = (uint64_t)o->time_budget_ms,
+                                   .roofline = !ceilings,
+                                   .fitness = o->unfit ? DEMAND_MAY : DEMAND_MUST,
+                                   .walls = o->unconfined ? DEMAND_MAY : DEMAND_MUST,
+                                   .ceilings = ceilings};
+    if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
+        return -1;
+    search->lanes.open++;
+    place->open = (struct lane_request){
+        .op = LANE_OPEN, .id = search->id, .within_ms = search_within_ms(search)};
+    lane_submit(place->lane, &place->open, &search->task);
+    return 0;
+}
+
+int search_lanes_open(struct search *search)
+{
+    struct err ignored;
+    if (!target_find(search->options.backend)) /* a run that another program began */
+        return err_set(&search->err, ERR_USAGE, "no backend \"%s\"", search->options.backend);
+    if (share_devices(search) || share_cores(search))
+        return -1;
+    slots_init(&search->lanes.slots, "lanes", (unsigned)search_lanes_depth(search));
+    MEM_LOCAL char *key = ceilings_key(search);
+    BUF_LOCAL(known, 1 << 16);
+    bool cached = !search->options.launcher &&
+                  store_get(search->store, STORE_FACTS, key, &known, &ignored) == 0;
+    int failed = open_one(search, &search->lanes.place[0], cached ? buf_text(&known) : NULL);
+    while (cached && !failed && search->lanes.open < search->lanes.count)
+        failed = open_one(search, &search->lanes.place[search->lanes.open], buf_text(&known));
+    return failed;
+}
+
+/* A worker or a reference that died while it opened the problem is asked again. Nothing is being
+ * measured yet, so that a stop, or the end of the time, need not wait for the answer. */
+static bool still_opens(struct search *search, struct lane_place *place)
+{
+    bool over = search_stopping(search) || search->lanes.late;
+    if (over && place->open.active)
+        lane_cancel(place->lane, &place->open);
+    if (over)
+        return place->open.active;
+    if (place->open.done && place->open.err.code == ERR_CHILD &&
+        ++place->open.deaths <= WORKER_DEATHS_MAX) {
+        log_event(LOG_WARN, "run.retry", search->id, "%s", place->open.err.message);
+        arena_free(place->open.arena);
+        lane_submit(place->lane, &place->open, &search->task);
+    }
+    return place->open.active;
+}
+
+static const char *kind_of(const struct lane_place *place)
+{
+    const struct value *device = value_get(place->open.answer, "device");
+    return value_text(device, "gpu", value_text(device, "cpu", ""));
+}
+
+/* The first lane's ceilings are every lane's, and a time on one is compared with a time on another:
+ * both are nonsense where a GPU, or a node behind a launcher, is of another kind. */
+static void refuse_unlike(struct search *search)
+{
+    const struct lane_place *first = &search->lanes.place[0];
+    for (size_t i = 1; i < search->lanes.open && !search_stopping(search); i++) {
+        const struct lane_place *place = &search->lanes.place[i];
+        if (strcmp(kind_of(first), kind_of(place)) == 0)
+            continue;
+        if (search->options.launcher)
+            (void)!err_set(&search->err, ERR_USAGE,
+                           "one lane is on \"%s\", another on \"%s\": times on unlike machines "
+                           "cannot be compared; let the launcher choose nodes of one kind",
+                           kind_of(first), kind_of(place));
+        else
+            (void)!err_set(
+                &search->err, ERR_USAGE,
+                "GPU %s is \"%s\", GPU %s \"%s\": times on unlike GPUs cannot be compared; "
+                "--devices names those of one kind",
+                first->device ? first->device : "0", kind_of(first),
+                place->device ? place->device : "0", kind_of(place));
+    }
+}
+
+bool search_lanes_ready(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes.open; i++)
+        if (still_opens(search, &search->lanes.place[i]))
+            return false;
+    if (search->lanes.late)
+        return true;
+    for (size_t i = 0; i < search->lanes.open; i++)
+        if (search->lanes.place[i].open.err.code && search->stops == 0 &&
+            search->err.code == ERR_NONE)
+            search->err = search->lanes.place[i].open.err;
+    refuse_unlike(search);
+    if (search_stopping(search) || search->lanes.open == search->lanes.count)
+        return true;
+    MEM_LOCAL char *ceilings = ceilings_text(search);
+    while (search->lanes.open < search->lanes.count)
+        if (open_one(search, &search->lanes.place[search->lanes.open], ceilings ? ceilings : "{}"))
+            break;
+    return search_stopping(search) && search->lanes.open == 0;
+}
+
+void search_lanes_late(struct search *search)
+{
+    search->lanes.late = true;
+}
+
+bool search_lanes_were_late(const struct search *search)
+{
+    return search->lanes.late;
+}
+
+const struct value *search_lanes_answer(const struct search *search)
+{
+    return search->lanes.place[0].open.answer;
+}
+
+/* ---- while it runs ---- */
+
+int64_t search_lanes_depth(const struct search *search)
+{
+    return (int64_t)(LANE_DEPTH * search->lanes.count);
+}
+
+bool search_lanes_enter(struct search *search, struct slot *slot, struct task *task)
+{
+    return slots_acquire(&search->lanes.slots, slot, task, 1);
+}
+
+void search_lanes_hold(struct search *search, bool held)
+{
+    slots_resize(&search->lanes.slots, held ? 0 : (unsigned)search_lanes_depth(search));
+}
+
+struct lane *search_lane_first(const struct search *search)
+{
+    return search->lanes.place[0].lane;
+}
+
+struct lane_place *search_lane_pick(struct search *search)
+{
+    struct lane_place *least = &search->lanes.place[0];
+    for (size_t i = 1; i < search->lanes.count; i++)
+        if (search->lanes.place[i].load < least->load)
+            least = &search->lanes.place[i];
+    least->load++;
+    return least;
+}
+
+void search_lane_leave(struct lane_place *place)
+{
+    if (place)
+        place->load--;
+}
+
+/* Of all the run's time: a process that went on with it knows its own share only, and one that had
+ * nothing left to measure would say that the lanes were idle. */
+static double share_of(const struct search *search, double earlier, double sum)
+{
+    double now = search->lanes.open ? sum / (double)search->lanes.open : 0;
+    double all_ms = search_elapsed_ms(search);
+    if (search->earlier_ms <= 0 || all_ms <= 0)
+        return now;
+    return (earlier * search->earlier_ms + now * (all_ms - search->earlier_ms)) / all_ms;
+}
+
+double search_lanes_busy(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes.open; i++)
+        sum += lane_busy_ratio(search->lanes.place[i].lane);
+    return share_of(search, search->earlier.lane_busy, sum);
+}
+
+double search_lanes_wait(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes.open; i++)
+        sum += lane_waits_ratio(search->lanes.place[i].lane);
+    return share_of(search, search->earlier.lane_waits, sum);
+}
+
+double search_lanes_busy_ms(const struct search *search)
+{
+    double sum = 0;
+    for (size_t i = 0; i < search->lanes.open; i++)
+        sum += lane_busy_ms(search->lanes.place[i].lane);
+    return sum;
+}
+
+void search_lanes_close(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes.open; i++)
+        lane_close(search->lanes.place[i].lane);
+}
+
+void search_lanes_free(struct search *search)
+{
+    for (size_t i = 0; i < search->lanes.open; i++) {
+        lane_free(search->lanes.place[i].lane);
+        arena_free(search->lanes.place[i].open.arena);
+    }
+}

@@ -1,0 +1,130 @@
+/* The champion's last measurement comes out of the same budget. What that will take the worker says
+ * with each verdict, by what it has measured itself (eval/measure/session_cost.c); so much is kept
+ * back. */
+#include "agents/search/run/run.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+/* The estimate is of the machine as it was: a busier one takes longer. */
+static const double margin = 1.25;
+
+static double left_ms(const struct search *search)
+{
+    return (double)search->options.budget_ms - search_elapsed_ms(search);
+}
+
+void search_learn_cost(struct search *search, const struct lane_request *request)
+{
+    const struct evaluation *evaluation = &request->evaluation;
+    double sum = 0;
+    if (request->err.code || evaluation->verdict != VERDICT_KERNEL || !(request->final_ms > 0))
+        return;
+    for (size_t i = 0; i < STAGES; i++)
+        sum += evaluation->stage_ms[i];
+    search->time.final_ms = request->final_ms;
+    search->time.full_ms = fmax(search->time.full_ms, sum); /* one that was dropped took less */
+}
+
+void search_learn_measured(struct search *search, double busy_ms)
+{
+    if (search->time.measured++ == 0)
+        search->time.first_busy_ms = busy_ms;
+}
+
+double search_final_ms(const struct search *search)
+{
+    return search->time.final_ms;
+}
+
+int64_t search_measured(const struct search *search)
+{
+    return search->time.measured;
+}
+
+/* Before anything is known a share of all; then the last measurement, and where there is plenty of
+ * time also the run-off and another try. */
+static double reserve_ms(const struct search *search)
+{
+    enum { LEAST_MS = 12000, MOST_MS = 120000, RUN_OFFS = 5, CLOSING_MS = 500 };
+    double all = (double)search->options.budget_ms - search->earlier_ms;
+    if (!search->options.final)
+        return 0;
+    if (!(search->time.final_ms > 0))
+        return fmin(fmin(fmax(all / 6, LEAST_MS), all / 3), MOST_MS);
+    double one = margin * search->time.final_ms + CLOSING_MS;
+    double whole = 2 * one + RUN_OFFS * margin * search->time.full_ms;
+    return fmax(one, fmin(whole, all / 6));
+}
+
+/* Nothing is kept back for a champion that there cannot be: the first candidate has all the time.
+ */
+static uint64_t deadline_ms(const struct search *search)
+{
+    double left = (double)search->options.budget_ms - search->earlier_ms;
+    if (search->options.budget_ms <= 0)
+        return 0;
+    if (search->time.measured > 0 || !list_empty(&search->kept))
+        left -= reserve_ms(search);
+    return left > 1 ? (uint64_t)left : 1;
+}
+
+void search_deadline_set(struct search *search)
+{
+    uint64_t at = deadline_ms(search), gone = (clock_now_ns() - search->started_ns) / 1000000;
+    if (at == 0 || at == search->time.deadline_at_ms)
+        return;
+    search->time.deadline_at_ms = at;
+    timer_stop(&search->time.deadline);
+    search->time.deadline.fired = false;
+    timer_start(search->task.loop, &search->time.deadline, &search->task,
+                at > gone ? at - gone : 1);
+}
+
+bool search_deadline_passed(const struct search *search)
+{
+    return search->time.deadline.fired;
+}
+
+void search_deadline_stop(struct search *search)
+{
+    timer_stop(&search->time.deadline);
+}
+
+bool search_time_is_up(const struct search *search)
+{
+    return search->options.budget_ms > 0 && left_ms(search) < 0;
+}
+
+/* A run-off and a champion's measurement cost about as much as a dozen evaluations, where the
+ * worker does not say what they take; where it does, another evaluation must end before. What one
+ * costs is what the lanes were busy for a verdict: that a model thought for minutes, or could not
+ * be asked for an hour, says nothing of it. */
+bool search_affords_another(const struct search *search, double busy_ms)
+{
+    enum { FINAL_EVALUATIONS = 12 };
+    if (search->options.budget_ms <= 0 || !search->options.final || search->time.measured < 3)
+        return true;
+    double mean = (busy_ms - search->time.first_busy_ms) / (double)(search->time.measured - 1);
+    double end = search->time.final_ms > 0 ? reserve_ms(search) + mean : FINAL_EVALUATIONS * mean;
+    return search_elapsed_ms(search) + end <= (double)search->options.budget_ms;
+}
+
+bool search_affords_run_off(const struct search *search)
+{
+    return search->options.budget_ms <= 0 ||
+           left_ms(search) > margin * (search->time.final_ms + search->time.full_ms);
+}
+
+/* Half of the estimate will do: it is none of this one. */
+bool search_affords_final(const struct search *search)
+{
+    return search->options.budget_ms <= 0 || left_ms(search) > search->time.final_ms / 2;
+}
+
+uint64_t search_within_ms(const struct search *search)
+{
+    double left = left_ms(search);
+    return search->options.budget_ms <= 0 ? 0 : left > 1 ? (uint64_t)left : 1;
+}

@@ -1,0 +1,33 @@
+/* agents/search/run/time: a budget of time, and what of it is kept back. Inside src/agents/search.
+ */
+#pragma once
+
+#include "loop/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct search;
+struct lane_request;
+
+struct time {
+    struct timer deadline;
+    uint64_t deadline_at_ms;  /* that the timer is set to, from the process's start */
+    double final_ms, full_ms; /* what a champion's measurement, another full one take; 0: unknown */
+    int64_t measured;         /* evaluations that this process has seen end */
+    double
+        first_busy_ms; /* of the lanes, when the first one had ended: it pays for what all share */
+};
+
+void search_deadline_set(struct search *search);          /* of searching, by what is known now */
+bool search_deadline_passed(const struct search *search); /* the time for searching is up */
+void search_deadline_stop(struct search *search);
+bool search_time_is_up(const struct search *search); /* the whole of it, what was kept back too */
+void search_learn_cost(struct search *search, const struct lane_request *request); /* a verdict */
+void search_learn_measured(struct search *search, double busy_ms);        /* of the lanes so far */
+bool search_affords_another(const struct search *search, double busy_ms); /* and then the final */
+bool search_affords_run_off(const struct search *search); /* one more, and the final after it */
+bool search_affords_final(const struct search *search);
+double search_final_ms(const struct search *search); /* that this takes; 0: not known */
+int64_t search_measured(const struct search *search);
+uint64_t search_within_ms(const struct search *search); /* what is left; 0: there is no budget */
