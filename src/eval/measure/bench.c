@@ -107,6 +107,12 @@ int bench_failed(struct bench *bench, struct err *err)
         bench_close(bench);
         bench_reject(bench, VERDICT_FAILED, arena_strdup(bench->arena, err->message), "");
         return 0;
+    case ERR_ROOM:
+        if (!bench->ended && bench->request->candidate->tune_count > 0) {
+            bench->ended = true;
+            evaluation_leave_out(bench->evaluation, bench->arena, err->message);
+        }
+        /* fall through */
     case ERR_LIMIT:
         bench_close(bench);
         bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, err->message), "");
