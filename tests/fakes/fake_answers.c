@@ -22,7 +22,8 @@ struct events {
     int count;
 };
 
-const struct format *const formats[FORMATS] = {&format_openai, &format_anthropic, &format_gemini};
+const struct format *const formats[FORMATS] = {&format_openai, &format_anthropic, &format_gemini,
+                                               &format_responses};
 
 static struct options options;
 static struct stored answers[ANSWERS_MOST];

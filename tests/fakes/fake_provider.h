@@ -1,8 +1,8 @@
 /* fake_provider: a server that speaks OpenAI's, Anthropic's and Gemini's formats and misbehaves on
  * request. fake_provider.c moves bytes, fake_route.c says who answers, fake_script.c which fault is
  * next, fake_faults.c what each is, fake_answers.c and fake_content.c what the good ones say,
- * fake_{openai,anthropic,gemini,embeddings}.c how, fake_counts.c remembers. A response is one run
- * of raw bytes with a way to end. */
+ * fake_{openai,anthropic,gemini,responses,embeddings}.c how, fake_counts.c remembers. A response is
+ * one run of raw bytes with a way to end. */
 #pragma once
 
 #include <jansson.h>
@@ -111,8 +111,8 @@ struct error_row {
 /* The row of that kind, else of that code; else the last, or for 5xx the one before it. */
 const struct error_row *error_find(const struct error_row *rows, size_t count, long code,
                                    const char *kind);
-extern const struct format format_openai, format_anthropic, format_gemini;
-enum { FORMATS = 3 };
+extern const struct format format_openai, format_anthropic, format_gemini, format_responses;
+enum { FORMATS = 4 };
 extern const struct format *const formats[FORMATS];
 extern const struct format format_embeddings; /* answers no chat: not among them */
 

@@ -219,10 +219,12 @@ struct response route(const struct request *request, unsigned connections_open,
     const struct format *format = starts(path, "/v1beta/") ? &format_gemini
                                   : starts(path, "/v1/messages") || is_anthropic(request)
                                       ? &format_anthropic
-                                      : &format_openai;
+                                  : starts(path, "/v1/responses") ? &format_responses
+                                                                  : &format_openai;
     if (!key_fits(request, format))
         return wrong_key(format);
-    if (post && (strcmp(path, "/v1/chat/completions") == 0 || strcmp(path, "/v1/messages") == 0))
+    if (post && (strcmp(path, "/v1/chat/completions") == 0 || strcmp(path, "/v1/messages") == 0 ||
+                 strcmp(path, "/v1/responses") == 0))
         return respond_chat(format, request);
     if (post && strcmp(path, "/v1/embeddings") == 0)
         return respond_chat(&format_embeddings, request);

@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     }
     setenv("no_proxy", "*", 1);
     for (size_t i = 0; i < fault_row_count; i++)
-        for (unsigned format = OPENAI; format <= GEMINI; format *= 2)
+        for (unsigned format = OPENAI; format <= RESPONSES; format *= 2)
             if ((fault_rows[i].formats & format) != 0 && row_wanted(fault_rows[i].name))
                 run_row(&fault_rows[i], format);
     run_more();

@@ -13,7 +13,15 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define KEY          "sk-hush-0123456789abcdef"
 
-enum { OPENAI = 1, ANTHROPIC = 2, GEMINI = 4, ALL = 7, ASKS_MOST = 32, SCRIPT_MOST = 8 };
+enum {
+    OPENAI = 1,
+    ANTHROPIC = 2,
+    GEMINI = 4,
+    RESPONSES = 8,
+    ALL = 15,
+    ASKS_MOST = 32,
+    SCRIPT_MOST = 8
+};
 
 struct row {
     const char *name;

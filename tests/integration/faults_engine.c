@@ -20,14 +20,16 @@ const struct codec *codec_of(unsigned format)
 {
     return format == OPENAI      ? &codec_openai
            : format == ANTHROPIC ? &codec_anthropic
-                                 : &codec_gemini;
+           : format == GEMINI    ? &codec_gemini
+                                 : &codec_responses;
 }
 
 const char *base_url(unsigned format, int port)
 {
     static char url[128];
     (void)format; /* the codecs find their version's path by themselves; OpenAI's has it here */
-    snprintf(url, sizeof url, "http://127.0.0.1:%d%s", port, format == OPENAI ? "/v1" : "");
+    snprintf(url, sizeof url, "http://127.0.0.1:%d%s", port,
+             format == OPENAI || format == RESPONSES ? "/v1" : "");
     return url;
 }
 

@@ -332,7 +332,7 @@ static const struct {
 void run_more(void)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
-        for (unsigned format = OPENAI; format <= GEMINI; format *= 2)
+        for (unsigned format = OPENAI; format <= RESPONSES; format *= 2)
             if (row_wanted(rows[i].name))
                 rows[i].run(rows[i].name, format);
     run_preflight();

@@ -220,7 +220,8 @@ static int read_entry(const struct reading *reading, const char *name, int line,
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
         return refuse(reading, map->line > 0 ? map->line : line,
-                      "%.80s: {provider: openai, anthropic, gemini or command, ...}", name);
+                      "%.80s: {provider: openai, responses, anthropic, gemini or command, ...}",
+                      name);
     *entry = (struct entry){
         .model = {.name = name,
                   .wire_name = name,
@@ -236,7 +237,7 @@ static int read_entry(const struct reading *reading, const char *name, int line,
     model->codec = model->provider != NULL ? codec_find(model->provider) : NULL;
     if (model->codec == NULL)
         return refuse(reading, model->provider != NULL ? value_get(map, "provider")->line : line,
-                      "provider: openai, anthropic, gemini or command, for %.80s", name);
+                      "provider: openai, responses, anthropic, gemini or command, for %.80s", name);
     model->provider = model->codec->name;
     if (model->codec == &codec_command)
         return read_command(reading, map, entry);

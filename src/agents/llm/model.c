@@ -88,7 +88,8 @@ static int refuse_unknown(const struct choosing *choosing, const char *name)
                        name, nearest);
     return err_set(choosing->err, ERR_USAGE,
                    "--model: no model \"%.80s\" in models.yaml; PROVIDER/NAME asks for one that it "
-                   "does not list (openai, anthropic, gemini, mailbox/FOLDER, replay/RUN)",
+                   "does not list (openai, responses, anthropic, gemini, "
+                   "mailbox/FOLDER, replay/RUN)",
                    name);
 }
 
@@ -236,10 +237,11 @@ int models_choose(struct arena *arena, const struct catalogue *catalogue, const 
     size_t count = 0;
     if (defaults->provider != NULL && strcmp(defaults->provider, "builtin") != 0 &&
         !is_offline(defaults->provider) && codec_find(defaults->provider) == NULL)
-        return err_set(err, ERR_USAGE,
-                       "--provider: expected openai, anthropic, gemini, mailbox or replay, not "
-                       "\"%.80s\"",
-                       defaults->provider);
+        return err_set(
+            err, ERR_USAGE,
+            "--provider: expected openai, responses, anthropic, gemini, mailbox or replay, "
+            "not \"%.80s\"",
+            defaults->provider);
     if (choice == NULL || *choice == '\0')
         return err_set(err, ERR_USAGE, "--model: expected NAME[@WEIGHT],...%s",
                        is_offline(defaults->provider) ? ": the mailbox's folder, or the run to "

@@ -15,7 +15,7 @@ struct command_model;
 
 struct model {                 /* texts live as long as the arena they were chosen into */
     const char *name;          /* as the person named it */
-    const char *provider;      /* "openai", "anthropic", "gemini", "command", "mailbox", "replay" */
+    const char *provider;      /* a codec's name, "mailbox" or "replay" */
     const char *wire_name;     /* what the provider is told */
     const struct codec *codec; /* NULL: mailbox and replay, which ask nobody over a network */
     const char *base_url, *key_variable;

@@ -75,7 +75,7 @@ static const struct option options[] = {
     {"code-model", 0, OPTION_TEXT, AT(code_model), NULL, 0, 0, NULL, NULL, "NAME[@WEIGHT],...",
      "models that write and repair code, in place of --model", SEARCHING},
     {"provider", 0, OPTION_CHOICE, AT(provider), NULL, 0, 0,
-     "openai|anthropic|gemini|mailbox|replay|builtin", "TWAGENT_PROVIDER", "NAME",
+     "openai|responses|anthropic|gemini|mailbox|replay|builtin", "TWAGENT_PROVIDER", "NAME",
      "whose format the models speak (default: their entry's; builtin where no model is named)", SEARCHING | COMMAND_TUNE},
     {"base-url", 0, OPTION_TEXT, AT(base_url), NULL, 0, 0, NULL, "TWAGENT_BASE_URL", "URL",
      "the provider's address, for any server that speaks its format", SEARCHING | COMMAND_TUNE | COMMAND_DOCS},

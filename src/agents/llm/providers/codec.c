@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct codec *const codecs[] = {&codec_openai, &codec_anthropic, &codec_gemini,
-                                             &codec_command};
+static const struct codec *const codecs[] = {&codec_openai, &codec_responses, &codec_anthropic,
+                                             &codec_gemini, &codec_command};
 
 const struct codec *codec_find(const char *name)
 {

@@ -69,7 +69,7 @@ struct codec {
     bool embeds;        /* its answers are numbers, of no tokens; its endpoint is nobody else's */
 };
 
-extern const struct codec codec_openai, codec_anthropic, codec_gemini;
+extern const struct codec codec_openai, codec_responses, codec_anthropic, codec_gemini;
 extern const struct codec codec_command; /* a program: none of its functions is there */
 
 const struct codec *codec_find(const char *name); /* NULL where there is none of that name */

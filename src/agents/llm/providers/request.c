@@ -75,12 +75,29 @@ void request_more(struct json *json, const struct value *body)
 
 bool request_has(const char *name)
 {
-    static const char *const ours[] = {
-        "model",       "messages",        "contents",         "system",
-        "stream",      "stream_options",  "max_tokens",       "max_completion_tokens",
-        "tools",       "tool_choice",     "output_config",    "response_format",
-        "temperature", "maxOutputTokens", "responseMimeType", "responseJsonSchema",
-        "n",           "candidateCount"};
+    static const char *const ours[] = {"model",
+                                       "messages",
+                                       "contents",
+                                       "system",
+                                       "stream",
+                                       "stream_options",
+                                       "max_tokens",
+                                       "max_completion_tokens",
+                                       "tools",
+                                       "tool_choice",
+                                       "output_config",
+                                       "response_format",
+                                       "temperature",
+                                       "maxOutputTokens",
+                                       "responseMimeType",
+                                       "responseJsonSchema",
+                                       "n",
+                                       "candidateCount",
+                                       "input",
+                                       "instructions",
+                                       "text",
+                                       "store",
+                                       "max_output_tokens"};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strcmp(name, ours[i]) == 0)
             return true;
