@@ -16,6 +16,7 @@ static int64_t prompt_bytes(const struct completion_request *request)
     size_t bytes = strlen(request->prompt);
     bytes += request->system != NULL ? strlen(request->system) : 0;
     bytes += request->schema != NULL ? strlen(request->schema) : 0;
+    bytes += request->earlier != NULL ? strlen(request->earlier) : 0;
     return (int64_t)bytes + OVERHEAD_TOKENS;
 }
 

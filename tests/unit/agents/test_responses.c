@@ -1,4 +1,5 @@
 /* OpenAI's Responses API as a codec: requests, streams, whole answers, and what ends them. */
+#include "agents/llm/providers/request.h"
 #include "codec_check.h"
 
 #define EVENT(type, more) "event: " type "\ndata: {\"type\":\"" type "\"" more "}\n\n"
@@ -130,9 +131,41 @@ static void test_encode(void **state)
     arena_free(arena);
 }
 
+/* Thoughts that the provider alone can read go back to it with the turn that they belong to. */
+static void test_turns(void **state)
+{
+    (void)state;
+    static const char stream[] = BEGIN TEXT("one") LAST(
+        "response.completed",
+        RESPONSE("completed",
+                 "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[],"
+                 "\"encrypted_content\":\"gAAA\"}," MESSAGE(SAID("one")) ",{\"type\":\"other\"}",
+                 ""));
+    static const char plain[] = BEGIN TEXT("one") DONE;
+    struct arena *arena = arena_new();
+    struct outcome outcome = outcome_of(arena, &codec_responses, plain, sizeof plain - 1, 11);
+    assert_null(outcome.completion.turn);
+    assert_null(request_turns(arena, NULL, "q", outcome.completion.turn));
+    outcome = outcome_of(arena, &codec_responses, stream, sizeof stream - 1, 11);
+    const char *turns = request_turns(arena, NULL, "first \"q\"", outcome.completion.turn);
+    turns = request_turns(arena, turns, "second", outcome.completion.turn);
+    struct completion_request request = {
+        .model = "m", .prompt = "third", .temperature = -1, .earlier = turns};
+    struct sent sent = sent_by(arena, &codec_responses, &request, "http://h/v1");
+    const struct value *input = value_get(sent.root, "input");
+    assert_int_equal(input->count, 7);
+    assert_string_equal(value_text(input->items[0], "content", ""), "first \"q\"");
+    assert_string_equal(value_text(input->items[1], "encrypted_content", ""), "gAAA");
+    assert_string_equal(value_text(input->items[2], "type", ""), "message");
+    assert_string_equal(value_text(input->items[3], "content", ""), "second");
+    assert_string_equal(value_text(input->items[6], "content", ""), "third");
+    assert_string_equal(value_text(input->items[6], "role", ""), "user");
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_answers),
-                                       cmocka_unit_test(test_encode)};
+                                       cmocka_unit_test(test_encode), cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

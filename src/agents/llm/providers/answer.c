@@ -247,7 +247,8 @@ int answer_finish(struct codec_state *state, struct completion *completion, enum
         .written_tokens = can_be ? state->written_tokens : 0,
         .billed_micro = state->billed_micro,
         .finish = state->refused ? "refused" : finish,
-        .model = state->model};
+        .model = state->model,
+        .turn = state->turn};
     sse_free(&state->sse);
     plain_free(&state->plain);
     buf_free(&state->text);

@@ -23,6 +23,7 @@ struct codec_state {
     uint64_t heard;     /* events and bytes that say something */
     const char *finish; /* "stop", "length", "refused", or the format's own word; NULL: not yet */
     const char *model;
+    const char *turn;
     enum fault fault; /* an error that came as an event */
     struct err error;
 };

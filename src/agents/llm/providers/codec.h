@@ -22,6 +22,9 @@ struct completion_request {
     bool json;          /* asks for a JSON object where the provider can */
     const char *schema; /* of that object, where the provider holds a model to one; or NULL */
     const struct value *body; /* a map of more fields of the request, by a person; or NULL */
+    /* The turns before this one, in the provider's form (request_turns()); or NULL. A help, no part
+     * of the question: with and without it is the same request. */
+    const char *earlier;
 };
 
 struct completion {
@@ -32,6 +35,8 @@ struct completion {
                              does not say */
     const char *finish;   /* "stop", "length", "refused", ... */
     const char *model;    /* as the provider names it, or "" */
+    const char *turn;     /* for a later request's `earlier`, where it has thoughts that only the
+                             provider can read; else NULL */
 };
 
 enum fault {

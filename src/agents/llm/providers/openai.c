@@ -14,14 +14,6 @@ static bool is_openai(const char *base_url)
     return request_is_at(base_url, "api.openai.com");
 }
 
-static void put_message(struct json *json, const char *role, const char *content)
-{
-    json_object(json);
-    json_put_text(json, "role", role);
-    json_put_text(json, "content", content);
-    json_object_end(json);
-}
-
 /* A schema goes to OpenAI itself alone: other servers take it, ignore it or refuse the request, and
  * cannot be told apart by their address. */
 static void put_format(struct json *json, const struct completion_request *request, bool schema)
@@ -55,8 +47,8 @@ static void encode(struct arena *arena, const struct completion_request *request
     json_put_text(&json, "model", request->model);
     json_put_array(&json, "messages");
     if (request->system != NULL && *request->system != '\0')
-        put_message(&json, "system", request->system);
-    put_message(&json, "user", request->prompt);
+        request_message(&json, "system", request->system);
+    request_message(&json, "user", request->prompt);
     json_array_end(&json);
     if (request->temperature >= 0)
         json_put_real(&json, "temperature", request->temperature);

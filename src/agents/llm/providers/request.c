@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { TURN_MOST = 16 << 20 };
+
 /* "v" and a digit begin the last part of the path. */
 static bool ends_with_version(const char *base, size_t length)
 {
@@ -71,6 +73,26 @@ void request_more(struct json *json, const struct value *body)
         json_key(json, body->keys[i]);
         json_value(json, body->items[i]);
     }
+}
+
+const char *request_turns(struct arena *arena, const char *earlier, const char *prompt,
+                          const char *turn)
+{
+    if (turn == NULL)
+        return NULL;
+    BUF_LOCAL(item, TURN_MOST);
+    struct json json = {.out = &item};
+    request_message(&json, "user", prompt);
+    return arena_printf(arena, "%s%s%s,%s", earlier != NULL ? earlier : "",
+                        earlier != NULL ? "," : "", buf_text(&item), turn);
+}
+
+void request_message(struct json *json, const char *role, const char *content)
+{
+    json_object(json);
+    json_put_text(json, "role", role);
+    json_put_text(json, "content", content);
+    json_object_end(json);
 }
 
 bool request_has(const char *name)

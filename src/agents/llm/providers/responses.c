@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+enum { TURN_MOST = 4 << 20 };
+
 static void put_format(struct json *json, const struct completion_request *request)
 {
     json_put_object(json, "text");
@@ -31,11 +33,23 @@ static void put_format(struct json *json, const struct completion_request *reque
 /* Prompts that begin alike go to the machine that has kept this beginning. */
 static void put_cache_key(struct json *json, const struct completion_request *request)
 {
-    if (request->shared == 0)
+    if (request->shared == 0 || value_get(request->body, "prompt_cache_key") != NULL)
         return;
     char key[33];
     hash_format(hash_bytes(request->prompt, request->shared), key);
     json_put_text(json, "prompt_cache_key", key);
+}
+
+static void put_input(struct json *json, const struct completion_request *request)
+{
+    if (request->earlier == NULL) {
+        json_put_text(json, "input", request->prompt);
+        return;
+    }
+    json_put_array(json, "input");
+    json_raw(json, request->earlier);
+    request_message(json, "user", request->prompt);
+    json_array_end(json);
 }
 
 static void encode(struct arena *arena, const struct completion_request *request,
@@ -52,7 +66,7 @@ static void encode(struct arena *arena, const struct completion_request *request
     json_put_text(&json, "model", request->model);
     if (request->system != NULL && *request->system != '\0')
         json_put_text(&json, "instructions", request->system);
-    json_put_text(&json, "input", request->prompt);
+    put_input(&json, request);
     if (request->temperature >= 0)
         json_put_real(&json, "temperature", request->temperature);
     if (request->max_tokens > 0)
@@ -93,6 +107,27 @@ static void read_item(struct codec_state *state, const struct value *item)
     }
 }
 
+/* Thoughts that only the provider can read are worth sending back, the message that they led to
+ * behind them. They come where `body` says {include: [reasoning.encrypted_content]}. */
+static void keep_turn(struct codec_state *state, const struct value *output)
+{
+    BUF_LOCAL(items, TURN_MOST);
+    struct json json = {.out = &items};
+    bool thoughts = false;
+    json_array(&json);
+    for (size_t i = 0; i < output->count; i++) {
+        const struct value *item = output->items[i];
+        bool is_thought = *value_text(item, "encrypted_content", "") != '\0';
+        if (!is_thought && strcmp(value_text(item, "type", ""), "message") != 0)
+            continue;
+        thoughts = thoughts || is_thought;
+        json_value(&json, item);
+    }
+    json_array_end(&json);
+    if (thoughts && items.dropped == 0) /* without the brackets */
+        state->turn = arena_strndup(state->arena, buf_text(&items) + 1, items.length - 2);
+}
+
 static void read_end(struct codec_state *state, const struct value *response)
 {
     const char *status = value_text(response, "status", "");
@@ -117,10 +152,12 @@ static void read_response(struct codec_state *state, const struct value *respons
     read_end(state, response);
     if (error != NULL && error->kind == VALUE_MAP)
         answer_fail(state, error);
+    if (output == NULL || output->kind != VALUE_LIST)
+        return;
     bool told = state->text.length > 0;
-    for (size_t i = 0; !told && output != NULL && output->kind == VALUE_LIST && i < output->count;
-         i++)
+    for (size_t i = 0; !told && i < output->count; i++)
         read_item(state, output->items[i]);
+    keep_turn(state, output);
 }
 
 static bool is_last(const char *type)

@@ -6,6 +6,7 @@
  * not compile, at most `repairs` times in all.
  */
 #include "agents/ideas/extract.h"
+#include "agents/llm/providers/request.h"
 #include "agents/search/candidate/candidate.h"
 #include "base/mem.h"
 
@@ -89,13 +90,14 @@ static struct completion_request fitting_request(struct attempt *attempt, const 
     struct err ignored;
     for (;; writing->shrink++) {
         put_prompt(attempt);
-        request =
-            (struct completion_request){.model = model->wire_name,
-                                        .temperature = search_temperature(attempt->search, model),
-                                        .system = buf_text(&writing->system),
-                                        .prompt = buf_text(&writing->prompt),
-                                        .shared = prompt_shared(buf_text(&writing->prompt)),
-                                        .max_tokens = writing->max_tokens};
+        request = (struct completion_request){
+            .model = model->wire_name,
+            .temperature = search_temperature(attempt->search, model),
+            .system = buf_text(&writing->system),
+            .prompt = buf_text(&writing->prompt),
+            .shared = prompt_shared(buf_text(&writing->prompt)),
+            .earlier = writing->told == model && writing->shrink == 0 ? writing->earlier : NULL,
+            .max_tokens = writing->max_tokens};
         if (ask_fit(model, &request, &ignored) == 0 || writing->shrink >= SHRINK_ALL)
             return request;
     }
@@ -240,6 +242,9 @@ static int take_code(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_LIMIT, "the answer was cut off before its end; keep it shorter");
     }
     const char *text = writing->ask.completion.text;
+    writing->earlier = request_turns(attempt->arena, writing->ask.request.earlier,
+                                     writing->ask.request.prompt, writing->ask.completion.turn);
+    writing->told = writing->ask.model;
     if (extract_code(attempt->arena, text, language_of(attempt, text)->entry, &code, &length, err))
         return -1;
     writing->source = code;

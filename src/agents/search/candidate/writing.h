@@ -29,6 +29,8 @@ struct writing {
     const char *source;  /* the last answer's code, to be mended; NULL: nothing yet */
     const char *failure; /* "did not compile"; NULL: a first writing */
     const char *diagnostics;
+    const char *earlier;      /* its turns so far, for this model, to be carried along; or NULL */
+    const struct model *told; /* who had them */
     struct buf system, prompt;
 };
 
