@@ -73,4 +73,6 @@ int ask_fit(const struct model *model, struct completion_request *request,
 /* Starts it as a task under `parent`, which is woken at its end. `id`: "r3-c17", "r3-round2". */
 void ask_start(struct completions *completions, struct ask *ask, struct task *parent,
                const char *id);
+/* Of an answered one: what a later request may have for its `earlier`; NULL: nothing. */
+const char *ask_turns(struct arena *arena, const struct ask *ask);
 void ask_free(struct ask *ask); /* its arena; only once finished or never started */

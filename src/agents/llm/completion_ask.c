@@ -15,6 +15,7 @@
 #include "agents/llm/completion_private.h"
 
 #include "agents/llm/completion_record.h"
+#include "agents/llm/providers/request.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -439,6 +440,11 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
     ask->tally->endpoint = ask->endpoint;
     list_append(&completions->asks, &ask->all);
     task_start(completions->loop, &ask->task, &ask_type, parent, id);
+}
+
+const char *ask_turns(struct arena *arena, const struct ask *ask)
+{
+    return request_turns(arena, ask->request.earlier, ask->request.prompt, ask->completion.turn);
 }
 
 void ask_free(struct ask *ask)

@@ -6,7 +6,6 @@
  * not compile, at most `repairs` times in all.
  */
 #include "agents/ideas/extract.h"
-#include "agents/llm/providers/request.h"
 #include "agents/search/candidate/candidate.h"
 #include "base/mem.h"
 
@@ -242,8 +241,7 @@ static int take_code(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_LIMIT, "the answer was cut off before its end; keep it shorter");
     }
     const char *text = writing->ask.completion.text;
-    writing->earlier = request_turns(attempt->arena, writing->ask.request.earlier,
-                                     writing->ask.request.prompt, writing->ask.completion.turn);
+    writing->earlier = ask_turns(attempt->arena, &writing->ask);
     writing->told = writing->ask.model;
     if (extract_code(attempt->arena, text, language_of(attempt, text)->entry, &code, &length, err))
         return -1;
