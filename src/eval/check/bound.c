@@ -219,6 +219,17 @@ static double outweighed_share(const struct epsilons *epsilons, const struct sum
     return sum->outweighed ? epsilons->computed / 4.0 * fmin(terms, TERMS_MOST) : 0.0;
 }
 
+/* Some inputs make whatever is rounded grow, often in a single row: large scores of a softmax that
+ * are nearly equal, numbers far from zero less their mean. There the honest computation may happen
+ * to err by next to nothing and say little of what another one does. The lower precision's error,
+ * which grows as much, says it too. */
+static double amplified_share(const struct epsilons *epsilons, const struct sum *sum, double less)
+{
+    enum { ROUNDINGS = 16 }; /* each as much as rounding the inputs to the spec's precision */
+    double lower = epsilons->computed < (double)FLT_EPSILON ? (double)FLT_EPSILON : 0x1p-10;
+    return sum->outweighed || sum->alike ? ROUNDINGS * epsilons->computed / lower * less : 0.0;
+}
+
 /* `mine`: the honest computation's errors; `less`: the lower precision's, 0 where there is none. */
 static void bound_ratios(const struct errors *mine, const struct errors *less,
                          const struct epsilons *epsilons, const struct sum *sum, bool strict,
@@ -246,6 +257,8 @@ static void bound_ratios(const struct errors *mine, const struct errors *less,
     bound->element =
         scale_largest(bound->element, fmax(outweighed, fmin(running, less->largest / 2.0)));
     bound->norm = scale_largest(bound->norm, fmax(outweighed, fmin(running, less->relative / 2.0)));
+    bound->element = scale_largest(bound->element, amplified_share(epsilons, sum, less->largest));
+    bound->norm = scale_largest(bound->norm, amplified_share(epsilons, sum, less->relative));
 }
 
 void bound_usual(const struct problem *problem, const struct tensor_spec *output, size_t reduction,

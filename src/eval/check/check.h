@@ -21,7 +21,8 @@
  * former not where the spec says strict, and for sums of products alone. A definition without such
  * sums that has no error at all, as a rectifier or a transposition, allows eps; where the sum is a
  * row's and hardly any of it products, B has eps * T / 16 (strict: / 8). Where one term may
- * outweigh the others, either bound is at least eps / 4 * min(terms, 1024). eps is the storage
+ * outweigh the others, either bound is at least eps / 4 * min(terms, 1024); there and where many
+ * terms are equal also 16 times the lower precision's error, scaled to eps. eps is the storage
  * dtype's, or that of `precision` where the spec allows a lower one; the sums' terms use float32's
  * for the 16-bit dtypes, which are only stored. Fewer than SCALE_LEAST elements have no scale of
  * their own to rely on: then a 64th of l's rms error joins `floor`, and norm is at least `element`.
