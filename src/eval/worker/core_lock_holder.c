@@ -24,12 +24,11 @@ static const char *word_at(const char *text, size_t index)
     return text;
 }
 
-/* 0: nobody that we can see. */
-static int pid_of_holder(const char *folder)
+/* 0: nobody that is listed. */
+static int find_in_locks(const struct stat *status)
 {
-    struct stat status;
     char line[LINE_MOST];
-    FILE *locks = stat(folder, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
+    FILE *locks = fopen("/proc/locks", "re");
     int found = 0;
     while (locks != NULL && found == 0 && fgets(line, sizeof line, locks) != NULL) {
         char *end;
@@ -39,11 +38,25 @@ static int pid_of_holder(const char *folder)
         unsigned major = (unsigned)strtoul(word_at(line, 5), &end, 16);
         unsigned minor = *end == ':' ? (unsigned)strtoul(end + 1, &end, 16) : 0;
         unsigned long inode = *end == ':' ? strtoul(end + 1, NULL, 10) : 0;
-        if (pid > 0 && inode == status.st_ino && makedev(major, minor) == status.st_dev)
+        if (pid > 0 && inode == status->st_ino && makedev(major, minor) == status->st_dev)
             found = pid;
     }
     if (locks != NULL)
         fclose(locks);
+    return found;
+}
+
+/* The kernel hands the list over in pieces and goes on by number, so that whenever a lock further
+ * up goes meanwhile one is left out: it is read again. 0: nobody that we can see. */
+static int pid_of_holder(const char *folder)
+{
+    enum { READINGS = 20 };
+    struct stat status;
+    int found = 0;
+    if (stat(folder, &status) != 0)
+        return 0;
+    for (int i = 0; i < READINGS && found == 0; i++)
+        found = find_in_locks(&status);
     return found;
 }
 

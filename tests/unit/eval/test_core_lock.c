@@ -1,5 +1,6 @@
 /* Two processes, one core: only one at a time; the kernel frees it when the holder is killed; a
  * child that was started meanwhile does not hold on to it. */
+#include "base/file.h"
 #include "eval/worker/core_lock.h"
 
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -17,10 +19,30 @@
 
 #include <cmocka.h>
 
-static bool lockable(void)
+static char folder[] = "/tmp/twagent-test-XXXXXX";
+
+/* Locks of this test's own: nobody beside it is waited for. */
+static int make_locks(void **state)
 {
-    struct stat status;
-    return stat("/sys/devices/system/cpu/cpu0", &status) == 0;
+    char path[CORE_LOCK_PATH];
+    (void)state;
+    unsetenv("TWAGENT_LOCKS");
+    core_lock_path(3, path);
+    assert_string_equal(path, "/sys/devices/system/cpu/cpu3");
+    assert_non_null(mkdtemp(folder));
+    setenv("TWAGENT_LOCKS", folder, 1);
+    for (int core = 0; core < 2; core++) {
+        core_lock_path(core, path);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    return 0;
+}
+
+static int remove_locks(void **state)
+{
+    struct err err;
+    (void)state;
+    return file_remove_tree(folder, &err);
 }
 
 /* Another program's view: a lock is the open file's, so that one process can stand for two. */
@@ -34,41 +56,22 @@ static bool is_free(int core)
     return got;
 }
 
-/* A twagent that happens to measure here has its turn first. */
-static bool take(struct core_lock *lock, const int *cores, size_t count)
-{
-    int busy, tries = 0;
-    while (!core_lock_try(lock, cores, count, &busy) && tries++ < 3000)
-        usleep(20000);
-    return tries < 3000;
-}
-
-static bool comes_free(int core)
-{
-    int tries = 0;
-    while (!is_free(core) && tries++ < 3000)
-        usleep(20000);
-    return tries < 3000;
-}
-
 static void test_exclusive(void **state)
 {
     (void)state;
     static const int both[] = {0, 1};
     struct core_lock one = {.count = 0}, two = {.count = 0};
     int busy = -1;
-    if (!lockable())
-        skip();
-    assert_true(take(&one, both, 1));
+    assert_true(core_lock_try(&one, both, 1, &busy));
     assert_false(core_lock_try(&two, both, 2, &busy));
     assert_int_equal(busy, 0);
     assert_int_equal(two.count, 0); /* none is kept */
     core_lock_release(&one);
-    assert_true(take(&two, both, 2));
+    assert_true(core_lock_try(&two, both, 2, &busy));
     assert_false(is_free(0));
     core_lock_release(&two);
     core_lock_release(&two);
-    assert_true(comes_free(0));
+    assert_true(is_free(0) && is_free(1));
 }
 
 static void test_missing_core(void **state)
@@ -85,33 +88,31 @@ static void test_death_frees(void **state)
 {
     (void)state;
     static const int cores[] = {0};
-    int ready[2];
-    char byte;
-    if (!lockable())
-        skip();
+    int ready[2], busy;
+    pid_t outlives;
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a lock that nobody frees would stop every lane here */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct core_lock lock = {.count = 0};
-        if (!take(&lock, cores, 1))
+        if (!core_lock_try(&lock, cores, 1, &busy))
             _exit(1);
-        if (fork() == 0)
-            execl("/bin/sleep", "sleep", "2", (char *)NULL); /* outlives its parent, without */
-        usleep(50000);
-        if (write(ready[1], "!", 1) != 1)
+        outlives = fork();
+        if (outlives == 0)
+            execl("/bin/sleep", "sleep", "600", (char *)NULL);
+        if (write(ready[1], &outlives, sizeof outlives) != sizeof outlives)
             _exit(1);
         for (;;)
             pause();
     }
     close(ready[1]);
-    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(read(ready[0], &outlives, sizeof outlives), sizeof outlives);
     assert_false(is_free(0));
     char who[200], pid[24];
     core_lock_holder(0, NULL, who, sizeof who);
     snprintf(pid, sizeof pid, "pid %d (", (int)child);
-    assert_ptr_equal(strstr(who, pid), who); /* whoever else has had a turn has given it back */
+    assert_ptr_equal(strstr(who, pid), who);
     assert_non_null(strstr(who, "test_core_lock, started "));
     core_lock_holder(4000, NULL, who, sizeof who);
     assert_string_equal(who, "");
@@ -119,7 +120,9 @@ static void test_death_frees(void **state)
     assert_string_equal(who, "");
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_true(comes_free(0));
+    while (!is_free(0)) /* until its own child has become another program */
+        usleep(1000);
+    kill(outlives, SIGKILL);
     close(ready[0]);
 }
 
@@ -130,5 +133,5 @@ int main(void)
         cmocka_unit_test(test_missing_core),
         cmocka_unit_test(test_death_frees),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_locks, remove_locks);
 }
