@@ -1,6 +1,6 @@
 /* What the hot loop is made of, from a disassembly: a loop is what a jump backwards closes. The hot
- * one is the innermost one with the most samples; where nothing was sampled, the one with the most
- * vector arithmetic, where such kernels spend their time. */
+ * one is the innermost one with the most samples; where hardly any fell into a loop, the one with
+ * the most vector arithmetic, where such kernels spend their time. */
 #include "eval/cpu/mix.h"
 
 #include "eval/cpu/profile.h"
@@ -218,10 +218,17 @@ static double heat(const struct mix *mix)
            0.01 * (double)(mix->last - mix->first);
 }
 
+/* A few samples that a loop has and another one has not are chance. */
+static size_t evidence(const struct mix *mix)
+{
+    enum { LEAST = 8 };
+    return mix->samples >= LEAST ? mix->samples : 0;
+}
+
 static bool hotter(const struct mix *mix, const struct mix *best)
 {
-    if (best->function[0] == '\0' || mix->samples != best->samples)
-        return best->function[0] == '\0' || mix->samples > best->samples;
+    if (best->function[0] == '\0' || evidence(mix) != evidence(best))
+        return best->function[0] == '\0' || evidence(mix) > evidence(best);
     return heat(mix) > heat(best);
 }
 

@@ -102,6 +102,30 @@ static void the_hot_loop_is_the_inner_one(void **state)
     buf_free(&text);
 }
 
+/* One sample more is chance: the loop that computes most stays the hot one; a dozen are not. */
+static void few_samples_do_not_make_a_loop_hot(void **state)
+{
+    static const char disassembly[] = "\n0000000000001110 <kernel>:\n"
+                                      "    1120:\tvfmadd231ps %zmm2,%zmm3,%zmm1\n"
+                                      "    112e:\tjne    1120 <kernel+0x10>\n"
+                                      "    1130:\tvaddss %xmm1,%xmm2,%xmm3\n"
+                                      "    1134:\tjne    1130 <kernel+0x20>\n";
+    uint64_t addresses[12];
+    (void)state;
+    for (size_t i = 0; i < 12; i++)
+        addresses[i] = 0x1130;
+    for (size_t own = 1; own <= 12; own += 11) {
+        const struct samples samples = {.total = 100, .own = own, .addresses = addresses};
+        struct buf text;
+        struct json json;
+        buf_init(&text, 8192);
+        json_init(&json, &text);
+        mix_parse(disassembly, &samples, NULL, &json);
+        assert_int_equal(value_int(parse(&text), "vector_bytes", -1), own == 1 ? 64 : 0);
+        buf_free(&text);
+    }
+}
+
 /* Whatever a compiler or a disassembler says: nothing is read outside of it. */
 static void garbage_is_read_within_its_bounds(void **state)
 {
@@ -154,9 +178,11 @@ static void garbage_is_read_within_its_bounds(void **state)
     }
 }
 
+/* Whatever is sampled of it is in the loop that is vectorized. */
 static const char scaled[] =
-    KIT_SIGNATURE "{\n#pragma GCC ivdep\nfor (int64_t i = 0; i < M * N; i++)\n"
-                  "C[i] = C[i] * 2 + 1;\n" KIT_RIGHT "}";
+    KIT_SIGNATURE "{\nfor (int again = 0; again < 3000; again++) {\n#pragma GCC ivdep\n"
+                  "for (int64_t i = 0; i < M * N; i++)\nC[i] = C[i] * 2 + 1;\n"
+                  "__asm__ volatile(\"\" ::: \"memory\"); }\n" KIT_RIGHT "}";
 
 static void a_kernel_is_profiled(void **state)
 {
@@ -243,6 +269,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(remarks_have_reasons, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_hot_loop_is_the_inner_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(few_samples_do_not_make_a_loop_hot, set_up, tear_down),
         cmocka_unit_test_setup_teardown(garbage_is_read_within_its_bounds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_kernel_is_profiled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_known_is_null, set_up, tear_down),
