@@ -216,6 +216,10 @@ static void test_encode(void **state)
     sent = sent_by(arena, &codec_gemini, &request, "http://h:1");
     assert_string_equal(sent.url,
                         "http://h:1/v1beta/models/gemini-x:streamGenerateContent?alt=sse");
+    sent = sent_by(arena, &codec_gemini, &request,
+                   "https://aiplatform.googleapis.com/v1/publishers/google");
+    assert_string_equal(sent.url, "https://aiplatform.googleapis.com/v1/publishers/google/models/"
+                                  "gemini-x:streamGenerateContent?alt=sse");
     assert_null(value_get(sent.root, "systemInstruction"));
     config = value_get(sent.root, "generationConfig");
     assert_null(value_get(config, "temperature"));

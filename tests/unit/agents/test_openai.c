@@ -217,6 +217,7 @@ static void test_encode(void **state)
         bool openai;
     } addresses[] = {{"https://eu.api.openai.com/v1", true},
                      {"https://API.openai.com:443", true},
+                     {"https://mine.openai.azure.com/openai/v1", true},
                      {"https://api.openai.com.example.net/v1", false},
                      {"https://notapi.openai.com/v1", false},
                      {"https://example.net/api.openai.com", false}};

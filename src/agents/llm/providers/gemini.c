@@ -15,6 +15,14 @@ static const char *resource(struct arena *arena, const char *model)
     return request_escape(arena, strncmp(model, "models/", 7) == 0 ? model + 7 : model);
 }
 
+/* Vertex has the version before the publisher:
+ * "https://aiplatform.googleapis.com/v1/publishers/google" with a key,
+ * ".../v1/projects/P/locations/L/publishers/google" with a token. */
+static const char *version_of(const char *base_url)
+{
+    return strstr(base_url, "/publishers/") != NULL ? NULL : "v1beta";
+}
+
 static void put_text_parts(struct json *json, const char *text)
 {
     json_put_array(json, "parts");
@@ -50,7 +58,7 @@ static void encode(struct arena *arena, const struct completion_request *request
                                        "accept: text/event-stream", NULL};
     const char *rest = arena_printf(arena, "models/%s:streamGenerateContent?alt=sse",
                                     resource(arena, request->model));
-    *url = request_url(arena, base_url, "v1beta", rest);
+    *url = request_url(arena, base_url, version_of(base_url), rest);
     *headers = request_headers(arena, "x-goog-api-key: ", key, more);
 
     struct json json = {.out = body};
@@ -138,7 +146,7 @@ static void describe(struct arena *arena, const char *model, const char *base_ur
 {
     static const char *const more[] = {"accept: application/json", NULL};
     const char *rest = arena_printf(arena, "models/%s", resource(arena, model));
-    *url = request_url(arena, base_url, "v1beta", rest);
+    *url = request_url(arena, base_url, version_of(base_url), rest);
     *headers = request_headers(arena, "x-goog-api-key: ", key, more);
 }
 
