@@ -11,7 +11,7 @@
 
 static bool is_openai(const char *base_url)
 {
-    return request_is_at(base_url, "api.openai.com");
+    return request_is_at(base_url, "api.openai.com") || request_is_at(base_url, "openai.azure.com");
 }
 
 /* A schema goes to OpenAI itself alone: other servers take it, ignore it or refuse the request, and
