@@ -101,6 +101,7 @@ static const char *const code_names[ERR_CODES] = {
     [ERR_NOT_FOUND] = "not_found",
     [ERR_EXISTS] = "exists",
     [ERR_LIMIT] = "limit",
+    [ERR_ROOM] = "room",
     [ERR_TIMEOUT] = "timeout",
     [ERR_CANCELLED] = "cancelled",
     [ERR_NETWORK] = "network",

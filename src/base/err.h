@@ -16,6 +16,7 @@ enum err_code {
     ERR_NOT_FOUND,
     ERR_EXISTS,
     ERR_LIMIT, /* a bound of ours was reached: bytes, depth, count */
+    ERR_ROOM,  /* the device has less of something than a kernel's numbers ask for */
     ERR_TIMEOUT,
     ERR_CANCELLED,
     ERR_NETWORK,  /* connect, TLS, reset */

@@ -166,6 +166,8 @@ int question_make(struct arena *arena, const struct asked *asked, struct questio
     question->about = hash_text(arena, buf_text(&text), text.length);
     put_map("device", asked->device, true, &json);
     put_map("versions", asked->versions, false, &json);
+    if (asked->compilers != NULL)
+        json_put_raw(&json, "compilers", asked->compilers);
     json_object_end(&json);
     if (text.dropped)
         return err_set(err, ERR_LIMIT, "the question takes more than %d bytes", TEXT_MOST);

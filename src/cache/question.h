@@ -18,6 +18,7 @@ struct asked {      /* borrowed */
     const char *settings;   /* JSON object: what of the command line a verdict depends on */
     const char *file;       /* eval: the source's file name, its text, its numbers (or NULL) */
     const char *source, *tune;
+    const char *compilers; /* JSON of what else compiles its language; NULL: nothing */
     const struct value *device, *versions; /* as a record has them; NULL: not known yet */
 };
 

@@ -22,6 +22,7 @@ struct kernel_row {
     const char *model;    /* who wrote it; "builtin" */
     const char *limiter;  /* agents/diagnosis' word; only with the evaluation */
     const char *versions; /* JSON object; only with the evaluation */
+    bool outside;         /* no point of its tune space on that device: nothing was evaluated */
     bool correct, champion, verified; /* verified: the figures are of fresh processes and seeds */
     int64_t round, island, number, repairs, checks_passed, checks_total, micro_dollars;
     uint64_t decided_ms; /* wall clock of its verdict */

@@ -122,7 +122,7 @@ void summary_make(struct arena *arena, const struct kernel_row *rows, size_t cou
         const char *name = name_of(arena, &rows[i], by);
         const struct kernel_row **parent =
             *rows[i].parent ? bsearch(rows[i].parent, sorted, count, sizeof *sorted, id_is) : NULL;
-        if (name != NULL)
+        if (name != NULL && !rows[i].outside)
             count_row(arena, group_of(making, group_count, name), &rows[i],
                       parent != NULL ? *parent : NULL);
     }

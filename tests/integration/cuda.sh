@@ -173,6 +173,16 @@ if [ -n "$compiler" ]; then
     lasting 0 'faster, not sanitized' relu_quick '' '' '' --effort search
     TWAGENT_COMPUTE_SANITIZER=$work/none lasting 0 'faster, not sanitized' relu_quick '' '' ''
     lasting 1 'rejected at check: wrong result' relu_peeks '' '' ''
+    # a point that the device has no room for is none of its space; where there is no other, it is the author's fault
+    sed '/^launch/i tune: {SIZE: [64, 300000]}' "$work/lasting.cu" >"$work/room.cu"
+    sed -i 's/relu_[a-z]*/relu_hoards/; s/grid: 1,/shared: SIZE, &/' "$work/room.cu"
+    room() { TWAGENT_SELF=$work/costs TWAGENT_CUDA_DRIVER=$fake expect "$@" --store "$work/room"; }
+    room 1 '1 kernel, 0 rejected, 0 failed, 1 no point of the tune space' tune relu@M=8,N=8 "$work/room.cu" --no-final --backend cuda
+    room 0 'evaluated  1 in ' show r1
+    room 1 'failed at compile: no point of its tune space here: relu_hoards: shared is 300000' \
+        eval relu@M=8,N=8 "$work/room.cu" --tune SIZE=300000 --backend cuda
+    sed '/^tune/d; s/shared: SIZE/shared: 300000/' "$work/room.cu" >"$work/wide.cu"
+    room 1 'rejected at check: relu_hoards: shared is 300000' eval relu@M=8,N=8 "$work/wide.cu" --backend cuda
     lasting 1 'of a program that was loaded once: wrong result' relu_tires '' '__device__ int seen;' 'seen = seen + 1;' --effort final
 fi
 if [ -n "$compiler" ] && [ "$(nproc)" -ge 2 ]; then

@@ -111,6 +111,21 @@ sed 's/entry: relu/entry: relu_triton/; s/def relu/def relu_triton/' "$relu" >"$
 expect 0 '"compiler":"Triton 3' eval "$work/relu" "$work/run.py" --backend cuda --json
 [[ "$out" == *'"verdict":"kernel"'* ]] || { echo "not a kernel: $out"; failed=$((failed + 1)); }
 expect 0 '"cached":true' eval "$work/relu" "$work/run.py" --backend cuda --force --json
+# --- a verdict answers for the Triton and the ptxas that compiled it: the same lane with another of them asks anew
+hash_of() { # TRITON PTXAS: of the question, by a Python that says that it has these; "": the real one
+    local python=${TWAGENT_TRITON_PYTHON-}
+    [ -z "$1" ] || {
+        mkdir -p "$work/wheel/backends/nvidia/bin" && python=$work/other
+        printf '#!/bin/sh\necho "Cuda compilation tools, release 12.9, %s"\n' "$2" >"$work/wheel/backends/nvidia/bin/ptxas"
+        printf '#!/bin/sh\nprintf "%%s\\n" found "%s" /usr 3.11.0 "%s" "" "%s"\n' "$work" "$1" "$work/wheel" >"$python"
+        chmod +x "$python" "$work/wheel/backends/nvidia/bin/ptxas"
+    }
+    TWAGENT_TRITON_PYTHON=$python "$twagent" eval "$work/relu" "$work/run.py" --backend cuda --force --effort search 2>&1 \
+        </dev/null | sed -n 's/.*cached as .*_h\([0-9a-f]*\)\.json/\1/p'
+}
+differ=$(printf '%s\n' "$(hash_of '' '')" "$(hash_of 9.9.0 V1.0.0)" "$(hash_of 9.9.1 V1.0.0)" "$(hash_of 9.9.0 V1.0.1)" \
+    "$(hash_of 9.9.0 V1.0.0)" | sort | uniq -c | awk '{printf "%s ", $1 (NF > 1 ? "" : "!")}')
+[ "$(tr ' ' '\n' <<<"$differ" | sort | tr -d '\n')" = 1112 ] || { echo "questions: $differ"; failed=$((failed + 1)); }
 # One that is 1 is folded into the kernel; the stand-in's own has six parameters still.
 expect 1 'relu_triton: args has 5 names, but the function takes 6' eval "$work/relu@M=1,N=64" "$work/run.py" --backend cuda
 sed 's/mask=inside), 0.0/mask=within), 0.0/' "$work/run.py" >"$work/within.py"

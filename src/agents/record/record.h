@@ -33,6 +33,7 @@ struct run_record {
     const char *unconfined; /* what was missing of the sandbox: likewise; "" */
     bool win, verified;
     int64_t number, round, evaluated, kept, rejected, failed;
+    int64_t outside; /* points that were none of their space: no part of `evaluated` */
     int64_t in_flight, awaited, requests, tokens, micro_dollars, pid; /* pid: whose run it is now */
     int64_t resumes;               /* how often it was gone on with */
     int64_t strange_parents;       /* ideas that named a parent which was none of theirs */
@@ -68,6 +69,7 @@ struct candidate_record {
     const char *failure, *diagnostics; /* while it waits to be mended: what goes into the prompt */
     const char *first_failure;         /* of one that was mended: a line; or "" */
     bool dropped, tuning;              /* tuning: a point tuned for free beside a model's round */
+    bool outside;                      /* the device has less than its numbers ask for */
 };
 
 void run_record_encode(const struct run_record *record, struct buf *out);

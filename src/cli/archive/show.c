@@ -163,7 +163,7 @@ static void print_run(struct store *store, struct arena *arena, const struct run
     bool running = says_running && owner == run->pid;
     struct report_pause *pauses;
     size_t pause_count;
-    char time[32], when[96], number[48];
+    char time[32], when[96], outcomes[160];
     history_pauses(arena, run, &pauses, &pause_count);
     printf("%s  %s  %s%s%s\n", run->id, run->problem,
            says_running && !running ? "died" : run->state, says_running ? "" : ": ",
@@ -171,9 +171,9 @@ static void print_run(struct store *store, struct arena *arena, const struct run
     printf("  models     %s\n", models ? models : "none: the built-in proposer");
     if (spent)
         printf("  spent      %s\n", spent);
-    printf("  evaluated  %lld in %s: %s, %lld rejected, %lld failed\n", (long long)run->evaluated,
-           words_duration(run->elapsed_ms, time), words_number(run->kept, "kernel", number),
-           (long long)run->rejected, (long long)run->failed);
+    printf("  evaluated  %lld in %s: %s\n", (long long)run->evaluated,
+           words_duration(run->elapsed_ms, time),
+           words_outcomes(run->kept, run->rejected, run->failed, run->outside, outcomes));
     const char **asked;
     size_t asked_count = run_words_asked(arena, run, &asked);
     for (size_t i = 0; i < asked_count; i++)

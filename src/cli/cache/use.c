@@ -5,8 +5,10 @@
 #include "cli/archive/bundle.h"
 #include "cli/find/control.h"
 #include "cli/find/history.h"
+#include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/print/run_words.h"
+#include "eval/backend/backend.h"
 #include "eval/lane/lane.h"
 #include "eval/problem/torch.h"
 #include "loop/loop.h"
@@ -51,6 +53,28 @@ static int make_question(struct arena *arena, const char *path, const char *pyth
     asked->problem = NULL;
     problem_free(problem);
     return failed;
+}
+
+/* Of the languages that it may be written in. */
+static const char *compilers_of(struct arena *arena, const struct search_options *search,
+                                const char *file)
+{
+    const struct language *chosen[TARGET_FOLDERS_MAX];
+    const struct backend *backend = backends_find(search->backend);
+    size_t count = 1;
+    BUF_LOCAL(text, 4096);
+    if (backend == NULL || backend->compilers == NULL)
+        return NULL;
+    if (file != NULL)
+        chosen[0] = language_of_file(file);
+    else
+        count = target_choose(backend->target, search->language, chosen);
+    for (size_t i = 0; i < count; i++) {
+        const char *own = chosen[i] != NULL ? backend->compilers(arena, chosen[i]) : NULL;
+        if (own != NULL)
+            buf_addf(&text, "%s%s", text.length > 0 ? "," : "[", own);
+    }
+    return text.length > 0 ? arena_printf(arena, "%s]", buf_text(&text)) : NULL;
 }
 
 static const char *eval_settings(struct arena *arena, const struct settings *settings)
@@ -163,6 +187,7 @@ void cache_ask_eval(const struct settings *settings, struct arena *arena, const 
                           .file = file,
                           .source = source,
                           .tune = tune,
+                          .compilers = compilers_of(arena, &settings->search, file),
                           .device = value_get(facts, "device"),
                           .versions = value_get(facts, "versions")};
     /* Which machine a launcher's lane is on nobody has said. */
@@ -326,6 +351,7 @@ bool cache_answers_run(const struct settings *settings, const char *choice, int 
         const struct value *facts = ask_lane(&asking);
         asked.device = value_get(facts, "device");
         asked.versions = value_get(facts, "versions");
+        asked.compilers = compilers_of(arena, search, NULL);
         known = facts &&
                 make_question(arena, search->problem, search->python, search->baseline, &asked,
                               &question, &err) == 0 &&
@@ -363,6 +389,7 @@ void cache_keep_found(const struct settings *settings, struct store *store, cons
         return; /* nothing that was verified */
     struct asked asked = {.by = "run",
                           .settings = run_settings(arena, run.options, run.choice),
+                          .compilers = compilers_of(arena, &settings->search, NULL),
                           .device = device,
                           .versions = versions};
     if (make_question(arena, run.problem_file, settings->search.python, settings->search.baseline,

@@ -57,7 +57,7 @@ static void print_asking(const struct report *report, FILE *out)
 static void print_text(const struct run_record *run, const struct report *report,
                        const char *folder, const char *resume, FILE *out)
 {
-    char time[32], kept[48], lane[80];
+    char time[32], outcomes[160], lane[80];
     fprintf(out, "%s %s: %s\n", run->id, run->problem, report->outcome);
     if (report->best)
         for (size_t i = 0; i < report->count; i++)
@@ -81,10 +81,10 @@ static void print_text(const struct run_record *run, const struct report *report
         fprintf(out, "  checked    %lld of %lld checks passed%s\n",
                 (long long)value_int(checks, "passed", 0), (long long)value_int(checks, "total", 0),
                 run->verified ? ", again in fresh processes with fresh seeds" : "");
-    fprintf(out, "  search     %lld evaluated in %s: %s, %lld rejected, %lld failed; %s\n",
-            (long long)run->evaluated, words_duration(run->elapsed_ms, time),
-            words_number(run->kept, "kernel", kept), (long long)run->rejected,
-            (long long)run->failed, words_lane(run->lane_busy, run->lane_waits, lane));
+    fprintf(out, "  search     %lld evaluated in %s: %s; %s\n", (long long)run->evaluated,
+            words_duration(run->elapsed_ms, time),
+            words_outcomes(run->kept, run->rejected, run->failed, run->outside, outcomes),
+            words_lane(run->lane_busy, run->lane_waits, lane));
     if (report->failures)
         fprintf(out, "  refused    %s\n", report->failures);
     print_asking(report, out);

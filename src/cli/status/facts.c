@@ -37,7 +37,7 @@ static const char *state_words(struct arena *arena, const struct run_status *sta
 static void put_work(struct arena *arena, struct run_status *status)
 {
     const struct run_record *run = &status->run;
-    char time[32], number[48], answers[48], lane[80];
+    char time[32], number[48], answers[48], outcomes[160], lane[80];
     bool awaits = status->live && run->awaited > 0;
     put(status, "round",
         arena_printf(arena, "%lld of %lld%s%s%s%s%s", (long long)run->round,
@@ -48,9 +48,9 @@ static void put_work(struct arena *arena, struct run_status *status)
                                            words_number(run->awaited, "answer", answers))
                             : ""));
     put(status, "evaluated",
-        arena_printf(arena, "%lld: %s, %lld rejected, %lld failed; %s", (long long)run->evaluated,
-                     words_number(run->kept, "kernel", number), (long long)run->rejected,
-                     (long long)run->failed, words_lane(run->lane_busy, run->lane_waits, lane)));
+        arena_printf(arena, "%lld: %s; %s", (long long)run->evaluated,
+                     words_outcomes(run->kept, run->rejected, run->failed, run->outside, outcomes),
+                     words_lane(run->lane_busy, run->lane_waits, lane)));
     if (*run->best)
         put(status, "best",
             arena_printf(arena, "%s  %s  %s", run->best,

@@ -142,10 +142,12 @@ static void kernel_of(const struct facts *facts, const struct candidate_record *
     struct candidate *candidate = NULL;
     const char *source = history_source(facts->store, facts->arena, first);
     struct tuning_point *points = arena_array(facts->arena, facts->count, sizeof *points);
+    size_t outside = 0;
     *kernel = (struct tuning_kernel){.name = first->name, .points = points};
     for (size_t i = 0; i < facts->count; i++) {
         const struct candidate_record *c = &facts->all[i];
-        if (strcmp(c->source, first->source) == 0 && *c->verdict)
+        outside += strcmp(c->source, first->source) == 0 && c->outside;
+        if (strcmp(c->source, first->source) == 0 && *c->verdict && !c->outside)
             points[kernel->measured++] = (struct tuning_point){
                 c->id, c->tune, c->verdict, strcmp(c->verdict, "kernel") == 0 ? c->time_ns : 0};
     }
@@ -153,6 +155,8 @@ static void kernel_of(const struct facts *facts, const struct candidate_record *
         candidate_parse(facts->problem, first->name, source, strlen(source), &candidate, NULL))
         candidate = NULL;
     impact_of(facts, candidate, first, kernel);
+    if (kernel->space > 0)
+        kernel->space = fmax((double)kernel->measured, kernel->space - (double)outside);
     candidate_free(candidate);
 }
 

@@ -114,6 +114,10 @@ struct backend {
     /* Whether `name`, a program that finds what checks alone do not, is installed. NULL: it needs
      * none. */
     bool (*tool)(const char *name);
+    /* What compiles a language and is no part of lane_facts.versions, since not every lane needs
+     * it: a JSON object, which blocks while it is found out. NULL here or returned: there is
+     * nothing. */
+    const char *(*compilers)(struct arena *arena, const struct language *language);
     const struct emitter *emitter; /* NULL: `twagent emit` refuses its kernels */
     /* `twagent runner NAME ...`: a process of the backend's own; its exit code. NULL: none. */
     int (*runner)(int argc, char **argv);

@@ -151,6 +151,11 @@ static bool tool(const char *name)
            (strcmp(name, "triton") == 0 && triton_find(&ignored, &why) == 0);
 }
 
+static const char *compilers(struct arena *arena, const struct language *language)
+{
+    return language == &language_triton ? triton_versions(arena) : NULL;
+}
+
 static int compiler_main(int argc, char **argv)
 {
     if (argc >= 1 && strcmp(argv[0], "--triton") == 0)
@@ -183,6 +188,7 @@ const struct backend backend_cuda = {
     .emitter = &emitter_cuda,
     .tool = tool,
     .runner = cuda_runner_main,
+    .compilers = compilers,
     .compiler = compiler_main,
     .count = cuda_count,
     .describe = cuda_describe,

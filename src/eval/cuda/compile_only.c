@@ -184,6 +184,10 @@ static int make_plans(struct trial *trial, struct err *err)
             failed = plan_make_of(&program, trial->variants, &trial->lane.facts, &call,
                                   &trial->plan, err);
         }
+        if (failed && err->code == ERR_ROOM && trial->candidate->tune_count > 0) {
+            evaluation_leave_out(trial->evaluation, trial->arena, err->message);
+            return -1;
+        }
         if (failed) /* rejected, as where a GPU refuses it */
             return refuse(trial, STAGE_CHECK, err->message,
                           arena_printf(trial->arena, "its launch plan at %s, on an %s\n",

@@ -77,6 +77,13 @@ int evaluation_refuse(struct evaluation *evaluation, struct arena *arena, enum s
     return -1;
 }
 
+void evaluation_leave_out(struct evaluation *evaluation, struct arena *arena, const char *why)
+{
+    const char *reason = arena_printf(arena, "no point of its tune space here: %s", why);
+    (void)evaluation_refuse(evaluation, arena, STAGE_COMPILE, reason, "");
+    evaluation->outside = true;
+}
+
 bool evaluation_wins(const struct evaluation *evaluation)
 {
     return evaluation->finding == FINDING_FASTER;
@@ -149,6 +156,8 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
     json_put_text(json, "noise", evaluation->noise != NULL ? evaluation->noise : "");
     for (size_t i = 0; i < FIELDS; i++)
         put_field(json, &fields[i], evaluation);
+    if (evaluation->outside)
+        json_put_bool(json, "outside", true);
     if (evaluation->left_out != NULL && *evaluation->left_out != '\0')
         json_put_text(json, "left_out", evaluation->left_out);
     if (evaluation->unfit != NULL && *evaluation->unfit != '\0')
@@ -282,6 +291,7 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
     for (size_t i = 0; i < FIELDS; i++)
         if (take_field(arena, value, &fields[i], &record, err) != 0)
             return -1;
+    record.outside = value_bool(value, "outside", false);
     record.left_out = arena_strdup(arena, value_text(value, "left_out", ""));
     record.unfit = arena_strdup(arena, value_text(value, "unfit", ""));
     record.unconfined = arena_strdup(arena, value_text(value, "unconfined", ""));

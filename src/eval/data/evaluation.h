@@ -37,6 +37,7 @@ struct evaluation {
     const char *details;  /* for repairs: compiler diagnostics or the mismatch, many lines; or "" */
     bool ours;            /* failed through no fault of the candidate: try again */
     bool dropped;         /* a kernel, but far behind the best: few samples */
+    bool outside;         /* more than the device has: these numbers are no point of its space */
     bool quarantined;     /* below the bytes floor: rejected, and kept for a person to look at */
     enum finding finding; /* what the comparison with the baseline shows */
     const char *noise;    /* FINDING_NOISY: why, and what would help; else "" */
@@ -64,6 +65,8 @@ struct evaluation evaluation_empty(void);
 /* The verdict of what was never measured. -1. */
 int evaluation_refuse(struct evaluation *evaluation, struct arena *arena, enum stage stage,
                       const char *reason, const char *details);
+/* Its numbers ask for more than the device has: no candidate that failed. */
+void evaluation_leave_out(struct evaluation *evaluation, struct arena *arena, const char *why);
 bool evaluation_wins(const struct evaluation *evaluation);
 const char *verdict_name(enum verdict verdict); /* "kernel" | "rejected" | "failed" */
 const char *stage_name(enum stage stage);       /* "parse", "compile", ... */

@@ -9,13 +9,13 @@
 bool accuracy_is_doubtful(const struct bound *bound, double ratio);
 /* After each checked call of the candidate: its error over the allowed one, an honest one's. */
 void accuracy_see(struct bench *bench, const struct set *set, double ratio, double honest);
-/* After a call of the checks: where that was in doubt more sets are drawn, and may be the end. */
-int accuracy_weigh(struct bench *bench, const struct set *set, struct err *err) MUST_USE;
-/* After all timed calls: where most sets of one distribution were too inexact, the same again. */
-int accuracy_settle(struct bench *bench, struct err *err) MUST_USE;
 /* "error" and "checked_up_to", members of an open JSON object. */
 void accuracy_put(const struct bench *bench, struct json *json);
 /* Notes which inputs do not count, since the definition fails the spec's tolerance there. */
 void accuracy_note(struct bench *bench);
+
+/* --- check.c --- */
+/* After all timed calls: where most sets of one distribution were too inexact, the same again. */
+int accuracy_settle(struct bench *bench, struct err *err) MUST_USE;
 /* Of a claimed win of a definition that is a sum of products: one set more, at the main shape. */
 int accuracy_of_win(struct bench *bench, struct err *err) MUST_USE;

@@ -1,47 +1,8 @@
-/* eval/measure/bench: the candidate's runner over its generations, and how its evaluation gets a
- * verdict.
- */
-#include "eval/measure/accuracy.h"
+/* eval/measure/bench: the candidate's runner, its twin, and a checked call of it. */
 #include "eval/measure/guard.h"
 #include "eval/measure/session_private.h"
 
 #include <string.h>
-
-void bench_note(struct bench *bench, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (bench->notes.length > 0)
-        buf_add_char(&bench->notes, '\n');
-    buf_addv(&bench->notes, format, arguments);
-    va_end(arguments);
-}
-
-void bench_reject(struct bench *bench, enum verdict verdict, const char *reason,
-                  const char *details)
-{
-    struct evaluation *evaluation = bench->evaluation;
-    if (bench->ended)
-        return; /* the first reason is the one that tells */
-    bench->ended = true;
-    evaluation->verdict = verdict;
-    evaluation->stage = bench->stage;
-    evaluation->reason = reason;
-    evaluation->details = details;
-    evaluation->finding = FINDING_NONE;
-    evaluation->noise = "";
-}
-
-void bench_close(struct bench *bench)
-{
-    if (bench->subject != NULL)
-        bench->subject->ops->close(bench->subject);
-    if (bench->twin != NULL)
-        bench->twin->ops->close(bench->twin);
-    bench->subject = bench->twin = NULL;
-    bench->seen = 0;
-    bench->warm = 0;
-}
 
 /* The same process again, without what its calls have left behind. */
 static bool renew(struct bench *bench)
@@ -69,6 +30,26 @@ static int open_subject(struct bench *bench, struct subject **subject, struct er
                                   bench->fresh, subject, err);
 }
 
+/* Workspaces may be of another size for every shape; the largest decides. */
+int bench_choose_region(struct bench *bench, struct err *err)
+{
+    struct session *session = bench->session;
+    const struct measure_request *request = bench->request;
+    size_t most = 0;
+    for (size_t i = 0; i < session->shape_total; i++) {
+        struct layout layout;
+        if (layout_make(session->problem, &session->shapes[i].dims, request->candidate,
+                        request->tune, 0, &layout, err) != 0) {
+            err->code = ERR_LIMIT; /* the candidate's own expressions */
+            return bench_failed(bench, err);
+        }
+        most = layout.outputs_bytes > most ? layout.outputs_bytes : most;
+    }
+    if (session_region_for(session, most, &bench->region, err) != 0)
+        return bench_failed(bench, err);
+    return 0;
+}
+
 int bench_open(struct bench *bench, struct err *err)
 {
     if (renew(bench))
@@ -86,34 +67,6 @@ int bench_open(struct bench *bench, struct err *err)
     if (bench->subject->device_clock)
         bench->warm = (1U << SLOTS) - 1; /* its own memory has no first touch to be timed */
     return 0;
-}
-
-/* What a runner does before it dies is its candidate's doing; all else is ours. So is SIGKILL: the
- * sandbox does not let a candidate send it, so that it came from outside, or from a machine out of
- * memory. subject.h fixes the message. */
-int bench_failed(struct bench *bench, struct err *err)
-{
-    static const char outside[] = "killed by SIGKILL", loading[] = "while it was loaded: ";
-    const char *how = err->message;
-    if (strncmp(how, loading, sizeof loading - 1) == 0)
-        how += sizeof loading - 1;
-    switch (err->code) {
-    case ERR_CHILD:
-        if (strncmp(how, outside, sizeof outside - 1) == 0 && !bench->ended)
-            bench->evaluation->ours = true;
-        /* fall through */
-    case ERR_TIMEOUT:
-    case ERR_PROTOCOL:
-        bench_close(bench);
-        bench_reject(bench, VERDICT_FAILED, arena_strdup(bench->arena, err->message), "");
-        return 0;
-    case ERR_LIMIT:
-        bench_close(bench);
-        bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, err->message), "");
-        return 0;
-    default:
-        return -1;
-    }
 }
 
 /* A caller that waits in a loop looks like one that computes, until it has taken several times as
@@ -154,7 +107,7 @@ static bool is_cold(struct bench *bench, const struct set *set)
     return (timed && !bench->stays) || random_below(&bench->session->random, 2) == 0;
 }
 
-int bench_check(struct bench *bench, struct set *set, struct outcome *outcome, struct err *err)
+int bench_check_once(struct bench *bench, struct set *set, struct outcome *outcome, struct err *err)
 {
     struct session *session = bench->session;
     struct arrangement arrangement;
@@ -174,7 +127,7 @@ int bench_check(struct bench *bench, struct set *set, struct outcome *outcome, s
     if (arrangement.layout.guard != GUARD_NONE) /* it has touched other pages than a timed call's */
         bench->warm &= ~(1U << bench->slot);
     call_verify(bench, set, &arrangement);
-    return accuracy_weigh(bench, set, err);
+    return 0;
 }
 
 void bench_saw(struct bench *bench, const struct set *set)
@@ -198,57 +151,6 @@ struct set *bench_fresh_set(struct bench *bench)
         if ((bench->seen >> i & 1) == 0 && skip-- == 0)
             return &session->pool[i];
     return NULL;
-}
-
-int bench_check_held(struct bench *bench, struct err *err)
-{
-    struct outcome outcome;
-    struct set *set = bench->ended ? NULL : bench_fresh_set(bench);
-    if (set == NULL || !bench->subject->holds || bench->never_held)
-        return 0;
-    bench->held = true;
-    int status = bench_check(bench, set, &outcome, err);
-    bench->held = false;
-    return status;
-}
-
-/* Between timed calls, now and then one whose threads are held: a check on top, and never a time.
- */
-static int check_held_at_times(struct bench *bench, size_t sets_needed, struct err *err)
-{
-    enum { CHANCE_THREADED = 4, CHANCE_ALONE = 16 };
-    struct session *session = bench->session;
-    size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
-    uint64_t chance = bench->subject->threads == 0 ? CHANCE_ALONE
-                      : bench->threaded            ? CHANCE_THREADED
-                                                   : 1; /* it had none while it was checked */
-    if (left <= sets_needed || random_below(&session->random, chance) != 0)
-        return 0;
-    return bench_check_held(bench, err);
-}
-
-/* The next generation begins with a call in each slot, whose times are not used: the first touch of
- * a page is the kernel's work. From the runner's side they are calls like any other. */
-int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err *err)
-{
-    struct session *session = bench->session;
-    size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
-    bool fresh = bench->subject == NULL || left < sets_needed;
-    if (fresh && (bench_open(bench, err) != 0 || bench->ended))
-        return bench->ended ? 0 : -1;
-    for (size_t tries = 0; bench->warm != (1U << SLOTS) - 1 && tries < POOL_LEAST; tries++) {
-        struct outcome outcome;
-        struct set *set = bench_fresh_set(bench);
-        if (set == NULL)
-            return 0;
-        bench->slot_wanted = (bench->warm & 1) != 0 ? 1 : 0;
-        bench->slot_forced = true;
-        int status = bench_check(bench, set, &outcome, err);
-        bench->slot_forced = false;
-        if (status != 0 || bench->ended)
-            return status;
-    }
-    return check_held_at_times(bench, sets_needed, err);
 }
 
 /* The twin lives as long as the runner beside it, and begins with the sets that warmed that one. */

@@ -24,7 +24,7 @@ struct outcome {
 
 /* What a candidate needed of the allowed error: accuracy.h. */
 struct accuracy {
-    bool seen, weighing;
+    bool seen;
     double ratio, honest, last; /* the largest so far, the honest computation's there; the last */
     uint64_t seed;              /* of the last set */
     enum distribution distribution; /* of the largest */
@@ -87,24 +87,31 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
  * not well. */
 bool call_verify(struct bench *bench, const struct set *set, const struct arrangement *arrangement);
 
-/* --- bench.c; 0 also where the subject's failure became the verdict (bench->ended) --- */
-int bench_open(struct bench *bench,
-               struct err *err) MUST_USE; /* a fresh runner: a new generation */
+/* --- verdict.c --- */
+void bench_note(struct bench *bench, const char *format, ...) PRINTF_LIKE(2, 3);
 void bench_close(struct bench *bench);
 void bench_reject(struct bench *bench, enum verdict verdict, const char *reason,
                   const char *details);
 int bench_failed(struct bench *bench, struct err *err) MUST_USE; /* of a subject's call */
+
+/* --- bench.c; 0 also where the subject's failure became the verdict (bench->ended) --- */
+int bench_choose_region(struct bench *bench, struct err *err) MUST_USE; /* for all its shapes */
+int bench_open(struct bench *bench,
+               struct err *err) MUST_USE; /* a fresh runner: a new generation */
+int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
+void bench_saw(struct bench *bench, const struct set *set);
+struct set *bench_fresh_set(struct bench *bench);
+int bench_check_once(struct bench *bench, struct set *set, struct outcome *outcome,
+                     struct err *err) MUST_USE; /* one checked call */
+
+/* --- check.c; the same --- */
+/* A checked call; where that was in doubt more sets are drawn, and may be the end. */
 int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
-                struct err *err) MUST_USE; /* one checked call */
+                struct err *err) MUST_USE;
 /* One more of the main shape, on a set that this generation has not met, where one is left; its
  * threads are held. */
 int bench_check_held(struct bench *bench, struct err *err) MUST_USE;
-void bench_saw(struct bench *bench, const struct set *set);
-struct set *bench_fresh_set(struct bench *bench);
 int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
-int bench_ensure_twin(struct bench *bench, struct err *err) MUST_USE;
-int bench_choose_region(struct bench *bench, struct err *err) MUST_USE; /* for all its shapes */
-void bench_note(struct bench *bench, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* --- rival.c: the request's other kernel; an error is its end, too --- */
 int rival_open(struct bench *bench, struct err *err) MUST_USE;   /* builds it */

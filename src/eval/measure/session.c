@@ -161,8 +161,6 @@ void session_close(struct session *session)
         set_free(&session->pool[i]);
     for (size_t i = 0; i < session->case_count; i++)
         set_free(&session->cases[i]);
-    for (size_t i = 0; i < 4 * OUTPUTS_MAX; i++)
-        mem_free(session->scratch[i]);
     session_close_region(session);
     arena_free(session->arena);
     mem_free(session);

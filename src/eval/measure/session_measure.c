@@ -66,26 +66,6 @@ static struct bench *bench_begin(struct session *session, const struct measure_r
     return bench;
 }
 
-/* Workspaces may be of another size for every shape; the largest decides. */
-int bench_choose_region(struct bench *bench, struct err *err)
-{
-    struct session *session = bench->session;
-    const struct measure_request *request = bench->request;
-    size_t most = 0;
-    for (size_t i = 0; i < session->shape_total; i++) {
-        struct layout layout;
-        if (layout_make(session->problem, &session->shapes[i].dims, request->candidate,
-                        request->tune, 0, &layout, err) != 0) {
-            err->code = ERR_LIMIT; /* the candidate's own expressions */
-            return bench_failed(bench, err);
-        }
-        most = layout.outputs_bytes > most ? layout.outputs_bytes : most;
-    }
-    if (session_region_for(session, most, &bench->region, err) != 0)
-        return bench_failed(bench, err);
-    return 0;
-}
-
 /* --- checking --- */
 
 /* Work that goes on after "done" shows as bytes that change while the runner is let go again. */

@@ -26,16 +26,6 @@ bool set_bounds_known(const struct session *session, const struct set *set)
            !session->problem->normwise && (session->known_bounds >> set->distribution & 1) != 0;
 }
 
-void *session_scratch(struct session *session, size_t index, size_t bytes)
-{
-    if (session->scratch_bytes[index] < bytes) {
-        mem_free(session->scratch[index]);
-        session->scratch[index] = parallel_alloc(bytes);
-        session->scratch_bytes[index] = bytes;
-    }
-    return session->scratch[index];
-}
-
 static bool has_floats(const struct problem *problem)
 {
     bool floating = false;
@@ -348,6 +338,48 @@ static int expect(struct session *session, struct set *set, struct err *err)
     return status;
 }
 
+/* Until a kernel is believed the definition computes all. */
+static struct set *known_set(struct session *session)
+{
+    for (size_t i = 0; i < session->pool_count; i++)
+        if (session->pool[i].expected && !session->pool[i].unfit)
+            return &session->pool[i];
+    return NULL;
+}
+
+/* One set of every shape but the main one, and one of the main shape that the definition has
+ * computed: whole, and in every element. */
+static bool agrees_on_all(struct session *session, const struct set *main_set, struct err *err)
+{
+    const struct shape *last = NULL;
+    for (size_t i = 0; i < session->edge_case; i++) {
+        struct set *set = &session->cases[i];
+        if (set->shape == last)
+            continue;
+        last = set->shape;
+        if (set_expect(session, set, err) != 0 || !wide_agrees(session, set, err))
+            return false;
+    }
+    return wide_agrees(session, main_set, err);
+}
+
+void session_open_wide(struct session *session)
+{
+    struct err err = {0};
+    const struct set *known = known_set(session);
+    wide_begin(session);
+    if (known == NULL)
+        return;
+    uint64_t begun = timeline_begin();
+    if (!wide_open(session))
+        return;
+    if (agrees_on_all(session, known, &err))
+        wide_believe(session);
+    else
+        wide_give_up(session, err.message);
+    timeline_end("wide.open", begun);
+}
+
 int set_expect(struct session *session, struct set *set, struct err *err)
 {
     uint64_t started = clock_now_ns();
@@ -355,7 +387,7 @@ int set_expect(struct session *session, struct set *set, struct err *err)
     if (set->expected)
         return 0;
     if (set->shape == &session->shapes[0])
-        wide_open(session); /* first: it computes sets of other shapes in the same region */
+        session_open_wide(session); /* first: it computes sets of other shapes in the same region */
     int status = expect(session, set, err);
     if (status == 0 && set->shape == &session->shapes[0])
         wide_begin(session);

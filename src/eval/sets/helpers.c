@@ -224,7 +224,7 @@ void session_expect_pool(struct session *session)
         return;
     uint64_t started = clock_now_ns();
     double spent_ms = session->costs.spent_ms;
-    wide_open(session);
+    session_open_wide(session);
     if (session->helpers == NULL)
         open_helpers(session);
     /* Each round ends some, or there is nothing to be had from it. */

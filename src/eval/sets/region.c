@@ -1,6 +1,7 @@
 /* eval/sets/region: how much shared memory a session has. A runner touches all of its
  * region when it starts, so the usual one is no larger than the problem; a candidate with large
  * workspaces gets one with the same inputs and more behind them. */
+#include "base/mem.h"
 #include "eval/sets/session.h"
 
 #include <sys/mman.h>
@@ -110,9 +111,21 @@ int session_region_for(struct session *session, size_t outputs_bytes, const stru
     return 0;
 }
 
+void *session_scratch(struct session *session, size_t index, size_t bytes)
+{
+    if (session->scratch_bytes[index] < bytes) {
+        mem_free(session->scratch[index]);
+        session->scratch[index] = parallel_alloc(bytes);
+        session->scratch_bytes[index] = bytes;
+    }
+    return session->scratch[index];
+}
+
 void session_close_region(struct session *session)
 {
     drop_roomy(session);
     if (session->region.inputs != NULL)
         region_close(&session->region);
+    for (size_t i = 0; i < 4 * OUTPUTS_MAX; i++)
+        mem_free(session->scratch[i]);
 }

@@ -11,16 +11,6 @@
 
 enum { CASES_A_SHAPE = 2, CASES_LEAST = 6, FEW_REDUCTION = 16, CASE_LARGE = 1 << 22 };
 
-size_t shape_bytes(const struct shape *shape)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < shape->layout.input_count; i++)
-        bytes += shape->layout.inputs[i].bytes;
-    for (size_t i = 0; i < shape->layout.output_count; i++)
-        bytes += shape->layout.outputs[i].elements * sizeof(double);
-    return bytes;
-}
-
 static void set_assign(struct set *set, const struct shape *shape, enum distribution distribution)
 {
     set_free(set);
@@ -60,11 +50,6 @@ void set_hand_over(const struct session *session, struct set *from, struct set *
             from->exact[i] = NULL;
         }
     set_free(from);
-}
-
-size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
-{
-    return tensor->rank > 0 ? (size_t)placed->extents[tensor->rank - 1] : 1;
 }
 
 /* One input alone is far from zero: two such factors would cancel in a product of theirs, for

@@ -82,6 +82,9 @@ void set_known(const struct session *session, struct set *set); /* where they ar
 /* Kept between sets: the kernel would clear fresh pages for every one of them. */
 void *session_scratch(struct session *session, size_t index, size_t bytes);
 int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
+/* Opens wide.h's kernel and compares it, where it is there, is worth it and was not tried: computes
+ * sets of the other shapes, so that no set may be half computed. */
+void session_open_wide(struct session *session);
 /* session->additive, once a session: `set` has its exact results, and its inputs are in place. */
 int session_find_additive(struct session *session, const struct set *set, const struct call *call,
                           struct err *err) MUST_USE; /* _additive.c */

@@ -21,6 +21,21 @@ int shape_make(struct session *session, const struct names *dims, struct shape *
     return 0;
 }
 
+size_t shape_bytes(const struct shape *shape)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < shape->layout.input_count; i++)
+        bytes += shape->layout.inputs[i].bytes;
+    for (size_t i = 0; i < shape->layout.output_count; i++)
+        bytes += shape->layout.outputs[i].elements * sizeof(double);
+    return bytes;
+}
+
+size_t tensor_row(const struct tensor_spec *tensor, const struct placed *placed)
+{
+    return tensor->rank > 0 ? (size_t)placed->extents[tensor->rank - 1] : 1;
+}
+
 bool session_is_large(const struct session *session)
 {
     static const size_t large_set = (size_t)64 << 20;

@@ -46,7 +46,7 @@ void wide_close(struct session *session)
     mem_free(wide);
 }
 
-static void give_up(struct session *session, const char *why)
+void wide_give_up(struct session *session, const char *why)
 {
     log_event(LOG_WARN, "session.wide", session->problem->name,
               "the definition's kernel in float64 is not used: %s", why);
@@ -243,15 +243,14 @@ static void compare_part(void *context, size_t part, size_t from, size_t to)
     }
 }
 
-static bool agrees_on(struct session *session, struct set *set, struct err *err)
+bool wide_agrees(struct session *session, const struct set *set, struct err *err)
 {
     const struct problem *problem = session->problem;
     const struct layout *layout = &set->shape->layout;
     void *mine[OUTPUTS_MAX] = {NULL};
-    bool same = set_expect(session, set, err) == 0;
     for (size_t i = 0; i < problem->output_count; i++)
         mine[i] = parallel_alloc((layout->outputs[i].elements + 1) * sizeof(double));
-    same = same && compute(session, set, PRECISION_EXACT, mine, err) == 0;
+    bool same = compute(session, set, PRECISION_EXACT, mine, err) == 0;
     for (size_t i = 0; i < problem->output_count && same; i++) {
         struct comparing comparing = {.mine = (const double *)mine[i],
                                       .exact = set->exact[i],
@@ -268,31 +267,6 @@ static bool agrees_on(struct session *session, struct set *set, struct err *err)
     return same;
 }
 
-/* One set of every shape but the main one, and one of the main shape that the definition has
- * computed: whole, and in every element. */
-static bool compare_all(struct session *session, struct set *main_set, struct err *err)
-{
-    const struct shape *last = NULL;
-    for (size_t i = 0; i < session->edge_case; i++) {
-        struct set *set = &session->cases[i];
-        if (set->shape == last)
-            continue;
-        last = set->shape;
-        if (!agrees_on(session, set, err))
-            return false;
-    }
-    return agrees_on(session, main_set, err);
-}
-
-/* Until a kernel is believed the definition computes all. */
-static struct set *known_set(struct session *session)
-{
-    for (size_t i = 0; i < session->pool_count; i++)
-        if (session->pool[i].expected && !session->pool[i].unfit)
-            return &session->pool[i];
-    return NULL;
-}
-
 void wide_begin(struct session *session)
 {
     struct err err = {0};
@@ -303,26 +277,26 @@ void wide_begin(struct session *session)
     const char *path = source_file(session);
     uint64_t begun = timeline_begin();
     if (path != NULL && begin(session, path, &err) != 0)
-        give_up(session, err.message);
+        wide_give_up(session, err.message);
     timeline_end("wide.begin", begun);
 }
 
-void wide_open(struct session *session)
+bool wide_open(struct session *session)
 {
     struct err err = {0};
-    wide_begin(session);
     struct wide *wide = session->wide;
-    struct set *known = known_set(session);
-    if (wide == NULL || wide->subject != NULL || known == NULL)
-        return;
-    uint64_t begun = timeline_begin();
+    if (wide == NULL || wide->subject != NULL)
+        return false;
     if (session->backend->open(session->lane, &wide->region, wide->artifact, &wide->program, true,
-                               &wide->subject, &err) != 0 ||
-        !compare_all(session, known, &err))
-        give_up(session, err.message);
-    else
-        wide->believed = true;
-    timeline_end("wide.open", begun);
+                               &wide->subject, &err) == 0)
+        return true;
+    wide_give_up(session, err.message);
+    return false;
+}
+
+void wide_believe(struct session *session)
+{
+    session->wide->believed = true;
 }
 
 bool wide_believed(const struct session *session)
@@ -338,7 +312,7 @@ bool wide_compute(struct session *session, const struct set *set,
         return false;
     uint64_t begun = timeline_begin();
     if (compute(session, set, precision, out, &err) != 0)
-        give_up(session, err.message);
+        wide_give_up(session, err.message);
     timeline_end("wide.compute", begun);
     return session->wide != NULL;
 }

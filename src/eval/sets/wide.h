@@ -12,9 +12,11 @@
  * or, before the first, such a set is large; what is done until wide_open() does not wait for it.
  */
 void wide_begin(struct session *session);
-/* Opens and compares it, where it is there, is worth it and was not tried: computes sets of the
- * other shapes, so that no set may be half computed. */
-void wide_open(struct session *session);
+bool wide_open(struct session *session); /* begins its runner, where it has been built; true: now */
+/* Whether it gives what the definition has given for a set, in every element; false: see *err. */
+bool wide_agrees(struct session *session, const struct set *set, struct err *err);
+void wide_believe(struct session *session);
+void wide_give_up(struct session *session, const char *why);
 bool wide_believed(const struct session *session);
 /* As reference_compute(), of EXACT or LOWER, for a set of the main shape that is drawn. False: ask
  * the definition, for it is another shape, SPEC, or not believed (any more). */

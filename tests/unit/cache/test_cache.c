@@ -129,7 +129,7 @@ static void everything_counts(void **state)
     const struct asked whole = kit->asked;
     const char *before = kit->question.key;
     struct problem other = *kit->problem;
-    struct asked one[12];
+    struct asked one[13];
     for (size_t i = 0; i < sizeof one / sizeof one[0]; i++)
         one[i] = whole;
     one[0].by = "run";
@@ -145,6 +145,7 @@ static void everything_counts(void **state)
     other.inputs[1].dtype = DTYPE_FLOAT64;
     one[10].problem = &other;
     one[11].tune = NULL;
+    one[12].compilers = "[{\"triton\": \"3.9.0\"}]";
     for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
         kit->asked = one[i];
         assert_string_not_equal(key(kit), before);

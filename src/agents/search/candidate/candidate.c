@@ -224,6 +224,8 @@ static void attempt_finish(struct attempt *attempt, int state)
         record->speedup_low = evaluation->speedup.samples ? evaluation->speedup.low : 0;
         record->speedup_high = evaluation->speedup.samples ? evaluation->speedup.high : 0;
         record->dropped = evaluation->dropped;
+        record->outside =
+            evaluation->outside && !attempt->writing; /* whose first point has to be one */
         BUF_LOCAL(text, 64 << 20);
         struct json json = {.out = &text};
         evaluation_to_json(evaluation, &json);

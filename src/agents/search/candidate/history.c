@@ -85,7 +85,7 @@ void history_add(struct search *search, const struct attempt *attempt)
 {
     const struct candidate_record *record = &attempt->record;
     double over_parent = 0;
-    if (!search_has_model(search))
+    if (!search_has_model(search) || record->outside)
         return;                                /* nobody is told */
     bool same = *record->duplicate_of != '\0'; /* it credits its idea with nothing */
     if (attempt->before.time_ns > 0 && record->time_ns > 0)

@@ -60,6 +60,7 @@ int search_recall(struct search *search, struct err *err)
     for (size_t i = 0; i < search->recall->count; i++)
         search->evaluations += search->recall->items[i].evaluations;
     run->evaluated = run->kept = run->rejected = run->failed = run->round = 0;
+    run->outside = 0;
     search->went_on = run->context && strlen(run->context) > 2;
     run->strange_parents = 0;
     run->resumes++;

@@ -14,6 +14,10 @@
 static void count(struct search *search, const struct attempt *attempt, int64_t by)
 {
     struct run_record *run = &search->record;
+    if (attempt->record.outside) {
+        run->outside += by;
+        return;
+    }
     run->evaluated += by;
     if (attempt_is_kernel(attempt))
         run->kept += by;

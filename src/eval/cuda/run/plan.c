@@ -220,7 +220,7 @@ static int make_compiled(struct making *making, const struct launch *launch,
         return err_set(making->err, ERR_LIMIT, "%s: no variant of it is for such dims",
                        launch->entry);
     if (kernel->shared_bytes > shared_most)
-        return err_set(making->err, ERR_LIMIT,
+        return err_set(making->err, ERR_ROOM,
                        "%s: shared is %u, expected 0 to %lld: smaller blocks or fewer stages",
                        launch->entry, kernel->shared_bytes, (long long)shared_most);
     into->shared_bytes = kernel->shared_bytes;
@@ -255,8 +255,11 @@ static int make_launch(struct making *making, const struct launch *launch, struc
         make_cluster(making, launch, into) != 0)
         return -1;
     if (launch->shared_bytes != NULL && evaluate(making, launch->shared_bytes, launch->entry,
-                                                 "shared", 0, shared_most, &shared) != 0)
+                                                 "shared", 0, shared_most, &shared) != 0) {
+        if (shared > shared_most)
+            making->err->code = ERR_ROOM;
         return -1;
+    }
     /* In whole vectors: at the end of an array compilers load four elements where one is left,
      * which no device minds, and compute-sanitizer does. */
     into->shared_bytes = (uint32_t)(shared + 15) & ~15U;

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "eval/cuda/compile/cubin_cache.h"
 #include "eval/cuda/triton/triton.h"
+#include "process/spawn.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -65,6 +66,38 @@ int triton_find(struct interpreter *interpreter, struct err *err)
 const char *triton_toolkit(void)
 {
     return known.toolkit;
+}
+
+/* The wheel's own: "Cuda compilation tools, release 12.9, V12.9.86". */
+static const char *ptxas_version(struct arena *arena, const struct interpreter *interpreter)
+{
+    static const char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", NULL};
+    const char *const argv[] = {
+        arena_printf(arena, "%s/backends/nvidia/bin/ptxas", interpreter->folder), "--version",
+        NULL};
+    const struct spawn_spec spec = {.argv = argv, .name = "ptxas", .env = env};
+    struct err ignored;
+    BUF_LOCAL(said, 4096);
+    BUF_LOCAL(errors, 4096);
+    if (spawn_run(&spec, 10000, 0, &said, &errors, &ignored) != 0)
+        return "?";
+    const char *at = strstr(buf_text(&said), ", V");
+    return at != NULL ? arena_strndup(arena, at + 2, strcspn(at + 2, " \n")) : "?";
+}
+
+const char *triton_versions(struct arena *arena)
+{
+    struct interpreter interpreter;
+    struct err ignored;
+    BUF_LOCAL(text, 1024);
+    struct json json = {.out = &text};
+    bool found = triton_find(&interpreter, &ignored) == 0;
+    json_object(&json);
+    json_put_text(&json, "triton", found ? interpreter.package : "none");
+    if (found)
+        json_put_text(&json, "ptxas", ptxas_version(arena, &interpreter));
+    json_object_end(&json);
+    return buf_keep(&text, arena);
 }
 
 void triton_env(struct arena *arena, const char *scratch, const char *env[TRITON_ENV_MAX])

@@ -10,6 +10,8 @@
 
 /* $TWAGENT_TRITON_PYTHON, or else the first Python that imports triton. ERR_ENVIRONMENT: none. */
 int triton_find(struct interpreter *interpreter, struct err *err) MUST_USE;
+/* {"triton": "3.9.0", "ptxas": "V12.9.86"}: what a verdict on a candidate holds for. Blocks. */
+const char *triton_versions(struct arena *arena);
 /* Names all files that decide on what it compiles to, for cubin_cache.h; "": cannot be told. */
 const char *triton_toolkit(void);
 
