@@ -15,6 +15,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from triton_import_examples import Examples  # noqa: E402
 from triton_import_values import Refused, name_of  # noqa: E402
 from triton_import_walk import Walk  # noqa: E402
 from triton_import_write import Writer  # noqa: E402
@@ -73,6 +74,9 @@ def choose(tree, kernels, wanted):
     forward = [each for each in named if each[0].endswith(".forward")]
     if len(named) > 1 and len(forward) == 1 and all("." in name for name, _ in named):
         named = forward
+    ahead = [each for each in named if not any(word in each[0].lower() for word in ("bwd", "backward"))]
+    if len(named) > 1 and len(ahead) == 1 and not wanted:
+        named = ahead
     if not named:
         raise Refused(1, f"{wanted} launches nothing; these do: {', '.join(name for name, _ in found)}")
     if len(named) > 1:
@@ -102,7 +106,8 @@ def read(path, wanted, problem):
     kernels = {name: node for name, node in functions.items() if is_jit(node)}
     name, function = choose(tree, kernels, wanted)
     check_benchmarks(function)
-    walk = Walk(tree, functions, kernels, problem)
+    hosts = {each: node for each, node in functions.items() if each not in kernels}
+    walk = Walk(tree, functions, kernels, problem, Examples(tree, hosts, function, name))
     walk.call_wrapper(function, "." in name)
     writer = Writer(text, tree, walk)
     source = writer.source(os.path.basename(path), name)

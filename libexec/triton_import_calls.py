@@ -6,13 +6,16 @@ from triton_import_values import (
     OPTIONS,
     Dtype,
     Launch,
+    Choice,
     Other,
+    Real,
     Returned,
     Sym,
     Tensor,
     Unknown,
     name_of,
     product,
+    root,
     same,
     strides_of,
 )
@@ -39,8 +42,21 @@ class Calls:
                 return self.method(owner, last, node, scope)
             if isinstance(owner, Other):
                 return Other()
+        if name == "range" and node.args and not node.keywords:
+            numbers = [self.value(each, scope) for each in node.args]
+            known = all(type(each) is int and abs(each) <= 64 for each in numbers) and numbers[2:] != [0]
+            return tuple(range(*numbers)) if known and len(numbers) <= 3 else Unknown("a range")
         if last in ("cdiv", "next_power_of_2", "min", "max"):
             return self.arithmetic(last, [self.value(each, scope) for each in node.args])
+        if name in ("math.prod", "prod") and len(node.args) == 1:
+            parts = self.value(node.args[0], scope)
+            return product(parts) if isinstance(parts, tuple) and all(isinstance(each, (int, Sym)) for each in parts) else Unknown("a product")
+        if last == "sqrt" and len(node.args) == 1 and name.split(".")[0] in ("math", "np", "numpy"):
+            value = self.value(node.args[0], scope)
+            return root(value) if isinstance(value, (Sym, Real)) else value**0.5 if isinstance(value, (int, float)) and value >= 0 else Unknown("a root")
+        if last == "isinstance" and len(node.args) == 2 and name_of(node.args[1]) in ("torch.Tensor", "Tensor"):
+            value = self.value(node.args[0], scope)
+            return value if isinstance(value, Unknown) else isinstance(value, Tensor)
         made = {"empty_like": None, "empty": None, "zeros_like": 0, "zeros": 0}
         if name.startswith("torch.") and last in made:
             return self.allocate(last, node, scope)
@@ -50,7 +66,7 @@ class Calls:
             return Other()
         if last in ("int", "float", "bool") and len(node.args) == 1:
             value = self.value(node.args[0], scope)
-            return value if isinstance(value, (Sym, Unknown)) else {"int": int, "float": float, "bool": truth}[last](value)
+            return value if isinstance(value, (Sym, Unknown, Choice, Real)) else {"int": int, "float": float, "bool": truth}[last](value)
         if last in ("is_cuda_backend", "is_hip_backend"):
             return last == "is_cuda_backend"
         if last == "len":
@@ -105,10 +121,10 @@ class Calls:
             like = arguments[0]
             if not isinstance(like, Tensor):
                 self.refuse(f"`{ast.unparse(node)[:60]}`: of what, is not known", node)
-            shape, dtype = like.shape, like.base.dtype
+            shape, dtype, kept = like.shape, like.base.dtype, like.base
         else:
             shape = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else tuple(arguments) or keywords.get("size", ())
-            dtype = "float32"
+            dtype, kept = "float32", None
             if not all(isinstance(each, (int, Sym)) for each in shape):
                 what = next((each.what for each in shape if isinstance(each, Unknown)), "what nothing here says")
                 self.refuse(f"the shape of `{ast.unparse(node)[:60]}` depends on {what}", node)
@@ -116,15 +132,16 @@ class Calls:
         if "dtype" in keywords:
             given = keywords["dtype"]
             dtype = given.name if isinstance(given, Dtype) else None
+            kept = given.of.base if isinstance(given, Dtype) and given.of is not None else None if given is not None else kept
             if given is not None and not isinstance(given, Dtype):
                 self.refuse(f"`{ast.unparse(node)[:60]}`: element types are float16, bfloat16, float32, float64 and int32", node)
         base = Tensor("", "workspace", shape, dtype)
-        base.zeroed = last.startswith("zeros")
+        base.zeroed, base.like = last.startswith("zeros"), kept
         self.bases.append(base)
         return base
 
     def method(self, tensor, name, node, scope):
-        arguments = [self.value(each, scope) for each in node.args]
+        arguments = list(self.several(node.args, scope))
         if name in ("contiguous", "detach", "cuda", "requires_grad_"):
             return tensor
         if name in ("is_contiguous", "is_floating_point"):
@@ -147,10 +164,16 @@ class Calls:
             return self.transposed(tensor, *arguments)
         if name in ("new_empty", "new_zeros"):
             made = self.allocate(name[4:], node, scope)
-            made.dtype = tensor.base.dtype if not any(k.arg == "dtype" for k in node.keywords) else made.dtype
+            if not any(k.arg == "dtype" for k in node.keywords):
+                made.dtype, made.like = tensor.base.dtype, tensor.base
             return made
+        if name == "element_size" and self.dtype_of(tensor):
+            return {"float64": 8, "float16": 2, "bfloat16": 2}.get(tensor.base.dtype, 4)
         if name in ("element_size", "data_ptr", "get_device"):
             return Unknown(f"{tensor.name}.{name}()")
+        kinds = [each for each in arguments if isinstance(each, Dtype)]
+        if name == "to" and len(kinds) == len(arguments) == 1 and self.dtype_of(tensor) and self.name_of_dtype(kinds[0]) == tensor.base.dtype:
+            return tensor
         if name in ("to", "type_as") and all(isinstance(each, Other) for each in arguments) and not node.keywords:
             return tensor
         self.refuse(f"`{ast.unparse(node)[:60]}` is torch's work, not a kernel's", node)

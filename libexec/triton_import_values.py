@@ -25,6 +25,7 @@ BINARY = {
     ast.FloorDiv: ("//", operator.floordiv),
     ast.Mod: ("%", operator.mod),
 }
+SIGNS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 COMPARED = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -54,11 +55,32 @@ class Other:
     """Something harmless that is no number: a device, a stream, ctx."""
 
 
-class Dtype:
-    """An element type of torch's; name None: not known."""
+class Example:
+    """A tensor of a call in the file."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = shape, dtype
+
+
+class Choice:
+    """One of some whole numbers, by a size."""
+
+    def __init__(self, values):
+        self.values = values
+
+
+class Real:
+    """A float that depends on sizes: an expression for a kernel, over these names."""
+
+    def __init__(self, words, dims):
+        self.words, self.dims = words, dims
+
+
+class Dtype:
+    """An element type of torch's; name None: not known, or that of a tensor."""
+
+    def __init__(self, name, of=None):
+        self.name, self.of = name, of
 
 
 class Sym:
@@ -83,6 +105,45 @@ class Sym:
             return f"{called}({', '.join(words)})"
         sign = "/" if plan and self.kind == "//" else self.kind
         return f"({words[0]} {sign} {words[1]})"
+
+
+def real_of(value):
+    """(expression, names), or None."""
+    if isinstance(value, Real):
+        return value.words, value.dims
+    if isinstance(value, Sym):
+        return None if "next_pow2" in value.text(True) else (f"tl.full([], {value.text(False)}, tl.float32)", value.names())
+    return (repr(float(value)), set()) if isinstance(value, (int, float)) and abs(value) < 1e38 else None
+
+
+def root(value):
+    """The square root of what is no known number."""
+    parts = real_of(value)
+    return Real(f"tl.sqrt({parts[0]})", parts[1]) if parts else Unknown("a root")
+
+
+def combine_real(op, left, right):
+    """+, -, *, / and the square root."""
+    if isinstance(op, ast.Pow) and right in (0.5, -0.5):
+        made = root(left)
+        return made if right > 0 or isinstance(made, Unknown) else Real(f"(1.0 / {made.words})", made.dims)
+    signs = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+    one, other = real_of(left), real_of(right)
+    if type(op) not in signs or one is None or other is None:
+        return Unknown("a size that no launch plan computes")
+    return Real(f"({one[0]} {signs[type(op)]} {other[0]})", one[1] | other[1])
+
+
+def merge(left, right):
+    """A value that a branch on a size decides."""
+    if left is right or type(left) is type(right) and isinstance(left, (int, float, str, bool, type(None))) and left == right:
+        return left
+    parts = []
+    for each in (left, right):
+        if isinstance(each, Choice) or isinstance(each, int) and not isinstance(each, bool):
+            parts += each.values if isinstance(each, Choice) else [each]
+    whole = all(isinstance(each, Choice) or isinstance(each, int) and not isinstance(each, bool) for each in (left, right))
+    return Choice(list(dict.fromkeys(parts))) if whole else None
 
 
 def same(left, right):
@@ -123,7 +184,7 @@ class Tensor:
         self.name, self.role, self.shape, self.dtype = name, role, shape, dtype
         self.strides = strides if strides is not None or shape is None else strides_of(shape)
         self.base = base or self
-        self.zeroed = False
+        self.zeroed, self.example, self.like, self.names = False, None, None, {}
 
     def view(self, shape, strides=None):
         """The same memory in another shape."""
@@ -132,7 +193,12 @@ class Tensor:
     def words(self):
         """For people and programs."""
         shape = None if self.shape is None else [s.text(True) if isinstance(s, Sym) else str(s) for s in self.shape]
-        return {"name": self.name, "shape": shape, "dtype": self.dtype}
+        return {"name": self.name, "shape": shape, "dtype": self.seen_dtype()}
+
+    def seen_dtype(self):
+        """Its element type, or the one in the file's own call."""
+        seen = self.example[0].dtype if self.example else None
+        return self.dtype or seen or (self.like.seen_dtype() if self.like else None)
 
 
 class Launch:
@@ -182,7 +248,7 @@ def hints(function):
             if index and isinstance(target, ast.Name):
                 names.setdefault(index[0], {}).setdefault(index[1], target.id)
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-                for each, what in zip(target.elts, value.elts):
+                for each, what in paired(target.elts, value.elts):
                     index = extent_of(what, ("size",))
                     if index and isinstance(each, ast.Name):
                         names.setdefault(index[0], {}).setdefault(index[1], each.id)
@@ -194,6 +260,15 @@ def hints(function):
             if asked.endswith((".dim", ".ndim")) and isinstance(node.comparators[0].value, int):
                 at_least(asked.rsplit(".", 1)[0], node.comparators[0].value)
     return names, ranks
+
+
+def paired(targets, values):
+    """Of B, H, T, V = *q.shape, v.shape[-1]: who is sure to get which, from both ends."""
+    starred = [i for i, each in enumerate(values) if isinstance(each, ast.Starred)]
+    if not starred:
+        return list(zip(targets, values))
+    ahead, behind = values[: starred[0]], values[starred[-1] + 1 :]
+    return list(zip(targets, ahead)) + list(zip(reversed(targets), reversed(behind)))
 
 
 def extent_of(node, methods=("size", "stride")):

@@ -2,43 +2,53 @@
 understood is an Unknown, and where it counts a Refused with its line."""
 
 import ast
+import functools
 import operator
 
+from triton_import_branches import Branches
 from triton_import_calls import Calls, truth
 from triton_import_kernel import KernelUse
 from triton_import_values import (
     BINARY,
     COMPARED,
+    SIGNS,
     DTYPES,
+    Choice,
     Dtype,
+    Example,
     Other,
+    Real,
     Refused,
     Returned,
     Sym,
     Tensor,
     Unknown,
     combine,
+    combine_real,
     hints,
+    merge,
     name_of,
     same,
+    strides_of,
 )
 
 
-class Walk(Calls):
+class Walk(Branches, Calls):
     """One wrapper, walked."""
 
-    def __init__(self, tree, functions, kernels, problem):
+    def __init__(self, tree, functions, kernels, problem, examples):
+        self.examples = examples
         self.tree, self.functions, self.kernels, self.problem = tree, functions, kernels, dict(problem)
         self.bases, self.launches, self.notes, self.uses = [], [], [], {}
-        self.line, self.depth = 1, 0
-        self.constants = {}
+        self.line, self.depth, self.symbolic = 1, 0, False  # symbolic: a comparison of sizes is an expression
+        self.constants, self.computed = {}, {}
         self.dims = {}
         for node in tree.body:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 try:
                     self.constants[node.targets[0].id] = ast.literal_eval(node.value)
                 except (ValueError, TypeError):
-                    continue
+                    self.computed[node.targets[0].id] = node
 
     # ---- what it comes to
 
@@ -102,7 +112,8 @@ class Walk(Calls):
         """A tensor, a number, or the default."""
         name = argument.arg
         words = ast.unparse(argument.annotation) if argument.annotation else ""
-        is_tensor = name in ranks or name in pointers or "Tensor" in words
+        example, line = self.examples.of(name) or (Unknown(""), 0)
+        is_tensor = name in ranks or name in pointers or "Tensor" in words or isinstance(example, Example)
         if name in defaults:
             value = defaults[name]
             if isinstance(value, ast.Constant) and (value.value is not None or not self.problem or not given):
@@ -110,13 +121,15 @@ class Walk(Calls):
             if not (isinstance(value, ast.Constant) and value.value is None):
                 return self.value(value, {})
         if not is_tensor:
-            if words != "int":
-                return Unknown(f"{name}, a parameter without a default")
-            return self.dim(name)
+            return self.plain(name, words, example, line)
         if not self.problem:
+            seen = isinstance(example, Example)
             rank = ranks.get(name)
-            shape = [self.dim(names.get(name, {}).get(i, names.get(name, {}).get(i - rank, f"{name}_{i}"))) for i in range(rank)] if rank else None
+            if seen and rank and len(example.shape) > rank:
+                rank = self.note_rank(name, example, line)
+            shape = self.extents(name, names.get(name, {}), rank) if rank else None
             base = Tensor(name, "input", shape, None)
+            base.example, base.names = (example, line) if seen else None, names.get(name, {})
         else:
             if not given:
                 self.refuse(f"the problem has no input for {name}")
@@ -127,6 +140,34 @@ class Walk(Calls):
                 self.refuse(f"{name} has {ranks[name]} dims here, the problem's {spec['name']} {len(shape)}")
         self.bases.append(base)
         return base
+
+    def extents(self, name, names, rank):
+        return [self.dim(names.get(i, names.get(i - rank, f"{name}_{i}"))) for i in range(rank)]
+
+    def note_rank(self, name, example, line):
+        self.notes.append(f"{name} has {len(example.shape)} dims, as in line {line}")
+        return len(example.shape)
+
+    def dtype_of(self, tensor):
+        """Its element type; where no problem says it that of a call in the file, which is told."""
+        base = tensor.base
+        if base.dtype is None and base.like is not None:
+            base.dtype = self.dtype_of(base.like)
+        if base.dtype is None and base.example and base.example[0].dtype in DTYPES.values():
+            base.dtype = base.example[0].dtype
+            self.notes.append(f"{base.name} is {base.dtype}, as in line {base.example[1]}")
+        return base.dtype
+
+    def plain(self, name, words, example, line):
+        """A parameter that is no tensor and has no default: a size, or what the file's own call gives it."""
+        if words == "int" or isinstance(example, int) and not isinstance(example, bool):
+            return self.dim(name)
+        if isinstance(example, tuple) and example and all(isinstance(each, int) for each in example):
+            return tuple(self.dim(f"{name}_{i}") for i in range(len(example)))
+        if isinstance(example, (bool, float, str, type(None))) and not isinstance(example, Unknown):
+            self.notes.append(f"{name} is {example!r}, as in line {line}")
+            return example
+        return Unknown(f"{name}, a parameter without a default")
 
     def end(self, returned):
         """Which tensors are outputs."""
@@ -199,6 +240,8 @@ class Walk(Calls):
             self.branch(node, scope)
         elif isinstance(node, ast.Return):
             raise Returned(self.value(node.value, scope) if node.value is not None else None)
+        elif isinstance(node, ast.For):
+            self.loop(node, scope)
         elif isinstance(node, ast.With):
             self.run(node.body, scope)
         elif isinstance(node, ast.FunctionDef):
@@ -207,17 +250,6 @@ class Walk(Calls):
             self.effect(node.value, scope)
         elif not isinstance(node, (ast.Assert, ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Raise)):
             self.refuse(f"a {type(node).__name__.lower()} statement is not followed")
-
-    def branch(self, node, scope):
-        if all(isinstance(each, (ast.Raise, ast.Assert)) for each in node.body) and not node.orelse:
-            return
-        test = self.value(node.test, scope)
-        if isinstance(test, (Unknown, Sym)):
-            what = test.what if isinstance(test, Unknown) else "a size"
-            if isinstance(test, Sym) and isinstance(node.test, ast.Name):
-                what = "a parameter without a default"
-            self.refuse(f"which way `if {ast.unparse(node.test)[:60]}` goes depends on {what}", node)
-        self.run(node.body if truth(test) else node.orelse, scope)
 
     def effect(self, node, scope):
         """A call for what it does: a launch, or nothing that counts."""
@@ -229,6 +261,9 @@ class Walk(Calls):
             if not isinstance(tensor, Tensor) or what != 0:
                 self.refuse(f"fills a tensor with `{ast.unparse(node)[:60]}`")
             tensor.base.zeroed = True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            if isinstance(self.value(node.func.value, scope), Tensor) and node.func.attr != "requires_grad_":
+                self.refuse(f"`{ast.unparse(node)[:60]}` is torch's work, not a kernel's", node)
         elif isinstance(node, ast.Call) and name_of(node.func).split(".")[0] in self.functions:
             self.value(node, scope)
 
@@ -260,6 +295,10 @@ class Walk(Calls):
             return scope[node.id]
         if node.id in self.constants:
             return self.constants[node.id]
+        if node.id in self.computed:
+            statement = self.computed.pop(node.id)
+            self.constants[node.id] = self.value(statement.value, {})
+            return self.constants[node.id]
         return self.functions.get(node.id, Unknown(f"{node.id}, which this file does not say"))
 
     def of_tuple(self, node, scope):
@@ -285,6 +324,9 @@ class Walk(Calls):
 
     def of_ifexp(self, node, scope):
         test = self.value(node.test, scope)
+        if isinstance(test, Unknown) and test.what.startswith("a size"):
+            made = merge(self.value(node.body, scope), self.value(node.orelse, scope))
+            return made if made is not None else Unknown(f"a size, by `{ast.unparse(node.test)[:60]}`")
         if isinstance(test, (Unknown, Sym)):
             return Unknown(test.what if isinstance(test, Unknown) else f"a size, by `{ast.unparse(node.test)[:60]}`")
         return self.value(node.body if truth(test) else node.orelse, scope)
@@ -296,10 +338,14 @@ class Walk(Calls):
             if not isinstance(each, (Unknown, Sym)) and truth(each) == decides:
                 return each
         unsure = [each for each in values if isinstance(each, (Unknown, Sym))]
+        if self.symbolic and unsure and all(isinstance(each, Sym) and each.kind in (*SIGNS.values(), "&&", "||") for each in unsure):
+            return functools.reduce(lambda left, right: Sym("||" if decides else "&&", left, right), unsure)
         return (unsure[0] if isinstance(unsure[0], Unknown) else Unknown("a size")) if unsure else values[-1]
 
     def of_unaryop(self, node, scope):
         value = self.value(node.operand, scope)
+        if isinstance(value, Sym) and isinstance(node.op, ast.Not):
+            return Sym("==", value, 0) if self.symbolic else Unknown("a size")
         if isinstance(value, (Unknown, Sym)):
             return value if isinstance(value, Unknown) else combine("-", operator.sub, 0, value)
         return not truth(value) if isinstance(node.op, ast.Not) else -value if isinstance(node.op, ast.USub) else value
@@ -307,6 +353,8 @@ class Walk(Calls):
     def of_compare(self, node, scope):
         left, right = self.value(node.left, scope), self.value(node.comparators[0], scope)
         operation = type(node.ops[0])
+        if isinstance(left, Choice) or isinstance(right, Choice):
+            return Unknown("a size")
         if operation in (ast.Is, ast.IsNot):
             if isinstance(left, Unknown):
                 return left
@@ -315,7 +363,7 @@ class Walk(Calls):
             if isinstance(each, Unknown):
                 return each
         if isinstance(left, Dtype) or isinstance(right, Dtype):
-            names = [getattr(each, "name", None) for each in (left, right)]
+            names = [self.name_of_dtype(each) for each in (left, right)]
             if None in names:
                 return Unknown("an element type, which a problem says")
             return (names[0] == names[1]) == (operation is ast.Eq)
@@ -324,10 +372,15 @@ class Walk(Calls):
         if isinstance(left, Sym) or isinstance(right, Sym):
             if same(left, right) and operation in (ast.Eq, ast.NotEq):
                 return operation is ast.Eq
-            return Unknown("a size")
+            whole = all(isinstance(each, (int, Sym)) for each in (left, right)) and len(node.ops) == 1
+            return Sym(SIGNS[operation], left, right) if self.symbolic and whole and operation in SIGNS else Unknown("a size")
         if operation in (ast.In, ast.NotIn):
             return (left in right) == (operation is ast.In)
         return COMPARED[operation](left, right) if operation in COMPARED else Unknown("a comparison")
+
+    def name_of_dtype(self, value):
+        of = getattr(value, "of", None)
+        return self.dtype_of(of) if of is not None else getattr(value, "name", None)
 
     def of_binop(self, node, scope):
         return self.binary(node.op, self.value(node.left, scope), self.value(node.right, scope))
@@ -340,8 +393,13 @@ class Walk(Calls):
                 self.refuse("computes with tensors in torch, beside the kernels")
         if isinstance(left, tuple) and isinstance(right, tuple) and isinstance(op, ast.Add):
             return left + right
-        if isinstance(left, (int, float, Sym)) and isinstance(right, (int, float, Sym)):
-            if isinstance(op, ast.Pow) and not isinstance(left, Sym) and not isinstance(right, Sym):
+        numbers = (int, float, Sym, Real)
+        if isinstance(left, numbers) and isinstance(right, numbers):
+            sizes = [each for each in (left, right) if isinstance(each, (Sym, Real))]
+            reals = [each for each in (left, right) if isinstance(each, (Real, float))]
+            if sizes and (reals or isinstance(op, (ast.Div, ast.Pow))):
+                return combine_real(op, left, right)
+            if isinstance(op, ast.Pow) and not isinstance(left, Sym) and not isinstance(right, Sym) and abs(right) <= 64 and abs(left) < 1 << 32:
                 return left**right
             if type(op) in BINARY:
                 return combine(*BINARY[type(op)], left, right)
@@ -369,7 +427,7 @@ class Walk(Calls):
     def of_tensor(self, tensor, name):
         if name == "shape":
             return tuple(self.shape(tensor))
-        known = {"is_cuda": True, "requires_grad": False, "dtype": Dtype(tensor.base.dtype), "device": Other(), "data": tensor}
+        known = {"is_cuda": True, "requires_grad": False, "dtype": Dtype(tensor.base.dtype, tensor), "device": Other(), "data": tensor}
         if name in ("ndim",):
             return len(self.shape(tensor))
         if name == "T":
@@ -377,6 +435,10 @@ class Walk(Calls):
         return known.get(name, Unknown(f"{tensor.name}.{name}"))
 
     def shape(self, tensor):
+        if tensor.shape is None and tensor is tensor.base and tensor.example:
+            rank = self.note_rank(tensor.name, *tensor.example)
+            tensor.shape = self.extents(tensor.name, tensor.names, rank)
+            tensor.strides = strides_of(tensor.shape)
         if tensor.shape is None:
             self.refuse(f"nothing says how many dims {tensor.name} has; a problem would")
         return tensor.shape

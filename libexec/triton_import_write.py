@@ -4,7 +4,7 @@ arguments are no names of the problem, an entry that computes them."""
 import ast
 import re
 
-from triton_import_values import OPTIONS, Dtype, Refused, Sym, Tensor, Unknown, name_of
+from triton_import_values import OPTIONS, Choice, Dtype, Real, Refused, Sym, Tensor, Unknown, name_of
 
 DEFAULTS = {"num_warps": 4, "num_stages": 3}
 FACTS = {"sm_count"}
@@ -70,11 +70,17 @@ class Writer:
         if unknown:
             raise Refused(launch.line, f"{kernel.name} has no parameter {unknown[0]}")
         for name, value in launch.options.items():
+            if isinstance(value, Choice):
+                self.one_value(name, value.values, launch.line)
+                continue
+            if isinstance(value, Sym):
+                self.argument(name, value, True, launch, launched)  # into `constexpr`, as a kernel's own
+                continue
             if not isinstance(value, int):
                 raise Refused(launch.line, f"{name} is no number that is the same at every shape: {self.why(value)}")
             if name == "num_ctas" and value == 1:
                 continue
-            self.one_value(name, value, launch.line)
+            self.one_value(name, [value], launch.line)
         launched["grid"] = self.grid(launch, metas)
         self.need(launch.kernel)
         self.plan(launched, passed, direct, kernel)
@@ -87,8 +93,8 @@ class Writer:
             return f"it is {value.text(True)}, which depends on a size"
         return "it is no number"
 
-    def one_value(self, name, value, line):
-        if self.tune.setdefault(name, [value]) != [value]:
+    def one_value(self, name, values, line):
+        if self.tune.setdefault(name, values) != values:
             raise Refused(line, f"{name} has one value in one launch and others in another")
 
     def argument(self, name, value, constexpr, launch, launched):
@@ -101,14 +107,16 @@ class Writer:
             names = value.names()
             dims = names - FACTS - set(self.tune)
             fixed = self.walk.problem.get("fixed", {})
-            if constexpr and dims and dims <= set(fixed):
-                return self.argument(name, evaluate(value, fixed), constexpr, launch, launched)
-            if constexpr and dims:
+            varies = sorted(dims - set(fixed)) if self.walk.problem else []
+            if constexpr and varies:
                 raise Refused(
                     launch.line,
-                    f"{name} is {value.text(True)}, which depends on a size, and is a tl.constexpr: a candidate's "
-                    "constants are the same at every shape; let the kernel loop over blocks",
+                    f"{name} is {value.text(True)}, a tl.constexpr, and {varies[0]} differs from shape to shape of the "
+                    "problem: let the kernel loop over blocks",
                 )
+            for dim in sorted(dims) if constexpr and not self.walk.problem else []:
+                note = f"{dim} has to be the same at every shape of a problem: the kernel has it as a constant"
+                self.walk.notes += [note] if note not in self.walk.notes else []
             if constexpr:
                 launched["constexpr"][name] = value.text(True)
                 return ("tune", name)
@@ -119,6 +127,12 @@ class Writer:
             if "next_pow2" in value.text(True):
                 raise Refused(launch.line, f"{name} is {value.text(True)}, which an argument cannot be")
             return ("literal", value.text(False))
+        if isinstance(value, Choice):
+            raise Refused(launch.line, f"{name} is one of {', '.join(map(str, value.values))}, which a size decides")
+        if isinstance(value, Real):
+            if constexpr:
+                raise Refused(launch.line, f"{name} is a float that depends on a size, and a tl.constexpr")
+            return ("literal", value.words.replace("tl.", self.tl + "."))
         if isinstance(value, bool) or value is None or isinstance(value, (str, float)):
             if isinstance(value, float) and value != value or value in (float("inf"), float("-inf")):
                 return ("literal", f'float("{value}")')
@@ -131,9 +145,9 @@ class Writer:
                 return ("literal", repr(value))
             return ("literal", repr(value)) if constexpr else ("number", repr(value))
         if isinstance(value, Dtype):
-            if value.name is None:
+            if self.walk.name_of_dtype(value) is None:
                 raise Refused(launch.line, f"{name} is an element type, which a problem says")
-            return ("literal", f"{self.tl}.{value.name}")
+            return ("literal", f"{self.tl}.{self.walk.name_of_dtype(value)}")
         raise Refused(launch.line, f"{name} is a {type(value).__name__.lower()}, which no launch plan can pass")
 
     def plan(self, launched, passed, direct, kernel):
@@ -147,6 +161,10 @@ class Writer:
                 found = re.findall(r"[A-Za-z_]\w*", text) if kind in ("literal", "name") else []
                 tensors = [base.name for base in self.walk.bases]
                 dims += [w for w in found if (w in self.walk.dims or w in tensors and kind == "name") and w not in dims]
+            for i, (parameter, kind, text) in enumerate(passed):  # a size that is an argument, too
+                if kind == "tune" and text in dims and text in launched["constexpr"]:
+                    launched["constexpr"][text + "_"] = launched["constexpr"].pop(text)
+                    passed[i] = (parameter, kind, text + "_")
             constants = [text for _, kind, text in passed if kind == "tune"]
             name = f"{kernel.name}_entry"
             while any(name in line for line in self.lines) or any(name in entry for entry in self.entries):
@@ -249,7 +267,7 @@ class Writer:
         return found
 
     def heuristics(self, decorator, launch):
-        """Each must be the same at every shape."""
+        """Each is an expression over sizes and tune parameters."""
         values = decorator.args[0] if decorator.args else decorator.keywords[0].value
         if not isinstance(values, ast.Dict):
             raise Refused(decorator.lineno, "@triton.heuristics takes a map that is made elsewhere")
@@ -258,13 +276,13 @@ class Writer:
             known = dict(launch.values) | {each: Sym("name", each) for each in self.tune}
             if not isinstance(function, ast.Lambda):
                 raise Refused(decorator.lineno, f"@triton.heuristics' {name} is no lambda")
+            self.walk.symbolic = True
             made = self.walk.value(function.body, {function.args.args[0].arg: known})
-            if isinstance(made, (Unknown, Sym)):
+            self.walk.symbolic = False
+            if isinstance(made, Unknown):
                 raise Refused(
                     function.lineno,
-                    f"@triton.heuristics' {name} (`{ast.unparse(function.body)[:60]}`) depends on "
-                    f"{made.what if isinstance(made, Unknown) else 'a size'}; a candidate's constants are the same at "
-                    "every shape",
+                    f"@triton.heuristics' {name} (`{ast.unparse(function.body)[:60]}`) depends on {made.what}",
                 )
             launch.values[name] = made
         return {}
@@ -283,7 +301,7 @@ class Writer:
             lines.append("workspace:")
         for base in spaces:
             shape = [each.text(True) if isinstance(each, Sym) else str(each) for each in base.shape]
-            if base.dtype is None:
+            if self.walk.dtype_of(base) is None:
                 raise Refused(self.walk.line, f"the element type of {base.name} is its input's, which a problem says")
             lines.append(f"  {base.name}: {{shape: [{', '.join(shape)}], dtype: {base.dtype}}}")
         zeroed = [base.name for base in self.walk.bases if base.zeroed and base.role != "input"]
@@ -360,12 +378,6 @@ class Writer:
         for entry in self.entries:
             lines += ["", "", entry]
         return head + lines
-
-
-def evaluate(value, numbers):
-    """A Sym with all of its names known."""
-    plain = value.text(False).replace("tl.cdiv(", "cdiv(")
-    return eval(plain, {"__builtins__": {}}, dict(numbers) | {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max})
 
 
 def comprehend(node, walk, scope=None):

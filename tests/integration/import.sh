@@ -58,14 +58,25 @@ def run(x, y):
     add[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel())
     return out
 EOF
-expect 1 "tuned.py:6: @triton.heuristics' EVEN (\`args['B'] > 0\`) depends on a size" "$work/tuned.py"
+expect 0 'constexpr: {EVEN: "(B > 0)"}' "$work/tuned.py"
+sed -i 's/args\["B"\] > 0/args["n"] % args["B"] == 0 and args["x"].is_cuda/' "$work/tuned.py"
+expect 0 'constexpr: {EVEN: "((n_elements % B) == 0)"}' "$work/tuned.py"
+sed -i 's/args\["x"\].is_cuda/some()/' "$work/tuned.py"
+expect 1 "tuned.py:6: @triton.heuristics' EVEN (\`args['n'] % args['B'] == 0 and some()\`) depends on" "$work/tuned.py"
 sed -i '/heuristics/d; s/, EVEN: tl.constexpr//' "$work/tuned.py"
 expect 0 'where: ((B == 64 && num_warps == 2) || (B == 128 && num_warps == 4))' "$work/tuned.py"
 expect 0 'memset: {out: 0}' "$work/tuned.py"
 
 # --- why not, and where
 wrapper size "${launch/BLOCK=512/BLOCK=triton.next_power_of_2(n)}"
-expect 1 'size.py:14: BLOCK is next_pow2(n_elements), which depends on a size, and is a tl.constexpr' "$work/size.py"
+expect 0 'constexpr: {BLOCK: "next_pow2(n_elements)"}' "$work/size.py"
+expect 0 'n_elements has to be the same at every shape of a problem' "$work/size.py"
+expect 1 'BLOCK is next_pow2((M * N)), a tl.constexpr, and M differs from shape to shape' "$work/size.py" relu
+cp -r "$(dirname "${BASH_SOURCE[0]}")/../../problems/relu" "$work/relu"
+sed -i '/^check:/,$d' "$work/relu/spec.yaml"
+printf 'check: [{M: 4096, N: 17}]\nhidden: {M: [4096, 4096], N: [17, 17]}\n' >>"$work/relu/spec.yaml"
+sed -i 's/^dims: .*/dims: {M: 4096, N: 17}/' "$work/relu/spec.yaml"
+expect 0 'constexpr: {BLOCK: "next_pow2((M * N))"}' "$work/size.py" "$work/relu"
 wrapper way "    if flag: n = 1
 $launch"
 expect 1 'way.py:14: which way `if flag` goes depends on flag, a parameter without a default' "$work/way.py"
@@ -74,13 +85,37 @@ wrapper work "$launch
 expect 1 "work.py:15: \`y.sum()\` is torch's work, not a kernel's" "$work/work.py"
 wrapper place "${launch/x, y, n/x, x, n}"
 expect 1 'x is read and written in place' "$work/place.py"
-wrapper loop "    for i in range(3):
+expect_note() { # NAME TEXT BODY: what a call in the file says of `flag`, and of how many dims x has
+    wrapper "$1" "$3"
+    printf 'def test_it(flag=0.5):\n    a = 1 + torch.randn((4, 8), dtype=torch.float16).cuda()\n    if a is None:\n        flag = None\n' >>"$work/$1.py"
+    printf '    cases = {"one": {"x": a, "count": 3}}\n    for name, case in cases.items():\n        run(**case, flag=flag)\n' >>"$work/$1.py"
+    expect 0 "$2" "$work/$1.py"
+}
+expect_note call 'flag is 0.5, as in line 2' "${launch/2.0/flag}"
+expect_note type 'x is float16, as in line 2' "    if x.dtype == torch.float16: n = n * 2
+$launch"
+expect_note warps 'num_warps: [4, 8]' "    warps = 4
+    if n > 4096: warps = 8
+${launch/BLOCK=512/BLOCK=512, num_warps=warps}"
+expect_note root 'factor=(1.0 / tl.sqrt(tl.full([], n_elements, tl.float32)))' "${launch/2.0/n ** -0.5}"
+expect_note steps 'args: [x, y, n_elements, 6]' "    factor = 0
+    for i in range(4): factor += i
+${launch/2.0/factor}"
+wrapper both_ways "    if n > 4096: y.zero_()
+$launch"
+expect 1 'both_ways.py:14: which way `if n > 4096` goes depends on a size' "$work/both_ways.py"
+wrapper inplace "$launch
+    y.add_(1)"
+expect 1 "inplace.py:15: \`y.add_(1)\` is torch's work, not a kernel's" "$work/inplace.py"
+wrapper loop "    for i in range(count):
     $launch"
 expect 1 'loop.py:14: a for statement is not followed' "$work/loop.py"
 wrapper both "$launch"
 printf 'def other(x):\n    scale[(1,)](x, x, 1, 1.0, BLOCK=1)\n' >>"$work/both.py"
 expect 1 'several functions launch kernels: run, other; name one behind the file' "$work/both.py"
 expect 0 'a candidate of run()' "$work/both.py:run"
+sed 's/def other/def run_backward/' "$work/both.py" >"$work/ahead.py"
+expect 0 'a candidate of run()' "$work/ahead.py"
 expect 1 'none launches nothing; these do: run, other' "$work/both.py:none"
 expect 1 "the problem's input B has no tensor of the function's" "$work/plain.py" matmul
 printf 'def f(:\n' >"$work/broken.py"

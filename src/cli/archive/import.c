@@ -49,6 +49,9 @@ static const char *problem_text(const struct importing *in)
     if (in->problem != NULL) {
         put_tensors("inputs", in->problem->inputs, in->problem->input_count, &json);
         put_tensors("outputs", in->problem->outputs, in->problem->output_count, &json);
+        struct names fixed;
+        problem_fixed(in->problem, &fixed);
+        json_put_names(&json, "fixed", &fixed);
     }
     json_object_end(&json);
     return arena_strdup(in->arena, buf_text(&text));

@@ -110,6 +110,20 @@ int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names
     return 0;
 }
 
+void problem_fixed(const struct problem *problem, struct names *fixed)
+{
+    *fixed = (struct names){0};
+    for (size_t i = 0; i < problem->dim_count; i++) {
+        const struct dim_spec *dim = &problem->dims[i];
+        int64_t number = dim->hidden_low;
+        bool same = !dim->derived && number != 0 && dim->hidden_high == number;
+        for (size_t k = 0; k < problem->shape_count; k++)
+            same = same && problem->shapes[k].number[i] == number;
+        if (same)
+            (void)!names_set(fixed, dim->name, number, NULL);
+    }
+}
+
 /* --- beyond the main shape --- */
 
 /* What is smaller is no size but a kind: heads, a window, a stride. */

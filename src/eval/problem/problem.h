@@ -77,6 +77,8 @@ size_t problem_reduction(const struct problem *problem, const struct names *dims
  */
 size_t problem_products(const struct problem *problem, const struct names *dims);
 
+/* Dims that are the same at every shape, hidden ones too: what a compile may know of them. */
+void problem_fixed(const struct problem *problem, struct names *fixed);
 /* A hidden shape: valid, mostly multiples of nothing, affordable to the reference. */
 int problem_draw_dims(const struct problem *problem, uint64_t seed, struct names *dims,
                       struct err *err) MUST_USE;

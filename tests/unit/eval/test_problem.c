@@ -130,6 +130,32 @@ static void test_numbers(void **state)
     problem_free(p);
 }
 
+/* The same at the main shape, at each that is checked, and at each that is drawn. */
+static void test_fixed_dims(void **state)
+{
+    static const char form[] =
+        "name: p\ndims: {M: 8, D: 64, N: 7}\n"
+        "inputs: {x: {shape: [M, D, N], dtype: float32}}\n"
+        "outputs: {y: {shape: [M, D, N], dtype: float32}}\nreference: ref.c\n"
+        "check:\n  - {M: 3, D: %d, N: 7}\nhidden: {M: [8, 8], D: [64, %d]}\n";
+    static const struct {
+        int check, high;
+        size_t count;
+    } rows[] = {{64, 64, 1}, {32, 64, 0}, {64, 65, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char spec[512];
+        struct names fixed;
+        snprintf(spec, sizeof spec, form, rows[i].check, rows[i].high);
+        struct problem *p = load(spec);
+        problem_fixed(p, &fixed);
+        assert_int_equal(fixed.count, rows[i].count);
+        if (fixed.count > 0)
+            assert_int_equal(number(&fixed, "D"), 64);
+        problem_free(p);
+    }
+}
+
 static void test_hidden_shapes(void **state)
 {
     struct problem *p = load(conv_spec);
@@ -395,15 +421,11 @@ static void test_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(test_long_form),
-        WITH_FOLDER(test_numbers),
-        WITH_FOLDER(test_hidden_shapes),
-        WITH_FOLDER(test_short_form),
-        WITH_FOLDER(test_other_references),
-        WITH_FOLDER(test_starts),
-        WITH_FOLDER(test_many_inputs),
-        WITH_FOLDER(test_wrong_specs),
-        WITH_FOLDER(test_paths),
+        WITH_FOLDER(test_long_form),   WITH_FOLDER(test_numbers),
+        WITH_FOLDER(test_fixed_dims),  WITH_FOLDER(test_hidden_shapes),
+        WITH_FOLDER(test_short_form),  WITH_FOLDER(test_other_references),
+        WITH_FOLDER(test_starts),      WITH_FOLDER(test_many_inputs),
+        WITH_FOLDER(test_wrong_specs), WITH_FOLDER(test_paths),
         WITH_FOLDER(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

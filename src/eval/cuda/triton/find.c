@@ -134,8 +134,9 @@ static int look_up_number(const struct names *from, struct names *into, struct e
 int triton_constants(const struct program *program, const struct launch *launch,
                      const struct names *facts, struct names *constants, struct err *err)
 {
-    struct names scope = {0};
+    struct names scope;
     *constants = (struct names){0};
+    problem_fixed(program->problem, &scope);
     if (look_up_number(program->tune, constants, err) != 0 ||
         look_up_number(program->tune, &scope, err) != 0 || look_up_number(facts, &scope, err) != 0)
         return -1;
@@ -144,8 +145,8 @@ int triton_constants(const struct program *program, const struct launch *launch,
         if (expr_eval(launch->constants[i].value, expr_lookup_names, &scope, &number, err) != 0) {
             err->code = ERR_LIMIT;
             return err_wrap(err,
-                            "%s: constexpr %s (of tune parameters and facts alone, since dims "
-                            "differ from shape to shape)",
+                            "%s: constexpr %s (of tune parameters, facts, and dims that are the "
+                            "same at every shape, hidden ones too)",
                             launch->entry, launch->constants[i].name);
         }
         if (names_set(constants, launch->constants[i].name, number, err) != 0)
