@@ -37,8 +37,8 @@ static int read_args(struct candidate_reading *reading, const struct value *list
             launch->args[launch->arg_count++] = name;
             continue;
         }
-        if (name == NULL || (!candidate_is_dim(reading->problem, name) &&
-                             !candidate_is_tensor(reading->problem, name) &&
+        if (name == NULL || (!problem_has_dim(reading->problem, name) &&
+                             !problem_has_tensor(reading->problem, name) &&
                              !candidate_is_workspace(reading->candidate, name) &&
                              !candidate_is_map(reading->candidate, name)))
             return document_refuse(document, list->items[i]->line,

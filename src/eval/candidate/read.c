@@ -6,25 +6,6 @@
 /* A tune space is searched, never listed; but its index must stay an index. */
 static const uint64_t points_most = UINT64_C(1) << 53;
 
-bool candidate_is_dim(const struct problem *problem, const char *name)
-{
-    for (size_t i = 0; i < problem->dim_count; i++)
-        if (strcmp(problem->dims[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-bool candidate_is_tensor(const struct problem *problem, const char *name)
-{
-    for (size_t i = 0; i < problem->input_count; i++)
-        if (strcmp(problem->inputs[i].name, name) == 0)
-            return true;
-    for (size_t i = 0; i < problem->output_count; i++)
-        if (strcmp(problem->outputs[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static bool is_parameter(const struct candidate *candidate, const char *name)
 {
     for (size_t i = 0; i < candidate->tune_count; i++)
@@ -69,7 +50,7 @@ void candidate_facts(struct candidate_reading *reading, bool facts)
 static bool is_known(void *context, const char *name)
 {
     const struct candidate_reading *reading = (const struct candidate_reading *)context;
-    if (candidate_is_dim(reading->problem, name) || is_parameter(reading->candidate, name))
+    if (problem_has_dim(reading->problem, name) || is_parameter(reading->candidate, name))
         return true;
     return reading->facts && is_fact(facts_of(reading->candidate), name);
 }
@@ -79,7 +60,7 @@ int candidate_check_free(const struct candidate_reading *reading, int line, cons
 {
     if (document_check_name(&reading->document, line, what, name) != 0)
         return -1;
-    if (candidate_is_dim(reading->problem, name) || candidate_is_tensor(reading->problem, name) ||
+    if (problem_has_dim(reading->problem, name) || problem_has_tensor(reading->problem, name) ||
         is_parameter(reading->candidate, name) ||
         candidate_is_workspace(reading->candidate, name) ||
         candidate_is_map(reading->candidate, name))

@@ -18,8 +18,6 @@ int candidate_read(struct candidate_reading *reading, const struct value *root) 
 void candidate_facts(struct candidate_reading *reading, bool facts);
 
 /* What a name stands for, and that one is still free. */
-bool candidate_is_dim(const struct problem *problem, const char *name);
-bool candidate_is_tensor(const struct problem *problem, const char *name);
 bool candidate_is_workspace(const struct candidate *candidate, const char *name);
 bool candidate_is_map(const struct candidate *candidate, const char *name);
 int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,

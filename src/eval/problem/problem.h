@@ -94,4 +94,6 @@ bool problem_draw_beyond(const struct problem *problem, uint64_t seed, uint64_t 
  * them with shipped_read_start(): those of a PyTorch file may be another problem's. */
 size_t problem_starts(const struct problem *problem, const char *backend, const char **paths,
                       size_t most);
+bool problem_has_dim(const struct problem *problem, const char *name);
+bool problem_has_tensor(const struct problem *problem, const char *name); /* input or output */
 const char *problem_starts_folder(const struct problem *problem, const char *backend);

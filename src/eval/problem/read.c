@@ -19,13 +19,17 @@ static const char *const short_keys[] = {
 static const char *const precisions[] = {"float64", "float32",  "tf32",
                                          "float16", "bfloat16", "int32"};
 
-static bool is_dim(void *context, const char *name)
+bool problem_has_dim(const struct problem *problem, const char *name)
 {
-    const struct problem *problem = (const struct problem *)context;
     for (size_t i = 0; i < problem->dim_count; i++)
         if (strcmp(problem->dims[i].name, name) == 0)
             return true;
     return false;
+}
+
+static bool is_dim(void *context, const char *name)
+{
+    return problem_has_dim((const struct problem *)context, name);
 }
 
 static int read_text(struct reading *reading, const char *key, const char *fallback,
@@ -94,7 +98,7 @@ static int read_dims(struct reading *reading)
     return 0;
 }
 
-static bool tensor_exists(const struct problem *problem, const char *name)
+bool problem_has_tensor(const struct problem *problem, const char *name)
 {
     for (size_t i = 0; i < problem->input_count; i++)
         if (strcmp(problem->inputs[i].name, name) == 0)
@@ -119,7 +123,7 @@ int problem_read_tensors(struct reading *reading, const char *key, bool inputs)
         struct tensor_spec *tensor = inputs ? &problem->inputs[problem->input_count]
                                             : &problem->outputs[problem->output_count];
         const char *name = map->keys[i];
-        if (is_dim(problem, name) || tensor_exists(problem, name))
+        if (problem_has_dim(problem, name) || problem_has_tensor(problem, name))
             return document_refuse(document, map->key_lines[i],
                                    "expected a name that is not taken, not \"%.80s\"", name);
         if (document_tensor(document, name, map->key_lines[i], map->items[i], inputs, tensor) != 0)
