@@ -251,6 +251,42 @@ int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned
     return err_set(err, ERR_PROTOCOL, "the runner said more than it was asked");
 }
 
+int host_judge(struct host *host, uint32_t status, const char *reason, size_t bytes,
+               struct err *err)
+{
+    char words[sizeof err->message];
+    size_t shown = bytes < sizeof words ? bytes : sizeof words;
+    memcpy(words, reason, shown);
+    words[shown - 1] = '\0';
+    if (status == REPORT_FINE)
+        return 0;
+    host->spoilt = true;
+    host_end(host);
+    return err_set(err, status == REPORT_BROKEN ? ERR_ENVIRONMENT : ERR_CHILD, "%s", words);
+}
+
+/* ---- with a device of its own ---- */
+
+void host_rest(struct subject *subject)
+{
+    (void)subject;
+}
+
+static bool renew(struct subject *subject)
+{
+    const struct host *host = (const struct host *)subject;
+    return !host->reaped && !host->spoilt;
+}
+
+struct subject *host_on_device(struct host *host, const struct subject_ops *ops)
+{
+    host->subject.ops = ops;
+    host->subject.name = "runner";
+    host->subject.device_clock = true;
+    host->subject.renew = renew;
+    return &host->subject;
+}
+
 /* ---- spares ---- */
 
 void host_discard(struct host **spares, int count)

@@ -27,6 +27,7 @@ struct host {
     char name[16]; /* for errors while it starts: "runner", "GPU 0" */
     int pidfd, go, done, errors;
     bool warm, reaped;
+    bool spoilt; /* not to be used again */
     /* Who it was started for: tell whether a spare still fits. */
     const struct region *region;
     ino_t inputs_inode, outputs_inode;
@@ -56,6 +57,17 @@ int host_go(struct host *host, struct err *err) MUST_USE;
  * ERR_CHILD and ERR_PROTOCOL leave no process behind. */
 int host_await(struct host *host, unsigned times, uint64_t deadline_ns, unsigned *said,
                struct err *err) MUST_USE;
+
+/* What it reported, in a page that it can write to; but for REPORT_FINE it is spoilt, and has
+ * ended: ERR_CHILD, or ERR_ENVIRONMENT. */
+int host_judge(struct host *host, uint32_t status, const char *reason, size_t bytes,
+               struct err *err) MUST_USE;
+
+/* ---- a subject with a device of its own: it waits in a read between calls ---- */
+
+void host_rest(struct subject *subject); /* pause, resume: nothing of a candidate's runs there */
+/* Each call of such a runner sets all of its memory anew. */
+struct subject *host_on_device(struct host *host, const struct subject_ops *ops);
 
 /* ---- its end ---- */
 

@@ -84,37 +84,20 @@ static int call(struct subject *subject, const struct call *call, uint64_t *elap
     return webgpu_host_call((struct webgpu_host *)subject, call, elapsed_ns, err);
 }
 
-/* Between calls a runner waits in a read, and nothing of a candidate's runs on the device. */
-static void rest(struct subject *subject)
-{
-    (void)subject;
-}
-
 static void close_subject(struct subject *subject)
 {
     webgpu_host_close((struct webgpu_host *)subject);
-}
-
-/* Each call writes all memory anew (eval/webgpu/runner_call.c). */
-static bool renew(struct subject *subject)
-{
-    const struct webgpu_host *host = (const struct webgpu_host *)subject;
-    return !host->base.reaped && !host->spoilt;
 }
 
 static int open(const struct lane_facts *lane, const struct region *region, const char *artifact,
                 const struct program *program, bool fresh, struct subject **subject,
                 struct err *err)
 {
-    static const struct subject_ops ops = {call, rest, rest, close_subject};
+    static const struct subject_ops ops = {call, host_rest, host_rest, close_subject};
     struct webgpu_host *host;
     if (webgpu_host_open(lane, region, artifact, program, fresh, &host, err) != 0)
         return -1;
-    *subject = &host->base.subject;
-    (*subject)->ops = &ops;
-    (*subject)->name = "runner";
-    (*subject)->device_clock = true;
-    (*subject)->renew = renew;
+    *subject = host_on_device(&host->base, &ops);
     return 0;
 }
 

@@ -125,20 +125,13 @@ static struct webgpu_host *warm_one(const struct lane_facts *lane, const struct 
 static int ask(struct webgpu_host *host, uint32_t command, uint64_t timeout_ms, struct err *err)
 {
     unsigned said;
-    char reason[WIRE_REASON_MAX];
     host->control->command = command;
     if (host_go(&host->base, err) != 0 ||
         host_await(&host->base, 1, clock_now_ns() + timeout_ms * UINT64_C(1000000), &said, err) !=
             0)
         return -1;
-    uint32_t status = host->report->status;
-    memcpy(reason, host->report->reason, sizeof reason);
-    reason[sizeof reason - 1] = '\0';
-    if (status == REPORT_FINE)
-        return 0;
-    host->spoilt = true;
-    host_end(&host->base);
-    return err_set(err, status == REPORT_BROKEN ? ERR_ENVIRONMENT : ERR_CHILD, "%s", reason);
+    return host_judge(&host->base, host->report->status, host->report->reason,
+                      sizeof host->report->reason, err);
 }
 
 int webgpu_host_open(const struct lane_facts *lane, const struct region *region,

@@ -10,7 +10,6 @@ struct webgpu_host {
     const struct webgpu_report *report;
     struct program program;
     const struct names *facts; /* the lane's */
-    bool spoilt;
 };
 
 /* With the artifact loaded, a spare where one fits; `fresh`: one that never held a candidate.

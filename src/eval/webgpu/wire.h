@@ -16,7 +16,7 @@
 #include "eval/runner/wire.h"
 #include "eval/webgpu/plan.h"
 
-enum { WIRE_REPORT = 8, WIRE_REASON_MAX = 1600, WIRE_CORES_MAX = 64 };
+enum { WIRE_REASON_MAX = 1600, WIRE_CORES_MAX = 64 };
 enum { WIRE_LOAD, WIRE_CALL };
 
 struct webgpu_control {
@@ -29,13 +29,6 @@ struct webgpu_control {
     char library[WIRE_PATH_MAX], artifact[WIRE_PATH_MAX];
     struct call call;
     struct plan plan;
-};
-
-enum report_status {
-    REPORT_FINE,
-    REPORT_FAULT,   /* the candidate's: it failed as it ran */
-    REPORT_REFUSED, /* the candidate's: it cannot be compiled or bound as it says */
-    REPORT_BROKEN   /* ours, or the machine's */
 };
 
 struct webgpu_report {

@@ -35,15 +35,8 @@ int gpu_host_wait_warm(struct gpu_host *host, struct err *err)
 
 static int judge(struct gpu_host *host, struct err *err)
 {
-    char reason[WIRE_REASON_MAX];
-    uint32_t status = host->report->status;
-    memcpy(reason, host->report->reason, sizeof reason);
-    reason[sizeof reason - 1] = '\0';
-    if (status == REPORT_FINE)
-        return 0;
-    host->spoilt = true;
-    host_end(&host->base);
-    return err_set(err, status == REPORT_BROKEN ? ERR_ENVIRONMENT : ERR_CHILD, "%s", reason);
+    return host_judge(&host->base, host->report->status, host->report->reason,
+                      sizeof host->report->reason, err);
 }
 
 /* What a launch leaves in local memory, behind a variable or in a cooperative launch's workspace a
@@ -51,7 +44,7 @@ static int judge(struct gpu_host *host, struct err *err)
 static void tell_keeps(struct gpu_host *host, uint32_t keeps)
 {
     host->base.subject.keeps_state = keeps != 0;
-    host->spoilt = host->spoilt || keeps != 0;
+    host->base.spoilt = host->base.spoilt || keeps != 0;
 }
 
 static int read_variants(struct gpu_host *host, const char *artifact, struct err *err)

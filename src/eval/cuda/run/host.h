@@ -9,7 +9,7 @@ struct gpu_host {
     struct host base;            /* first */
     struct gpu_control *control; /* the runner maps the same page read-only */
     const struct gpu_report *report;
-    bool used, spoilt; /* a candidate was loaded; it is not to be used for another one */
+    bool used; /* a candidate was loaded */
     struct program program;
     struct arena *arena;       /* of `variants` */
     struct variants *variants; /* of the program's launches; NULL: its front matter says it all */

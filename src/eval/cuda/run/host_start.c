@@ -131,7 +131,7 @@ void gpu_host_warm(const struct lane_facts *lane, const struct region *region)
 
 void gpu_host_give_back(struct gpu_host *host)
 {
-    for (int i = 0; i < SPARES && host != NULL && !host->base.reaped && !host->spoilt; i++)
+    for (int i = 0; i < SPARES && host != NULL && !host->base.reaped && !host->base.spoilt; i++)
         if (spares[i] == NULL) {
             spares[i] = &host->base;
             return;

@@ -20,7 +20,7 @@
 #include "eval/cuda/run/variants.h"
 #include "eval/runner/wire.h"
 
-enum { WIRE_REPORT = 8, WIRE_REASON_MAX = 400 };
+enum { WIRE_REASON_MAX = 400 };
 enum { IMAGES_MAX = LAUNCHES_MAX * VARIANTS_MAX };
 enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES, WIRE_SANITIZE, WIRE_QUIT };
 
@@ -45,13 +45,6 @@ struct gpu_control {
     struct call call;
     struct plan plan;
     struct wire_sanitize sanitize; /* with WIRE_SANITIZE */
-};
-
-enum report_status {
-    REPORT_FINE,
-    REPORT_FAULT,   /* the candidate's: a launch that failed, and what it left is of no use */
-    REPORT_REFUSED, /* the candidate's: it cannot be loaded or launched as it says */
-    REPORT_BROKEN   /* ours, or the machine's */
 };
 
 struct gpu_report {
