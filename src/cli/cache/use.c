@@ -9,10 +9,8 @@
 #include "cli/options/command.h"
 #include "cli/print/run_words.h"
 #include "eval/backend/backend.h"
-#include "eval/lane/lane.h"
+#include "eval/lane/ask.h"
 #include "eval/problem/torch.h"
-#include "loop/loop.h"
-#include "loop/task.h"
 #include "report/words.h"
 
 #include <stdio.h>
@@ -226,57 +224,6 @@ void cache_keep(const struct settings *settings, const struct cache_ask *ask,
     cache_close(cache);
 }
 
-/* ---- a lane's facts ---- */
-
-enum { ASKING, STATES };
-
-struct asking {
-    struct task task;
-    const struct settings *settings;
-    struct lane *lane;
-    struct lane_request open;
-    struct err err;
-};
-
-static enum task_result asking_step(struct task *task)
-{
-    struct asking *asking = container_of(task, struct asking, task);
-    const struct search_options *search = &asking->settings->search;
-    if (!asking->lane) {
-        const struct lane_spec spec = {.backend = search->backend,
-                                       .cores = search->cores,
-                                       .device = search->devices,
-                                       .problem = search->problem,
-                                       .python = search->python,
-                                       .baseline = search->baseline,
-                                       .later = true};
-        if (lane_open(task->loop, &spec, &asking->lane, &asking->err))
-            return TASK_DONE;
-        asking->open.op = LANE_OPEN;
-        asking->open.id = "cache";
-        lane_submit(asking->lane, &asking->open, task);
-    }
-    if (!asking->open.done)
-        return TASK_WAIT;
-    lane_close(asking->lane);
-    return TASK_DONE;
-}
-
-/* The answer lives as long as `asking`. NULL: there is none, and the run will say why. */
-static const struct value *ask_lane(struct asking *asking)
-{
-    static const char *const states[STATES] = {"asking"};
-    static const uint32_t moves[STATES] = {0};
-    static const struct task_type type = {"cache", states, moves, STATES, asking_step, NULL};
-    struct loop *loop = loop_new();
-    task_start(loop, &asking->task, &type, NULL, "cache");
-    loop_run(loop);
-    if (asking->lane)
-        lane_free(asking->lane);
-    loop_free(loop);
-    return asking->open.err.code ? NULL : asking->open.answer;
-}
-
 /* ---- run ---- */
 
 static bool has_about(struct cache *cache, struct arena *arena, const char *about)
@@ -332,7 +279,7 @@ bool cache_answers_run(const struct settings *settings, const char *choice, int 
 {
     ARENA_LOCAL(arena);
     const struct search_options *search = &settings->search;
-    struct asking asking = {.settings = settings};
+    struct lane_request open = {0};
     struct cache *cache = NULL;
     struct cache_entry entry;
     struct question question;
@@ -348,7 +295,15 @@ bool cache_answers_run(const struct settings *settings, const char *choice, int 
     if (make_question(arena, search->problem, search->python, search->baseline, &asked, &question,
                       &err) == 0 &&
         has_about(cache, arena, question.about)) {
-        const struct value *facts = ask_lane(&asking);
+        const struct lane_spec spec = {.backend = search->backend,
+                                       .cores = search->cores,
+                                       .device = search->devices,
+                                       .problem = search->problem,
+                                       .python = search->python,
+                                       .baseline = search->baseline,
+                                       .later = true};
+        lane_ask(&spec, "cache", &open);
+        const struct value *facts = open.err.code ? NULL : open.answer; /* the run will say why */
         asked.device = value_get(facts, "device");
         asked.versions = value_get(facts, "versions");
         asked.compilers = compilers_of(arena, search, NULL);
@@ -364,7 +319,7 @@ bool cache_answers_run(const struct settings *settings, const char *choice, int 
         print_run(settings, arena, folder, &entry);
         *code = EXIT_WIN;
     }
-    arena_free(asking.open.arena);
+    arena_free(open.arena);
     return known;
 }
 

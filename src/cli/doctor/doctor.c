@@ -8,51 +8,12 @@
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/print/display.h"
-#include "eval/lane/lane.h"
-#include "loop/loop.h"
-#include "loop/task.h"
+#include "eval/lane/ask.h"
 #include "store/store.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
-
-enum { ASKING, STATES };
-static const char *const states[STATES] = {"asking"};
-static const uint32_t moves[STATES] = {0};
-
-struct doctor {
-    struct task task;
-    const struct settings *settings;
-    struct lane *lane;
-    struct lane_request open;
-    struct err err;
-};
-
-static enum task_result doctor_step(struct task *task)
-{
-    struct doctor *doctor = container_of(task, struct doctor, task);
-    if (!doctor->lane) {
-        const struct lane_spec spec = {.launcher = doctor->settings->search.launcher,
-                                       .backend = doctor->settings->search.backend,
-                                       .cores = doctor->settings->search.cores,
-                                       .device = doctor->settings->search.devices,
-                                       .python = doctor->settings->search.python,
-                                       .roofline = doctor->settings->measure};
-        if (lane_open(task->loop, &spec, &doctor->lane, &doctor->err))
-            return TASK_DONE;
-        doctor->open.op = LANE_OPEN;
-        doctor->open.id = "doctor";
-        lane_submit(doctor->lane, &doctor->open, task);
-    }
-    if (!doctor->open.done)
-        return TASK_WAIT;
-    doctor->err = doctor->open.err;
-    lane_close(doctor->lane);
-    return TASK_DONE;
-}
-
-static const struct task_type doctor_type = {"doctor", states, moves, STATES, doctor_step, NULL};
 
 static void print_scalar(const char *key, const struct value *item)
 {
@@ -109,11 +70,11 @@ static int print_walls(const struct value *device)
 }
 
 /* A line for each thing that is missing, with what it costs. Returns how many forbid the work. */
-static int print_findings(const struct doctor *doctor, const char *folder)
+static int print_findings(const char *backend, const struct value *answer, const char *folder)
 {
-    const struct value *answer = doctor->open.answer, *versions = value_get(answer, "versions");
+    const struct value *versions = value_get(answer, "versions");
     BUF_LOCAL(own, 1 << 14);
-    int fatal = backends_find(doctor->settings->search.backend)->findings(answer, &own);
+    int fatal = backends_find(backend)->findings(answer, &own);
     printf("findings\n%s", buf_text(&own));
     if (!value_get(versions, "numpy")) {
         printf("  MISSING  a Python with numpy, for references: apt-get install python3-numpy, or "
@@ -152,35 +113,40 @@ static void print_without_lane(const struct settings *settings, const struct err
     fflush(stdout); /* before what stderr says */
 }
 
-static int doctor_report(const struct doctor *doctor)
+static int doctor_report(const struct settings *settings, const struct lane_request *open)
 {
-    if (doctor->err.code) {
-        print_without_lane(doctor->settings, &doctor->err);
-        return command_fail(&doctor->err);
+    if (open->err.code) {
+        print_without_lane(settings, &open->err);
+        return command_fail(&open->err);
     }
-    if (doctor->settings->json) {
+    if (settings->json) {
         BUF_LOCAL(text, 16 << 20);
         struct json json = {.out = &text};
-        json_value(&json, doctor->open.answer);
+        json_value(&json, open->answer);
         printf("%s\n", buf_text(&text));
         return 0;
     }
-    char *folder =
-        doctor->settings->store ? mem_strdup(doctor->settings->store) : store_default_folder();
-    print_object("machine", value_get(doctor->open.answer, "device"));
-    print_object("versions", value_get(doctor->open.answer, "versions"));
+    char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();
+    print_object("machine", value_get(open->answer, "device"));
+    print_object("versions", value_get(open->answer, "versions"));
     for (size_t i = 0; backends[i]; i++)
         if (backends[i]->describe)
             backends[i]->describe();
     printf("store\n  %-20s %s\n", "folder", folder);
-    int fatal = print_findings(doctor, folder);
+    int fatal = print_findings(settings->search.backend, open->answer, folder);
     mem_free(folder);
     return fatal ? EXIT_ENVIRONMENT : 0;
 }
 
 int command_doctor(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    struct doctor doctor = {.settings = settings};
+    const struct lane_spec spec = {.launcher = settings->search.launcher,
+                                   .backend = settings->search.backend,
+                                   .cores = settings->search.cores,
+                                   .device = settings->search.devices,
+                                   .python = settings->search.python,
+                                   .roofline = settings->measure};
+    struct lane_request open;
     if (settings->adversarial)
         return adversarial_run(settings, count ? arguments[0] : NULL);
     if (count) {
@@ -189,13 +155,8 @@ int command_doctor(const struct settings *settings, const char *const *arguments
         return EXIT_USAGE;
     }
     display_tell_waits(stderr);
-    struct loop *loop = loop_new();
-    task_start(loop, &doctor.task, &doctor_type, NULL, "doctor");
-    loop_run(loop);
-    int code = doctor_report(&doctor);
-    if (doctor.lane)
-        lane_free(doctor.lane);
-    arena_free(doctor.open.arena);
-    loop_free(loop);
+    lane_ask(&spec, "doctor", &open);
+    int code = doctor_report(settings, &open);
+    arena_free(open.arena);
     return code;
 }
