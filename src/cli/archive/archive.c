@@ -130,6 +130,8 @@ static void each_group(struct arena *arena, const struct kernel_row *rows, size_
 {
     const struct kernel_row **group = arena_array(arena, count + 1, sizeof *group);
     bool *taken = arena_array(arena, count + 1, sizeof *taken);
+    if (json != NULL)
+        json_array(json);
     for (size_t i = 0; i < count; i++) {
         size_t members = 0;
         for (size_t k = i; k < count && !taken[i]; k++)
@@ -142,32 +144,36 @@ static void each_group(struct arena *arena, const struct kernel_row *rows, size_
         else if (members > 0)
             print_group(arena, group, members, out);
     }
+    if (json != NULL)
+        json_array_end(json);
+}
+
+typedef void view_of(struct arena *arena, const struct kernel_row *rows, size_t count,
+                     struct json *json, struct buf *out);
+
+/* One value of JSON, or lines with what is said after them. */
+static int show(const struct settings *settings, const struct kernel_query *query, view_of *view,
+                const char *after)
+{
+    ARENA_LOCAL(arena);
+    struct kernel_row *rows = NULL;
+    size_t count = 0;
+    struct err err = {0};
+    BUF_LOCAL(text, (size_t)256 << 20);
+    struct json json = {.out = &text};
+    if (archive_read(settings, arena, query, &rows, &count, &err))
+        return command_fail(&err);
+    view(arena, rows, count, settings->json ? &json : NULL, &text);
+    buf_add_text(&text, settings->json ? "\n" : after);
+    print_lines(buf_text(&text), settings->json);
+    return 0;
 }
 
 int command_history(const struct settings *settings, const char *const *arguments, size_t count)
 {
     const struct kernel_query query = {.problem = arguments[0]};
-    struct arena *arena = arena_new();
-    struct kernel_row *rows = NULL;
-    struct json json;
-    struct buf text;
-    struct err err = {0};
-    buf_init(&text, (size_t)256 << 20);
-    json_init(&json, &text);
-    int failed = archive_read(settings, arena, &query, &rows, &count, &err);
-    if (!failed && settings->json)
-        json_array(&json);
-    if (!failed)
-        each_group(arena, rows, count, settings->json ? &json : NULL, &text);
-    if (!failed && settings->json) {
-        json_array_end(&json);
-        buf_add_text(&text, "\n");
-    }
-    if (!failed)
-        print_lines(buf_text(&text), settings->json);
-    buf_free(&text);
-    arena_free(arena);
-    return failed ? command_fail(&err) : 0;
+    (void)count;
+    return show(settings, &query, each_group, "");
 }
 
 /* ---- stats ---- */
@@ -234,6 +240,8 @@ static void summary_json(const struct summary *summary, struct json *json)
 static void stats_view(struct arena *arena, const struct kernel_row *rows, size_t count,
                        struct json *json, struct buf *out)
 {
+    if (json != NULL)
+        json_object(json);
     for (size_t i = 0; i < SUMMARIES; i++) {
         struct summary *groups;
         size_t group_count;
@@ -257,33 +265,14 @@ static void stats_view(struct arena *arena, const struct kernel_row *rows, size_
         else if (refused && group_count > REASONS_SHOWN)
             buf_addf(out, "  and %zu more reasons: --json\n", group_count - REASONS_SHOWN);
     }
+    if (json != NULL)
+        json_object_end(json);
 }
 
 int command_stats(const struct settings *settings, const char *const *arguments, size_t count)
 {
     const struct kernel_query query = {.problem = count != 0 ? arguments[0] : NULL};
-    struct arena *arena = arena_new();
-    struct kernel_row *rows = NULL;
-    struct json json;
-    struct buf text;
-    struct err err = {0};
-    buf_init(&text, (size_t)64 << 20);
-    json_init(&json, &text);
-    int failed = archive_read(settings, arena, &query, &rows, &count, &err);
-    if (!failed && settings->json)
-        json_object(&json);
-    if (!failed)
-        stats_view(arena, rows, count, settings->json ? &json : NULL, &text);
-    if (!failed && settings->json) {
-        json_object_end(&json);
-        buf_add_text(&text, "\n");
-    } else if (!failed) {
-        buf_add_text(&text, "better: its whole interval is above its parent's; wins: verified at "
-                            "the end of a run; gain: median with 95 % interval, from 6 on\n");
-    }
-    if (!failed)
-        print_lines(buf_text(&text), settings->json);
-    buf_free(&text);
-    arena_free(arena);
-    return failed ? command_fail(&err) : 0;
+    return show(settings, &query, stats_view,
+                "better: its whole interval is above its parent's; wins: verified at "
+                "the end of a run; gain: median with 95 % interval, from 6 on\n");
 }

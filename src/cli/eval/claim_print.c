@@ -4,6 +4,8 @@
 #include "cli/print/print.h"
 #include "report/words.h"
 
+#include <stdio.h>
+
 enum { LINES_MOST = 1 << 16 };
 
 static void put_figures(const char *label, const struct evaluation *evaluation, struct buf *out)
@@ -29,7 +31,7 @@ void claim_print_figures(const char *label, const struct evaluation *evaluation)
     print_lines(buf_text(&text), false);
 }
 
-void claim_print(const struct claim_check *check, const struct evaluation *now)
+static void print(const struct claim_check *check, const struct evaluation *now)
 {
     bool right = check->answer != CLAIM_NOT_RIGHT;
     BUF_LOCAL(text, LINES_MOST);
@@ -45,6 +47,29 @@ void claim_print(const struct claim_check *check, const struct evaluation *now)
         buf_addf(&text, "  %-10s %s\n", "differs", check->differs);
     buf_addf(&text, "%s: %s\n", claim_answer_name(check->answer), check->why);
     print_lines(buf_text(&text), false);
+}
+
+enum claim_answer claim_tell(struct arena *arena, const struct claimed *claimed,
+                             const struct evaluation *now, bool as_json)
+{
+    const struct claim_check check = claim_compare(arena, claimed->then, now);
+    if (!as_json) {
+        print(&check, now);
+        return check.answer;
+    }
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
+    json_object(&json);
+    json_put_text(&json, "problem", claimed->problem);
+    json_put_text(&json, "kernel", claimed->kernel);
+    if (claimed->origin)
+        json_put_text(&json, "origin", claimed->origin);
+    claim_put(&check, claimed->then, now, &json);
+    json_key(&json, "evaluation");
+    evaluation_to_json(now, &json);
+    json_object_end(&json);
+    printf("%s\n", buf_text(&text));
+    return check.answer;
 }
 
 struct settings claim_settings(const struct settings *settings, const struct evaluation *then)

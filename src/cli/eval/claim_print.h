@@ -8,8 +8,14 @@
 /* On standard output, as wide as the terminal is. One line: "  claimed    1.97x naive (95%: 1.93
  * to 2.01), 123 us: faster". */
 void claim_print_figures(const char *label, const struct evaluation *evaluation);
-/* The answer, the figures of now, what was checked, what differs: three to five lines. */
-void claim_print(const struct claim_check *check, const struct evaluation *now);
+struct claimed {
+    const char *problem, *kernel, *origin; /* origin: or NULL */
+    const struct evaluation *then;
+};
+/* The answer, the figures of now, what was checked, what differs: three to five lines, or an object
+ * of JSON. */
+enum claim_answer claim_tell(struct arena *arena, const struct claimed *claimed,
+                             const struct evaluation *now, bool as_json);
 
 /* What eval is told for either: all that decides, nothing for the record alone, and the baseline
  * that the figure is against. */

@@ -23,23 +23,10 @@ static void print_answer(void *context, const struct evaluation *evaluation,
                          const struct value *facts, bool as_json)
 {
     struct rerun *rerun = context;
-    struct claim_check check = claim_compare(rerun->arena, &rerun->then, evaluation);
+    const struct claimed claimed = {
+        .problem = rerun->run.problem, .kernel = rerun->candidate.id, .then = &rerun->then};
     (void)facts;
-    rerun->answer = check.answer;
-    if (!as_json) {
-        claim_print(&check, evaluation);
-        return;
-    }
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
-    json_object(&json);
-    json_put_text(&json, "problem", rerun->run.problem);
-    json_put_text(&json, "kernel", rerun->candidate.id);
-    claim_put(&check, &rerun->then, evaluation, &json);
-    json_key(&json, "evaluation");
-    evaluation_to_json(evaluation, &json);
-    json_object_end(&json);
-    printf("%s\n", buf_text(&text));
+    rerun->answer = claim_tell(rerun->arena, &claimed, evaluation, as_json);
 }
 
 static int find(struct rerun *rerun, struct store *store, const char *id, struct err *err)

@@ -227,24 +227,12 @@ static void print_answer(void *context, const struct evaluation *evaluation,
 {
     struct verify *verify = context;
     const struct bundle *bundle = &verify->bundle;
-    struct claim_check check = claim_compare(verify->arena, &bundle->claim, evaluation);
+    const struct claimed claimed = {.problem = bundle->problem,
+                                    .kernel = bundle->id,
+                                    .origin = verify->shipped,
+                                    .then = &bundle->claim};
     (void)facts;
-    verify->answer = check.answer;
-    if (!as_json) {
-        claim_print(&check, evaluation);
-        return;
-    }
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
-    json_object(&json);
-    json_put_text(&json, "problem", bundle->problem);
-    json_put_text(&json, "kernel", bundle->id);
-    json_put_text(&json, "origin", verify->shipped);
-    claim_put(&check, &bundle->claim, evaluation, &json);
-    json_key(&json, "evaluation");
-    evaluation_to_json(evaluation, &json);
-    json_object_end(&json);
-    printf("%s\n", buf_text(&text));
+    verify->answer = claim_tell(verify->arena, &claimed, evaluation, as_json);
 }
 
 /* ---- all of it ---- */
