@@ -56,10 +56,10 @@ bool value_bool(const struct value *map, const char *key, bool fallback)
     return value != NULL && value->kind == VALUE_BOOL ? value->boolean : fallback;
 }
 
-static bool is_allowed(const char *key, const char *const *allowed)
+bool value_word_among(const char *word, const char *const *words)
 {
-    for (; *allowed != NULL; allowed++)
-        if (strcmp(key, *allowed) == 0)
+    for (; *words != NULL; words++)
+        if (strcmp(word, *words) == 0)
             return true;
     return false;
 }
@@ -88,7 +88,7 @@ int value_check_keys(const struct value *map, const char *name, const char *cons
     if (map == NULL || map->kind != VALUE_MAP)
         return err_set(err, ERR_USAGE, "%s:%d: expected a map", name, map != NULL ? map->line : 0);
     for (size_t i = 0; i < map->count; i++)
-        if (!is_allowed(map->keys[i], allowed))
+        if (!value_word_among(map->keys[i], allowed))
             return refuse_key(map, i, name, allowed, err);
     return 0;
 }

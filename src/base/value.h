@@ -50,6 +50,8 @@ int64_t value_int(const struct value *map, const char *key, int64_t fallback);
 double value_real(const struct value *map, const char *key, double fallback);
 bool value_bool(const struct value *map, const char *key, bool fallback);
 
+/* Whether a NULL-terminated list has the word. */
+bool value_word_among(const char *word, const char *const *words);
 /* Refuses a map with a key outside the NULL-terminated list, naming the nearest allowed one. */
 int value_check_keys(const struct value *map, const char *name, const char *const *allowed,
                      struct err *err) MUST_USE;

@@ -45,6 +45,16 @@ const char *tool_find(const char *name)
     return found[place].path;
 }
 
+const char *tool_python_prefix(struct arena *arena)
+{
+    const char *python = tool_find("python3");
+    char *real = python != NULL ? realpath(python, NULL) : NULL;
+    char *bin = real != NULL ? strstr(real, "/bin/") : NULL;
+    const char *prefix = bin != NULL ? arena_strndup(arena, real, (size_t)(bin - real)) : NULL;
+    free(real);
+    return prefix;
+}
+
 const char *tool_prefix(const char *path)
 {
     static char prefix[PATH_MAX];

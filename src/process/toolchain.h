@@ -2,6 +2,7 @@
  * thread, once at a time; answers are remembered for the life of the process. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -14,6 +15,9 @@ const char *tool_find(const char *name);
 
 /* The folder that a sandbox must let be read for it to run; NULL where /usr has it. Static. */
 const char *tool_prefix(const char *path);
+
+/* PREFIX of PREFIX/bin/python3, links followed; NULL where there is no Python. */
+const char *tool_python_prefix(struct arena *arena);
 
 struct tool {
     const char *const *argv;  /* NULL-terminated; argv[0] is a path */

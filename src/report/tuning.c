@@ -216,12 +216,8 @@ static void put_points(struct json *json, const struct tuning_kernel *kernel)
 
 static void put_interval(struct json *json, const char *key, const struct interval *interval)
 {
-    json_put_object(json, key);
-    json_put_real(json, "median", interval->median);
-    json_put_real(json, "low", interval->low);
-    json_put_real(json, "high", interval->high);
-    json_put_int(json, "samples", (int64_t)interval->samples);
-    json_object_end(json);
+    json_key(json, key);
+    evaluation_put_interval(json, interval);
 }
 
 static void put_top(struct json *json, const struct tuning_top *top)

@@ -179,22 +179,14 @@ static int take_field(struct arena *arena, const struct value *root, const struc
                  : err_set(err, ERR_USAGE, "%s: expected %s", field->key, expected[field->type]);
 }
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcmp(word, *words) == 0)
-            return true;
-    return false;
-}
-
 static int check(const struct lesson *lesson, struct err *err)
 {
     static const char *const verdicts[] = {"kernel", "rejected", "failed", NULL};
     if (!*lesson->id || !*lesson->place.family || !*lesson->place.backend || !*lesson->title)
         return err_set(err, ERR_USAGE, "id, family, backend and title may not be missing");
-    if (!is_one_of(lesson->category, idea_categories))
+    if (!value_word_among(lesson->category, idea_categories))
         return err_set(err, ERR_USAGE, "category: there is no \"%s\"", lesson->category);
-    if (!is_one_of(lesson->verdict, verdicts))
+    if (!value_word_among(lesson->verdict, verdicts))
         return err_set(err, ERR_USAGE, "verdict: expected kernel, rejected or failed");
     if (strcmp(lesson->verdict, "kernel") == 0 && lesson->time_ns <= 0)
         return err_set(err, ERR_USAGE, "time_ns: a kernel took some time");

@@ -35,17 +35,14 @@ static const char *match_key(struct search *search)
 static bool match_recall(struct search *search)
 {
     struct lane_request *request = &search->final->request;
-    struct value *value;
     struct err err;
     BUF_LOCAL(text, 64 << 20);
     bool found = store_get(search->store, STORE_EVALUATIONS, match_key(search), &text, &err) == 0;
     if (found) {
         arena_free(request->arena);
         *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new()};
-        const char *copy = arena_strndup(request->arena, buf_text(&text), text.length);
-        found =
-            value_parse_json(request->arena, "evaluation", copy, text.length, &value, &err) == 0 &&
-            evaluation_from_value(request->arena, value, &request->evaluation, &err) == 0;
+        found = evaluation_decode(request->arena, buf_text(&text), text.length,
+                                  &request->evaluation, &err) == 0;
         request->done = found;
     }
     return found;

@@ -102,7 +102,7 @@ const char *stage_name(enum stage stage)
 }
 
 /* Not measured is null, never 0. */
-static void put_interval(struct json *json, const struct interval *interval)
+void evaluation_put_interval(struct json *json, const struct interval *interval)
 {
     if (interval->samples == 0) {
         json_null(json);
@@ -135,7 +135,7 @@ static void put_field(struct json *json, const struct field *field,
         json_bool(json, *(const bool *)at);
         break;
     case FIELD_INTERVAL:
-        put_interval(json, (const struct interval *)at);
+        evaluation_put_interval(json, (const struct interval *)at);
         break;
     case FIELD_REAL:
         json_real(json, *(const double *)at);
@@ -306,4 +306,13 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
             return refuse(err, "stage_ms", "a number for each stage");
     *evaluation = record;
     return 0;
+}
+
+int evaluation_decode(struct arena *arena, const char *text, size_t length,
+                      struct evaluation *evaluation, struct err *err)
+{
+    struct value *value;
+    if (value_parse_json(arena, "evaluation", text, length, &value, err) != 0)
+        return -1;
+    return evaluation_from_value(arena, value, evaluation, err);
 }

@@ -71,7 +71,10 @@ bool evaluation_wins(const struct evaluation *evaluation);
 const char *verdict_name(enum verdict verdict); /* "kernel" | "rejected" | "failed" */
 const char *stage_name(enum stage stage);       /* "parse", "compile", ... */
 
+void evaluation_put_interval(struct json *json, const struct interval *interval);
 void evaluation_to_json(const struct evaluation *evaluation, struct json *json); /* one object */
+int evaluation_decode(struct arena *arena, const char *text, size_t length,
+                      struct evaluation *evaluation, struct err *err) MUST_USE; /* of its JSON */
 /* Texts are copied into `arena`. ERR_PROTOCOL where a field is missing or of another type. */
 int evaluation_from_value(struct arena *arena, const struct value *value,
                           struct evaluation *evaluation, struct err *err) MUST_USE;

@@ -31,12 +31,8 @@ static int measure_spread(struct bench *bench, struct err *err)
 
 static void put_interval(struct json *json, const char *key, const struct interval *interval)
 {
-    json_put_object(json, key);
-    json_put_real(json, "median", interval->median);
-    json_put_real(json, "low", interval->low);
-    json_put_real(json, "high", interval->high);
-    json_put_int(json, "samples", (int64_t)interval->samples);
-    json_object_end(json);
+    json_key(json, key);
+    evaluation_put_interval(json, interval);
 }
 
 struct rivals { /* the baselines that were timed */

@@ -18,16 +18,6 @@ static const char *first(struct arena *arena, const char *pattern)
     return path;
 }
 
-static const char *python_prefix(struct arena *arena)
-{
-    const char *python = tool_find("python3");
-    char *real = python != NULL ? realpath(python, NULL) : NULL;
-    char *bin = real != NULL ? strstr(real, "/bin/") : NULL;
-    const char *prefix = bin != NULL ? arena_strndup(arena, real, (size_t)(bin - real)) : NULL;
-    free(real);
-    return prefix;
-}
-
 const char *webgpu_library_find(struct arena *arena)
 {
     const char *given = getenv("TWAGENT_WGPU"), *home = getenv("HOME"), *path = NULL;
@@ -38,9 +28,12 @@ const char *webgpu_library_find(struct arena *arena)
     for (size_t i = 0; i < sizeof folders / sizeof folders[0] && path == NULL; i++)
         path = first(arena, arena_printf(arena, "%s/libwgpu_native.so*", folders[i]));
     const char *local = home != NULL ? arena_printf(arena, "%s/.local", home) : NULL;
-    const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"),
-                                    python_prefix(arena),  local,
-                                    "/usr/local",          "/usr"};
+    const char *const prefixes[] = {getenv("VIRTUAL_ENV"),
+                                    getenv("CONDA_PREFIX"),
+                                    tool_python_prefix(arena),
+                                    local,
+                                    "/usr/local",
+                                    "/usr"};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && path == NULL; i++)
         if (prefixes[i] != NULL)
             path = first(arena, arena_printf(arena,

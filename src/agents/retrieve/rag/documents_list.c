@@ -91,14 +91,7 @@ static int passages_of(struct rag *rag, MDB_txn *txn, const char *source, struct
         if (database_get(rag, txn, TABLE_PASSAGES, &number, sizeof number, &value, err) != 0 ||
             passage_decode(value.mv_data, value.mv_size, arena, &record, err) != 0)
             return -1;
-        (*items)[(*count)++] = (struct rag_passage){.id = record.id,
-                                                    .source = document.path,
-                                                    .tags = document.tags,
-                                                    .path = record.passage.path,
-                                                    .title = record.passage.title,
-                                                    .text = record.passage.text,
-                                                    .line = record.passage.line,
-                                                    .tokens = (record.passage.length + 3) / 4};
+        (*items)[(*count)++] = passage_shown(&record, &document);
     }
     return 0;
 }

@@ -177,6 +177,19 @@ int passage_verify(const struct passage_record *record, const char *source, stru
     return 0;
 }
 
+struct rag_passage passage_shown(const struct passage_record *record,
+                                 const struct document_record *document)
+{
+    return (struct rag_passage){.id = record->id,
+                                .source = document->path,
+                                .tags = document->tags,
+                                .path = record->passage.path,
+                                .title = record->passage.title,
+                                .text = record->passage.text,
+                                .line = record->passage.line,
+                                .tokens = (record->passage.length + 3) / 4};
+}
+
 const char *tags_normal(struct arena *arena, const char *tags)
 {
     BUF_LOCAL(out, 4096);

@@ -2,6 +2,7 @@
  * nothing: what does not follow the layout is ERR_CORRUPT. */
 #pragma once
 
+#include "agents/retrieve/rag/rag.h"
 #include "agents/retrieve/rag/read/chunk.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -45,6 +46,10 @@ uint64_t passage_identity(const char *source, const struct passage *passage);
 /* Is it what its id was made of? ERR_CORRUPT. */
 int passage_verify(const struct passage_record *record, const char *source,
                    struct err *err) MUST_USE;
+
+/* Texts are those of the two; no share, no score. */
+struct rag_passage passage_shown(const struct passage_record *record,
+                                 const struct document_record *document);
 
 /* "a, b,,c" -> ",a,b,c," (""  where there is none); and whether two such lists share a tag. */
 const char *tags_normal(struct arena *arena, const char *tags);

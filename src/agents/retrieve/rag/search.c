@@ -209,14 +209,7 @@ static int passage_of(struct rag *rag, MDB_txn *txn, uint32_t number, struct are
         document_decode(value.mv_data, value.mv_size, arena, &document, err) != 0 ||
         passage_verify(&record, document.path, err) != 0)
         return -1;
-    *passage = (struct rag_passage){.id = record.id,
-                                    .source = document.path,
-                                    .tags = document.tags,
-                                    .path = record.passage.path,
-                                    .title = record.passage.title,
-                                    .text = record.passage.text,
-                                    .line = record.passage.line,
-                                    .tokens = (record.passage.length + 3) / 4};
+    *passage = passage_shown(&record, &document);
     return 0;
 }
 

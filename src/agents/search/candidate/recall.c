@@ -8,14 +8,6 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcmp(word, *words) == 0)
-            return true;
-    return false;
-}
-
 struct reading {
     struct search *search;
     struct err *err;
@@ -88,7 +80,6 @@ static bool recall_evaluation(struct attempt *attempt)
 {
     struct search *search = attempt->search;
     struct lane_request *request = &attempt->request;
-    struct value *value;
     struct err err;
     bool found = false;
     *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new(), .done = true};
@@ -96,8 +87,7 @@ static bool recall_evaluation(struct attempt *attempt)
     if (store_get(search->store, STORE_EVALUATIONS, attempt->record.id, &text, &err) == 0) {
         const char *copy = arena_strndup(request->arena, buf_text(&text), text.length);
         found =
-            value_parse_json(request->arena, "evaluation", copy, text.length, &value, &err) == 0 &&
-            evaluation_from_value(request->arena, value, &request->evaluation, &err) == 0;
+            evaluation_decode(request->arena, copy, text.length, &request->evaluation, &err) == 0;
         /* Else it is of what a later answer, which had no code, did not mend. */
         found = found && strcmp(request->evaluation.reason, attempt->record.reason) == 0;
         if (found)
@@ -167,14 +157,14 @@ enum recall_result search_recall_state(struct attempt *attempt, int *state)
     static const char *const ends[] = {"kept", "rejected", "failed", NULL};
     static const char *const measured[] = {"compiling", "checking", "timing", "profiling", NULL};
     const struct candidate_record *was = attempt->recalled;
-    if (is_one_of(was->state, ends))
+    if (value_word_among(was->state, ends))
         return recall_ended(attempt, state);
     attempt->record.evaluations = was->evaluations;
     if (!attempt->writing)
         return RECALL_NOTHING;
     attempt->record.repairs = was->repairs;
     attempt->record.first_failure = was->first_failure;
-    if (is_one_of(was->state, measured) && recall_code(attempt, NULL)) {
+    if (value_word_among(was->state, measured) && recall_code(attempt, NULL)) {
         attempt_identify(attempt);
         return RECALL_WRITTEN;
     }

@@ -305,28 +305,27 @@ static double share_of(const struct search *search, double earlier, double sum)
     return (earlier * search->earlier_ms + now * (all_ms - search->earlier_ms)) / all_ms;
 }
 
-double search_lanes_busy(const struct search *search)
+static double sum_of(const struct search *search, double (*of)(const struct lane *lane))
 {
     double sum = 0;
     for (size_t i = 0; i < search->lanes.open; i++)
-        sum += lane_busy_ratio(search->lanes.place[i].lane);
-    return share_of(search, search->earlier.lane_busy, sum);
+        sum += of(search->lanes.place[i].lane);
+    return sum;
+}
+
+double search_lanes_busy(const struct search *search)
+{
+    return share_of(search, search->earlier.lane_busy, sum_of(search, lane_busy_ratio));
 }
 
 double search_lanes_wait(const struct search *search)
 {
-    double sum = 0;
-    for (size_t i = 0; i < search->lanes.open; i++)
-        sum += lane_waits_ratio(search->lanes.place[i].lane);
-    return share_of(search, search->earlier.lane_waits, sum);
+    return share_of(search, search->earlier.lane_waits, sum_of(search, lane_waits_ratio));
 }
 
 double search_lanes_busy_ms(const struct search *search)
 {
-    double sum = 0;
-    for (size_t i = 0; i < search->lanes.open; i++)
-        sum += lane_busy_ms(search->lanes.place[i].lane);
-    return sum;
+    return sum_of(search, lane_busy_ms);
 }
 
 void search_lanes_close(struct search *search)

@@ -69,14 +69,12 @@ static bool ask(struct attempt *attempt, struct known *known)
         known->first = attempt; /* the other one was stopped: this one is measured */
         return true;
     }
-    struct value *value;
     struct lane_request *request = &attempt->request;
     *request = (struct lane_request){.op = LANE_EVALUATE, .arena = arena_new(), .done = true};
     attempt->submitted = true;
     slots_release(&attempt->twin_slot);
-    if (value_parse_json(request->arena, "verdict", known->verdict, strlen(known->verdict), &value,
-                         &request->err) == 0 &&
-        evaluation_from_value(request->arena, value, &request->evaluation, &request->err) == 0)
+    if (evaluation_decode(request->arena, known->verdict, strlen(known->verdict),
+                          &request->evaluation, &request->err) == 0)
         request->err.code = ERR_NONE;
     return true;
 }

@@ -60,16 +60,6 @@ static const char *in_wheels(struct arena *arena, const char *prefix, const char
     return path;
 }
 
-static const char *python_prefix(struct arena *arena)
-{
-    const char *python = tool_find("python3");
-    char *real = python != NULL ? realpath(python, NULL) : NULL;
-    char *bin = real != NULL ? strstr(real, "/bin/") : NULL;
-    const char *prefix = bin != NULL ? arena_strndup(arena, real, (size_t)(bin - real)) : NULL;
-    free(real);
-    return prefix;
-}
-
 const char *cuda_library_find(struct arena *arena, const char *variable, const char *stem)
 {
     const char *given = getenv(variable), *home = getenv("HOME"), *path = NULL;
@@ -88,9 +78,12 @@ const char *cuda_library_find(struct arena *arena, const char *variable, const c
                        "/usr/local/lib:/usr/lib",
                        stem);
     const char *local = home != NULL ? arena_printf(arena, "%s/.local", home) : NULL;
-    const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"),
-                                    python_prefix(arena),  local,
-                                    "/usr/local",          "/usr"};
+    const char *const prefixes[] = {getenv("VIRTUAL_ENV"),
+                                    getenv("CONDA_PREFIX"),
+                                    tool_python_prefix(arena),
+                                    local,
+                                    "/usr/local",
+                                    "/usr"};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && path == NULL; i++)
         path = in_wheels(arena, prefixes[i], stem);
     return path;
