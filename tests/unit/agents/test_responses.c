@@ -64,6 +64,8 @@ static const struct answer_row answers[] = {
     {"failed for the rate", BEGIN FAILED("rate_limit_exceeded"), NOTHING, FAULT_LIMITED},
     {"error event", TEXT("a") EVENT("error", ",\"code\":\"insufficient_quota\",\"message\":\"x\""),
      NOTHING, FAULT_QUOTA},
+    {"an error that is ours", EVENT("error", ",\"code\":\"invalid_prompt\",\"message\":\"x\""),
+     NOTHING, FAULT_FATAL},
     {"html", "<!doctype html>", NOTHING, FAULT_FATAL},
 };
 

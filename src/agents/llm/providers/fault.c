@@ -146,7 +146,9 @@ enum fault fault_of_error(const struct value *error, int64_t status)
     int64_t code = value_int(error, "code", 0);
     if (code >= 400 && code <= 599)
         return by_status(code);
-    bool ours = strstr(value_text(error, "type", ""), "invalid_request") != NULL; /* a 400 */
+    bool ours =
+        strstr(value_text(error, "type", ""), "invalid_request") != NULL || /* a 400 */
+        strncmp(value_text(error, "code", ""), "invalid_", 8) == 0; /* invalid_prompt, too */
     return ours ? FAULT_FATAL : FAULT_RETRY;
 }
 
