@@ -25,8 +25,9 @@ struct samples {
     } libraries[SAMPLES_LIBRARIES];
 };
 
-/* Calls again and again until there are enough, or for some tenths of a second. All zero where
- * sampling is not permitted; samples_free() either way. */
+/* Calls again and again until there are enough, or for some tenths of a second; while there are
+ * fewer than SAMPLES_FEW for up to two. All zero where sampling is not permitted; samples_free()
+ * either way. */
 void samples_take(struct subject *subject, const char *artifact, const struct call *call,
                   struct samples *samples);
 bool samples_available(void); /* whether the kernel permits it */
