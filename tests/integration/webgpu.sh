@@ -74,10 +74,12 @@ grep -q 'rows.wgsl' out && grep -qE 'verified: faster|too noisy' out; say $? "a 
 grep -q 'verified: faster' out || cat out
 "$twagent" show r1-c1 >out 2>&1; grep -q '% of that roof' out; say $? "the share of the roof: $(cat out)"
 "$twagent" emit r1 page >out 2>&1 && sed 's/sum += X/sum -= X/' page/index.html >page/wrong.html; say $? "a page: $(cat out)"
-"$source/tests/tools/web-page" right page/index.html wrong page/wrong.html >out 2>&1
+[ -n "${FEW_STARTS-}" ] || "$source/tests/tools/web-page" right page/index.html wrong page/wrong.html >out 2>&1
 case $? in 0) ;; 77) echo "not tried in a browser: $(cat out)" ;; *) say 1 "the page: $(cat out)" ;; esac
 
 # of those that differ in a line (silu, sigmoid, leaky_relu; avg_pool2d; upsample_nearest) one each
+# FEW_STARTS, for a sanitizer: the first start of four problems, and no browser. A start is run by libwgpu_native and the
+# driver, which it does not watch; what we do differs with the number of inputs, launches and dimensions alone.
 rows=M=16,N=64 image=N=1,C=4,H=12,W=12
 for kernel in softmax@M=16,N=256 layernorm@M=16,N=256 rmsnorm@M=16,N=256 sum_rows@M=16,N=256 gemv@M=16,N=256 \
     relu@M=16,N=256 {gelu,tanh}@$rows transpose@M=64,N=64 matmul@M=48,N=48,K=48 \
@@ -87,6 +89,9 @@ for kernel in softmax@M=16,N=256 layernorm@M=16,N=256 rmsnorm@M=16,N=256 sum_row
     folder=$source/problems/${kernel%%@*}
     starts=("$folder"/starts/webgpu/*.wgsl)
     [ -e "${starts[0]}" ] || starts=("$folder/baselines/naive.wgsl")
+    if [ -n "${FEW_STARTS-}" ]; then
+        case ${kernel%%@*} in softmax | matmul_batched | attention | conv2d) starts=("${starts[0]}") ;; *) continue ;; esac
+    fi
     for file in "${starts[@]}"; do # the naive one is checked beside it
         "$twagent" eval "$kernel" "$file" --backend webgpu --baseline naive --time-budget 1ms --effort search --no-profile >out 2>&1
         grep -q "^kernel" out; say $? "$kernel ${file##*/}: $(cat out)"
