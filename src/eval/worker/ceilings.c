@@ -90,10 +90,9 @@ int ceilings_measure(struct worker *worker, struct err *err)
     lane->under_load = is_loaded(lane);
     int status = measure_once(worker, err);
     lane->under_load = lane->under_load || is_loaded(lane);
-    if (status == 0 && lane->under_load) { /* perhaps it is over */
-        lane->under_load = is_loaded(lane);
+    if (status == 0 && lane->under_load && !is_loaded(lane)) { /* it is over */
         status = measure_once(worker, err);
-        lane->under_load = lane->under_load || is_loaded(lane);
+        lane->under_load = is_loaded(lane);
     }
     if (status != 0)
         return -1;
