@@ -41,9 +41,9 @@ grep -q 'C\[' "$work/out"; say $? "the worst element is named"
 # The two forms of a problem that users bring: a skeleton, and the short form.
 "$twagent" problem new "$work/axpy" >/dev/null && "$twagent" problem check "$work/axpy" >"$work/out" 2>&1
 say $? "the skeleton is fit: $(cat "$work/out")"
+sed -i 's/M: 1024, N: 1024/M: 240, N: 200/' "$work/axpy/spec.yaml" # as fit, and sooner drawn
 "$twagent" eval "$work/axpy" "$work/axpy/starts/cpu/rows.c" --quiet >"$work/out" 2>&1
 say $? "the skeleton's start is a kernel: $(cat "$work/out")"
-sed -i 's/M: 1024, N: 1024/M: 240, N: 200/' "$work/axpy/spec.yaml" # as fit, and sooner drawn
 mkdir "$work/matmul"
 printf 'name: matmul\nshape_a: [64, 48]\nshape_b: [48, 80]\ndtype: float32\n' >"$work/matmul/spec.yaml"
 printf 'import numpy as np\n\n\ndef matmul(A, B):\n    return np.matmul(A, B)\n' >"$work/matmul/ref_impl.py"
@@ -51,16 +51,17 @@ printf 'import numpy as np\n\n\ndef matmul(A, B):\n    return np.matmul(A, B)\n'
 say $? "the short form works: $(cat "$work/out")"
 # A tune space, point by point, in one session; a seed of its own, so that it is the same again.
 start="$work/axpy/starts/cpu/rows.c"
-"$twagent" eval "$work/axpy" "$start" --sweep 3 >"$work/sweep" 2>"$work/out"
+sed 's/CHUNK: .*/CHUNK: [1, 4]/; s/UNROLL: .*/UNROLL: [1, 8]/' "$start" >"$work/few.c"
+"$twagent" eval "$work/axpy" "$work/few.c" --sweep 3 >"$work/sweep" 2>"$work/out"
 say $? "a sweep: $(cat "$work/out")"
-"$twagent" eval "$work/axpy" "$start" --sweep 0 >"$work/all" 2>"$work/out"
+"$twagent" eval "$work/axpy" "$work/few.c" --sweep 0 >"$work/all" 2>"$work/out"
 say $? "a sweep of all points: $(cat "$work/out")"
 /usr/bin/python3 - "$work/sweep" "$work/all" <<'PY'
 import json, sys
 sweep, all = ([json.loads(line) for line in open(name)] for name in sys.argv[1:])
 tunes = [[json.dumps(r["tune"], sort_keys=True) for r in records] for records in (sweep, all)]
-assert len(set(tunes[0])) == len(sweep) == min(3, len(all)), tunes[0]
-assert len(set(tunes[1])) == len(all) and set(tunes[0]) <= set(tunes[1]), tunes
+assert len(set(tunes[0])) == len(sweep) == 3, tunes[0]
+assert len(set(tunes[1])) == len(all) == 4 and set(tunes[0]) <= set(tunes[1]), tunes
 assert all and [r for r in all if r["verdict"] == "kernel" and r["time_ns"]["median"] > 0], all
 PY
 say $? "a line for each point"
@@ -68,7 +69,6 @@ say $? "a line for each point"
 [ $? -eq 2 ]; say $? "a sweep has its bounds"
 
 # A tune: every point once, the tables, what a later show says, and an interrupted one that goes on.
-sed 's/CHUNK: .*/CHUNK: [1, 4]/; s/UNROLL: .*/UNROLL: [1, 8]/' "$start" >"$work/few.c"
 TWAGENT_STORE=$work/tunes "$twagent" tune "$work/axpy" "$work/few.c" --max-evaluations 2 --strategy random --seed 1 --quiet >"$work/tuned" 2>"$work/out"
 [ $? -le 4 ] && grep -q '2 points measured, of 4 valid' "$work/tuned"; say $? "a tune: $(cat "$work/out" "$work/tuned")"
 TWAGENT_STORE=$work/tunes "$twagent" resume r1 --budget-evaluations 8 --json --quiet >"$work/tuned" 2>"$work/out"
@@ -100,7 +100,7 @@ for command in "eval $work/loose $start" "run $work/loose --dry-run"; do
     [ $? -eq 2 ] && grep -q 'not fit.*zeros: Y: refused on 0 of 4 sets.*--unfit' "$work/out"
     say $? "$command: refused: $(cat "$work/out")"
 done
-"$twagent" eval "$work/loose" "$start" --unfit >"$work/out" 2>&1
+"$twagent" eval "$work/loose" "$start" --unfit --effort search --no-profile >"$work/out" 2>&1
 say $? "--unfit goes on"
 [ "$(grep -c 'UNFIT PROBLEM' "$work/out")" -ge 2 ]; say $? "and says it with the verdict and the speed-up: $(cat "$work/out")"
 "$twagent" run "$work/loose" --unfit --dry-run --report "$work/report" >"$work/out" 2>"$work/err"
@@ -153,7 +153,7 @@ say $? "the headline is against the fastest: $(grep -o '"baseline":"[a-z]*"' "$w
 say $? "unless a person has chosen"
 
 # What a simulator of caches counts, where there is one; a note where there is none.
-"$twagent" eval "$work/axpy" "$start" --cachegrind --json >"$work/one.json" 2>"$work/out"
+"$twagent" eval "$work/axpy" "$start" --cachegrind --effort search --no-profile --json >"$work/one.json" 2>"$work/out"
 say $? "eval --cachegrind: $(cat "$work/out")"
 /usr/bin/python3 - "$work/one.json" <<'PY'
 import json, shutil, sys
@@ -184,7 +184,7 @@ if [ -d /sys/devices/system/cpu/cpu0 ] && command -v flock >/dev/null; then
     "$twagent" eval "$work/axpy" "$work/nonsense.c" >"$work/out" 2>&1
     grep -q 'does not compile' "$work/out"; say $? "a source that does not compile is told: $(cat "$work/out")"
     kill -0 $holder; say $? "all of that while another one holds the core"
-    "$twagent" eval "$work/axpy" "$start" --verbose >"$work/out" 2>&1 &
+    "$twagent" eval "$work/axpy" "$start" --effort search --no-profile --verbose >"$work/out" 2>&1 &
     waiting=$!
     until grep -q 'lane.waits' "$work/out" || ! kill -0 $waiting 2>/dev/null; do sleep 0.1; done
     held=$(pgrep -P $holder -x sleep)

@@ -199,7 +199,7 @@ class Run:
         with open(self.log, errors="replace") as file:
             return file.read().split("\n")
 
-    def wait_for(self, text, limit_s=30):
+    def wait_for(self, text, limit_s=200):
         end = time.monotonic() + limit_s
         while time.monotonic() < end and self.running():
             if any(text in line for line in self.lines()):

@@ -50,7 +50,7 @@ def one(check, twagent, problem, work, role, random):
     store = "%s/store-%s" % (work, role)
     run = Run(twagent, problem, store, work, "--rounds", "1", "--branching", str(CANDIDATES // 2))
     killer = Killer(run, role, random)
-    while run.running() and time.monotonic() - run.began < 90:
+    while run.running() and time.monotonic() - run.began < 200:
         killer.step()
     code = run.wait(1)
     waited, left = wait_alone(2)
