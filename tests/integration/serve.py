@@ -1,5 +1,6 @@
 """serve.py TWAGENT FAKE_WORKER: the live view beside a search: what it shows, who may come in, what a hostile client can do to
 it, what a viewer that does not read costs, and `status --watch` in a pseudo-terminal. Prints one line a row."""
+import atexit
 import http.client
 import json
 import os
@@ -19,6 +20,7 @@ class Server:
         kept = environment.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"  # or memory() counts what was freed
         self.process = subprocess.Popen([twagent, "serve", "--listen", listen], env=dict(environment, ASAN_OPTIONS=kept),
                                         stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # or ctest would wait for it until its limit
         self.line = self.process.stdout.readline()
         self.port = int(re.search(r":(\d+)/", self.line).group(1))
         self.token = (re.search(r"token=(\w+)", self.line) or [None, None])[1]
@@ -214,13 +216,15 @@ def main():
         check(json.loads(server.get("/v1/runs")[1])["runs"] == [] and server.get("/metrics")[1] == "# EOF\n", "a store without runs")
         search = subprocess.Popen([twagent, "run", "matmul", "--rounds", "500", "--branching", "2", "--seed", "3", "--quiet",
                                    "--floor-share", "0"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        atexit.register(search.kill)
         events(server, "/v1/runs", lambda seen: seen[-1]["runs"])
         # Half a request each, and a byte more now and then; and viewers that do not read.
         drips = [server.raw(b"GET / HTTP/1.1\r\nHost: local", read=False)[1] for _ in range(60)]
         memory = server.memory()
         view = b"GET /v1/runs/r1/status HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
         stalled = [server.raw(view, read=False)[1] for _ in range(40)]
-        seen = metrics(server.get("/metrics")[1])
+        while not (seen := metrics(server.get("/metrics")[1])):  # what was made before the run is told for a while
+            time.sleep(0.1)
         check(seen["twagent_live"] == 1 and seen["twagent_round"] >= 0, "metrics of the run that goes on")
         shown = subprocess.run([twagent, "status", "--metrics"], env=environment, capture_output=True, text=True, check=True).stdout
         check(metrics(shown).keys() == seen.keys(), "the same by status --metrics")
