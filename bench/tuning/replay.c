@@ -1,11 +1,14 @@
 /* How soon the impact of parameters is known: the order of shares from a part of a recorded table
- * (by chance, and as the proposer would have measured it) beside the order from all of it.
+ * (by chance, and as the proposer would have measured it) beside the order that the times of all of
+ * it have, for which no model is asked: E[var(log time | the others)] over the table's points.
  *
- *   replay TABLE.csv [PART] [SEEDS]
+ *   replay TABLE.csv [PART] [SEEDS] [NOISE]
  *
  * PART: of a start's points (default 0.2). A line for each start and way: Spearman's rank
- * correlation, median and least over the seeds. Exit 1 where a median is not over 0.9.
- * A line of the table: start,NAME=VALUE,...,time_ns (or "fail"). */
+ * correlation, median and tenth percentile over the seeds (20), and how many of the table's shares
+ * lie in the intervals that the part gave. NOISE: standard deviation of log time from one measuring
+ * of a point to the next; then also the order of all points beside itself, measured again. Exit 1
+ * where a median is not over 0.9. A line of the table: start,NAME=VALUE,...,time_ns (or "fail"). */
 #include "agents/proposer/proposer.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -16,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 1 << 16, SEEDS_MAX = 100, IN_FLIGHT = 3, DRAWN = 3 /* as in a tune */ };
+enum { ROWS_MAX = 1 << 16, SEEDS_MAX = 1000, IN_FLIGHT = 3, DRAWN = 3 /* as in a tune */ };
 
 struct start {
     char name[64];
@@ -97,7 +100,22 @@ static size_t read_starts(const char *path, struct start *starts, size_t most)
     return count;
 }
 
-static void measured(const struct start *start, const size_t *rows, size_t count,
+static size_t row_of(const struct start *start, const int64_t *point)
+{
+    for (size_t i = 0; i < start->count; i++)
+        if (memcmp(start->points + i * start->parameters, point,
+                   start->parameters * sizeof(int64_t)) == 0)
+            return i;
+    return start->count;
+}
+
+static bool has_point(void *context, const int64_t *point)
+{
+    const struct start *start = context;
+    return row_of(start, point) < start->count;
+}
+
+static void measured(struct start *start, const size_t *rows, size_t count,
                      struct tuning_impact *impact)
 {
     size_t width = start->parameters, kernels = 0;
@@ -115,10 +133,76 @@ static void measured(const struct start *start, const size_t *rows, size_t count
                                        .points = points,
                                        .time_ns = times,
                                        .space_count = start->count,
-                                       .space = start->points};
+                                       .space = start->points,
+                                       .valid = has_point,
+                                       .context = start};
     tuning_impact(&table, impact);
     mem_free(points);
     mem_free(times);
+}
+
+/* ---- what all points say ---- */
+
+/* Number of the row that agrees with row i on all parameters but j, the first of them. */
+static size_t line_of(const struct start *start, size_t i, size_t j)
+{
+    size_t width = start->parameters;
+    for (size_t k = 0; k < i; k++) {
+        size_t same = 0;
+        for (size_t p = 0; p < width; p++)
+            same += p == j || start->points[k * width + p] == start->points[i * width + p];
+        if (same == width && start->time_ns[k] > 0)
+            return k;
+    }
+    return i;
+}
+
+/* The variance of y that is left within rows of one line; of all rows where `line` is NULL. */
+static double variance_within(const struct start *start, const double *y, const size_t *line)
+{
+    double *sum = mem_array(start->count, sizeof *sum), left = 0;
+    size_t *count = mem_array(start->count, sizeof *count), kernels = 0;
+    memset(sum, 0, start->count * sizeof *sum);
+    memset(count, 0, start->count * sizeof *count);
+    for (size_t i = 0; i < start->count; i++)
+        if (start->time_ns[i] > 0)
+            sum[line ? line[i] : 0] += y[i], count[line ? line[i] : 0]++;
+    for (size_t i = 0; i < start->count; i++)
+        if (start->time_ns[i] > 0) {
+            size_t at = line ? line[i] : 0;
+            left += (y[i] - sum[at] / (double)count[at]) * (y[i] - sum[at] / (double)count[at]);
+            kernels++;
+        }
+    mem_free(sum);
+    mem_free(count);
+    return left / (double)kernels;
+}
+
+static size_t *lines_of(const struct start *start)
+{
+    size_t *lines = mem_array(start->count * start->parameters, sizeof *lines);
+    for (size_t j = 0; j < start->parameters; j++)
+        for (size_t i = 0; i < start->count; i++)
+            lines[j * start->count + i] = line_of(start, i, j);
+    return lines;
+}
+
+static void exact(const struct start *start, const size_t *lines, double noise, uint64_t seed,
+                  struct tuning_impact *impact)
+{
+    double *y = mem_array(start->count, sizeof *y);
+    struct random random;
+    random_init(&random, seed);
+    for (size_t i = 0; i < start->count; i++)
+        y[i] = log(start->time_ns[i]) + (noise > 0 ? noise * random_normal(&random) : 0);
+    *impact = (struct tuning_impact){.count = start->parameters, .points = start->count};
+    for (size_t j = 0; j < start->parameters; j++) {
+        double share =
+            variance_within(start, y, lines + j * start->count) / variance_within(start, y, NULL);
+        impact->effects[j] =
+            (struct tuning_effect){.name = start->name_list[j], .share = {share, 0, 0}};
+    }
+    mem_free(y);
 }
 
 /* ---- ways to choose a part ---- */
@@ -138,19 +222,9 @@ static void by_chance(const struct start *start, uint64_t seed, size_t *rows, si
     mem_free(all);
 }
 
-static size_t row_of(const struct start *start, const struct names *tune)
-{
-    for (size_t i = 0; i < start->count; i++)
-        if (memcmp(start->points + i * start->parameters, tune->number,
-                   start->parameters * sizeof(int64_t)) == 0)
-            return i;
-    return start->count;
-}
-
 static bool in_table(void *context, const struct names *tune)
 {
-    const struct start *start = context;
-    return row_of(start, tune) < start->count;
+    return has_point(context, tune->number);
 }
 
 static size_t by_proposer(struct start *start, uint64_t seed, size_t *rows, size_t wanted)
@@ -172,7 +246,7 @@ static size_t by_proposer(struct start *start, uint64_t seed, size_t *rows, size
                 wanted = asked;
                 break;
             }
-            rows[asked] = row_of(start, &proposal[asked % IN_FLIGHT].tune);
+            rows[asked] = row_of(start, proposal[asked % IN_FLIGHT].tune.number);
         }
         if (told == wanted)
             break;
@@ -191,58 +265,117 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static void print_impact(const struct start *start, const struct tuning_impact *impact)
+static double middle_of(const double *ordered, size_t count, double part)
 {
-    printf("%s, all %zu points, %.0f %% explained:", start->name, impact->points,
-           100 * impact->explained);
-    for (size_t i = 0; i < impact->count; i++)
-        printf(" %s %.3f (%.3f to %.3f)", impact->effects[i].name, impact->effects[i].share.share,
-               impact->effects[i].share.low, impact->effects[i].share.high);
-    for (size_t i = 0; i < impact->pair_count; i++)
-        printf(" %sx%s %.3f", impact->pairs[i].a, impact->pairs[i].b, impact->pairs[i].share.share);
+    double at = part * (double)(count - 1);
+    size_t below = (size_t)at, above = below + 1 < count ? below + 1 : below;
+    return ordered[below] + (at - (double)below) * (ordered[above] - ordered[below]);
+}
+
+/* Their median and tenth percentile. */
+static double print_agreement(double *agreement, size_t count)
+{
+    qsort(agreement, count, sizeof *agreement, by_size);
+    double median = middle_of(agreement, count, 0.5);
+    printf("rank correlation %.3f, tenth percentile %.3f", median,
+           middle_of(agreement, count, 0.1));
+    return median;
+}
+
+static const struct tuning_effect *effect_of(const struct tuning_impact *impact, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(impact->effects[i].name, name) != 0)
+        i++;
+    return &impact->effects[i];
+}
+
+static void print_whole(struct start *start, const size_t *rows, const struct tuning_impact *all)
+{
+    struct tuning_impact whole;
+    measured(start, rows, start->count, &whole);
+    printf("%s, all %zu points, %.0f %% explained; the times' own shares (the table's):",
+           start->name, whole.points, 100 * whole.explained);
+    for (size_t i = 0; i < whole.count; i++)
+        printf(" %s %.3f (%.3f, %.3f to %.3f)", whole.effects[i].name,
+               effect_of(all, whole.effects[i].name)->share.share, whole.effects[i].share.share,
+               whole.effects[i].share.low, whole.effects[i].share.high);
+    for (size_t i = 0; i < whole.pair_count; i++)
+        printf(" %sx%s %.3f", whole.pairs[i].a, whole.pairs[i].b, whole.pairs[i].share.share);
+    printf("; rank correlation %.3f\n", tuning_agreement(all, &whole));
+}
+
+static void print_again(const struct start *start, const size_t *lines,
+                        const struct tuning_impact *all, double noise, unsigned seeds)
+{
+    double agreement[SEEDS_MAX];
+    for (unsigned seed = 0; seed < seeds; seed++) {
+        struct tuning_impact again;
+        exact(start, lines, noise, seed + 1, &again);
+        agreement[seed] = tuning_agreement(all, &again);
+    }
+    printf("%s, all points measured again: ", start->name);
+    (void)print_agreement(agreement, seeds);
     putchar('\n');
 }
 
-static bool compare(struct start *start, const char *way, double part, unsigned seeds)
+static bool compare(struct start *start, const struct tuning_impact *all, bool chance, double part,
+                    unsigned seeds)
 {
-    struct tuning_impact whole, some;
-    double agreement[SEEDS_MAX];
-    size_t *rows = mem_array(start->count, sizeof *rows), wanted = 0;
-    for (size_t i = 0; i < start->count; i++)
-        rows[i] = i;
-    measured(start, rows, start->count, &whole);
-    if (strcmp(way, "random") == 0)
-        print_impact(start, &whole);
+    double agreement[SEEDS_MAX], relied = 0;
+    size_t *rows = mem_array(start->count, sizeof *rows), wanted = 0, inside = 0, told = 0;
     for (unsigned seed = 0; seed < seeds; seed++) {
+        struct tuning_impact some;
         wanted = (size_t)(part * (double)start->count);
-        if (strcmp(way, "random") == 0)
+        if (chance)
             by_chance(start, seed + 1, rows, wanted);
         else
             wanted = by_proposer(start, seed + 1, rows, wanted);
         measured(start, rows, wanted, &some);
-        agreement[seed] = tuning_agreement(&whole, &some);
+        agreement[seed] = tuning_agreement(all, &some);
+        relied += !some.why;
+        for (size_t i = 0; i < some.count && !some.why; i++) {
+            double share = effect_of(all, some.effects[i].name)->share.share;
+            inside += share >= some.effects[i].share.low && share <= some.effects[i].share.high;
+            told++;
+        }
     }
     mem_free(rows);
-    qsort(agreement, seeds, sizeof *agreement, by_size);
-    double median = (agreement[(seeds - 1) / 2] + agreement[seeds / 2]) / 2;
-    printf("%s, %zu points by %s: rank correlation %.3f, least of %u seeds %.3f\n", start->name,
-           wanted, way, median, seeds, agreement[0]);
+    printf("%s, %zu points by %s: ", start->name, wanted, chance ? "chance" : "the proposer");
+    double median = print_agreement(agreement, seeds);
+    printf("; relied on in %.0f %% of %u seeds; shares inside their intervals %.0f %%\n",
+           100 * relied / seeds, seeds, told > 0 ? 100 * (double)inside / (double)told : 0);
     fflush(stdout);
     return median > 0.9;
+}
+
+static bool compare_all(struct start *start, double part, unsigned seeds, double noise)
+{
+    struct tuning_impact all;
+    size_t *lines = lines_of(start), *rows = mem_array(start->count, sizeof *rows);
+    for (size_t i = 0; i < start->count; i++)
+        rows[i] = i;
+    exact(start, lines, 0, 0, &all);
+    print_whole(start, rows, &all);
+    if (noise > 0)
+        print_again(start, lines, &all, noise, seeds);
+    bool good = compare(start, &all, true, part, seeds);
+    good = compare(start, &all, false, part, seeds) && good;
+    mem_free(lines);
+    mem_free(rows);
+    return good;
 }
 
 int main(int argc, char **argv)
 {
     static struct start starts[PROPOSER_STARTS_MAX];
-    double part = argc > 2 ? atof(argv[2]) : 0.2;
-    unsigned seeds = argc > 3 ? (unsigned)atoi(argv[3]) : 5;
+    double part = argc > 2 ? atof(argv[2]) : 0.2, noise = argc > 4 ? atof(argv[4]) : 0;
+    unsigned seeds = argc > 3 ? (unsigned)atoi(argv[3]) : 20;
     if (argc < 2 || part <= 0 || part > 1 || seeds < 1 || seeds > SEEDS_MAX)
-        return fprintf(stderr, "usage: replay TABLE.csv [PART] [SEEDS]\n"), 2;
+        return fprintf(stderr, "usage: replay TABLE.csv [PART] [SEEDS] [NOISE]\n"), 2;
     size_t count = read_starts(argv[1], starts, PROPOSER_STARTS_MAX);
     bool all = count > 0;
-    for (size_t i = 0; i < count; i++) {
-        all = compare(&starts[i], "random", part, seeds) && all;
-        all = compare(&starts[i], "proposer", part, seeds) && all;
-    }
+    for (size_t i = 0; i < count; i++)
+        all = compare_all(&starts[i], part, seeds, noise) && all;
     return all ? 0 : 1;
 }

@@ -9,26 +9,38 @@
 #include <string.h>
 
 enum {
-    FOLDS = 5,
-    RESAMPLES = 100,
-    EXCHANGES = 4,   /* values that each point gets in turn */
-    FEWEST = 8,      /* points below which nothing is said */
-    SEED = 20050201, /* the same table, the same answer */
-    SHARES = TUNING_PARAMETERS + MODEL_GROUPS
+    PROBES = 4096,    /* points whose expected time is asked for, about */
+    BASES_LEAST = 32, /* however many parameters there are */
+    FEWEST = 8,       /* points below which nothing is said */
+    TRIES = 8,        /* for a rectangle of valid points */
+    SEED = 20050201,  /* the same table, the same answer */
+    PAIRS = TUNING_PARAMETERS * (TUNING_PARAMETERS - 1) / 2,
+    SHARES = TUNING_PARAMETERS + PAIRS,
+    NONE = -1
 };
 static const double EXPLAINED_LEAST = 0.5; /* of points left out; below, shares are guesses */
 static const double ERROR_USUAL = 0.02;    /* of log time: what a model of times misses anyway */
 static const double PAIR_LEAST = 0.01;
 static const double NO_VARIANCE = 1e-12; /* times that differ by a millionth do not */
+static const double STUDENT_95 = 2.262;  /* of as many folds as there are */
+
+/* A valid point, and three more: with a's value of `other`, with b's, with both. */
+struct rectangle {
+    int32_t corner[4];
+};
 
 struct work {
     const struct tuning_table *table;
-    size_t levels[TUNING_PARAMETERS];
+    size_t levels[TUNING_PARAMETERS], first[TUNING_PARAMETERS]; /* first: place in a base's lines */
     int64_t values[TUNING_PARAMETERS][TUNING_LEVELS];
-    struct model_rows rows, space;
-    double y[MODEL_ROWS], say[MODEL_ROWS], weight[MODEL_ROWS]; /* say: of each point, 0 to 1 */
-    double share[RESAMPLES][SHARES];                           /* of parameters, then of groups */
-    struct model *model;
+    struct model model;
+    size_t width, bases, probes, room;
+    model_point *base, *probe;
+    int32_t *line; /* probe of a base with one value exchanged: bases x width; NONE: not valid */
+    struct rectangle *rectangle;    /* bases x pairs */
+    double (*expected)[MODEL_FITS]; /* of each probe */
+    double missed; /* mean square of what points left out were predicted wrong by */
+    double share[MODEL_FITS][SHARES]; /* of parameters, then of pairs */
 };
 
 /* ---- tables as positions ---- */
@@ -43,189 +55,262 @@ static size_t position(struct work *work, size_t parameter, int64_t value)
     return i < TUNING_LEVELS ? i : TUNING_LEVELS - 1;
 }
 
-static void read_rows(struct work *work, const int64_t *points, size_t count,
-                      struct model_rows *rows)
+static void read_point(struct work *work, const int64_t *point, uint8_t *at)
 {
-    size_t parameters = work->table->parameters;
-    rows->count = count < MODEL_ROWS ? count : MODEL_ROWS;
-    for (size_t i = 0; i < rows->count; i++) {
-        const int64_t *point = points + i * count / rows->count * parameters;
-        for (size_t j = 0; j < parameters; j++)
-            rows->at[i][j] = (uint8_t)position(work, j, point[j]);
-    }
+    for (size_t j = 0; j < work->table->parameters; j++)
+        at[j] = (uint8_t)position(work, j, point[j]);
 }
 
-static void read_table(struct work *work)
+static void read_rows(struct work *work, struct random *random)
 {
     const struct tuning_table *table = work->table;
-    read_rows(work, table->points, table->count, &work->rows);
-    if (table->space)
-        read_rows(work, table->space, table->space_count, &work->space);
-    else
-        work->space = work->rows;
-    for (size_t i = 0; i < work->rows.count; i++) {
-        size_t from = i * table->count / work->rows.count;
+    struct model *model = &work->model;
+    model->parameters = table->parameters;
+    model->count = table->count < MODEL_ROWS ? table->count : MODEL_ROWS;
+    for (size_t i = 0; i < model->count; i++) {
+        size_t from = i * table->count / model->count, other = (size_t)random_below(random, i + 1);
         double error = table->error ? table->error[from] / ERROR_USUAL : 0;
-        work->y[i] = log(table->time_ns[from]);
-        work->say[i] = 1 / (1 + error * error);
+        read_point(work, table->points + from * table->parameters, model->at[i]);
+        model->y[i] = log(table->time_ns[from]);
+        model->say[i] = 1 / (1 + error * error);
+        model->fold[i] = model->fold[other]; /* equal folds, in a random order */
+        model->fold[other] = (uint8_t)(i % MODEL_FOLDS);
     }
 }
 
-/* ---- the model's own variances ---- */
-
-/* `say` NULL: all alike. */
-static double variance_of(const double *y, const double *say, size_t count)
+/* As many points of the space as the probes allow. */
+static void read_bases(struct work *work)
 {
-    double mean = 0, sum = 0, all = 0;
-    for (size_t i = 0; i < count; i++) {
-        mean += y[i] * (say ? say[i] : 1);
-        all += say ? say[i] : 1;
+    const struct tuning_table *table = work->table;
+    const int64_t *points = table->space ? table->space : table->points;
+    size_t all = table->space ? table->space_count : table->count, width = table->parameters;
+    for (size_t i = 0; i < all; i++) { /* every value has its place first */
+        model_point at;
+        read_point(work, points + i * width, at);
     }
-    mean /= all;
-    for (size_t i = 0; i < count; i++)
-        sum += (y[i] - mean) * (y[i] - mean) * (say ? say[i] : 1);
-    return sum / all;
+    for (size_t j = 0; j < width; j++) {
+        work->first[j] = work->width;
+        work->width += work->levels[j];
+    }
+    work->bases = PROBES / (1 + work->width + width * (width - 1) / 2);
+    work->bases = work->bases < BASES_LEAST ? BASES_LEAST : work->bases;
+    work->bases = work->bases < all ? work->bases : all;
+    work->base = mem_array(work->bases, sizeof *work->base);
+    for (size_t i = 0; i < work->bases; i++)
+        read_point(work, points + i * all / work->bases * width, work->base[i]);
 }
 
-/* Mean square of what points that were left out were predicted wrong by. */
-static double miss(struct work *work, const uint8_t *fold)
+/* ---- what is asked of the model ---- */
+
+static int32_t add_probe(struct work *work, const uint8_t *at)
 {
-    double sum = 0, all = 0;
-    for (unsigned out = 0; out < FOLDS; out++) {
-        for (size_t i = 0; i < work->rows.count; i++)
-            work->weight[i] = fold[i] != out ? work->say[i] : 0;
-        model_fit(work->model, &work->rows, work->y, work->weight);
-        for (size_t i = 0; i < work->rows.count; i++) {
-            double wrong = work->y[i] - model_predict(work->model, work->rows.at[i]);
-            sum += fold[i] == out ? wrong * wrong * work->say[i] : 0;
-            all += fold[i] == out ? work->say[i] : 0;
+    MEM_MORE(work->probe, work->probes, work->room);
+    memcpy(work->probe[work->probes], at, sizeof(model_point));
+    return (int32_t)work->probes++;
+}
+
+static bool is_valid(const struct work *work, const uint8_t *at)
+{
+    int64_t point[TUNING_PARAMETERS];
+    for (size_t j = 0; j < work->table->parameters; j++)
+        point[j] = work->values[j][at[j]];
+    return !work->table->valid || work->table->valid(work->table->context, point);
+}
+
+static void add_lines(struct work *work, size_t i)
+{
+    int32_t own = add_probe(work, work->base[i]);
+    for (size_t j = 0; j < work->table->parameters; j++)
+        for (size_t level = 0; level < work->levels[j]; level++) {
+            int32_t *probe = &work->line[i * work->width + work->first[j] + level];
+            model_point at;
+            memcpy(at, work->base[i], sizeof at);
+            at[j] = (uint8_t)level;
+            *probe = level == work->base[i][j] ? own
+                     : is_valid(work, at)      ? add_probe(work, at)
+                                               : NONE;
         }
-    }
-    return sum / all;
 }
 
-/* Chooses them; returns the share of the variance that they predict. */
-static double choose_variances(struct work *work, struct random *random)
+static int32_t on_line(const struct work *work, size_t i, size_t j, size_t level)
 {
-    static const double alone[] = {0.5, 2, 10}, together[] = {0.02, 0.1, 0.5};
-    uint8_t fold[MODEL_ROWS];
-    double least = INFINITY, all = variance_of(work->y, work->say, work->rows.count);
-    double best_alone = alone[0], best_together = together[0];
-    for (size_t i = 0; i < work->rows.count; i++) { /* equal folds, in a random order */
-        size_t other = (size_t)random_below(random, i + 1);
-        fold[i] = fold[other];
-        fold[other] = (uint8_t)(i % FOLDS);
+    return work->line[i * work->width + work->first[j] + level];
+}
+
+/* A rectangle from base i with other values of a and b by chance; corner[3] NONE: none was found.
+ */
+static struct rectangle rectangle_at(struct work *work, size_t i, size_t a, size_t b,
+                                     struct random *random)
+{
+    struct rectangle found = {.corner = {on_line(work, i, a, work->base[i][a]), NONE, NONE, NONE}};
+    if (work->levels[a] < 2 || work->levels[b] < 2)
+        return found;
+    for (int k = 0; k < TRIES && found.corner[3] == NONE; k++) {
+        model_point at;
+        memcpy(at, work->base[i], sizeof at);
+        at[a] =
+            (uint8_t)((at[a] + 1 + random_below(random, work->levels[a] - 1)) % work->levels[a]);
+        at[b] =
+            (uint8_t)((at[b] + 1 + random_below(random, work->levels[b] - 1)) % work->levels[b]);
+        found.corner[1] = on_line(work, i, a, at[a]);
+        found.corner[2] = on_line(work, i, b, at[b]);
+        if (found.corner[1] != NONE && found.corner[2] != NONE && is_valid(work, at))
+            found.corner[3] = add_probe(work, at);
     }
-    for (size_t a = 0; a < 3; a++)
-        for (size_t t = 0; t < 3; t++) {
-            work->model->alone = alone[a];
-            work->model->together = together[t];
-            double now = miss(work, fold);
-            if (now < least)
-                least = now, best_alone = alone[a], best_together = together[t];
-        }
-    work->model->alone = best_alone;
-    work->model->together = best_together;
-    return all > NO_VARIANCE ? 1 - least / all : 0;
+    return found;
+}
+
+static void ask(struct work *work, struct random *random)
+{
+    size_t parameters = work->table->parameters;
+    work->line = mem_array(work->bases * work->width, sizeof *work->line);
+    work->rectangle = mem_array(work->bases * PAIRS, sizeof *work->rectangle);
+    for (size_t i = 0; i < work->bases; i++) {
+        struct rectangle *rectangle = work->rectangle + i * PAIRS;
+        add_lines(work, i);
+        for (size_t a = 0; a < parameters; a++)
+            for (size_t b = a + 1; b < parameters; b++)
+                *rectangle++ = rectangle_at(work, i, a, b, random);
+    }
+    work->expected = mem_array(work->probes, sizeof *work->expected);
+    for (size_t i = 0; i < work->probes; i++)
+        model_predict(&work->model, work->probe[i], work->expected[i]);
 }
 
 /* ---- shares ---- */
 
-static double exchange_share(const struct work *work, size_t parameter, struct random *random)
+struct sums {
+    double count, sum, square;
+};
+
+static void sums_add(struct sums *sums, double number)
 {
-    const struct model_rows *space = &work->space;
-    double sum = 0;
-    for (size_t i = 0; i < space->count; i++) {
-        uint8_t at[TUNING_PARAMETERS];
-        memcpy(at, space->at[i], sizeof at);
-        double now = model_part(work->model, at, parameter);
-        for (int k = 0; k < EXCHANGES; k++) {
-            at[parameter] = space->at[random_below(random, space->count)][parameter];
-            double change = model_part(work->model, at, parameter) - now;
-            sum += change * change / EXCHANGES;
-        }
+    sums->count++;
+    sums->sum += number;
+    sums->square += number * number;
+}
+
+static double sums_variance(const struct sums *sums)
+{
+    double mean = sums->sum / sums->count;
+    return fmax(0, sums->square / sums->count - mean * mean);
+}
+
+/* What the valid values of a parameter do at a base: E[var(time | the others)] is its mean. */
+static double line_variance(const struct work *work, size_t i, size_t j, size_t fit)
+{
+    struct sums sums = {0};
+    double own = work->expected[on_line(work, i, j, work->base[i][j])][fit];
+    for (size_t level = 0; level < work->levels[j]; level++) {
+        int32_t probe = on_line(work, i, j, level);
+        if (probe != NONE)
+            sums_add(&sums, work->expected[probe][fit] - own);
     }
-    return sum / (2 * (double)space->count);
+    return sums_variance(&sums);
 }
 
-static double group_variance(const struct work *work, const struct model_group *group, double *y)
+/* Where the values are drawn anew, as often alike as by chance. */
+static double pair_variance(const struct work *work, size_t pair, size_t a, size_t b, size_t fit)
 {
-    for (size_t i = 0; i < work->space.count; i++)
-        y[i] = model_effect(group, work->model, work->space.at[i]);
-    return variance_of(y, NULL, work->space.count);
-}
-
-/* Of the fitted model. The exchanges are the same each time, so that they add no noise. */
-static void shares_of(struct work *work, double shares[SHARES])
-{
-    double y[MODEL_ROWS];
-    struct random random;
-    random_init(&random, SEED);
-    for (size_t i = 0; i < work->space.count; i++)
-        y[i] = model_predict(work->model, work->space.at[i]);
-    double all = variance_of(y, NULL, work->space.count);
-    for (size_t j = 0; j < work->table->parameters; j++)
-        shares[j] = all > 0 ? exchange_share(work, j, &random) / all : 0;
-    for (size_t g = 0; g < work->model->group_count; g++)
-        shares[TUNING_PARAMETERS + g] =
-            all > 0 ? group_variance(work, &work->model->groups[g], y) / all : 0;
-}
-
-static int by_size(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
-static struct tuning_share interval_of(const struct work *work, size_t which, double share)
-{
-    double drawn[RESAMPLES];
-    for (size_t r = 0; r < RESAMPLES; r++)
-        drawn[r] = work->share[r][which];
-    qsort(drawn, RESAMPLES, sizeof *drawn, by_size);
-    double low = drawn[RESAMPLES * 25 / 1000], high = drawn[RESAMPLES * 975 / 1000];
-    return (struct tuning_share){share, fmin(low, share), fmax(high, share)};
-}
-
-static void resample(struct work *work, struct random *random)
-{
-    for (size_t r = 0; r < RESAMPLES; r++) {
-        memset(work->weight, 0, sizeof work->weight);
-        for (size_t i = 0; i < work->rows.count; i++) {
-            size_t drawn = (size_t)random_below(random, work->rows.count);
-            work->weight[drawn] += work->say[drawn];
-        }
-        model_fit(work->model, &work->rows, work->y, work->weight);
-        shares_of(work, work->share[r]);
+    double sum = 0, levels_a = (double)work->levels[a], levels_b = (double)work->levels[b];
+    for (size_t i = 0; i < work->bases; i++) {
+        const int32_t *corner = work->rectangle[i * PAIRS + pair].corner;
+        if (corner[3] == NONE)
+            continue;
+        double twist = work->expected[corner[0]][fit] - work->expected[corner[1]][fit] -
+                       work->expected[corner[2]][fit] + work->expected[corner[3]][fit];
+        sum += twist * twist / 4;
     }
+    return sum / (double)work->bases * (1 - 1 / levels_a) * (1 - 1 / levels_b);
+}
+
+/* Of all variance: what is expected, and what is missed. */
+static void shares_of(struct work *work, size_t fit)
+{
+    size_t parameters = work->table->parameters, pair = 0;
+    struct sums all = {0};
+    double *shares = work->share[fit], zero = work->expected[0][fit];
+    for (size_t i = 0; i < work->bases; i++)
+        sums_add(&all, work->expected[on_line(work, i, 0, work->base[i][0])][fit] - zero);
+    double variance = sums_variance(&all) + work->missed;
+    if (variance < NO_VARIANCE)
+        return;
+    for (size_t a = 0; a < parameters; a++) {
+        for (size_t i = 0; i < work->bases; i++)
+            shares[a] += line_variance(work, i, a, fit) / (double)work->bases / variance;
+        for (size_t b = a + 1; b < parameters; b++, pair++)
+            shares[TUNING_PARAMETERS + pair] = pair_variance(work, pair, a, b, fit) / variance;
+    }
+}
+
+/* By the jackknife over the folds. */
+static struct tuning_share interval_of(const struct work *work, size_t which)
+{
+    double share = work->share[MODEL_FOLDS][which];
+    struct sums sums = {0};
+    for (size_t fold = 0; fold < MODEL_FOLDS; fold++)
+        sums_add(&sums, work->share[fold][which] - share);
+    double far = STUDENT_95 * sqrt((MODEL_FOLDS - 1) * sums_variance(&sums));
+    return (struct tuning_share){share, fmax(0, share - far), share + far};
+}
+
+/* The share of the variance of the points of each fold that the fit without them predicts. */
+static void read_fits(struct work *work, struct tuning_impact *impact)
+{
+    const struct model *model = &work->model;
+    double mean = 0, say = 0, all = 0, missed = 0, square = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        mean += model->y[i] * model->say[i];
+        say += model->say[i];
+    }
+    mean /= say;
+    for (size_t i = 0; i < model->count; i++) {
+        double expected[MODEL_FITS];
+        model_predict(model, model->at[i], expected);
+        missed += pow(model->y[i] - expected[model->fold[i]], 2) * model->say[i];
+        all += pow(model->y[i] - mean, 2) * model->say[i];
+    }
+    for (size_t i = 0; i < work->table->count; i++)
+        square += pow(log(work->table->time_ns[i]) - mean, 2);
+    work->missed = missed / say;
+    impact->explained = all > NO_VARIANCE * say ? 1 - missed / all : 0;
+    impact->differ = sqrt(square / (double)work->table->count);
 }
 
 /* ---- what is told ---- */
 
-/* The value with the least expected time, and what the worst one costs. */
+/* The value with the least expected time over the space, each beside the others that are valid in
+ * its place, and what the worst one costs. */
 static void best_value(const struct work *work, size_t parameter, struct tuning_effect *effect)
 {
     double least = INFINITY, most = -INFINITY;
     bool seen[TUNING_LEVELS] = {false};
-    for (size_t i = 0; i < work->rows.count; i++)
-        seen[work->rows.at[i][parameter]] = true;
-    for (size_t level = 0; level < work->levels[parameter]; level++) {
-        double sum = 0;
-        for (size_t i = 0; i < work->space.count; i++) {
-            uint8_t at[TUNING_PARAMETERS];
-            memcpy(at, work->space.at[i], sizeof at);
-            at[parameter] = (uint8_t)level;
-            sum += model_part(work->model, at, parameter);
-        }
-        effect->levels += seen[level];
-        if (!seen[level])
-            continue;
-        if (sum < least)
-            effect->best = work->values[parameter][level];
-        least = fmin(least, sum);
-        most = fmax(most, sum);
+    struct sums of[TUNING_LEVELS] = {{0}};
+    for (size_t i = 0; i < work->model.count; i++)
+        seen[work->model.at[i][parameter]] = true;
+    for (size_t i = 0; i < work->bases; i++) {
+        struct sums line = {0};
+        for (int round = 0; round < 2; round++)
+            for (size_t level = 0; level < work->levels[parameter]; level++) {
+                int32_t probe = on_line(work, i, parameter, level);
+                if (probe == NONE)
+                    continue;
+                double expected = work->expected[probe][MODEL_FOLDS];
+                sums_add(round ? &of[level] : &line,
+                         round ? expected - line.sum / line.count : expected);
+            }
     }
-    effect->cost = exp((most - least) / (double)work->space.count);
+    for (size_t level = 0; level < work->levels[parameter]; level++) {
+        effect->levels += seen[level];
+        if (!seen[level] || of[level].count == 0)
+            continue;
+        double mean = of[level].sum / of[level].count;
+        if (mean < least)
+            effect->best = work->values[parameter][level];
+        least = fmin(least, mean);
+        most = fmax(most, mean);
+    }
+    effect->cost = exp(most - least);
 }
 
 static int by_share(const void *left, const void *right)
@@ -240,19 +325,17 @@ static int pair_by_share(const void *left, const void *right)
     return a->share.share > b->share.share ? -1 : a->share.share < b->share.share;
 }
 
-static void tell_pairs(const struct work *work, const double *shares, struct tuning_impact *impact)
+static void tell_pairs(const struct work *work, struct tuning_impact *impact)
 {
-    struct tuning_pair all[MODEL_GROUPS];
-    size_t count = 0;
-    for (size_t g = 0; g < work->model->group_count; g++) {
-        const struct model_group *group = &work->model->groups[g];
-        struct tuning_share share =
-            interval_of(work, TUNING_PARAMETERS + g, shares[TUNING_PARAMETERS + g]);
-        if (group->a != group->b && work->levels[group->a] > 1 && work->levels[group->b] > 1 &&
-            share.low >= PAIR_LEAST)
-            all[count++] = (struct tuning_pair){work->table->names[group->a],
-                                                work->table->names[group->b], share};
-    }
+    struct tuning_pair all[PAIRS];
+    size_t count = 0, pair = TUNING_PARAMETERS;
+    for (size_t a = 0; a < work->table->parameters; a++)
+        for (size_t b = a + 1; b < work->table->parameters; b++, pair++) {
+            struct tuning_share share = interval_of(work, pair);
+            if (share.low >= PAIR_LEAST)
+                all[count++] =
+                    (struct tuning_pair){work->table->names[a], work->table->names[b], share};
+        }
     qsort(all, count, sizeof *all, pair_by_share);
     impact->pair_count = count < TUNING_PAIRS ? count : TUNING_PAIRS;
     memcpy(impact->pairs, all, impact->pair_count * sizeof *all);
@@ -261,23 +344,25 @@ static void tell_pairs(const struct work *work, const double *shares, struct tun
 static void measure(struct work *work, struct tuning_impact *impact)
 {
     struct random random;
-    double shares[SHARES] = {0};
     random_init(&random, SEED);
-    impact->explained = choose_variances(work, &random);
-    resample(work, &random);
-    memcpy(work->weight, work->say, sizeof work->weight);
-    model_fit(work->model, &work->rows, work->y, work->weight);
-    shares_of(work, shares);
+    read_rows(work, &random);
+    read_bases(work);
+    for (size_t j = 0; j < work->table->parameters; j++)
+        model_values(&work->model, j, work->values[j], work->levels[j]);
+    model_fit(&work->model);
+    ask(work, &random);
+    read_fits(work, impact);
+    for (size_t fit = 0; fit < MODEL_FITS; fit++)
+        shares_of(work, fit);
     impact->count = work->table->parameters;
     for (size_t j = 0; j < impact->count; j++) {
         struct tuning_effect *effect = &impact->effects[j];
         effect->name = work->table->names[j];
-        effect->share = interval_of(work, j, shares[j]);
+        effect->share = interval_of(work, j);
         best_value(work, j, effect);
     }
-    tell_pairs(work, shares, impact);
+    tell_pairs(work, impact);
     qsort(impact->effects, impact->count, sizeof *impact->effects, by_share);
-    impact->differ = sqrt(variance_of(work->y, NULL, work->rows.count));
     if (work->table->error)
         impact->noise = stats_median(work->table->error, work->table->count);
     if (impact->explained < EXPLAINED_LEAST)
@@ -297,10 +382,12 @@ void tuning_impact(const struct tuning_table *table, struct tuning_impact *impac
         return;
     struct work *work = MEM_NEW(struct work);
     work->table = table;
-    read_table(work);
-    work->model = model_new(table->parameters, work->levels);
     measure(work, impact);
-    model_free(work->model);
+    mem_free(work->base);
+    mem_free(work->probe);
+    mem_free(work->line);
+    mem_free(work->rectangle);
+    mem_free(work->expected);
     mem_free(work);
 }
 

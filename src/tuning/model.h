@@ -1,39 +1,37 @@
-/* tuning/model: log time over a tune space as a constant, effects of values and of pairs of values
- * (tuning.h says by whom). Inside src/tuning. */
+/* tuning/model: log time over a tune space as a Gaussian process (tuning.h says which). Inside
+ * src/tuning. */
 #pragma once
 
 #include "tuning/tuning.h"
 
 enum {
-    MODEL_ROWS = 2048, /* beyond these an even choice */
-    MODEL_GROUPS = TUNING_PARAMETERS * (TUNING_PARAMETERS + 1) / 2
+    MODEL_ROWS = 384, /* measured points; beyond these an even choice */
+    MODEL_FOLDS = 10,
+    MODEL_FITS = MODEL_FOLDS + 1
 };
 
-/* Points as positions in each parameter's list of values. */
-struct model_rows {
-    size_t count;
-    uint8_t at[MODEL_ROWS][TUNING_PARAMETERS];
-};
-
-struct model_group { /* a parameter (a == b), or a pair */
-    size_t a, b, cells;
-    double *effect; /* of each cell: value of a x levels + value of b */
-};
+/* A point as positions in each parameter's list of values. */
+typedef uint8_t model_point[TUNING_PARAMETERS];
 
 struct model {
-    size_t parameters, group_count;
+    size_t parameters, count;
     size_t levels[TUNING_PARAMETERS];
-    double mean;
-    double alone, together; /* variances of effects over that of the noise */
-    struct model_group groups[MODEL_GROUPS];
+    /* How alike two values are: 1 to themselves, less the further apart. */
+    double alike[TUNING_PARAMETERS][TUNING_LEVELS][TUNING_LEVELS];
+    model_point at[MODEL_ROWS];
+    double y[MODEL_ROWS], say[MODEL_ROWS]; /* say: of each point, 0 to 1 */
+    uint8_t fold[MODEL_ROWS];
+    struct model_fit {
+        double hand[TUNING_PARAMETERS]; /* a parameter's in the differences; 0: none */
+        double scale;                   /* by which a point's own variance is 1 */
+        double noise;                   /* variance of one point's, to that of the differences */
+        double mean, effect[MODEL_ROWS];
+    } fits[MODEL_FITS]; /* without each fold, then of all: made first, the others begin from it */
 };
 
-struct model *model_new(size_t parameters, const size_t *levels);
-void model_free(struct model *model);
-/* Fits y at rows, of which each counts weight[i] times (0: left out). */
-void model_fit(struct model *model, const struct model_rows *rows, const double *y,
-               const double *weight);
-double model_predict(const struct model *model, const uint8_t *at);
-/* The effects in which a parameter has a hand, at a point. */
-double model_part(const struct model *model, const uint8_t *at, size_t parameter);
-double model_effect(const struct model_group *group, const struct model *model, const uint8_t *at);
+/* From values[parameter][level], ascending or not. */
+void model_values(struct model *model, size_t parameter, const int64_t *values, size_t levels);
+/* Makes all fits, each with hands and noise chosen for its points alone. */
+void model_fit(struct model *model);
+/* What each fit expects at a point. */
+void model_predict(const struct model *model, const uint8_t *at, double expected[MODEL_FITS]);

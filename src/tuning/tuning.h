@@ -24,10 +24,12 @@ struct tuning_table { /* of one kernel's source */
                               has less to say; NULL: all alike */
     size_t space_count;   /* valid points, measured or not: what the shares are over; or a sample */
     const int64_t *space; /* space_count x parameters; NULL: the measured ones */
+    bool (*valid)(void *context, const int64_t *point); /* NULL: any combination of values is */
+    void *context;
 };
 
 struct tuning_share {
-    double share, low, high; /* of the variance of log time; bootstrap 95 % */
+    double share, low, high; /* of the variance of log time; 95 % */
 };
 
 struct tuning_effect {
@@ -46,7 +48,7 @@ struct tuning_pair {
 struct tuning_impact {
     const char *why;  /* NULL, or why nothing is said: a sentence */
     size_t points;    /* that it stands on */
-    double explained; /* of the variance of points left out (5-fold), by the model: 1 is all */
+    double explained; /* of the variance of points left out (10-fold), by the model: 1 is all */
     double differ;    /* standard deviation of log time over the points */
     double noise;     /* median standard error of one point's; 0: not known */
     size_t count, pair_count;
@@ -54,14 +56,22 @@ struct tuning_impact {
     struct tuning_pair pairs[TUNING_PAIRS];          /* the same */
 };
 
-/* Variance shares of a fitted second-order model. Log time is modelled as a constant, an effect of
- * each parameter's value and one of each pair of values, with normal priors (variance components:
- * Gelman, "Analysis of variance", Annals of Statistics 33, 2005); their variances by 5-fold cross
- * validation. A parameter's share is its total effect in that model (Jansen, "Analysis of variance
- * designs for model output", Computer Physics Communications 117, 1999): half the mean square of
- * what exchanging its value for another point's does, over the variance of all. Points need not be
- * spread evenly: the shares are over `space`, whatever part of it was measured. Intervals: the
- * points drawn again 100 times (percentiles). */
+/* Log time is modelled as a Gaussian process over the values with a covariance that is a product,
+ *
+ *   k(x, x') ~ prod_j (1 + h_j c_j(x_j, x'_j)) - 1,   c_j = exp(-distance / 2),
+ *
+ * so that what parameters do together, up to all of them, costs no more numbers than the parameters
+ * are (ANOVA kernels: Durrande et al., Journal of Multivariate Analysis 115, 2013); h and the noise
+ * are those that make the points most likely (Rasmussen and Williams, "Gaussian Processes for
+ * Machine Learning", 5.4.1). Distances are of the values' logarithms. A parameter's share is its
+ * total effect among valid points, E[var(y | the others)] / var(y) (Homma and Saltelli, Reliability
+ * Engineering and System Safety 52, 1996), of the times that the model expects: from every point of
+ * a space it is what the times themselves say. A pair's share is the total effect of what the two
+ * do together (Liu and Owen, Journal of the American Statistical Association 101, 2006). Points
+ * need not be spread evenly: the shares are over `space`, whatever part of it was measured.
+ * Intervals: the jackknife over tenths of the points, which also tells how well points left out are
+ * predicted. The proposer's model serves another end: it bends what is slow, and looks at 128
+ * points. */
 void tuning_impact(const struct tuning_table *table, struct tuning_impact *impact);
 
 /* Spearman's rank correlation of two orders of the same parameters, by name; NaN below 2. */

@@ -1,36 +1,22 @@
 #include "agents/proposer/proposer.h"
 
+#include "agents/proposer/arm.h"
 #include "agents/proposer/surrogate.h"
 #include "base/mem.h"
 #include "base/random.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    ENUMERATE_MAX = 1 << 16, /* spaces up to this are listed whole, larger ones are sampled */
-    SCORED_MAX = 2048,       /* points whose expected improvement is computed for one proposal */
-    ELITE = 4                /* best points whose neighbours are always scored */
+    SCORED_MAX = 2048, /* points whose expected improvement is computed for one proposal */
+    ELITE = 4          /* best points whose neighbours are always scored */
 };
 
 /* Doubt about a whole start before its first look, in the logarithm of time. */
 static const double start_doubt = 0.3;
-
-struct look { /* one point that was measured, or is being */
-    struct tune_point point;
-    bool told, kernel;
-    double log_time;
-};
-
-struct arm {
-    const struct proposer_space *space;
-    uint8_t number;
-    struct tune_point *points; /* valid ones: all, or a sample */
-    size_t point_count;
-    struct look *looks;
-    size_t look_count, look_capacity;
-};
 
 struct suggestion {
     size_t arm;
@@ -70,97 +56,13 @@ void proposer_free(struct proposer *proposer)
     mem_free(proposer);
 }
 
-static void names_of(const struct proposer_space *space, const struct tune_point *point,
-                     struct names *names)
-{
-    names->count = space->parameter_count;
-    for (size_t j = 0; j < space->parameter_count; j++) {
-        names->name[j] = space->parameters[j].name;
-        names->number[j] = space->parameters[j].values[point->at[j]];
-    }
-}
-
-/* False where a number is not in its parameter's list. */
-static bool point_of(const struct arm *arm, const struct names *names, struct tune_point *point)
-{
-    const struct proposer_space *space = arm->space;
-    *point = (struct tune_point){.space = arm->number};
-    for (size_t j = 0; j < space->parameter_count; j++) {
-        int64_t number;
-        size_t i = 0;
-        if (!expr_lookup_names((void *)names, space->parameters[j].name, &number))
-            return false;
-        while (i < space->parameters[j].count && space->parameters[j].values[i] != number)
-            i++;
-        if (i == space->parameters[j].count)
-            return false;
-        point->at[j] = (uint8_t)i;
-    }
-    return true;
-}
-
-static bool is_valid(const struct proposer_space *space, const struct tune_point *point)
-{
-    if (space->valid == NULL)
-        return true;
-    struct names names;
-    names_of(space, point, &names);
-    return space->valid(space->context, &names);
-}
-
-static bool same(const struct tune_point *a, const struct tune_point *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
-static struct look *find_look(const struct arm *arm, const struct tune_point *point)
-{
-    for (size_t i = 0; i < arm->look_count; i++)
-        if (same(&arm->looks[i].point, point))
-            return &arm->looks[i];
-    return NULL;
-}
-
-static struct look *add_look(struct arm *arm, const struct tune_point *point)
-{
-    MEM_MORE(arm->looks, arm->look_count, arm->look_capacity);
-    struct look *look = &arm->looks[arm->look_count++];
-    *look = (struct look){.point = *point};
-    return look;
-}
-
-static void list_points(struct proposer *proposer, struct arm *arm)
-{
-    const struct proposer_space *space = arm->space;
-    double total = 1;
-    for (size_t j = 0; j < space->parameter_count; j++)
-        total *= (double)space->parameters[j].count;
-    size_t tries = total <= ENUMERATE_MAX ? (size_t)total : ENUMERATE_MAX;
-    arm->points = mem_array(tries, sizeof *arm->points);
-    for (size_t i = 0; i < tries; i++) {
-        struct tune_point point = {.space = arm->number};
-        size_t rest = i;
-        for (size_t j = 0; j < space->parameter_count; j++) {
-            size_t count = space->parameters[j].count;
-            if (total <= ENUMERATE_MAX) {
-                point.at[j] = (uint8_t)(rest % count);
-                rest /= count;
-            } else {
-                point.at[j] = (uint8_t)random_below(&proposer->random, count);
-            }
-        }
-        if (is_valid(space, &point))
-            arm->points[arm->point_count++] = point;
-    }
-}
-
 int proposer_add(struct proposer *proposer, const struct proposer_space *space)
 {
     if (proposer->arm_count == PROPOSER_STARTS_MAX)
         return -1;
     struct arm *arm = &proposer->arms[proposer->arm_count];
     *arm = (struct arm){.space = space, .number = (uint8_t)proposer->arm_count};
-    list_points(proposer, arm);
+    arm_list(arm, &proposer->random);
     if (arm->point_count == 0) {
         mem_free(arm->points);
         return -1;
@@ -182,11 +84,11 @@ void proposer_tell(struct proposer *proposer, size_t start, const struct names *
 {
     struct arm *arm = &proposer->arms[start];
     struct tune_point point;
-    if (!point_of(arm, tune, &point))
+    if (!arm_point(arm, tune, &point))
         return;
-    struct look *look = find_look(arm, &point);
+    struct look *look = arm_find(arm, &point);
     if (look == NULL)
-        look = add_look(arm, &point);
+        look = arm_add(arm, &point);
     look->told = true;
     look->kernel = time_ns > 0;
     look->log_time = look->kernel ? log(time_ns) : 0;
@@ -196,9 +98,9 @@ void proposer_withdraw(struct proposer *proposer, size_t start, const struct nam
 {
     struct arm *arm = &proposer->arms[start];
     struct tune_point point;
-    if (!point_of(arm, tune, &point))
+    if (!arm_point(arm, tune, &point))
         return;
-    struct look *look = find_look(arm, &point);
+    struct look *look = arm_find(arm, &point);
     if (look != NULL && !look->told)
         *look = arm->looks[--arm->look_count];
 }
@@ -207,7 +109,7 @@ void proposer_suggest(struct proposer *proposer, size_t start, const struct name
 {
     struct suggestion suggestion = {.arm = start};
     struct arm *arm = &proposer->arms[start];
-    if (!point_of(arm, tune, &suggestion.point) || !is_valid(arm->space, &suggestion.point))
+    if (!arm_point(arm, tune, &suggestion.point) || !arm_valid(arm->space, &suggestion.point))
         return;
     proposer->suggestions = mem_resize(proposer->suggestions, (proposer->suggestion_count + 1) *
                                                                   sizeof *proposer->suggestions);
@@ -222,21 +124,10 @@ static bool take_suggestion(struct proposer *proposer, bool first, struct sugges
         const struct suggestion *found = &proposer->suggestions[i];
         const struct arm *arm = &proposer->arms[found->arm];
         *taken = *found;
-        if (!(first && arm->look_count > 0) && find_look(arm, &found->point) == NULL)
+        if (!(first && arm->look_count > 0) && arm_find(arm, &found->point) == NULL)
             return true; /* it becomes a look, and is passed over from then on */
     }
     return false;
-}
-
-static const struct look *best_look(const struct arm *arm)
-{
-    const struct look *best = NULL;
-    for (size_t i = 0; i < arm->look_count; i++) {
-        const struct look *look = &arm->looks[i];
-        if (look->kernel && (best == NULL || look->log_time < best->log_time))
-            best = look;
-    }
-    return best;
 }
 
 /* The author's own choice: first values, where any list says by its order that the first one is
@@ -359,7 +250,7 @@ static void score(struct proposer *proposer, size_t number, const struct tune_po
                   double floor, struct scored *best)
 {
     struct arm *arm = &proposer->arms[number];
-    if (find_look(arm, point) != NULL)
+    if (arm_find(arm, point) != NULL)
         return;
     double mean, deviation;
     surrogate_predict(proposer->surrogate, point, &mean, &deviation);
@@ -380,7 +271,7 @@ static void score_neighbours(struct proposer *proposer, size_t number,
         struct tune_point other = *point;
         for (size_t i = 0; i < space->parameters[j].count; i++) {
             other.at[j] = (uint8_t)i;
-            if (i != point->at[j] && is_valid(space, &other))
+            if (i != point->at[j] && arm_valid(space, &other))
                 score(proposer, number, &other, floor, best);
         }
     }
@@ -419,15 +310,15 @@ static bool propose(struct proposer *proposer, size_t number, const struct tune_
 {
     struct arm *arm = &proposer->arms[number];
     *proposal = (struct proposal){.start = number, .kind = kind, .expected_ns = expected_ns};
-    names_of(arm->space, point, &proposal->tune);
-    const struct look *origin = best_look(arm);
+    arm_names(arm->space, point, &proposal->tune);
+    const struct look *origin = arm_best(arm);
     if (origin != NULL) {
         proposal->has_origin = true;
-        names_of(arm->space, &origin->point, &proposal->origin);
+        arm_names(arm->space, &origin->point, &proposal->origin);
         if (kind == PROPOSAL_MODEL && surrogate_steps(&origin->point, point) == 1)
             proposal->kind = PROPOSAL_NEIGHBOUR;
     }
-    add_look(arm, point);
+    arm_add(arm, point);
     return true;
 }
 
@@ -444,20 +335,27 @@ size_t proposer_points(const struct proposer *proposer)
     return count;
 }
 
+/* One of the least crowded points that are left, or any. */
 static bool draw(struct proposer *proposer, struct proposal *proposal)
 {
-    size_t left = 0, number = 0;
+    size_t number = 0, ties = 0;
     struct tune_point point = {0};
+    int least = INT_MAX;
     for (size_t i = 0; i < proposer->arm_count; i++) {
         const struct arm *arm = &proposer->arms[i];
         for (size_t k = 0; k < arm->point_count; k++) {
-            if (find_look(arm, &arm->points[k]) != NULL || random_below(&proposer->random, ++left))
-                continue; /* the n-th of those that are left replaces the one chosen, 1 in n */
+            if (arm_find(arm, &arm->points[k]) != NULL)
+                continue;
+            int now = proposer->draws_every > 1 ? arm_crowd(arm, &arm->points[k]) : 0;
+            ties = now < least ? 0 : ties;
+            least = now < least ? now : least;
+            if (now > least || random_below(&proposer->random, ++ties))
+                continue; /* the n-th that is as good replaces the one chosen, 1 in n */
             number = i;
             point = arm->points[k];
         }
     }
-    return left > 0 && propose(proposer, number, &point, PROPOSAL_CHANCE, 0, proposal);
+    return ties > 0 && propose(proposer, number, &point, PROPOSAL_CHANCE, 0, proposal);
 }
 
 bool proposer_next(struct proposer *proposer, struct proposal *proposal)
@@ -475,7 +373,7 @@ bool proposer_next(struct proposer *proposer, struct proposal *proposal)
             first_look(proposer, arm, &point);
             return propose(proposer, i, &point, PROPOSAL_FIRST, 0, proposal);
         }
-        const struct look *look = best_look(arm);
+        const struct look *look = arm_best(arm);
         if (look != NULL && look->log_time < best)
             best = look->log_time;
     }

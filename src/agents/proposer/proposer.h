@@ -33,7 +33,7 @@ enum proposal_kind {
     PROPOSAL_MODEL,     /* largest expected improvement */
     PROPOSAL_NEIGHBOUR, /* the same, one step away from the best point of its start */
     PROPOSAL_RECALLED,  /* proposer_suggest() asked for it */
-    PROPOSAL_CHANCE     /* drawn, each point as likely as any other */
+    PROPOSAL_CHANCE     /* drawn, as proposer_draw() says */
 };
 
 struct proposal {
@@ -60,8 +60,9 @@ void proposer_suggest(struct proposer *proposer, size_t start, const struct name
 /* No honest kernel is faster than this (the roofline's floor); 0: not known. */
 void proposer_set_floor(struct proposer *proposer, double floor_ns);
 
-/* One point in `every` is drawn by chance among those that are left: 0 none, 1 all. So that what
- * was measured says something of the whole space, and not of its best corner alone. */
+/* One point in `every` is drawn among those that are left: 0 none, 1 all. So that what was measured
+ * says something of the whole space, and not of its best corner alone, the values and pairs of
+ * values come first that were measured least; with 1 each point is as likely as any other. */
 void proposer_draw(struct proposer *proposer, unsigned every);
 
 /* Points of all starts; those of a space of more than 65536 are a sample. */

@@ -72,6 +72,22 @@ static int64_t *space_of(const struct facts *facts, const struct candidate *cand
     return points;
 }
 
+struct validity {
+    const struct facts *facts;
+    const struct candidate *candidate;
+};
+
+static bool is_valid(void *context, const int64_t *point)
+{
+    const struct validity *of = context;
+    struct names tune = {.count = of->candidate->tune_count};
+    for (size_t j = 0; j < tune.count; j++) {
+        tune.name[j] = of->candidate->tune[j].name;
+        tune.number[j] = point[j];
+    }
+    return tune_valid(of->candidate, &of->facts->problem->shapes[0], &of->facts->names, &tune);
+}
+
 /* The space's names: the candidate's, or where its problem was not read those of a point. */
 static size_t names_of(const struct facts *facts, const struct candidate *candidate,
                        const struct candidate_record *first, const char **names)
@@ -125,6 +141,7 @@ static void impact_of(const struct facts *facts, const struct candidate *candida
             errors[kernel->kernels] = log(record->time_high / record->time_ns) / NORMAL_95;
         times[kernel->kernels++] = record->time_ns;
     }
+    struct validity validity = {facts, candidate};
     const struct tuning_table table = {.parameters = width,
                                        .names = names,
                                        .count = kernel->kernels,
@@ -132,7 +149,9 @@ static void impact_of(const struct facts *facts, const struct candidate *candida
                                        .time_ns = times,
                                        .error = errors,
                                        .space_count = space_count,
-                                       .space = space_count > 0 ? space : NULL};
+                                       .space = space_count > 0 ? space : NULL,
+                                       .valid = candidate ? is_valid : NULL,
+                                       .context = &validity};
     tuning_impact(&table, &kernel->impact);
 }
 

@@ -314,6 +314,46 @@ static void test_suggestions(void **state)
     proposer_free(proposer);
 }
 
+/* Pairs of values of the tiles that none of 40 points had; every second point is drawn. */
+static size_t missed_pairs(uint64_t seed)
+{
+    static const struct proposer_space all = {
+        .name = "tiles.c", .parameter_count = COUNT(tiles), .parameters = tiles};
+    bool seen[COUNT(tiles)][COUNT(tiles)][5][5] = {{{{false}}}};
+    size_t missed = 0;
+    struct proposer *proposer = proposer_new(seed);
+    proposer_draw(proposer, 2);
+    assert_int_equal(proposer_add(proposer, &all), 0);
+    for (size_t i = 0; i < 40; i++) {
+        struct proposal next;
+        size_t at[COUNT(tiles)] = {0};
+        assert_true(proposer_next(proposer, &next));
+        for (size_t j = 0; j < COUNT(tiles); j++)
+            while (tiles[j].values[at[j]] != next.tune.number[j])
+                at[j]++;
+        for (size_t a = 0; a < COUNT(tiles); a++)
+            for (size_t b = 0; b < a; b++)
+                seen[a][b][at[a]][at[b]] = true;
+        proposer_tell(proposer, 0, &next.tune, landscape(0, &next.tune));
+    }
+    for (size_t a = 0; a < COUNT(tiles); a++)
+        for (size_t b = 0; b < a; b++)
+            for (size_t i = 0; i < tiles[a].count; i++)
+                for (size_t k = 0; k < tiles[b].count; k++)
+                    missed += !seen[a][b][i][k];
+    proposer_free(proposer);
+    return missed;
+}
+
+static void test_draws_cover_pairs(void **state)
+{
+    size_t missed = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++)
+        missed += missed_pairs(seed);
+    assert_in_range(missed, 0, 80); /* 45 of 8 x 143; where each is drawn by chance, 150 */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +361,6 @@ int main(void)
         cmocka_unit_test(test_first_looks),  cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_beats_random), cmocka_unit_test(test_floor),
         cmocka_unit_test(test_withdraw),     cmocka_unit_test(test_odd_spaces),
-        cmocka_unit_test(test_surrogate)};
+        cmocka_unit_test(test_surrogate),    cmocka_unit_test(test_draws_cover_pairs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

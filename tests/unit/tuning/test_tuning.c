@@ -215,6 +215,60 @@ static void test_one_value(void **state)
                     strcmp(impact.pairs[i].b, "NONE") != 0);
 }
 
+/* What is large together does not fit. */
+static bool fits(void *context, const int64_t *point)
+{
+    (void)context;
+    return point[0] * point[1] <= 512;
+}
+
+/* The shares are what the times of the valid points say: the variance that is left between points
+ * which differ in one parameter alone. */
+static void test_shares_of_valid_points(void **state)
+{
+    struct tuning_impact impact;
+    size_t count = 0;
+    double mean = 0, all = 0;
+    (void)state;
+    fill(mixed, 0.001, 8);
+    for (size_t i = 0; i < ALL; i++)
+        if (fits(NULL, space + i * WIDTH)) {
+            memmove(space + count * WIDTH, space + i * WIDTH, WIDTH * sizeof *space);
+            times[count++] = times[i];
+        }
+    const struct tuning_table table = {.parameters = WIDTH,
+                                       .names = names,
+                                       .count = count,
+                                       .points = space,
+                                       .time_ns = times,
+                                       .space_count = count,
+                                       .space = space,
+                                       .valid = fits};
+    tuning_impact(&table, &impact);
+    assert_null(impact.why);
+    for (size_t i = 0; i < count; i++)
+        mean += log(times[i]) / (double)count;
+    for (size_t i = 0; i < count; i++)
+        all += pow(log(times[i]) - mean, 2);
+    for (size_t j = 0; j < WIDTH; j++) {
+        const struct tuning_effect *effect = &impact.effects[j];
+        double left = 0;
+        for (size_t i = 0; i < count; i++) {
+            double line = 0, own = 0;
+            for (size_t k = 0; k < count; k++) {
+                size_t same = 0;
+                for (size_t p = 0; p < WIDTH; p++)
+                    same += space[i * WIDTH + p] == space[k * WIDTH + p] ||
+                            strcmp(names[p], effect->name) == 0;
+                line += same == WIDTH ? log(times[k]) : 0;
+                own += same == WIDTH;
+            }
+            left += pow(log(times[i]) - line / own, 2);
+        }
+        assert_near(effect->share.share, left / all, 0.03);
+    }
+}
+
 static struct tuning_rung rung(double speedup, enum finding finding)
 {
     return (struct tuning_rung){
@@ -256,7 +310,7 @@ int main(void)
         cmocka_unit_test(test_known_shares),   cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_a_fifth_agrees), cmocka_unit_test(test_noise_is_no_finding),
         cmocka_unit_test(test_one_value),      cmocka_unit_test(test_disturbed_points_say_little),
-        cmocka_unit_test(test_ladder),
+        cmocka_unit_test(test_ladder),         cmocka_unit_test(test_shares_of_valid_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
