@@ -208,3 +208,29 @@ void candidate_free(struct candidate *candidate)
     if (candidate != NULL)
         arena_free(candidate->arena);
 }
+
+const struct tensor_spec *candidate_tensor(const struct problem *problem,
+                                           const struct candidate *candidate, size_t index)
+{
+    if (index < problem->input_count)
+        return &problem->inputs[index];
+    index -= problem->input_count;
+    if (index < problem->output_count)
+        return &problem->outputs[index];
+    index -= problem->output_count;
+    return index < candidate->workspace_count ? &candidate->workspaces[index] : NULL;
+}
+
+const struct tensor_spec *candidate_find_tensor(const struct problem *problem,
+                                                const struct candidate *candidate, const char *name,
+                                                size_t *index)
+{
+    const struct tensor_spec *spec;
+    for (size_t i = 0; (spec = candidate_tensor(problem, candidate, i)) != NULL; i++)
+        if (strcmp(spec->name, name) == 0) {
+            if (index != NULL)
+                *index = i;
+            return spec;
+        }
+    return NULL;
+}

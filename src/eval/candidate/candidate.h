@@ -81,6 +81,14 @@ void candidate_free(struct candidate *candidate); /* NULL is fine */
 int candidate_check_text(const char *name, const char *text, size_t length,
                          struct err *err) MUST_USE;
 
+/* The tensors that a launch may name, numbered as its pointers are: inputs, outputs, workspaces.
+ * NULL where there is none of that number or name; `index` may be NULL. */
+const struct tensor_spec *candidate_tensor(const struct problem *problem,
+                                           const struct candidate *candidate, size_t index);
+const struct tensor_spec *candidate_find_tensor(const struct problem *problem,
+                                                const struct candidate *candidate, const char *name,
+                                                size_t *index);
+
 /* The tune space as a number line: 0 is every parameter's first value; 1 point without any. */
 uint64_t tune_points(const struct candidate *candidate);
 void tune_at(const struct candidate *candidate, uint64_t index, struct names *tune);

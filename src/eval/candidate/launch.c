@@ -190,23 +190,6 @@ static int read_map_exprs(const struct document *document, const struct value *m
     return 0;
 }
 
-static const struct tensor_spec *spec_of(const struct candidate_reading *reading, const char *name)
-{
-    const struct problem *problem = reading->problem;
-    const struct candidate *candidate = reading->candidate;
-    const struct {
-        const struct tensor_spec *specs;
-        size_t count;
-    } kinds[] = {{problem->inputs, problem->input_count},
-                 {problem->outputs, problem->output_count},
-                 {candidate->workspaces, candidate->workspace_count}};
-    for (size_t k = 0; k < 3; k++)
-        for (size_t i = 0; name != NULL && i < kinds[k].count; i++)
-            if (strcmp(kinds[k].specs[i].name, name) == 0)
-                return &kinds[k].specs[i];
-    return NULL;
-}
-
 static int read_map(struct candidate_reading *reading, const struct value *value,
                     struct tensor_map *map)
 {
@@ -217,7 +200,10 @@ static int read_map(struct candidate_reading *reading, const struct value *value
     if (value_check_keys(value, document->name, keys, document->err) != 0)
         return -1;
     map->tensor = value_text(value, "tensor", NULL);
-    const struct tensor_spec *spec = spec_of(reading, map->tensor);
+    const struct tensor_spec *spec =
+        map->tensor == NULL
+            ? NULL
+            : candidate_find_tensor(reading->problem, reading->candidate, map->tensor, NULL);
     if (spec == NULL)
         return document_refuse(document, value->line,
                                "expected tensor: the name of a tensor or a workspace");

@@ -6,39 +6,23 @@ static const char dims_name[] = "dims";
 
 /* ---- the program ---- */
 
-static int find_tensor(const struct program *program, const char *name)
-{
-    const struct problem *problem = program->problem;
-    const struct candidate *candidate = program->candidate;
-    const struct {
-        const struct tensor_spec *specs;
-        size_t count;
-    } kinds[] = {{problem->inputs, problem->input_count},
-                 {problem->outputs, problem->output_count},
-                 {candidate->workspaces, candidate->workspace_count}};
-    int index = 0;
-    for (size_t k = 0; k < 3; k++)
-        for (size_t i = 0; i < kinds[k].count; i++, index++)
-            if (strcmp(kinds[k].specs[i].name, name) == 0)
-                return index;
-    return -1;
-}
-
 static int bind(const struct program *program, const struct wgsl_binding *from,
                 struct plan_binding *into, struct err *err)
 {
-    int tensor = find_tensor(program, from->name);
+    size_t tensor = 0;
+    bool found =
+        candidate_find_tensor(program->problem, program->candidate, from->name, &tensor) != NULL;
     bool dims = from->uniform && strcmp(from->name, dims_name) == 0, input = false;
     if (from->group != 0)
         return err_set(err, ERR_LIMIT, "line %d: expected @group(0) for %s", from->line,
                        from->name);
-    if (!dims && (tensor < 0 || from->uniform))
+    if (!dims && (!found || from->uniform))
         return err_set(err, ERR_LIMIT,
                        "line %d: %s is %s: a binding has the name of a tensor or a workspace "
                        "(var<storage>), or is var<uniform> dims",
-                       from->line, from->name, tensor < 0 ? "no tensor" : "a uniform");
+                       from->line, from->name, found ? "a uniform" : "no tensor");
     if (!dims)
-        input = (size_t)tensor < program->problem->input_count;
+        input = tensor < program->problem->input_count;
     if (input && from->writes)
         return err_set(err, ERR_LIMIT, "line %d: expected var<storage, read> for the input %s",
                        from->line, from->name);
@@ -110,23 +94,14 @@ static int make_scope(const struct program *program, const struct names *facts,
 static int size_tensors(const struct program *program, struct names *scope, struct plan *plan,
                         struct err *err)
 {
-    const struct problem *problem = program->problem;
-    const struct candidate *candidate = program->candidate;
-    const struct {
-        const struct tensor_spec *specs;
-        size_t count;
-    } kinds[] = {{problem->inputs, problem->input_count},
-                 {problem->outputs, problem->output_count},
-                 {candidate->workspaces, candidate->workspace_count}};
-    uint64_t *into = plan->tensor_bytes;
-    for (size_t k = 0; k < 3; k++)
-        for (size_t i = 0; i < kinds[k].count; i++) {
-            int64_t extents[RANK_MAX];
-            size_t elements;
-            if (tensor_extents(&kinds[k].specs[i], scope, extents, &elements, err) != 0)
-                return err_wrap(err, "%s", kinds[k].specs[i].name);
-            *into++ = elements * dtype_bytes(kinds[k].specs[i].dtype);
-        }
+    const struct tensor_spec *spec;
+    for (size_t i = 0; (spec = candidate_tensor(program->problem, program->candidate, i)); i++) {
+        int64_t extents[RANK_MAX];
+        size_t elements;
+        if (tensor_extents(spec, scope, extents, &elements, err) != 0)
+            return err_wrap(err, "%s", spec->name);
+        plan->tensor_bytes[i] = elements * dtype_bytes(spec->dtype);
+    }
     return 0;
 }
 

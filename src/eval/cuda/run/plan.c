@@ -59,26 +59,10 @@ static int64_t fact(const struct making *making, const char *name, int64_t other
 
 /* --- names --- */
 
-/* The number of a tensor among the call's offsets, and its spec; -1: it is none. */
-static int find_tensor(const struct program *program, const char *name,
-                       const struct tensor_spec **spec)
+static const struct tensor_spec *tensor_of(const struct making *making, const char *name,
+                                           size_t *index)
 {
-    const struct problem *problem = program->problem;
-    const struct candidate *candidate = program->candidate;
-    const struct {
-        const struct tensor_spec *specs;
-        size_t count;
-    } kinds[] = {{problem->inputs, problem->input_count},
-                 {problem->outputs, problem->output_count},
-                 {candidate->workspaces, candidate->workspace_count}};
-    int index = 0;
-    for (size_t k = 0; k < 3; k++)
-        for (size_t i = 0; i < kinds[k].count; i++, index++)
-            if (strcmp(kinds[k].specs[i].name, name) == 0) {
-                *spec = &kinds[k].specs[i];
-                return index;
-            }
-    return -1;
+    return candidate_find_tensor(making->program->problem, making->program->candidate, name, index);
 }
 
 static int find_map(const struct candidate *candidate, const char *name)
@@ -93,12 +77,12 @@ static int make_arg(struct making *making, const char *entry, const char *name,
                     struct plan_arg *arg)
 {
     const struct program *program = making->program;
-    const struct tensor_spec *spec;
-    int index = find_tensor(program, name, &spec);
-    *arg = (struct plan_arg){.kind = PLAN_POINTER, .index = (uint32_t)index};
-    if (index >= 0)
+    size_t tensor;
+    if (tensor_of(making, name, &tensor) != NULL) {
+        *arg = (struct plan_arg){.kind = PLAN_POINTER, .index = (uint32_t)tensor};
         return 0;
-    index = find_map(program->candidate, name);
+    }
+    int index = find_map(program->candidate, name);
     *arg = (struct plan_arg){.kind = PLAN_MAP, .index = (uint32_t)index};
     if (index >= 0)
         return 0;
@@ -323,14 +307,13 @@ static int map_extents(struct making *making, const struct tensor_map *map,
 
 static int make_map(struct making *making, const struct tensor_map *map, struct plan_map *into)
 {
-    const struct tensor_spec *spec = NULL;
     int64_t extents[RANK_MAX];
-    size_t rank = 0;
-    int pointer = find_tensor(making->program, map->tensor, &spec);
-    if (pointer < 0 || map_extents(making, map, spec, extents, &rank) != 0)
-        return pointer < 0
-                   ? err_set(making->err, ERR_LIMIT, "%s: no tensor %s", map->name, map->tensor)
-                   : -1;
+    size_t rank = 0, pointer = 0;
+    const struct tensor_spec *spec = tensor_of(making, map->tensor, &pointer);
+    if (spec == NULL)
+        return err_set(making->err, ERR_LIMIT, "%s: no tensor %s", map->name, map->tensor);
+    if (map_extents(making, map, spec, extents, &rank) != 0)
+        return -1;
     if (rank != map->rank)
         return err_set(making->err, ERR_LIMIT, "%s: its box has %zu axes, the tensor %zu",
                        map->name, map->rank, rank);
@@ -363,11 +346,10 @@ static int make_map(struct making *making, const struct tensor_map *map, struct 
 static int make_memset(struct making *making, const struct memset_spec *memset_spec,
                        struct plan_memset *into)
 {
-    const struct tensor_spec *spec = NULL;
     int64_t extents[RANK_MAX];
-    size_t elements;
-    int pointer = find_tensor(making->program, memset_spec->tensor, &spec);
-    if (pointer < 0)
+    size_t elements, pointer = 0;
+    const struct tensor_spec *spec = tensor_of(making, memset_spec->tensor, &pointer);
+    if (spec == NULL)
         return err_set(making->err, ERR_LIMIT, "memset: no tensor %s", memset_spec->tensor);
     if (tensor_extents(spec, &making->scope, extents, &elements, making->err) != 0)
         return err_wrap(making->err, "memset: %s", memset_spec->tensor);

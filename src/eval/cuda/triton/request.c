@@ -25,19 +25,7 @@ static bool is_option(const char *name)
 
 static const struct tensor_spec *find_tensor(const struct program *program, const char *name)
 {
-    const struct problem *problem = program->problem;
-    const struct candidate *candidate = program->candidate;
-    const struct {
-        const struct tensor_spec *specs;
-        size_t count;
-    } kinds[] = {{problem->inputs, problem->input_count},
-                 {problem->outputs, problem->output_count},
-                 {candidate->workspaces, candidate->workspace_count}};
-    for (size_t k = 0; k < 3; k++)
-        for (size_t i = 0; i < kinds[k].count; i++)
-            if (strcmp(kinds[k].specs[i].name, name) == 0)
-                return &kinds[k].specs[i];
-    return NULL;
+    return candidate_find_tensor(program->problem, program->candidate, name, NULL);
 }
 
 /* Of an argument that is no tensor. */
