@@ -10,10 +10,7 @@ export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$wo
 export TWAGENT_LOCKS=$work/locks
 mkdir -p "$work"/locks/cpu{0..255} "$work/tmp"
 mkdir -p "$work/config/twagent" && echo 'time-budget: 50ms' >"$work/config/twagent/config.yaml"
-failed=0 passed=0
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 cd "$work" || exit 1
 mkdir -p axpb/starts/cpu
 cat >axpb/spec.yaml <<'YAML'

@@ -11,10 +11,7 @@ trap 'kill $server $run 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config OPENAI_API_KEY=sk-secret-test
 unset TWAGENT_MODEL TWAGENT_PROVIDER TWAGENT_BASE_URL
 cd "$work" || exit 1
-failed=0 passed=0
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 has() { # FILE TEXT NAME
     grep -qF -- "$2" "$1"; say $? "$3: no \"$2\" in: $(tail -n 14 "$1")"
 }

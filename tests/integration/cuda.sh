@@ -9,20 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 unset CUDA_VISIBLE_DEVICES
-failed=0 passed=0
-# expect CODE TEXT ARGUMENTS...: the command ends with CODE, and TEXT stands in what it prints.
-expect() {
-    local code=$1 text=$2 out status
-    shift 2
-    out=$("$twagent" "$@" 2>&1 </dev/null)
-    status=$?
-    if [ $status -ne "$code" ] || [[ "$out" != *"$text"* ]]; then
-        printf 'twagent %s: exit %d (expected %d), printed:\n%s\nexpected in it: %s\n' "$*" $status "$code" "$out" "$text"
-        failed=$((failed + 1))
-    else
-        passed=$((passed + 1))
-    fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 
 # --- a source's name says what runs it
 export TWAGENT_CUDA_DRIVER=$work/libcuda.so.1 # there is none

@@ -8,10 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 mkdir -p "$work/config/twagent" && echo 'time-budget: 40ms' >"$work/config/twagent/config.yaml" # no number is looked at
-failed=0 passed=0
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 cd "$work" || exit 1
 "$twagent" problem new axpb >out 2>&1
 sed -i 's/M: 1024, N: 1024/M: 64, N: 96/' axpb/spec.yaml

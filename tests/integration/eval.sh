@@ -12,10 +12,7 @@ export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$wo
 export TWAGENT_LOCKS=$work/locks # no test beside this one is waited for
 mkdir -p "$work"/locks/cpu{0..255}
 mkdir -p "$work/config/twagent" && echo 'time-budget: 40ms' >"$work/config/twagent/config.yaml"
-failed=0 passed=0
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 "$twagent" eval "$attacks/problems/mm" "$attacks/controls/plain.c" --json >"$work/one.json"
 say $? "an honest kernel: exit code 0"
 /usr/bin/python3 - "$work/one.json" <<'PY'

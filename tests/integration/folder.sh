@@ -6,10 +6,7 @@ twagent=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
-failed=0 passed=0
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 mkdir "$work/all" && cd "$work/all" || exit 1
 "$twagent" problem new 2_second >/dev/null && "$twagent" problem new 10_tenth >/dev/null
 for name in 2_second 10_tenth; do sed -i 's/M: 1024, N: 1024/M: 48, N: 40/' $name/spec.yaml; done

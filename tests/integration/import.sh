@@ -5,22 +5,11 @@ twagent=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache TWAGENT_LOCKS=$work/locks
-failed=0 passed=0
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 file() { # NAME, the file's functions on stdin: behind the imports
     { printf 'import torch, triton\nimport triton.language as tl\n\n\n' && cat; } >"$work/$1.py"
 }
-expect() { # CODE TEXT ARGUMENTS...
-    local code=$1 text=$2 status
-    shift 2
-    out=$("$twagent" import "$@" 2>&1 </dev/null)
-    status=$?
-    if [ $status -ne "$code" ] || [[ "$out" != *"$text"* ]]; then
-        printf 'twagent import %s: exit %d (expected %d), printed:\n%s\nexpected in it: %s\n' "$*" $status "$code" "$out" "$text"
-        failed=$((failed + 1))
-    else
-        passed=$((passed + 1))
-    fi
-}
+imports() { expect "$1" "$2" import "${@:3}"; } # CODE TEXT ARGUMENTS...
 kernel='@triton.jit
 def scale(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -39,12 +28,12 @@ launch='    scale[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n, 2.0, B
 
 # --- what it becomes: constants through an entry, names of the function or of the problem
 wrapper plain "$launch"
-expect 0 'grid: ["ceil_div(n_elements, BLOCK)"]' "$work/plain.py"
-expect 0 'scale(x_ptr=x, y_ptr=y, n=n_elements, factor=2.0, BLOCK=BLOCK)' "$work/plain.py"
-expect 0 'grid: ["ceil_div((M * N), BLOCK)"]' "$work/plain.py" relu
-expect 0 'args: [X, Y, M, N]' "$work/plain.py" relu
+imports 0 'grid: ["ceil_div(n_elements, BLOCK)"]' "$work/plain.py"
+imports 0 'scale(x_ptr=x, y_ptr=y, n=n_elements, factor=2.0, BLOCK=BLOCK)' "$work/plain.py"
+imports 0 'grid: ["ceil_div((M * N), BLOCK)"]' "$work/plain.py" relu
+imports 0 'args: [X, Y, M, N]' "$work/plain.py" relu
 [[ "$out" != *torch.empty* && "$out" == *'BLOCK: [512]'* ]] || { echo "not what is needed alone: $out"; failed=$((failed + 1)); }
-expect 0 '"function":"run"' "$work/plain.py" --json
+imports 0 '"function":"run"' "$work/plain.py" --json
 file tuned <<'EOF'
 @triton.autotune([triton.Config({"B": b}, num_warps=w) for b, w in [(64, 2), (128, 4)]], key=["n"])
 @triton.heuristics({"EVEN": lambda args: args["B"] > 0})
@@ -58,38 +47,38 @@ def run(x, y):
     add[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel())
     return out
 EOF
-expect 0 'constexpr: {EVEN: "(B > 0)"}' "$work/tuned.py"
+imports 0 'constexpr: {EVEN: "(B > 0)"}' "$work/tuned.py"
 sed -i 's/args\["B"\] > 0/args["n"] % args["B"] == 0 and args["x"].is_cuda/' "$work/tuned.py"
-expect 0 'constexpr: {EVEN: "((n_elements % B) == 0)"}' "$work/tuned.py"
+imports 0 'constexpr: {EVEN: "((n_elements % B) == 0)"}' "$work/tuned.py"
 sed -i 's/args\["x"\].is_cuda/some()/' "$work/tuned.py"
-expect 1 "tuned.py:6: @triton.heuristics' EVEN (\`args['n'] % args['B'] == 0 and some()\`) depends on" "$work/tuned.py"
+imports 1 "tuned.py:6: @triton.heuristics' EVEN (\`args['n'] % args['B'] == 0 and some()\`) depends on" "$work/tuned.py"
 sed -i '/heuristics/d; s/, EVEN: tl.constexpr//' "$work/tuned.py"
-expect 0 'where: ((B == 64 && num_warps == 2) || (B == 128 && num_warps == 4))' "$work/tuned.py"
-expect 0 'memset: {out: 0}' "$work/tuned.py"
+imports 0 'where: ((B == 64 && num_warps == 2) || (B == 128 && num_warps == 4))' "$work/tuned.py"
+imports 0 'memset: {out: 0}' "$work/tuned.py"
 
 # --- why not, and where
 wrapper size "${launch/BLOCK=512/BLOCK=triton.next_power_of_2(n)}"
-expect 0 'constexpr: {BLOCK: "next_pow2(n_elements)"}' "$work/size.py"
-expect 0 'n_elements has to be the same at every shape of a problem' "$work/size.py"
-expect 1 'BLOCK is next_pow2((M * N)), a tl.constexpr, and M differs from shape to shape' "$work/size.py" relu
+imports 0 'constexpr: {BLOCK: "next_pow2(n_elements)"}' "$work/size.py"
+imports 0 'n_elements has to be the same at every shape of a problem' "$work/size.py"
+imports 1 'BLOCK is next_pow2((M * N)), a tl.constexpr, and M differs from shape to shape' "$work/size.py" relu
 cp -r "$(dirname "${BASH_SOURCE[0]}")/../../problems/relu" "$work/relu"
 sed -i '/^check:/,$d' "$work/relu/spec.yaml"
 printf 'check: [{M: 4096, N: 17}]\nhidden: {M: [4096, 4096], N: [17, 17]}\n' >>"$work/relu/spec.yaml"
 sed -i 's/^dims: .*/dims: {M: 4096, N: 17}/' "$work/relu/spec.yaml"
-expect 0 'constexpr: {BLOCK: "next_pow2((M * N))"}' "$work/size.py" "$work/relu"
+imports 0 'constexpr: {BLOCK: "next_pow2((M * N))"}' "$work/size.py" "$work/relu"
 wrapper way "    if flag: n = 1
 $launch"
-expect 1 'way.py:14: which way `if flag` goes depends on flag, a parameter without a default' "$work/way.py"
+imports 1 'way.py:14: which way `if flag` goes depends on flag, a parameter without a default' "$work/way.py"
 wrapper work "$launch
     y = y.sum()"
-expect 1 "work.py:15: \`y.sum()\` is torch's work, not a kernel's" "$work/work.py"
+imports 1 "work.py:15: \`y.sum()\` is torch's work, not a kernel's" "$work/work.py"
 wrapper place "${launch/x, y, n/x, x, n}"
-expect 1 'x is read and written in place' "$work/place.py"
+imports 1 'x is read and written in place' "$work/place.py"
 expect_note() { # NAME TEXT BODY: what a call in the file says of `flag`, and of how many dims x has
     wrapper "$1" "$3"
     printf 'def test_it(flag=0.5):\n    a = 1 + torch.randn((4, 8), dtype=torch.float16).cuda()\n    if a is None:\n        flag = None\n' >>"$work/$1.py"
     printf '    cases = {"one": {"x": a, "count": 3}}\n    for name, case in cases.items():\n        run(**case, flag=flag)\n' >>"$work/$1.py"
-    expect 0 "$2" "$work/$1.py"
+    imports 0 "$2" "$work/$1.py"
 }
 expect_note call 'flag is 0.5, as in line 2' "${launch/2.0/flag}"
 expect_note type 'x is float16, as in line 2' "    if x.dtype == torch.float16: n = n * 2
@@ -103,31 +92,31 @@ expect_note steps 'args: [x, y, n_elements, 6]' "    factor = 0
 ${launch/2.0/factor}"
 wrapper both_ways "    if n > 4096: y.zero_()
 $launch"
-expect 1 'both_ways.py:14: which way `if n > 4096` goes depends on a size' "$work/both_ways.py"
+imports 1 'both_ways.py:14: which way `if n > 4096` goes depends on a size' "$work/both_ways.py"
 wrapper inplace "$launch
     y.add_(1)"
-expect 1 "inplace.py:15: \`y.add_(1)\` is torch's work, not a kernel's" "$work/inplace.py"
+imports 1 "inplace.py:15: \`y.add_(1)\` is torch's work, not a kernel's" "$work/inplace.py"
 wrapper loop "    for i in range(count):
     $launch"
-expect 1 'loop.py:14: a for statement is not followed' "$work/loop.py"
+imports 1 'loop.py:14: a for statement is not followed' "$work/loop.py"
 wrapper both "$launch"
 printf 'def other(x):\n    scale[(1,)](x, x, 1, 1.0, BLOCK=1)\n' >>"$work/both.py"
-expect 1 'several functions launch kernels: run, other; name one behind the file' "$work/both.py"
-expect 0 'a candidate of run()' "$work/both.py:run"
+imports 1 'several functions launch kernels: run, other; name one behind the file' "$work/both.py"
+imports 0 'a candidate of run()' "$work/both.py:run"
 sed 's/def other/def run_backward/' "$work/both.py" >"$work/ahead.py"
-expect 0 'a candidate of run()' "$work/ahead.py"
-expect 1 'none launches nothing; these do: run, other' "$work/both.py:none"
-expect 1 "the problem's input B has no tensor of the function's" "$work/plain.py" matmul
+imports 0 'a candidate of run()' "$work/ahead.py"
+imports 1 'none launches nothing; these do: run, other' "$work/both.py:none"
+imports 1 "the problem's input B has no tensor of the function's" "$work/plain.py" matmul
 printf 'def f(:\n' >"$work/broken.py"
-expect 1 'broken.py:1: is no Python' "$work/broken.py"
+imports 1 'broken.py:1: is no Python' "$work/broken.py"
 python3 -c 'print("x = " + "(" * 5000 + ")" * 5000)' >"$work/deep.py"
-expect 1 'deep.py:1: ' "$work/deep.py"
+imports 1 'deep.py:1: ' "$work/deep.py"
 printf '"""---\nlaunch: []\n---"""\n' >"$work/already.py"
-expect 1 'it is a candidate already' "$work/already.py"
-expect 2 'no such file' "$work/none.py"
+imports 1 'it is a candidate already' "$work/already.py"
+imports 2 'no such file' "$work/none.py"
 # --- nothing of it is run
 printf 'import os\nos.system("touch %s/ran")\n' "$work" >>"$work/plain.py"
-expect 0 'a candidate of run()' "$work/plain.py" -o "$work/out.py"
+imports 0 'a candidate of run()' "$work/plain.py" -o "$work/out.py"
 [ ! -e "$work/ran" ] && ! grep -q os.system "$work/out.py" || { echo 'it was run'; failed=$((failed + 1)); }
 
 echo "$passed passed, $failed failed"

@@ -8,25 +8,7 @@ trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config TWAGENT_SELF=$work/self
 printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 1-2 --final-ms 2 "$@"\nexec %s "$@"\n' "$worker" "$twagent" >"$work/self"
 chmod +x "$work/self"
-failed=0 passed=0
-# expect CODE TEXT ARGUMENTS...: the command ends with CODE, and TEXT stands in what it prints.
-expect() {
-    local code=$1 text=$2 out status
-    shift 2
-    out=$("$twagent" "$@" 2>&1 </dev/null)
-    status=$?
-    if [ $status -ne "$code" ] || [[ "$out" != *"$text"* ]]; then
-        printf 'twagent %s: exit %d (expected %d), printed:\n%s\nexpected in it: %s\n' "$*" $status "$code" "${out:0:600}" "$text"
-        failed=$((failed + 1))
-    else
-        passed=$((passed + 1))
-    fi
-}
-check() { # check WORDS COMMAND...
-    local words=$1
-    shift
-    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "not so: $words"; fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 search() { # search ARGUMENTS...
     "$twagent" run matmul --force --rounds 2 --branching 4 --seed 5 --quiet "$@" >/dev/null 2>"$work/err"
     check "a search ends: $(cat "$work/err")" [ $? -le 1 ]

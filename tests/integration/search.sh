@@ -9,10 +9,8 @@ trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config
 unset OPENAI_API_KEY OPENAI_BASE_URL
 mkdir -p "$work/config/twagent" && echo 'time-budget: 40ms' >"$work/config/twagent/config.yaml" # no number is looked at
-failed=0 passed=0 server=
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
+server=
 has() { # FILE TEXT NAME
     grep -qF -- "$2" "$1"; say $? "$3: no \"$2\" in: $(tail -n 5 "$1")"
 }

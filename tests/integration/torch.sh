@@ -6,10 +6,7 @@ twagent=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
-failed=0 passed=0
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 found=
 for python in "${TWAGENT_PYTHON-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python3}" "$(command -v python3)" /usr/bin/python3; do
     [ -n "$python" ] && "$python" -I -c 'import torch' 2>/dev/null && { found=$python; break; }

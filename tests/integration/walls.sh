@@ -6,10 +6,7 @@ twagent=$1 without=$(dirname "$2")/without
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
-failed=0 passed=0
-say() { # TRUTH NAME
-    if [ "$1" = 0 ]; then passed=$((passed + 1)); else echo "FAILED: $2"; failed=$((failed + 1)); fi
-}
+. "${BASH_SOURCE[0]%/*}/helpers.sh"
 "$twagent" problem new "$work/axpy" >/dev/null
 sed -i 's/M: 1024, N: 1024/M: 240, N: 200/' "$work/axpy/spec.yaml" # as fit, and sooner drawn
 start="$work/axpy/starts/cpu/rows.c"
