@@ -8,22 +8,6 @@
 
 #define FACTS "{\"cores\": 1, \"vector_bytes\": 32}"
 
-static struct kit kit;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kit_open(&kit);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kit_close(&kit);
-    return 0;
-}
-
 #define VEC "typedef float vec __attribute__((vector_size(32)));\n"
 /* Filled in, so that no compiler knows what they hold. */
 #define NUMBERS                                                                                    \

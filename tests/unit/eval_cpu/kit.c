@@ -1,5 +1,7 @@
 #include "kit.h"
 
+#include "../run_build.h"
+
 static const char spec[] = "name: product\n"
                            "dims: {M: 7, N: 5, K: 3}\n"
                            "inputs: {A: {shape: [M, K], dtype: float32}, "
@@ -78,29 +80,9 @@ void kit_close(struct kit *kit)
     arena_free(kit->arena);
 }
 
-/* As the worker's loop would run it, without a loop. */
 int kit_run_build(struct kit *kit)
 {
-    const struct process_spec *spec_of = &kit->build.spec;
-    char chunk[4096];
-    int fds[2], status;
-    assert_int_equal(pipe(fds), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        if (chdir(spec_of->folder) != 0)
-            _exit(126);
-        dup2(fds[1], 1);
-        dup2(fds[1], 2);
-        execve(spec_of->argv[0], (char *const *)(uintptr_t)spec_of->argv,
-               (char *const *)(uintptr_t)spec_of->env);
-        _exit(127);
-    }
-    close(fds[1]);
-    for (ssize_t got; (got = read(fds[0], chunk, sizeof chunk)) > 0;)
-        buf_add(&kit->said, chunk, (size_t)got);
-    close(fds[0]);
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return run_build(&kit->build.spec, &kit->said);
 }
 
 void kit_lay_out(struct kit *kit, const char *name, const char *text, enum build_flavour flavour)
@@ -160,4 +142,22 @@ enum err_code kit_try(struct kit *kit, const char *text)
     if (kit_load(kit) != 0 || kit_call(kit) != 0)
         return kit->err.code;
     return ERR_NONE;
+}
+
+/* ---- each test has one ---- */
+
+static struct kit kit;
+
+static int set_up(void **state)
+{
+    (void)state;
+    kit_open(&kit);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    kit_close(&kit);
+    return 0;
 }

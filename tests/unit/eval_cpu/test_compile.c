@@ -1,22 +1,6 @@
 /* What is built, what an author reads of the compiler's words, and what a compiler cannot reach. */
 #include "kit.c" /* each test is one source file */
 
-static struct kit kit;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kit_open(&kit);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kit_close(&kit);
-    return 0;
-}
-
 static const char *diagnose(struct buf *out)
 {
     buf_init(out, 16 << 10);

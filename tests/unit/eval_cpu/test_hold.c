@@ -1,22 +1,6 @@
 /* Held calls: threads that the caller waits for compute, others do not. */
 #include "kit.c" /* each test is one source file */
 
-static struct kit kit;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kit_open(&kit);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kit_close(&kit);
-    return 0;
-}
-
 /* Threads in many ways. Those that are waited for compute in a held call as ever; of those that
  * nobody waits for nothing is seen, however little they have to do. Who makes them has no name that
  * could be found in the artifact. */

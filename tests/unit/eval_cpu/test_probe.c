@@ -3,8 +3,6 @@
 
 #include "base/value.h"
 
-static struct kit kit;
-
 static int64_t fact(const char *name)
 {
     int64_t number = -1;
@@ -17,7 +15,6 @@ static void facts_are_there(void **state)
 {
     struct value *device, *versions;
     (void)state;
-    kit_open(&kit);
     int cores[64] = {kit.lane.cores[0]};
     assert_int_equal(backend_cpu.probe(cores, 1, false, kit.arena, &kit.lane, &kit.err), 0);
     assert_int_equal(fact("cores"), 1);
@@ -36,13 +33,11 @@ static void facts_are_there(void **state)
     assert_int_equal(value_get(device, "flops_per_s")->kind, VALUE_NULL); /* unknown is not 0 */
     assert_true(strlen(value_text(versions, "gcc", "")) > 0 ||
                 strlen(value_text(versions, "clang", "")) > 0);
-    kit_close(&kit);
 }
 
 static void ceilings_are_sane(void **state)
 {
     (void)state;
-    kit_open(&kit);
     size_t count = kit.lane.core_count;
     int cores[64];
     memcpy(cores, kit.lane.cores, sizeof cores);
@@ -52,7 +47,6 @@ static void ceilings_are_sane(void **state)
     assert_true(kit.lane.copy_bytes_per_s > 1e8 && kit.lane.copy_bytes_per_s < 1e14);
     assert_true(kit.lane.read_bytes_per_s > 1e8 && kit.lane.read_bytes_per_s < 1e14);
     assert_true(kit.lane.flops_per_s > 1e8 && kit.lane.flops_per_s < 1e14);
-    kit_close(&kit);
 }
 
 static void a_lane_has_cores(void **state)
@@ -70,8 +64,8 @@ int main(int argc, char **argv)
 {
     int code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_are_there),
-        cmocka_unit_test(ceilings_are_sane),
+        cmocka_unit_test_setup_teardown(facts_are_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ceilings_are_sane, set_up, tear_down),
         cmocka_unit_test(a_lane_has_cores),
     };
     if (kit_internal(argc, argv, &code))

@@ -5,22 +5,6 @@
 #include "base/value.h"
 #include "eval/cpu/compile.h"
 
-static struct kit kit;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kit_open(&kit);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kit_close(&kit);
-    return 0;
-}
-
 static struct value *parse(const struct buf *text)
 {
     struct value *root;

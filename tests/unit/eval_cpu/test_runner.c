@@ -4,22 +4,6 @@
 #include <signal.h>
 #include <time.h>
 
-static struct kit kit;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kit_open(&kit);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kit_close(&kit);
-    return 0;
-}
-
 static void computes(void **state)
 {
     (void)state;

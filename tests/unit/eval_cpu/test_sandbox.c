@@ -6,22 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 
-static struct kit kit;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kit_open(&kit);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    kit_close(&kit);
-    return 0;
-}
-
 /* Runs this program as `sandbox` with `words` (separated by blanks; "@" stands for the folder) and
  * /bin/sh -c SCRIPT behind it; its exit code. What it printed is in kit.said. */
 static int sandboxed(const char *words, const char *script)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../run_build.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "eval/cpu/cpu.h"
@@ -90,32 +91,10 @@ static inline void kit_close(struct kit *kit)
         fail_msg("%s", err.message);
 }
 
-/* As the worker's loop would run it, without a loop. Its exit code. */
 static inline int kit_run(struct kit *kit)
 {
-    const struct process_spec *spec_of = &kit->build.spec;
-    char chunk[4096];
-    int fds[2], status;
     buf_reset(&kit->said);
-    assert_int_equal(pipe(fds), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        if (chdir(spec_of->folder) != 0)
-            _exit(126);
-        for (size_t i = 0; i < spec_of->pass_count; i++)
-            dup2(fcntl(spec_of->pass_fds[i], F_DUPFD_CLOEXEC, 16), 3 + (int)i);
-        dup2(fds[1], 1);
-        dup2(fds[1], 2);
-        execve(spec_of->argv[0], (char *const *)(uintptr_t)spec_of->argv,
-               (char *const *)(uintptr_t)spec_of->env);
-        _exit(127);
-    }
-    close(fds[1]);
-    for (ssize_t got; (got = read(fds[0], chunk, sizeof chunk)) > 0;)
-        buf_add(&kit->said, chunk, (size_t)got);
-    close(fds[0]);
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return run_build(&kit->build.spec, &kit->said);
 }
 
 /* Without a plan it is no candidate: then it is read as C, where there is none. */

@@ -1,6 +1,6 @@
 /* The runner's protocol, with a driver that has no GPU (tests/fakes/fake_cuda.c): this program
  * answers to "runner cuda" itself, as twagent does. */
-#include "scene.h"
+#include "relu.h"
 
 #include "base/value.h"
 #include "eval/cpu/cpu.h"
@@ -12,44 +12,11 @@
 #include <dirent.h>
 #include <math.h>
 
-static void begin(struct scene *scene)
-{
-    scene_begin(scene);
-    scene->call.cold = true;
-    float *x = (float *)(void *)(scene->region.inputs + scene->call.offsets[0]);
-    for (int i = 0; i < 1000; i++)
-        x[i] = (float)(i % 7) - 3.0f;
-}
-
-static int open_entry(struct scene *scene, const char *entry)
-{
-    return scene_open(scene, scene_launch(scene, entry));
-}
-
 /* One that takes no arguments. */
 static int open_bare(struct scene *scene, const char *entry)
 {
     return scene_open(scene,
                       arena_printf(scene->arena, "  - {entry: %s, grid: 1, block: 1}\n", entry));
-}
-
-static int call(struct scene *scene, uint64_t *elapsed_ns)
-{
-    memset(scene->region.outputs, 0x7f, scene->region.outputs_bytes);
-    return subject_call(scene->subject, &scene->call, elapsed_ns, &scene->err);
-}
-
-static const float *output(const struct scene *scene)
-{
-    return (const float *)(const void *)(scene->region.outputs + scene->call.offsets[1]);
-}
-
-static bool is_right(const struct scene *scene)
-{
-    for (int i = 0; i < 1000; i++)
-        if (output(scene)[i] != (i % 7 > 3 ? (float)(i % 7) - 3.0f : 0.0f))
-            return false;
-    return true;
 }
 
 static void test_computes(void **unused)
