@@ -1,11 +1,13 @@
 #include "cli/internal.h"
 
+#include "cli/mcp/attempt.h"
 #include "cli/mcp/both.h"
 #include "cli/mcp/detached.h"
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/options/devices.h"
 #include "eval/worker/worker.h"
+#include "process/keep.h"
 #include "process/sandbox.h"
 
 #include <stdio.h>
@@ -60,11 +62,10 @@ bool internal_dispatch(int argc, char **argv, int *code)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } internals[] = {{"worker", worker},
-                     {"runner", runner},
-                     {"sandbox", sandbox_main},
-                     {"detached", detached_main},
-                     {"both", both_main}};
+    } internals[] = {{"worker", worker},          {"runner", runner},
+                     {"sandbox", sandbox_main},   {"keep", keep_main},
+                     {"detached", detached_main}, {"both", both_main},
+                     {"attempt", attempt_main}};
     int (*run)(int argc, char **argv) = NULL;
     for (size_t i = 0; argc >= 2 && i < sizeof internals / sizeof internals[0]; i++)
         if (strcmp(argv[1], internals[i].name) == 0)

@@ -11,7 +11,7 @@ struct kernel_row {
     const char *size;   /* the main shape in place of the spec's: "M=64,N=8" */
     const char *device; /* "NVIDIA H100", "AMD EPYC, 2 cores" */
     const char *backend, *language;
-    const char *parent, *idea, *category, *why;
+    const char *parent, *attempt, *idea, *category, *why;
     const char *file;   /* "packed.c" */
     const char *source; /* its key in STORE_SOURCES */
     const char *code;   /* NULL unless asked for */

@@ -35,6 +35,7 @@ static const struct profile {
     [SANDBOX_GPU] = {"gpu", {NO_LIMIT, NO_LIMIT, 64 * MIB, 4096}, "/proc", 8, true, true},
     [SANDBOX_TOOL] = {"tool", {4 * GIB, 30, 64 * MIB, 256}, NULL, 2, true, true},
     [SANDBOX_SANITIZED] = {"sanitized", {NO_LIMIT, 60, MIB, 64}, "/proc/self", 5, true, false},
+    [SANDBOX_AGENT] = {"agent", {NO_LIMIT, NO_LIMIT, 256 * MIB, 1024}, "/proc", 8, true, true},
 };
 
 const char *sandbox_profile_name(enum sandbox_profile profile)

@@ -18,6 +18,7 @@ enum sandbox_profile {
     SANDBOX_GPU,  /* a reference on a GPU: no Landlock, no seccomp, behind which no driver starts */
     SANDBOX_TOOL, /* a disassembler: reads, prints */
     SANDBOX_SANITIZED, /* a candidate as a program with its sanitizers; they read /proc */
+    SANDBOX_AGENT,     /* a coding agent: starts programs in groups and sessions of their own */
     SANDBOX_PROFILES
 };
 

@@ -100,18 +100,19 @@ static const char *const dangerous[] = {
     "memfd_secret",
 };
 
-/* Other identities, devices and what outlives a process: refused to programs, unknown to runners.
- */
+/* Other identities and devices: refused to programs, unknown to runners. */
 static const char *const refused[] = {
     "setuid",        "setgid",         "setreuid",
     "setregid",      "setresuid",      "setresgid",
     "setgroups",     "setfsuid",       "setfsgid",
-    "setsid",        "setpgid",        "mknod",
-    "mknodat",       "chown",          "fchown",
-    "lchown",        "fchownat",       "inotify_init1",
+    "mknod",         "mknodat",        "chown",
+    "fchown",        "lchown",         "fchownat",
     "vmsplice",      "setpriority",    "sched_setscheduler",
     "sched_setattr", "sched_setparam", "ioprio_set",
 };
+
+/* What outlives a process, which a coding agent's keeper (process/keep) ends all the same. */
+static const char *const groups[] = {"setsid", "setpgid", "inotify_init1"};
 
 static const char *const compute[] = {
     "futex",          "brk",          "sched_yield",
@@ -191,7 +192,7 @@ static int add_clone3(scmp_filter_ctx filter)
                                      : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 }
 
-static int rules_program(scmp_filter_ctx filter)
+static int rules_program(scmp_filter_ctx filter, bool agent)
 {
     static const struct rule rules[] = {
         /* no signal to a whole group or to everybody (Landlock's scope, where there, does more) */
@@ -202,6 +203,8 @@ static int rules_program(scmp_filter_ctx filter)
     int result = ADD_NAMES(filter, REFUSE, dangerous);
     if (result == 0)
         result = ADD_NAMES(filter, REFUSE, refused);
+    if (result == 0 && !agent)
+        result = ADD_NAMES(filter, REFUSE, groups);
     if (result == 0)
         result = add_clone3(filter);
     if (result == 0)
@@ -394,7 +397,8 @@ int sandbox_filter(enum sandbox_profile profile, const struct sandbox_window *wi
     if (result == 0)
         (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
     if (result == 0)
-        result = runner ? rules_runner(filter, window) : rules_program(filter);
+        result =
+            runner ? rules_runner(filter, window) : rules_program(filter, profile == SANDBOX_AGENT);
     if (result == 0 && profile == SANDBOX_SANITIZED)
         result = rules_sanitized(filter);
     if (result == 0)

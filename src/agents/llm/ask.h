@@ -14,6 +14,16 @@ struct process;
 struct endpoint; /* opaque: one key at one address */
 struct replay;
 
+/* Where an agent works on a candidate. */
+struct ask_site {
+    void *context;
+    /* Makes its folder, with the request `text`, to which it may add, as a file; NULL with the
+     * error. The asker removes it when the ask has ended. */
+    const char *(*begin)(void *context, struct buf *text, struct err *err);
+    /* In words what came of it; then any end of it is an answer. NULL: nothing. */
+    const char *(*came)(void *context);
+};
+
 struct ask { /* one request; zero-initialize, fill the first part; stays put until finished */
     struct task task;
     const struct model *model;
@@ -24,6 +34,8 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     const struct models *others; /* who can be asked in its place (itself among them is fine): then
                                   * it waits for no endpoint that is unavailable and for no model
                                   * for ever, but ends as `moved`. NULL: nobody can */
+    const struct ask_site *site; /* of an agent's; NULL: it is asked as a program is. The answer's
+                                  * text then says how it ended, and its last words */
     bool impatient; /* can be done without: few tries, and no waiting for an endpoint that is
                      * parked or whose breaker is open */
     int64_t step;   /* which request of this asker and purpose: 0, 1, ...; what a replay goes by */
@@ -61,6 +73,7 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     bool timed_out; /* the last time, so that this one goes on a connection of its own */
     bool awaited;   /* no answer lies in the mailbox yet */
     bool alias;     /* found in the store under another asker's name */
+    bool flooded;   /* an agent was stopped for what it printed */
 };
 
 /* Do a prompt and its answer go into what models.yaml says of the model (`context`)? By a cautious
@@ -75,4 +88,5 @@ void ask_start(struct completions *completions, struct ask *ask, struct task *pa
                const char *id);
 /* Of an answered one: what a later request may have for its `earlier`; NULL: nothing. */
 const char *ask_turns(struct arena *arena, const struct ask *ask);
-void ask_free(struct ask *ask); /* its arena; only once finished or never started */
+void ask_free(struct ask *ask);  /* its arena; only once finished or never started */
+void ask_bound(struct ask *ask); /* looks whether an agent prints too much, and stops it */

@@ -13,6 +13,7 @@
 #include "agents/llm/budget.h"
 
 #include "agents/llm/budget_shown.h"
+#include "agents/llm/command.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/list.h"
@@ -406,14 +407,15 @@ static void estimate(struct budget *budget, const struct spend *spend, struct en
     entry->tokens = prompt + written;
 }
 
-/* What the provider says that it bills, in dollars, is paid: where that is more than its tokens
- * cost, the rest was written unseen. */
+/* What the provider says that it bills is paid: where that is more, the rest was written unseen. */
 static void take_bill(const struct spend *spend, int64_t billed_micro, struct entry *entry)
 {
     double price = spend->model->completion_price;
     int64_t more = billed_micro - entry->micro_dollars;
-    double unseen = price > 0 ? (double)more / price : 0;
-    if (billed_micro <= 0 || more <= 0 || unseen > TOKENS_BELIEVED || is_embedding(spend->model))
+    double unseen = price > 0 && more > 0 ? (double)more / price : 0;
+    bool less = spend->model->command && spend->model->command->bill; /* its price is the most */
+    if (billed_micro <= 0 || (more <= 0 && !less) || unseen > TOKENS_BELIEVED ||
+        is_embedding(spend->model))
         return;
     entry->priced = true; /* also where the entry of the model says no price */
     entry->micro_dollars = billed_micro;

@@ -194,12 +194,16 @@ static int read_command(const struct reading *reading, const struct value *map, 
 {
     static const char *const keys[] = {"provider", "command", "time_limit", "output_limit",
                                        "slots",    "retries", "sandbox",    "prices",
-                                       "context",  "weight",  NULL};
+                                       "context",  "weight",  "json",       NULL};
+    static const char *const agent_keys[] = {
+        "provider", "command", "time_limit", "output_limit", "slots",       "retries", "sandbox",
+        "prices",   "context", "weight",     "json",         "evaluations", NULL};
     struct model *model = &entry->model;
     struct command_model *command = ARENA_NEW(reading->arena, struct command_model);
     BUF_LOCAL(words, 1 << 16);
-    if (value_check_keys(map, reading->path, keys, reading->err) != 0 ||
-        command_read(reading->arena, reading->path, map, command, reading->err) != 0 ||
+    bool agent = model->codec == &codec_agent;
+    if (value_check_keys(map, reading->path, agent ? agent_keys : keys, reading->err) != 0 ||
+        command_read(reading->arena, reading->path, map, agent, command, reading->err) != 0 ||
         read_command_prices(reading, map, model, command) != 0 ||
         read_tokens(reading, map, "context", &model->context_tokens) != 0)
         return -1;
@@ -219,9 +223,9 @@ static int read_entry(const struct reading *reading, const char *name, int line,
         "context",  "reasoning", "weight", "cache", "body",   NULL};
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
-        return refuse(reading, map->line > 0 ? map->line : line,
-                      "%.80s: {provider: openai, responses, anthropic, gemini or command, ...}",
-                      name);
+        return refuse(
+            reading, map->line > 0 ? map->line : line,
+            "%.80s: {provider: openai, responses, anthropic, gemini, command or agent, ...}", name);
     *entry = (struct entry){
         .model = {.name = name,
                   .wire_name = name,
@@ -237,9 +241,10 @@ static int read_entry(const struct reading *reading, const char *name, int line,
     model->codec = model->provider != NULL ? codec_find(model->provider) : NULL;
     if (model->codec == NULL)
         return refuse(reading, model->provider != NULL ? value_get(map, "provider")->line : line,
-                      "provider: openai, responses, anthropic, gemini or command, for %.80s", name);
+                      "provider: openai, responses, anthropic, gemini, command or agent, for %.80s",
+                      name);
     model->provider = model->codec->name;
-    if (model->codec == &codec_command)
+    if (model->codec == &codec_command || model->codec == &codec_agent)
         return read_command(reading, map, entry);
     if (value_check_keys(map, reading->path, keys, reading->err) != 0)
         return -1;

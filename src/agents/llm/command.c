@@ -14,7 +14,9 @@ enum {
     OUTPUT_MOST = 64 << 20,
     SLOTS = 2,
     SLOTS_MOST = 256,
-    RETRIES_MOST = 20
+    RETRIES_MOST = 20,
+    AGENT_LIMIT_MS = 30 * 60 * 1000,
+    AGENT_EVALUATIONS = 20
 };
 
 struct reading {
@@ -89,11 +91,26 @@ static int read_sandbox(const struct reading *reading, struct command_model *com
     return 0;
 }
 
-int command_read(struct arena *arena, const char *path, const struct value *map,
+/* {dollars: NAME, answer: NAME}: members of what it prints. */
+static int read_members(const struct reading *reading, struct command_model *command)
+{
+    static const char *const keys[] = {"dollars", "answer", NULL};
+    const struct value *map = value_get(reading->map, "json");
+    if (!map)
+        return 0;
+    if (map->kind != VALUE_MAP)
+        return refuse(reading, map, "json: {dollars: MEMBER, answer: MEMBER}");
+    command->bill = value_text(map, "dollars", NULL);
+    command->answer = value_text(map, "answer", NULL);
+    return value_check_keys(map, reading->path, keys, reading->err);
+}
+
+int command_read(struct arena *arena, const char *path, const struct value *map, bool agent,
                  struct command_model *command, struct err *err)
 {
     const struct reading reading = {arena, path, map, err};
-    int64_t limit_ms = LIMIT_MS, output = OUTPUT_BYTES, slots = SLOTS, retries = -1;
+    int64_t limit_ms = agent ? AGENT_LIMIT_MS : LIMIT_MS, output = OUTPUT_BYTES, slots = SLOTS;
+    int64_t retries = agent ? 0 : -1, evaluations = AGENT_EVALUATIONS;
     *command = (struct command_model){.call_price = -1};
     if (read_words(&reading, "command", "command: [PROGRAM, ARGUMENT, ...]", &command->words) ||
         read_measure(&reading, "time_limit", "time_limit: a time, as 90s or 10m",
@@ -102,7 +119,9 @@ int command_read(struct arena *arena, const char *path, const struct value *map,
                      options_parse_size, OUTPUT_MOST, &output) ||
         read_number(&reading, "slots", 1, SLOTS_MOST, "slots: 1 to 256", &slots) ||
         read_number(&reading, "retries", 0, RETRIES_MOST, "retries: 0 to 20", &retries) ||
-        read_sandbox(&reading, command))
+        (agent && read_number(&reading, "evaluations", 1, AGENT_EVALUATIONS_MOST,
+                              "evaluations: 1 to 100", &evaluations)) ||
+        read_sandbox(&reading, command) || read_members(&reading, command))
         return -1;
     for (const char *const *word = command->words; *word; word++)
         command->by_file = command->by_file || strstr(*word, "{file}");
@@ -110,6 +129,7 @@ int command_read(struct arena *arena, const char *path, const struct value *map,
     command->output_max = (size_t)output;
     command->slots = (unsigned)slots;
     command->retries = (int)retries;
+    command->evaluations = agent ? evaluations : 0;
     return 0;
 }
 

@@ -172,7 +172,8 @@ static int choose_name(const struct choosing *choosing, const char *name, struct
         return choose_listed(choosing, entry, model);
     if (codec == NULL)
         codec = fallback_codec(choosing->defaults);
-    if (codec == NULL || codec == &codec_command) /* whose words only an entry can say */
+    if (codec == NULL || codec == &codec_command ||
+        codec == &codec_agent) /* whose words only an entry can say */
         return refuse_unknown(choosing, name);
     struct entry unlisted;
     choose_unlisted(name, rest, codec, &unlisted);

@@ -19,6 +19,7 @@ static const struct {
     [PROMPT_SYSTEM_IDEAS] = {"system-ideas.txt", {NULL}},
     [PROMPT_SYSTEM_IMPLEMENT] = {"system-implement.txt", {NULL}},
     [PROMPT_SYSTEM_REPAIR] = {"system-repair.txt", {NULL}},
+    [PROMPT_SYSTEM_OPERATE] = {"system-operate.txt", {NULL}},
     [PROMPT_TEXT_IDEAS] = {"idea.txt",
                            {"count", "problem", "device", "passages", "lessons", "parents",
                             "history", "categories", NULL}},
@@ -27,6 +28,9 @@ static const struct {
     [PROMPT_TEXT_IMPLEMENT] = {"implement.txt",
                                {"format", "problem", "device", "passages", "lessons", "history",
                                 "parent", "profile", "idea", NULL}},
+    [PROMPT_TEXT_OPERATE] = {"operate.txt",
+                             {"format", "problem", "device", "passages", "lessons", "history",
+                              "parent", "profile", "idea", NULL}},
     [PROMPT_TEXT_REPAIR] = {"repair.txt",
                             {"format", "problem", "device", "passages", "idea", "source", "failure",
                              "diagnostics", NULL}},
@@ -270,7 +274,8 @@ void prompt_system_for(const struct prompts *prompts, enum prompt_agent agent, s
 {
     static const int roles[] = {[PROMPT_IDEAS] = PROMPT_SYSTEM_IDEAS,
                                 [PROMPT_IMPLEMENT] = PROMPT_SYSTEM_IMPLEMENT,
-                                [PROMPT_REPAIR] = PROMPT_SYSTEM_REPAIR};
+                                [PROMPT_REPAIR] = PROMPT_SYSTEM_REPAIR,
+                                [PROMPT_OPERATE] = PROMPT_SYSTEM_OPERATE};
     BUF_LOCAL(text, PROMPT_BYTES_MAX);
     template_render(prompts->templates[roles[agent]], NULL, 0, &text);
     const struct slot_text slots[] = {{"backend", prompts->target->title},
@@ -307,19 +312,38 @@ void prompt_values(const struct prompts *prompts, const struct prompt_context *c
     render(values_parts, &material, PROMPT_TEXT_VALUES, shrink, out);
 }
 
+static struct material writing_material(const struct prompts *prompts,
+                                        const struct prompt_context *context,
+                                        const struct prompt_kernel *parent, const struct idea *idea,
+                                        const struct prompt_attempt *history, size_t history_count)
+{
+    return (struct material){.prompts = prompts,
+                             .context = context,
+                             .parents = parent,
+                             .parent_count = 1,
+                             .history = history,
+                             .history_count = history_count,
+                             .idea = idea};
+}
+
 void prompt_implement(const struct prompts *prompts, const struct prompt_context *context,
                       const struct prompt_kernel *parent, const struct idea *idea,
                       const struct prompt_attempt *history, size_t history_count, unsigned shrink,
                       struct buf *out)
 {
-    const struct material material = {.prompts = prompts,
-                                      .context = context,
-                                      .parents = parent,
-                                      .parent_count = 1,
-                                      .history = history,
-                                      .history_count = history_count,
-                                      .idea = idea};
+    const struct material material =
+        writing_material(prompts, context, parent, idea, history, history_count);
     render(implement_parts, &material, PROMPT_TEXT_IMPLEMENT, shrink, out);
+}
+
+void prompt_operate(const struct prompts *prompts, const struct prompt_context *context,
+                    const struct prompt_kernel *parent, const struct idea *idea,
+                    const struct prompt_attempt *history, size_t history_count, unsigned shrink,
+                    struct buf *out)
+{
+    const struct material material =
+        writing_material(prompts, context, parent, idea, history, history_count);
+    render(implement_parts, &material, PROMPT_TEXT_OPERATE, shrink, out);
 }
 
 void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,

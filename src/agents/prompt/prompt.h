@@ -45,7 +45,7 @@ struct prompt_kernel { /* a parent; texts borrowed, "" or NULL where there is no
     double time_ns, speedup, speedup_low, speedup_high; /* 0: not measured */
 };
 
-enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR };
+enum prompt_agent { PROMPT_IDEAS, PROMPT_IMPLEMENT, PROMPT_REPAIR, PROMPT_OPERATE };
 void prompt_system_for(const struct prompts *prompts, enum prompt_agent agent, struct buf *out);
 
 /* Every prompt is a function of its inputs alone. `history`: the whole of it; what is shown is
@@ -68,6 +68,11 @@ void prompt_implement(const struct prompts *prompts, const struct prompt_context
                       const struct prompt_kernel *parent, const struct idea *idea,
                       const struct prompt_attempt *history, size_t history_count, unsigned shrink,
                       struct buf *out);
+/* The same for a coding agent, which works on it by itself. */
+void prompt_operate(const struct prompts *prompts, const struct prompt_context *context,
+                    const struct prompt_kernel *parent, const struct idea *idea,
+                    const struct prompt_attempt *history, size_t history_count, unsigned shrink,
+                    struct buf *out);
 /* `failure`: "did not compile", "gave a wrong result"; `diagnostics`: evaluation.details. */
 void prompt_repair(const struct prompts *prompts, const struct prompt_context *context,
                    const struct idea *idea, const char *source, const char *failure,

@@ -25,6 +25,7 @@ struct run_record {
     const char *asked;  /* JSON object {"list": [{name, asked, answered, failed, moved, cached,
                          * micro_dollars, causes: [{state, times, since_ms, until_ms, total_ms,
                          * reason}...]}...]}: what became of the requests to each model */
+    const char *agents; /* coding agents at work now, and what each has had evaluated; "": none */
     const char *baseline, *best;
     const char *finding;  /* of the champion against its baseline, verified; "": none */
     const char *noise;    /* where that is "too noisy to say": why, and what helps; or "" */
@@ -68,8 +69,10 @@ struct candidate_record {
     int64_t evaluations;               /* how often a lane was asked about it */
     const char *failure, *diagnostics; /* while it waits to be mended: what goes into the prompt */
     const char *first_failure;         /* of one that was mended: a line; or "" */
-    bool dropped, tuning;              /* tuning: a point tuned for free beside a model's round */
-    bool outside;                      /* the device has less than its numbers ask for */
+    const char *agent;   /* of one that a coding agent worked on: how that ended, a line; or "" */
+    const char *attempt; /* of what such an agent had evaluated: the one that it worked on; or "" */
+    bool dropped, tuning; /* tuning: a point tuned for free beside a model's round */
+    bool outside;         /* the device has less than its numbers ask for */
 };
 
 void run_record_encode(const struct run_record *record, struct buf *out);

@@ -68,3 +68,9 @@ bool retrieve_is_for(const struct rag_passage *passage, const char *backend)
         backends = guide ? by_guide(passage->source) : by_signs(passage);
     return !backends || has_word(backends, backend);
 }
+
+bool retrieve_guide_is_for(const char *file, const char *backend)
+{
+    const char *backends = by_guide(file);
+    return !backends || has_word(backends, backend);
+}

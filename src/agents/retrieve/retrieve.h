@@ -35,6 +35,7 @@ void retrieve_plan(struct arena *arena, enum prompt_agent agent, const struct re
                    struct retrieve_plan *plan);
 
 bool retrieve_is_for(const struct rag_passage *passage, const char *backend);
+bool retrieve_guide_is_for(const char *file, const char *backend); /* one that ships */
 
 /* Any thread. What the index has for that, the best first, in at most `tokens`; what is for
  * other backends is left out, and so is what has too few of a query's words. */

@@ -63,6 +63,7 @@ static void new_record(struct search *search, uint64_t number)
         .baseline = "",
         .best = "",
         .paused = "",
+        .agents = "",
         .finding = "",
         .noise = "",
         .number = (int64_t)number,

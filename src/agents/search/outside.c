@@ -31,12 +31,16 @@ void search_put_run(struct search *search, struct store_batch *batch)
     char *asked = search_asked_text(search);
     record->pauses = pauses;
     record->asked = asked;
+    BUF_LOCAL(agents, 2048);
+    agents_say(search, &agents);
+    record->agents = buf_text(&agents);
     BUF_LOCAL(text, 4 << 20);
     run_record_encode(record, &text);
     store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
     mem_free(pauses);
     mem_free(asked);
     record->pauses = record->asked = "{}";
+    record->agents = "";
 }
 
 void search_progress(const struct search *search, struct search_progress *progress)

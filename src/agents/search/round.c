@@ -6,12 +6,15 @@
  *
  *   base + 1 ...            what models write: idea i, implementation k is base + i * K + k + 1
  *   base + B * K + 1 ...    points tuned for free
+ *   and then                what agents have evaluated, AGENT_EVALUATIONS_MOST for each candidate
+ *                           of the first kind
  *
  * Fewer ideas than were asked for leave numbers out.
  *
  *   asking (ideas; asked once more where they cannot be read) -> working (attempts) -> over
  */
 #include "agents/ideas/novelty.h"
+#include "agents/llm/command.h"
 #include "agents/search/private.h"
 #include "base/mem.h"
 
@@ -54,6 +57,7 @@ struct model_round {
     size_t idea_request_count;
     struct arena *arena;    /* what its prompts are made of; gone with it */
     int64_t numbers, ideas; /* given out before this round */
+    int64_t steps;          /* where the numbers of what agents evaluate begin; 0: there are none */
     struct chain chain;
 };
 
@@ -195,9 +199,15 @@ static void spread(struct model_round *round, struct idea_request *wanted, const
         int64_t place = wanted->first_idea + (int64_t)i;
         snprintf(id, sizeof id, "%.20s-i%" PRId64, search->id, round->ideas + place + 1);
         const struct attempt *parent = parent_of(search, wanted, &ideas[i]);
-        for (int64_t k = 0; k < each; k++)
-            attempt_start_writing(search, &round->task, round->numbers + place * each + k + 1,
-                                  &ideas[i], id, parent, wanted->island, k);
+        for (int64_t k = 0; k < each; k++) {
+            int64_t number = place * each + k;
+            struct attempt *attempt =
+                attempt_start_writing(search, &round->task, round->numbers + number + 1, &ideas[i],
+                                      id, parent, wanted->island, k);
+            if (round->steps > 0)
+                attempt_operate(attempt, parent, &round->task,
+                                round->steps + number * AGENT_EVALUATIONS_MOST);
+        }
     }
 }
 
@@ -401,6 +411,10 @@ static void round_start(struct search *search, int64_t number)
                                   .window = number > 0 ? search_lanes_depth(search) : INT32_MAX,
                                   .tuning = number > 0};
     search->numbers += written + round->chain.limit;
+    if (written > 0 && agents_wanted(search)) {
+        round->steps = search->numbers + 1;
+        search->numbers += written * AGENT_EVALUATIONS_MOST;
+    }
     search->idea_numbers += (number > 0 ? o->branching : 0) + round->chain.limit;
     if (number > 0)
         log_event(LOG_INFO, "round.start", search->id, "round %lld of %lld", (long long)number,

@@ -93,6 +93,12 @@ static int print_record(const struct settings *settings, struct store *store, st
         printf("  idea       %s (%s: %s)\n", idea.title, idea.category, idea.why);
     if (*c->parent)
         printf("  parent     %s\n", c->parent);
+    if (*c->attempt)
+        printf("  agent      the one that worked on %s had it evaluated\n", c->attempt);
+    if (*c->agent)
+        printf("  agent      %s\n", c->agent);
+    if (*c->duplicate_of)
+        printf("  same as    %s\n", c->duplicate_of);
     if (value && history_is_final(store, arena, c->id))
         printf("  measured   again at the end: fresh processes, fresh seeds (in the search: %s, "
                "%sx)\n",

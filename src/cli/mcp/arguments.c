@@ -440,7 +440,7 @@ int agent_tool_words(const struct agent_tool *tool, const struct agent_tool_plac
     reading.words[reading.count++] = file_program_path();
     if (*detach)
         reading.words[reading.count++] = "detached";
-    else if (tool->ways == TOOL_READS && !value_bool(map, "source", false))
+    else if ((tool->ways & ~(unsigned)TOOL_BOTH) == TOOL_READS && !value_bool(map, "source", false))
         reading.words[reading.count++] = "both";
     reading.words[reading.count++] = tool->command[0];
     reading.words[reading.count++] = "--json";

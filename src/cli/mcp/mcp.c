@@ -9,6 +9,7 @@
 #include "cli/options/command.h"
 #include "loop/loop.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +31,15 @@ struct answer { /* of a call, in its arena */
 
 static void list(void *context, enum mcp_kind kind, struct json *json)
 {
-    (void)context;
+    const struct site *site = context;
+    bool attempt = site->place.attempt;
     if (kind == MCP_RESOURCE)
         documents_list(json);
     else if (kind == MCP_PROMPT)
         prompts_list(json);
     for (size_t i = 0; kind == MCP_TOOL && i < agent_tool_count; i++)
-        agent_tool_describe(&agent_tools[i], json);
+        if (agent_tool_is_for(&agent_tools[i], attempt))
+            agent_tool_describe(&agent_tools[i], json);
 }
 
 static void templates(void *context, struct json *json)
@@ -53,7 +56,7 @@ static int begin_tool(struct site *site, const char *name, const struct value *a
 {
     const char *const *words = NULL;
     bool detach = false;
-    answer->tool = agent_tool_find(name);
+    answer->tool = agent_tool_find(name, site->place.attempt);
     if (!answer->tool)
         return err_set(err, ERR_NOT_FOUND, "there is no tool \"%.100s\"", name);
     if (agent_tool_words(answer->tool, &site->place, arguments, call->arena, &words, &detach,
@@ -148,6 +151,11 @@ static bool end(void *context, struct mcp_call *call, struct json *json, struct 
 
 /* ---- the whole ---- */
 
+static const char attempt_instructions[] =
+    "You work on one kernel of a search, by the file TASK.md in your folder. evaluate is the only "
+    "judge of it; submit names the one that you end with. Believe `evaluation.finding`, not the "
+    "median alone.";
+
 static const char instructions[] =
     "twagent checks and times kernels (C, C++, CUDA C++) against a definition, and searches for "
     "the fastest. Loop: problems (or problem_new, edit, problem_check), evaluate, profile, tune, "
@@ -159,19 +167,27 @@ int command_mcp(const struct settings *settings, const char *const *arguments, s
 {
     (void)settings, (void)arguments, (void)count;
     struct err ignored;
-    MEM_LOCAL char *root = getcwd(NULL, 0);
-    const char *temporary = getenv("TMPDIR");
+    const char *attempt = getenv("TWAGENT_ATTEMPT"), *temporary = getenv("TMPDIR");
     BUF_LOCAL(folder, 4096);
-    buf_addf(&folder, "%s/twagent-mcp-%d", temporary && *temporary == '/' ? temporary : "/tmp",
-             (int)getpid());
+    if (attempt && chdir(attempt) != 0) {
+        (void)err_set_errno(&ignored, ERR_USAGE, errno, "TWAGENT_ATTEMPT=%.200s", attempt);
+        return command_fail(&ignored);
+    }
+    MEM_LOCAL char *root = getcwd(NULL, 0);
+    if (attempt)
+        buf_addf(&folder, "%s/.twagent", attempt);
+    else
+        buf_add_text(&folder, temporary && *temporary == '/' ? temporary : "/tmp");
+    buf_addf(&folder, "/twagent-mcp-%d", (int)getpid());
     struct site site = {.place = {.root = root && strcmp(root, "/") != 0 ? root : NULL,
+                                  .attempt = attempt != NULL,
                                   .folder = buf_text(&folder)},
                         .results = results_new()};
     const struct mcp_site serves = {.context = &site,
                                     .name = "twagent",
                                     .title = "twagent",
                                     .version = TWAGENT_VERSION,
-                                    .instructions = instructions,
+                                    .instructions = attempt ? attempt_instructions : instructions,
                                     .list = list,
                                     .templates = templates,
                                     .begin = begin,

@@ -181,7 +181,7 @@ const struct agent_tool agent_tools[] = {
      "source",
      NULL,
      SOME("candidate", "a candidate's record") "," SOME("text", "its source"),
-     TOOL_READS,
+     TOOL_READS | TOOL_BOTH,
      COMMAND_SHOW,
      QUICK_S},
     {"diff",
@@ -192,7 +192,7 @@ const struct agent_tool agent_tools[] = {
      "",
      NULL,
      SOME("source", "the difference"),
-     TOOL_READS,
+     TOOL_READS | TOOL_BOTH,
      COMMAND_DIFF,
      QUICK_S},
     {"emit",
@@ -217,7 +217,7 @@ const struct agent_tool agent_tools[] = {
      "limit tag",
      NULL,
      LIST("items", "passages, best first"),
-     TOOL_READS,
+     TOOL_READS | TOOL_BOTH,
      COMMAND_DOCS,
      QUICK_S},
     {"lessons",
@@ -228,7 +228,7 @@ const struct agent_tool agent_tools[] = {
      "family wins last",
      NULL,
      LIST("items", "lessons, the latest last"),
-     TOOL_READS,
+     TOOL_READS | TOOL_BOTH,
      COMMAND_LESSONS,
      QUICK_S},
     {"device",
@@ -251,16 +251,46 @@ const struct agent_tool agent_tools[] = {
      "",
      NULL,
      SOME("part", "all of it"),
-     TOOL_READS | TOOL_KEPT,
+     TOOL_READS | TOOL_KEPT | TOOL_BOTH,
      0,
      0},
+    {"evaluate",
+     "Evaluate a kernel",
+     "Compiles a candidate, checks it against the definition on secret inputs in a sandbox, times "
+     "it in turns with the baseline, and profiles it, on the run's own cores. It counts against "
+     "your budget (evaluations_left). Read `evaluation.finding` before `evaluation.speedup`.",
+     {"attempt", "evaluate"},
+     "kernel",
+     "",
+     NULL,
+     TEXT("candidate", "its id") "," SOME("evaluation", "finding, speedup, details, metrics"),
+     TOOL_ATTEMPT,
+     0,
+     SEARCH_S},
+    {"submit",
+     "Submit a kernel",
+     "Names the kernel that you end with. One that was not evaluated yet is evaluated first. Then "
+     "end your work.",
+     {"attempt", "submit"},
+     "kernel",
+     "",
+     NULL,
+     TEXT("candidate", "its id") "," SOME("evaluation", "finding, speedup, details, metrics"),
+     TOOL_ATTEMPT,
+     0,
+     SEARCH_S},
 };
 const size_t agent_tool_count = sizeof agent_tools / sizeof agent_tools[0];
 
-const struct agent_tool *agent_tool_find(const char *name)
+bool agent_tool_is_for(const struct agent_tool *tool, bool attempt)
+{
+    return tool->ways & TOOL_BOTH || attempt == ((tool->ways & TOOL_ATTEMPT) != 0);
+}
+
+const struct agent_tool *agent_tool_find(const char *name, bool attempt)
 {
     for (size_t i = 0; i < agent_tool_count; i++)
-        if (strcmp(agent_tools[i].name, name) == 0)
+        if (agent_tool_is_for(&agent_tools[i], attempt) && strcmp(agent_tools[i].name, name) == 0)
             return &agent_tools[i];
     return NULL;
 }

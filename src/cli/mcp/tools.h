@@ -14,7 +14,9 @@ enum agent_tool_ways {
     TOOL_READS = 1,    /* changes nothing */
     TOOL_MEASURES = 2, /* one at a time */
     TOOL_DETACHES = 4, /* may go on without the client */
-    TOOL_KEPT = 8      /* answers from what the server has kept: no child */
+    TOOL_KEPT = 8,     /* answers from what the server has kept: no child */
+    TOOL_ATTEMPT = 16, /* for an agent that works on a run's candidate, and nobody else */
+    TOOL_BOTH = 32     /* for such an agent, too */
 };
 
 struct agent_tool {
@@ -32,12 +34,14 @@ struct agent_tool {
 extern const struct agent_tool agent_tools[];
 extern const size_t agent_tool_count;
 
-const struct agent_tool *agent_tool_find(const char *name); /* NULL: there is none */
+bool agent_tool_is_for(const struct agent_tool *tool, bool attempt);
+const struct agent_tool *agent_tool_find(const char *name, bool attempt); /* NULL: there is none */
 void agent_tool_describe(const struct agent_tool *tool, struct json *json);
 
 /* What the client's agent may touch: its own folder. */
 struct agent_tool_place {
     const char *root;   /* absolute; NULL: nothing, the server was started in "/" */
+    bool attempt;       /* it works on a run's candidate */
     const char *folder; /* where a source that came as text is put; made when one does */
 };
 

@@ -14,6 +14,7 @@ const struct variable variables[] = {
     {"TWAGENT_COMPUTE_SANITIZER", "the program compute-sanitizer; empty: none"},
     {"TWAGENT_CUDA_SERVER", "0: each compile loads NVRTC by itself"},
     {"TWAGENT_CUDA_CACHE", "0: compiled cubins are not kept"},
+    {"TWAGENT_ATTEMPT", "the folder that a coding agent works in; `mcp` speaks to its run"},
     {"TWAGENT_SELF", "the program that workers start as their children"},
     {"CUDA_HOME", "the CUDA toolkit, if not /usr/local/cuda"},
     {"CUDA_PATH", "the same, where CUDA_HOME is not set"},

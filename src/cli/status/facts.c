@@ -51,6 +51,8 @@ static void put_work(struct arena *arena, struct run_status *status)
         arena_printf(arena, "%lld: %s; %s", (long long)run->evaluated,
                      words_outcomes(run->kept, run->rejected, run->failed, run->outside, outcomes),
                      words_lane(run->lane_busy, run->lane_waits, lane)));
+    if (status->live && *run->agents)
+        put(status, "agents", run->agents);
     if (*run->best)
         put(status, "best",
             arena_printf(arena, "%s  %s  %s", run->best,

@@ -110,6 +110,11 @@ void ask_free(struct ask *ask)
     *ask = (struct ask){0};
 }
 
+void ask_bound(struct ask *ask)
+{
+    (void)ask;
+}
+
 int ask_fit(const struct model *model, struct completion_request *request, struct err *err)
 {
     (void)model, (void)request, (void)err;

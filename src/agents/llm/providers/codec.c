@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const struct codec *const codecs[] = {&codec_openai, &codec_responses, &codec_anthropic,
-                                             &codec_gemini, &codec_command};
+                                             &codec_gemini, &codec_command,   &codec_agent};
 
 const struct codec *codec_find(const char *name)
 {

@@ -75,6 +75,6 @@ struct codec {
 };
 
 extern const struct codec codec_openai, codec_responses, codec_anthropic, codec_gemini;
-extern const struct codec codec_command; /* a program: none of its functions is there */
+extern const struct codec codec_command, codec_agent; /* programs: none of the functions is there */
 
 const struct codec *codec_find(const char *name); /* NULL where there is none of that name */

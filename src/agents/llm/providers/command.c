@@ -2,3 +2,4 @@
 #include "agents/llm/providers/codec.h"
 
 const struct codec codec_command = {.name = "command", .default_url = "", .key_variable = ""};
+const struct codec codec_agent = {.name = "agent", .default_url = "", .key_variable = ""};

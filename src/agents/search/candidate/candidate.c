@@ -45,15 +45,18 @@ static void attempt_commit(struct attempt *attempt, struct store_batch *batch, i
 static void put_idea_and_source(struct attempt *attempt, struct store_batch *batch)
 {
     struct arm *arm = attempt->arm;
+    bool new = !*attempt->record.attempt; /* else of the one that its agent works on */
     BUF_LOCAL(text, 1 << 20);
     idea_record_encode(&attempt->idea, &text);
-    store_batch_put(batch, STORE_IDEAS, attempt->idea.id, buf_text(&text), text.length);
+    if (new)
+        store_batch_put(batch, STORE_IDEAS, attempt->idea.id, buf_text(&text), text.length);
     if (arm && !arm->stored)
         store_batch_put(batch, STORE_SOURCES, arm->source_hash, arm->text, arm->length);
     if (arm)
         arm->stored = true;
-    search_event(attempt->search, batch, LOG_INFO, "idea.new", attempt->idea.id, "%s",
-                 attempt->idea.title);
+    if (new)
+        search_event(attempt->search, batch, LOG_INFO, "idea.new", attempt->idea.id, "%s",
+                     attempt->idea.title);
 }
 
 static void leave_place(struct attempt *attempt)
@@ -240,7 +243,7 @@ static void attempt_finish(struct attempt *attempt, int state)
     if (state == WRITING && attempt->writing)
         record->failure = writing_failure(attempt->writing, &record->diagnostics);
     slots_release(&attempt->twin_slot);
-    if (state >= KEPT)
+    if (state >= KEPT && !*record->attempt) /* the one that it belongs to teaches */
         search_lesson_put(attempt, state == KEPT, batch);
     search_event(search, batch, state == KEPT ? LOG_INFO : LOG_DEBUG, "candidate.move", record->id,
                  "%s%s%s", states[state], *record->reason ? ": " : "", record->reason);

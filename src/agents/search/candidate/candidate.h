@@ -2,6 +2,7 @@
  * what prompts say, how it is written, measured and taken. Inside src/agents/search. */
 #pragma once
 
+#include "agents/search/candidate/agent.h"
 #include "agents/search/candidate/chain.h"
 #include "agents/search/candidate/history.h"
 #include "agents/search/candidate/lessons.h"
@@ -9,6 +10,7 @@
 #include "agents/search/candidate/passages.h"
 #include "agents/search/candidate/recall.h"
 #include "agents/search/candidate/take.h"
+#include "agents/search/candidate/task_files.h"
 #include "agents/search/candidate/writing.h"
 #include "agents/search/run/run.h"
 
@@ -19,6 +21,10 @@ struct attempt *attempt_start(struct search *search, const struct chain *chain);
 struct attempt *attempt_start_writing(struct search *search, struct task *round, int64_t number,
                                       const struct idea *idea, const char *idea_id,
                                       const struct attempt *parent, int island, int64_t sample);
+/* A coding agent may work on it; what that has evaluated has the numbers from `first` on, and comes
+ * from the store where it is there. */
+void attempt_operate(struct attempt *attempt, const struct attempt *parent, struct task *round,
+                     int64_t first);
 void attempt_identify(struct attempt *attempt); /* by its source and numbers */
 void attempt_abandon(struct attempt *attempt);  /* stop it: cancels what it waits for */
 void attempt_free(struct attempt *attempt);

@@ -26,6 +26,8 @@ static struct attempt *attempt_new(struct search *search, int64_t number)
         .failure = "",
         .diagnostics = "",
         .first_failure = "",
+        .agent = "",
+        .attempt = "",
         .number = number,
         .round = search->record.round};
     if (number > search->numbers)
@@ -164,4 +166,46 @@ struct attempt *attempt_start_writing(struct search *search, struct task *round,
     search_lesson_parent(attempt, parent);
     task_start(search->task.loop, &attempt->task, &attempt_type, round, attempt->record.id);
     return attempt;
+}
+
+/* ---- of a coding agent ---- */
+
+/* What the agent that works on `of` wants evaluated: a candidate of the same idea and parent. NULL
+ * where its front matter cannot be read. */
+static struct attempt *attempt_start_given(const struct attempt *of, struct task *round,
+                                           int64_t number, const char *text, size_t length,
+                                           struct err *err)
+{
+    struct search *search = of->search;
+    struct attempt *attempt = attempt_new(search, number);
+    const struct attempt *parent = writing_parent(of->writing);
+    writing_new(attempt, &of->writing->idea, parent, 0);
+    attempt->wrote = true;
+    attempt->record.island = attempt->island = of->island;
+    attempt->record.idea = arena_strdup(attempt->arena, of->record.idea);
+    attempt->record.parent = arena_strdup(attempt->arena, of->record.parent);
+    attempt->record.attempt = arena_strdup(attempt->arena, of->record.id);
+    attempt->record.round = of->record.round;
+    attempt->idea = of->idea;
+    attempt->idea.id = attempt->record.idea;
+    attempt->idea.parent = attempt->record.parent;
+    attempt->idea.title = arena_strdup(attempt->arena, of->idea.title);
+    attempt->idea.why = arena_strdup(attempt->arena, of->idea.why);
+    if (!writing_give(attempt, text, length, err)) {
+        search->in_flight--;
+        attempt_free(attempt);
+        return NULL;
+    }
+    task_start(search->task.loop, &attempt->task, &attempt_type, round, attempt->record.id);
+    return attempt;
+}
+
+void attempt_operate(struct attempt *attempt, const struct attempt *parent, struct task *round,
+                     int64_t first)
+{
+    const struct candidate_record *was;
+    struct agent *agent = agent_new(attempt, parent, round, first, attempt_start_given);
+    attempt->writing->agent = agent;
+    for (size_t at = 0; (was = search_recall_steps(attempt->search, attempt->record.id, &at));)
+        agent_recall(agent, was);
 }

@@ -75,6 +75,17 @@ void search_recall_candidate(struct attempt *attempt)
             attempt->recalled = &search->recall->items[i];
 }
 
+const struct candidate_record *search_recall_steps(const struct search *search, const char *attempt,
+                                                   size_t *at)
+{
+    while (*at < search->recall->count) {
+        const struct candidate_record *was = &search->recall->items[(*at)++];
+        if (strcmp(was->attempt, attempt) == 0)
+            return was;
+    }
+    return NULL;
+}
+
 /* The evaluation as the store has it, into the request, as if the lane had just answered. */
 static bool recall_evaluation(struct attempt *attempt)
 {

@@ -17,6 +17,9 @@ struct recall {
 
 int search_recall(struct search *search, struct err *err) MUST_USE; /* records of options.resume */
 void search_recall_free(struct search *search);
+/* The next one that an agent had evaluated for this attempt; NULL: no more. *at: 0 at first. */
+const struct candidate_record *search_recall_steps(const struct search *search, const char *attempt,
+                                                   size_t *at);
 void search_recall_candidate(struct attempt *attempt); /* its record, where there is one */
 enum recall_result { RECALL_NOTHING, RECALL_ENDED, RECALL_WRITING, RECALL_WRITTEN };
 /* Puts a recalled attempt where its record says that it stood. */

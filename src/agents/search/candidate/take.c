@@ -49,7 +49,9 @@ static void teach(struct search *search, struct attempt *attempt)
     struct arm *arm = attempt->arm;
     bool kernel = attempt_is_kernel(attempt);
     bool twin = *attempt->record.duplicate_of != '\0'; /* whose code is known by another name */
-    if (attempt->writing && kernel && !twin && arm->number < 0 && arm->candidate->tune_count > 0)
+    bool whole = !*attempt->record.attempt;            /* no step of an agent's */
+    if (attempt->writing && whole && kernel && !twin && arm->number < 0 &&
+        arm->candidate->tune_count > 0)
         search_arm_add(search, arm);
     if (!arm || arm->number < 0)
         return;
@@ -104,10 +106,13 @@ static bool is_tuned(const struct attempt *attempt)
 void search_take(struct search *search, struct attempt *attempt)
 {
     list_remove(&attempt->link);
-    if (attempt->answered)
+    bool step =
+        *attempt->record.attempt; /* of an agent's: what it came to is told, not each of them */
+    if (attempt->answered && !step)
         history_add(search, attempt);
     teach(search, attempt);
-    search_lesson_take(attempt);
+    if (!step)
+        search_lesson_take(attempt);
     twins_take(search, attempt);
     bool twin = *attempt->record.duplicate_of && attempt != search->best;
     if (attempt->answered && !twin && (search_ranks(attempt) || is_tuned(attempt))) {

@@ -6,6 +6,7 @@
  * not compile, at most `repairs` times in all.
  */
 #include "agents/ideas/extract.h"
+#include "agents/llm/command.h"
 #include "agents/search/candidate/candidate.h"
 #include "base/mem.h"
 
@@ -65,7 +66,10 @@ static void put_prompt(struct attempt *attempt)
     struct prompt_context context = search_context_for(search, &writing->retrieval, &about);
     buf_reset(&writing->system);
     buf_reset(&writing->prompt);
-    prompt_system_for(search->prompts, writing->failure ? PROMPT_REPAIR : PROMPT_IMPLEMENT,
+    prompt_system_for(search->prompts,
+                      writing->failure    ? PROMPT_REPAIR
+                      : writing->operates ? PROMPT_OPERATE
+                                          : PROMPT_IMPLEMENT,
                       &writing->system);
     if (writing->failure) {
         prompt_repair(search->prompts, &context, &writing->idea,
@@ -76,8 +80,9 @@ static void put_prompt(struct attempt *attempt)
     struct prompt_kernel parent = search_kernel_words(writing->parent);
     size_t count;
     const struct prompt_attempt *history = history_shown(search, &count);
-    prompt_implement(search->prompts, &context, &parent, &writing->idea, history, count,
-                     writing->shrink, &writing->prompt);
+    (writing->operates ? prompt_operate : prompt_implement)(search->prompts, &context, &parent,
+                                                            &writing->idea, history, count,
+                                                            writing->shrink, &writing->prompt);
 }
 
 /* What the model has no room for is left out, step by step; what is too long even then is refused
@@ -131,7 +136,9 @@ static bool writing_ask(struct attempt *attempt)
     if (!model)
         return false;
     ask_free(&writing->ask);
+    writing->operates = agent_is(model);
     writing->ask = (struct ask){
+        .site = writing->operates ? agent_begin(attempt, model) : NULL,
         .model = model,
         .request = fitting_request(attempt, model),
         .purpose = draw.purpose,
@@ -173,8 +180,9 @@ bool writing_repair(struct attempt *attempt, const char *failure, const char *re
                     const char *details)
 {
     struct writing *writing = attempt->writing;
-    if (!writing || attempt->record.repairs >= attempt->search->options.repairs ||
-        attempt->abandoned || search_stopping(attempt->search))
+    if (!writing || writing->given || writing->operates ||
+        attempt->record.repairs >= attempt->search->options.repairs || attempt->abandoned ||
+        search_stopping(attempt->search))
         return false;
     attempt->record.repairs++;
     note_first_failure(attempt, failure, reason);
@@ -253,6 +261,27 @@ static int take_code(struct attempt *attempt, struct err *err)
     return 0;
 }
 
+/* What the agent ends with is one of the candidates that it had evaluated. */
+static enum writing_result take_result(struct attempt *attempt)
+{
+    struct err err = {0};
+    const struct writing *writing = attempt->writing;
+    const char *text = writing->ask.completion.text;
+    attempt->record.agent = arena_strndup(attempt->arena, text, strcspn(text, "\n"));
+    const struct arm *result = agent_result(writing->agent, attempt->record.agent);
+    struct arm *arm = NULL;
+    if (result)
+        arm = read_arm(attempt, arena_strndup(attempt->arena, result->text, result->length),
+                       result->length, &err);
+    if (arm) {
+        take_arm(attempt, arm);
+        return WRITING_DONE;
+    }
+    attempt->record.reason = arena_printf(
+        attempt->arena, "its agent ended without a right kernel (%s)", attempt->record.agent);
+    return WRITING_FAILED;
+}
+
 /* No answer: with a shorter prompt, from another model, or not at all. */
 static enum writing_result no_answer(struct attempt *attempt)
 {
@@ -282,12 +311,18 @@ enum writing_result writing_step(struct attempt *attempt)
 {
     struct writing *writing = attempt->writing;
     struct err err = {0};
+    if (writing->given)
+        return WRITING_DONE;
     if (!writing->asked)
         return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
+    if (writing->operates && agent_step(writing->agent, &writing->ask))
+        return WRITING_WAIT;
     if (!writing->ask.task.finished)
         return WRITING_WAIT;
     if (writing->ask.err.code)
         return no_answer(attempt);
+    if (writing->operates)
+        return take_result(attempt);
     if (take_code(attempt, &err) == 0)
         return WRITING_DONE;
     attempt->record.reason = arena_strdup(attempt->arena, err.message);
@@ -295,6 +330,16 @@ enum writing_result writing_step(struct attempt *attempt)
         return attempt->abandoned || search_stopping(attempt->search) ? WRITING_LEFT
                                                                       : WRITING_FAILED;
     return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
+}
+
+bool writing_give(struct attempt *attempt, const char *text, size_t length, struct err *err)
+{
+    struct arm *arm = read_arm(attempt, arena_strndup(attempt->arena, text, length), length, err);
+    attempt->writing->given = true;
+    if (!arm)
+        return false;
+    take_arm(attempt, arm);
+    return true;
 }
 
 bool writing_recall(struct attempt *attempt, const char *code, size_t length, const char *failure,
@@ -335,7 +380,7 @@ static bool asks(const struct writing *writing)
 
 bool writing_busy(const struct writing *writing)
 {
-    return looks_up(writing) || asks(writing);
+    return looks_up(writing) || asks(writing) || (writing && agent_busy(writing->agent));
 }
 
 void writing_cancel(struct writing *writing)
@@ -351,6 +396,7 @@ void writing_free(struct writing *writing)
     if (!writing)
         return;
     ask_free(&writing->ask);
+    agent_free(writing->agent);
     retrieval_free(&writing->retrieval);
     buf_free(&writing->system);
     buf_free(&writing->prompt);

@@ -12,6 +12,7 @@
 
 struct attempt;
 struct arm;
+struct agent;
 
 /* What a model was asked for, for a candidate that it writes. */
 struct writing {
@@ -32,11 +33,16 @@ struct writing {
     const char *earlier;      /* its turns so far, for this model, to be carried along; or NULL */
     const struct model *told; /* who had them */
     struct buf system, prompt;
+    bool given;          /* its source is there: an agent has it evaluated */
+    struct agent *agent; /* where a coding agent may work on it, or NULL */
+    bool operates;       /* one was asked last */
 };
 
 /* Implementation `sample` of an idea; its texts are copied into the attempt's arena. */
 void writing_new(struct attempt *attempt, const struct idea *idea, const struct attempt *parent,
                  int64_t sample);
+/* The source of one that an agent has evaluated; false with the error. */
+bool writing_give(struct attempt *attempt, const char *text, size_t length, struct err *err);
 enum writing_result {
     WRITING_WAIT,
     WRITING_DONE,
