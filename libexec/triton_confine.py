@@ -47,11 +47,20 @@ def landlock(reads, rights, folder):
     os.close(rules)
 
 
-# clone, prlimit64, then what is refused: fork, vfork, execve, execveat, kill, tkill, tgkill, sched_setaffinity
+# clone, prlimit64, then what is refused: fork, vfork, execve, execveat, kill, tkill, tgkill, sched_setaffinity; what
+# Landlock does not, of files that are only named: chmod, fchmod, fchmodat, fchmodat2, utime, utimes, futimesat,
+# utimensat, the three of setxattr, the three of removexattr, setxattrat, removexattrat; a lock on one; inotify
 CALLS = {
-    "x86_64": (0xC000003E, 56, 302, (57, 58, 59, 322, 62, 200, 234, 203)),
-    "aarch64": (0xC00000B7, 220, 261, (221, 281, 129, 130, 131, 122)),
-}
+    "x86_64": (
+        0xC000003E, 56, 302,
+        (57, 58, 59, 322, 62, 200, 234, 203, 90, 91, 268, 452, 132, 235, 261, 280, 188, 189, 190, 197, 198, 199, 463, 466)
+        + (73, 253, 294),
+    ),
+    "aarch64": (
+        0xC00000B7, 220, 261,
+        (221, 281, 129, 130, 131, 122, 52, 53, 452, 88, 5, 6, 7, 14, 15, 16, 463, 466) + (32, 26),
+    ),
+}  # fmt: skip
 
 
 def refuse_processes():

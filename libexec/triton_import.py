@@ -110,7 +110,8 @@ def read(path, wanted, problem):
     walk = Walk(tree, functions, kernels, problem, Examples(tree, hosts, function, name))
     walk.call_wrapper(function, "." in name)
     writer = Writer(text, tree, walk)
-    source = writer.source(os.path.basename(path), name)
+    file = re.sub(r"[^ -~]", "?", os.path.basename(path))  # a comment's: no name ends its line
+    source = writer.source(file, name)
     said = {
         "source": source,
         "function": name,

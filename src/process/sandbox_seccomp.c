@@ -109,6 +109,15 @@ static const char *const refused[] = {
     "fchown",        "lchown",         "fchownat",
     "vmsplice",      "setpriority",    "sched_setscheduler",
     "sched_setattr", "sched_setparam", "ioprio_set",
+    "setxattr",      "lsetxattr",      "fsetxattr",
+    "removexattr",   "lremovexattr",   "fremovexattr",
+    "setxattrat",    "removexattrat",  "inotify_init",
+};
+
+/* Landlock lets whoever can name a file that its user owns change its mode and times. A Python's
+ * tools set some of their own files and go on: "done", with nothing done. */
+static const char *const attributes[] = {
+    "chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "futimesat", "utimensat",
 };
 
 /* What outlives a process, which a coding agent's keeper (process/keep) ends all the same. */
@@ -399,6 +408,9 @@ int sandbox_filter(enum sandbox_profile profile, const struct sandbox_window *wi
     if (result == 0)
         result =
             runner ? rules_runner(filter, window) : rules_program(filter, profile == SANDBOX_AGENT);
+    /* A compiler runs no candidate's code, and its linker makes programs. */
+    if (result == 0 && !runner && profile != SANDBOX_COMPILE)
+        result = ADD_NAMES(filter, SCMP_ACT_ERRNO(0), attributes);
     if (result == 0 && profile == SANDBOX_SANITIZED)
         result = rules_sanitized(filter);
     if (result == 0)

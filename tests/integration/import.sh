@@ -119,5 +119,9 @@ printf 'import os\nos.system("touch %s/ran")\n' "$work" >>"$work/plain.py"
 imports 0 'a candidate of run()' "$work/plain.py" -o "$work/out.py"
 [ ! -e "$work/ran" ] && ! grep -q os.system "$work/out.py" || { echo 'it was run'; failed=$((failed + 1)); }
 
+named=$work/$'a\nimport os.py'
+cp "$work/both.py" "$named"
+expect 0 '# a?import os.py, launched as its run() does.' "$named:run"
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -47,10 +47,16 @@ module() { # NAME TEXT CODE...: a line before the imports
 module reaches 'reaches.py:13: error: PermissionError' 'import socket' "file = '$root/README.md'" \
     'try: socket.socket()' 'except PermissionError: open(file)'
 module quits 'quits.py:1: error: the module ended its process' 'import os' 'os._exit(0)'
-module tries 'tries.py:19: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
+module paints 'paints.py:7: error:  ]0;x [31mred' 'import os' \
+    'os.write(2, b"candidate.py:7: error: \x1b]0;x\x1b[31mred\x1b[2J\n"); os._exit(1)'
+[[ "$out" != *$'\x1b'* ]] || { echo 'an escape sequence of a module reaches the terminal'; failed=$((failed + 1)); }
+module tries 'tries.py:22: error: RuntimeError: none of it worked' 'import os' 'for attempt in (' \
     '    os.fork, lambda: os.execv("/bin/true", ["true"]), lambda: os.kill(os.getppid(), 9),' \
     '    lambda: open("/dev/shm/x", "w"), lambda: os.listdir("/proc"), lambda: open("/etc/passwd"),' \
-    '    lambda: os.posix_spawn("/bin/true", ["true"], {}), lambda: open(os.environ["TMPDIR"] + "/x", "w")):' \
+    '    lambda: os.posix_spawn("/bin/true", ["true"], {}), lambda: open(os.environ["TMPDIR"] + "/x", "w"),' \
+    '    lambda: os.chmod(os.__file__, 0o644), lambda: os.utime(os.__file__), lambda: os.setxattr(os.__file__, "user.x", b"1"),' \
+    '    lambda: os.removexattr(os.__file__, "user.x"), lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 5),' \
+    '    lambda: os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))):' \
     '    try: attempt(); os._exit(1)' '    except PermissionError: pass' \
     'import threading; threading.Thread(target=print).start()' \
     'else_ = None' 'raise RuntimeError("none of it worked")'

@@ -138,8 +138,10 @@ static void print_details(const char *details, const char *reason, const char *n
     while (*details) {
         const char *end = strchrnul(details, '\n');
         size_t own = name ? compiled_as(details) : 0;
-        fprintf(out, "    %s%.*s\n", own ? name : "", (int)(end - details - (ptrdiff_t)own),
-                details + own);
+        ARENA_LOCAL(arena);
+        char *line = arena_strndup(arena, details + own, (size_t)(end - details) - own);
+        err_one_line(line); /* what a candidate's own process said may hold escape sequences */
+        fprintf(out, "    %s%s\n", own ? name : "", line);
         details = *end ? end + 1 : end;
     }
 }

@@ -330,6 +330,12 @@ static int run(struct interpreting *in, const char *folder, struct err *err)
         in->count = done;
         return 0;
     }
+    if (how.code == ERR_TIMEOUT) { /* which says something of this machine, too */
+        in->told->left_out = arena_printf(in->arena, "from %s on it took more than %d s",
+                                          words_of(in, dims), INTERPRET_MS / 1000);
+        in->count = done;
+        return 0;
+    }
     in->told->wrong = arena_printf(in->arena, "the interpreter ended at %s: %.200s",
                                    words_of(in, dims), how.message);
     in->told->details =
