@@ -76,6 +76,24 @@ static void print_kernel(const struct tuning_kernel *kernel, struct buf *out)
              100 * fmax(0, impact->explained));
 }
 
+void report_impact_words(const struct tuning_kernel *kernel, struct buf *out)
+{
+    enum { SHOWN = 4 };
+    const struct tuning_impact *impact = &kernel->impact;
+    buf_addf(out, "%.40s, %zu kernels", kernel->name, kernel->kernels);
+    if (kernel->space > 0)
+        buf_addf(out, " of %.0f points", kernel->space);
+    if (impact->why)
+        buf_addf(out, ": %s", impact->why);
+    for (size_t i = 0; i < impact->count && i < SHOWN && !impact->why; i++) {
+        const struct tuning_share *share = &impact->effects[i].share;
+        char middle[32], low[32], high[32];
+        buf_addf(out, "%s %.24s %s %% (%s to %s)", i ? "," : ":", impact->effects[i].name,
+                 percent(share->share, middle), percent(share->low, low),
+                 percent(share->high, high));
+    }
+}
+
 /* ---- top ---- */
 
 static void print_top(const struct tuning *tuning, struct buf *out)

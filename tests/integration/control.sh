@@ -67,6 +67,8 @@ assert was in over and tuning["passed_over"] == len(over) > 0, (was, top)
 PY
 say $? "--stable takes the next best that is: $(cat err out)"
 id=$(/usr/bin/python3 -c 'import json; print(json.load(open("out"))["run"]["best"])')
+TWAGENT_STORE=$work/tunes "$twagent" status r1 >status 2>&1
+grep -q '^  impact     rows.c, [0-9]* kernels of 64 points' status; say $? "status tells a tune's impact: $(cat status)"
 TWAGENT_STORE=$work/tunes "$twagent" report r2 >out 2>&1
 grep -q "^\* $id " out && grep -q 'not steady' out; say $? "the report's winner is $id: $(cat out)"
 printf '#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 1-2 --unsteady 1000000 "$@"\nexec %s "$@"\n' "$worker" "$twagent" >"$work/steady"

@@ -29,6 +29,7 @@ struct site {
     struct evaluations *evaluations;
     struct store *store; /* kept open, so that each look shares it; NULL: there was none yet */
     struct stat data;    /* the file that it is */
+    struct status_seen seen;
 };
 
 /* ---- pool thread ---- */
@@ -110,7 +111,7 @@ static int put_status(struct site *site, struct arena *arena, const char *id,
     struct run_status status;
     if (!site->store)
         return err_set(err, ERR_NOT_FOUND, "no runs yet");
-    if (run_status_read(site->settings, arena, site->folder, id, &status, err)) {
+    if (run_status_read(site->settings, arena, site->folder, id, &site->seen, &status, err)) {
         if (err->code == ERR_USAGE)
             err->code = ERR_NOT_FOUND;
         return -1;
@@ -265,6 +266,7 @@ void serve_site_open(const struct settings *settings, const char *folder,
     own->settings = settings;
     own->folder = folder;
     own->evaluations = evaluations;
+    status_seen_init(&own->seen);
     *site = (struct serve_site){own, version, document, act, "/v1/evaluate", post, end};
 }
 
@@ -272,5 +274,6 @@ void serve_site_close(struct serve_site *site)
 {
     struct site *own = site->context;
     store_close(own->store);
+    status_seen_free(&own->seen);
     mem_free(own);
 }

@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cli/tune/facts.h"
 #include "report/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { EVENTS_SHOWN = 8, ROWS_MOST = 256 };
@@ -109,12 +111,54 @@ static void put_time(struct arena *arena, struct run_status *status)
     put(status, "time", buf_keep(&out, arena));
 }
 
-static void put_rows(struct arena *arena, struct run_status *status)
+void status_seen_init(struct status_seen *seen)
+{
+    *seen = (struct status_seen){.kernels = -1};
+    buf_init(&seen->impact, 1 << 16);
+}
+
+void status_seen_free(struct status_seen *seen)
+{
+    buf_free(&seen->impact);
+}
+
+static void put_impact(struct store *store, struct arena *arena, struct status_seen *seen,
+                       struct run_status *status)
+{
+    const struct run_record *run = &status->run;
+    struct tuning tuning;
+    struct err ignored;
+    if (!tune_is(run))
+        return;
+    bool same = strcmp(seen->run, run->id) == 0;
+    if (!same || run->kept < seen->kernels || run->kept * 8 > seen->kernels * 9 ||
+        (!status->live && run->kept != seen->kernels)) {
+        snprintf(seen->run, sizeof seen->run, "%s", run->id);
+        seen->kernels = run->kept;
+        buf_reset(&seen->impact);
+        bool spec = strstr(run->problem_file, "/spec.yaml") != NULL; /* no Python for a look */
+        if (tune_facts(store, arena, run, spec, &tuning, &ignored) == 0)
+            for (size_t i = 0; i < tuning.kernel_count; i++) {
+                report_impact_words(&tuning.kernels[i], &seen->impact);
+                buf_add_char(&seen->impact, '\n');
+            }
+    }
+    const char *name = "impact";
+    for (const char *at = buf_text(&seen->impact); *at; name = "") {
+        size_t length = strcspn(at, "\n");
+        put(status, name, arena_strndup(arena, at, length));
+        at += length + (at[length] == '\n');
+    }
+}
+
+static void put_rows(struct store *store, struct arena *arena, struct status_seen *seen,
+                     struct run_status *status)
 {
     char when[96];
     const struct run_record *run = &status->run;
     status->rows = arena_array(arena, ROWS_MOST, sizeof *status->rows);
     put_work(arena, status);
+    put_impact(store, arena, seen, status);
     put_asking(arena, status);
     put_time(arena, status);
     for (size_t i = 0; i < status->pause_count; i++) {
@@ -134,7 +178,8 @@ static void put_rows(struct arena *arena, struct run_status *status)
 /* ---- read ---- */
 
 int run_status_read(const struct settings *settings, struct arena *arena, const char *folder,
-                    const char *id, struct run_status *status, struct err *err)
+                    const char *id, struct status_seen *seen, struct run_status *status,
+                    struct err *err)
 {
     struct store *store = NULL;
     struct value *parsed;
@@ -160,7 +205,7 @@ int run_status_read(const struct settings *settings, struct arena *arena, const 
                     : status->live && *run->paused ? "paused"
                                                    : run->state;
     status->words = state_words(arena, status);
-    put_rows(arena, status);
+    put_rows(store, arena, seen, status);
     store_close(store);
     return 0;
 }

@@ -27,9 +27,21 @@ struct run_status {
     size_t row_count;
 };
 
+/* What a watcher keeps from one look to the next: the impact of a tune's parameters, which is
+ * computed again when an eighth more kernels are there, so that looking costs a search nothing. */
+struct status_seen {
+    char run[32];
+    int64_t kernels;
+    struct buf impact; /* a line for each kernel's source */
+};
+
+void status_seen_init(struct status_seen *seen);
+void status_seen_free(struct status_seen *seen);
+
 /* The run `id`; NULL: the one that goes on now, or the last one. Errors as control_find(). */
 int run_status_read(const struct settings *settings, struct arena *arena, const char *folder,
-                    const char *id, struct run_status *status, struct err *err) MUST_USE;
+                    const char *id, struct status_seen *seen, struct run_status *status,
+                    struct err *err) MUST_USE;
 
 void run_status_json(const struct run_status *status, struct buf *out); /* one line, with its end */
 /* OpenMetrics 1.0 text, with its "# EOF". */

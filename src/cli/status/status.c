@@ -18,6 +18,7 @@ struct watched {
     char id[32];
     bool live;
     uint64_t saved_ms;
+    struct status_seen seen;
 };
 
 /* ---- for people ---- */
@@ -60,7 +61,7 @@ static int show(const struct settings *settings, const char *folder, const char 
     BUF_LOCAL(text, 16 << 20);
     BUF_LOCAL(wrapped, 16 << 20);
     struct run_status status;
-    if (run_status_read(settings, arena, folder, id, &status, err))
+    if (run_status_read(settings, arena, folder, id, &watched->seen, &status, err))
         return -1;
     bool news = !watched->live || !status.live || status.run.saved_ms != watched->saved_ms;
     watched->live = status.live;
@@ -104,6 +105,7 @@ static int watch(const struct settings *settings, const char *folder, const char
     struct watched watched = {.live = false};
     struct store *store = NULL;
     struct err ignored;
+    status_seen_init(&watched.seen);
     if (history_open(settings, &store, &ignored)) /* once: each look shares it */
         store = NULL;
     if (settings->watch)
@@ -119,6 +121,7 @@ static int watch(const struct settings *settings, const char *folder, const char
             failed = show(settings, folder, watched.id, terminal, &watched, err);
     }
     store_close(store);
+    status_seen_free(&watched.seen);
     return failed;
 }
 
