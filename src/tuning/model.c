@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEARN_FROM = 64, SWEEPS = 6 };
+enum { LEARN_FROM = 128, SWEEPS = 6 };
 static const double STEP = 3, HAND_LEAST = 0.003, HAND_MOST = 10, NOISE_LEAST = 0.001,
                     NOISE_MOST = 0.5;
 static const double HAND_USUAL = 0.3, HAND_SPREAD = 3; /* prior: normal in its logarithm */
