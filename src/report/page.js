@@ -31,10 +31,10 @@ function draw(tag, options = {}, ...children) {
 const section = (title, ...children) => root.append(make("h2", {}, title), ...children);
 
 // ---- numbers
-function digits(value, low, high) { // no finer than the interval, at most four
-  const width = high > low ? (high - low) / 6 : value / 1000;
-  const places = Math.max(0, Math.min(3 - Math.floor(Math.log10(value)), -Math.floor(Math.log10(width))));
-  return Number.isFinite(places) ? value.toFixed(Math.min(places, 6)) : String(value);
+function digits(value, low, high) { // no finer than the interval, at most four, at least one that is not 0 (words_ratio)
+  const first = Math.floor(Math.log10(value) + 1e-9), width = high > low ? Math.floor(Math.log10((high - low) / 6)) : first - 3;
+  const last = Math.min(first, Math.max(first - 3, width)), step = 10 ** last;
+  return Number.isFinite(first) ? (Math.round(value / step) * step).toFixed(Math.min(Math.max(0, -last), 20)) : String(value);
 }
 function time(ms, low, high) {
   if (!(ms > 0)) return "-";

@@ -73,8 +73,8 @@ static void text_best(const struct report *report, struct buf *out)
     for (size_t i = 0; i < report->count; i++)
         order[i] = &report->candidates[i];
     qsort(order, report->count, sizeof *order, by_time);
-    buf_addf(out, "\nbest of %zu evaluated, as the search measured them%s\n", report->count,
-             report->final ? " (the headline is the final measurement)" : "");
+    buf_addf(out, "\nfastest of %zu evaluated, as the search measured them, * the champion%s\n",
+             report->count, report->final ? " (the headline is the final measurement)" : "");
     for (size_t i = 0; i < report->count && i < SHOWN && order[i]->time_ns > 0; i++)
         put_candidate(order[i], out);
     mem_free(order);
@@ -164,6 +164,8 @@ void report_text(const struct report *report, struct buf *out)
     if (checks)
         buf_addf(out, "checks    %lld of %lld passed\n", (long long)value_int(checks, "passed", 0),
                  (long long)value_int(checks, "total", 0));
+    if (*value_text(report->evaluation, "noise", ""))
+        buf_addf(out, "noise     %s\n", value_text(report->evaluation, "noise", ""));
     text_metrics(report, out);
     text_baselines(report, out);
     text_best(report, out);
@@ -172,6 +174,10 @@ void report_text(const struct report *report, struct buf *out)
         buf_add_char(out, '\n');
         report_tuning_text(report->tuning, out);
     }
+    if (report->best)
+        buf_addf(out, "\ntake it   twagent best %s -o kernel\n", report->problem);
+    if (report->resume)
+        buf_addf(out, "%sgo on     %s\n", report->best ? "" : "\n", report->resume);
 }
 
 static int write_one(const char *folder, const char *name, const struct buf *text, struct err *err)

@@ -149,10 +149,11 @@ static void a_report_says_whose_numbers_are_which(void **state)
     report_text(&report, &text);
     assert_non_null(strstr(buf_text(&text), "This is the final measurement"));
     assert_non_null(strstr(buf_text(&text), "848 us (final measurement)"));
-    assert_non_null(strstr(buf_text(&text), "best of 1 evaluated, as the search measured them"));
+    assert_non_null(strstr(buf_text(&text), "fastest of 1 evaluated, as the search measured them"));
     assert_non_null(
         strstr(buf_text(&text), "0.19 of what is allowed, an honest computation's 0.12"));
     assert_non_null(strstr(buf_text(&text), "checked   up to M=202, N=161\n"));
+    assert_non_null(strstr(buf_text(&text), "\ntake it   twagent best matmul -o kernel\n"));
     buf_reset(&text);
     report_html(&report, &text);
     assert_non_null(
