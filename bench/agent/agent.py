@@ -36,7 +36,7 @@ def marked(mark):
 def memory_mib(pid):
     try:
         with open("/proc/%d/status" % pid) as file:
-            return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
+            return next(int(line.split()[1]) / 1024 for line in file if line.startswith("RssAnon"))
     except (OSError, StopIteration):
         return None
 
@@ -119,7 +119,7 @@ def main():
                       ("candidates in the tree that agents had evaluated", sum(bool(row["attempt"]) for row in rows)),
                       ("... whose attempt is not in the tree", sum(bool(row["attempt"]) and row["attempt"] not in shown for row in rows)),
                       ("spent", "$%.2f" % (spent["micro_dollars"] / 1e6)),
-                      ("memory of the search after a tenth of the time, at its end, at most", "%.1f, %.1f, %.1f MiB" % (
+                      ("own memory of the search after a tenth of the time, at its end, at most", "%.1f, %.1f, %.1f MiB" % (
                           tenth, memory[-1] if memory else 0, max(memory, default=0))))}
     text = report(args, rows, shown, how, facts)
     with open(args.out or args.root + "/bench/results/agent.md", "w") as out:

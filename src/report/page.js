@@ -103,7 +103,7 @@ function open(id) {
     body.replaceChildren(views[name](row));
   }
   dialog.replaceChildren(make("p", {}, make("button", { onclick: () => dialog.close(), autofocus: "" }, "close")), make("h2", {}, row.id + (row.champion ? ", the champion" : "")),
-    make("dl", {}, ...[["idea", row.idea], ["why", row.why], ["from", row.parent], ["from it", rows.filter(other => other.parent === row.id).slice(0, 12).map(other => other.id).join(" ")], ["model", row.model], ["file", row.file + " " + tuned(row)], ["verdict", row.verdict + (row.reason ? ": " + row.reason : "")],
+    make("dl", {}, ...[["idea", row.idea], ["why", row.why], ["from", row.parent], ["from the agent of", row.attempt], ["from it", rows.filter(other => other.parent === row.id).slice(0, 12).map(other => other.id).join(" ")], ["model", row.model], ["file", row.file + " " + tuned(row)], ["verdict", row.verdict + (row.reason ? ": " + row.reason : "")],
       ["time", row.latency_ms > 0 ? time(row.latency_ms, row.latency_low_ms, row.latency_high_ms) : ""], ["speed-up", row.speedup > 0 ? ratio(row) + " (" + interval(row) + ") over " + facts.against : ""]]
       .filter(([, text]) => text).flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, ...(name.startsWith("from") ? text.split(" ").flatMap(other => [link(other), " "]) : [text]))])), tabs, body);
   choose("source", tabs.firstChild);

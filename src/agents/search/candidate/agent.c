@@ -190,11 +190,12 @@ static const char *begin(void *context, struct buf *text, struct err *err)
         agent->arena = arena_new();
     agent->folder = arena_printf(agent->arena, "%s/agents/%s", store_folder(search->store),
                                  agent->attempt->record.id);
-    if (!agent->place) /* else it is asked once more */
-        agent->place = workplace_make(agent->folder, err);
-    agent->last_look = agent->removes = false;
     agent->began_ms = search_elapsed_ms(search);
     add_budget(agent, text);
+    if (agent->place) /* it is asked once more: what lies there may be anything by now */
+        return agent->folder;
+    agent->place = workplace_make(agent->folder, err);
+    agent->last_look = agent->removes = false;
     bool made =
         agent->place && workplace_write(agent->folder, "TASK.md", buf_text(text), err) == 0 &&
         write_evaluated(agent, err) == 0 &&
