@@ -153,9 +153,10 @@ def killed(place):
     after = place.tree("killed")
     attempt = next(row for row in after.values() if row["agent"])
     steps = steps_of(after, attempt)
-    place.check(all(after[row["id"]]["evaluations"] == 1 for row in before.values() if row["attempt"]) and 3 <= len(steps) <= 5 and
-                attempt["state"] in ENDS, "resumed: %s, %s, exit %d" % (attempt["agent"], [row["id"] for row in steps],
-                                                                          done.returncode))
+    kept = [row for row in before.values() if row["attempt"]]
+    place.check(all(after[row["id"]]["evaluations"] == 1 and after[row["id"]]["source"] == row["source"] for row in kept) and
+                3 <= len(steps) <= 5 and attempt["state"] in ENDS, "resumed: %s, %s, exit %d" % (
+                    attempt["agent"], [row["id"] for row in steps], done.returncode))
     asked = len(place.log("killed"))
     subprocess.run([place.twagent, "resume", "r1", "--models", place.work + "/killed.yaml", "--store", place.work + "/killed",
                     "--rounds", "1"], env=place.environment, cwd=place.work, capture_output=True, text=True, timeout=300)

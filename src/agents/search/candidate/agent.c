@@ -297,7 +297,9 @@ static void take_request(struct agent *agent, const struct workplace_request *re
     } else {
         attempt =
             start_step(agent, agent->count, request->name, request->source, request->length, &err);
-        if (!attempt)
+        if (attempt)
+            attempt->recalled = NULL; /* whatever the store has of that number is another source */
+        else
             refuse(agent, request->name, err.message);
     }
     if (attempt && request->submits)
