@@ -121,7 +121,7 @@ imports 0 'a candidate of run()' "$work/plain.py" -o "$work/out.py"
 
 named=$work/$'a\nimport os.py'
 cp "$work/both.py" "$named"
-expect 0 '# a?import os.py, launched as its run() does.' "$named:run"
+imports 0 '# a?import os.py, launched as its run() does.' "$named:run"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
