@@ -130,7 +130,7 @@ done_before=$(field evaluated)
 last=$(($(field round) + 1))
 cd / && "$twagent" resume r1 --rounds $last >"$work/resume.out" 2>"$work/resume.err"; code=$?
 cd "$work" || exit 1
-[ $code -eq 0 ] || [ $code -eq 1 ]; say $? "a resumed run ends with 0 or 1, not $code: $(tail -n 5 resume.err)"
+[[ $code = [014] ]]; say $? "a resumed run ends with 0, 1 or (too noisy) 4, not $code: $(tail -n 5 resume.err)"
 [ "$(field resumes)" = 1 ]; say $? "the record counts it: $(field resumes)"
 [ "$(field evaluated)" -ge "$done_before" ]; say $? "what was evaluated stays: $done_before, $(field evaluated)"
 [ "$(field state)" = "done" ]; say $? "it is done: $(field state)"

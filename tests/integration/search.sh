@@ -44,12 +44,13 @@ has "$work/out" 'refused    4 of 4: ' 'failures that are alike'
 has "$work/out" '1 evaluated' 'dry run'
 "$twagent" run "$work/mm" --rounds 1 --branching 3 --seed 7 --json >"$work/one.json" 2>"$work/err"
 code=$?
-[ $code -eq 0 ] || [ $code -eq 1 ]; say $? "a whole run ends with 0 or 1, not $code: $(tail -n 3 "$work/err")"
+[[ $code = [014] ]]; say $? "a whole run ends with 0, 1 or (too noisy) 4, not $code: $(tail -n 3 "$work/err")"
 /usr/bin/python3 - "$work/one.json" <<'PY'
 import json, os, sys
 r = json.load(open(sys.argv[1]))
 run, champion = r["run"], r["champion"]
-assert run["state"] == "done" and run["verified"] and run["evaluated"] == 6, run
+noisy = champion["finding"].startswith("too noisy") # which a busy machine may be
+assert run["state"] == "done" and (run["verified"] or noisy) and run["evaluated"] == 6, run
 assert champion["verdict"] == "kernel" and set(champion["baselines"]) >= {"reference"}, champion
 assert champion["checks"]["passed"] == champion["checks"]["total"] > 50
 for name in "report.html", "report.txt", "kernel.c", "evidence.json":
@@ -100,7 +101,7 @@ url=http://127.0.0.1:$(sed -n 's/^port //p' "$work/server")/v1
 OPENAI_API_KEY=sk-test "$twagent" run "$work/mm" --provider openai --model test --base-url "$url" \
     --rounds 1 --branching 1 --implementations 1 >"$work/out" 2>&1
 code=$?
-[ $code -eq 0 ] || [ $code -eq 1 ]; say $? "a run with a model ends with 0 or 1, not $code: $(tail -n 4 "$work/out")"
+[[ $code = [014] ]]; say $? "a run with a model ends with 0, 1 or (too noisy) 4, not $code: $(tail -n 4 "$work/out")"
 "$twagent" list candidates r4 >"$work/list" 2>&1
 grep -q 'r4-c[0-9]* *kept .*r4-c[0-9]*\.c' "$work/list"; say $? "the mended candidate is kept: $(cat "$work/list")"
 [ "$(ls "$work/requests" | wc -l)" -eq 4 ]; say $? "one request for ideas, one for code, two repairs: $(ls "$work/requests")"
