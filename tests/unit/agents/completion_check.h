@@ -178,6 +178,17 @@ static const uint32_t scene_moves[] = {1};
 static const struct task_type scene_type = {"scene", scene_states, scene_moves,
                                             1,       scene_step,   NULL};
 
+/* For scene->act: all are cancelled once two answers have begun. */
+static inline void scene_cancel_begun(struct scene *scene, int times)
+{
+    size_t begun = 0;
+    (void)times;
+    for (size_t i = 0; i < scene->count; i++)
+        begun += scene->asks[i].heard > 0;
+    for (size_t i = 0; begun == 2 && i < scene->count; i++)
+        task_cancel(&scene->asks[i].task);
+}
+
 static inline struct scene *scene_new(size_t count)
 {
     struct scene *scene = MEM_NEW(struct scene);

@@ -460,17 +460,6 @@ static void test_engine_faults(void **state)
     scene_free(scene);
 }
 
-/* Once two answers have begun. */
-static void cancel_begun(struct scene *scene, int times)
-{
-    size_t begun = 0;
-    (void)times;
-    for (size_t i = 0; i < scene->count; i++)
-        begun += scene->asks[i].heard > 0;
-    for (size_t i = 0; begun == 2 && i < scene->count; i++)
-        task_cancel(&scene->asks[i].task);
-}
-
 /* Stopped in mid-answer: charged, and on disk before the asker knows. */
 static void test_engine_cancelled(void **state)
 {
@@ -481,8 +470,7 @@ static void test_engine_cancelled(void **state)
     struct scene *scene = scene_of(&model, 4, 12 * WORST);
     scene->spec.in_flight = 2;
     scene->spec.between_bytes_ms = 10000;
-    scene->act_after_ms = 20;
-    scene->act = cancel_begun;
+    scene->act_after_ms = 20, scene->act = scene_cancel_begun;
     scene_run(scene);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(scene->asks[i].err.code, ERR_CANCELLED);
