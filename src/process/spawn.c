@@ -134,10 +134,10 @@ _Noreturn static void run_child(struct plan *plan)
 {
     const struct spawn_spec *spec = plan->spec;
     struct failure failure = {.step = STEP_GROUP};
-    if (setpgid(0, 0) != 0)
+    if (spec->outlives ? setsid() < 0 : setpgid(0, 0) != 0)
         goto fail;
     failure.step = STEP_PARENT_GONE;
-    if (!dies_with(plan->parent))
+    if (!spec->outlives && !dies_with(plan->parent))
         goto fail;
     failure.step = STEP_DESCRIPTORS;
     if (!set_descriptors(plan))

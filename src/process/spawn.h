@@ -1,12 +1,13 @@
 /* process/spawn: the one place where children are started. Each gets a process group of its own, no
  * descriptor of ours but those named, no signal blocked or ignored, no core file, and dies with the
- * thread that started it. Any thread. */
+ * thread that started it unless it `outlives` us. Any thread. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,6 +24,7 @@ struct spawn_spec {
     uint64_t memory_max_bytes; /* RLIMIT_AS; 0: none */
     uint64_t file_max_bytes;   /* RLIMIT_FSIZE; 0: none */
     uint64_t cpu_max_s;        /* RLIMIT_CPU; 0: none */
+    bool outlives;             /* a session of its own, which goes on without us */
 };
 
 /* `standard` become stdin, stdout and stderr; -1: /dev/null. Returns after the exec, so a program

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "cli/find/control.h"
 #include "cli/options/command.h"
+#include "process/spawn.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -16,22 +16,17 @@
 
 enum { STEP_MS = 50, STEPS = 20 * 60 };
 
-static pid_t start(int argc, char **argv, int said)
+static int start(int argc, char **argv, int said, pid_t *pid, struct err *err)
 {
-    pid_t pid = fork();
-    if (pid != 0)
-        return pid;
-    const char **words = (const char **)mem_array((size_t)argc + 2, sizeof *words);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    extern char **environ;
+    MEM_LOCAL const char **words = (const char **)mem_array((size_t)argc + 2, sizeof *words);
     words[0] = file_program_path();
     for (int i = 0; i < argc; i++)
         words[i + 1] = argv[i];
-    setsid();
-    dup2(nothing, STDIN_FILENO);
-    dup2(said, STDOUT_FILENO);
-    dup2(said, STDERR_FILENO);
-    execv(words[0], (char *const *)words);
-    _exit(EXIT_ENVIRONMENT);
+    return spawn(
+        &(struct spawn_spec){
+            .argv = words, .env = (const char *const *)environ, .folder = ".", .outlives = true},
+        (const int[3]){-1, said, said}, pid, NULL, err);
 }
 
 static int ended(int status, int said)
@@ -55,8 +50,10 @@ int detached_main(int argc, char **argv)
         return command_fail(&err);
     MEM_LOCAL char *folder = control_folder(&settings);
     int said = memfd_create("said", MFD_CLOEXEC);
-    pid_t pid = start(argc, argv, said);
-    for (int i = 0, status; pid > 0 && i < STEPS; i++) {
+    pid_t pid;
+    if (start(argc, argv, said, &pid, &err))
+        return command_fail(&err);
+    for (int i = 0, status; i < STEPS; i++) {
         struct run_record run;
         if (waitpid(pid, &status, WNOHANG) == pid)
             return ended(status, said);

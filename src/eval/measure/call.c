@@ -267,7 +267,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
         bench->request != NULL && (subject == bench->subject || subject == bench->twin);
     if (!candidate) {
         strip_workspaces(&own);
-        own.call.timeout_ms = TRUSTED_TIMEOUT_MS;
+        uint64_t most_ms = bench->session->baseline_most_ms;
+        own.call.timeout_ms = most_ms > 0 ? most_ms : TRUSTED_TIMEOUT_MS;
     }
     bench->outputs = candidate ? bench->region->outputs : bench->session->region.outputs;
     bench->outputs_end = outputs_end(&own.layout);

@@ -75,6 +75,20 @@ static void leave_out(struct bench *bench, const struct baseline *baseline, cons
                                         first ? "" : ", ", baseline->name, why);
 }
 
+static bool is_known(const struct baseline *baseline)
+{
+    return !isnan(baseline_median(baseline));
+}
+
+static bool affords(struct bench *bench, const struct baseline *baseline)
+{
+    bool afforded =
+        bench_affords(bench, cost_of_baseline(bench->session, baseline), baseline->name);
+    if (!afforded)
+        leave_out(bench, baseline, "");
+    return afforded;
+}
+
 static int measure_baseline(struct bench *bench, struct baseline *baseline, struct rivals *rivals,
                             struct json *json, struct err *err)
 {
@@ -83,11 +97,15 @@ static int measure_baseline(struct bench *bench, struct baseline *baseline, stru
     bool own = baseline == &bench->session->baselines[bench->session->baseline];
     struct interval a = evaluation->baseline_ns;
     struct comparison against = bench->against;
-    if (!own && !bench_affords(bench, cost_of_baseline(bench->session, baseline), baseline->name)) {
-        leave_out(bench, baseline, "");
-        return 0;
-    }
     if (!own) {
+        bool afforded = affords(bench, baseline);
+        if (afforded && !is_known(baseline)) { /* as it is verified it shows how long it takes */
+            if (baseline_ready(bench->session, baseline, err) != 0)
+                return -1;
+            afforded = affords(bench, baseline);
+        }
+        if (!afforded)
+            return 0;
         timing_limits(bench, &timing.limits);
         if (timing_run(&timing, err) != 0)
             return -1;
@@ -117,26 +135,46 @@ static void tell_left_out(struct bench *bench)
             leave_out(bench, &session->baselines[i], " (--effort final times it)");
 }
 
+/* The one that speed-ups are against, then those whose time is known, then the rest: a naive one of
+ * a large product takes a minute a call, and the others are not to go without for it. */
+static size_t put_in_order(struct session *session, struct baseline **order)
+{
+    struct baseline *own = &session->baselines[session->baseline];
+    size_t count = 0;
+    order[count++] = own;
+    for (int known = 1; known >= 0; known--)
+        for (size_t i = 0; i < session->baseline_count; i++)
+            if (&session->baselines[i] != own && is_known(&session->baselines[i]) == (known != 0))
+                order[count++] = &session->baselines[i];
+    return count;
+}
+
 /* A baseline that this machine cannot build is no reason to lose the rest. */
 static int measure_baselines(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
     struct rivals rivals = {0};
+    struct baseline *order[BASELINES_MOST];
+    size_t count = put_in_order(session, order);
     int status = 0;
     BUF_LOCAL(text, BASELINES_TEXT);
     struct json json = {.out = &text};
     json_object(&json);
-    for (size_t i = 0; i < session->baseline_count && status == 0 && !bench->ended; i++) {
+    for (size_t i = 0; i < count && status == 0 && !bench->ended; i++) {
         struct err why = {0};
-        status = measure_baseline(bench, &session->baselines[i], &rivals, &json, &why);
-        if (status != 0 && why.code != ERR_CANCELLED && i != session->baseline) {
+        double most_ms = bench_left_ms(bench) / (double)(count - i);
+        bool source = order[i]->file != NULL; /* in a process of its own, not the reference's */
+        session->baseline_most_ms = !source || isinf(most_ms) ? 0 : (uint64_t)fmax(1.0, most_ms);
+        status = measure_baseline(bench, order[i], &rivals, &json, &why);
+        if (status != 0 && why.code != ERR_CANCELLED && i > 0) {
             bench_note(bench, "%s", why.message);
-            leave_out(bench, &session->baselines[i], "");
+            leave_out(bench, order[i], "");
             status = 0;
         } else if (status != 0) {
             *err = why;
         }
     }
+    session->baseline_most_ms = 0;
     json_object_end(&json);
     if (status == 0 && !bench->ended)
         tell_against(bench, &rivals);

@@ -225,6 +225,7 @@ static int verify(struct session *session, struct baseline *baseline, struct err
     if (!call_verify(&bench, set, &arrangement))
         return err_set(err, ERR_USAGE, "baseline %s: %s", baseline->name, evaluation.reason);
     baseline->verified = true;
+    baseline->verified_ns = (double)outcome.elapsed_ns;
     return 0;
 }
 

@@ -40,7 +40,7 @@ static double baseline_ms(const struct session *session, const struct baseline *
     double median_ns = baseline_median(baseline);
     if (!isnan(median_ns))
         return median_ns / 1e6;
-    return baseline == &session->baselines[0] ? session->exact_ns / 1e6 : 0.0;
+    return (baseline == &session->baselines[0] ? session->exact_ns : baseline->verified_ns) / 1e6;
 }
 
 double cost_of_baseline(const struct session *session, const struct baseline *baseline)
@@ -74,15 +74,19 @@ double session_final_ms(const struct session *session)
            (costs->sanitize_ms > 0.0 ? costs->sanitize_ms : SANITIZE_MS);
 }
 
-bool bench_affords(struct bench *bench, double ms, const char *what)
+double bench_left_ms(const struct bench *bench)
 {
-    const struct costs *costs = &bench->session->costs;
     if (bench->ends_ns == 0)
-        return true;
+        return INFINITY;
     double left_ms = ((double)bench->ends_ns - (double)clock_now_ns()) / 1e6;
     if (bench->stage != STAGE_PROFILE) /* the sanitizer is still to come */
-        left_ms -= costs->sanitize_ms;
-    if (left_ms >= ms)
+        left_ms -= bench->session->costs.sanitize_ms;
+    return left_ms;
+}
+
+bool bench_affords(struct bench *bench, double ms, const char *what)
+{
+    if (bench_left_ms(bench) >= ms)
         return true;
     bench_note(bench, "left out for want of time: %s (about %.1f s)", what, ms / 1e3);
     return false;

@@ -23,6 +23,7 @@ void cost_learn(struct session *session, const struct evaluation *evaluation,
                 const struct spent *on_sets);
 double cost_of_baseline(const struct session *session, const struct baseline *baseline);
 /* False, and a note, where the request's time would be over. */
+double bench_left_ms(const struct bench *bench); /* of the request's time; INFINITY: no end */
 bool bench_affords(struct bench *bench, double ms, const char *what);
 
 /* --- fitness_known.c --- */

@@ -35,6 +35,7 @@ struct baseline {
     struct names tune;           /* the candidate's first point */
     struct subject *subject;     /* NULL until first used, or after it died */
     bool warm, verified;
+    double verified_ns;           /* that the call took by which it was; 0: not known */
     double history[HISTORY_MOST]; /* medians of earlier evaluations, ns; a ring */
     size_t history_count;
 };
@@ -80,12 +81,13 @@ struct session {
     double bytes_floor_ns, flops_floor_ns;
     bool stays_fit; /* it was when it was opened: so must be the sets that a candidate met */
     atomic_bool cancelled;
-    struct helpers *helpers; /* sets/helpers.c; NULL until they are worth their memory */
-    double load;             /* of other programs on the lane's cores, when last looked at */
-    unsigned waits_in_vain;  /* for a quiet machine; quiet.c */
-    double exact_ns;         /* that the last exact results of the main shape took */
-    struct wide *wide;       /* sets/wide.c; NULL: none, or not yet */
-    bool wide_over;          /* it was tried, and is not to be believed */
+    struct helpers *helpers;   /* sets/helpers.c; NULL until they are worth their memory */
+    double load;               /* of other programs on the lane's cores, when last looked at */
+    unsigned waits_in_vain;    /* for a quiet machine; quiet.c */
+    uint64_t baseline_most_ms; /* for one call of a baseline; 0: as long as a definition's */
+    double exact_ns;           /* that the last exact results of the main shape took */
+    struct wide *wide;         /* sets/wide.c; NULL: none, or not yet */
+    bool wide_over;            /* it was tried, and is not to be believed */
     struct costs costs;
     struct bench *bench; /* the candidate between session_check() and session_finish() */
 };

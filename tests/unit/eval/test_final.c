@@ -1,0 +1,118 @@
+/* What a final measurement costs, and what it leaves out where its time is short. */
+#include "one_session.h"
+
+/* A baseline that is called only with an eye on the clock. */
+static void bounded(const struct fake_call *f)
+{
+    if (f->call->timeout_ms >= 100000)
+        abort();
+    fake_product(f);
+}
+
+static const struct fake_entry kernels[] = {
+    {"product", fake_product}, {"bounded", bounded}, {NULL, NULL}};
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return open_product(&f, kernels);
+}
+
+/* What every champion must pass stays; what is for the record alone goes, and that is said. */
+static void test_a_champion_in_a_hurry(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct evaluation evaluation = {0};
+    assert_true(session_final_ms(f->session) == 0.0); /* nobody knows before the first kernel */
+    measure(f, EFFORT_SEARCH);
+    assert_true(session_final_ms(f->session) >= f->session->costs.sets_ms &&
+                f->session->costs.sets_ms > 0.0);
+    struct measure_request request = f->request;
+    request.effort = EFFORT_FINAL;
+    request.profile = true;
+    request.within_ms = 1;
+    assert_int_equal(session_measure(f->session, &request, f->arena, &evaluation, &f->err), 0);
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_true(evaluation.speedup.samples > 0 && evaluation.checks_passed > 0);
+    assert_int_equal(evaluation.hot_ns.samples, 0);
+    assert_null(strstr(evaluation.baselines, "\"reference\""));
+    assert_non_null(strstr(evaluation.baselines, "\"product\""));
+    assert_non_null(strstr(evaluation.metrics, "left out for want of time: reference"));
+    assert_non_null(strstr(evaluation.metrics, "want of time: the profile"));
+}
+
+/* A naive product of 2048 took three calls of 50 s each of a run of 80 s, and the libraries behind
+ * it went without. */
+static void test_a_final_and_slow_baselines(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct session *session = f->session;
+    struct evaluation evaluation = {0};
+    size_t count = session->baseline_count;
+    struct measure_request request = f->request;
+    request.effort = EFFORT_FINAL;
+    request.within_ms = 100000;
+    session->baselines[session->baseline_count++] = (struct baseline){.name = "minutes",
+                                                                      .file = "",
+                                                                      .artifact = "product",
+                                                                      .verified = true,
+                                                                      .verified_ns = 1e12};
+    session->baselines[session->baseline_count++] =
+        (struct baseline){.name = "bounded", .file = "", .artifact = "bounded"};
+    struct baseline *known = &session->baselines[session->baseline_count++];
+    *known = (struct baseline){.name = "known", .file = "", .artifact = "product"};
+    baseline_remember(known, 1e4);
+    assert_int_equal(session_measure(session, &request, f->arena, &evaluation, &f->err), 0);
+    const char *at = strstr(evaluation.baselines, "\"known\"");
+    assert_non_null(at);
+    assert_non_null(strstr(at, "\"bounded\""));
+    assert_null(strstr(evaluation.baselines, "\"minutes\""));
+    assert_non_null(strstr(evaluation.left_out, "minutes"));
+    assert_int_equal(session->baseline_most_ms, 0);
+    while (session->baseline_count > count)
+        baseline_free(session, &session->baselines[--session->baseline_count]);
+}
+
+/* Of a layer norm of 256 MiB on an H100, whose final took 14.4 s: 10 pairs of 330 ms, since PyTorch
+ * takes 150 to take its inputs. And of a short kernel there, which uses its budgets up. */
+static void test_what_a_final_costs(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct session *session = f->session;
+    struct lane_facts gpu = *session->lane;
+    const struct lane_facts *own = session->lane;
+    const struct costs before = session->costs;
+    struct evaluation evaluation = {
+        .verdict = VERDICT_KERNEL, .timed_samples = 9, .dropped_samples = 1};
+    const struct spent on_sets = {.check_ms = 600, .time_ms = 500};
+    gpu.gpu = true;
+    session->lane = &gpu;
+    session->costs = (struct costs){.spent_ms = 1000};
+    evaluation.stage_ms[STAGE_CHECK] = 1600;
+    evaluation.stage_ms[STAGE_TIME] = 3800;
+    evaluation.stage_ms[STAGE_SANITIZE] = 2500;
+    cost_learn(session, &evaluation, &on_sets);
+    assert_true(session->costs.pair_ms == 330.0 && session->costs.calls_ms == 1000.0);
+    double least_ms = 1000 + 1000 + 3000 + 2500, slow_ms = session_final_ms(session);
+    assert_true(slow_ms >= least_ms + 15 * 330 && slow_ms < 20000);
+    session->costs.pair_ms = 10;
+    double short_ms = least_ms + 18 * (double)session->options.time_budget_ms;
+    assert_true(session_final_ms(session) >= short_ms);
+    session->lane = own;
+    assert_true(session_final_ms(session) < short_ms);
+    session->costs = before;
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_champion_in_a_hurry),
+        cmocka_unit_test(test_a_final_and_slow_baselines),
+        cmocka_unit_test(test_what_a_final_costs),
+    };
+    return cmocka_run_group_tests_name("final", tests, set_up, tear_down);
+}
