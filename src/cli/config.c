@@ -106,6 +106,8 @@ static void put_models(const char *title, const struct models *models, struct bu
             buf_addf(out, ", $%g and $%g a million tokens", m->prompt_price, m->completion_price);
         else if (m->codec)
             buf_add_text(out, ", price not known");
+        if (m->batch)
+            buf_add_text(out, " in batches");
         if (m->codec && m->key_variable)
             buf_addf(out, ", %s %s", m->key_variable, m->key ? "set" : "not set");
         buf_addf(out, "  (%s)\n", m->where ? m->where : "");

@@ -61,17 +61,12 @@ json_t *counts_page(unsigned connections_open, unsigned connections_accepted)
     const struct {
         const char *name;
         unsigned value;
-    } numbers[] = {{"requests", counts.requests},
-                   {"chat", counts.chats},
-                   {"embeddings", counts.embeddings},
-                   {"streams", counts.streams},
-                   {"models", counts.models},
-                   {"faults", counts.faults},
-                   {"refused", counts.refused},
-                   {"keys", counts.keys},
-                   {"answered", counts.answered},
-                   {"open", connections_open},
-                   {"connections", connections_accepted}};
+    } numbers[] = {{"requests", counts.requests},     {"chat", counts.chats},
+                   {"embeddings", counts.embeddings}, {"streams", counts.streams},
+                   {"models", counts.models},         {"faults", counts.faults},
+                   {"refused", counts.refused},       {"keys", counts.keys},
+                   {"answered", counts.answered},     {"batches", counts.batches},
+                   {"open", connections_open},        {"connections", connections_accepted}};
     json_t *document = json_object(), *paths = json_object();
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         json_object_set_new(document, numbers[i].name, json_integer(numbers[i].value));

@@ -269,6 +269,8 @@ static const struct setting {
     SETTING("--by-content", "folder of sources: answers by the request's text", by_content, false),
     SETTING("--latency-ms", "LOW-HIGH to the first byte, by the request's text", latency, false),
     SETTING("--fail-rate", "share of requests that meet a line of the script", fail_rate, false),
+    SETTING("--batch-looks", "how often a batch is looked at until it has ended", batch_looks,
+            true),
     SETTING("--seed", "of the fail rate's draws", seed, true),
 #undef SETTING
 };
@@ -285,6 +287,8 @@ static void read_options(char **argv, struct options *options)
             script_add(argv[1]);
         } else if (argv[1] != NULL && strcmp(argv[0], "--embedding-fault") == 0) {
             script_add_embedding(argv[1]);
+        } else if (argv[1] != NULL && strcmp(argv[0], "--batch") == 0) {
+            script_add_batch(argv[1]);
         } else if (found != NULL && argv[1] != NULL) {
             char *field = (char *)options + found->offset;
             if (found->number)
@@ -293,6 +297,7 @@ static void read_options(char **argv, struct options *options)
                 *(const char **)(void *)field = argv[1];
         } else {
             fprintf(stderr, "fake_provider: %s?\n  --fault      a line of the script\n", argv[0]);
+            fprintf(stderr, "  --batch      STEP and a line: of a batch's own requests\n");
             fprintf(stderr, "  --embedding-fault  the same, of requests for embeddings\n");
             for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
                 fprintf(stderr, "  %-12s %s\n", settings[i].name, settings[i].help);
@@ -304,7 +309,7 @@ static void read_options(char **argv, struct options *options)
 int main(int argc, char **argv)
 {
     (void)argc;
-    struct options options = {.size = 64, .piece = 16};
+    struct options options = {.size = 64, .piece = 16, .batch_looks = 2};
     struct rlimit limit;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
@@ -316,6 +321,7 @@ int main(int argc, char **argv)
     answers_init(&options);
     script_init(&options);
     route_init(&options);
+    batch_init(&options);
 
     loop = uv_default_loop();
     uv_tcp_t server;

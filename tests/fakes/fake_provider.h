@@ -1,7 +1,8 @@
 /* fake_provider: a server that speaks OpenAI's, Anthropic's and Gemini's formats and misbehaves on
  * request. fake_provider.c moves bytes, fake_route.c says who answers, fake_script.c which fault is
  * next, fake_faults.c what each is, fake_answers.c and fake_content.c what the good ones say,
- * fake_{openai,anthropic,gemini,responses,embeddings}.c how, fake_counts.c remembers. A response is
+ * fake_{openai,anthropic,gemini,responses,embeddings}.c how, fake_batch.c many at once,
+ * fake_counts.c remembers. A response is
  * one run of raw bytes with a way to end. */
 #pragma once
 
@@ -54,7 +55,7 @@ void request_header(const struct request *request, const char *name, char *value
 
 struct options {
     const char *answers, *by_content, *script, *key, *record, *model, *latency, *fail_rate;
-    long size, piece, rate, seed;
+    long size, piece, rate, seed, batch_looks;
 };
 
 /* --- formats --- */
@@ -154,12 +155,14 @@ extern const struct fault_type fault_types[]; /* ends with a name of NULL; the f
 /* --- fake_script.c --- */
 void script_init(const struct options *options);
 void script_add(const char *line);
+void script_add_batch(const char *line); /* "STEP FAULT": of a batch's own requests */
+const struct fault *script_batch(const char *step);
 void script_add_embedding(const char *line); /* of the requests for embeddings, in their order */
 const struct fault *script_next(const struct chat *chat, unsigned attempt);
 
 /* --- fake_counts.c --- */
 struct counts {
-    unsigned requests, chats, embeddings, streams, models, faults, refused, keys, answered;
+    unsigned batches, requests, chats, embeddings, streams, models, faults, refused, keys, answered;
     unsigned by_format[FORMATS + 1], answered_by_format[FORMATS + 1];
 };
 extern struct counts counts;
@@ -168,6 +171,12 @@ unsigned tally_request(struct tally *tally); /* returns which it is, from 0 */
 void tally_answered(struct tally *tally);
 json_t *counts_page(unsigned connections_open, unsigned connections_accepted);
 json_t *answered_page(void);
+
+/* --- fake_batch.c --- */
+void batch_init(const struct options *options);
+void batch_release(void);
+bool batch_route(const struct request *request, const struct format *format,
+                 struct response *response); /* false: it is about no batch */
 
 /* --- fake_route.c --- */
 void route_init(const struct options *options);

@@ -214,6 +214,10 @@ struct response route(const struct request *request, unsigned connections_open,
         return json_page(200, "", counts_page(connections_open, connections_accepted));
     if (strcmp(path, "/_answered") == 0)
         return json_page(200, "", answered_page());
+    if (strcmp(path, "/_release") == 0) {
+        batch_release();
+        return json_page(200, "", json_object());
+    }
     counts.requests++;
     note_key(request);
     const struct format *format = starts(path, "/v1beta/") ? &format_gemini
@@ -223,6 +227,9 @@ struct response route(const struct request *request, unsigned connections_open,
                                                                   : &format_openai;
     if (!key_fits(request, format))
         return wrong_key(format);
+    struct response of_batch;
+    if (batch_route(request, format, &of_batch))
+        return of_batch;
     if (post && (strcmp(path, "/v1/chat/completions") == 0 || strcmp(path, "/v1/messages") == 0 ||
                  strcmp(path, "/v1/responses") == 0))
         return respond_chat(format, request);

@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAULTS_MOST = 256 };
+enum { FAULTS_MOST = 256, STEPS = 7 };
+
+static const char *const step_names[STEPS] = {"upload", "create", "look", "fetch",
+                                              "cancel", "list",   "end"};
 
 static struct script {
     struct fault faults[FAULTS_MOST];
     size_t length, at;
-} script, embeddings;
+} script, embeddings, steps[STEPS];
 static double fail_rate;
 static uint64_t seed;
 
@@ -111,6 +114,19 @@ void script_add_embedding(const char *line)
     add(&embeddings, line);
 }
 
+static struct script *step_of(const char *name)
+{
+    for (size_t i = 0; i < STEPS; i++)
+        if (strncmp(name, step_names[i], strlen(step_names[i])) == 0)
+            return &steps[i];
+    refuse("unknown step", name);
+}
+
+void script_add_batch(const char *line)
+{
+    add(step_of(line), line + strcspn(line, " "));
+}
+
 void script_init(const struct options *options)
 {
     seed = (uint64_t)options->seed;
@@ -129,6 +145,23 @@ void script_init(const struct options *options)
         script_add(usual_pool[i]);
 }
 
+static const struct fault *next_of(struct script *lines)
+{
+    static struct fault well;
+    well.type = &fault_types[0];
+    if (lines->at == lines->length)
+        return &well;
+    struct fault *fault = &lines->faults[lines->at];
+    if (fault->times > 0 && --fault->times == 0)
+        lines->at++;
+    return fault;
+}
+
+const struct fault *script_batch(const char *step)
+{
+    return next_of(step_of(step));
+}
+
 const struct fault *script_next(const struct chat *chat, unsigned attempt)
 {
     static struct fault well;
@@ -139,10 +172,5 @@ const struct fault *script_next(const struct chat *chat, unsigned attempt)
         bool fails = (double)(draw % 1000000) < fail_rate * 1000000;
         return fails && lines->length > 0 ? &lines->faults[draw / 1000000 % lines->length] : &well;
     }
-    if (lines->at == lines->length)
-        return &well;
-    struct fault *fault = &lines->faults[lines->at];
-    if (fault->times > 0 && --fault->times == 0)
-        lines->at++;
-    return fault;
+    return next_of(lines);
 }

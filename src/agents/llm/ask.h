@@ -12,6 +12,8 @@
 struct http_request;
 struct process;
 struct endpoint; /* opaque: one key at one address */
+struct batch;
+struct batch_member;
 struct replay;
 
 /* Where an agent works on a candidate. */
@@ -56,6 +58,8 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     struct http_request *http;
     struct process *process; /* in its place, where a program is asked; in this folder */
     const char *folder;
+    struct batch *batch; /* or in its place; NULL */
+    struct batch_member *member;
     struct codec_state *state;
     struct slot slot;
     struct timer timer;

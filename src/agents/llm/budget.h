@@ -68,6 +68,12 @@ void budget_charge(struct budget *budget, struct spend *spend, struct store_batc
 /* Nobody answered or a status other than 200 came: nothing was spent. */
 void budget_release(struct budget *budget, struct spend *spend, struct store_batch *batch);
 
+/* It is part of a batch of that name, whose answers a later process can take: there it stays
+ * reserved until budget_take_up(), which is false where nothing is. */
+void budget_keep(const struct spend *spend, const char *batch_name, struct store_batch *batch);
+bool budget_take_up(struct budget *budget, const struct model *model, const char *ask,
+                    const char *completion_key, struct spend *spend);
+
 struct budget_totals budget_totals(const struct budget *budget);
 /* Which cap was reached, in words; "" where none was. Borrowed. */
 const char *budget_reason(const struct budget *budget);

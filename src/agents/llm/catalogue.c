@@ -1,9 +1,11 @@
 #include "agents/llm/catalogue.h"
 #include "agents/llm/command.h"
+#include "agents/llm/providers/batch.h"
 #include "agents/llm/providers/request.h"
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/value.h"
 
 #include <assert.h>
@@ -15,6 +17,8 @@
 #include <string.h>
 
 enum { ENTRIES_MAX = 1000, FILE_BYTES_MAX = 1 << 20, TOKENS_MAX = 100000000 };
+
+static const int64_t LONGEST_MS = INT64_C(30) * 24 * 60 * 60 * 1000;
 
 struct reading {
     struct arena *arena;
@@ -110,6 +114,59 @@ static int read_cache(const struct reading *reading, const struct value *map, st
         return refuse(reading, said->line, "cache: 5m, 1h or off, of a provider: anthropic");
     if (strcmp(model->cache, "off") == 0)
         model->cache = NULL;
+    return 0;
+}
+
+static int read_time(const struct reading *reading, const struct value *map, const char *key,
+                     uint64_t *ms)
+{
+    const struct value *value = value_get(map, key);
+    struct err ignored;
+    int64_t number = (int64_t)*ms;
+    if (value != NULL &&
+        (value->text == NULL || options_parse_duration(value->text, &number, &ignored) != 0 ||
+         number < 1 || number > LONGEST_MS))
+        return refuse(reading, value->line, "%s: a time from 1ms to 30 days, as 90s or 2h", key);
+    *ms = (uint64_t)number;
+    return 0;
+}
+
+/* Half the price is what all three take. What Gemini's cache gives costs as much as ever:
+ * https://ai.google.dev/gemini-api/docs/batch-api */
+static void halve_prices(struct model *model)
+{
+    double *const prices[] = {&model->prompt_price, &model->completion_price, &model->written_price,
+                              &model->cached_price};
+    size_t count = sizeof prices / sizeof *prices;
+    for (size_t i = 0; i < count - (model->codec == &codec_gemini); i++)
+        if (*prices[i] > 0)
+            *prices[i] /= 2;
+}
+
+static int read_batch(const struct reading *reading, const struct value *map, struct model *model)
+{
+    static const char *const keys[] = {"gather", "poll", "wait", NULL};
+    static const char expected[] =
+        "batch: true, false, or {gather: TIME, poll: TIME, wait: TIME}, of openai, responses, "
+        "anthropic and Gemini's own API";
+    const struct value *said = value_get(map, "batch");
+    if (said == NULL || (said->kind == VALUE_BOOL && !said->boolean))
+        return 0;
+    bool vertex = model->base_url != NULL && strstr(model->base_url, "/publishers/") != NULL;
+    if ((said->kind != VALUE_MAP && said->kind != VALUE_BOOL) || vertex ||
+        batch_format_of(model->codec) == NULL)
+        return refuse(reading, said->line, "%s", expected);
+    struct batch_terms *terms = ARENA_NEW(reading->arena, struct batch_terms);
+    *terms = (struct batch_terms){
+        .gather_ms = 10 * 1000, .poll_ms = 2 * 60 * 1000, .wait_ms = 25 * 60 * 60 * 1000ULL};
+    if (said->kind == VALUE_MAP &&
+        (value_check_keys(said, reading->path, keys, reading->err) != 0 ||
+         read_time(reading, said, "gather", &terms->gather_ms) != 0 ||
+         read_time(reading, said, "poll", &terms->poll_ms) != 0 ||
+         read_time(reading, said, "wait", &terms->wait_ms) != 0))
+        return -1;
+    model->batch = terms;
+    halve_prices(model);
     return 0;
 }
 
@@ -220,7 +277,7 @@ static int read_entry(const struct reading *reading, const char *name, int line,
 {
     static const char *const keys[] = {
         "provider", "model",     "url",    "key",   "prices", "temperature", "max_tokens",
-        "context",  "reasoning", "weight", "cache", "body",   NULL};
+        "context",  "reasoning", "weight", "cache", "body",   "batch",       NULL};
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
         return refuse(
@@ -251,6 +308,7 @@ static int read_entry(const struct reading *reading, const char *name, int line,
     if (read_text(reading, map, "model", &model->wire_name) != 0 ||
         read_address(reading, line, map, entry) != 0 || read_prices(reading, map, model) != 0 ||
         read_cache(reading, map, model) != 0 || read_body(reading, map, model) != 0 ||
+        read_batch(reading, map, model) != 0 ||
         read_real(reading, map, "temperature", 0, 2, &model->temperature) != 0 ||
         read_tokens(reading, map, "max_tokens", &model->max_tokens) != 0 ||
         read_tokens(reading, map, "context", &model->context_tokens) != 0 ||

@@ -2,12 +2,13 @@
  * of one request is completion_ask.c. */
 #include "agents/llm/completion_private.h"
 
+#include "agents/llm/completion_batch.h"
 #include "base/mem.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { IN_FLIGHT = 8 };
+enum { IN_FLIGHT = 8, BATCH_CAPACITY = 10000 };
 
 static const struct err no_err;
 
@@ -38,7 +39,11 @@ struct completions *completions_new(struct loop *loop, struct store *store,
     list_init(&completions->tallies);
     list_init(&completions->asks);
     list_init(&completions->budget_queue);
-    return completions;
+    list_init(&completions->batches);
+    if (batches_recall(completions, err) == 0)
+        return completions;
+    completions_free(completions);
+    return NULL;
 }
 
 void completions_free(struct completions *completions)
@@ -51,6 +56,7 @@ void completions_free(struct completions *completions)
     for (struct link *link; (link = list_pop(&completions->replays)) != NULL;)
         replay_free(container_of(link, struct replay, link));
     completions_free_tallies(completions);
+    batches_free(completions);
     http_free(completions->http);
     mem_free(completions->run);
     mem_free(completions->ca_file);
@@ -76,7 +82,9 @@ struct endpoint *completions_endpoint(struct completions *completions, const str
     if (endpoint != NULL)
         return endpoint;
     endpoint = endpoint_new(model, completions->policy, &completions->random,
-                            model->command ? model->command->slots : completions->capacity);
+                            model->command ? model->command->slots
+                            : model->batch ? BATCH_CAPACITY
+                                           : completions->capacity);
     list_append(&completions->endpoints, &endpoint->link);
     if (completions->held)
         endpoint_hold(endpoint, true);
@@ -143,6 +151,16 @@ void completions_hold(struct completions *completions, bool held)
     list_each (link, &completions->endpoints)
         endpoint_hold(container_of(link, struct endpoint, link), held);
     completions_wake(completions, NULL);
+}
+
+void completions_hurry(struct completions *completions)
+{
+    completions->hurried = true;
+    list_each (link, &completions->batches) {
+        struct batch *batch = container_of(link, struct batch, link);
+        if (batch->joined > 0 && !batch->task.finished)
+            task_wake(&batch->task);
+    }
 }
 
 bool completions_held(const struct completions *completions)

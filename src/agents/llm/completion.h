@@ -38,6 +38,8 @@ void completions_free(struct completions *completions); /* NULL is fine; no ask 
 
 /* No request is sent while held (a person's pause); those on their way end as usual. */
 void completions_hold(struct completions *completions, bool held);
+/* No batch that was cancelled is waited for any more; a later process takes what it answers. */
+void completions_hurry(struct completions *completions);
 bool completions_held(const struct completions *completions);
 
 enum endpoint_state {
@@ -101,3 +103,5 @@ struct completions_totals {
     int64_t awaited; /* of these, those whose answer a mailbox has not yet */
 };
 struct completions_totals completions_totals(const struct completions *completions);
+/* "12 requests in batch_abc since Sat 18:03 (3 done)"; nothing where none is on its way. */
+void completions_say_batches(const struct completions *completions, struct buf *out);

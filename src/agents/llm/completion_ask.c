@@ -14,6 +14,7 @@
  */
 #include "agents/llm/completion_private.h"
 
+#include "agents/llm/completion_batch.h"
 #include "agents/llm/completion_record.h"
 #include "agents/llm/providers/request.h"
 #include "base/clock.h"
@@ -34,7 +35,8 @@ static const char *const states[ASK_STATES] = {
     "looking up",  "waiting", "reserving", "sending", "settling",
     "backing off", "mailing", "replaying", "storing", "ended"};
 static const uint32_t moves[ASK_STATES] = {
-    [LOOKING_UP] = MOVE(WAITING) | MOVE(MAILING) | MOVE(REPLAYING) | MOVE(STORING) | MOVE(ENDED),
+    [LOOKING_UP] = MOVE(WAITING) | MOVE(SENDING) | MOVE(MAILING) | MOVE(REPLAYING) | MOVE(STORING) |
+                   MOVE(ENDED),
     [WAITING] = MOVE(RESERVING) | MOVE(SENDING) | MOVE(SETTLING) | MOVE(ENDED),
     [RESERVING] = MOVE(WAITING) | MOVE(SETTLING) | MOVE(ENDED),
     [SENDING] = MOVE(SETTLING) | MOVE(BACKING_OFF) | MOVE(WAITING) | MOVE(STORING) | MOVE(ENDED),
@@ -77,6 +79,7 @@ static void wake_same(const struct ask *ask)
 enum task_result ask_end(struct ask *ask)
 {
     ask_let_go(ask);
+    batch_leave(ask);
     buf_free(&ask->stored);
     ask->awaited = false;
     wake_same(ask);
@@ -232,6 +235,10 @@ static enum task_result step_looking_up(struct ask *ask)
         return ask_fail(ask, FAULT_FATAL, &ask->stored_err);
     if (ask_fit(ask->model, &ask->request, &ask->stored_err) != 0)
         return ask_fail(ask, FAULT_TOO_LONG, &ask->stored_err);
+    if (batch_recall(ask)) {
+        task_move(&ask->task, SENDING);
+        return TASK_AGAIN;
+    }
     bool mails = ask->endpoint == NULL && ask->replay == NULL;
     task_move(&ask->task, mails ? MAILING : ask->replay != NULL ? REPLAYING : WAITING);
     return TASK_AGAIN;
@@ -263,6 +270,7 @@ static enum task_result step_waiting(struct ask *ask)
 {
     struct err err;
     const struct err *blocked = endpoint_blocked(ask->endpoint, ask->model);
+    batch_leave(ask);
     if (blocked->code != ERR_NONE)
         return ask_fail(ask, FAULT_FATAL, blocked);
     endpoint_update(ask->endpoint);
@@ -285,7 +293,9 @@ static enum task_result step_waiting(struct ask *ask)
         task_move(&ask->task, RESERVING);
         return TASK_AGAIN;
     }
-    if (ask_send(ask, &err) != 0)
+    if (ask->model->batch != NULL)
+        batch_join(ask);
+    else if (ask_send(ask, &err) != 0)
         return ask_fail(ask, FAULT_FATAL, &err);
     task_move(&ask->task, SENDING);
     return TASK_WAIT;
@@ -371,8 +381,10 @@ static enum task_result cancelled(struct ask *ask)
         return TASK_WAIT;
     store_batch_free(ask->write.batch); /* a reservation that could not be written */
     ask->write.batch = NULL;
-    if (ask_stops_command(ask))
+    if (ask_stops_command(ask) || !batch_leaves(ask))
         return TASK_WAIT;
+    if (ask->batch != NULL && ask->task.state == SENDING)
+        return ask_step_sending(ask); /* what has come is taken */
     struct store_batch *batch = ask_stop_sending(ask);
     if (ask->err.code == ERR_NONE)
         err_set(&ask->err, ERR_CANCELLED, "stopped");

@@ -129,6 +129,8 @@ enum ask_money ask_reserve(struct ask *ask, struct err *err)
 struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how)
 {
     struct completions *completions = ask->completions;
+    if (how == SPEND_KEPT)
+        ask->spend.open = false;
     if (!ask->spend.open)
         return NULL;
     struct store_batch *batch = store_batch_new();

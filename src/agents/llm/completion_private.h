@@ -45,7 +45,9 @@ struct completions {
     unsigned capacity;
     bool held;
     struct random random;
+    bool hurried; /* no batch is waited for any more */
     struct list endpoints, replays, tallies;
+    struct list batches;      /* struct batch */
     struct list asks;         /* every struct ask that has not ended, by `all` */
     struct list budget_queue; /* those that wait for room in the budget, by `link` */
     struct completions_totals totals;
@@ -92,7 +94,8 @@ enum spend_end {
     SPEND_RELEASED,
     SPEND_LOST, /* nothing came back: what it cost is not known */
     SPEND_CUT,  /* a part came back */
-    SPEND_SETTLED
+    SPEND_SETTLED,
+    SPEND_KEPT /* stays reserved in the ledger: a later process takes the answer */
 };
 /* Closes what is reserved; NULL where nothing is. */
 struct store_batch *ask_close_spend(struct ask *ask, enum spend_end how);
@@ -110,10 +113,14 @@ struct verdict {
     int64_t after_ms;
     bool alive;     /* an answer, if not the one that was asked for */
     bool malformed; /* whole as HTTP, not as an answer */
+    bool told;      /* the endpoint has heard of it already: of a batch, from its first request */
     bool tls, stale;
     enum spend_end money;
 };
 enum task_result ask_judged(struct ask *ask, const struct verdict *verdict);
+void ask_judge_status(const struct http_request *http, struct verdict *verdict); /* not 200 */
+/* Of an answer that came whole, and is none: `fault` as answer_finish() says. */
+void ask_judge_answer(const struct ask *ask, enum fault fault, struct verdict *verdict);
 
 /* --- completion_command.c: a program is asked --- */
 int ask_start_command(struct ask *ask, struct err *err) MUST_USE;

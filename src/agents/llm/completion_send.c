@@ -1,6 +1,6 @@
 /* agents/llm/completion: a request on its way to a provider, and what is made of what comes back: a
  * class of fault, whether the provider is alive, and what the answer may have cost. */
-#include "agents/llm/completion_private.h"
+#include "agents/llm/completion_batch.h"
 
 #include "agents/llm/providers/answer.h"
 #include "agents/llm/providers/fault.h"
@@ -185,14 +185,21 @@ static void judge_network(const struct ask *ask, struct verdict *verdict)
         verdict->money = SPEND_RELEASED;
 }
 
-static void judge_status(const struct ask *ask, struct verdict *verdict)
+static int64_t patience_of(const struct http_request *http)
+{
+    return retry_after(http_header(http, "retry-after-ms"), http_header(http, "retry-after"),
+                       http_header(http, "date"), clock_wall_ms());
+}
+
+void ask_judge_status(const struct http_request *http, struct verdict *verdict)
 {
     size_t length;
-    const char *body = http_body(ask->http, &length);
+    const char *body = http_body(http, &length);
     BUF_LOCAL(reason, sizeof verdict->err.message - 1);
-    verdict->fault = fault_classify(http_status(ask->http), body, length, &reason);
+    verdict->fault = fault_classify(http_status(http), body, length, &reason);
     verdict->money = SPEND_RELEASED;
     verdict->alive = verdict->fault != FAULT_RETRY;
+    verdict->after_ms = patience_of(http);
     if (verdict->after_ms < 0)
         verdict->after_ms = fault_patience_ms(body, length);
     err_set(&verdict->err, ERR_PROTOCOL, "%s", buf_text(&reason));
@@ -200,7 +207,7 @@ static void judge_status(const struct ask *ask, struct verdict *verdict)
 
 /* An error event inside a 200 is what its status would be. Before the first word it cost nothing.
  */
-static void judge_answer(const struct ask *ask, enum fault fault, struct verdict *verdict)
+void ask_judge_answer(const struct ask *ask, enum fault fault, struct verdict *verdict)
 {
     static const char says[] = "the provider says";
     bool error = strncmp(verdict->err.message, says, sizeof says - 1) == 0;
@@ -222,15 +229,13 @@ static void judge(struct ask *ask, bool readable, struct verdict *verdict)
     int finished = answer_finish(ask->state, &ask->completion, &fault, &ended);
     ask->state = NULL;
     if (readable) {
-        verdict->after_ms = retry_after(http_header(ask->http, "retry-after-ms"),
-                                        http_header(ask->http, "retry-after"),
-                                        http_header(ask->http, "date"), clock_wall_ms());
+        verdict->after_ms = patience_of(ask->http);
         if (finished == 0 && http_status(ask->http) == 200)
             verdict->alive = true; /* whole, however the connection ended after it */
         else if (http_error(ask->http)->code != ERR_NONE)
             judge_network(ask, verdict);
         else if (http_status(ask->http) != 200)
-            judge_status(ask, verdict);
+            ask_judge_status(ask->http, verdict);
         else
             verdict->err = ended;
     }
@@ -240,7 +245,7 @@ static void judge(struct ask *ask, bool readable, struct verdict *verdict)
     if (!readable && (verdict->fault == FAULT_FATAL || verdict->err.code == ERR_TIMEOUT))
         return;
     if (!readable || (of_answer && finished != 0))
-        judge_answer(ask, fault, verdict);
+        ask_judge_answer(ask, fault, verdict);
 }
 
 /* ---- faults ---- */
@@ -341,7 +346,9 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
     struct retry_decision decision =
         retry_decide(completions->policy, verdict->fault, ask->failures, verdict->after_ms,
                      &completions->random);
-    tell_endpoint(ask, verdict, &decision);
+    if (!verdict->told)
+        tell_endpoint(ask, verdict, &decision);
+    endpoint_leave(ask->endpoint, ask);
     if (ask->impatient && (decision.park || ask->failures >= IMPATIENT_MAX))
         return give_up(ask, verdict);
     ask->timed_out = verdict->err.code == ERR_TIMEOUT;
@@ -398,6 +405,8 @@ enum task_result ask_step_sending(struct ask *ask)
 {
     if (ask->process)
         return ask_step_command(ask);
+    if (ask->batch)
+        return ask_step_batched(ask);
     struct verdict verdict = {.after_ms = -1, .money = SPEND_CUT};
     bool readable = read_body(ask, &verdict);
     if (readable && !http_done(ask->http)) {

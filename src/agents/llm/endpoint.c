@@ -40,6 +40,8 @@ static char *name_of(const struct model *model)
     BUF_LOCAL(text, 512);
     buf_addf(&text, "%s %.*s%.*s", is_embedding(model) ? model->codec->name : model->provider,
              (int)(host - url), url, (int)strcspn(at, "?#"), at);
+    if (model->batch != NULL)
+        buf_add_text(&text, " in batches");
     if (!usual)
         buf_addf(&text, " (%s)", model->key_variable);
     return buf_take(&text);
@@ -59,6 +61,7 @@ struct endpoint *endpoint_new(const struct model *model, const struct retry_poli
     endpoint->key = mem_strdup(text_or_empty(model->key));
     endpoint->name = name_of(model);
     endpoint->embeds = is_embedding(model);
+    endpoint->batches = model->batch != NULL;
     endpoint->policy = policy;
     endpoint->random = random;
     endpoint->capacity = capacity;
@@ -85,7 +88,7 @@ void endpoint_free(struct endpoint *endpoint)
 
 bool endpoint_fits(const struct endpoint *endpoint, const struct model *model)
 {
-    return endpoint->embeds == is_embedding(model) &&
+    return endpoint->embeds == is_embedding(model) && endpoint->batches == (model->batch != NULL) &&
            strcmp(endpoint->provider, model->provider) == 0 &&
            strcmp(endpoint->base_url, text_or_empty(model->base_url)) == 0 &&
            strcmp(endpoint->key, text_or_empty(model->key)) == 0;

@@ -21,7 +21,8 @@ struct endpoint {
     struct random *random;
     struct slots slots;
     unsigned capacity;
-    bool embeds; /* for embeddings: their faults hold up nobody who writes */
+    bool embeds;  /* for embeddings: their faults hold up nobody who writes */
+    bool batches; /* requests go together, so that any number of them may */
     bool held, blocked;
     enum endpoint_state state;
     uint64_t since_wall_ms, until_wall_ms;

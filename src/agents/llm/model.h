@@ -13,6 +13,11 @@
 
 struct command_model;
 
+struct batch_terms { /* requests go together, for half the price and an answer within a day */
+    uint64_t gather_ms, poll_ms; /* how long one waits for others; the longest between two looks */
+    uint64_t wait_ms;            /* then the batch is cancelled */
+};
+
 struct model {                 /* texts live as long as the arena they were chosen into */
     const char *name;          /* as the person named it */
     const char *provider;      /* a codec's name, "mailbox" or "replay" */
@@ -29,6 +34,7 @@ struct model {                 /* texts live as long as the arena they were chos
     double cached_price, written_price; /* of a prompt's that the provider's cache gives or takes;
                                            < 0: the prompt's price */
     const struct value *body;           /* more fields of each request, a map; NULL: none */
+    const struct batch_terms *batch;    /* NULL: each goes by itself */
     const char *cache; /* "5m", "1h": it is asked to keep what prompts share; NULL: not asked */
     double reasoning;  /* tokens thought unseen for each of an answer that says no usage; 0: none */
     double weight;     /* > 0 */

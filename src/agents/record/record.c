@@ -42,7 +42,7 @@ static const struct field run_fields[] = {
     RUN(time_ns, FIELD_REAL),      RUN(finding, FIELD_TEXT),     RUN(noise, FIELD_TEXT),
     RUN(asked, FIELD_JSON),        RUN(unfit, FIELD_TEXT),       RUN(left_out, FIELD_TEXT),
     RUN(unconfined, FIELD_TEXT),   RUN(saved_ms, FIELD_INT),     RUN(strange_parents, FIELD_INT),
-    RUN(outside, FIELD_INT),       RUN(agents, FIELD_TEXT),
+    RUN(outside, FIELD_INT),       RUN(agents, FIELD_TEXT),      RUN(batches, FIELD_TEXT),
 };
 static const struct field idea_fields[] = {
     IDEA(id, FIELD_TEXT),       IDEA(run, FIELD_TEXT),      IDEA(parent, FIELD_TEXT),

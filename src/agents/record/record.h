@@ -26,6 +26,7 @@ struct run_record {
                          * micro_dollars, causes: [{state, times, since_ms, until_ms, total_ms,
                          * reason}...]}...]}: what became of the requests to each model */
     const char *agents; /* coding agents at work now, and what each has had evaluated; "": none */
+    const char *batches; /* of requests that providers have now, in words; "": none */
     const char *baseline, *best;
     const char *finding;  /* of the champion against its baseline, verified; "": none */
     const char *noise;    /* where that is "too noisy to say": why, and what helps; or "" */

@@ -64,6 +64,7 @@ static void new_record(struct search *search, uint64_t number)
         .best = "",
         .paused = "",
         .agents = "",
+        .batches = "",
         .finding = "",
         .noise = "",
         .number = (int64_t)number,

@@ -34,13 +34,17 @@ void search_put_run(struct search *search, struct store_batch *batch)
     BUF_LOCAL(agents, 2048);
     agents_say(search, &agents);
     record->agents = buf_text(&agents);
+    BUF_LOCAL(batches, 2048);
+    if (search->completions)
+        completions_say_batches(search->completions, &batches);
+    record->batches = buf_text(&batches);
     BUF_LOCAL(text, 4 << 20);
     run_record_encode(record, &text);
     store_batch_put(batch, STORE_RUNS, search->id, buf_text(&text), text.length);
     mem_free(pauses);
     mem_free(asked);
     record->pauses = record->asked = "{}";
-    record->agents = "";
+    record->agents = record->batches = "";
 }
 
 void search_progress(const struct search *search, struct search_progress *progress)

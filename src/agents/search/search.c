@@ -25,10 +25,12 @@ enum { SOFT_STOP_MS = 6000 };
 /* ---- preparing ---- */
 
 /* A disk that is full must not keep a run from ending: what is there is kept, the rest is lost. */
-static void give_up_on_room(struct search *search)
+static void give_up_waiting(struct search *search)
 {
     if (store_writer_waits(search->writer))
         store_writer_give_up(search->writer);
+    if (search->completions)
+        completions_hurry(search->completions);
 }
 
 static void put_start(struct search *search)
@@ -90,7 +92,7 @@ static enum task_result step_preparing(struct search *search)
             return TASK_WAIT;
     }
     if (search_stopping(search))
-        give_up_on_room(search);
+        give_up_waiting(search);
     if (search_deadline_passed(search) && !search_lanes_were_late(search))
         prepared_late(search);
     if (!search_lanes_ready(search) || search->write.active || search_library_busy(search))
@@ -180,7 +182,7 @@ static enum task_result step_searching(struct search *search)
         bool at_once = out_of_patience(search);
         stop_attempts(search, at_once);
         if (at_once)
-            give_up_on_room(search);
+            give_up_waiting(search);
     } else if (!search_may_propose(search) && !search_reached(search)) {
         search_values_stop(search);
         search_rounds_stop(search); /* a budget, or a mailbox: nobody is waited for any more */
@@ -206,7 +208,7 @@ static enum task_result step_verifying(struct search *search)
 {
     watch(search);
     if (search_stopping(search) && out_of_patience(search)) {
-        give_up_on_room(search);
+        give_up_waiting(search);
         search_final_cancel(search);
     }
     search_final_watch(search);
@@ -273,7 +275,7 @@ static enum task_result step_closing(struct search *search)
     search_watch_end(search);
     search_deadline_stop(search);
     if (search_stopping(search))
-        give_up_on_room(search);
+        give_up_waiting(search);
     if (search->write.active || search->put.active || search->twins_write.active ||
         search_watch_busy(search) || search_library_busy(search))
         return TASK_WAIT;

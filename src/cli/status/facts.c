@@ -55,6 +55,8 @@ static void put_work(struct arena *arena, struct run_status *status)
                      words_lane(run->lane_busy, run->lane_waits, lane)));
     if (status->live && *run->agents)
         put(status, "agents", run->agents);
+    if (status->live && *run->batches)
+        put(status, "batches", run->batches);
     if (*run->best)
         put(status, "best",
             arena_printf(arena, "%s  %s  %s", run->best,

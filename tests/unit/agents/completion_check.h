@@ -40,8 +40,8 @@ static inline struct provider provider_start(const char *const *faults, const ch
         argv[count++] = key;
     }
     for (; faults != NULL && *faults != NULL; faults++) {
-        argv[count++] = "--fault";
-        argv[count++] = *faults;
+        argv[count++] = **faults == '@' ? "--batch" : "--fault"; /* @: of a batch's own */
+        argv[count++] = *faults + (**faults == '@');
     }
     assert_int_equal(pipe(fds), 0);
     fflush(NULL);

@@ -131,6 +131,16 @@ void completions_hold(struct completions *completions, bool held)
     (void)completions, (void)held;
 }
 
+void completions_hurry(struct completions *completions)
+{
+    (void)completions;
+}
+
+void completions_say_batches(const struct completions *completions, struct buf *out)
+{
+    (void)completions, (void)out;
+}
+
 bool completions_held(const struct completions *completions)
 {
     (void)completions;

@@ -104,7 +104,8 @@ static void encode(struct arena *arena, const struct completion_request *request
     if (request->schema != NULL)
         put_schema(&json, request);
     request_more(&json, request->body);
-    json_put_bool(&json, "stream", true);
+    if (!request->whole)
+        json_put_bool(&json, "stream", true);
     json_object_end(&json);
 }
 

@@ -21,6 +21,7 @@ struct completion_request {
     int64_t max_tokens; /* 0: the provider's default */
     bool json;          /* asks for a JSON object where the provider can */
     const char *schema; /* of that object, where the provider holds a model to one; or NULL */
+    bool whole;         /* its answer comes as one document, not as a stream: in a batch */
     const struct value *body; /* a map of more fields of the request, by a person; or NULL */
     /* The turns before this one, in the provider's form (request_turns()); or NULL. A help, no part
      * of the question: with and without it is the same request. */

@@ -59,8 +59,10 @@ static void encode(struct arena *arena, const struct completion_request *request
     if (request->json || request->schema != NULL)
         put_format(&json, request, request->schema != NULL && is_openai(base_url));
     request_more(&json, request->body);
-    json_put_bool(&json, "stream", true);
-    json_put_raw(&json, "stream_options", "{\"include_usage\":true}");
+    if (!request->whole) {
+        json_put_bool(&json, "stream", true);
+        json_put_raw(&json, "stream_options", "{\"include_usage\":true}");
+    }
     json_object_end(&json);
 }
 

@@ -76,7 +76,8 @@ static void encode(struct arena *arena, const struct completion_request *request
     put_cache_key(&json, request);
     request_more(&json, request->body);
     json_put_bool(&json, "store", false);
-    json_put_bool(&json, "stream", true);
+    if (!request->whole)
+        json_put_bool(&json, "stream", true);
     json_object_end(&json);
 }
 

@@ -162,6 +162,23 @@ int search_budget_open(struct search *search, struct err *err)
     return budget_open(search->store, search->id, &caps, lists, 3, &search->budget, err);
 }
 
+/* Said at once: a night's wait for an answer does not go into an hour. */
+static bool warn_of_batches(const struct search *search, const struct models *models)
+{
+    const uint64_t within_ms = search_within_ms(search);
+    for (size_t i = 0; models && i < models->count; i++) {
+        const struct model *model = &models->items[i];
+        if (!model->batch || within_ms == 0 || within_ms >= model->batch->wait_ms)
+            continue;
+        log_event(LOG_WARN, "batch.late", search->id,
+                  "%s answers in batches, which may take a day, and this run ends in %.0f min: a "
+                  "batch that is not done by then is cancelled, and what it has answered is taken",
+                  model->name, (double)within_ms / 60000);
+        return true;
+    }
+    return false;
+}
+
 int search_model_open(struct search *search, struct err *err)
 {
     const struct search_options *o = &search->options;
@@ -184,7 +201,11 @@ int search_model_open(struct search *search, struct err *err)
                                           .ca_file = o->ca_file};
     search->completions =
         completions_new(search->task.loop, search->store, search->writer, &spec, err);
-    return search->completions ? 0 : -1;
+    if (!search->completions)
+        return -1;
+    if (!warn_of_batches(search, o->idea_models))
+        (void)warn_of_batches(search, o->code_models);
+    return 0;
 }
 
 void search_model_close(struct search *search)
