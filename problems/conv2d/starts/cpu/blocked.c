@@ -1,10 +1,12 @@
 /*---
 tune:
-  P: [6, 7, 12, 8, 9, 4, 3]
-  NV: [2, 4, 3, 1]
-  VB: [32, 64]
+  P: [6, 7, 12, 9, 8, 4, 3]
+  NV: [4, 2, 3]
+  VB: [64, 32]
   OWN: [1, 0]
-  where: P*NV >= 6 && P*NV <= 28 && P <= VB / 4 && (VB == 64 || P*NV <= 12)
+  where: >
+    P*NV >= VB * 9 / 32 && P*NV <= 28 && P <= VB / 4 && (VB == 64 || P*NV <= 12)
+    && VB <= max(vector_bytes, 32)
 workspace:
   packed:
     dtype: float32
