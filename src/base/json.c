@@ -232,6 +232,14 @@ void json_value(struct json *json, const struct value *value)
     add_tree(json->out, value);
 }
 
+const char *value_json(const struct value *value, struct arena *arena)
+{
+    BUF_LOCAL(text, 4 << 20);
+    struct json json = {.out = &text};
+    json_value(&json, value);
+    return value != NULL && text.dropped == 0 ? buf_keep(&text, arena) : "{}";
+}
+
 void json_names(struct json *json, const struct names *names)
 {
     json_object(json);

@@ -29,8 +29,9 @@ void json_int(struct json *json, int64_t number);
 void json_real(struct json *json, double number); /* shortest text that reads back the same */
 void json_bool(struct json *json, bool truth);
 void json_null(struct json *json);
-void json_value(struct json *json, const struct value *value);    /* a whole tree */
-void json_raw(struct json *json, const char *text);               /* already JSON */
+void json_value(struct json *json, const struct value *value); /* a whole tree; NULL: null */
+const char *value_json(const struct value *value, struct arena *arena); /* NULL, over 4 MiB: {} */
+void json_raw(struct json *json, const char *text);                     /* already JSON */
 void json_names(struct json *json, const struct names *names);    /* {"M": 4, ...}; NULL: {} */
 char *names_json(const struct names *names, struct arena *arena); /* the same as a text */
 

@@ -92,18 +92,6 @@ static void put_interval(const struct value *interval, double *median, double *l
     *high = value_real(interval, "high", 0);
 }
 
-static const char *text_of(struct arena *arena, const struct value *value)
-{
-    struct buf text;
-    struct json json;
-    if (value == NULL)
-        return "{}";
-    buf_init(&text, 8 << 20);
-    json_init(&json, &text);
-    json_value(&json, value);
-    return buf_keep(&text, arena);
-}
-
 /* What only the evaluation's own record has. It is read into an arena of its own: a tree is many
  * times as large as what a row keeps of it. */
 static void add_evaluation(struct store *store, struct arena *arena, const char *facts, bool search,
@@ -127,9 +115,9 @@ static void add_evaluation(struct store *store, struct arena *arena, const char 
     row->checks_passed = value_int(value_get(evaluation, "checks"), "passed", 0);
     row->checks_total = value_int(value_get(evaluation, "checks"), "total", 0);
     row->error_ratio = value_real(value_at(evaluation, "metrics.error"), "of_allowed", 0);
-    row->versions = text_of(arena, value_get(evaluation, "versions"));
+    row->versions = value_json(value_get(evaluation, "versions"), arena);
     if (row->correct) {
-        const char *metrics = text_of(own, value_get(evaluation, "metrics"));
+        const char *metrics = value_json(value_get(evaluation, "metrics"), own);
         put_interval(value_get(evaluation, "time_ns"), &row->latency_ns, &row->latency_low_ns,
                      &row->latency_high_ns);
         put_interval(value_get(evaluation, "speedup"), &row->speedup, &row->speedup_low,
@@ -223,7 +211,7 @@ static const char *facts_of(struct arena *arena, const struct run_record *run)
     struct err ignored;
     if (value_parse_json(arena, "context", run->context, strlen(run->context), &context, &ignored))
         return "{}";
-    return text_of(arena, value_get(context, "facts"));
+    return value_json(value_get(context, "facts"), arena);
 }
 
 static int add_run(struct store *store, struct arena *arena, const struct kernel_query *query,

@@ -1,8 +1,8 @@
 #include "agents/lessons/lesson.h"
 
 #include "agents/ideas/ideas.h"
+#include "base/fields.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/value.h"
 
 #include <ctype.h>
@@ -14,89 +14,61 @@ enum { ID_MOST = 64, WORD_MOST = 80, LINE_MOST = 240, TUNE_MOST = 1200, PART_MOS
 
 static const char format_name[] = "twagent lesson 1";
 
-/* One table feeds both directions. */
-enum field_type { FIELD_TEXT, FIELD_JSON, FIELD_INT, FIELD_REAL, FIELD_BOOL };
-
-#define FIELD(name, type, most)                                                                    \
+#define LESSON(name, type, most)                                                                   \
     {                                                                                              \
-#name, type, most, offsetof(struct lesson, name)                                           \
+        FIELD(lesson, type, name), most                                                            \
     }
 #define PLACE(name, type, most)                                                                    \
     {                                                                                              \
-#name, type, most, offsetof(struct lesson, place.name)                                     \
+        FIELD_AS(lesson, type, place.name, #name), most                                            \
     }
 
-static const struct field {
-    const char *key;
-    enum field_type type;
+static const struct {
+    struct field field;
     size_t most; /* bytes of a text */
-    size_t offset;
 } fields[] = {
-    FIELD(id, FIELD_TEXT, ID_MOST),
-    PLACE(family, FIELD_TEXT, WORD_MOST),
-    PLACE(problem, FIELD_TEXT, WORD_MOST),
-    PLACE(backend, FIELD_TEXT, WORD_MOST),
-    PLACE(language, FIELD_TEXT, WORD_MOST),
-    PLACE(shape, FIELD_TEXT, LINE_MOST),
-    PLACE(dtype, FIELD_TEXT, WORD_MOST),
-    PLACE(device, FIELD_TEXT, WORD_MOST),
-    PLACE(device_family, FIELD_TEXT, WORD_MOST),
-    PLACE(cores, FIELD_INT, 0),
-    FIELD(title, FIELD_TEXT, LINE_MOST),
-    FIELD(category, FIELD_TEXT, WORD_MOST),
-    FIELD(name, FIELD_TEXT, WORD_MOST),
-    FIELD(source, FIELD_TEXT, ID_MOST),
-    FIELD(tune, FIELD_JSON, TUNE_MOST),
-    FIELD(limiter_before, FIELD_TEXT, WORD_MOST),
-    FIELD(limiter_after, FIELD_TEXT, WORD_MOST),
-    FIELD(verdict, FIELD_TEXT, WORD_MOST),
-    FIELD(reason, FIELD_TEXT, LINE_MOST),
-    FIELD(baseline, FIELD_TEXT, WORD_MOST),
-    FIELD(change, FIELD_REAL, 0),
-    FIELD(change_low, FIELD_REAL, 0),
-    FIELD(change_high, FIELD_REAL, 0),
-    FIELD(speedup, FIELD_REAL, 0),
-    FIELD(speedup_low, FIELD_REAL, 0),
-    FIELD(speedup_high, FIELD_REAL, 0),
-    FIELD(time_ns, FIELD_REAL, 0),
-    FIELD(point, FIELD_BOOL, 0),
-    FIELD(ended_ms, FIELD_INT, 0),
+    LESSON(id, TEXT, ID_MOST),
+    PLACE(family, TEXT, WORD_MOST),
+    PLACE(problem, TEXT, WORD_MOST),
+    PLACE(backend, TEXT, WORD_MOST),
+    PLACE(language, TEXT, WORD_MOST),
+    PLACE(shape, TEXT, LINE_MOST),
+    PLACE(dtype, TEXT, WORD_MOST),
+    PLACE(device, TEXT, WORD_MOST),
+    PLACE(device_family, TEXT, WORD_MOST),
+    PLACE(cores, INT, 0),
+    LESSON(title, TEXT, LINE_MOST),
+    LESSON(category, TEXT, WORD_MOST),
+    LESSON(name, TEXT, WORD_MOST),
+    LESSON(source, TEXT, ID_MOST),
+    LESSON(tune, JSON, TUNE_MOST),
+    LESSON(limiter_before, TEXT, WORD_MOST),
+    LESSON(limiter_after, TEXT, WORD_MOST),
+    LESSON(verdict, TEXT, WORD_MOST),
+    LESSON(reason, TEXT, LINE_MOST),
+    LESSON(baseline, TEXT, WORD_MOST),
+    LESSON(change, REAL, 0),
+    LESSON(change_low, REAL, 0),
+    LESSON(change_high, REAL, 0),
+    LESSON(speedup, REAL, 0),
+    LESSON(speedup_low, REAL, 0),
+    LESSON(speedup_high, REAL, 0),
+    LESSON(time_ns, REAL, 0),
+    LESSON(point, BOOL, 0),
+    LESSON(ended_ms, INT, 0),
 };
 
-enum { FIELDS = sizeof fields / sizeof fields[0] };
+enum { COUNT = sizeof fields / sizeof fields[0] };
 
 /* ---- writing ---- */
-
-static void put_field(const struct field *field, const struct lesson *lesson, struct json *json)
-{
-    const void *at = (const char *)lesson + field->offset;
-    const char *text = field->type <= FIELD_JSON ? *(const char *const *)at : NULL;
-    json_key(json, field->key);
-    switch (field->type) {
-    case FIELD_TEXT:
-        json_text(json, text ? text : "");
-        break;
-    case FIELD_JSON:
-        json_raw(json, text && *text ? text : "{}");
-        break;
-    case FIELD_INT:
-        json_int(json, *(const int64_t *)at);
-        break;
-    case FIELD_REAL:
-        json_real(json, *(const double *)at);
-        break;
-    default:
-        json_bool(json, *(const bool *)at);
-    }
-}
 
 void lesson_encode(const struct lesson *lesson, struct buf *out)
 {
     struct json json = {.out = out};
     json_object(&json);
     json_put_text(&json, "format", format_name);
-    for (size_t i = 0; i < FIELDS; i++)
-        put_field(&fields[i], lesson, &json);
+    for (size_t i = 0; i < COUNT; i++)
+        fields_put(&fields[i].field, 1, lesson, &json);
     json_object_end(&json);
 }
 
@@ -144,7 +116,7 @@ static const char *numbers_of(struct arena *arena, const struct value *map, size
 }
 
 static int take_field(struct arena *arena, const struct value *root, const struct field *field,
-                      struct lesson *lesson, struct err *err)
+                      size_t most, struct lesson *lesson, struct err *err)
 {
     static const char *const expected[] = {"a text", "an object of whole numbers", "a whole number",
                                            "a number, 0 or more", "true or false"};
@@ -158,9 +130,9 @@ static int take_field(struct arena *arena, const struct value *root, const struc
     if (field->type == FIELD_TEXT) {
         right = item->kind == VALUE_TEXT;
         if (right)
-            *(const char **)(void *)at = cleaned(arena, item->text, field->most);
+            *(const char **)(void *)at = cleaned(arena, item->text, most);
     } else if (field->type == FIELD_JSON) {
-        const char *text = numbers_of(arena, item, field->most);
+        const char *text = numbers_of(arena, item, most);
         right = text != NULL;
         if (right)
             *(const char **)(void *)at = text;
@@ -204,8 +176,8 @@ int lesson_decode(struct arena *arena, const char *text, size_t length, struct l
         return -1;
     if (strcmp(value_text(root, "format", ""), format_name) != 0)
         return err_set(err, ERR_USAGE, "format: expected \"%s\"", format_name);
-    for (size_t i = 0; i < FIELDS; i++)
-        if (take_field(arena, root, &fields[i], lesson, err))
+    for (size_t i = 0; i < COUNT; i++)
+        if (take_field(arena, root, &fields[i].field, fields[i].most, lesson, err))
             return -1;
     return check(lesson, err);
 }

@@ -100,8 +100,6 @@ static const char *read_problem(const struct reading *reading, const char *backe
 static int read_tune(const struct reading *reading, const char **tune)
 {
     const struct value *value = member(reading, "tune");
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
     *tune = NULL;
     if (!value || value->kind == VALUE_NULL)
         return 0;
@@ -110,8 +108,7 @@ static int read_tune(const struct reading *reading, const char **tune)
         numbers = value->items[i]->kind == VALUE_INT;
     if (!numbers)
         return err_set(reading->err, ERR_USAGE, "tune: expected an object of whole numbers");
-    json_value(&json, value);
-    *tune = buf_keep(&text, reading->arena);
+    *tune = value_json(value, reading->arena);
     return 0;
 }
 

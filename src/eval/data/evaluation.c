@@ -1,6 +1,6 @@
 #include "eval/data/evaluation.h"
 
-#include "base/buf.h"
+#include "base/fields.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,36 +11,29 @@ static const char *const verdicts[] = {"kernel", "rejected", "failed"};
 static const char *const stages[STAGES] = {"parse", "compile",  "check",
                                            "time",  "sanitize", "profile"};
 
-enum { DOCUMENT_MOST = 4 << 20 };
-
-/* One row a field, in the order of the record. */
-enum field_kind { FIELD_TEXT, FIELD_BOOL, FIELD_INTERVAL, FIELD_REAL, FIELD_INT, FIELD_DOCUMENT };
-
-struct field {
+/* In the order of the record: its intervals stand between the two. */
+static const struct field first_fields[] = {
+    FIELD(evaluation, TEXT, reason),      FIELD(evaluation, TEXT, details),
+    FIELD(evaluation, BOOL, ours),        FIELD(evaluation, BOOL, dropped),
+    FIELD(evaluation, BOOL, quarantined),
+};
+static const struct {
     const char *key;
-    enum field_kind kind;
     size_t offset;
+} intervals[] = {
+    {"time_ns", offsetof(struct evaluation, time_ns)},
+    {"hot_ns", offsetof(struct evaluation, hot_ns)},
+    {"baseline_ns", offsetof(struct evaluation, baseline_ns)},
+    {"speedup", offsetof(struct evaluation, speedup)},
 };
-
-#define FIELD(kind, name)                                                                          \
-    {                                                                                              \
-#name, kind, offsetof(struct evaluation, name)                                             \
-    }
-
-static const struct field fields[] = {
-    FIELD(FIELD_TEXT, reason),         FIELD(FIELD_TEXT, details),
-    FIELD(FIELD_BOOL, ours),           FIELD(FIELD_BOOL, dropped),
-    FIELD(FIELD_BOOL, quarantined),    FIELD(FIELD_INTERVAL, time_ns),
-    FIELD(FIELD_INTERVAL, hot_ns),     FIELD(FIELD_INTERVAL, baseline_ns),
-    FIELD(FIELD_INTERVAL, speedup),    FIELD(FIELD_TEXT, baseline),
-    FIELD(FIELD_REAL, spread),         FIELD(FIELD_INT, timed_samples),
-    FIELD(FIELD_INT, dropped_samples), FIELD(FIELD_TEXT, identity),
-    FIELD(FIELD_DOCUMENT, tune),       FIELD(FIELD_DOCUMENT, metrics),
-    FIELD(FIELD_DOCUMENT, device),     FIELD(FIELD_DOCUMENT, versions),
-    FIELD(FIELD_DOCUMENT, baselines),
+enum { INTERVALS = sizeof intervals / sizeof intervals[0] };
+static const struct field last_fields[] = {
+    FIELD(evaluation, TEXT, baseline),     FIELD(evaluation, REAL, spread),
+    FIELD(evaluation, INT, timed_samples), FIELD(evaluation, INT, dropped_samples),
+    FIELD(evaluation, TEXT, identity),     FIELD(evaluation, JSON, tune),
+    FIELD(evaluation, JSON, metrics),      FIELD(evaluation, JSON, device),
+    FIELD(evaluation, JSON, versions),     FIELD(evaluation, JSON, baselines),
 };
-
-enum { FIELDS = sizeof fields / sizeof fields[0] };
 
 enum effort effort_find(const char *text)
 {
@@ -116,36 +109,6 @@ void evaluation_put_interval(struct json *json, const struct interval *interval)
     json_object_end(json);
 }
 
-static void put_field(struct json *json, const struct field *field,
-                      const struct evaluation *evaluation)
-{
-    const void *at = (const char *)evaluation + field->offset;
-    const char *text = "";
-    if (field->kind == FIELD_TEXT || field->kind == FIELD_DOCUMENT)
-        text = *(const char *const *)at;
-    json_key(json, field->key);
-    switch (field->kind) {
-    case FIELD_TEXT:
-        json_text(json, text != NULL ? text : "");
-        break;
-    case FIELD_DOCUMENT:
-        json_raw(json, text != NULL && *text != '\0' ? text : "{}");
-        break;
-    case FIELD_BOOL:
-        json_bool(json, *(const bool *)at);
-        break;
-    case FIELD_INTERVAL:
-        evaluation_put_interval(json, (const struct interval *)at);
-        break;
-    case FIELD_REAL:
-        json_real(json, *(const double *)at);
-        break;
-    case FIELD_INT:
-        json_int(json, *(const int64_t *)at);
-        break;
-    }
-}
-
 void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
 {
     json_object(json);
@@ -154,8 +117,13 @@ void evaluation_to_json(const struct evaluation *evaluation, struct json *json)
     json_put_bool(json, "win", evaluation_wins(evaluation));
     json_put_text(json, "finding", finding_name(evaluation->finding));
     json_put_text(json, "noise", evaluation->noise != NULL ? evaluation->noise : "");
-    for (size_t i = 0; i < FIELDS; i++)
-        put_field(json, &fields[i], evaluation);
+    fields_put(FIELDS(first_fields), evaluation, json);
+    for (size_t i = 0; i < INTERVALS; i++) {
+        json_key(json, intervals[i].key);
+        evaluation_put_interval(
+            json, (const struct interval *)((const char *)evaluation + intervals[i].offset));
+    }
+    fields_put(FIELDS(last_fields), evaluation, json);
     if (evaluation->outside)
         json_put_bool(json, "outside", true);
     if (evaluation->left_out != NULL && *evaluation->left_out != '\0')
@@ -193,7 +161,7 @@ static bool take_real(const struct value *value, double *number)
 static bool take_interval(const struct value *value, struct interval *interval)
 {
     *interval = (struct interval){0};
-    if (value->kind == VALUE_NULL)
+    if (value != NULL && value->kind == VALUE_NULL)
         return true;
     const struct value *samples = value_get(value, "samples");
     if (samples == NULL || samples->kind != VALUE_INT || samples->integer < 0)
@@ -202,45 +170,6 @@ static bool take_interval(const struct value *value, struct interval *interval)
     return take_real(value_get(value, "median"), &interval->median) &&
            take_real(value_get(value, "low"), &interval->low) &&
            take_real(value_get(value, "high"), &interval->high);
-}
-
-static const char *document_text(struct arena *arena, const struct value *value)
-{
-    BUF_LOCAL(text, DOCUMENT_MOST);
-    struct json json = {.out = &text};
-    json_value(&json, value);
-    return text.dropped == 0 ? arena_strdup(arena, buf_text(&text)) : "{}";
-}
-
-static int take_field(struct arena *arena, const struct value *record, const struct field *field,
-                      struct evaluation *evaluation, struct err *err)
-{
-    static const char *const expected[] = {"a text",   "true or false", "an interval or null",
-                                           "a number", "an integer",    "an object"};
-    void *at = (char *)evaluation + field->offset;
-    const struct value *value = value_get(record, field->key);
-    const char *text = NULL;
-    bool fine = value != NULL;
-    if (fine && field->kind == FIELD_TEXT) {
-        fine = value->kind == VALUE_TEXT;
-        text = fine ? arena_strdup(arena, value->text) : NULL;
-        *(const char **)at = text;
-    } else if (fine && field->kind == FIELD_DOCUMENT) {
-        fine = value->kind == VALUE_MAP;
-        text = fine ? document_text(arena, value) : NULL;
-        *(const char **)at = text;
-    } else if (fine && field->kind == FIELD_BOOL) {
-        fine = value->kind == VALUE_BOOL;
-        *(bool *)at = value->boolean;
-    } else if (fine && field->kind == FIELD_INTERVAL) {
-        fine = take_interval(value, (struct interval *)at);
-    } else if (fine && field->kind == FIELD_REAL) {
-        fine = take_real(value, (double *)at);
-    } else if (fine) {
-        fine = value->kind == VALUE_INT;
-        *(int64_t *)at = value->integer;
-    }
-    return fine ? 0 : refuse(err, field->key, expected[field->kind]);
 }
 
 static bool find_name(const char *name, const char *const *list, size_t count, size_t *found)
@@ -288,9 +217,13 @@ int evaluation_from_value(struct arena *arena, const struct value *value,
     record.stage = (enum stage)found;
     if (take_finding(arena, value, &record, err) != 0)
         return -1;
-    for (size_t i = 0; i < FIELDS; i++)
-        if (take_field(arena, value, &fields[i], &record, err) != 0)
-            return -1;
+    if (fields_demand(FIELDS(first_fields), arena, value, &record, err) != 0 ||
+        fields_demand(FIELDS(last_fields), arena, value, &record, err) != 0)
+        return err_wrap(err, "evaluation record");
+    for (size_t i = 0; i < INTERVALS; i++)
+        if (!take_interval(value_get(value, intervals[i].key),
+                           (struct interval *)((char *)&record + intervals[i].offset)))
+            return refuse(err, intervals[i].key, "an interval or null");
     record.outside = value_bool(value, "outside", false);
     record.left_out = arena_strdup(arena, value_text(value, "left_out", ""));
     record.unfit = arena_strdup(arena, value_text(value, "unfit", ""));

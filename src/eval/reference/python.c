@@ -107,12 +107,8 @@ static int hear_of_open(struct python *python, struct err *err)
     const struct value *answer = NULL;
     int status = python_hear(python, python->start_timeout_ms, arena, &answer, err);
     timeline_end("python.open", python->opening_ns);
-    if (status == 0 && python->reference.versions == NULL) {
-        BUF_LOCAL(text, 1024);
-        struct json json = {.out = &text};
-        json_value(&json, value_get(answer, "versions"));
-        python->reference.versions = arena_strdup(python->arena, buf_text(&text));
-    }
+    if (status == 0 && python->reference.versions == NULL)
+        python->reference.versions = value_json(value_get(answer, "versions"), python->arena);
     return status;
 }
 

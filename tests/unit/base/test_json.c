@@ -1,7 +1,7 @@
 #include "check.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/fields.h"
 #include "base/random.h"
 
 #include <float.h>
@@ -227,6 +227,61 @@ static void roots_follow_without_commas(void **state)
     assert_string_equal(buf_text(&out), "1\n{}");
 }
 
+struct fact {
+    const char *name, *more;
+    int64_t count;
+    double share;
+    bool known;
+};
+
+static const struct field fact_fields[] = {FIELD(fact, TEXT, name), FIELD(fact, JSON, more),
+                                           FIELD(fact, INT, count), FIELD(fact, REAL, share),
+                                           FIELD_AS(fact, BOOL, known, "is_known")};
+
+static const struct value *parsed(struct arena *arena, const char *text)
+{
+    struct value *root;
+    struct err err;
+    assert_int_equal(value_parse_json(arena, "fact", text, strlen(text), &root, &err), 0);
+    return root;
+}
+
+static void fields_go_both_ways(void **state)
+{
+    (void)state;
+    static const char whole[] = "{\"name\":\"a\",\"more\":{\"b\":[1]},\"count\":7,"
+                                "\"share\":0.5,\"is_known\":true}";
+    static const char none[] =
+        "{\"name\":\"\",\"more\":{},\"count\":0,\"share\":0,\"is_known\":false}";
+    static const char *const refused[] = {"{\"name\":1}", "{\"name\":\"\",\"more\":[]}",
+                                          "{\"name\":\"\",\"more\":{},\"count\":0.5}",
+                                          "{\"name\":\"\",\"more\":{},\"count\":1,\"share\":true}"};
+    ARENA_LOCAL(arena);
+    struct err err;
+    struct fact fact = {0}, strict = {0};
+    fields_take(FIELDS(fact_fields), arena, parsed(arena, whole), &fact);
+    assert_int_equal(fields_demand(FIELDS(fact_fields), arena, parsed(arena, whole), &strict, &err),
+                     0);
+    assert_string_equal(strict.name, fact.name);
+    json_object(&json);
+    fields_put(FIELDS(fact_fields), &strict, &json);
+    json_object_end(&json);
+    assert_string_equal(buf_text(&out), whole);
+    buf_reset(&out);
+    json_init(&json, &out);
+    fields_take(FIELDS(fact_fields), arena,
+                parsed(arena, "{\"name\":1,\"count\":\"7\",\"share\":null}"), &fact);
+    json_object(&json);
+    fields_put(FIELDS(fact_fields), &fact, &json);
+    json_object_end(&json);
+    assert_string_equal(buf_text(&out), none);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        assert_int_equal(
+            fields_demand(FIELDS(fact_fields), arena, parsed(arena, refused[i]), &strict, &err),
+            -1);
+    assert_string_equal(err.message, "expected a number for \"share\"");
+}
+
 #define WITH_WRITER(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -236,6 +291,7 @@ int main(void)
         WITH_WRITER(trees_are_written_whole),   WITH_WRITER(many_levels),
         WITH_WRITER(texts_are_escaped),         WITH_WRITER(any_bytes_make_json),
         WITH_WRITER(reals_are_short_and_exact), WITH_WRITER(roots_follow_without_commas),
+        WITH_WRITER(fields_go_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,16 +208,8 @@ void search_lessons_open(struct search *search, struct store_batch *batch)
     if (value_parse_json(search->arena, "context", text, strlen(text), &context, &ignored))
         return;
     set_place(search, context);
-    search->lessons->facts = "{}";
-    const struct value *facts = value_get(context, "facts");
-    struct json json;
+    search->lessons->facts = value_json(value_get(context, "facts"), search->arena);
     BUF_LOCAL(words, 1 << 20);
-    if (facts) {
-        json_init(&json, &words);
-        json_value(&json, facts);
-        search->lessons->facts = arena_strdup(search->arena, buf_text(&words));
-    }
-    buf_reset(&words);
     if (!search->options.lessons || recall_memory(search)) {
         /* nothing, or what it was */
     } else if (!search->went_on) { /* a run of a program without lessons goes on without them */
