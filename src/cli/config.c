@@ -1,5 +1,6 @@
 /* twagent config: every setting with where it came from, the models that they choose, and which
  * keys are there. */
+#include "agents/llm/key_command.h"
 #include "agents/llm/keys.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -110,6 +111,8 @@ static void put_models(const char *title, const struct models *models, struct bu
             buf_add_text(out, " in batches");
         if (m->codec && m->key_variable)
             buf_addf(out, ", %s %s", m->key_variable, m->key ? "set" : "not set");
+        if (m->key_command)
+            buf_addf(out, ", key by %s", m->key_command->name);
         buf_addf(out, "  (%s)\n", m->where ? m->where : "");
     }
 }

@@ -77,6 +77,7 @@ struct ask { /* one request; zero-initialize, fill the first part; stays put unt
     bool timed_out; /* the last time, so that this one goes on a connection of its own */
     bool awaited;   /* no answer lies in the mailbox yet */
     bool alias;     /* found in the store under another asker's name */
+    bool renewed;   /* its key was refused, and is not asked for again */
     bool flooded;   /* an agent was stopped for what it printed */
 };
 

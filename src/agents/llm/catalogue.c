@@ -1,5 +1,6 @@
 #include "agents/llm/catalogue.h"
 #include "agents/llm/command.h"
+#include "agents/llm/key_command.h"
 #include "agents/llm/providers/batch.h"
 #include "agents/llm/providers/request.h"
 
@@ -100,6 +101,20 @@ static int read_prices(const struct reading *reading, const struct value *map, s
     return read_real(reading, prices, "completion", 0, 1e6, &model->completion_price);
 }
 
+static int read_time(const struct reading *reading, const struct value *map, const char *key,
+                     uint64_t *ms)
+{
+    const struct value *value = value_get(map, key);
+    struct err ignored;
+    int64_t number = (int64_t)*ms;
+    if (value != NULL &&
+        (value->text == NULL || options_parse_duration(value->text, &number, &ignored) != 0 ||
+         number < 1 || number > LONGEST_MS))
+        return refuse(reading, value->line, "%s: a time from 1ms to 30 days, as 90s or 2h", key);
+    *ms = (uint64_t)number;
+    return 0;
+}
+
 /* Whether to ask a provider to keep what prompts share; others keep it by themselves. */
 static int read_cache(const struct reading *reading, const struct value *map, struct model *model)
 {
@@ -114,20 +129,6 @@ static int read_cache(const struct reading *reading, const struct value *map, st
         return refuse(reading, said->line, "cache: 5m, 1h or off, of a provider: anthropic");
     if (strcmp(model->cache, "off") == 0)
         model->cache = NULL;
-    return 0;
-}
-
-static int read_time(const struct reading *reading, const struct value *map, const char *key,
-                     uint64_t *ms)
-{
-    const struct value *value = value_get(map, key);
-    struct err ignored;
-    int64_t number = (int64_t)*ms;
-    if (value != NULL &&
-        (value->text == NULL || options_parse_duration(value->text, &number, &ignored) != 0 ||
-         number < 1 || number > LONGEST_MS))
-        return refuse(reading, value->line, "%s: a time from 1ms to 30 days, as 90s or 2h", key);
-    *ms = (uint64_t)number;
     return 0;
 }
 
@@ -204,6 +205,44 @@ static bool is_url(const char *url)
     return *host != '\0' && *host != '/' && strpbrk(host, " ?#@") == NULL;
 }
 
+/* A token of a cloud ends within the hour; most last that long. */
+static int read_key_command(const struct reading *reading, const struct value *map,
+                            struct model *model)
+{
+    const struct value *said = value_get(map, "key_command");
+    const struct value *lifetime = value_get(map, "key_lifetime");
+    if (said == NULL)
+        return lifetime != NULL ? refuse(reading, lifetime->line, "key_lifetime beside key_command")
+                                : 0;
+    struct key_command *command = ARENA_NEW(reading->arena, struct key_command);
+    BUF_LOCAL(words, 1 << 16);
+    command->arena = reading->arena;
+    command->bearer = model->bearer;
+    command->lifetime_ms = 45 * 60 * 1000;
+    if (value_get(map, "key") != NULL)
+        return refuse(reading, said->line, "one of key and key_command");
+    if (command_words(reading->arena, reading->path, map, "key_command", &command->words,
+                      reading->err) != 0 ||
+        read_time(reading, map, "key_lifetime", &command->lifetime_ms) != 0)
+        return -1;
+    for (size_t i = 0; command->words[i]; i++)
+        buf_addf(&words, "%s%s", i ? " " : "", command->words[i]);
+    command->name = arena_strdup(reading->arena, buf_text(&words));
+    model->key_command = command;
+    return 0;
+}
+
+/* OpenAI's formats have it so anyway. */
+static int read_key_as(const struct reading *reading, const struct value *map, struct model *model)
+{
+    const struct value *said = value_get(map, "key_as");
+    if (said != NULL && (said->text == NULL || strcmp(said->text, "bearer") != 0))
+        return refuse(reading, said->line, "key_as: bearer");
+    model->bearer =
+        said != NULL && (model->codec == &codec_anthropic || model->codec == &codec_gemini);
+    return 0;
+}
+
 /* Where to ask, and with which key. A key goes nowhere that its entry does not name: at an address
  * of its own an entry says which one it takes. */
 static int read_address(const struct reading *reading, int line, const struct value *map,
@@ -212,14 +251,15 @@ static int read_address(const struct reading *reading, int line, const struct va
     struct model *model = &entry->model;
     const char *key = NULL;
     if (read_text(reading, map, "url", &model->base_url) != 0 ||
-        read_text(reading, map, "key", &key) != 0)
+        read_text(reading, map, "key", &key) != 0 || read_key_as(reading, map, model) != 0 ||
+        read_key_command(reading, map, model) != 0)
         return -1;
     if (model->base_url != NULL && !is_url(model->base_url))
         return refuse(reading, value_get(map, "url")->line,
                       "url: http://HOST[:PORT][/PATH] or https://..., with no key in it");
-    if (model->base_url != NULL && key == NULL)
+    if (model->base_url != NULL && key == NULL && model->key_command == NULL)
         return refuse(reading, line, "the key \"key\" beside \"url\": a variable's name, or none");
-    entry->keyless = key != NULL && strcmp(key, "none") == 0;
+    entry->keyless = (key != NULL && strcmp(key, "none") == 0) || model->key_command != NULL;
     /* What stands there may be a key itself, so it is not repeated. */
     if (key != NULL && !entry->keyless && !is_variable(key))
         return refuse(reading, value_get(map, "key")->line,
@@ -276,8 +316,9 @@ static int read_entry(const struct reading *reading, const char *name, int line,
                       const struct value *map, struct entry *entry)
 {
     static const char *const keys[] = {
-        "provider", "model",     "url",    "key",   "prices", "temperature", "max_tokens",
-        "context",  "reasoning", "weight", "cache", "body",   "batch",       NULL};
+        "provider",   "model",       "url",          "key",    "prices", "temperature",
+        "max_tokens", "context",     "reasoning",    "weight", "cache",  "body",
+        "batch",      "key_command", "key_lifetime", "key_as", NULL};
     struct model *model = &entry->model;
     if (map->kind != VALUE_MAP)
         return refuse(

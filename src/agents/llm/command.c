@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 enum {
-    WORDS_MOST = 100,
     LIMIT_MS = 10 * 60 * 1000,
     OUTPUT_BYTES = 4 << 20,
     OUTPUT_MOST = 64 << 20,
@@ -36,7 +35,8 @@ static int read_words(const struct reading *reading, const char *key, const char
                       const char *const **words)
 {
     const struct value *list = value_get(reading->map, key);
-    bool fits = list && list->kind == VALUE_LIST && list->count > 0 && list->count <= WORDS_MOST;
+    bool fits =
+        list && list->kind == VALUE_LIST && list->count > 0 && list->count <= COMMAND_WORDS_MOST;
     for (size_t i = 0; fits && i < list->count; i++)
         fits = list->items[i]->text && strlen(list->items[i]->text) == list->items[i]->length &&
                (i > 0 || list->items[i]->length > 0);
@@ -103,6 +103,14 @@ static int read_members(const struct reading *reading, struct command_model *com
     command->bill = value_text(map, "dollars", NULL);
     command->answer = value_text(map, "answer", NULL);
     return value_check_keys(map, reading->path, keys, reading->err);
+}
+
+int command_words(struct arena *arena, const char *path, const struct value *map, const char *key,
+                  const char *const **words, struct err *err)
+{
+    const struct reading reading = {arena, path, map, err};
+    return read_words(&reading, key, arena_printf(arena, "%s: [PROGRAM, ARGUMENT, ...]", key),
+                      words);
 }
 
 int command_read(struct arena *arena, const char *path, const struct value *map, bool agent,

@@ -29,7 +29,10 @@ struct command_model {
 /* The entry's own keys. ERR_USAGE: "PATH:LINE: expected ...". */
 int command_read(struct arena *arena, const char *path, const struct value *map, bool agent,
                  struct command_model *command, struct err *err) MUST_USE;
-enum { AGENT_EVALUATIONS_MOST = 100 };
+/* The words under `key`, a list. */
+int command_words(struct arena *arena, const char *path, const struct value *map, const char *key,
+                  const char *const **words, struct err *err) MUST_USE;
+enum { AGENT_EVALUATIONS_MOST = 100, COMMAND_WORDS_MOST = 100 };
 
 /* Looks for the program in $PATH. ERR_ENVIRONMENT. */
 int command_find(struct arena *arena, const char *name, struct command_model *command,

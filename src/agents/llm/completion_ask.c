@@ -27,7 +27,8 @@
 enum {
     STORED_BYTES_MAX = 64 << 20,
     ELDER_MS = 1000,
-    ARENA_BYTES = 1536 /* an address, headers and what reads the answer; its text has its own */
+    KEY_LOOK_MS = 1000, /* a new one wakes who waits */
+    ARENA_BYTES = 1536  /* an address, headers and what reads the answer; its text has its own */
 };
 
 #define MOVE(state) (1u << (state))
@@ -51,11 +52,7 @@ static const uint32_t moves[ASK_STATES] = {
 /* A message of a provider may quote the key it was sent. */
 void ask_hide_key(const struct model *model, struct err *err)
 {
-    if (model->key == NULL || *model->key == '\0')
-        return;
-    size_t length = strlen(model->key);
-    for (char *at = err->message; (at = strstr(at, model->key)) != NULL; at += length)
-        memset(at, '*', length);
+    model_hide_key(model, err->message);
 }
 
 void ask_let_go(struct ask *ask)
@@ -288,6 +285,10 @@ static enum task_result step_waiting(struct ask *ask)
     timer_stop(&ask->timer);
     if (!endpoint_admits(ask->endpoint, ask))
         return turn_back(ask);
+    if (!key_is_ready(ask->completions, ask->model)) {
+        timer_start(ask->task.loop, &ask->timer, &ask->task, KEY_LOOK_MS);
+        return TASK_WAIT;
+    }
     if (ask->completions->budget != NULL && !ask->spend.open) {
         ask->write = (struct store_write){0};
         task_move(&ask->task, RESERVING);

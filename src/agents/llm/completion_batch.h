@@ -42,7 +42,7 @@ struct batch {
     const char *file, *sources[BATCH_SOURCES];
     struct verdict failure; /* of making it: told where no batch is found */
     uint64_t first_ns, rest_ms;
-    bool stopping, cancelled;
+    bool stopping, cancelled, renewed; /* renewed: since a look that was heard */
     const char *left;
     int troubles; /* looks that failed in a row */
 };

@@ -16,7 +16,7 @@ struct batch_place batch_place_of(const struct batch *batch)
 {
     return (struct batch_place){.codec = batch->model->codec,
                                 .base_url = batch->base_url,
-                                .key = batch->model->key,
+                                .key = model_key(batch->model),
                                 .model = batch->wire_name,
                                 .name = batch->name};
 }
@@ -163,6 +163,7 @@ enum task_result batch_keep(struct batch *batch, enum fault fault, const struct 
 enum task_result batch_rest(struct batch *batch, uint64_t ms)
 {
     batch_drop_call(batch);
+    (void)key_is_ready(batch->completions, batch->model); /* by the next look it is */
     timer_stop(&batch->timer);
     timer_start(batch->task.loop, &batch->timer, &batch->task, ms);
     task_move(&batch->task, RESTING);

@@ -58,6 +58,11 @@ static enum task_result trouble(struct batch *batch, const struct verdict *verdi
         gone.money = SPEND_LOST;
         return batch_dissolve(batch, &gone);
     }
+    if (verdict->fault == FAULT_KEY && !batch->renewed && key_was_refused(batch->model)) {
+        batch->renewed = true;
+        (void)key_is_ready(batch->completions, batch->model);
+        return batch_rest(batch, BATCH_SOON_MS);
+    }
     if (verdict->fault == FAULT_KEY || verdict->fault == FAULT_QUOTA || verdict->tls)
         return batch_keep(batch, verdict->fault, &verdict->err);
     log_event(batch->troubles++ == 0 ? LOG_WARN : LOG_DEBUG, "batch.unseen", batch->name,
@@ -123,6 +128,7 @@ enum task_result batch_step_looking(struct batch *batch)
     if (!batch_heard_view(batch, &view, &verdict))
         return trouble(batch, &verdict);
     batch->troubles = 0;
+    batch->renewed = false;
     batch->done = view.done;
     if (view.fault != FAULT_NONE) {
         verdict = (struct verdict){.after_ms = -1, .fault = view.fault, .alive = true};

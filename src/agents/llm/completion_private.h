@@ -5,6 +5,7 @@
 #include "agents/llm/ask.h"
 #include "agents/llm/command.h"
 #include "agents/llm/endpoint.h"
+#include "agents/llm/key_command.h"
 #include "agents/llm/replay.h"
 #include "loop/http.h"
 #include "loop/process.h"
@@ -127,6 +128,11 @@ int ask_start_command(struct ask *ask, struct err *err) MUST_USE;
 enum task_result ask_step_command(struct ask *ask);
 bool ask_stops_command(struct ask *ask); /* it has not ended yet, and is told to */
 void ask_free_command(struct ask *ask);  /* one that has ended; harmless where there is none */
+
+/* --- completion_key.c --- */
+/* True where the key may be used now; else its command runs, and all that wait are woken at its
+ * end. One that failed leaves the old key for half a minute. */
+bool key_is_ready(struct completions *completions, const struct model *model);
 
 /* --- completion_offline.c: where nobody is asked over a network --- */
 enum task_result ask_step_mailing(struct ask *ask);

@@ -44,8 +44,8 @@ int ask_send(struct ask *ask, struct err *err)
     request.max_tokens = ask_max_tokens(ask);
     request.cache = ask->model->cache;
     BUF_LOCAL(body, 64 << 20);
-    ask->model->codec->encode(ask->arena, &request, ask->model->base_url, ask->model->key, &url,
-                              &headers, &body);
+    ask->model->codec->encode(ask->arena, &request, ask->model->base_url, model_key(ask->model),
+                              &url, &headers, &body);
     const struct http_spec spec = {.method = "POST",
                                    .url = url,
                                    .headers = headers,
@@ -321,6 +321,11 @@ static enum task_result faulted(struct ask *ask, const struct verdict *verdict)
     ask_hide_key(ask->model, &words);
     if (verdict->stale && ask->free_retries < FREE_MAX) {
         ask->free_retries++;
+        endpoint_leave(ask->endpoint, ask);
+        return again(ask, verdict, 0);
+    }
+    if (verdict->fault == FAULT_KEY && !ask->renewed && key_was_refused(ask->model)) {
+        ask->renewed = true;
         endpoint_leave(ask->endpoint, ask);
         return again(ask, verdict, 0);
     }

@@ -10,6 +10,7 @@
 #include "agents/llm/endpoint.h"
 
 #include "agents/llm/ask.h"
+#include "agents/llm/key_command.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -52,13 +53,19 @@ static const char *text_or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
+/* A key that renews itself is its command's. */
+static const char *whose_key(const struct model *model)
+{
+    return model->key_command != NULL ? model->key_command->name : text_or_empty(model->key);
+}
+
 struct endpoint *endpoint_new(const struct model *model, const struct retry_policy *policy,
                               struct random *random, unsigned capacity)
 {
     struct endpoint *endpoint = MEM_NEW(struct endpoint);
     endpoint->provider = mem_strdup(model->provider);
     endpoint->base_url = mem_strdup(text_or_empty(model->base_url));
-    endpoint->key = mem_strdup(text_or_empty(model->key));
+    endpoint->key = mem_strdup(whose_key(model));
     endpoint->name = name_of(model);
     endpoint->embeds = is_embedding(model);
     endpoint->batches = model->batch != NULL;
@@ -91,7 +98,7 @@ bool endpoint_fits(const struct endpoint *endpoint, const struct model *model)
     return endpoint->embeds == is_embedding(model) && endpoint->batches == (model->batch != NULL) &&
            strcmp(endpoint->provider, model->provider) == 0 &&
            strcmp(endpoint->base_url, text_or_empty(model->base_url)) == 0 &&
-           strcmp(endpoint->key, text_or_empty(model->key)) == 0;
+           strcmp(endpoint->key, whose_key(model)) == 0;
 }
 
 /* ---- the state ---- */

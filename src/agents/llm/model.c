@@ -2,6 +2,7 @@
 
 #include "agents/llm/catalogue.h"
 #include "agents/llm/command.h"
+#include "agents/llm/key_command.h"
 #include "agents/llm/keys.h"
 #include "base/options.h"
 #include "base/random.h"
@@ -120,11 +121,17 @@ static int settle_address(const struct choosing *choosing, const struct entry *e
     }
     if (!own_url)
         model->base_url = codec->default_url;
+    if (model->key_command != NULL)
+        return key_command_first(model->key_command, choosing->err) != 0
+                   ? err_wrap(choosing->err, "%.80s (%s)", model->name, model->where)
+                   : 0;
     if (entry->keyless)
         return 0;
     if (key_find(choosing->arena, model->key_variable, defaults->env_file, &model->key,
                  choosing->err) != 0)
         return -1;
+    if (model->key != NULL && model->bearer)
+        model->key = arena_printf(choosing->arena, "Bearer %s", model->key);
     /* A server of one's own often needs none; one that a file gives a key to does. */
     bool needed = !own_url || entry->model.base_url != NULL;
     if (model->key == NULL && needed)

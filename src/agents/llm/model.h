@@ -8,10 +8,12 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct command_model;
+struct key_command;
 
 struct batch_terms { /* requests go together, for half the price and an answer within a day */
     uint64_t gather_ms, poll_ms; /* how long one waits for others; the longest between two looks */
@@ -24,7 +26,9 @@ struct model {                 /* texts live as long as the arena they were chos
     const char *wire_name;     /* what the provider is told */
     const struct codec *codec; /* NULL: mailbox and replay, which ask nobody over a network */
     const char *base_url, *key_variable;
-    const char *key;                     /* NULL: none is needed or found; never logged or stored */
+    const char *key;                 /* NULL: none is needed or found; never logged or stored */
+    struct key_command *key_command; /* prints the key, in place of `key`: key_command.h; or NULL */
+    bool bearer;                     /* the key goes as "authorization: Bearer" */
     const struct command_model *command; /* a program; NULL: none (agents/llm/command.h) */
     const char *source;     /* mailbox: its folder; replay: the recorded run's id, "r3" */
     double temperature;     /* < 0: the provider's default */

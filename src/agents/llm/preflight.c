@@ -6,6 +6,7 @@
  * One task for all: each item has its request, and the task is woken by any. */
 #include "agents/llm/preflight.h"
 
+#include "agents/llm/key_command.h"
 #include "agents/llm/providers/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -43,13 +44,6 @@ struct preflight {
 
 /* ---- what is said ---- */
 
-static void hide_key(const struct model *model, char *text)
-{
-    size_t length = model->key != NULL ? strlen(model->key) : 0;
-    for (char *at = text; length > 0 && (at = strstr(at, model->key)) != NULL; at += length)
-        memset(at, '*', length);
-}
-
 static void end_item(struct item *item)
 {
     http_free_request(item->http);
@@ -62,7 +56,7 @@ static void fail(struct item *item, enum err_code code, const char *words)
     const struct model *model = item->model;
     err_set(&item->err, code, "%s (%s): %.300s", model->name,
             model->where != NULL ? model->where : model->provider, words);
-    hide_key(model, item->err.message);
+    model_hide_key(model, item->err.message);
     end_item(item);
 }
 
@@ -70,7 +64,7 @@ static void warn(struct item *item, const char *words)
 {
     char text[400];
     snprintf(text, sizeof text, "%s: %.300s", item->model->name, words);
-    hide_key(item->model, text);
+    model_hide_key(item->model, text);
     log_event(LOG_WARN, "provider.unsure", item->model->provider, "%s", text);
     end_item(item);
 }
@@ -298,12 +292,13 @@ static void add_model(struct preflight *preflight, const struct model *model)
     for (size_t i = 0; i < preflight->count; i++) {
         const struct model *known = preflight->items[i].model;
         if (known->codec == model->codec && same_text(known->base_url, model->base_url) &&
-            same_text(known->key, model->key) && same_text(known->wire_name, model->wire_name))
+            same_text(model_key(known), model_key(model)) &&
+            same_text(known->wire_name, model->wire_name))
             return;
     }
     struct item *item = &preflight->items[preflight->count++];
     *item = (struct item){.model = model};
-    model->codec->describe(preflight->arena, model->wire_name, model->base_url, model->key,
+    model->codec->describe(preflight->arena, model->wire_name, model->base_url, model_key(model),
                            &item->url, &item->headers);
 }
 

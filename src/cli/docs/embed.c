@@ -1,5 +1,6 @@
 /* Vectors for the index: who is asked for them, by the same names, addresses and keys as a run's
  * models. */
+#include "agents/llm/key_command.h"
 #include "base/mem.h"
 #include "cli/docs/docs.h"
 #include "store/store.h"
@@ -35,7 +36,7 @@ int docs_embedder(const struct settings *settings, struct arena *arena, struct e
         return -1;
     const struct model *model = models.items;
     *embedder = (struct embedder){.url = model->base_url,
-                                  .key = model->key,
+                                  .key = model_key(model),
                                   .model = model->wire_name,
                                   .name = model->name,
                                   .ca_file = settings->search.ca_file};

@@ -447,5 +447,6 @@ int main(void)
         cmocka_unit_test(test_results), ENGINE_TEST(test_together),   ENGINE_TEST(test_faults),
         ENGINE_TEST(test_unheard),      ENGINE_TEST(test_stopped),    ENGINE_TEST(test_killed),
     };
+    setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

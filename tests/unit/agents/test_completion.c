@@ -200,6 +200,85 @@ static void test_key_is_hidden(void **state)
     assert_string_equal(err.message, "no such key: *********, *********!");
 }
 
+/* ---- keys that a command prints ---- */
+
+static void note_key(void *context, const struct event *event)
+{
+    bool *leaked = context;
+    *leaked = *leaked || strstr(event->message, "good") != NULL || strstr(event->message, "bad");
+}
+
+/* `first` and `then`: what it prints; how often it ran. */
+static int run_key_command(const char *first, const char *then, bool old, enum err_code code)
+{
+    ARENA_LOCAL(arena);
+    struct err err;
+    bool leaked = false;
+    const char *count = arena_printf(arena, "%s.count", folder);
+    const char *script = arena_printf(
+        arena, "echo x >> %s; [ $(wc -l < %s) = 1 ] && echo '%s' || %s", count, count, first, then);
+    const char *words[] = {"sh", "-c", script, NULL};
+    struct key_command command = {
+        .words = words, .name = "sh", .arena = arena, .lifetime_ms = 10000};
+    struct provider provider = provider_start(NULL, "good");
+    struct model model = model_at(provider.url, NULL);
+    struct scene *scene = scene_new(2);
+    model.key_command = &command;
+    assert_int_equal(key_command_first(&command, &err), 0);
+    command.got_ns = old ? 0 : command.got_ns;
+    for (size_t i = 0; i < scene->count; i++)
+        scene_ask(scene, i, &model, "hello");
+    log_add_sink(note_key, &leaked, LOG_DEBUG);
+    scene_run(scene);
+    log_remove_sink(note_key, &leaked);
+    provider_stop(&provider);
+    assert_int_equal(scene->asks[0].err.code, code);
+    assert_int_equal(scene->asks[1].err.code, code);
+    assert_false(leaked);
+    scene_free(scene);
+    BUF_LOCAL(text, 1000);
+    assert_int_equal(file_read(count, &text, &err), 0);
+    return (int)text.length / 2;
+}
+
+static void test_key_command(void **state)
+{
+    (void)state;
+    assert_int_equal(run_key_command("bad", "echo '  good '", false, ERR_NONE), 2);
+    tear_down(NULL);
+    set_up(NULL); /* too old already when it is used */
+    assert_int_equal(run_key_command("bad", "echo good", true, ERR_NONE), 2);
+    tear_down(NULL);
+    set_up(NULL); /* the old one is all there is */
+    assert_int_equal(run_key_command("bad", "exit 3", false, ERR_PROTOCOL), 2);
+    tear_down(NULL);
+    set_up(NULL);
+    assert_int_equal(run_key_command("good", "exit 3", false, ERR_NONE), 1);
+}
+
+static void test_key_command_fails(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *words;
+    } commands[] = {{"echo half a key; exit 0", "no key on one line"},
+                    {"echo secret; echo who are you >&2; exit 3", "who are you"},
+                    {"true", "no key on one line"},
+                    {NULL, "no program"}};
+    for (size_t i = 0; i < COUNT(commands); i++) {
+        ARENA_LOCAL(arena);
+        struct err err;
+        const char *words[] = {"sh", "-c", commands[i].script, NULL};
+        const char *none[] = {"no-such-program-here", NULL};
+        struct key_command command = {.words = commands[i].script ? words : none, .arena = arena};
+        assert_int_equal(key_command_first(&command, &err), -1);
+        assert_int_equal(err.code, ERR_ENVIRONMENT);
+        assert_non_null(strstr(err.message, commands[i].words));
+        assert_null(strstr(err.message, "secret"));
+        assert_null(strstr(err.message, "half"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {ENGINE_TEST(test_faults),
@@ -207,6 +286,8 @@ int main(void)
                                        ENGINE_TEST(test_stored),
                                        ENGINE_TEST(test_refused),
                                        ENGINE_TEST(test_dead_connection),
+                                       ENGINE_TEST(test_key_command),
+                                       cmocka_unit_test(test_key_command_fails),
                                        ENGINE_TEST(test_cancel),
                                        cmocka_unit_test(test_key_is_hidden)};
     setenv("no_proxy", "*", 1);

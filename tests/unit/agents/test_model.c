@@ -1,6 +1,7 @@
 /* models.yaml and --model: entries, whose word counts, what is refused and with which words. */
 #include "check.h"
 
+#include "agents/llm/key_command.h"
 #include "agents/llm/model.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -108,6 +109,10 @@ static const char personal[] =
     "    model: qwen:30b\n"
     "    prices: {prompt: 0, completion: 0}\n"
     "  gateway: {provider: anthropic, url: \"https://gw/x\", key: OPENAI_API_KEY}\n"
+    "  night: {provider: gemini, key: none, url: \"http://h\", batch: true,\n"
+    "    prices: {prompt: 3, completion: 5, cached: 1}}\n"
+    "  cloud: {provider: gemini, url: \"http://h\", key_as: bearer,\n"
+    "    key_command: [echo, token], key_lifetime: 2m}\n"
     "  odd@2: {provider: openai}\n";
 
 static void check_chosen(size_t row, struct arena *arena, const struct catalogue *catalogue)
@@ -338,6 +343,18 @@ static const struct {
     {IN("provider: openai, url: 'http://h/v1'"), "mine.yaml:2: expected the key \"key\""},
     {IN("provider: openai, key: sk-secret"), "mine.yaml:2: expected key: the name of"},
     {IN("provider: openai, key: 7"), "mine.yaml:2: expected key: the name of"},
+    {IN("provider: openai, key_command: gcloud"), "mine.yaml:2: expected key_command: [PROGRAM"},
+    {IN("provider: openai, key_command: []"), "mine.yaml:2: expected key_command: [PROGRAM"},
+    {IN("provider: openai, key: A, key_command: [a]"), "mine.yaml:2: expected one of key and"},
+    {IN("provider: openai, key_lifetime: 1h"), "mine.yaml:2: expected key_lifetime beside"},
+    {IN("provider: openai, key_command: [a], key_lifetime: soon"),
+     "mine.yaml:2: expected key_lifetime: a time"},
+    {IN("provider: gemini, key_as: header"), "mine.yaml:2: expected key_as: bearer"},
+    {IN("provider: openai, batch: night"), "mine.yaml:2: expected batch: true, false"},
+    {IN("provider: openai, batch: {pol: 1s}"), "mine.yaml:2: "},
+    {IN("provider: openai, batch: {poll: 0}"), "mine.yaml:2: expected poll: a time"},
+    {IN("provider: gemini, batch: true, key: A, url: 'https://h/v1/publishers/google'"),
+     "mine.yaml:2: expected batch: true, false"},
     {"models:\n  m:\n    provider: openai\n\n    weight: no\n", "mine.yaml:5: "},
     {"models: {m: {provider: openai}\n", "mine.yaml:"},
 };
@@ -449,14 +466,36 @@ static void test_cost(void **state)
     assert_int_equal(model_cost(&model, 1, 1), -1);
 }
 
+/* Batches cost half, but for what Gemini's cache gives; a cloud's token is a command's. */
+static void test_terms(void **state)
+{
+    (void)state;
+    ARENA_LOCAL(arena);
+    struct catalogue *catalogue;
+    struct models models;
+    struct err err;
+    put("mine.yaml", personal);
+    assert_int_equal(catalogue_load(arena, "mine.yaml", &catalogue, &err), 0);
+    assert_int_equal(models_choose(arena, catalogue, "night,cloud,local", &none, &models, &err), 0);
+    const struct model *night = &models.items[0], *cloud = &models.items[1];
+    assert_non_null(night->batch);
+    assert_int_equal(night->batch->wait_ms, 25 * 3600 * 1000);
+    assert_true(night->prompt_price == 1.5 && night->completion_price == 2.5);
+    assert_true(night->cached_price == 1 && night->written_price < 0);
+    assert_string_equal(model_key(cloud), "Bearer token");
+    assert_int_equal(cloud->key_command->lifetime_ms, 120000);
+    assert_null(models.items[2].batch);
+    assert_null(model_key(&models.items[2]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chosen),  cmocka_unit_test(test_several),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_env_file),
-        cmocka_unit_test(test_files),   cmocka_unit_test(test_over),
-        cmocka_unit_test(test_shipped), cmocka_unit_test(test_pick),
-        cmocka_unit_test(test_cost)};
+        cmocka_unit_test(test_terms),    cmocka_unit_test(test_chosen),
+        cmocka_unit_test(test_several),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_env_file), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_over),     cmocka_unit_test(test_shipped),
+        cmocka_unit_test(test_pick),     cmocka_unit_test(test_cost)};
     if (mkdtemp(folder) == NULL || chdir(folder) != 0)
         return 1;
     setenv("TWAGENT_DATA", folder, 1);

@@ -49,7 +49,9 @@ const char *const *request_headers(struct arena *arena, const char *prefix, cons
     while (more[count] != NULL)
         count++;
     const char **headers = arena_array(arena, count + 2, sizeof *headers);
-    if (key != NULL && *key != '\0')
+    if (key != NULL && strncmp(key, "Bearer ", 7) == 0)
+        headers[filled++] = arena_printf(arena, "authorization: %s", key);
+    else if (key != NULL && *key != '\0')
         headers[filled++] = arena_printf(arena, "%s%s", prefix, key);
     memcpy(headers + filled, more, count * sizeof *more);
     return headers;

@@ -16,8 +16,8 @@ const char *request_url(struct arena *arena, const char *base, const char *versi
 /* A model's name as a piece of a path: "/" stays, since names hold it, all else is escaped. */
 const char *request_escape(struct arena *arena, const char *name);
 
-/* NULL-terminated; the first is the key's, "PREFIXkey", left out where there is no key. `more`:
- * NULL-terminated. */
+/* NULL-terminated; the first is the key's, "PREFIXkey", left out where there is no key; one that is
+ * "Bearer TOKEN" goes as authorization. `more`: NULL-terminated. */
 const char *const *request_headers(struct arena *arena, const char *prefix, const char *key,
                                    const char *const *more);
 
