@@ -30,11 +30,11 @@ static struct model model_of(const struct codec *codec, char *url)
 
 static struct scene *ask_many(const struct model *model, size_t count)
 {
-    static char prompts[ASKS_MAX][16];
+    static char prompts[ASKS_MAX][400];
     struct scene *scene = scene_new(count);
     scene->caps.tokens = 100000000;
     for (size_t i = 0; i < count; i++) {
-        snprintf(prompts[i], sizeof prompts[i], "prompt %zu", i);
+        snprintf(prompts[i], sizeof prompts[i], "%0*zu", 20 + 20 * (int)i, i);
         scene_ask(scene, i, model, prompts[i]);
         scene->asks[i].request.max_tokens = 1000;
     }
@@ -251,6 +251,9 @@ static void test_together(void **state)
         scene_run(scene);
         assert_int_equal(answered(scene), 5);
         assert_int_equal(scene->totals.requests, 5);
+        for (size_t k = 1; k < 5; k++) /* to each its own: the longer prompt has more tokens */
+            assert_true(scene->asks[k].completion.prompt_tokens >
+                        scene->asks[k - 1].completion.prompt_tokens);
         assert_int_equal(scene->spent.settled, 5);
         assert_int_equal(scene->spent.charged + scene->spent.released, 0);
         assert_int_equal(scene->spent.reserved_tokens, 0);
@@ -373,6 +376,37 @@ static void test_stopped(void **state)
     }
 }
 
+/* ---- what models.yaml says ---- */
+
+/* Half the price, but for what Gemini's cache gives; a cloud's token is a command's. */
+static void test_terms(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "models:\n"
+        "  night: {provider: gemini, key: none, url: 'http://h', batch: true,\n"
+        "          prices: {prompt: 3, completion: 5, cached: 1}}\n"
+        "  cloud: {provider: gemini, url: 'http://h', key_as: bearer,\n"
+        "          key_command: [echo, token], key_lifetime: 2m}\n";
+    ARENA_LOCAL(arena);
+    const struct model_defaults none = {.temperature = -1};
+    struct catalogue *catalogue;
+    struct models models;
+    struct err err;
+    const char *file = arena_printf(arena, "%s.yaml", folder);
+    assert_int_equal(file_write(file, text, sizeof text - 1, &err), 0);
+    assert_int_equal(catalogue_load(arena, file, &catalogue, &err), 0);
+    assert_int_equal(models_choose(arena, catalogue, "night,cloud", &none, &models, &err), 0);
+    const struct model *night = &models.items[0], *cloud = &models.items[1];
+    assert_int_equal(night->batch->wait_ms, 25 * 3600 * 1000);
+    assert_true(night->prompt_price == 1.5 && night->completion_price == 2.5);
+    assert_true(night->cached_price == 1 && night->written_price < 0);
+    assert_string_equal(model_key(cloud), "Bearer token");
+    assert_int_equal(cloud->key_command->lifetime_ms, 120000);
+    assert_null(cloud->batch);
+    assert_null(model_key(night));
+}
+
 /* ---- a kill ---- */
 
 static bool find_id(void *context, const char *key, const char *text, size_t length)
@@ -446,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_put),     cmocka_unit_test(test_calls), cmocka_unit_test(test_views),
         cmocka_unit_test(test_results), ENGINE_TEST(test_together),   ENGINE_TEST(test_faults),
         ENGINE_TEST(test_unheard),      ENGINE_TEST(test_stopped),    ENGINE_TEST(test_killed),
+        ENGINE_TEST(test_terms),
     };
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

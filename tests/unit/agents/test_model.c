@@ -1,7 +1,6 @@
 /* models.yaml and --model: entries, whose word counts, what is refused and with which words. */
 #include "check.h"
 
-#include "agents/llm/key_command.h"
 #include "agents/llm/model.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -109,10 +108,6 @@ static const char personal[] =
     "    model: qwen:30b\n"
     "    prices: {prompt: 0, completion: 0}\n"
     "  gateway: {provider: anthropic, url: \"https://gw/x\", key: OPENAI_API_KEY}\n"
-    "  night: {provider: gemini, key: none, url: \"http://h\", batch: true,\n"
-    "    prices: {prompt: 3, completion: 5, cached: 1}}\n"
-    "  cloud: {provider: gemini, url: \"http://h\", key_as: bearer,\n"
-    "    key_command: [echo, token], key_lifetime: 2m}\n"
     "  odd@2: {provider: openai}\n";
 
 static void check_chosen(size_t row, struct arena *arena, const struct catalogue *catalogue)
@@ -466,36 +461,14 @@ static void test_cost(void **state)
     assert_int_equal(model_cost(&model, 1, 1), -1);
 }
 
-/* Batches cost half, but for what Gemini's cache gives; a cloud's token is a command's. */
-static void test_terms(void **state)
-{
-    (void)state;
-    ARENA_LOCAL(arena);
-    struct catalogue *catalogue;
-    struct models models;
-    struct err err;
-    put("mine.yaml", personal);
-    assert_int_equal(catalogue_load(arena, "mine.yaml", &catalogue, &err), 0);
-    assert_int_equal(models_choose(arena, catalogue, "night,cloud,local", &none, &models, &err), 0);
-    const struct model *night = &models.items[0], *cloud = &models.items[1];
-    assert_non_null(night->batch);
-    assert_int_equal(night->batch->wait_ms, 25 * 3600 * 1000);
-    assert_true(night->prompt_price == 1.5 && night->completion_price == 2.5);
-    assert_true(night->cached_price == 1 && night->written_price < 0);
-    assert_string_equal(model_key(cloud), "Bearer token");
-    assert_int_equal(cloud->key_command->lifetime_ms, 120000);
-    assert_null(models.items[2].batch);
-    assert_null(model_key(&models.items[2]));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_terms),    cmocka_unit_test(test_chosen),
-        cmocka_unit_test(test_several),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_env_file), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_over),     cmocka_unit_test(test_shipped),
-        cmocka_unit_test(test_pick),     cmocka_unit_test(test_cost)};
+        cmocka_unit_test(test_chosen),  cmocka_unit_test(test_several),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_env_file),
+        cmocka_unit_test(test_files),   cmocka_unit_test(test_over),
+        cmocka_unit_test(test_shipped), cmocka_unit_test(test_pick),
+        cmocka_unit_test(test_cost)};
     if (mkdtemp(folder) == NULL || chdir(folder) != 0)
         return 1;
     setenv("TWAGENT_DATA", folder, 1);
