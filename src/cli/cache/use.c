@@ -295,14 +295,10 @@ bool cache_answers_run(const struct settings *settings, const char *choice, int 
     if (make_question(arena, search->problem, search->python, search->baseline, &asked, &question,
                       &err) == 0 &&
         has_about(cache, arena, question.about)) {
-        const struct lane_spec spec = {.backend = search->backend,
-                                       .cores = search->cores,
-                                       .device = search->devices,
-                                       .problem = search->problem,
-                                       .python = search->python,
-                                       .baseline = search->baseline,
-                                       .later = true};
-        lane_ask(&spec, "cache", &open);
+        struct lane_spec spec = settings_lane(settings, search->problem);
+        spec.baseline = search->baseline;
+        spec.later = true;
+        lane_ask(&spec, "cache", &open, NULL, NULL);
         const struct value *facts = open.err.code ? NULL : open.answer; /* the run will say why */
         asked.device = value_get(facts, "device");
         asked.versions = value_get(facts, "versions");

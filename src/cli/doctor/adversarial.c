@@ -107,16 +107,12 @@ static int lane_for_case(struct suite *suite, const char *problem, bool honest)
     enum { HANGS_MS = 2000, BUSY_MS = 60000 };
     struct lane **lane = &suite->lanes[suite->lane_count];
     char *name = arena_printf(suite->arena, "%s/problems/%s", suite->folder, problem);
-    const struct lane_spec spec = {.backend = suite->settings->search.backend,
-                                   .cores = suite->settings->search.cores,
-                                   .device = suite->settings->search.devices,
-                                   .problem = name,
-                                   .python = suite->settings->search.python,
-                                   .call_timeout_ms = honest ? BUSY_MS : HANGS_MS,
-                                   .time_budget_ms = 200,
-                                   .walls = suite->settings->search.unconfined ? DEMAND_MAY
-                                                                               : DEMAND_MUST,
-                                   .roofline = suite->lane_count == 0};
+    struct lane_spec spec = settings_lane(suite->settings, name);
+    spec.launcher = NULL;
+    spec.call_timeout_ms = honest ? BUSY_MS : HANGS_MS;
+    spec.time_budget_ms = 200;
+    spec.walls = suite->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST;
+    spec.roofline = suite->lane_count == 0;
     if (suite->lane_count == LANES_MAX)
         return err_set(&suite->err, ERR_LIMIT, "manifest.yaml: more than %d changes of problem",
                        LANES_MAX);

@@ -140,13 +140,9 @@ static int doctor_report(const struct settings *settings, const struct lane_requ
 
 int command_doctor(const struct settings *settings, const char *const *arguments, size_t count)
 {
-    const struct lane_spec spec = {.launcher = settings->search.launcher,
-                                   .backend = settings->search.backend,
-                                   .cores = settings->search.cores,
-                                   .device = settings->search.devices,
-                                   .python = settings->search.python,
-                                   .roofline = settings->measure};
+    struct lane_spec spec = settings_lane(settings, NULL);
     struct lane_request open;
+    spec.roofline = settings->measure;
     if (settings->adversarial)
         return adversarial_run(settings, count ? arguments[0] : NULL);
     if (count) {
@@ -155,7 +151,7 @@ int command_doctor(const struct settings *settings, const char *const *arguments
         return EXIT_USAGE;
     }
     display_tell_waits(stderr);
-    lane_ask(&spec, "doctor", &open);
+    lane_ask(&spec, "doctor", &open, NULL, NULL);
     int code = doctor_report(settings, &open);
     arena_free(open.arena);
     return code;

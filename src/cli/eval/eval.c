@@ -78,23 +78,15 @@ static enum task_result eval_open(struct eval *eval)
     if (!eval->lane) {
         struct buf known;
         known_ceilings(eval->settings, &known);
-        const struct lane_spec spec = {
-            .launcher = eval->settings->search.launcher,
-            .backend = eval->settings->search.backend,
-            .cores = eval->settings->search.cores,
-            .device = eval->settings->search.devices,
-            .problem = eval->kernel->problem,
-            .python = eval->settings->search.python,
-            .baseline = eval->settings->search.baseline,
-            .call_timeout_ms = (uint64_t)eval->settings->search.call_timeout_ms,
-            .time_budget_ms = (uint64_t)eval->settings->search.time_budget_ms,
-            .roofline = known.length == 0,
-            .later = true,
-            .fitness = eval->settings->search.unfit ? DEMAND_MAY : DEMAND_MUST,
-            .walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST,
-            .ahead_name = eval->kernel->name,
-            .ahead = eval->kernel->tune ? NULL : eval->kernel->source,
-            .ceilings = known.length ? buf_text(&known) : NULL};
+        struct lane_spec spec = settings_lane(eval->settings, eval->kernel->problem);
+        spec.baseline = eval->settings->search.baseline;
+        spec.roofline = known.length == 0;
+        spec.later = true;
+        spec.fitness = eval->settings->search.unfit ? DEMAND_MAY : DEMAND_MUST;
+        spec.walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST;
+        spec.ahead_name = eval->kernel->name;
+        spec.ahead = eval->kernel->tune ? NULL : eval->kernel->source;
+        spec.ceilings = known.length ? buf_text(&known) : NULL;
         int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
         buf_free(&known);
         if (failed) {

@@ -224,6 +224,19 @@ static const struct option options[] = {
 
 const struct option_table settings_table = {options, sizeof options / sizeof options[0]};
 
+struct lane_spec settings_lane(const struct settings *settings, const char *problem)
+{
+    const struct search_options *search = &settings->search;
+    return (struct lane_spec){.launcher = search->launcher,
+                              .backend = search->backend,
+                              .cores = search->cores,
+                              .device = search->devices,
+                              .problem = problem,
+                              .python = search->python,
+                              .call_timeout_ms = (uint64_t)search->call_timeout_ms,
+                              .time_budget_ms = (uint64_t)search->time_budget_ms};
+}
+
 bool settings_given(const struct settings *settings, size_t offset)
 {
     for (size_t i = 0; i < settings_table.count; i++)

@@ -5,6 +5,7 @@
 
 #include "agents/search/run/options.h"
 #include "base/options.h"
+#include "eval/lane/lane.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,6 +80,8 @@ extern const struct option_table settings_table;
 
 /* True where the command line says it: settings_given(s, offsetof(struct settings, rounds)). */
 bool settings_given(const struct settings *settings, size_t offset);
+/* The worker that they ask for, without a baseline, demands and ceilings. `problem`: or NULL. */
+struct lane_spec settings_lane(const struct settings *settings, const char *problem);
 
 /* Defaults, then the configuration file (--config, else $XDG_CONFIG_HOME/twagent/config.yaml, else
  * ~/.config/twagent/config.yaml, where there is one), then environment, then command line. */

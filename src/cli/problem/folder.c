@@ -164,12 +164,8 @@ static const char *cores_of(const struct file *file)
 static int open_lane(struct file *file)
 {
     const struct settings *settings = file->folder->settings;
-    const struct lane_spec spec = {.launcher = settings->search.launcher,
-                                   .backend = settings->search.backend,
-                                   .cores = cores_of(file),
-                                   .device = settings->search.devices,
-                                   .problem = file->sized,
-                                   .python = settings->search.python};
+    struct lane_spec spec = settings_lane(settings, file->sized);
+    spec.cores = cores_of(file);
     if (lane_open(file->task.loop, &spec, &file->lane, &file->err))
         return -1;
     file->open.op = LANE_OPEN;

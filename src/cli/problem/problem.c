@@ -6,9 +6,7 @@
 #include "cli/options/command.h"
 #include "cli/print/display.h"
 #include "cli/problem/folder.h"
-#include "eval/lane/lane.h"
-#include "loop/loop.h"
-#include "loop/task.h"
+#include "eval/lane/ask.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -136,75 +134,7 @@ static void say_new(const char *folder, bool as_json)
                folder, folder, folder);
 }
 
-/* ---- check ----
- *
- *   OPENING (worker started, problem opened) -> CHECKING -> CLOSING
- */
-
-enum { OPENING, CHECKING, CLOSING, STATES };
-static const char *const states[STATES] = {"opening", "checking", "closing"};
-static const uint32_t moves[STATES] = {1u << CHECKING | 1u << CLOSING, 1u << CLOSING, 0};
-
-struct check {
-    struct task task;
-    const struct settings *settings;
-    const char *problem;
-    struct lane *lane;
-    struct lane_request open, check;
-    struct err err;
-};
-
-static enum task_result check_open(struct check *check)
-{
-    if (!check->lane) {
-        const struct lane_spec spec = {.launcher = check->settings->search.launcher,
-                                       .backend = check->settings->search.backend,
-                                       .cores = check->settings->search.cores,
-                                       .device = check->settings->search.devices,
-                                       .problem = check->problem,
-                                       .python = check->settings->search.python,
-                                       .roofline = true,
-                                       .later = true};
-        if (lane_open(check->task.loop, &spec, &check->lane, &check->err))
-            return TASK_DONE;
-        check->open.op = LANE_OPEN;
-        check->open.id = "open";
-        lane_submit(check->lane, &check->open, &check->task);
-    }
-    if (!check->open.done)
-        return TASK_WAIT;
-    check->err = check->open.err;
-    if (check->err.code) {
-        task_move(&check->task, CLOSING);
-        return TASK_AGAIN;
-    }
-    check->check.op = LANE_CHECK_PROBLEM;
-    check->check.id = "check";
-    lane_submit(check->lane, &check->check, &check->task);
-    task_move(&check->task, CHECKING);
-    return TASK_WAIT;
-}
-
-static enum task_result check_step(struct task *task)
-{
-    struct check *check = container_of(task, struct check, task);
-    switch (task->state) {
-    case OPENING:
-        return check_open(check);
-    case CHECKING:
-        if (!check->check.done)
-            return TASK_WAIT;
-        check->err = check->check.err;
-        task_move(task, CLOSING);
-        return TASK_AGAIN;
-    default:
-        lane_close(check->lane);
-        return TASK_DONE;
-    }
-}
-
-static const struct task_type check_type = {"problem-check", states,     moves,
-                                            STATES,          check_step, NULL};
+/* ---- check ---- */
 
 static void print_finding(const struct value *finding)
 {
@@ -213,18 +143,17 @@ static void print_finding(const struct value *finding)
            value_text(finding, "text", ""));
 }
 
-static int check_report(const struct check *check)
+static int check_report(const char *problem, const struct value *answer, bool as_json)
 {
-    const struct value *answer = check->check.answer;
     const struct value *findings = value_get(answer, "findings");
     bool fit = value_bool(answer, "fit", false);
-    if (check->settings->json) {
+    if (as_json) {
         BUF_LOCAL(text, 16 << 20);
         struct json json = {.out = &text};
         json_value(&json, answer);
         printf("%s\n", buf_text(&text));
     } else {
-        printf("%s: %s\n", check->problem, fit ? "fit" : "not fit");
+        printf("%s: %s\n", problem, fit ? "fit" : "not fit");
         for (size_t i = 0; findings && i < findings->count; i++)
             print_finding(findings->items[i]);
     }
@@ -234,19 +163,19 @@ static int check_report(const struct check *check)
 int problem_check_one(const struct settings *settings, const char *folder)
 {
     ARENA_LOCAL(arena);
-    struct check check = {.settings = settings};
-    if (find_problem(arena, folder, settings->search.backend, &check.problem, &check.err))
-        return command_fail(&check.err);
+    const char *problem;
+    struct err err;
+    if (find_problem(arena, folder, settings->search.backend, &problem, &err))
+        return command_fail(&err);
+    struct lane_spec spec = settings_lane(settings, problem);
+    struct lane_request open, check = {.op = LANE_CHECK_PROBLEM, .id = "check"};
+    spec.roofline = spec.later = true;
     display_tell_waits(stderr);
-    struct loop *loop = loop_new();
-    task_start(loop, &check.task, &check_type, NULL, "problem-check");
-    loop_run(loop);
-    int code = check.err.code ? command_fail(&check.err) : check_report(&check);
-    if (check.lane)
-        lane_free(check.lane);
-    arena_free(check.open.arena);
-    arena_free(check.check.arena);
-    loop_free(loop);
+    lane_ask(&spec, "problem-check", &open, &check, NULL);
+    err = open.err.code ? open.err : check.err;
+    int code = err.code ? command_fail(&err) : check_report(problem, check.answer, settings->json);
+    arena_free(open.arena);
+    arena_free(check.arena);
     return code;
 }
 

@@ -259,7 +259,6 @@ static size_t places(void *context, const char *backend, const char *devices[QUE
 struct evaluations *evaluations_open(struct loop *loop, const struct settings *settings,
                                      const char *folder)
 {
-    const struct search_options *search = &settings->search;
     struct evaluations *evaluations = MEM_NEW(struct evaluations);
     evaluations->settings = settings;
     evaluations->arena = arena_new();
@@ -268,18 +267,15 @@ struct evaluations *evaluations_open(struct loop *loop, const struct settings *s
     evaluations->options =
         (struct queue_options){.context = evaluations,
                                .folder = arena_printf(evaluations->arena, "%s/evaluations", folder),
-                               .spec = {.cores = search->cores,
-                                        .python = search->python,
-                                        .call_timeout_ms = (uint64_t)search->call_timeout_ms,
-                                        .time_budget_ms = (uint64_t)search->time_budget_ms,
-                                        .roofline = true,
-                                        .later = true,
-                                        .fitness = DEMAND_MUST,
-                                        .walls = DEMAND_MUST},
+                               .spec = settings_lane(settings, NULL),
                                .places = places,
                                .parse = parse,
                                .answered = answered,
                                .changed = changed};
+    struct lane_spec *spec = &evaluations->options.spec;
+    spec->launcher = NULL;
+    spec->roofline = spec->later = true;
+    spec->fitness = spec->walls = DEMAND_MUST;
     if (queue_open(loop, &evaluations->options, &evaluations->queue, &evaluations->err))
         evaluations->queue = NULL;
     return evaluations;

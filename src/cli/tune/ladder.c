@@ -1,5 +1,4 @@
-/* One size after the other:  OPENING (a worker, the problem at that size) -> MEASURING -> CLOSING
- */
+/* One size after the other, each in a worker of its own. */
 #include "cli/tune/ladder.h"
 
 #include "agents/search/search.h"
@@ -7,35 +6,14 @@
 #include "base/mem.h"
 #include "cli/find/history.h"
 #include "cli/tune/facts.h"
-#include "eval/lane/lane.h"
-#include "loop/loop.h"
-#include "loop/process.h"
-#include "loop/task.h"
+#include "eval/lane/ask.h"
 #include "report/words.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OPENING, MEASURING, CLOSING, STATES };
-static const char *const states[STATES] = {"opening", "measuring", "closing"};
-static const uint32_t moves[STATES] = {1u << MEASURING | 1u << CLOSING, 1u << CLOSING, 0};
-
-enum { SIGNALS = 3 };
-static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
-
-struct rung {
-    struct task task;
-    const struct settings *settings;
-    const char *problem; /* with its size */
-    const struct candidate_record *candidate;
-    const char *source;
-    enum effort effort; /* EFFORT_FINAL: as a champion, with sanitizers and a profile */
-    struct lane *lane;
-    struct lane_request open, evaluate;
-    struct signal_watch signals[SIGNALS];
-    struct err err;
-};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, 0};
 
 /* ---- sizes ---- */
 
@@ -86,85 +64,6 @@ const char *ladder_key(struct arena *arena, const char *candidate, const char *s
 
 /* ---- one size ---- */
 
-static enum task_result rung_open(struct rung *rung)
-{
-    const struct search_options *options = &rung->settings->search;
-    const struct lane_spec spec = {.launcher = options->launcher,
-                                   .backend = options->backend,
-                                   .cores = options->cores,
-                                   .device = options->devices,
-                                   .problem = rung->problem,
-                                   .python = options->python,
-                                   .baseline = options->baseline,
-                                   .call_timeout_ms = (uint64_t)options->call_timeout_ms,
-                                   .time_budget_ms = (uint64_t)options->time_budget_ms,
-                                   .later = true,
-                                   .fitness = DEMAND_MAY, /* the record says where it is not */
-                                   .walls = options->unconfined ? DEMAND_MAY : DEMAND_MUST};
-    if (!rung->lane) {
-        for (int i = 0; i < SIGNALS; i++)
-            (void)!signal_watch_start(rung->task.loop, &rung->signals[i], &rung->task, signals[i],
-                                      &rung->err);
-        if (lane_open(rung->task.loop, &spec, &rung->lane, &rung->err))
-            return TASK_DONE;
-        rung->open.op = LANE_OPEN;
-        rung->open.id = "open";
-        lane_submit(rung->lane, &rung->open, &rung->task);
-    }
-    if (!rung->open.done)
-        return TASK_WAIT;
-    rung->err = rung->open.err;
-    if (rung->err.code) {
-        task_move(&rung->task, CLOSING);
-        return TASK_AGAIN;
-    }
-    rung->evaluate = (struct lane_request){.op = LANE_EVALUATE,
-                                           .id = rung->candidate->id,
-                                           .name = rung->candidate->name,
-                                           .source = rung->source,
-                                           .source_length = strlen(rung->source),
-                                           .tune = rung->candidate->tune,
-                                           .effort = rung->effort,
-                                           .profile = rung->effort == EFFORT_FINAL,
-                                           .sanitize = rung->effort == EFFORT_FINAL};
-    lane_submit(rung->lane, &rung->evaluate, &rung->task);
-    task_move(&rung->task, MEASURING);
-    return TASK_WAIT;
-}
-
-static bool stopped(const struct rung *rung)
-{
-    unsigned count = 0;
-    for (int i = 0; i < SIGNALS; i++)
-        count += rung->signals[i].count;
-    return count > 0;
-}
-
-static enum task_result rung_step(struct task *task)
-{
-    struct rung *rung = container_of(task, struct rung, task);
-    if (stopped(rung) && rung->err.code == ERR_NONE) {
-        (void)err_set(&rung->err, ERR_CANCELLED, "stopped");
-        lane_cancel(rung->lane, task->state == OPENING ? &rung->open : &rung->evaluate);
-    }
-    if (task->state == OPENING)
-        return rung_open(rung);
-    if (task->state == MEASURING && !rung->evaluate.done)
-        return TASK_WAIT;
-    if (task->state == MEASURING) {
-        if (rung->err.code == ERR_NONE)
-            rung->err = rung->evaluate.err;
-        task_move(task, CLOSING);
-    }
-    for (int i = 0; i < SIGNALS; i++)
-        if (rung->signals[i].handle)
-            signal_watch_stop(&rung->signals[i]);
-    lane_close(rung->lane);
-    return TASK_DONE;
-}
-
-static const struct task_type rung_type = {"rung", states, moves, STATES, rung_step, NULL};
-
 static int keep(struct store *store, const char *key, const struct evaluation *evaluation,
                 struct err *err)
 {
@@ -179,21 +78,25 @@ static int keep(struct store *store, const char *key, const struct evaluation *e
     return failed;
 }
 
-static int measure(struct rung *rung, struct store *store, const char *key)
+static int measure(const struct settings *settings, const char *problem,
+                   struct lane_request *evaluate, struct store *store, const char *key,
+                   struct err *err)
 {
-    struct loop *loop = loop_new();
-    task_start(loop, &rung->task, &rung_type, NULL, key);
-    loop_run(loop);
-    for (int i = 0; i < SIGNALS; i++) /* whoever calls prints and ends: not in the middle */
+    struct lane_spec spec = settings_lane(settings, problem);
+    struct lane_request open;
+    spec.baseline = settings->search.baseline;
+    spec.later = true;
+    spec.fitness = DEMAND_MAY; /* the record says where it is not */
+    spec.walls = settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST;
+    lane_ask(&spec, key, &open, evaluate, signals);
+    for (int i = 0; signals[i] != 0; i++) /* whoever calls prints and ends: not in the middle */
         signal(signals[i], SIG_IGN);
-    if (rung->err.code == ERR_NONE && !rung->evaluate.evaluation.ours)
-        (void)!keep(store, key, &rung->evaluate.evaluation, &rung->err);
-    if (rung->lane)
-        lane_free(rung->lane);
-    arena_free(rung->open.arena);
-    arena_free(rung->evaluate.arena);
-    loop_free(loop);
-    return rung->err.code ? -1 : 0;
+    *err = open.err.code ? open.err : evaluate->err;
+    if (err->code == ERR_NONE && !evaluate->evaluation.ours)
+        (void)!keep(store, key, &evaluate->evaluation, err);
+    arena_free(open.arena);
+    arena_free(evaluate->arena);
+    return err->code ? -1 : 0;
 }
 
 /* ---- all of them ---- */
@@ -227,17 +130,23 @@ static bool add(struct climb *climb, const struct candidate_record *candidate, c
         return false;
     if (!climb->settings->quiet && !climb->settings->json)
         fprintf(stderr, "        %s at %s\n", candidate->id, size);
-    struct rung rung = {.settings = climb->settings,
-                        .problem = problem,
-                        .candidate = candidate,
-                        .source = source,
-                        .effort = effort};
-    bool measured = measure(&rung, climb->store, key) == 0;
-    if (!measured && rung.err.code != ERR_CANCELLED)
-        fprintf(stderr, "        not measured: %s\n", rung.err.message);
+    bool final = effort == EFFORT_FINAL; /* as a champion, with sanitizers and a profile */
+    struct lane_request evaluate = {.op = LANE_EVALUATE,
+                                    .id = candidate->id,
+                                    .name = candidate->name,
+                                    .source = source,
+                                    .source_length = strlen(source),
+                                    .tune = candidate->tune,
+                                    .effort = effort,
+                                    .profile = final,
+                                    .sanitize = final};
+    struct err err = {0};
+    bool measured = measure(climb->settings, problem, &evaluate, climb->store, key, &err) == 0;
+    if (!measured && err.code != ERR_CANCELLED)
+        fprintf(stderr, "        not measured: %s\n", err.message);
     uint64_t took = (clock_now_ns() - now) / 1000000;
     climb->longest_ms = took > climb->longest_ms ? took : climb->longest_ms;
-    return measured || rung.err.code != ERR_CANCELLED;
+    return measured || err.code != ERR_CANCELLED;
 }
 
 /* At all sizes but the main one, which the run measured. */
