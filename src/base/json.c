@@ -248,6 +248,17 @@ void json_names(struct json *json, const struct names *names)
     json_object_end(json);
 }
 
+char *value_json(const struct value *value, struct arena *arena)
+{
+    BUF_LOCAL(text, 64 << 20);
+    struct json json = {.out = &text};
+    if (value != NULL)
+        json_value(&json, value);
+    else
+        json_raw(&json, "{}");
+    return buf_keep(&text, arena);
+}
+
 char *names_json(const struct names *names, struct arena *arena)
 {
     BUF_LOCAL(text, 1 << 14);

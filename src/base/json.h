@@ -34,6 +34,7 @@ const char *value_json(const struct value *value, struct arena *arena); /* NULL,
 void json_raw(struct json *json, const char *text);                     /* already JSON */
 void json_names(struct json *json, const struct names *names);    /* {"M": 4, ...}; NULL: {} */
 char *names_json(const struct names *names, struct arena *arena); /* the same as a text */
+char *value_json(const struct value *value, struct arena *arena); /* NULL: "{}" */
 
 /* Key and value in one move. */
 void json_put_text(struct json *json, const char *key, const char *text);

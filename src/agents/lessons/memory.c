@@ -388,11 +388,8 @@ static int get_lessons(struct arena *arena, const struct value *list, struct les
     size_t most = list ? list->count : 0;
     *items = arena_array(arena, most + 1, sizeof **items);
     for (*count_of = 0; *count_of < most; (*count_of)++) {
-        BUF_LOCAL(text, 1 << 16);
-        struct json json = {.out = &text};
-        json_value(&json, list->items[*count_of]);
-        int failed = lesson_decode(arena, buf_text(&text), text.length, &(*items)[*count_of], err);
-        if (failed)
+        const char *text = value_json(list->items[*count_of], arena);
+        if (lesson_decode(arena, text, strlen(text), &(*items)[*count_of], err))
             return -1;
     }
     return 0;

@@ -155,10 +155,8 @@ static void explain(const struct importing *in)
 static int write_out(const struct importing *in, const char *source, struct err *err)
 {
     if (in->settings->json) {
-        BUF_LOCAL(text, ANSWER_MOST);
-        struct json json = {.out = &text};
-        json_value(&json, in->said);
-        puts(buf_text(&text));
+        ARENA_LOCAL(arena);
+        puts(value_json(in->said, arena));
         return 0;
     }
     if (in->settings->output != NULL) {

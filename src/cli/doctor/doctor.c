@@ -120,10 +120,8 @@ static int doctor_report(const struct settings *settings, const struct lane_requ
         return command_fail(&open->err);
     }
     if (settings->json) {
-        BUF_LOCAL(text, 16 << 20);
-        struct json json = {.out = &text};
-        json_value(&json, open->answer);
-        printf("%s\n", buf_text(&text));
+        ARENA_LOCAL(arena);
+        puts(value_json(open->answer, arena));
         return 0;
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();

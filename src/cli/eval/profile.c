@@ -18,19 +18,6 @@ static void say(const struct evaluation *evaluation, const char *facts, FILE *ou
         print_evaluation(evaluation, out);
 }
 
-static void put_words(const struct evaluation *evaluation, const char *facts, struct json *json)
-{
-    char *words = NULL;
-    size_t length;
-    FILE *out = open_memstream(&words, &length);
-    if (!out)
-        return;
-    say(evaluation, facts, out);
-    fclose(out);
-    json_put_text(json, "text", words);
-    free(words);
-}
-
 static void print_json(const struct evaluation *evaluation, const char *facts)
 {
     ARENA_LOCAL(arena);
@@ -46,7 +33,9 @@ static void print_json(const struct evaluation *evaluation, const char *facts)
     json_object_end(&json);
     json_key(&json, "evaluation");
     evaluation_to_json(evaluation, &json);
-    put_words(evaluation, facts, &json);
+    struct words words;
+    say(evaluation, facts, words_begin(&words));
+    words_end(&words, &json);
     json_object_end(&json);
     printf("%s\n", buf_text(&text));
 }
@@ -55,14 +44,12 @@ static void print(void *context, const struct evaluation *evaluation, const stru
                   bool as_json)
 {
     (void)context;
-    BUF_LOCAL(text, 1 << 20);
-    struct json json = {.out = &text};
-    if (facts)
-        json_value(&json, facts);
+    ARENA_LOCAL(arena);
+    const char *text = value_json(facts, arena);
     if (as_json)
-        print_json(evaluation, buf_text(&text));
+        print_json(evaluation, text);
     else
-        say(evaluation, buf_text(&text), stdout);
+        say(evaluation, text, stdout);
 }
 
 int command_profile(const struct settings *settings, const char *const *arguments, size_t count)

@@ -178,10 +178,7 @@ static int check_identity(struct verify *verify, struct err *err)
                          "its evidence is of another source or of other tune numbers: their "
                          "identity is %s, not %.32s",
                          identity, bundle->claim.identity);
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
-    json_value(&json, bundle->tune);
-    verify->tune = buf_keep(&text, verify->arena);
+    verify->tune = value_json(bundle->tune, verify->arena);
     return failed;
 }
 

@@ -205,17 +205,27 @@ void print_evaluation_json(const struct evaluation *evaluation, FILE *out)
     fprintf(out, "%s\n", buf_text(&text));
 }
 
+FILE *words_begin(struct words *words)
+{
+    *words = (struct words){0};
+    words->out = open_memstream(&words->text, &words->length);
+    if (!words->out)
+        abort(); /* as mem_alloc() does */
+    return words->out;
+}
+
+void words_end(struct words *words, struct json *json)
+{
+    fclose(words->out);
+    json_put_text(json, "text", words->text);
+    free(words->text);
+}
+
 void print_put_words(const struct evaluation *evaluation, const char *name, struct json *json)
 {
-    char *words = NULL;
-    size_t length;
-    FILE *out = open_memstream(&words, &length);
-    if (!out)
-        return;
-    print_evaluation_of(evaluation, name, out);
-    fclose(out);
-    json_put_text(json, "text", words);
-    free(words);
+    struct words words;
+    print_evaluation_of(evaluation, name, words_begin(&words));
+    words_end(&words, json);
 }
 
 /* ---- to the terminal ---- */

@@ -14,6 +14,15 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
 void print_evaluation_json(const struct evaluation *evaluation,
                            FILE *out); /* one object, one line */
 
+/* What is printed to words_begin()'s stream becomes the member "text". */
+struct words {
+    char *text;
+    size_t length;
+    FILE *out;
+};
+FILE *words_begin(struct words *words);
+void words_end(struct words *words, struct json *json);
+
 /* The words of print_evaluation_of() as the member "text". */
 void print_put_words(const struct evaluation *evaluation, const char *name, struct json *json);
 

@@ -148,10 +148,8 @@ static int check_report(const char *problem, const struct value *answer, bool as
     const struct value *findings = value_get(answer, "findings");
     bool fit = value_bool(answer, "fit", false);
     if (as_json) {
-        BUF_LOCAL(text, 16 << 20);
-        struct json json = {.out = &text};
-        json_value(&json, answer);
-        printf("%s\n", buf_text(&text));
+        ARENA_LOCAL(arena);
+        puts(value_json(answer, arena));
     } else {
         printf("%s: %s\n", problem, fit ? "fit" : "not fit");
         for (size_t i = 0; findings && i < findings->count; i++)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/find/history.h"
 #include "cli/options/command.h"
+#include "cli/print/print.h"
 #include "cli/print/run_options.h"
 #include "cli/print/run_words.h"
 #include "eval/problem/problem.h"
@@ -99,20 +100,6 @@ static void print_text(const struct run_record *run, const struct report *report
     }
 }
 
-static void put_words(const struct run_record *run, const struct report *report, const char *folder,
-                      const char *resume, struct json *json)
-{
-    char *words = NULL;
-    size_t length;
-    FILE *out = open_memstream(&words, &length);
-    if (!out)
-        return;
-    print_text(run, report, folder, resume, out);
-    fclose(out);
-    json_put_text(json, "text", words);
-    free(words);
-}
-
 static void print_json(const struct run_record *run, const struct report *report,
                        const char *folder, const char *resume, FILE *out)
 {
@@ -135,7 +122,9 @@ static void print_json(const struct run_record *run, const struct report *report
         report_tuning_json(report->tuning, &json);
     }
     json_put_text(&json, "report", folder);
-    put_words(run, report, folder, resume, &json);
+    struct words words;
+    print_text(run, report, folder, resume, words_begin(&words));
+    words_end(&words, &json);
     json_object_end(&json);
     fprintf(out, "%s\n", buf_text(&text));
     buf_free(&record);

@@ -113,16 +113,6 @@ bool search_pick_another(struct search *search, struct draw *draw, const struct 
 
 /* ---- what every prompt says ---- */
 
-static const char *json_of(struct arena *arena, const struct value *value)
-{
-    if (!value)
-        return "";
-    BUF_LOCAL(text, 1 << 20);
-    struct json json = {.out = &text};
-    json_value(&json, value);
-    return arena_strdup(arena, buf_text(&text));
-}
-
 static const struct value *recorded_context(struct search *search)
 {
     struct value *context;
@@ -144,8 +134,8 @@ static void set_context(struct search *search)
         .reference = file_read(search->problem->reference_file, &reference, &ignored) == 0
                          ? arena_strdup(search->arena, buf_text(&reference))
                          : "",
-        .device = json_of(search->arena, value_get(context, "device")),
-        .facts = json_of(search->arena, value_get(context, "facts")),
+        .device = value_json(value_get(context, "device"), search->arena),
+        .facts = value_json(value_get(context, "facts"), search->arena),
         .baseline = o->baseline ? o->baseline : search->problem->baseline,
         .floor_ns = search->floor_ns};
 }
