@@ -234,7 +234,7 @@ void json_value(struct json *json, const struct value *value)
 
 const char *value_json(const struct value *value, struct arena *arena)
 {
-    BUF_LOCAL(text, 4 << 20);
+    BUF_LOCAL(text, 64 << 20);
     struct json json = {.out = &text};
     json_value(&json, value);
     return value != NULL && text.dropped == 0 ? buf_keep(&text, arena) : "{}";
@@ -246,17 +246,6 @@ void json_names(struct json *json, const struct names *names)
     for (size_t i = 0; names != NULL && i < names->count; i++)
         json_put_int(json, names->name[i], names->number[i]);
     json_object_end(json);
-}
-
-char *value_json(const struct value *value, struct arena *arena)
-{
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
-    if (value != NULL)
-        json_value(&json, value);
-    else
-        json_raw(&json, "{}");
-    return buf_keep(&text, arena);
 }
 
 char *names_json(const struct names *names, struct arena *arena)

@@ -30,11 +30,10 @@ void json_real(struct json *json, double number); /* shortest text that reads ba
 void json_bool(struct json *json, bool truth);
 void json_null(struct json *json);
 void json_value(struct json *json, const struct value *value); /* a whole tree; NULL: null */
-const char *value_json(const struct value *value, struct arena *arena); /* NULL, over 4 MiB: {} */
+const char *value_json(const struct value *value, struct arena *arena); /* NULL, over 64 MiB: {} */
 void json_raw(struct json *json, const char *text);                     /* already JSON */
 void json_names(struct json *json, const struct names *names);    /* {"M": 4, ...}; NULL: {} */
 char *names_json(const struct names *names, struct arena *arena); /* the same as a text */
-char *value_json(const struct value *value, struct arena *arena); /* NULL: "{}" */
 
 /* Key and value in one move. */
 void json_put_text(struct json *json, const char *key, const char *text);
