@@ -32,19 +32,18 @@ static const struct positional {
     const char *help;
 } positionals[] = {
     {"problem", A_PROBLEM,
-     "a shipped problem's name, or the path of a problem's folder, spec.yaml or PyTorch file; "
-     "\"matmul@M=256,N=256,K=64\" for another size"},
+     "a shipped one's name, or the path of a folder, spec.yaml or PyTorch file; "
+     "matmul@M=256,K=64: another size"},
     {"kernel", A_KERNEL, NULL},
     {"tuned", A_TUNED, NULL},
     {"id", A_ID,
-     "of a candidate (r3-c17), an idea (r3-i12) or a run (r3); where a kernel is "
-     "meant, also a problem's name (its best)"},
+     "of a candidate (r3-c17), idea (r3-i12) or run (r3); for a kernel also a problem: its best"},
     {"other", A_ID, "another candidate's id"},
     {"run", A_ID, "a run's id (r3)"},
-    {"folder", A_FOLDER, "path of a folder that is not there yet"},
+    {"folder", A_FOLDER, "a new folder's path"},
     {"words", A_WORDS, "what to look for"},
-    {"result", A_ID, "the result's id, as `more` says"},
-    {"part", A_ID, "which part: a name in more.parts"},
+    {"result", A_ID, "its id, as `more` says"},
+    {"part", A_ID, "a name in more.parts"},
 };
 
 static const struct positional *positional_find(const char *name, size_t length)
@@ -95,22 +94,22 @@ static void put_property(struct json *json, const char *name, const char *type, 
 {
     json_put_object(json, name);
     json_put_text(json, "type", type);
-    json_put_text(json, "description", help);
+    if (help != NULL)
+        json_put_text(json, "description", help);
 }
 
 static void put_source(struct json *json, bool id)
 {
-    put_property(json, "source", "string", "the kernel's source text");
+    put_property(json, "source", "string", "its text");
     json_object_end(json);
     put_property(json, "name", "string",
-                 "with source: its file name, whose suffix says the language: kernel.c (as if you "
-                 "say none), kernel.cc, kernel.cu");
+                 "with source: kernel.c (where absent), kernel.cc, kernel.cu: the language");
     json_object_end(json);
-    put_property(json, "file", "string", "in place of source: the path of a file");
+    put_property(json, "file", "string", "or a file's path");
     json_object_end(json);
     if (!id)
         return;
-    put_property(json, "id", "string", "in place of source: a candidate's id (r3-c17)");
+    put_property(json, "id", "string", "or a candidate's id (r3-c17)");
     json_object_end(json);
 }
 
@@ -125,12 +124,45 @@ static void put_choices(struct json *json, const char *choices)
     json_array_end(json);
 }
 
+/* What `--help` has the room for, and who calls tools has not. */
+static const char *help_of(const struct option *option)
+{
+    static const struct {
+        const char *name, *help;
+    } brief[] = {
+        {"tune", "numbers of its tune parameters (each one's first)"},
+        {"effort", "final: as a champion"},
+        {"baseline", "reference, or one of the problem's"},
+        {"sanitize", "also under sanitizers (with effort final always)"},
+        {"max-evaluations", "of points"},
+        {"budget-time", "wall time: 90s, 10m, 8h"},
+        {"budget-evaluations", NULL},
+        {"budget-usd", "most that models may cost"},
+        {"rounds", NULL},
+        {"target", "end when so many times faster"},
+        {"strategy", NULL},
+        {"stable", "right and not slower at other sizes, too"},
+        {"backend", NULL},
+        {"to", "pytorch: CUDA; numpy, c: CPU; web: WGSL"},
+        {"source", "return its source"},
+        {"limit", "most passages"},
+        {"tag", "only documents marked so"},
+        {"family", "of problems"},
+        {"wins", "only what was faster"},
+        {"last", "the latest so many"},
+    };
+    for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++)
+        if (strcmp(option->name, brief[i].name) == 0)
+            return brief[i].help;
+    return option->help;
+}
+
 static void put_option(struct json *json, const struct option *option)
 {
     static const char *const types[] = {"boolean", "integer", "number", "string", "string",
                                         "string",  "string",  "string", "number"};
     char name[NAME_MOST];
-    put_property(json, argument_name(option, name), types[option->type], option->help);
+    put_property(json, argument_name(option, name), types[option->type], help_of(option));
     if (option->type == OPTION_CHOICE || option->type == OPTION_ENUM)
         put_choices(json, option->choices);
     json_object_end(json);
@@ -162,13 +194,13 @@ void arguments_schema(const struct agent_tool *tool, struct json *json)
         put_option(json, option_of(tool, name, length));
     if (tool->ways & TOOL_DETACHES) {
         put_property(json, "detach", "boolean",
-                     "return at once, with the run's id; it goes on without you: status, stop");
+                     "return at once, with the run's id: see status, stop");
         json_object_end(json);
     }
     json_object_end(json);
     json_array_end(&needed);
-    json_put_raw(json, "required", buf_text(&required));
-    json_put_bool(json, "additionalProperties", false);
+    if (required.length > 2)
+        json_put_raw(json, "required", buf_text(&required));
     json_object_end(json);
 }
 

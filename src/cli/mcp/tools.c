@@ -8,122 +8,86 @@
 
 enum { QUICK_S = 120, MEASURE_S = 3600, SEARCH_S = 7 * 24 * 3600 };
 
-#define TEXT(name, help) "\"" name "\":{\"type\":\"string\",\"description\":\"" help "\"}"
-#define SOME(name, help) "\"" name "\":{\"description\":\"" help "\"}"
-#define LIST(name, help) "\"" name "\":{\"type\":\"array\",\"description\":\"" help "\"}"
-
-#define VERDICT                                                                                    \
-    SOME("verdict", "kernel: it passed every check; else rejected or failed, at `stage`")          \
-    "," SOME("reason", "why it is no kernel") "," SOME(                                            \
-        "details",                                                                                 \
-        "what the compiler or the "                                                                \
-        "check says, line by line") "," SOME("finding",                                            \
-                                             "faster, slower, no difference or too noisy to say: " \
-                                             "believe this one") "," SOME("speedup",               \
-                                                                          "times "                 \
-                                                                          "the "                   \
-                                                                          "baseline"               \
-                                                                          ": "                     \
-                                                                          "median, "               \
-                                                                          "and low "               \
-                                                                          "to "                    \
-                                                                          "high, a "               \
-                                                                          "95 % "                  \
-                                                                          "interva"                \
-                                                                          "l") "," SOME("time_ns", \
-                                                                                        "of one "  \
-                                                                                        "call, "   \
-                                                                                        "the "     \
-                                                                                        "same "    \
-                                                                                        "way")
-
+/* Their words are read in every conversation that has the server: what each tool's results have is
+ * said where it is not plain from one of them. */
 const struct agent_tool agent_tools[] = {
     {"problems",
      "List problems",
-     "The operations that ship, each with its definition's file. Your "
-     "own: problem_new.",
+     "The operations that ship, each with its definition's file. Your own: problem_new.",
      {"list", "problems"},
      "",
      "",
      NULL,
-     LIST("items", "name, description, file"),
      TOOL_READS,
      COMMAND_LIST,
      QUICK_S},
     {"problem_check",
      "Check a problem",
-     "Is a problem fit to be searched: does its definition "
-     "compute, does its tolerance refuse zeros, copies and lower precision? Do this after every "
-     "change of a definition.",
+     "Is a problem fit to be searched: does its definition compute, does its tolerance refuse "
+     "zeros, copies and lower precision? Do this after every change of a definition.",
      {"problem", "check"},
      "problem",
      "backend",
      NULL,
-     LIST("findings", "name, passed, text") "," SOME("fit", "true or false"),
      TOOL_READS | TOOL_MEASURES,
      COMMAND_PROBLEM,
      MEASURE_S},
     {"problem_new",
      "New problem",
-     "Writes the skeleton of a problem into a new folder: spec.yaml, "
-     "ref_impl.py (the definition, in numpy), a baseline and a start. Edit it, then problem_check.",
+     "Writes the skeleton of a problem: spec.yaml, ref_impl.py (the definition, in numpy), a "
+     "baseline and a start. Edit it, then problem_check.",
      {"problem", "new"},
      "folder",
      "",
      NULL,
-     TEXT("folder", "where") "," LIST("files", "what was written"),
      0,
      COMMAND_PROBLEM,
      QUICK_S},
     {"evaluate",
      "Evaluate a kernel",
-     "Compiles a candidate, checks it against the definition on "
-     "secret inputs in a sandbox, times it in turns with the baseline, and profiles it. Seconds to "
-     "minutes. Read `finding` before `speedup`.",
+     "Compiles a candidate, checks it against the definition on secret inputs in a sandbox, times "
+     "it in turns with the baseline, and profiles it. Seconds to minutes. `verdict`: kernel (it "
+     "passed every check), else rejected or failed at `stage`, with `reason` and `details`. "
+     "`finding`: faster, slower, no difference or too noisy to say; believe it before `speedup` "
+     "(median, low to high: 95 % interval).",
      {"eval"},
      "problem kernel",
      "tune effort baseline backend sanitize",
      NULL,
-     VERDICT,
      TOOL_READS | TOOL_MEASURES,
      COMMAND_EVAL,
      MEASURE_S},
     {"profile",
      "Profile a kernel",
-     "What holds a kernel back: the limiter, where the time goes, "
-     "counters, and which kinds of change would help.",
+     "What holds a kernel back: the limiter, where the time goes, counters, and which kinds of "
+     "change would help.",
      {"profile"},
      "problem kernel",
      "tune backend",
      NULL,
-     SOME("diagnosis", "limiter, place, evidence, categories of change") "," SOME(
-         "evaluation", "as evaluate has it"),
      TOOL_READS | TOOL_MEASURES,
      COMMAND_PROFILE,
      MEASURE_S},
     {"tune",
      "Tune a kernel",
-     "Finds the best numbers of a kernel's tune space (declared in its "
-     "front matter, see resource twagent://formats/cpu) and says which of them matter. A run: kept "
-     "in the store.",
+     "Finds the best numbers of a kernel's tune space (declared in its front matter, see resource "
+     "twagent://formats/cpu) and says which of them matter. A run: kept in the store.",
      {"tune"},
      "problem tuned?",
      "max-evaluations budget-time strategy stable backend",
      "--budget-time=5m",
-     SOME("run", "the run") "," SOME("tuning", "what was found"),
      TOOL_MEASURES,
      COMMAND_TUNE,
      SEARCH_S},
     {"run",
      "Search for a kernel",
-     "Searches for the fastest kernel within budget_time (5 minutes "
-     "unless you say otherwise) and proves the best one. Without a model in the user's "
-     "configuration the built-in proposer works: no key, no cost. detach: true returns at once.",
+     "Searches for the fastest kernel within budget_time (5 minutes unless you say otherwise) and "
+     "proves the best one. Without a model in the user's configuration the built-in proposer "
+     "works: no key, no cost.",
      {"run"},
      "problem",
      "budget-time budget-evaluations budget-usd rounds target backend baseline",
      "--budget-time=5m",
-     SOME("run", "the run, or where it stands") "," SOME("report", "its folder"),
      TOOL_MEASURES | TOOL_DETACHES,
      COMMAND_RUN,
      SEARCH_S},
@@ -134,7 +98,6 @@ const struct agent_tool agent_tools[] = {
      "run?",
      "",
      NULL,
-     SOME("run", "the run's id"),
      TOOL_READS,
      COMMAND_STATUS,
      QUICK_S},
@@ -145,7 +108,6 @@ const struct agent_tool agent_tools[] = {
      "run?",
      "",
      NULL,
-     TEXT("run", "which") "," TEXT("state", "stopped"),
      0,
      COMMAND_STOP,
      QUICK_S},
@@ -156,31 +118,26 @@ const struct agent_tool agent_tools[] = {
      "problem",
      "",
      NULL,
-     LIST("items", "groups of kernels, each faster than those before"),
      TOOL_READS,
      COMMAND_HISTORY,
      QUICK_S},
     {"best",
      "Best kernel",
-     "The best kernel found so far; source: true returns its source.",
+     "The best kernel found so far.",
      {"best"},
      "problem",
      "source",
      NULL,
-     SOME("candidate", "its record") "," SOME("evaluation",
-                                              "its measurements") "," SOME("text", "its source"),
      TOOL_READS,
      COMMAND_BEST,
      QUICK_S},
     {"show",
      "Show a record",
-     "A run (r3), an idea (r3-i12) or a candidate (r3-c17); source: true "
-     "returns a candidate's source.",
+     "A run, an idea or a candidate.",
      {"show"},
      "id",
      "source",
      NULL,
-     SOME("candidate", "a candidate's record") "," SOME("text", "its source"),
      TOOL_READS | TOOL_BOTH,
      COMMAND_SHOW,
      QUICK_S},
@@ -191,32 +148,26 @@ const struct agent_tool agent_tools[] = {
      "id other",
      "",
      NULL,
-     SOME("source", "the difference"),
      TOOL_READS | TOOL_BOTH,
      COMMAND_DIFF,
      QUICK_S},
     {"emit",
      "Write a kernel as a package",
-     "Writes a kernel as a folder that works without "
-     "twagent: a PyTorch package, a numpy module or plain C, with its test.",
+     "Writes a kernel as a folder that works without twagent, with its test.",
      {"emit"},
      "id folder",
      "to",
      NULL,
-     TEXT("folder", "where") "," TEXT("form", "for whom") "," TEXT("test",
-                                                                   "the command that tests it"),
      0,
      COMMAND_EMIT,
      QUICK_S},
     {"docs_search",
      "Search the manuals",
-     "Passages of the guides and manuals that the user has "
-     "indexed (twagent docs add).",
+     "Passages of the guides and manuals that the user has indexed (twagent docs add).",
      {"docs", "search"},
      "words",
      "limit tag",
      NULL,
-     LIST("items", "passages, best first"),
      TOOL_READS | TOOL_BOTH,
      COMMAND_DOCS,
      QUICK_S},
@@ -227,7 +178,6 @@ const struct agent_tool agent_tools[] = {
      "",
      "family wins last",
      NULL,
-     LIST("items", "lessons, the latest last"),
      TOOL_READS | TOOL_BOTH,
      COMMAND_LESSONS,
      QUICK_S},
@@ -238,19 +188,17 @@ const struct agent_tool agent_tools[] = {
      "",
      "backend",
      "--no-measure",
-     SOME("device", "the hardware") "," SOME("versions", "of what compiles"),
      TOOL_READS,
      COMMAND_DOCTOR,
      QUICK_S},
     {"more",
      "The rest of a result",
-     "A result that says `more` is kept by the server; this "
-     "returns all of one part of it (part: a name in more.parts). Nothing is measured again.",
+     "A result that says `more` is kept by the server: this returns all of one part of it. Nothing "
+     "is measured again.",
      {NULL},
      "result part",
      "",
      NULL,
-     SOME("part", "all of it"),
      TOOL_READS | TOOL_KEPT | TOOL_BOTH,
      0,
      0},
@@ -258,12 +206,11 @@ const struct agent_tool agent_tools[] = {
      "Evaluate a kernel",
      "Compiles a candidate, checks it against the definition on secret inputs in a sandbox, times "
      "it in turns with the baseline, and profiles it, on the run's own cores. It counts against "
-     "your budget (evaluations_left). Read `evaluation.finding` before `evaluation.speedup`.",
+     "your budget (evaluations_left). Believe `evaluation.finding` before `evaluation.speedup`.",
      {"attempt", "evaluate"},
      "kernel",
      "",
      NULL,
-     TEXT("candidate", "its id") "," SOME("evaluation", "finding, speedup, details, metrics"),
      TOOL_ATTEMPT,
      0,
      SEARCH_S},
@@ -275,7 +222,6 @@ const struct agent_tool agent_tools[] = {
      "kernel",
      "",
      NULL,
-     TEXT("candidate", "its id") "," SOME("evaluation", "finding, speedup, details, metrics"),
      TOOL_ATTEMPT,
      0,
      SEARCH_S},
@@ -303,15 +249,11 @@ void agent_tool_describe(const struct agent_tool *tool, struct json *json)
     json_put_text(json, "description", tool->description);
     json_key(json, "inputSchema");
     arguments_schema(tool, json);
-    json_put_object(json, "outputSchema");
-    json_put_text(json, "type", "object");
-    json_put_object(json, "properties");
-    buf_add_text(json->out, tool->result);
-    json_object_end(json);
-    json_object_end(json);
     json_put_object(json, "annotations");
-    json_put_bool(json, "readOnlyHint", tool->ways & TOOL_READS);
-    json_put_bool(json, "destructiveHint", false);
+    if (tool->ways & TOOL_READS)
+        json_put_bool(json, "readOnlyHint", true);
+    else
+        json_put_bool(json, "destructiveHint", false);
     json_put_bool(json, "openWorldHint", false);
     json_object_end(json);
     json_object_end(json);

@@ -25,7 +25,6 @@ struct agent_tool {
     const char *positionals; /* names, a blank between; "?" behind one that may lack */
     const char *options;     /* of the command, by their names */
     const char *extra;       /* a word of ours for the command, or NULL */
-    const char *result;      /* properties of what it returns, as JSON */
     unsigned ways;
     uint32_t bit; /* the command's, in the table of options */
     uint64_t limit_s;
