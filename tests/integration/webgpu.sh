@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# WGSL on whatever adapter there is: a search ends with a verified win, which a page shows to be right;
+# WGSL on whatever adapter there is: a search ends with a verified win, which a page shows to be right; another asks a
+# mailbox;
 # every start that ships is right on all check shapes; attacks are refused and honest kernels accepted.
 # Skipped, saying so, without libwgpu_native.
 set -u
@@ -73,6 +74,32 @@ grep -q 'verified: faster' out || cat out
 "$twagent" emit r1 page >out 2>&1 && sed 's/sum += X/sum -= X/' page/index.html >page/wrong.html; say $? "a page: $(cat out)"
 [ -n "${FEW_STARTS-}" ] || "$source/tests/tools/web-page" right page/index.html wrong page/wrong.html >out 2>&1
 case $? in 0) ;; 77) echo "not tried in a browser: $(cat out)" ;; *) say 1 "the page: $(cat out)" ;; esac
+
+# A search through the mailbox: the prompt says what WGSL is to look like, and its answer becomes a kernel.
+answer() { # a request's file
+    local answer=${1%.md}.answer.txt
+    [ ! -e "$answer" ] || return
+    if grep -q '^# ideas for' "$1"; then
+        echo '{"ideas": [{"title": "Four sums at once", "category": "latency", "why": "One sum waits for itself.",' \
+            '"expected": 1.5, "parent": "r1-c1"}]}' >"$answer.part"
+    else
+        grep -q '@compute' "$1" || { echo "no page on WGSL in $1"; return; }
+        { echo '```wgsl' && sed 's/sum += .*/let x = X[row * dims.N + i]; sum = fma(x, x, sum);/' squares/starts/webgpu/rows.wgsl &&
+            echo '```'; } >"$answer.part"
+    fi
+    mv "$answer.part" "$answer"
+}
+mkdir box && sed -i 's/WIDTH: .*/WIDTH: [64]}/' squares/starts/webgpu/rows.wgsl
+TWAGENT_STORE=$work/asked "$twagent" run ./squares --backend webgpu --model "mailbox/$work/box" -b 1 -i 1 -r 1 --no-final \
+    --mailbox-wait 10m --time-budget 100ms --quiet >out 2>&1 </dev/null &
+searching=$!
+while kill -0 $searching 2>/dev/null; do
+    for request in box/*.md; do [ ! -e "$request" ] || answer "$request"; done
+    sleep 0.2
+done
+wait $searching
+TWAGENT_STORE=$work/asked "$twagent" show r1 >shown 2>&1
+grep -q '2 kernels, 0 rejected, 0 failed' shown; say $? "a search through the mailbox: $(cat out shown)"
 
 # of those that differ in a line (silu, sigmoid, leaky_relu; avg_pool2d; upsample_nearest) one each
 # FEW_STARTS, for a sanitizer: the first start of four problems, and no browser. A start is run by libwgpu_native and the
