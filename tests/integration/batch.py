@@ -69,7 +69,9 @@ class Place:
 
 
 def killed(place):
-    place.serve("--fault", "ok", "--fault", "stall", "--batch", "end ok", "--batch", "end pings")
+    # Each is made, and nobody hears of it: it is found by its name, the second one after the kill.
+    place.serve("--fault", "ok", "--fault", "stall", "--batch", "end ok", "--batch", "end pings", "--batch",
+                "create close after=0 times=0", "--batch", "list ok", "--batch", "list status code=503 times=12")
     child = place.run("killed", "--budget-usd", "5")
     place.wait_for_batches(child, 2)
     child.send_signal(signal.SIGKILL)
@@ -84,7 +86,7 @@ def killed(place):
                 "each request was answered once, and one, which expired, was asked twice: %s" % asked)
     place.check(spent["micro_dollars"] == 5 * spent["tokens"] and spent["tokens"] > 0 and spent["reserved_tokens"] == 0,
                 "at half the price: %s" % spent)
-    place.check("expired" in said and "batch.ended" in said and KEY not in said, "and says so")
+    place.check("expired" in said and "batch.made" in said and "batch.ended" in said and KEY not in said, "and says so")
     if place.failed:
         print(said[-3000:], asked, counts)
     place.server.kill()

@@ -42,7 +42,7 @@ enum task_result batch_call(struct batch *batch, enum batch_state state, enum ba
                                    .body_max = BATCH_BODY_MOST,
                                    .ca_file = completions->ca_file};
     batch->http = http_start(completions->http, &batch->task, &spec, &err);
-    task_move(&batch->task, state);
+    task_move(&batch->task, (int)state);
     return batch->http != NULL ? TASK_WAIT : TASK_AGAIN;
 }
 
@@ -149,12 +149,11 @@ enum task_result batch_dissolve(struct batch *batch, const struct verdict *verdi
 /* What comes of it is not known, and a later process finds out. */
 enum task_result batch_keep(struct batch *batch, enum fault fault, const struct err *err)
 {
+    struct verdict verdict = {.after_ms = -1, .fault = fault, .money = SPEND_KEPT, .err = *err};
+    ask_hide_key(batch->model, &verdict.err);
     log_event(LOG_WARN, "batch.left", batch->name,
-              "%s goes on at the provider; resume takes what "
-              "it answers: %s",
-              batch->id != NULL ? batch->id : batch->name, err->message);
-    const struct verdict verdict = {
-        .after_ms = -1, .fault = fault, .money = SPEND_KEPT, .err = *err};
+              "%s goes on at the provider, and resume takes what it answers: %s",
+              batch->id != NULL ? batch->id : batch->name, verdict.err.message);
     return batch_hand_out(batch, &verdict);
 }
 

@@ -200,6 +200,7 @@ static enum task_result name(struct batch *batch, const struct batch_view *view)
     store_write_take(batch->completions->writer, &batch->write, &batch->task, out);
     batch_drop_call(batch);
     endpoint_succeeded(batch->endpoint);
+    completions_wake(batch->completions, batch->endpoint); /* who waited for a probe */
     task_move(&batch->task, NAMING);
     return TASK_WAIT;
 }
