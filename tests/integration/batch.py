@@ -100,7 +100,7 @@ def stopped(place):
     said = child.communicate(timeout=300)[0]
     place.check(child.returncode in (1, 4) and ("batch.cancelled" in said or "batch.left" in said),
                 "stopped: the batch is cancelled: exit %d" % child.returncode)
-    place.check("which may take a day, and this run ends in" in said, "a time that is shorter is said at once")
+    place.check("batches of test may take 25 h, and this run ends in" in said, "a time that is shorter is said at once")
     child = place.start("stopped", "resume", "r1")
     said = child.communicate(timeout=300)[0]
     asked = place.ask("/_answered")

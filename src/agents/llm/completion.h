@@ -103,5 +103,6 @@ struct completions_totals {
     int64_t awaited; /* of these, those whose answer a mailbox has not yet */
 };
 struct completions_totals completions_totals(const struct completions *completions);
-/* "12 requests in batch_abc since Sat 18:03 (3 done)"; nothing where none is on its way. */
+/* "12 requests in batch_abc, 3 done in 1:07", in hours and minutes; nothing where none is on its
+ * way. */
 void completions_say_batches(const struct completions *completions, struct buf *out);

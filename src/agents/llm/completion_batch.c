@@ -310,14 +310,15 @@ void completions_say_batches(const struct completions *completions, struct buf *
 {
     list_each (link, &completions->batches) {
         const struct batch *batch = container_of(link, struct batch, link);
-        char since[32];
         if (batch->joined == 0 || batch->task.finished)
             continue;
-        clock_format_wall(batch->created_ms, since);
-        buf_addf(out, "%s%zu request%s", out->length > 0 ? ", " : "", batch->joined,
+        uint64_t now = clock_wall_ms(), made = batch->created_ms;
+        uint64_t minutes = made > 0 && now > made ? (now - made) / 60000 : 0;
+        buf_addf(out, "%s%zu request%s", out->length > 0 ? "; " : "", batch->joined,
                  batch->joined == 1 ? "" : "s");
         if (batch->id != NULL)
-            buf_addf(out, " in %s since %s (%lld done)", batch->id, since, (long long)batch->done);
+            buf_addf(out, " in %s, %lld done in %llu:%02llu", batch->id, (long long)batch->done,
+                     (unsigned long long)minutes / 60, (unsigned long long)minutes % 60);
         else
             buf_addf(out, " for %s", batch->wire_name);
     }

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <string.h>
 
 const struct models *search_models(const struct search *search, bool idea)
@@ -161,9 +162,8 @@ static bool warn_of_batches(const struct search *search, const struct models *mo
         if (!model->batch || within_ms == 0 || within_ms >= model->batch->wait_ms)
             continue;
         log_event(LOG_WARN, "batch.late", search->id,
-                  "%s answers in batches, which may take a day, and this run ends in %.0f min: a "
-                  "batch that is not done by then is cancelled, and what it has answered is taken",
-                  model->name, (double)within_ms / 60000);
+                  "batches of %s may take %.0f h, and this run ends in %.0f min", model->name,
+                  ceil((double)model->batch->wait_ms / 3600000), (double)within_ms / 60000);
         return true;
     }
     return false;
