@@ -1,8 +1,9 @@
 /* Any bytes are an answer or a fault, for every format (the first byte says which), and however
- * they are cut the same one. The bytes are also an error's body. */
+ * they are cut the same one. The bytes are also an error's body, a batch, and a batch's result. */
 #include "fuzz.h"
 
 #include "agents/llm/providers/answer.h"
+#include "agents/llm/providers/batch.h"
 #include "agents/llm/providers/fault.h"
 
 #include <string.h>
@@ -75,6 +76,29 @@ static void check_error(int status, const char *bytes, size_t length)
     buf_free(&reason);
 }
 
+/* What a batch says of itself stands in no address but as an id does. */
+static void check_batch(const struct codec *codec, const char *bytes, size_t length)
+{
+    struct arena *arena = arena_new();
+    const struct batch_place place = {codec, "http://h/v1", "k", "m", "ours"};
+    const struct batch_format *format = batch_format_of(codec);
+    struct batch_view view;
+    struct value *root;
+    struct err err;
+    if (value_parse_json(arena, "fuzz", bytes, length, &root, NULL) == 0) {
+        if (batch_read_view(arena, &place, root, &view, &err) == 0) {
+            const char *url = batch_call_of(arena, &place, BATCH_CANCEL, view.id).url;
+            REQUIRE(strncmp(url, "http://h/v1", 11) == 0 && strpbrk(url, "?# @\r\n") == NULL);
+            REQUIRE(view.fault == FAULT_NONE || (view.ended && *view.reason != '\0'));
+        }
+        (void)batch_find(arena, &place, root);
+        struct batch_result result = {.id = ""};
+        format->result(arena, root, &result);
+        REQUIRE(result.id != NULL && (result.fault == FAULT_NONE || result.reason != NULL));
+    }
+    arena_free(arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int statuses[] = {400, 401, 404, 429, 500};
@@ -83,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct codec *codec = codecs[data[0] % 3];
     const char *bytes = (const char *)data + 1;
     check_answer(codec, bytes, size - 1);
+    check_batch(codec, bytes, size - 1);
     check_error(statuses[size % 5], bytes, size - 1);
     return 0;
 }
