@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { GRACE_MS = 20 * 1000, SEEK_MS = 2000 };
+enum { GRACE_MS = 4 * 1000, SEEK_MS = 2000 };
 
 #define MOVE(state) (1u << (state))
 #define ENDS        (MOVE(HANDING) | MOVE(OVER))

@@ -158,6 +158,8 @@ static void stop_late(struct search *search)
     if (!search_deadline_passed(search))
         return;
     bool at_once = search_time_is_up(search) || (search->best && !search_affords_final(search));
+    if (at_once && search->completions)
+        completions_hurry(search->completions);
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
         bool measured = attempt->submitted && attempt->request.stage >= STAGE_CHECK;

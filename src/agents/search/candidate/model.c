@@ -157,13 +157,15 @@ int search_budget_open(struct search *search, struct err *err)
 static bool warn_of_batches(const struct search *search, const struct models *models)
 {
     const uint64_t within_ms = search_within_ms(search);
+    const bool minutes = within_ms >= 2 * 60 * 1000;
     for (size_t i = 0; models && i < models->count; i++) {
         const struct model *model = &models->items[i];
         if (!model->batch || within_ms == 0 || within_ms >= model->batch->wait_ms)
             continue;
         log_event(LOG_WARN, "batch.late", search->id,
-                  "batches of %s may take %.0f h, and this run ends in %.0f min", model->name,
-                  ceil((double)model->batch->wait_ms / 3600000), (double)within_ms / 60000);
+                  "batches of %s may take %.0f h, and this run ends in %.0f %s", model->name,
+                  ceil((double)model->batch->wait_ms / 3600000),
+                  (double)within_ms / (minutes ? 60000 : 1000), minutes ? "min" : "s");
         return true;
     }
     return false;
