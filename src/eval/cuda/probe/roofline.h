@@ -4,7 +4,8 @@
 #pragma once
 
 #include "eval/cuda/driver/device.h"
-#include "eval/cuda/probe/roofline_ptx.h"
+
+enum roofline_unit { UNIT_FP32, UNIT_TF32, UNIT_BF16, UNIT_FP16, UNITS };
 
 struct roofline {            /* the best of a few trials; 0: not known, or no such unit */
     double copy_bytes_per_s; /* read plus written */
