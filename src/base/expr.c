@@ -197,42 +197,32 @@ static int parse_unary(struct parser *parser)
     return result;
 }
 
-static int parse_product(struct parser *parser)
+/* Operands with any of `signs` between them, from left to right. */
+static int parse_level(struct parser *parser, const char *signs, const enum expr_op *ops,
+                       int (*operand)(struct parser *parser))
 {
-    if (parse_unary(parser) != 0)
+    if (operand(parser) != 0)
         return -1;
     for (;;) {
-        enum expr_op op;
-        if (accept(parser, "*"))
-            op = OP_MULTIPLY;
-        else if (accept(parser, "/"))
-            op = OP_DIVIDE;
-        else if (accept(parser, "%"))
-            op = OP_REMAINDER;
-        else
+        const char *sign = *parser->at != '\0' ? strchr(signs, *parser->at) : NULL;
+        if (sign == NULL || !accept(parser, (const char[]){*sign, '\0'}))
             return 0;
-        if (parse_unary(parser) != 0)
+        if (operand(parser) != 0)
             return -1;
-        emit(parser, op, 2, 1);
+        emit(parser, ops[sign - signs], 2, 1);
     }
+}
+
+static int parse_product(struct parser *parser)
+{
+    static const enum expr_op ops[] = {OP_MULTIPLY, OP_DIVIDE, OP_REMAINDER};
+    return parse_level(parser, "*/%", ops, parse_unary);
 }
 
 static int parse_sum(struct parser *parser)
 {
-    if (parse_product(parser) != 0)
-        return -1;
-    for (;;) {
-        enum expr_op op;
-        if (accept(parser, "+"))
-            op = OP_ADD;
-        else if (accept(parser, "-"))
-            op = OP_SUBTRACT;
-        else
-            return 0;
-        if (parse_product(parser) != 0)
-            return -1;
-        emit(parser, op, 2, 1);
-    }
+    static const enum expr_op ops[] = {OP_ADD, OP_SUBTRACT};
+    return parse_level(parser, "+-", ops, parse_product);
 }
 
 static bool accept_comparison(struct parser *parser, enum expr_op *op)
@@ -297,7 +287,7 @@ static int parse_or(struct parser *parser)
     return parse_chain(parser, "||", OP_OR_SKIP, parse_and);
 }
 
-/* One expression, up to a comma or the end. */
+/* One expression, and no further. */
 static int parse_one(struct parser *parser, const struct expr **parsed)
 {
     const char *begin = parser->at;
@@ -323,45 +313,19 @@ static int parse_one(struct parser *parser, const struct expr **parsed)
     return 0;
 }
 
-int expr_parse_list(struct arena *arena, const char *text, const struct expr **exprs, size_t max,
-                    size_t *count, struct err *err)
+int expr_parse(struct arena *arena, const char *text, const struct expr **expr, struct err *err)
 {
     struct parser parser = {.arena = arena, .text = text, .at = text, .err = err};
+    const struct expr *parsed;
     if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
         return err_set(err, ERR_USAGE, "column %d: expected at most %d bytes", TEXT_MOST + 1,
                        TEXT_MOST);
     skip_blanks(&parser);
-    size_t parsed = 0;
-    int result;
-    for (;;) {
-        result = parse_one(&parser, &exprs[parsed]);
-        if (result != 0)
-            break;
-        parsed++;
-        if (*parser.at == '\0')
-            break;
-        char expected[64];
-        snprintf(expected, sizeof expected, "an operator%s or the end", max > 1 ? ", \",\"" : "");
-        if (max > 1 && parsed == max)
-            snprintf(expected, sizeof expected, "at most %zu expressions", max);
-        if (*parser.at != ',' || parsed == max) {
-            result = refuse(&parser, expected);
-            break;
-        }
-        accept(&parser, ",");
-    }
+    int result = parse_one(&parser, &parsed);
+    if (result == 0 && *parser.at != '\0')
+        result = refuse(&parser, "an operator or the end");
     mem_free(parser.steps);
     if (result == 0)
-        *count = parsed;
+        *expr = parsed;
     return result;
-}
-
-int expr_parse(struct arena *arena, const char *text, const struct expr **expr, struct err *err)
-{
-    const struct expr *one = NULL;
-    size_t count;
-    if (expr_parse_list(arena, text, &one, 1, &count, err) != 0)
-        return -1;
-    *expr = one;
-    return 0;
 }

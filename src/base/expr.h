@@ -20,10 +20,6 @@ typedef bool expr_lookup(void *context, const char *name, int64_t *number);
 int expr_parse(struct arena *arena, const char *text, const struct expr **expr,
                struct err *err) MUST_USE;
 
-/* Several expressions separated by top-level commas; at most `max`. */
-int expr_parse_list(struct arena *arena, const char *text, const struct expr **exprs, size_t max,
-                    size_t *count, struct err *err) MUST_USE;
-
 int expr_eval(const struct expr *expr, expr_lookup *lookup, void *context, int64_t *number,
               struct err *err) MUST_USE;
 

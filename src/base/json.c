@@ -298,6 +298,19 @@ void json_put_raw(struct json *json, const char *key, const char *text)
     json_raw(json, text);
 }
 
+void json_put_positive(struct json *json, const char *key, double number)
+{
+    json_put_real(json, key, number > 0 ? number : NAN);
+}
+
+void json_put_members(struct json *json, const struct value *map)
+{
+    for (size_t i = 0; map != NULL && map->kind == VALUE_MAP && i < map->count; i++) {
+        json_key(json, map->keys[i]);
+        json_value(json, map->items[i]);
+    }
+}
+
 void json_put_names(struct json *json, const char *key, const struct names *names)
 {
     json_key(json, key);

@@ -22,14 +22,10 @@ int options_defaults(const struct option_table *table, void *target, enum option
                 return err_wrap(err, "the default of --%s", option->name);
         } else if (option->type == OPTION_BOOL) {
             *(bool *)(void *)field = false;
-        } else if (option->type == OPTION_TEXT || option->type == OPTION_CHOICE) {
-            *(const char **)(void *)field = NULL;
         } else if (option->type == OPTION_ENUM) {
             *(int *)(void *)field = 0;
-        } else if (option->type == OPTION_REAL) {
-            *(double *)(void *)field = 0.0;
-        } else {
-            *(int64_t *)(void *)field = 0;
+        } else { /* a pointer, a double or an int64_t */
+            memset(field, 0, sizeof(int64_t));
         }
     }
     return 0;

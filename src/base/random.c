@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -71,15 +70,4 @@ uint64_t random_below(struct random *random, uint64_t bound)
 double random_unit(struct random *random)
 {
     return (double)(random_next(random) >> 11) * 0x1p-53;
-}
-
-double random_normal(struct random *random)
-{
-    for (;;) {
-        double x = 2.0 * random_unit(random) - 1.0;
-        double y = 2.0 * random_unit(random) - 1.0;
-        double square = x * x + y * y;
-        if (square > 0.0 && square < 1.0)
-            return x * sqrt(-2.0 * log(square) / square);
-    }
 }

@@ -13,4 +13,3 @@ void random_init(struct random *random, uint64_t seed); /* splitmix64 expands th
 uint64_t random_next(struct random *random);
 uint64_t random_below(struct random *random, uint64_t bound); /* [0, bound), unbiased; bound > 0 */
 double random_unit(struct random *random);                    /* [0, 1), 53 bits */
-double random_normal(struct random *random);                  /* mean 0, deviation 1 */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "process/spawn.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ const char *tool_find(const char *name)
     return found[place].path;
 }
 
-const char *tool_python_prefix(struct arena *arena)
+/* PREFIX of PREFIX/bin/python3, links followed; NULL where there is no Python. */
+static const char *python_prefix(struct arena *arena)
 {
     const char *python = tool_find("python3");
     char *real = python != NULL ? realpath(python, NULL) : NULL;
@@ -53,6 +55,32 @@ const char *tool_python_prefix(struct arena *arena)
     const char *prefix = bin != NULL ? arena_strndup(arena, real, (size_t)(bin - real)) : NULL;
     free(real);
     return prefix;
+}
+
+const char *tool_newest(struct arena *arena, const char *pattern)
+{
+    glob_t matches;
+    const char *path = NULL;
+    if (glob(pattern, 0, NULL, &matches) == 0)
+        for (size_t i = matches.gl_pathc; i > 0 && path == NULL; i--)
+            if (strstr(matches.gl_pathv[i - 1], ".alt.") == NULL)
+                path = arena_strdup(arena, matches.gl_pathv[i - 1]);
+    globfree(&matches);
+    return path;
+}
+
+const char *tool_wheel(struct arena *arena, const char *tail)
+{
+    const char *home = getenv("HOME"), *path = NULL;
+    const char *local = home != NULL ? arena_printf(arena, "%s/.local", home) : NULL;
+    const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"),
+                                    python_prefix(arena),  local,
+                                    "/usr/local",          "/usr"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && path == NULL; i++)
+        if (prefixes[i] != NULL)
+            path = tool_newest(
+                arena, arena_printf(arena, "%s/lib/python3*/*-packages/%s", prefixes[i], tail));
+    return path;
 }
 
 const char *tool_prefix(const char *path)

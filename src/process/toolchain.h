@@ -16,8 +16,11 @@ const char *tool_find(const char *name);
 /* The folder that a sandbox must let be read for it to run; NULL where /usr has it. Static. */
 const char *tool_prefix(const char *path);
 
-/* PREFIX of PREFIX/bin/python3, links followed; NULL where there is no Python. */
-const char *tool_python_prefix(struct arena *arena);
+/* The last match of a pattern in the order of names, which is the newest version, but for the
+ * alternatives that NVIDIA adds (".alt."); NULL: none. */
+const char *tool_newest(struct arena *arena, const char *pattern);
+/* The same of `tail` in the packages of the Pythons that are in use or installed. */
+const char *tool_wheel(struct arena *arena, const char *tail);
 
 struct tool {
     const char *const *argv;  /* NULL-terminated; argv[0] is a path */

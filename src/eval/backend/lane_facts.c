@@ -5,6 +5,28 @@
 #include <math.h>
 #include <string.h>
 
+int lane_begin(struct lane_facts *lane, bool gpu, const int *cores, size_t count, struct err *err)
+{
+    *lane = (struct lane_facts){
+        .gpu = gpu, .gpu_index = gpu ? lane->gpu_index : 0, .core_count = count};
+    if (count == 0 || count > sizeof lane->cores / sizeof lane->cores[0])
+        return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", count);
+    memcpy(lane->cores, cores, count * sizeof *cores);
+    return 0;
+}
+
+int lane_take_facts(struct lane_facts *lane, const struct value *answer, const char *none,
+                    struct err *err)
+{
+    const struct value *facts = value_get(answer, "facts");
+    if (facts == NULL)
+        return err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", none));
+    for (size_t i = 0; i < facts->count; i++)
+        if (names_set(&lane->facts, facts->keys[i], facts->items[i]->integer, err) != 0)
+            return -1;
+    return 0;
+}
+
 /* The fastest unit that the problem's precision allows: matrix units are for narrower types, or for
  * float32 where the spec says that tf32 will do. */
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem)
@@ -20,11 +42,6 @@ double lane_operations_rate(const struct lane_facts *lane, const struct problem 
     return tf32 ? fmax(rate, lane->tf32_flops_per_s) : rate;
 }
 
-static void put_positive(struct json *json, const char *key, double number)
-{
-    json_put_real(json, key, number > 0 ? number : NAN);
-}
-
 /* Most bytes are read where a kernel reduces, and as many written where it copies. */
 void lane_put_roofline(const struct lane_facts *lane, const struct problem *problem,
                        const struct names *dims, double time_ns, struct json *json)
@@ -37,18 +54,18 @@ void lane_put_roofline(const struct lane_facts *lane, const struct problem *prob
     double memory_s = bandwidth > 0.0 ? bytes / bandwidth : 0.0;
     double compute_s = rate > 0.0 ? flops / rate : 0.0;
     json_put_object(json, "roofline");
-    put_positive(json, "flops", flops);
-    put_positive(json, "bytes", bytes);
-    put_positive(json, "intensity_flops_per_byte", bytes > 0.0 ? flops / bytes : 0.0);
-    put_positive(json, "gflops_per_s", flops / seconds / 1e9);
-    put_positive(json, "gbytes_per_s", bytes / seconds / 1e9);
-    put_positive(json, "share_of_memory_roof", memory_s / seconds);
-    put_positive(json, "share_of_compute_roof", compute_s / seconds);
+    json_put_positive(json, "flops", flops);
+    json_put_positive(json, "bytes", bytes);
+    json_put_positive(json, "intensity_flops_per_byte", bytes > 0.0 ? flops / bytes : 0.0);
+    json_put_positive(json, "gflops_per_s", flops / seconds / 1e9);
+    json_put_positive(json, "gbytes_per_s", bytes / seconds / 1e9);
+    json_put_positive(json, "share_of_memory_roof", memory_s / seconds);
+    json_put_positive(json, "share_of_compute_roof", compute_s / seconds);
     json_put_text(json, "limit",
                   memory_s <= 0.0 && compute_s <= 0.0 ? NULL
                   : memory_s >= compute_s             ? "memory"
                                                       : "compute");
-    put_positive(json, "share_of_limit", fmax(memory_s, compute_s) / seconds);
+    json_put_positive(json, "share_of_limit", fmax(memory_s, compute_s) / seconds);
     if (lane->under_load)
         json_put_bool(json, "under_load", true);
     json_object_end(json);

@@ -27,6 +27,13 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
     const char *versions;  /* JSON object for the record */
 };
 
+/* For probes: a lane of these cores, of which nothing is known yet; `gpu`: it keeps gpu_index. */
+int lane_begin(struct lane_facts *lane, bool gpu, const int *cores, size_t count,
+               struct err *err) MUST_USE;
+/* "facts" of what a child that asked the driver answers; else its "error", or `none`. */
+int lane_take_facts(struct lane_facts *lane, const struct value *answer, const char *none,
+                    struct err *err) MUST_USE;
+
 /* Operations a second of the fastest unit that the problem's precision allows. */
 struct problem;
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem);

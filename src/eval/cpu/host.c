@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,8 +69,6 @@ static void bury(struct host *host)
 static void free_own(struct host *host)
 {
     struct cpu_host *own = (struct cpu_host *)host;
-    if (own->control != NULL)
-        munmap(own->control, sizeof *own->control);
     mem_free((void *)(uintptr_t)own->env);
 }
 

@@ -80,18 +80,17 @@ static int start(const struct lane_facts *lane, const struct region *region, con
     ARENA_LOCAL(arena);
     const char *const argv[] = {file_program_path(), "runner", "cpu", NULL};
     const char *environ_list[ENV_MAX];
-    int control;
     environment(lane, env, arena, environ_list);
     const struct spawn_spec program = {.argv = argv, .env = environ_list};
     host->others_ns = -1;
     host->env = join_env(env);
     strcpy(host->base.name, "runner");
-    host->control = host_page("twagent-control", CONTROL_BYTES, false, &control);
-    if (host->control != NULL)
+    int result = host_begin(&host->base, &cpu_host_kind, CONTROL_BYTES, 0, err);
+    host->control = host->base.control_page.at;
+    if (result == 0) {
         fill_control(host, region, lane);
-    int result = host_start(&host->base, &cpu_host_kind, region, &program, control, -1, false, err);
-    if (control >= 0)
-        close(control);
+        result = host_start(&host->base, region, &program, false, err);
+    }
     if (result != 0)
         host_close(&host->base);
     else

@@ -184,15 +184,6 @@ static void describe_memory(const struct lane_facts *lane, struct json *json)
     json_put_text(json, "huge_pages_shared", word);
 }
 
-static void put_rate(struct json *json, const char *key, double rate)
-{
-    json_key(json, key);
-    if (rate > 0)
-        json_real(json, rate);
-    else
-        json_null(json);
-}
-
 static const char *describe_device(const struct lane_facts *lane, struct arena *arena)
 {
     char model[128];
@@ -217,9 +208,9 @@ static const char *describe_device(const struct lane_facts *lane, struct arena *
     json_put_bool(&json, "perf_counters", perf_available());
     json_put_bool(&json, "perf_samples", samples_available());
     json_put_bool(&json, "ptrace", hold_permitted());
-    put_rate(&json, "copy_bytes_per_s", lane->copy_bytes_per_s);
-    put_rate(&json, "read_bytes_per_s", lane->read_bytes_per_s);
-    put_rate(&json, "flops_per_s", lane->flops_per_s);
+    json_put_positive(&json, "copy_bytes_per_s", lane->copy_bytes_per_s);
+    json_put_positive(&json, "read_bytes_per_s", lane->read_bytes_per_s);
+    json_put_positive(&json, "flops_per_s", lane->flops_per_s);
     sandbox_probe(&sandbox);
     json_key(&json, "sandbox");
     sandbox_describe(&sandbox, &json);
@@ -245,13 +236,9 @@ static const char *describe_versions(struct arena *arena)
 int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
               struct lane_facts *lane, struct err *err)
 {
-    *lane = (struct lane_facts){0};
-    if (core_count == 0 || core_count > sizeof lane->cores / sizeof lane->cores[0])
-        return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", core_count);
-    for (size_t i = 0; i < core_count; i++)
-        lane->cores[i] = cores[i];
-    lane->core_count = core_count;
     struct sandbox_facts sandbox;
+    if (lane_begin(lane, false, cores, core_count, err) != 0)
+        return -1;
     sandbox_probe(&sandbox);
     lane->unconfined = sandbox.missing;
     lane->exposed = !sandbox.seccomp;

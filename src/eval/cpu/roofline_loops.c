@@ -10,38 +10,29 @@
 enum { ACCUMULATORS = 12 }; /* latency 4 times two units, and some to spare; fits 16 registers */
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): types and statements have none */
+/* WRITE: through the caches or past them. */
+#define COPY(NAME, TARGET, VECTOR, LOAD, WRITE, FENCE)                                             \
+    TARGET static void NAME(void *to, const void *from, size_t bytes)                              \
+    {                                                                                              \
+        float *out = to;                                                                           \
+        const float *in = from;                                                                    \
+        enum { W = sizeof(VECTOR) / sizeof(float) };                                               \
+        for (size_t i = 0; i < bytes / sizeof(float); i += (size_t)4 * W) {                        \
+            VECTOR a = LOAD(in + i), b = LOAD(in + i + W);                                         \
+            VECTOR c = LOAD(in + i + 2 * W), d = LOAD(in + i + 3 * W);                             \
+            WRITE(out + i, a);                                                                     \
+            WRITE(out + i + W, b);                                                                 \
+            WRITE(out + i + 2 * W, c);                                                             \
+            WRITE(out + i + 3 * W, d);                                                             \
+        }                                                                                          \
+        FENCE;                                                                                     \
+    }
+
 /* The same loops for one vector type; MULTIPLY_ADD and STREAM are that instruction set's own. */
 #define LOOPS(SUFFIX, TARGET, VECTOR, LOAD, STORE, STREAM, SET, ADD, MULTIPLY_ADD, FENCE,          \
               REGISTER)                                                                            \
-    TARGET static void copy_##SUFFIX(void *to, const void *from, size_t bytes)                     \
-    {                                                                                              \
-        float *out = to;                                                                           \
-        const float *in = from;                                                                    \
-        enum { W = sizeof(VECTOR) / sizeof(float) };                                               \
-        for (size_t i = 0; i < bytes / sizeof(float); i += (size_t)4 * W) {                        \
-            VECTOR a = LOAD(in + i), b = LOAD(in + i + W);                                         \
-            VECTOR c = LOAD(in + i + 2 * W), d = LOAD(in + i + 3 * W);                             \
-            STORE(out + i, a);                                                                     \
-            STORE(out + i + W, b);                                                                 \
-            STORE(out + i + 2 * W, c);                                                             \
-            STORE(out + i + 3 * W, d);                                                             \
-        }                                                                                          \
-    }                                                                                              \
-    TARGET static void stream_##SUFFIX(void *to, const void *from, size_t bytes)                   \
-    {                                                                                              \
-        float *out = to;                                                                           \
-        const float *in = from;                                                                    \
-        enum { W = sizeof(VECTOR) / sizeof(float) };                                               \
-        for (size_t i = 0; i < bytes / sizeof(float); i += (size_t)4 * W) {                        \
-            VECTOR a = LOAD(in + i), b = LOAD(in + i + W);                                         \
-            VECTOR c = LOAD(in + i + 2 * W), d = LOAD(in + i + 3 * W);                             \
-            STREAM(out + i, a);                                                                    \
-            STREAM(out + i + W, b);                                                                \
-            STREAM(out + i + 2 * W, c);                                                            \
-            STREAM(out + i + 3 * W, d);                                                            \
-        }                                                                                          \
-        FENCE;                                                                                     \
-    }                                                                                              \
+    COPY(copy_##SUFFIX, TARGET, VECTOR, LOAD, STORE, (void)0)                                      \
+    COPY(stream_##SUFFIX, TARGET, VECTOR, LOAD, STREAM, FENCE)                                     \
     TARGET static float read_##SUFFIX(const void *from, size_t bytes)                              \
     {                                                                                              \
         const float *in = from;                                                                    \

@@ -9,7 +9,7 @@
 #include "eval/cuda/compile/ptxas.h"
 #include "eval/cuda/driver/device.h"
 #include "eval/cuda/probe/probe.h"
-#include "eval/cuda/profile/occupancy.h"
+#include "eval/cuda/profile/profile.h"
 #include "eval/cuda/run/plan.h"
 #include "eval/cuda/run/variants.h"
 #include "eval/cuda/target.h"
@@ -233,12 +233,8 @@ static void add_entry(const struct cuda_resources *entry, struct buf *words)
 
 static struct occupancy occupancy(const struct trial *trial, const struct plan_launch *launch)
 {
-    const struct cuda_resources *entry = ptxas_entry(&trial->report, launch->entry);
-    const struct occupancy_ask ask = {
-        .registers = entry ? entry->registers : 0,
-        .shared_bytes = launch->shared_bytes + (entry ? entry->shared_bytes : 0),
-        .threads = (int64_t)launch->block[0] * launch->block[1] * launch->block[2],
-        .blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2]};
+    const struct occupancy_ask ask =
+        profile_ask(launch, ptxas_entry(&trial->report, launch->entry));
     return occupancy_of(&trial->lane.facts, &ask);
 }
 
@@ -284,14 +280,6 @@ static void add_words(struct trial *trial, struct buf *words)
         add_launch(trial, &trial->plan.launches[i], words);
 }
 
-static void put_extent(struct json *json, const char *key, const uint32_t extent[3])
-{
-    json_put_array(json, key);
-    for (int i = 0; i < 3; i++)
-        json_int(json, extent[i]);
-    json_array_end(json);
-}
-
 static void put_plan(const struct trial *trial, struct json *json)
 {
     json_put_object(json, "plan");
@@ -302,8 +290,8 @@ static void put_plan(const struct trial *trial, struct json *json)
         const struct plan_launch *launch = &trial->plan.launches[i];
         json_object(json);
         json_put_text(json, "entry", launch->entry);
-        put_extent(json, "grid", launch->grid);
-        put_extent(json, "block", launch->block);
+        profile_put_extent(json, "grid", launch->grid);
+        profile_put_extent(json, "block", launch->block);
         json_put_int(json, "shared_bytes", launch->shared_bytes);
         json_object_end(json);
     }

@@ -61,12 +61,8 @@ static int open_reference(struct session *session, struct err *err)
 static void put_members(struct json *json, struct arena *arena, const char *text)
 {
     struct value *map;
-    if (text == NULL || value_parse_json(arena, "versions", text, strlen(text), &map, NULL) != 0)
-        return;
-    for (size_t i = 0; i < map->count && map->kind == VALUE_MAP; i++) {
-        json_key(json, map->keys[i]);
-        json_value(json, map->items[i]);
-    }
+    if (text != NULL && value_parse_json(arena, "versions", text, strlen(text), &map, NULL) == 0)
+        json_put_members(json, map);
 }
 
 static void gather_versions(struct session *session)

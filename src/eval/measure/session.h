@@ -35,12 +35,8 @@ struct measure_request {
 
 /* Checks, then times, then (where asked) sanitizes and profiles; fills *evaluation, whose texts are
  * in `arena`. An error here is ours (ERR_CHILD of a reference, ERR_IO): the step can be tried
- * again. */
-int session_measure(struct session *session, const struct measure_request *request,
-                    struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;
-
-/* The same in three steps, so that the worker can have its cores to itself for the second one.
- * After session_check() the other two are called in turn whatever the verdict; each does nothing
+ * again. In three steps, so that the worker can have its cores to itself for the second one:
+ * after session_check() the other two are called in turn whatever the verdict; each does nothing
  * where there is one. session_finish() must follow also an error of the others. */
 int session_check(struct session *session, const struct measure_request *request,
                   struct arena *arena, struct evaluation *evaluation, struct err *err) MUST_USE;

@@ -172,6 +172,20 @@ int python_ready(struct reference *reference, struct err *err)
 
 /* --- computing --- */
 
+void python_put_place(struct json *json, const char *name, size_t offset, size_t rank,
+                      const int64_t *extents)
+{
+    json_object(json);
+    if (name != NULL)
+        json_put_text(json, "name", name);
+    json_put_int(json, "offset", (int64_t)offset);
+    json_put_array(json, "shape");
+    for (size_t axis = 0; axis < rank; axis++)
+        json_int(json, extents[axis]);
+    json_array_end(json);
+    json_object_end(json);
+}
+
 static void put_call(struct python *python, struct json *json, const struct layout *layout,
                      const struct call *call, int bits)
 {
@@ -184,13 +198,8 @@ static void put_call(struct python *python, struct json *json, const struct layo
     json_put_names(json, "dims", &layout->dims);
     json_put_array(json, "inputs");
     for (size_t i = 0; i < problem->input_count; i++) {
-        json_object(json);
-        json_put_int(json, "offset", (int64_t)call->offsets[i]);
-        json_put_array(json, "shape");
-        for (size_t axis = 0; axis < problem->inputs[i].rank; axis++)
-            json_int(json, layout->inputs[i].extents[axis]);
-        json_array_end(json);
-        json_object_end(json);
+        python_put_place(json, NULL, call->offsets[i], problem->inputs[i].rank,
+                         layout->inputs[i].extents);
     }
     json_array_end(json);
 }
@@ -221,8 +230,9 @@ static size_t result_bytes(const struct python *python, const struct layout *lay
     return layout->outputs[output].elements * each;
 }
 
-int python_send(struct python *python, const struct layout *layout, const struct call *call,
-                enum reference_precision precision, const char *baseline, struct err *err)
+/* `baseline` NULL: the definition itself. */
+static int send_for(struct python *python, const char *baseline, const struct layout *layout,
+                    const struct call *call, enum reference_precision precision, struct err *err)
 {
     const struct problem *problem = python->problem;
     size_t end = 0;
@@ -236,22 +246,18 @@ int python_send(struct python *python, const struct layout *layout, const struct
     put_call(python, &json, layout, call, reference_bits(problem, precision));
     json_put_array(&json, "outputs");
     for (size_t i = 0; i < problem->output_count; i++) {
-        json_object(&json);
-        json_put_int(&json, "offset", (int64_t)end);
+        python_put_place(&json, NULL, end, problem->outputs[i].rank, layout->outputs[i].extents);
         end += (result_bytes(python, layout, i) + 63) / 64 * 64;
-        json_put_array(&json, "shape");
-        for (size_t axis = 0; axis < problem->outputs[i].rank; axis++)
-            json_int(&json, layout->outputs[i].extents[axis]);
-        json_array_end(&json);
-        json_object_end(&json);
     }
     json_array_end(&json);
     json_object_end(&json);
     return python_make_room(python, end, err) != 0 ? -1 : python_tell(python, err);
 }
 
-int python_take(struct python *python, const struct layout *layout, void **out, struct err *err)
+static int take(struct reference *reference, const struct layout *layout, void **out,
+                struct err *err)
 {
+    struct python *python = python_of(reference);
     ARENA_LOCAL(arena);
     const struct value *answer;
     size_t offset = 0;
@@ -264,35 +270,36 @@ int python_take(struct python *python, const struct layout *layout, void **out, 
     return status;
 }
 
-int python_compute(struct python *python, const struct layout *layout, const struct call *call,
-                   enum reference_precision precision, const char *baseline, void **out,
-                   struct err *err)
+static int send(struct reference *reference, const struct layout *layout, const struct call *call,
+                enum reference_precision precision, struct err *err)
+{
+    return send_for(python_of(reference), NULL, layout, call, precision, err);
+}
+
+static int compute_for(struct reference *reference, const char *baseline,
+                       const struct layout *layout, const struct call *call,
+                       enum reference_precision precision, void **out, struct err *err)
 {
     uint64_t begun = timeline_begin();
-    int status = python_send(python, layout, call, precision, baseline, err);
+    int status = send_for(python_of(reference), baseline, layout, call, precision, err);
     if (status == 0)
-        status = python_take(python, layout, out, err);
+        status = take(reference, layout, out, err);
     timeline_end("python.compute", begun);
     return status;
 }
 
-static int send(struct reference *reference, const struct layout *layout, const struct call *call,
-                enum reference_precision precision, struct err *err)
-{
-    return python_send(python_of(reference), layout, call, precision, NULL, err);
-}
-
-static int take(struct reference *reference, const struct layout *layout, void **out,
-                struct err *err)
-{
-    return python_take(python_of(reference), layout, out, err);
-}
-
-static int compute(struct reference *reference, const struct layout *layout,
+int python_compute(struct reference *reference, const struct layout *layout,
                    const struct call *call, enum reference_precision precision, void **out,
                    struct err *err)
 {
-    return python_compute(python_of(reference), layout, call, precision, NULL, out, err);
+    return compute_for(reference, NULL, layout, call, precision, out, err);
+}
+
+int python_compute_baseline(struct reference *reference, const char *name,
+                            const struct layout *layout, const struct call *call, void **out,
+                            struct err *err)
+{
+    return compute_for(reference, name, layout, call, PRECISION_SPEC, out, err);
 }
 
 /* --- as a subject to be timed --- */
@@ -448,7 +455,7 @@ int reference_open(const struct problem *problem, const struct lane_facts *lane,
                    const struct region *region, const char *python_path, struct arena *arena,
                    const char **python_found, struct reference **reference, struct err *err)
 {
-    static const struct reference_ops ops = {.compute = compute,
+    static const struct reference_ops ops = {.compute = python_compute,
                                              .close = python_close,
                                              .pending = python_pending,
                                              .ready = python_ready,

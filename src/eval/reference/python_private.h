@@ -70,10 +70,13 @@ const char *python_double_steps(struct reference *reference, bool rounded, struc
 int python_ask(struct python *python, uint64_t timeout_ms, struct arena *arena,
                const struct value **answer, struct err *err) MUST_USE;
 int python_make_room(struct python *python, size_t bytes, struct err *err) MUST_USE;
-int python_send(struct python *python, const struct layout *layout, const struct call *call,
-                enum reference_precision precision, const char *baseline, struct err *err) MUST_USE;
-int python_take(struct python *python, const struct layout *layout, void **out,
-                struct err *err) MUST_USE;
-int python_compute(struct python *python, const struct layout *layout, const struct call *call,
-                   enum reference_precision precision, const char *baseline, void **out,
+/* One of a request's tensors: where in the region or the results; `name`: or NULL. */
+void python_put_place(struct json *json, const char *name, size_t offset, size_t rank,
+                      const int64_t *extents);
+/* Operations of both kinds, of the definition and of another way to compute it. */
+int python_compute(struct reference *reference, const struct layout *layout,
+                   const struct call *call, enum reference_precision precision, void **out,
                    struct err *err) MUST_USE;
+int python_compute_baseline(struct reference *reference, const char *name,
+                            const struct layout *layout, const struct call *call, void **out,
+                            struct err *err) MUST_USE;

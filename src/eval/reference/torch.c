@@ -204,14 +204,8 @@ static size_t put_places(const struct python *python, const struct layout *layou
             continue;
         offsets[i] = end;
         end += (layout->inputs[i].bytes + 63) / 64 * 64;
-        json_object(json);
-        json_put_text(json, "name", problem->inputs[i].name);
-        json_put_int(json, "offset", (int64_t)offsets[i]);
-        json_put_array(json, "shape");
-        for (size_t axis = 0; axis < problem->inputs[i].rank; axis++)
-            json_int(json, layout->inputs[i].extents[axis]);
-        json_array_end(json);
-        json_object_end(json);
+        python_put_place(json, problem->inputs[i].name, offsets[i], problem->inputs[i].rank,
+                         layout->inputs[i].extents);
     }
     json_array_end(json);
     return end;
@@ -244,24 +238,10 @@ static int draw_given(struct reference *reference, const struct layout *layout, 
 
 /* --- computing --- */
 
-static int compute(struct reference *reference, const struct layout *layout,
-                   const struct call *call, enum reference_precision precision, void **out,
-                   struct err *err)
-{
-    return python_compute(python_of(reference), layout, call, precision, NULL, out, err);
-}
-
 static struct subject *baseline(struct reference *reference, const char *name)
 {
     struct python *python = python_of(reference);
     return strcmp(name, "compile") == 0 ? &python->compiled.subject : NULL;
-}
-
-static int compute_baseline(struct reference *reference, const char *name,
-                            const struct layout *layout, const struct call *call, void **out,
-                            struct err *err)
-{
-    return python_compute(python_of(reference), layout, call, PRECISION_SPEC, name, out, err);
 }
 
 static void torch_close(struct reference *reference)
@@ -277,10 +257,10 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
                          const char *folder, struct arena *arena, struct reference **reference,
                          struct err *err)
 {
-    static const struct reference_ops ops = {.compute = compute,
+    static const struct reference_ops ops = {.compute = python_compute,
                                              .close = torch_close,
                                              .baseline = baseline,
-                                             .compute_baseline = compute_baseline,
+                                             .compute_baseline = python_compute_baseline,
                                              .shape_input = shape_input,
                                              .draw_given = draw_given,
                                              .pending = python_pending,

@@ -20,28 +20,45 @@ enum { START_S = 60, LAST_WORDS = 200, ERRORS_MOST = 1 << 16, LOOK_NS = 20000000
 
 /* ---- its start ---- */
 
-void *host_page(const char *name, size_t bytes, bool writable, int *fd)
+/* A page of ours, zeroed, whose size nobody can change; its descriptor is what the runner gets of
+ * it, which only with `writable` it can write to. */
+static bool make_page(struct host_page *page, const char *name, size_t bytes, bool writable)
 {
     char path[40];
-    void *page = MAP_FAILED;
+    void *mapped = MAP_FAILED;
     int memory = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    *fd = -1;
     if (memory < 0)
-        return NULL;
+        return false;
     if (ftruncate(memory, (off_t)bytes) == 0)
-        page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     (void)fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     if (!writable)
         (void)fcntl(memory, F_ADD_SEALS, 0x0010 /* F_SEAL_FUTURE_WRITE, Linux 5.1 */);
     snprintf(path, sizeof path, "/proc/self/fd/%d", memory);
-    if (page != MAP_FAILED)
-        *fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (mapped != MAP_FAILED)
+        *page = (struct host_page){mapped, bytes,
+                                   open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC)};
     close(memory);
-    if (*fd >= 0)
-        return page;
-    if (page != MAP_FAILED)
-        munmap(page, bytes);
-    return NULL;
+    return page->fd >= 0;
+}
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+int host_begin(struct host *host, const struct host_kind *kind, size_t control_bytes,
+               size_t report_bytes, struct err *err)
+{
+    host->kind = kind;
+    host->pidfd = host->go = host->done = host->errors = -1;
+    host->control_page.fd = host->report_page.fd = -1;
+    if (make_page(&host->control_page, "twagent-control", control_bytes, false) &&
+        (report_bytes == 0 || make_page(&host->report_page, "twagent-report", report_bytes, true)))
+        return 0;
+    return err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
 }
 
 static ino_t inode_of(int fd)
@@ -50,13 +67,10 @@ static ino_t inode_of(int fd)
     return fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-int host_start(struct host *host, const struct host_kind *kind, const struct region *region,
-               const struct spawn_spec *program, int control, int report, bool hears_stdout,
-               struct err *err)
+int host_start(struct host *host, const struct region *region, const struct spawn_spec *program,
+               bool hears_stdout, struct err *err)
 {
     int pipe_fds[2] = {-1, -1};
-    host->kind = kind;
-    host->pidfd = -1;
     host->region = region;
     host->inputs_inode = inode_of(region->inputs_fd);
     host->outputs_inode = inode_of(region->outputs_fd);
@@ -66,22 +80,23 @@ int host_start(struct host *host, const struct host_kind *kind, const struct reg
     host->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     bool fine = pipe2(pipe_fds, O_CLOEXEC) == 0;
     host->errors = pipe_fds[0];
-    if (!fine || host->go < 0 || host->done < 0 || control < 0 ||
-        fcntl(host->errors, F_SETFL, O_NONBLOCK) != 0) {
+    if (!fine || host->go < 0 || host->done < 0 || fcntl(host->errors, F_SETFL, O_NONBLOCK) != 0) {
         err_set_errno(err, ERR_ENVIRONMENT, errno, "runner: descriptors");
         fine = false;
     }
     const int standard[] = {-1, hears_stdout ? pipe_fds[1] : -1, pipe_fds[1]};
-    const int fds[] = {control, region->inputs_read_fd, region->outputs_fd, host->go, host->done,
-                       report};
+    const int fds[] = {
+        host->control_page.fd, region->inputs_read_fd, region->outputs_fd, host->go, host->done,
+        host->report_page.fd};
     struct spawn_spec spec = *program;
     spec.fds = fds;
-    spec.fd_count = report >= 0 ? 6 : 5;
+    spec.fd_count = host->report_page.fd >= 0 ? 6 : 5;
     fine = fine && spawn(&spec, standard, &host->subject.pid, &host->pidfd, err) == 0;
     if (!fine)
         host->subject.pid = 0;
-    if (pipe_fds[1] >= 0)
-        close(pipe_fds[1]);
+    const int given[] = {pipe_fds[1], host->control_page.fd, host->report_page.fd};
+    close_all(given, sizeof given / sizeof given[0]);
+    host->control_page.fd = host->report_page.fd = -1;
     return fine ? 0 : -1;
 }
 
@@ -186,12 +201,16 @@ void host_close(struct host *host)
     if (host == NULL)
         return;
     host_end(host);
-    const int fds[] = {host->pidfd, host->go, host->done, host->errors};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
+    const int fds[] = {
+        host->pidfd,         host->go, host->done, host->errors, host->control_page.fd,
+        host->report_page.fd};
+    close_all(fds, sizeof fds / sizeof fds[0]);
     if (host->kind->free != NULL)
         host->kind->free(host);
+    if (host->control_page.at != NULL)
+        munmap(host->control_page.at, host->control_page.bytes);
+    if (host->report_page.at != NULL)
+        munmap(host->report_page.at, host->report_page.bytes);
     mem_free(host);
 }
 

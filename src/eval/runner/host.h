@@ -21,8 +21,15 @@ struct host_kind { /* what differs; each may be NULL */
     void (*free)(struct host *host); /* what is the kind's own */
 };
 
+struct host_page {
+    void *at; /* NULL: there is none */
+    size_t bytes;
+    int fd; /* until the runner has it */
+};
+
 struct host {
     struct subject subject; /* first */
+    struct host_page control_page, report_page;
     const struct host_kind *kind;
     char name[16]; /* for errors while it starts: "runner", "GPU 0" */
     int pidfd, go, done, errors;
@@ -36,16 +43,14 @@ struct host {
 
 /* ---- its start ---- */
 
-/* A page of ours, zeroed, whose size nobody can change; *fd is what the runner gets of it, which
- * only with `writable` it can write to. NULL with errno. */
-void *host_page(const char *name, size_t bytes, bool writable, int *fd);
-
-/* Starts `program`, which has a control page, maybe another one (`report`; -1: none), the region
- * and two eventfds as eval/runner/wire.h says. What it writes to stderr, and with `hears_stdout` to
- * stdout, is kept for host_errors(). host_close() it, also where this fails. */
-int host_start(struct host *host, const struct host_kind *kind, const struct region *region,
-               const struct spawn_spec *program, int control, int report, bool hears_stdout,
-               struct err *err) MUST_USE;
+/* Pages for what it is told and, but for 0 bytes, for what it tells: it can write to the second one
+ * alone. Then host_start(), and host_close() it in any case, also where one of the two fails. */
+int host_begin(struct host *host, const struct host_kind *kind, size_t control_bytes,
+               size_t report_bytes, struct err *err) MUST_USE;
+/* Starts `program`, which has the pages, the region and two eventfds as eval/runner/wire.h says.
+ * What it writes to stderr, and with `hears_stdout` to stdout, is kept for host_errors(). */
+int host_start(struct host *host, const struct region *region, const struct spawn_spec *program,
+               bool hears_stdout, struct err *err) MUST_USE;
 bool host_fits(const struct host *host, const struct region *region);
 /* Until it has said so once; ERR_ENVIRONMENT. */
 int host_wait_warm(struct host *host, struct err *err) MUST_USE;

@@ -1,6 +1,7 @@
 /* The WebGPU backend's table, and the operations that are a few lines each. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/backend/lines.h"
 #include "eval/cpu/cpu.h"
 #include "eval/webgpu/doctor.h"
 #include "eval/webgpu/emit.h"
@@ -10,8 +11,6 @@
 #include "eval/webgpu/target.h"
 #include "eval/webgpu/webgpu.h"
 #include "process/clean.h"
-
-#include <string.h>
 
 enum { COMPILE_MS = 60000, OUTPUT_MOST = 64 << 10, SOURCE_MOST = 2 << 20, SAID_MOST = 3000 };
 
@@ -65,15 +64,12 @@ static void diagnostics(const struct candidate *candidate, const char *text, siz
                         struct buf *out)
 {
     size_t begun = out->length;
-    const char *at = text, *end = text + length;
+    const char *at = text;
+    struct line line;
     (void)candidate;
-    while (at < end && out->length - begun < SAID_MOST) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        size_t line = (size_t)((stop != NULL ? stop : end) - at);
-        if (line > 0)
-            clean_line(out, at, line);
-        at = stop != NULL ? stop + 1 : end;
-    }
+    while (out->length - begun < SAID_MOST && line_next(&at, text + length, &line))
+        if (line.length > 0)
+            clean_line(out, line.text, line.length);
 }
 
 /* ---- the subject ---- */

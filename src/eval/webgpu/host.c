@@ -7,21 +7,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { LOAD_MS = 60000, STARTS_MOST = 3 };
 
 /* ---- its start ---- */
-
-static void free_own(struct host *base)
-{
-    struct webgpu_host *host = (struct webgpu_host *)base;
-    if (host->control != NULL)
-        munmap(host->control, sizeof *host->control);
-    if (host->report != NULL)
-        munmap((void *)(uintptr_t)host->report, sizeof *host->report);
-}
 
 static void fill_control(struct webgpu_control *control, const struct lane_facts *lane,
                          const struct region *region, const char *library)
@@ -40,7 +30,7 @@ static void fill_control(struct webgpu_control *control, const struct lane_facts
 static struct webgpu_host *start(const struct lane_facts *lane, const struct region *region,
                                  struct err *err)
 {
-    static const struct host_kind kind = {.free = free_own};
+    static const struct host_kind kind;
     ARENA_LOCAL(arena);
     const char *env[WEBGPU_ENV_MOST], *library = webgpu_library_find(arena);
     if (library == NULL || strlen(library) >= WIRE_PATH_MAX) {
@@ -50,19 +40,15 @@ static struct webgpu_host *start(const struct lane_facts *lane, const struct reg
     struct webgpu_host *host = MEM_NEW(struct webgpu_host);
     const char *const argv[] = {file_program_path(), "runner", "webgpu", NULL};
     const struct spawn_spec program = {.argv = argv, .env = webgpu_environment(env), .folder = "/"};
-    int control, report;
     snprintf(host->base.name, sizeof host->base.name, "adapter %d", lane->gpu_index);
     host->facts = &lane->facts;
-    host->control = host_page("twagent-control", sizeof *host->control, false, &control);
-    host->report = host_page("twagent-report", sizeof *host->report, true, &report);
-    if (host->control != NULL)
+    int status = host_begin(&host->base, &kind, sizeof *host->control, sizeof *host->report, err);
+    host->control = host->base.control_page.at;
+    host->report = host->base.report_page.at;
+    if (status == 0) {
         fill_control(host->control, lane, region, library);
-    int status = host_start(&host->base, &kind, region, &program,
-                            host->report != NULL ? control : -1, report, false, err);
-    const int mine[] = {control, report};
-    for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
-        if (mine[i] >= 0)
-            close(mine[i]);
+        status = host_start(&host->base, region, &program, false, err);
+    }
     if (status == 0)
         return host;
     webgpu_host_close(host);

@@ -73,7 +73,7 @@ static void put_ceilings(const struct roofline *roofline, struct json *json)
     const double rates[] = {roofline->copy_bytes_per_s, roofline->read_bytes_per_s,
                             roofline->flops_per_s};
     for (size_t i = 0; ceilings[i] != NULL; i++)
-        json_put_real(json, ceilings[i], rates[i] > 0.0 ? rates[i] : NAN);
+        json_put_positive(json, ceilings[i], rates[i]);
 }
 
 /* `cores`: where the ceilings are measured, too; or NULL. */
@@ -195,10 +195,7 @@ static const char *describe(const struct value *answer, const struct lane_facts 
     json_object(&json);
     json_put_text(&json, "backend", "webgpu");
     json_put_int(&json, "gpu_index", lane->gpu_index);
-    for (size_t i = 0; i < answer->count; i++) {
-        json_key(&json, answer->keys[i]);
-        json_value(&json, answer->items[i]);
-    }
+    json_put_members(&json, answer);
     json_put_int(&json, "cores_used", (int64_t)lane->core_count);
     json_object_end(&json);
     return arena_strdup(arena, buf_text(&text));
@@ -230,21 +227,13 @@ int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct aren
                  struct lane_facts *lane, struct err *err)
 {
     struct value *answer = NULL;
-    *lane =
-        (struct lane_facts){.gpu = true, .gpu_index = lane->gpu_index, .core_count = core_count};
-    if (core_count == 0 || core_count > sizeof lane->cores / sizeof lane->cores[0])
-        return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", core_count);
-    memcpy(lane->cores, cores, core_count * sizeof *cores);
-    if (ask(lane->gpu_index, roofline ? words_of(cores, core_count, arena) : NULL, arena, &answer,
-            err) != 0)
+    if (lane_begin(lane, true, cores, core_count, err) != 0 ||
+        ask(lane->gpu_index, roofline ? words_of(cores, core_count, arena) : NULL, arena, &answer,
+            err) != 0 ||
+        lane_take_facts(lane, answer, "no adapter", err) != 0)
         return -1;
-    const struct value *facts = value_get(answer, "facts");
-    if (facts == NULL)
-        return err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no adapter"));
-    for (size_t i = 0; i < facts->count; i++)
-        if (names_set(&lane->facts, facts->keys[i], facts->items[i]->integer, err) != 0)
-            return -1;
-    if (value_int(facts, "software", 0) == 0 && file_is_dir("/sys/bus/pci/devices"))
+    if (value_int(value_get(answer, "facts"), "software", 0) == 0 &&
+        file_is_dir("/sys/bus/pci/devices"))
         lane->lock_path = "/sys/bus/pci/devices"; /* of all adapters: which is where is not said */
     double *into[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s};
     for (size_t i = 0; ceilings[i] != NULL; i++)

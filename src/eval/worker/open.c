@@ -170,10 +170,7 @@ static void put_versions(struct open *open)
     json_object(&open->json);
     const char *text = worker->lane.versions != NULL ? worker->lane.versions : "{}";
     if (value_parse_json(worker->arena, "versions", text, strlen(text), &own, NULL) == 0)
-        for (size_t i = 0; i < own->count; i++) {
-            json_key(&open->json, own->keys[i]);
-            json_value(&open->json, own->items[i]);
-        }
+        json_put_members(&open->json, own);
     if (interpreter_find(value_text(open->document, "python", NULL), "numpy", worker->arena,
                          &python, &ignored) == 0) {
         json_put_text(&open->json, "python", python.python);

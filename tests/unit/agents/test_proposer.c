@@ -1,9 +1,9 @@
 /* The built-in proposer: what it must never do, and how far it must beat a random order. */
 #include "check.h"
 
+#include "../normal.h"
 #include "agents/proposer/proposer.h"
 #include "agents/proposer/surrogate.h"
-#include "base/random.h"
 
 #include <math.h>
 

@@ -191,29 +191,16 @@ static void evaluation_errors_say_what(void **state)
     assert_int_equal(expr_eval(expr, NULL, NULL, &number, &err), -1);
 }
 
-static void lists_split_at_top_level_commas(void **state)
+static void nothing_stands_behind(void **state)
 {
     (void)state;
     struct err err;
-    const struct expr *exprs[3];
-    size_t count = 0;
-    int64_t number;
-    assert_int_equal(
-        expr_parse_list(arena, "ceil_div(N, BN), max(1, 2) , (1)", exprs, 3, &count, &err), 0);
-    assert_int_equal(count, 3);
-    assert_int_equal(expr_eval(exprs[1], expr_lookup_names, &names, &number, &err), 0);
-    assert_int_equal(number, 2);
-    assert_int_equal(expr_parse_list(arena, "5", exprs, 3, &count, &err), 0);
-    assert_int_equal(count, 1);
-    count = 9;
-    assert_int_equal(expr_parse_list(arena, "1,2,3,4", exprs, 3, &count, &err), -1);
-    assert_string_equal(err.message, "column 6: expected at most 3 expressions, not \",\"");
-    assert_int_equal(expr_parse_list(arena, "1,,2", exprs, 3, &count, &err), -1);
-    assert_int_equal(expr_parse_list(arena, "1,", exprs, 3, &count, &err), -1);
-    assert_int_equal(expr_parse_list(arena, "", exprs, 3, &count, &err), -1);
-    assert_int_equal(expr_parse_list(arena, "1 1", exprs, 3, &count, &err), -1);
-    assert_contains(err.message, "column 3: expected an operator, \",\" or the end");
-    assert_int_equal(count, 9);
+    static const char *const texts[] = {"1,2", "1,", "", "1 1"};
+    const struct expr *expr = NULL;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_int_equal(expr_parse(arena, texts[i], &expr, &err), -1);
+    assert_contains(err.message, "column 3: expected an operator or the end");
+    assert_null(expr);
 }
 
 /* `times` of `piece`, then `last`, then `times` of `close`. */
@@ -298,7 +285,7 @@ int main(void)
         cmocka_unit_test(values),
         cmocka_unit_test(syntax_errors_name_the_column),
         cmocka_unit_test(evaluation_errors_say_what),
-        cmocka_unit_test(lists_split_at_top_level_commas),
+        cmocka_unit_test(nothing_stands_behind),
         cmocka_unit_test(depth_and_length_are_bounded),
         cmocka_unit_test(names_are_visited),
         cmocka_unit_test(names_are_bounded),

@@ -1,9 +1,9 @@
 /* clock, hash and random: what gives numbers. */
 #include "check.h"
 
+#include "../normal.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/random.h"
 
 static uint64_t frozen(void *context)
 {

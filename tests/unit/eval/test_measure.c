@@ -1,4 +1,5 @@
 /* From samples to a verdict, on samples of known worth; and the floor. */
+#include "../normal.h"
 #include "eval/measure/noise.h"
 #include "eval/measure/timing.h"
 

@@ -1,7 +1,7 @@
 /* Medians, intervals that hold what they promise, and what counts as a win. */
 #include "eval/data/stats.h"
 
-#include "base/random.h"
+#include "../normal.h"
 
 #include <math.h>
 #include <setjmp.h>

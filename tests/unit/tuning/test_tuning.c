@@ -1,5 +1,5 @@
 /* Impact on tables whose answer is known, and what a ladder of sizes is judged by. */
-#include "base/random.h"
+#include "../normal.h"
 #include "tuning/tuning.h"
 
 #include <math.h>

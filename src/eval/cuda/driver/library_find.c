@@ -5,28 +5,14 @@
 #include "base/file.h"
 #include "process/toolchain.h"
 
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The last match in the order of names, which is the newest version; NULL: none. */
-static const char *newest(struct arena *arena, const char *pattern)
-{
-    glob_t found;
-    const char *path = NULL;
-    if (glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = found.gl_pathc; i > 0 && path == NULL; i--)
-            if (strstr(found.gl_pathv[i - 1], ".alt.") == NULL)
-                path = arena_strdup(arena, found.gl_pathv[i - 1]);
-    globfree(&found);
-    return path;
-}
 
 static const char *in_folder(struct arena *arena, const char *folder, const char *stem)
 {
     if (folder == NULL || folder[0] != '/')
         return NULL;
-    return newest(arena, arena_printf(arena, "%s/%s.so*", folder, stem));
+    return tool_newest(arena, arena_printf(arena, "%s/%s.so*", folder, stem));
 }
 
 static const char *in_root(struct arena *arena, const char *root, const char *stem)
@@ -50,22 +36,12 @@ static const char *in_list(struct arena *arena, const char *list, const char *st
     return path;
 }
 
-/* PREFIX/lib/python3.N/site-packages/nvidia/cuda_nvrtc/lib, or nvidia/cu13/lib. */
-static const char *in_wheels(struct arena *arena, const char *prefix, const char *stem)
-{
-    const char *path = NULL;
-    if (prefix != NULL)
-        path = newest(arena, arena_printf(arena, "%s/lib/python3*/*-packages/nvidia/*/lib/%s.so.*",
-                                          prefix, stem));
-    return path;
-}
-
 const char *cuda_library_find(struct arena *arena, const char *variable, const char *stem)
 {
-    const char *given = getenv(variable), *home = getenv("HOME"), *path = NULL;
+    const char *given = getenv(variable), *path = NULL;
     if (given != NULL)
         return given[0] == '/' && file_exists(given) ? given : NULL;
-    const char *other = newest(arena, "/usr/local/cuda-*");
+    const char *other = tool_newest(arena, "/usr/local/cuda-*");
     const char *const roots[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", other,
                                  "/opt/cuda"};
     for (size_t i = 0; i < sizeof roots / sizeof roots[0] && path == NULL; i++)
@@ -77,14 +53,7 @@ const char *cuda_library_find(struct arena *arena, const char *variable, const c
                        "/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/usr/lib64:"
                        "/usr/local/lib:/usr/lib",
                        stem);
-    const char *local = home != NULL ? arena_printf(arena, "%s/.local", home) : NULL;
-    const char *const prefixes[] = {getenv("VIRTUAL_ENV"),
-                                    getenv("CONDA_PREFIX"),
-                                    tool_python_prefix(arena),
-                                    local,
-                                    "/usr/local",
-                                    "/usr"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && path == NULL; i++)
-        path = in_wheels(arena, prefixes[i], stem);
-    return path;
+    /* PREFIX/lib/python3.N/site-packages/nvidia/cuda_nvrtc/lib, or nvidia/cu13/lib. */
+    return path != NULL ? path
+                        : tool_wheel(arena, arena_printf(arena, "nvidia/*/lib/%s.so.*", stem));
 }

@@ -203,21 +203,11 @@ static void describe(const struct value *answer, const struct value *known, stru
     json_object(&json);
     json_put_text(&json, "backend", "cuda");
     json_put_int(&json, "gpu_index", lane->gpu_index);
-    for (size_t i = 0; i < answer->count; i++) {
-        json_key(&json, answer->keys[i]);
-        json_value(&json, answer->items[i]);
-    }
+    json_put_members(&json, answer);
     json_put_int(&json, "cores_used", (int64_t)lane->core_count);
-    for (size_t i = 0; ceilings[i] != NULL; i++) {
-        double rate = value_real(known, ceilings[i], 0.0);
-        if (value_get(answer, ceilings[i]) != NULL)
-            continue;
-        json_key(&json, ceilings[i]);
-        if (rate > 0.0)
-            json_real(&json, rate);
-        else
-            json_null(&json);
-    }
+    for (size_t i = 0; ceilings[i] != NULL; i++)
+        if (value_get(answer, ceilings[i]) == NULL)
+            json_put_positive(&json, ceilings[i], value_real(known, ceilings[i], 0.0));
     json_object_end(&json);
     lane->device = arena_strdup(arena, buf_text(&text));
 }
@@ -247,12 +237,8 @@ static void describe_versions(const struct value *answer, struct arena *arena,
 static int take_facts(const struct value *answer, const struct value *known, struct arena *arena,
                       struct lane_facts *lane, struct err *err)
 {
-    const struct value *facts = value_get(answer, "facts");
-    if (facts == NULL)
-        return err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no GPU"));
-    for (size_t i = 0; i < facts->count; i++)
-        if (names_set(&lane->facts, facts->keys[i], facts->items[i]->integer, err) != 0)
-            return -1;
+    if (lane_take_facts(lane, answer, "no GPU", err) != 0)
+        return -1;
     double *into[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s,
                       &lane->tf32_flops_per_s, &lane->bf16_flops_per_s, &lane->fp16_flops_per_s};
     for (size_t i = 0; ceilings[i] != NULL; i++)
@@ -296,9 +282,9 @@ int cuda_count(struct arena *arena, int *count, struct err *err)
     if (ask_value(0, "count", arena, &answer, err) != 0)
         return -1;
     *count = (int)value_int(answer, "count", 0);
-    return *count > 0
-               ? 0
-               : err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no GPU here"));
+    if (*count > 0)
+        return 0;
+    return err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no GPU here"));
 }
 
 /* Ceilings come from memory where this GPU's are there. */
@@ -325,13 +311,8 @@ int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena 
     struct value *answer;
     const struct value *known;
     bool anew = lane->measure_anew && roofline;
-    *lane =
-        (struct lane_facts){.gpu = true, .gpu_index = lane->gpu_index, .core_count = core_count};
-    if (core_count == 0 || core_count > sizeof lane->cores / sizeof lane->cores[0])
-        return err_set(err, ERR_USAGE, "a lane has 1 to 64 cores, not %zu", core_count);
-    for (size_t i = 0; i < core_count; i++)
-        lane->cores[i] = cores[i];
-    if (ask_all(lane, roofline, anew, arena, &answer, &known, err) != 0 ||
+    if (lane_begin(lane, true, cores, core_count, err) != 0 ||
+        ask_all(lane, roofline, anew, arena, &answer, &known, err) != 0 ||
         take_facts(answer, known, arena, lane, err) != 0)
         return -1;
     describe(answer, known, arena, lane);

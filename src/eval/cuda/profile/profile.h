@@ -5,6 +5,7 @@
 
 #include "eval/backend/backend.h"
 #include "eval/cuda/compile/compile.h"
+#include "eval/cuda/profile/occupancy.h"
 #include "eval/cuda/run/plan.h"
 #include "eval/cuda/run/profile_wire.h"
 
@@ -65,6 +66,11 @@ void profile_put(const struct profiled *profiled, struct json *json);
 
 /* Members of an open JSON object from one kernel's counters; what is not known is left out. */
 void profile_put_counters(const double values[COUNTER_COUNT], struct json *json);
+
+/* What the calculator is asked of a launch; `resources` NULL: the compiler said nothing. */
+struct occupancy_ask profile_ask(const struct plan_launch *launch,
+                                 const struct cuda_resources *resources);
+void profile_put_extent(struct json *json, const char *key, const uint32_t extent[3]);
 
 /* "time": the lines with most samples, of an entry each, with what warps wait for there; or why
  * nobody knows (lines.c). `hot` is as profile_sample_lines() bounded it. */

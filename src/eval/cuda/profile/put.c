@@ -1,7 +1,6 @@
 /* From raw counters to the numbers that people and rules speak of. Shares are of the hardware's
  * peak while the kernel ran, or of the warps' time; nothing that is not known is written. */
 #include "eval/cuda/compile/ptxas.h"
-#include "eval/cuda/profile/occupancy.h"
 #include "eval/cuda/profile/profile.h"
 
 #include <math.h>
@@ -89,12 +88,23 @@ void profile_put_counters(const double values[COUNTER_COUNT], struct json *json)
 
 /* ---- one launch ---- */
 
-static void put_extent(struct json *json, const char *key, const uint32_t extent[3])
+void profile_put_extent(struct json *json, const char *key, const uint32_t extent[3])
 {
     json_put_array(json, key);
     for (int i = 0; i < 3; i++)
         json_int(json, extent[i]);
     json_array_end(json);
+}
+
+struct occupancy_ask profile_ask(const struct plan_launch *launch,
+                                 const struct cuda_resources *resources)
+{
+    int64_t fixed = resources != NULL && resources->shared_bytes > 0 ? resources->shared_bytes : 0;
+    return (struct occupancy_ask){
+        .registers = resources != NULL ? resources->registers : 0,
+        .shared_bytes = launch->shared_bytes + fixed,
+        .threads = (int64_t)launch->block[0] * launch->block[1] * launch->block[2],
+        .blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2]};
 }
 
 static void put_known(struct json *json, const char *key, int64_t number)
@@ -106,13 +116,7 @@ static void put_known(struct json *json, const char *key, int64_t number)
 static void put_occupancy(const struct profiled *profiled, const struct plan_launch *launch,
                           const struct cuda_resources *resources, struct json *json)
 {
-    struct occupancy_ask ask = {
-        .registers = resources != NULL ? resources->registers : 0,
-        .shared_bytes = launch->shared_bytes,
-        .threads = (int64_t)launch->block[0] * launch->block[1] * launch->block[2],
-        .blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2]};
-    if (resources != NULL && resources->shared_bytes > 0)
-        ask.shared_bytes += resources->shared_bytes;
+    const struct occupancy_ask ask = profile_ask(launch, resources);
     struct occupancy occupancy = occupancy_of(profiled->facts, &ask);
     json_put_int(json, "blocks", ask.blocks);
     json_put_int(json, "threads", ask.threads);
@@ -132,10 +136,10 @@ static void put_kernel(const struct profiled *profiled, const struct plan_launch
         profiled->report != NULL ? ptxas_entry(profiled->report, launch->entry) : NULL;
     json_object(json);
     json_put_text(json, "entry", launch->entry);
-    put_extent(json, "grid", launch->grid);
-    put_extent(json, "block", launch->block);
+    profile_put_extent(json, "grid", launch->grid);
+    profile_put_extent(json, "block", launch->block);
     if (launch->cluster[0] > 0)
-        put_extent(json, "cluster", launch->cluster);
+        profile_put_extent(json, "cluster", launch->cluster);
     put_occupancy(profiled, launch, resources, json);
     if (resources != NULL) {
         put_known(json, "registers", resources->registers);

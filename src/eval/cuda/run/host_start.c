@@ -8,7 +8,6 @@
 #include "eval/data/timeline.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { SPARES = 4, ARGUMENTS_MOST = 24, STARTS_MOST = 3 };
@@ -17,10 +16,6 @@ static void free_own(struct host *base)
 {
     struct gpu_host *host = (struct gpu_host *)base;
     arena_free(host->arena);
-    if (host->control != NULL)
-        munmap(host->control, sizeof *host->control);
-    if (host->report != NULL)
-        munmap((void *)(uintptr_t)host->report, sizeof *host->report);
 }
 
 int gpu_host_start(const struct lane_facts *lane, const struct region *region,
@@ -30,7 +25,6 @@ int gpu_host_start(const struct lane_facts *lane, const struct region *region,
     struct gpu_host *host = MEM_NEW(struct gpu_host);
     const char *argv[ARGUMENTS_MOST + 4], *env[CUDA_ENV_MOST];
     size_t count = 0;
-    int control, report;
     for (; prefix != NULL && prefix[count] != NULL && count < ARGUMENTS_MOST; count++)
         argv[count] = prefix[count];
     argv[count++] = file_program_path();
@@ -40,9 +34,10 @@ int gpu_host_start(const struct lane_facts *lane, const struct region *region,
     const struct spawn_spec program = {.argv = argv, .env = cuda_environment(env), .folder = "."};
     snprintf(host->base.name, sizeof host->base.name, "GPU %d", lane->gpu_index);
     host->facts = &lane->facts;
-    host->control = host_page("twagent-control", sizeof *host->control, false, &control);
-    host->report = host_page("twagent-report", sizeof *host->report, true, &report);
-    if (host->control != NULL) {
+    int result = host_begin(&host->base, &kind, sizeof *host->control, sizeof *host->report, err);
+    host->control = host->base.control_page.at;
+    host->report = host->base.report_page.at;
+    if (result == 0) {
         host->control->parent = getpid();
         host->control->supervised = prefix != NULL;
         host->control->profiles = profiles;
@@ -50,13 +45,8 @@ int gpu_host_start(const struct lane_facts *lane, const struct region *region,
         host->control->gpu_index = lane->gpu_index;
         host->control->inputs_bytes = region->inputs_bytes;
         host->control->outputs_bytes = region->outputs_bytes;
+        result = host_start(&host->base, region, &program, prefix != NULL, err);
     }
-    int result = host_start(&host->base, &kind, region, &program,
-                            host->report != NULL ? control : -1, report, prefix != NULL, err);
-    const int mine[] = {control, report};
-    for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
-        if (mine[i] >= 0)
-            close(mine[i]);
     if (result != 0)
         gpu_host_close(host);
     else
