@@ -303,6 +303,11 @@ void json_put_positive(struct json *json, const char *key, double number)
     json_put_real(json, key, number > 0 ? number : NAN);
 }
 
+void json_put_known(struct json *json, const char *key, double number)
+{
+    json_put_real(json, key, number >= 0 ? number : NAN);
+}
+
 void json_put_members(struct json *json, const struct value *map)
 {
     for (size_t i = 0; map != NULL && map->kind == VALUE_MAP && i < map->count; i++) {

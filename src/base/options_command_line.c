@@ -21,27 +21,19 @@ static bool has_name(const struct option *option, const char *name, size_t lengt
     return strlen(option->name) == length && memcmp(option->name, name, length) == 0;
 }
 
-/* An option of this command is preferred to one of the same name of another. */
-static const struct option *find_long(const struct scan *scan, const char *name, size_t length)
+static bool has_letter(const struct option *option, const char *letter, size_t length)
 {
-    const struct option *elsewhere = NULL;
-    for (size_t i = 0; i < scan->table->count; i++) {
-        const struct option *option = &scan->table->options[i];
-        if (!has_name(option, name, length))
-            continue;
-        if (option->commands & scan->mask)
-            return option;
-        elsewhere = option;
-    }
-    return elsewhere;
+    return length == 1 && option->letter != '\0' && option->letter == *letter;
 }
 
-static const struct option *find_letter(const struct scan *scan, char letter)
+/* An option of this command is preferred to one of the same name of another. */
+static const struct option *find(const struct scan *scan, const char *name, size_t length,
+                                 bool (*has)(const struct option *, const char *, size_t))
 {
     const struct option *elsewhere = NULL;
     for (size_t i = 0; i < scan->table->count; i++) {
         const struct option *option = &scan->table->options[i];
-        if (letter == '\0' || option->letter != letter)
+        if (!has(option, name, length))
             continue;
         if (option->commands & scan->mask)
             return option;
@@ -96,10 +88,10 @@ static int take_long(struct scan *scan, const char *argument)
     const char *name = argument + 2;
     size_t length = strcspn(name, "=");
     const char *attached = name[length] == '=' ? name + length + 1 : NULL;
-    const struct option *option = find_long(scan, name, length);
+    const struct option *option = find(scan, name, length, has_name);
     bool negated = false;
     if (option == NULL && length > 3 && memcmp(name, "no-", 3) == 0) {
-        option = find_long(scan, name + 3, length - 3);
+        option = find(scan, name + 3, length - 3, has_name);
         negated = option != NULL && option->type == OPTION_BOOL;
         if (!negated)
             option = NULL;
@@ -124,7 +116,7 @@ static int take_letters(struct scan *scan, const char *argument)
 {
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
         const char *shown = arena_printf(scan->arena, "-%c", *letter);
-        const struct option *option = find_letter(scan, *letter);
+        const struct option *option = find(scan, letter, 1, has_letter);
         if (option == NULL)
             return err_set(scan->err, ERR_USAGE,
                            "expected an option, not \"%.80s\"; --help lists them", argument);

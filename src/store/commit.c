@@ -92,6 +92,17 @@ static int failed(struct environment *environment, int code, struct err *err)
     return -1;
 }
 
+/* `code`: of all that came before; `txn` NULL where there was none. */
+static int end(struct environment *environment, MDB_txn *txn, int code, struct err *err)
+{
+    if (code == 0)
+        code = commit(txn);
+    else if (txn != NULL)
+        mdb_txn_abort(txn);
+    environment_leave(environment);
+    return code == 0 ? 0 : failed(environment, code, err);
+}
+
 int store_commit_all(struct store *store, const struct store_batch *const *batches, size_t count,
                      struct err *err)
 {
@@ -104,15 +115,9 @@ int store_commit_all(struct store *store, const struct store_batch *const *batch
         return -1;
     MDB_txn *txn = NULL;
     int code = begin(environment, &txn);
-    if (code == 0) {
+    if (code == 0)
         code = apply_all(environment, txn, batches, count);
-        if (code == 0)
-            code = commit(txn);
-        else
-            mdb_txn_abort(txn);
-    }
-    environment_leave(environment);
-    return code == 0 ? 0 : failed(environment, code, err);
+    return end(environment, txn, code, err);
 }
 
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err)
@@ -165,16 +170,10 @@ int store_next_run(struct store *store, uint64_t *number, struct err *err)
         return -1;
     MDB_txn *txn = NULL;
     int code = begin(environment, &txn);
-    if (code == 0) {
+    if (code == 0)
         code = take_number(environment, txn, &key, &taken);
-        if (code == 0)
-            code = commit(txn);
-        else
-            mdb_txn_abort(txn);
-    }
-    environment_leave(environment);
-    if (code != 0)
-        return failed(environment, code, err);
-    *number = taken;
-    return 0;
+    int status = end(environment, txn, code, err);
+    if (status == 0)
+        *number = taken;
+    return status;
 }

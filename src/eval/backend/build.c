@@ -4,7 +4,10 @@
 #include "base/mem.h"
 #include "process/spawn.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 bool build_child_killed(const char *errors, size_t length)
 {
@@ -57,4 +60,17 @@ int build_baseline(const struct backend *backend, const struct lane_facts *lane,
         return err_wrap(err, "%s", baseline->name);
     *artifact = build.artifact;
     return 0;
+}
+
+int build_write(const char *folder, const char *name, const struct buf *text, struct err *err)
+{
+    MEM_LOCAL char *path = file_join(folder, name);
+    int result = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (text->dropped > 0)
+        result = err_set(err, ERR_LIMIT, "the source is larger than %zu bytes", text->max);
+    else if (fd < 0 || write(fd, text->data, text->length) != (ssize_t)text->length)
+        result = err_set_errno(err, ERR_IO, errno, "%s", path);
+    if (fd >= 0)
+        close(fd);
+    return result;
 }

@@ -14,6 +14,10 @@ int build_run_heard(const struct process_spec *spec, struct buf *errors, bool *k
 /* Whether a compiler that exited tells that one of its children was killed. */
 bool build_child_killed(const char *errors, size_t length);
 
+/* What a compiler is to read. No fsync: a build that a crash cuts off is made again. ERR_LIMIT. */
+int build_write(const char *folder, const char *name, const struct buf *text,
+                struct err *err) MUST_USE;
+
 /* Builds `baseline` in a new folder `parent/name`; *artifact is in `arena`. */
 int build_baseline(const struct backend *backend, const struct lane_facts *lane,
                    const struct problem *problem, const struct baseline_spec *baseline,

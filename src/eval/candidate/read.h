@@ -27,9 +27,5 @@ int candidate_check_free(const struct candidate_reading *reading, int line, cons
 int candidate_read_maps(struct candidate_reading *reading, const struct value *map) MUST_USE;
 int candidate_read_memsets(struct candidate_reading *reading, const struct value *map) MUST_USE;
 
-/* launch: and workspace:, once tune: is known. */
+/* launch:, once tune: is known. */
 int candidate_read_launches(struct candidate_reading *reading, const struct value *list) MUST_USE;
-int candidate_read_workspaces(struct candidate_reading *reading, const struct value *map) MUST_USE;
-
-/* compile: {compiler, flags}. */
-int candidate_read_compile(struct candidate_reading *reading, const struct value *map) MUST_USE;

@@ -26,7 +26,8 @@ static double careful_rms(const double *numbers, size_t count)
     return most * sqrt(sum / (double)finite);
 }
 
-double scale_rms(const double *numbers, size_t count)
+/* Of the finite ones; 0 for none. */
+static double scale_rms(const double *numbers, size_t count)
 {
     vector sums[4] = {{0.0, 0.0}};
     size_t i = 0;

@@ -22,7 +22,6 @@ void groups_init(struct groups *groups, const double *exact, size_t count, size_
  */
 double groups_rms(struct groups *groups, size_t first);
 
-double scale_rms(const double *numbers, size_t count); /* of the finite ones; 0 for none */
 double scale_largest(double a, double b);
 
 /* One element: |got - e| <= ratio * max(|e|, rms) + floor, and the rules for infinities. */

@@ -99,14 +99,8 @@ int cpu_cachegrind(const struct lane_facts *lane, const struct region *region, c
     int result = run(lane, region, artifact, call, &said, err);
     if (result == 0) {
         json_put_object(json, "cachegrind");
-        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-            double number = number_after(buf_text(&said), lines[i].line);
-            json_key(json, lines[i].key);
-            if (number >= 0)
-                json_real(json, number);
-            else
-                json_null(json);
-        }
+        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+            json_put_known(json, lines[i].key, number_after(buf_text(&said), lines[i].line));
         json_object_end(json);
     }
     return result;

@@ -4,17 +4,14 @@
 #include "eval/cpu/compile.h"
 
 #include "base/file.h"
-#include "base/mem.h"
+#include "eval/backend/build.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/source.h"
 #include "eval/cpu/target.h"
 #include "process/sandbox.h"
 #include "process/toolchain.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SOURCE_MAX = 8 << 20, ARGS = 96, OUTPUT_MAX = 64 << 10 };
 
@@ -188,30 +185,16 @@ static void add_sandbox(struct command *command, const char *driver, const char 
 
 /* ---- files ---- */
 
-/* No fsync: a build that a crash cuts off is made again. */
-static int write_text(const char *folder, const char *name, struct buf *text, struct err *err)
-{
-    MEM_LOCAL char *path = file_join(folder, name);
-    int result = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (text->dropped > 0)
-        result = err_set(err, ERR_LIMIT, "the source is larger than %d bytes", (int)SOURCE_MAX);
-    else if (fd < 0 || write(fd, text->data, text->length) != (ssize_t)text->length)
-        result = err_set_errno(err, ERR_IO, errno, "%s", path);
-    if (fd >= 0)
-        close(fd);
-    return result;
-}
-
 static int write_files(const struct source *source, bool program, const char *folder,
                        const char *unit, const char *harness, struct err *err)
 {
     BUF_LOCAL(text, SOURCE_MAX);
     source_unit(source, &text);
-    int result = write_text(folder, unit, &text, err);
+    int result = build_write(folder, unit, &text, err);
     buf_reset(&text);
     if (result == 0 && program) {
         source_harness(source, &text);
-        result = write_text(folder, harness, &text, err);
+        result = build_write(folder, harness, &text, err);
     }
     return result;
 }

@@ -84,15 +84,6 @@ static double sum_of(const struct counting *counting, int event)
     return counting->threads > 0 && sum > 0 ? sum : -1;
 }
 
-static void put(struct json *json, const char *name, double number)
-{
-    json_key(json, name);
-    if (number >= 0)
-        json_real(json, number);
-    else
-        json_null(json);
-}
-
 void counters_put(struct subject *subject, const struct call *call, struct json *json)
 {
     struct counting counting;
@@ -112,7 +103,8 @@ void counters_put(struct subject *subject, const struct call *call, struct json 
                 close(counting.fds[t][i]);
     json_put_object(json, "counters");
     for (int i = 0; i < EVENTS; i++)
-        put(json, events[i].name, sums[i]);
-    put(json, "instructions_per_cycle", sums[0] > 0 && sums[1] >= 0 ? sums[1] / sums[0] : -1);
+        json_put_known(json, events[i].name, sums[i]);
+    json_put_known(json, "instructions_per_cycle",
+                   sums[0] > 0 && sums[1] >= 0 ? sums[1] / sums[0] : -1);
     json_object_end(json);
 }

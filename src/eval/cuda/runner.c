@@ -89,13 +89,6 @@ static void make_ready(struct gpu_runner *runner)
     (void)nvml_watch(runner->device.pci);
 }
 
-static void report_text(struct gpu_runner *runner, enum report_status status, const char *text)
-{
-    runner->report->status = status;
-    snprintf(runner->report->reason, sizeof runner->report->reason, "%.*s",
-             (int)sizeof runner->report->reason - 1, text);
-}
-
 static bool may_load(struct gpu_runner *runner, uint64_t at, uint64_t bytes)
 {
     struct cubin cubin;
@@ -104,7 +97,7 @@ static bool may_load(struct gpu_runner *runner, uint64_t at, uint64_t bytes)
     runner->variables = runner->variables || cubin.variables;
     runner->report->keeps = runner->variables;
     if (!usable)
-        report_text(runner, REPORT_REFUSED, err.message);
+        runner_tell(runner, REPORT_REFUSED, err.message);
     return usable;
 }
 
@@ -119,7 +112,7 @@ static bool try_load(struct gpu_runner *runner, uint64_t at)
     char reason[WIRE_REASON_MAX];
     snprintf(reason, sizeof reason, "the cubin cannot be loaded: %s",
              driver_error(&runner->driver, result));
-    report_text(runner, result == CU_OUT_OF_MEMORY ? REPORT_FAULT : REPORT_REFUSED, reason);
+    runner_tell(runner, result == CU_OUT_OF_MEMORY ? REPORT_FAULT : REPORT_REFUSED, reason);
     return false;
 }
 
@@ -129,7 +122,7 @@ static void load(struct gpu_runner *runner)
     BUF_LOCAL(image, IMAGE_MOST);
     runner->report->status = REPORT_FINE;
     if (file_read(runner->control->artifact, &image, &err) != 0) {
-        report_text(runner, REPORT_BROKEN, err.message);
+        runner_tell(runner, REPORT_BROKEN, err.message);
         return;
     }
     runner_forget(runner);
@@ -147,7 +140,7 @@ static void load(struct gpu_runner *runner)
     for (uint32_t i = 0; i < runner->control->image_count; i++) {
         uint64_t at = runner->control->images[i].at, bytes = runner->control->images[i].bytes;
         if (at > image.length || bytes > image.length - at) {
-            report_text(runner, REPORT_BROKEN, "the artifact is shorter than its report says");
+            runner_tell(runner, REPORT_BROKEN, "the artifact is shorter than its report says");
             return;
         }
         if (!may_load(runner, at, bytes) || !try_load(runner, at))

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/value.h"
 #include "eval/candidate/candidate.h"
 
@@ -25,6 +26,10 @@ struct emitter {              /* what a backend's kernels become */
     int (*emit)(const struct emission *emission, const char *form, const char **note,
                 struct err *err);
 };
+
+/* "dims": name, what it follows from (as `put` writes an expression; NULL: null), main shape's. */
+typedef void emit_expr(const struct emission *emission, struct json *json, const struct expr *expr);
+void emit_put_dims(const struct emission *emission, struct json *json, emit_expr *put);
 
 /* plan.json: tensors, dims, shapes, tune numbers, launches; expressions as Python reads them. */
 int emit_plan(const struct emission *emission, struct err *err) MUST_USE;

@@ -32,10 +32,35 @@ static int check_names(const struct emission *e, struct err *err)
     return 0;
 }
 
+static void put_python(const struct emission *e, struct json *json, const struct expr *expr)
+{
+    json_text(json, expr ? expr_to_python(e->arena, expr) : NULL);
+}
+
 static void put_expr(const struct emission *e, struct json *json, const char *key,
                      const struct expr *expr)
 {
-    json_put_text(json, key, expr ? expr_to_python(e->arena, expr) : NULL);
+    json_key(json, key);
+    put_python(e, json, expr);
+}
+
+void emit_put_dims(const struct emission *e, struct json *json, emit_expr *put)
+{
+    const struct problem *problem = e->problem;
+    json_put_array(json, "dims");
+    for (size_t i = 0; i < problem->dim_count; i++) {
+        const struct dim_spec *dim = &problem->dims[i];
+        struct names shape = problem->shapes[0];
+        int64_t number = 0;
+        (void)expr_lookup_names(&shape, dim->name, &number);
+        json_object(json);
+        json_put_text(json, "name", dim->name);
+        json_key(json, "value");
+        put(e, json, dim->derived ? dim->value : NULL);
+        json_put_int(json, "default", number);
+        json_object_end(json);
+    }
+    json_array_end(json);
 }
 
 static void put_exprs(const struct emission *e, struct json *json, const char *key,
@@ -70,19 +95,7 @@ static void put_tensors(const struct emission *e, struct json *json, const char 
 static void put_problem(const struct emission *e, struct json *json)
 {
     const struct problem *problem = e->problem;
-    json_put_array(json, "dims");
-    for (size_t i = 0; i < problem->dim_count; i++) {
-        const struct dim_spec *dim = &problem->dims[i];
-        struct names shape = problem->shapes[0];
-        int64_t number = 0;
-        (void)expr_lookup_names(&shape, dim->name, &number);
-        json_object(json);
-        json_put_text(json, "name", dim->name);
-        put_expr(e, json, "value", dim->derived ? dim->value : NULL);
-        json_put_int(json, "default", number);
-        json_object_end(json);
-    }
-    json_array_end(json);
+    emit_put_dims(e, json, put_python);
     put_expr(e, json, "where", problem->where);
     put_tensors(e, json, "inputs", problem->inputs, problem->input_count);
     put_tensors(e, json, "outputs", problem->outputs, problem->output_count);

@@ -37,10 +37,7 @@ static int compute(struct session *session, const struct set *set,
 {
     const struct layout *layout = &set->shape->layout;
     struct call call;
-    call_make(layout, 0, 0, &call);
-    for (size_t i = 0; i < session->problem->input_count; i++)
-        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
-                      layout->inputs[i].bytes);
+    set_place(session, set, &call);
     for (size_t i = 0; i < session->problem->output_count; i++)
         results[i] = session_scratch(session, i, layout->outputs[i].bytes);
     return reference_compute(session->reference, layout, &call, precision, results, err);

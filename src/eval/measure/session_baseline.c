@@ -230,10 +230,7 @@ static int verify_own(struct session *session, struct baseline *baseline, struct
     struct call call;
     if (set_expect(session, set, err) != 0)
         return -1;
-    call_make(layout, 0, 0, &call);
-    for (size_t i = 0; i < problem->input_count; i++)
-        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
-                      layout->inputs[i].bytes);
+    set_place(session, set, &call);
     for (size_t i = 0; i < problem->output_count; i++)
         results[i] = mem_alloc(layout->outputs[i].bytes);
     int status = baseline->own != NULL

@@ -190,11 +190,7 @@ static void put_call(struct python *python, struct json *json, const struct layo
                      const struct call *call, int bits)
 {
     const struct problem *problem = python->problem;
-    json_key(json, "bits");
-    if (bits >= 0)
-        json_int(json, bits);
-    else
-        json_null(json);
+    json_put_known(json, "bits", bits);
     json_put_names(json, "dims", &layout->dims);
     json_put_array(json, "inputs");
     for (size_t i = 0; i < problem->input_count; i++) {

@@ -75,10 +75,7 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     const struct problem *problem = session->problem;
     void *exact[OUTPUTS_MAX];
     uint64_t begun = timeline_begin(), started = clock_now_ns();
-    call_make(layout, 0, 0, call);
-    for (size_t i = 0; i < problem->input_count; i++)
-        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
-                      layout->inputs[i].bytes);
+    set_place(session, set, call);
     for (size_t i = 0; i < problem->output_count; i++) {
         if (set->exact[i] == NULL)
             set->exact[i] =

@@ -69,8 +69,18 @@ static double largest_integer(const struct shape *shape)
     return fmax(100.0, fmin(30000.0, floor(sqrt(0x1p30 / terms))));
 }
 
-/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. */
-void set_fill(struct session *session, struct set *set)
+void set_place(const struct session *session, const struct set *set, struct call *call)
+{
+    const struct layout *layout = &set->shape->layout;
+    call_make(layout, 0, 0, call);
+    for (size_t i = 0; i < session->problem->input_count; i++)
+        parallel_copy(session->region.inputs + layout->inputs[i].offset, set->inputs[i],
+                      layout->inputs[i].bytes);
+}
+
+/* Every tensor has a seed of its own behind the set's, so that two inputs are never alike. Needs
+ * no reference. */
+static void set_fill(struct session *session, struct set *set)
 {
     struct random seeds;
     uint64_t begun = timeline_begin();

@@ -67,8 +67,9 @@ void set_redraw(struct set *set); /* new seed; buffers are kept */
 void set_free(struct set *set);
 /* What memory of one fits the other that has none goes there; the rest of it is freed. */
 void set_hand_over(const struct session *session, struct set *from, struct set *to);
-size_t shape_bytes(const struct shape *shape);           /* of a set, inputs and expected outputs */
-void set_fill(struct session *session, struct set *set); /* needs no reference */
+size_t shape_bytes(const struct shape *shape); /* of a set, inputs and expected outputs */
+/* Its inputs lie in the session's region as `call`, of no slot and no shift, says. */
+void set_place(const struct session *session, const struct set *set, struct call *call);
 void set_draw(struct session *session, struct set *set);
 void session_fill(struct session *session); /* sets, while the reference is not ready yet */
 /* The parts of set_expect(), for who has the results already (expect.c) */

@@ -48,24 +48,6 @@ static void put_tensors(const struct emission *e, struct json *json, const char 
     json_array_end(json);
 }
 
-static void put_dims(const struct emission *e, struct json *json)
-{
-    const struct problem *problem = e->problem;
-    json_put_array(json, "dims");
-    for (size_t i = 0; i < problem->dim_count; i++) {
-        struct names shape = problem->shapes[0];
-        int64_t number = 0;
-        (void)expr_lookup_names(&shape, problem->dims[i].name, &number);
-        json_object(json);
-        json_put_text(json, "name", problem->dims[i].name);
-        json_key(json, "value");
-        put_expr(e, json, problem->dims[i].derived ? problem->dims[i].value : NULL);
-        json_put_int(json, "default", number);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
-
 static const char *tensor_name(const struct emission *e, uint32_t index)
 {
     const struct problem *problem = e->problem;
@@ -143,7 +125,7 @@ static int put_plan(const struct emission *e, const char *uncompared, struct buf
     json_put_text(&json, "problem", e->problem->name);
     json_put_text(&json, "kernel", e->title);
     json_put_text(&json, "uncompared", uncompared);
-    put_dims(e, &json);
+    emit_put_dims(e, &json, put_expr);
     json_key(&json, "where");
     put_expr(e, &json, e->problem->where);
     put_tensors(e, &json, "inputs", e->problem->inputs, e->problem->input_count);

@@ -81,7 +81,7 @@ void webgpu_host_warm(const struct lane_facts *lane, const struct region *region
         spares[0] = &started->base; /* else the next open says why */
 }
 
-void webgpu_host_settle(void)
+static void webgpu_host_settle(void)
 {
     host_settle(spares, 1);
 }

@@ -22,4 +22,3 @@ int webgpu_host_call(struct webgpu_host *host, const struct call *call, uint64_t
 void webgpu_host_close(struct webgpu_host *host); /* NULL is fine */
 /* A spare for the region begins to get warm, where there is none. */
 void webgpu_host_warm(const struct lane_facts *lane, const struct region *region);
-void webgpu_host_settle(void); /* waits until no spare is still starting */

@@ -48,7 +48,7 @@ static enum task_result fail(struct evaluate *evaluate)
     return end(evaluate);
 }
 
-enum task_result evaluate_answer(struct evaluate *evaluate)
+static enum task_result evaluate_answer(struct evaluate *evaluate)
 {
     const struct worker *worker = evaluate->request.worker;
     evaluate->evaluation.unfit = worker->unfit != NULL ? worker->unfit : "";

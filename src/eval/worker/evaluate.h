@@ -44,8 +44,6 @@ struct evaluate {
     struct err err;
 };
 
-enum task_result evaluate_answer(struct evaluate *evaluate);
-
 /* --- build.c --- */
 
 /* The candidate, its tune numbers, and what is asked for. -1: the evaluation has its verdict. */

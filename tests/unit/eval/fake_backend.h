@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "eval/backend/backend.h"
 #include "eval/cpu/target.h"
-#include "eval/measure/session.h"
 #include "folder.h"
 
 #include <errno.h>
@@ -295,18 +294,4 @@ static inline void fake_problem(struct folder *folder, const char *reference, co
     folder_put(folder, "spec.yaml", spec);
     folder_put(folder, "ref_impl.py", reference);
     folder_put(folder, "product.c", "product");
-}
-
-/* All three steps, as the worker takes them. */
-static inline int session_measure(struct session *session, const struct measure_request *request,
-                                  struct arena *arena, struct evaluation *evaluation,
-                                  struct err *err)
-{
-    int status = session_check(session, request, arena, evaluation, err);
-    if (status == 0)
-        status = session_time(session, err);
-    struct err ignored;
-    if (session_finish(session, status == 0 ? err : &ignored) != 0)
-        status = -1;
-    return status;
 }

@@ -5,6 +5,7 @@
 #include "eval/measure/session_private.h"
 
 #include "fake_backend.h"
+#include "measured.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

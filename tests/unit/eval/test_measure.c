@@ -4,6 +4,7 @@
 #include "eval/measure/timing.h"
 
 #include "fake_backend.h"
+#include "measured.h"
 
 #include <math.h>
 #include <setjmp.h>

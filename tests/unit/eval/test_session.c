@@ -1,9 +1,9 @@
 /* Candidates through a whole session: what must be a kernel is one, and each thing that must not
  * pass is refused by the check that is there for it. Subjects are forked children (fake_backend.h),
  * the reference is the real one. No time is asserted. */
-#include "eval/measure/session.h"
 
 #include "fake_backend.h"
+#include "measured.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "eval/cuda/compile/cubin_cache.h"
 #include "process/spawn.h"
 
 #include <errno.h>
@@ -150,13 +151,6 @@ static bool read_reply(int fd, void *bytes, size_t length, int timeout_ms)
     return true;
 }
 
-/* Whatever a server that went away has left in the files. */
-static void empty(int fd)
-{
-    if (ftruncate(fd, 0) == 0)
-        (void)lseek(fd, 0, SEEK_SET);
-}
-
 bool cuda_serve_ask(int server_fd, const struct cuda_job *job, int *code)
 {
     int ends[2];
@@ -168,9 +162,9 @@ bool cuda_serve_ask(int server_fd, const struct cuda_job *job, int *code)
     fine = fine && read_reply(ends[0], &accepted, 1, SERVE_ACCEPT_MS) &&
            accepted == SERVE_ACCEPTED && read_reply(ends[0], code, sizeof *code, -1);
     close(ends[0]);
-    if (!fine) {
-        empty(job->cubin);
-        empty(job->log);
+    if (!fine) { /* whatever a server that went away has left in the files */
+        cubin_cache_empty(job->cubin);
+        cubin_cache_empty(job->log);
     }
     return fine;
 }

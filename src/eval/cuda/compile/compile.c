@@ -4,18 +4,16 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "eval/backend/build.h"
 #include "eval/cuda/compile/cubin_cache.h"
 #include "eval/cuda/compile/serve.h"
 #include "eval/cuda/compile/source.h"
 #include "process/sandbox.h"
 #include "process/toolchain.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ARGS = 128, OUTPUT_MAX = 64 << 10, VERSION_MS = 20000 };
 
@@ -88,23 +86,14 @@ static bool header_exists(void *context, const char *name)
     return there;
 }
 
-/* No fsync: a build that a crash cuts off is made again. */
 static int write_unit(const struct candidate *candidate, const struct names *tune, const char *name,
                       struct cuda_compiler *compiler, const char *folder, struct err *err)
 {
-    MEM_LOCAL char *path = file_join(folder, "unit.cu");
-    int result = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     BUF_LOCAL(prefix, 4096);
     BUF_LOCAL(unit, JOB_UNIT_MAX);
     cuda_source_prefix(candidate->source, candidate->length, header_exists, compiler, &prefix);
     cuda_source_unit(candidate, tune, name, buf_text(&prefix), &unit);
-    if (unit.dropped > 0)
-        result = err_set(err, ERR_LIMIT, "the source is larger than %d bytes", (int)JOB_UNIT_MAX);
-    else if (fd < 0 || write(fd, unit.data, unit.length) != (ssize_t)unit.length)
-        result = err_set_errno(err, ERR_IO, errno, "%s", path);
-    if (fd >= 0)
-        close(fd);
-    return result;
+    return build_write(folder, "unit.cu", &unit, err);
 }
 
 /* ---- the command ---- */

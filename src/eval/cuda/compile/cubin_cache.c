@@ -141,7 +141,7 @@ static char *read_file(int fd, struct head *head)
     return NULL;
 }
 
-static void empty(int fd)
+void cubin_cache_empty(int fd)
 {
     if (ftruncate(fd, 0) == 0)
         (void)lseek(fd, 0, SEEK_SET);
@@ -163,8 +163,8 @@ static bool hand_out(const struct cuda_job *job, const struct head *head, const 
     bool fine = write_exactly(job->cubin, cubin, head->cubin_bytes) &&
                 write_exactly(job->log, buf_text(&log), log.length);
     if (!fine) {
-        empty(job->cubin);
-        empty(job->log);
+        cubin_cache_empty(job->cubin);
+        cubin_cache_empty(job->log);
     }
     return fine;
 }

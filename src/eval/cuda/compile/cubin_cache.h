@@ -30,3 +30,4 @@ bool cubin_cache_answer(const struct cuda_job *job);
 
 /* Keeps what the two descriptors have, now that the job ended well. */
 void cubin_cache_keep(const struct cuda_job *job);
+void cubin_cache_empty(int fd); /* a file of a job, to be written from its start */

@@ -19,19 +19,12 @@ struct symbol {
     }
 
 static const struct symbol symbols[] = {
-    SYMBOL(version, "nvrtcVersion"),
-    SYMBOL(error_string, "nvrtcGetErrorString"),
-    SYMBOL(create, "nvrtcCreateProgram"),
-    SYMBOL(destroy, "nvrtcDestroyProgram"),
-    SYMBOL(compile, "nvrtcCompileProgram"),
-    SYMBOL(log_size, "nvrtcGetProgramLogSize"),
-    SYMBOL(log, "nvrtcGetProgramLog"),
-    SYMBOL(cubin_size, "nvrtcGetCUBINSize"),
-    SYMBOL(cubin, "nvrtcGetCUBIN"),
-    OPTIONAL(ptx_size, "nvrtcGetPTXSize"),
-    OPTIONAL(ptx, "nvrtcGetPTX"),
-    OPTIONAL(pch_heap, "nvrtcSetPCHHeapSize"),
-    OPTIONAL(pch_status, "nvrtcGetPCHCreateStatus"),
+    SYMBOL(version, "nvrtcVersion"),        SYMBOL(error_string, "nvrtcGetErrorString"),
+    SYMBOL(create, "nvrtcCreateProgram"),   SYMBOL(destroy, "nvrtcDestroyProgram"),
+    SYMBOL(compile, "nvrtcCompileProgram"), SYMBOL(log_size, "nvrtcGetProgramLogSize"),
+    SYMBOL(log, "nvrtcGetProgramLog"),      SYMBOL(cubin_size, "nvrtcGetCUBINSize"),
+    SYMBOL(cubin, "nvrtcGetCUBIN"),         OPTIONAL(ptx_size, "nvrtcGetPTXSize"),
+    OPTIONAL(ptx, "nvrtcGetPTX"),           OPTIONAL(pch_heap, "nvrtcSetPCHHeapSize"),
 };
 
 int nvrtc_open(const char *library, struct nvrtc *nvrtc, struct err *err)

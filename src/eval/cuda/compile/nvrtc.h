@@ -23,8 +23,7 @@ struct nvrtc {
     int (*cubin)(nvrtc_program program, char *bytes);
     int (*ptx_size)(nvrtc_program program, size_t *bytes); /* NULL: not known to be there */
     int (*ptx)(nvrtc_program program, char *text);
-    int (*pch_heap)(size_t bytes);            /* NULL before NVRTC 12.8 */
-    int (*pch_status)(nvrtc_program program); /* NULL before NVRTC 12.8 */
+    int (*pch_heap)(size_t bytes); /* NULL before NVRTC 12.8 */
 };
 
 /* Never closed again. ERR_ENVIRONMENT. */

@@ -31,10 +31,6 @@ int device_open(const struct driver *driver, int index, struct device *device, s
     (void)driver->device_pci(device->pci, sizeof device->pci, device->handle);
     (void)driver->device_memory(&device->memory_bytes, device->handle);
     (void)driver->version(&device->driver_version);
-    /* Newer drivers may leave these out. */
-    (void)driver->device_attribute(&device->clock_khz, CU_CLOCK_KHZ, device->handle);
-    (void)driver->device_attribute(&device->memory_clock_khz, CU_MEMORY_CLOCK_KHZ, device->handle);
-    (void)driver->device_attribute(&device->memory_bus_bits, CU_MEMORY_BUS_BITS, device->handle);
     return 0;
 }
 

@@ -8,7 +8,7 @@ struct device {
     cu_device handle;
     char name[128], pci[32]; /* "NVIDIA H200", "0000:1b:00.0" */
     int major, minor, sm_count, warp_size, l2_bytes, shared_bytes_optin, shared_bytes_per_sm;
-    int max_threads_per_sm, registers_per_sm, clock_khz, memory_clock_khz, memory_bus_bits;
+    int max_threads_per_sm, registers_per_sm;
     int driver_version; /* 13000 */
     size_t memory_bytes;
 };

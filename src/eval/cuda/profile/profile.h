@@ -64,9 +64,6 @@ struct profiled { /* all borrowed; report may be NULL */
  * launch), "hot_kernel" (the one that takes longest, again), "kernels_ns", "dram_bytes". */
 void profile_put(const struct profiled *profiled, struct json *json);
 
-/* Members of an open JSON object from one kernel's counters; what is not known is left out. */
-void profile_put_counters(const double values[COUNTER_COUNT], struct json *json);
-
 /* What the calculator is asked of a launch; `resources` NULL: the compiler said nothing. */
 struct occupancy_ask profile_ask(const struct plan_launch *launch,
                                  const struct cuda_resources *resources);

@@ -67,7 +67,8 @@ static double number_of(const struct number *number, const double values[COUNTER
     return of > 0 ? sum / of * number->scale : NAN;
 }
 
-void profile_put_counters(const double values[COUNTER_COUNT], struct json *json)
+/* What is not known is left out. */
+static void profile_put_counters(const double values[COUNTER_COUNT], struct json *json)
 {
     const char *open = NULL;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {

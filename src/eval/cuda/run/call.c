@@ -28,6 +28,13 @@ static bool keeps_more(const struct gpu_runner *runner)
     return runner->variables || plan_cooperates(&runner->control->plan);
 }
 
+void runner_tell(struct gpu_runner *runner, enum report_status status, const char *text)
+{
+    runner->report->status = status;
+    snprintf(runner->report->reason, sizeof runner->report->reason, "%.*s",
+             (int)sizeof runner->report->reason - 1, text);
+}
+
 struct calling {
     struct gpu_runner *runner;
     const struct call *call;

@@ -31,6 +31,9 @@ struct gpu_runner {
 /* A call as control->call and control->plan say; fills the report. */
 void runner_call(struct gpu_runner *runner);
 
+/* As the report has it; `text` is cut. */
+void runner_tell(struct gpu_runner *runner, enum report_status status, const char *text);
+
 /* Whether a launch goes before the one that is timed, where the last one took `last_ns` (0: none
  * did): not of a long kernel, nor of one that could leave something in variables of its own. */
 bool runner_warms_up(const struct gpu_runner *runner, double last_ns);

@@ -16,13 +16,6 @@
 
 enum { IMAGE_MOST = 64 << 20 };
 
-static void tell(struct gpu_runner *runner, enum report_status status, const char *text)
-{
-    runner->report->status = status;
-    snprintf(runner->report->reason, sizeof runner->report->reason, "%.*s",
-             (int)sizeof runner->report->reason - 1, text);
-}
-
 static int make_ready(struct gpu_runner *runner, struct err *err)
 {
     const struct driver *driver = &runner->driver;
@@ -69,7 +62,7 @@ static void load(struct gpu_runner *runner)
     free(runner->image);
     runner->image = NULL;
     if (file_read(runner->control->artifact, &image, &err) != 0)
-        tell(runner, REPORT_BROKEN, err.message);
+        runner_tell(runner, REPORT_BROKEN, err.message);
     else
         runner->image = malloc(image.length + 1);
     if (runner->image != NULL)
@@ -104,12 +97,12 @@ static void call(struct gpu_runner *runner)
     cu_result result = allocate(runner, &call, count, pointers);
     runner->report->status = REPORT_FINE;
     if (result != 0 || runner->image == NULL) {
-        tell(runner, REPORT_BROKEN, driver_error(driver, result));
+        runner_tell(runner, REPORT_BROKEN, driver_error(driver, result));
     } else {
         if (graph_open(driver, runner->image, NULL, &runner->control->plan, pointers,
                        runner->stream, &graph, &fault) != 0 ||
             graph_step(&graph, &fault) != 0)
-            tell(runner, fault.status, fault.reason);
+            runner_tell(runner, fault.status, fault.reason);
         graph_close(&graph);
     }
     for (uint32_t i = 0; i < count; i++)
