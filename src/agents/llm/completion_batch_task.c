@@ -3,8 +3,7 @@
  *   gathering -> noting -> uploading -> creating -> naming -> resting <-> looking -> fetching
  *       |                                   |         ^          ^           |          |
  *       |                                   v         |          v           v          v
- *       +--(of an earlier process)-----> seeking -----+     cancelling    handing out, clearing,
- * over
+ *       +--(of an earlier process)-----> seeking -----+     cancelling     handing out, clearing
  *
  * Noting: the store has its members before the provider hears of it; naming: and its id before
  * anything else happens. Seeking: whether it was made is not known, and the provider's list tells.
@@ -278,7 +277,8 @@ static enum task_result step(struct task *task)
         batch_step_cancelling, step_seeking,       step_handing,       step_clearing};
     struct batch *batch = container_of(task, struct batch, task);
     bool at_provider = task->state > NOTING && task->state < HANDING && task->state != NAMING;
-    if (!batch->stopping && is_unwanted(batch) && task->state != GATHERING) {
+    bool on_its_way = task->state > GATHERING && task->state < HANDING;
+    if (on_its_way && !batch->stopping && is_unwanted(batch)) {
         batch->stopping = true;
         timer_start(task->loop, &batch->grace, task, GRACE_MS);
     }

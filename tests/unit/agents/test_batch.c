@@ -2,7 +2,7 @@
  * asked again, what a killed process leaves. */
 #include "completion_check.h"
 
-#include "agents/llm/completion_private.h"
+#include "agents/llm/completion_batch.h"
 
 #include <sys/prctl.h>
 
@@ -186,6 +186,30 @@ static void test_stopped(void **state)
     }
 }
 
+/* Stopped while its answers are being stored: they stay answers. */
+static void cancel_answered(struct scene *scene, int times)
+{
+    (void)times;
+    for (size_t i = 0;
+         scene->asks[0].member != NULL && scene->asks[0].member->ended && i < scene->count; i++)
+        task_cancel(&scene->asks[i].task);
+}
+
+static void test_stopped_late(void **state)
+{
+    (void)state;
+    struct provider provider = provider_start(NULL, "good");
+    const struct model model = model_of(&codec_anthropic, provider.url);
+    struct scene *scene = ask_many(&model, ASKS_MAX);
+    scene->act = cancel_answered;
+    scene->act_after_ms = 1;
+    scene_run(scene);
+    provider_stop(&provider);
+    assert_true(answered(scene) > 0);
+    assert_int_equal(scene->spent.charged + scene->spent.reserved_tokens, 0);
+    scene_free(scene);
+}
+
 /* One that takes too long is cancelled; what it has not answered is asked again. */
 static void test_late(void **state)
 {
@@ -307,8 +331,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ENGINE_TEST(test_together), ENGINE_TEST(test_faults), ENGINE_TEST(test_unheard),
-        ENGINE_TEST(test_stopped),  ENGINE_TEST(test_late),   ENGINE_TEST(test_killed),
-        ENGINE_TEST(test_terms),
+        ENGINE_TEST(test_stopped),  ENGINE_TEST(test_late),   ENGINE_TEST(test_stopped_late),
+        ENGINE_TEST(test_killed),   ENGINE_TEST(test_terms),
     };
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
