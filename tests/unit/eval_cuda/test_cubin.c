@@ -90,6 +90,7 @@ static void test_compiled(void **unused)
             fail_msg("%s: %s", rows[i].source, buf_text(&kit.said));
         read_artifact(&kit, &image);
         assert_int_equal(cubin_read(buf_text(&image), image.length, &cubin), 0);
+        assert_true(cubin.hidden == (strstr(text, "hidden") != NULL));
         if (cubin.variables != rows[i].variables || (cubin.heap == NULL) != (rows[i].heap == NULL))
             fail_msg("%s: %s, %d", rows[i].source, cubin.heap != NULL ? cubin.heap : "no heap",
                      cubin.variables);

@@ -43,7 +43,7 @@ static bool holds_variables(const char *name)
     return false;
 }
 
-/* The driver's own functions: malloc and free come from it when the module is loaded. */
+/* The driver's own functions, malloc and free, come from it when the module is loaded. */
 static int read_symbols(const struct reading *reading, const Elf64_Shdr *table, struct cubin *cubin)
 {
     static const char *const heap[] = {"malloc", "free"};
@@ -59,6 +59,8 @@ static int read_symbols(const struct reading *reading, const Elf64_Shdr *table, 
         for (size_t i = 0; i < sizeof heap / sizeof heap[0]; i++)
             if (symbol.st_shndx == SHN_UNDEF && strcmp(name, heap[i]) == 0)
                 cubin->heap = heap[i];
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && strncmp(name, "$__", 3) == 0)
+            cubin->hidden = true; /* ptxas makes "$__kept__42$1" of "{.global .u32 kept; ...}" */
     }
     return 0;
 }
@@ -158,11 +160,16 @@ struct cubin_kernel cubin_kernel(const void *image, size_t bytes, const char *en
 }
 
 /* What a kernel takes from the device's heap stays until the context ends, and nobody can clear it:
- * a launch would find what another one left. A workspace is cleared. */
+ * a launch would find what another one left. A workspace is cleared. Nor is there a need to hide a
+ * variable in assembly: who counts launches there may be right for as many as anybody checks. */
 int cubin_loadable(const void *image, size_t bytes, struct cubin *cubin, struct err *err)
 {
     if (cubin_read(image, bytes, cubin) != 0)
         return err_set(err, ERR_UNSUPPORTED, "the cubin cannot be loaded: it is none");
+    if (cubin->hidden)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "inline assembly declares a variable: it would keep state between launches; "
+                       "use a workspace");
     if (cubin->heap == NULL)
         return 0;
     return err_set(err, ERR_UNSUPPORTED,

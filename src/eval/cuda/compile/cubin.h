@@ -14,6 +14,7 @@
 
 struct cubin {
     bool variables;   /* it uses __device__, __managed__, __constant__, or text to print */
+    bool hidden;      /* one that inline assembly declares inside of a function */
     const char *heap; /* the symbol by which it uses the device's heap, static text; NULL: none */
 };
 
