@@ -100,8 +100,12 @@ static void call(struct gpu_runner *runner)
         runner_tell(runner, REPORT_BROKEN, driver_error(driver, result));
     } else {
         if (graph_open(driver, runner->image, NULL, &runner->control->plan, pointers,
-                       runner->stream, &graph, &fault) != 0 ||
-            graph_step(&graph, &fault) != 0)
+                       runner->stream, &graph, &fault) != 0)
+            runner_tell(runner, fault.status, fault.reason);
+        /* Scratch is the compiler's: initcheck does not see how a tensor map comes to lie there. */
+        else if ((result = graph_clear(&graph)) != 0)
+            runner_tell(runner, REPORT_BROKEN, driver_error(driver, result));
+        else if (graph_step(&graph, &fault) != 0)
             runner_tell(runner, fault.status, fault.reason);
         graph_close(&graph);
     }

@@ -8,6 +8,12 @@ struct Dims { M: u32, N: u32, K: u32 }
 @group(0) @binding(2) var<storage, read_write> C: array<f32>;
 @group(0) @binding(3) var<uniform> dims: Dims;
 
+// unpack2x16float(pack2x16float(x)) would do, but for drivers that take it for x
+fn rounded(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    return bitcast<f32>((bits + 0xfffu + ((bits >> 13u) & 1u)) & 0xffffe000u);
+}
+
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3u) {
     if (id.x >= dims.N || id.y >= dims.M) {
@@ -15,8 +21,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     }
     var sum = 0.0;
     for (var k = 0u; k < dims.K; k++) {
-        sum += unpack2x16float(pack2x16float(vec2f(A[id.y * dims.K + k], 0.0))).x *
-               unpack2x16float(pack2x16float(vec2f(B[k * dims.N + id.x], 0.0))).x;
+        sum += rounded(A[id.y * dims.K + k]) * rounded(B[k * dims.N + id.x]);
     }
     C[id.y * dims.N + id.x] = sum;
 }
