@@ -25,6 +25,17 @@ static void check_kernel(const struct kit *kit, const struct buf *image)
     assert_int_equal(cubin_kernel(buf_text(image), image->length, "none").registers, -1);
 }
 
+static struct cubin read_whole(const struct buf *image, bool hidden)
+{
+    struct cubin cubin;
+    struct err err = {0};
+    assert_int_equal(cubin_read(buf_text(image), image->length, &cubin), 0);
+    (void)!cubin_loadable(buf_text(image), image->length, &cubin, &err);
+    assert_true(cubin.hidden == hidden);
+    assert_true(hidden == (strstr(err.message, "inline assembly declares a variable") != NULL));
+    return cubin;
+}
+
 static void test_compiled(void **unused)
 {
     static const struct {
@@ -89,8 +100,7 @@ static void test_compiled(void **unused)
         if (kit_compile(&kit, text) != 0)
             fail_msg("%s: %s", rows[i].source, buf_text(&kit.said));
         read_artifact(&kit, &image);
-        assert_int_equal(cubin_read(buf_text(&image), image.length, &cubin), 0);
-        assert_true(cubin.hidden == (strstr(text, "hidden") != NULL));
+        cubin = read_whole(&image, strstr(text, "hidden") != NULL);
         if (cubin.variables != rows[i].variables || (cubin.heap == NULL) != (rows[i].heap == NULL))
             fail_msg("%s: %s, %d", rows[i].source, cubin.heap != NULL ? cubin.heap : "no heap",
                      cubin.variables);
