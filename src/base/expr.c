@@ -316,7 +316,7 @@ static int parse_one(struct parser *parser, const struct expr **parsed)
 int expr_parse(struct arena *arena, const char *text, const struct expr **expr, struct err *err)
 {
     struct parser parser = {.arena = arena, .text = text, .at = text, .err = err};
-    const struct expr *parsed;
+    const struct expr *parsed = NULL;
     if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
         return err_set(err, ERR_USAGE, "column %d: expected at most %d bytes", TEXT_MOST + 1,
                        TEXT_MOST);

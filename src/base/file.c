@@ -56,7 +56,23 @@ int file_read(const char *path, struct buf *buf, struct err *err)
     return result;
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
+ssize_t file_read_at(int fd, void *bytes, size_t length, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < length) {
+        ssize_t got = pread(fd, (char *)bytes + done, length - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+int file_write_all(int fd, const char *bytes, size_t length)
 {
     while (length > 0) {
         ssize_t written = write(fd, bytes, length);
@@ -100,7 +116,7 @@ static int fill_and_rename(int fd, const char *temporary, const char *path, cons
 {
     struct stat old;
     bool keep_mode = stat(path, &old) == 0 && S_ISREG(old.st_mode);
-    int result = write_all(fd, (const char *)bytes, length);
+    int result = file_write_all(fd, (const char *)bytes, length);
     if (result == 0 && keep_mode)
         result = fchmod(fd, old.st_mode & 07777);
     if (result == 0)

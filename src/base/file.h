@@ -7,12 +7,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 /* Reads the whole file; more than buf->max is ERR_LIMIT, nothing there is ERR_NOT_FOUND. */
 int file_read(const char *path, struct buf *buf, struct err *err) MUST_USE;
 
 /* Replaces the file in one step: temporary file beside it, fsync, rename, fsync of the folder. */
 int file_write(const char *path, const void *bytes, size_t length, struct err *err) MUST_USE;
+
+/* From `offset` on, up to `length` bytes: fewer at the end of the file. -1 with errno. */
+ssize_t file_read_at(int fd, void *bytes, size_t length, uint64_t offset) MUST_USE;
+/* To the end, whatever signals come. -1 with errno. */
+int file_write_all(int fd, const char *bytes, size_t length) MUST_USE;
 
 int file_make_dirs(const char *path,
                    struct err *err) MUST_USE; /* mkdir -p, mode 0700 for new ones */

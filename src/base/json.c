@@ -234,8 +234,7 @@ void json_value(struct json *json, const struct value *value)
 
 const char *value_json(const struct value *value, struct arena *arena)
 {
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     json_value(&json, value);
     return value != NULL && text.dropped == 0 ? buf_keep(&text, arena) : "{}";
 }
@@ -250,8 +249,7 @@ void json_names(struct json *json, const struct names *names)
 
 char *names_json(const struct names *names, struct arena *arena)
 {
-    BUF_LOCAL(text, 1 << 14);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 14);
     json_names(&json, names);
     return buf_keep(&text, arena);
 }

@@ -17,6 +17,11 @@ struct json {
     bool after_key;
 };
 
+/* Writes into a text of a function's own, as BUF_LOCAL. */
+#define JSON_LOCAL(name, text, most)                                                               \
+    BUF_LOCAL(text, most);                                                                         \
+    struct json name = {.out = &text}
+
 void json_init(struct json *json, struct buf *out);
 void json_object(struct json *json); /* { */
 void json_object_end(struct json *json);

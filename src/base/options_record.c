@@ -38,8 +38,7 @@ static bool is_text(const struct option *option)
 const char *options_encode(const struct option_table *table, const void *target,
                            struct arena *arena)
 {
-    BUF_LOCAL(text, 1 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 20);
     json_object(&json);
     for (size_t i = 0; i < table->count; i++) {
         const struct option *option = &table->options[i];

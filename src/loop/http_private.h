@@ -111,9 +111,6 @@ bool http_origin_holds(const struct http_request *request); /* it waits for othe
 void http_transfer_done(struct http_request *request, CURLcode code);
 void http_begin_limits(struct http_request *request); /* from now on */
 
-/* --- http_trust.c --- */
-const char *http_trusted(void); /* a file of certificates; NULL: libcurl's own is right, or none */
-
 /* --- http_easy.c --- */
 /* Makes request->easy from the spec; on failure what was made is left for http_drop_easy(). */
 int http_make_easy(struct http_request *request, const struct http_spec *spec,

@@ -7,9 +7,80 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- who owns the store: a lock on `owner.lock` in its folder, with the owner's process number
+ * inside. The kernel drops it when the process ends, however it ends, so that none is ever stale.
+ * At most once a folder and process at a time. ---- */
+
+/* A lock of the process, not of the open file: a child that was forked but has not run exec() yet
+ * would keep the other kind when its parent is killed. The price is that this process loses the
+ * lock when it closes any descriptor of the file, which is opened once at most. */
+static int lock(int fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int result;
+    do
+        result = fcntl(fd, F_SETLK, &whole);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
+
+static int busy(int fd, const char *folder, struct err *err)
+{
+    struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK && holder.l_pid > 0)
+        return err_set(err, ERR_BUSY,
+                       "process %ld has the store %s open: stop it, or wait for its end",
+                       (long)holder.l_pid, folder);
+    return err_set(err, ERR_BUSY, "another process has the store %s open", folder);
+}
+
+static int take(int fd, const char *folder, struct err *err)
+{
+    if (lock(fd) != 0) {
+        if (errno == EAGAIN || errno == EACCES)
+            return busy(fd, folder, err);
+        return err_set_errno(err, ERR_ENVIRONMENT, errno,
+                             "cannot lock the store %s: its file system must know locks", folder);
+    }
+    /* For people who look; the kernel tells us. So a full disk does not keep the owner out. */
+    char text[32];
+    int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)length, 0) != length)
+        (void)!ftruncate(fd, 0);
+    return 0;
+}
+
+/* Sets *result, closed on exec. ERR_BUSY names the process that has it. */
+static int owner_take(const char *folder, int *result, struct err *err)
+{
+    MEM_LOCAL char *path = file_join(folder, "owner.lock");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        int saved = errno;
+        (void)err_set_errno(err, saved == ENOSPC || saved == EDQUOT ? ERR_FULL : ERR_ENVIRONMENT,
+                            saved, "cannot open %s", path);
+        return -1;
+    }
+    if (take(fd, folder, err) != 0) {
+        close(fd);
+        return -1;
+    }
+    *result = fd;
+    return 0;
+}
+
+static void owner_release(int fd)
+{
+    (void)!ftruncate(fd, 0);
+    close(fd);
+}
 
 enum { HEAL_TRIES = 50 }; /* a millisecond apart */
 
@@ -35,7 +106,7 @@ static void destroy(struct environment *environment)
     if (environment->lmdb != NULL)
         mdb_env_close(environment->lmdb);
     if (environment->owner_fd >= 0)
-        store_owner_release(environment->owner_fd);
+        owner_release(environment->owner_fd);
     pthread_rwlock_destroy(&environment->swap);
     mem_free(environment->folder);
     mem_free(environment);
@@ -69,7 +140,7 @@ static int find_data(const char *folder, bool create, size_t map_bytes, struct e
 
 static int open_owned(struct environment *environment, bool create, struct err *err)
 {
-    if (store_owner_take(environment->folder, &environment->owner_fd, err) != 0 ||
+    if (owner_take(environment->folder, &environment->owner_fd, err) != 0 ||
         find_data(environment->folder, create, environment->map_bytes, err) != 0)
         return -1;
     if (!store_mark_there(environment->folder) && store_mark(environment->folder, err) != 0)
@@ -114,7 +185,7 @@ static int share(struct environment *environment, bool read_only, struct err *er
     if (!read_only && (environment->owner_fd >= 0 || environment->read_only))
         return err_set(err, ERR_BUSY, "process %ld (this one) has the store %s open already",
                        (long)getpid(), environment->folder);
-    if (!read_only && store_owner_take(environment->folder, &environment->owner_fd, err) != 0)
+    if (!read_only && owner_take(environment->folder, &environment->owner_fd, err) != 0)
         return -1;
     environment->references++;
     return 0;
@@ -156,7 +227,7 @@ void environment_release(struct environment *environment, bool owner)
     if (--environment->references == 0) {
         destroy(environment);
     } else if (owner) {
-        store_owner_release(environment->owner_fd);
+        owner_release(environment->owner_fd);
         environment->owner_fd = -1;
     }
     pthread_mutex_unlock(&registry_lock);

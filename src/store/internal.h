@@ -30,14 +30,6 @@ struct store_batch {
     struct err err; /* the first thing that could not be put in; the commit says it */
 };
 
-/* ---- who owns the store: a lock on `owner.lock` in its folder, with the owner's process number
- * inside. The kernel drops it when the process ends, however it ends, so that none is ever stale.
- * At most once a folder and process at a time (see owner.c). ---- */
-
-/* Sets *fd, closed on exec. ERR_BUSY names the process that has it. */
-int store_owner_take(const char *folder, int *fd, struct err *err) MUST_USE;
-void store_owner_release(int fd);
-
 /* ---- the tables inside the data file ---- */
 
 enum { STORE_TABLE_UNKNOWN = 256 };

@@ -1,5 +1,6 @@
 #include "store/structure.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "store/page.h"
 #include "store/structure_private.h"
@@ -16,17 +17,12 @@ enum {
 
 int structure_read(const struct walk *walk, uint64_t offset, void *bytes, size_t length)
 {
-    for (size_t done = 0; done < length;) {
-        ssize_t got = pread(walk->fd, (char *)bytes + done, length - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_set_errno(walk->err, ERR_IO, errno, "cannot read the data file");
-        if (got == 0)
-            return err_set(walk->err, ERR_CORRUPT, "the data file is cut short at byte %llu",
-                           (unsigned long long)offset + done);
-        done += (size_t)got;
-    }
+    ssize_t got = file_read_at(walk->fd, bytes, length, offset);
+    if (got < 0)
+        return err_set_errno(walk->err, ERR_IO, errno, "cannot read the data file");
+    if ((size_t)got < length)
+        return err_set(walk->err, ERR_CORRUPT, "the data file is cut short at byte %llu",
+                       (unsigned long long)offset + (size_t)got);
     return 0;
 }
 

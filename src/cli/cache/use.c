@@ -9,7 +9,7 @@
 #include "cli/options/command.h"
 #include "cli/print/run_words.h"
 #include "eval/backend/backend.h"
-#include "eval/lane/ask.h"
+#include "eval/lane/lane.h"
 #include "eval/problem/torch.h"
 #include "report/words.h"
 

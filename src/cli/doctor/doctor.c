@@ -8,7 +8,7 @@
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/print/display.h"
-#include "eval/lane/ask.h"
+#include "eval/lane/lane.h"
 #include "store/store.h"
 
 #include <stdio.h>

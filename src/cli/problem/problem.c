@@ -6,7 +6,7 @@
 #include "cli/options/command.h"
 #include "cli/print/display.h"
 #include "cli/problem/folder.h"
-#include "eval/lane/ask.h"
+#include "eval/lane/lane.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "cli/find/history.h"
 #include "cli/tune/facts.h"
-#include "eval/lane/ask.h"
+#include "eval/lane/lane.h"
 #include "report/words.h"
 
 #include <signal.h>

@@ -1,6 +1,5 @@
 #include "eval/cpu/compile.h"
 #include "eval/cpu/cpu.h"
-#include "eval/cpu/emit.h"
 #include "eval/cpu/private.h"
 #include "eval/cpu/target.h"
 

@@ -1,5 +1,5 @@
 /* A CPU kernel as a folder of C, and as a numpy module. */
-#include "eval/cpu/emit.h"
+#include "eval/cpu/private.h"
 
 #include "eval/cpu/source.h"
 #include "eval/cpu/target.h"

@@ -2,6 +2,11 @@
 #pragma once
 
 #include "eval/backend/backend.h"
+#include "eval/emit/emit.h"
+
+/* kernel.c and kernel.h, build.sh, a test against the problem's plain C where it has one; as numpy
+ * kernel.py and test.py besides. */
+extern const struct emitter emitter_cpu;
 
 int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
               struct lane_facts *lane, struct err *err) MUST_USE;

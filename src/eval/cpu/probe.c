@@ -221,8 +221,7 @@ static const char *describe_device(const struct lane_facts *lane, struct arena *
 static const char *describe_versions(struct arena *arena)
 {
     struct utsname system;
-    BUF_LOCAL(text, 4096);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 4096);
     json_object(&json);
     add_version("gcc", &json);
     add_version("clang", &json);

@@ -1,11 +1,9 @@
 /* The CUDA backend's table, and the operations that are a few lines each. */
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
-#include "eval/cuda/compile_only.h"
 #include "eval/cuda/cuda.h"
-#include "eval/cuda/doctor.h"
 #include "eval/cuda/driver/device.h"
-#include "eval/cuda/emit.h"
+#include "eval/cuda/private.h"
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/profile.h"
 #include "eval/cuda/run/host.h"

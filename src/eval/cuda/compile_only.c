@@ -1,6 +1,6 @@
 /* What can be said of a candidate without a GPU: its front matter read, its source compiled, its
  * launch plan computed as for the GPU that most have in mind. */
-#include "eval/cuda/compile_only.h"
+#include "eval/cuda/private.h"
 
 #include "base/file.h"
 #include "eval/backend/build.h"

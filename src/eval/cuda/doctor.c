@@ -1,5 +1,5 @@
 /* What this machine has for the backend, and what it lacks. */
-#include "eval/cuda/doctor.h"
+#include "eval/cuda/private.h"
 
 #include "base/value.h"
 #include "eval/cuda/compile/compile.h"

@@ -1,6 +1,6 @@
 /* A kernel as a Python package for PyTorch: kernel.cu, its cubin where NVRTC is found, ModelNew or
  * run(), test.py. */
-#include "eval/cuda/emit.h"
+#include "eval/cuda/private.h"
 
 #include "base/file.h"
 #include "base/mem.h"

@@ -30,6 +30,10 @@ struct emitter {              /* what a backend's kernels become */
 /* "dims": name, what it follows from (as `put` writes an expression; NULL: null), main shape's. */
 typedef void emit_expr(const struct emission *emission, struct json *json, const struct expr *expr);
 void emit_put_dims(const struct emission *emission, struct json *json, emit_expr *put);
+/* `key`: name, dtype, shape, range; `ranged`: of one without bounds it is -1 to 1, else left out.
+ */
+void emit_put_tensors(const struct emission *emission, struct json *json, const char *key,
+                      const struct tensor_spec *tensors, size_t count, emit_expr *put, bool ranged);
 
 /* plan.json: tensors, dims, shapes, tune numbers, launches; expressions as Python reads them. */
 int emit_plan(const struct emission *emission, struct err *err) MUST_USE;

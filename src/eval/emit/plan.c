@@ -72,24 +72,34 @@ static void put_exprs(const struct emission *e, struct json *json, const char *k
     json_array_end(json);
 }
 
-static void put_tensors(const struct emission *e, struct json *json, const char *key,
-                        const struct tensor_spec *tensors, size_t count)
+void emit_put_tensors(const struct emission *e, struct json *json, const char *key,
+                      const struct tensor_spec *tensors, size_t count, emit_expr *put, bool ranged)
 {
     json_put_array(json, key);
     for (size_t i = 0; i < count; i++) {
+        bool bounded = tensors[i].low < tensors[i].high;
         json_object(json);
         json_put_text(json, "name", tensors[i].name);
         json_put_text(json, "dtype", dtype_name(tensors[i].dtype));
-        put_exprs(e, json, "shape", tensors[i].shape, tensors[i].rank, NULL);
-        if (tensors[i].low < tensors[i].high) {
+        json_put_array(json, "shape");
+        for (size_t k = 0; k < tensors[i].rank; k++)
+            put(e, json, tensors[i].shape[k]);
+        json_array_end(json);
+        if (bounded || ranged) {
             json_put_array(json, "range");
-            json_real(json, tensors[i].low);
-            json_real(json, tensors[i].high);
+            json_real(json, bounded ? tensors[i].low : -1.0);
+            json_real(json, bounded ? tensors[i].high : 1.0);
             json_array_end(json);
         }
         json_object_end(json);
     }
     json_array_end(json);
+}
+
+static void put_tensors(const struct emission *e, struct json *json, const char *key,
+                        const struct tensor_spec *tensors, size_t count)
+{
+    emit_put_tensors(e, json, key, tensors, count, put_python, false);
 }
 
 static void put_problem(const struct emission *e, struct json *json)
@@ -174,8 +184,7 @@ int emit_plan(const struct emission *e, struct err *err)
 {
     if (check_names(e, err))
         return -1;
-    BUF_LOCAL(text, PLAN_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, PLAN_MOST);
     json_object(&json);
     json_put_text(&json, "kernel", e->title);
     char identity[33];

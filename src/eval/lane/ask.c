@@ -1,5 +1,5 @@
 /* eval/lane/ask: what a lane says when it is opened, and to one request. */
-#include "eval/lane/ask.h"
+#include "eval/lane/lane.h"
 
 #include "loop/loop.h"
 #include "loop/process.h"

@@ -170,8 +170,7 @@ void lane_cancel(struct lane *lane, struct lane_request *request)
         if (submitted->request != request)
             continue;
         if (submitted->line == NULL && lane->process != NULL) {
-            BUF_LOCAL(line, 256);
-            struct json json = {.out = &line};
+            JSON_LOCAL(json, line, 256);
             json_object(&json);
             json_put_text(&json, "op", "cancel");
             json_put_text(&json, "id", submitted->wire_id);

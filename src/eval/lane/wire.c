@@ -108,8 +108,7 @@ char *lane_encode(const struct lane *lane, const struct lane_request *request, c
 char *lane_encode_reopen(const struct lane *lane, const struct value *answer)
 {
     struct buf line;
-    BUF_LOCAL(ceilings, 4096);
-    struct json json = {.out = &ceilings};
+    JSON_LOCAL(json, ceilings, 4096);
     json_value(&json, value_get(answer, "ceilings"));
     begin(&json, &line, "open", "reopen");
     bool owed = lane->spec.roofline && lane->spec.later; /* unless they are among these */

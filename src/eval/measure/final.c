@@ -157,8 +157,7 @@ static int measure_baselines(struct bench *bench, struct err *err)
     struct baseline *order[BASELINES_MOST];
     size_t count = put_in_order(session, order);
     int status = 0;
-    BUF_LOCAL(text, BASELINES_TEXT);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, BASELINES_TEXT);
     json_object(&json);
     for (size_t i = 0; i < count && status == 0 && !bench->ended; i++) {
         struct err why = {0};

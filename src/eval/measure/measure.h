@@ -121,6 +121,11 @@ int rival_call(struct bench *bench, const struct set *set, struct outcome *outco
                struct err *err) MUST_USE;
 void rival_close(struct bench *bench);
 
+/* --- watch.c: how a device was doing beside the timed calls --- */
+void bench_watch(struct bench *bench, const struct device_state *state);
+/* metrics.device_state, a member of an open object; nothing where there was no device. */
+void bench_put_watched(const struct bench *bench, struct json *json);
+
 int measure_time(struct bench *bench, struct err *err) MUST_USE;   /* time.c */
 int measure_fresh(struct bench *bench, struct err *err) MUST_USE;  /* fresh.c */
 int measure_floor(struct bench *bench, struct err *err) MUST_USE;  /* floor.c */

@@ -67,8 +67,7 @@ static void put_members(struct json *json, struct arena *arena, const char *text
 
 static void gather_versions(struct session *session)
 {
-    BUF_LOCAL(text, VERSIONS_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, VERSIONS_MOST);
     json_object(&json);
     put_members(&json, session->arena, session->lane->versions);
     put_members(&json, session->arena, reference_versions(session->reference));

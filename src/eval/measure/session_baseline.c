@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What a library does for the problem: baselines/torch.py, a PyTorch
+/* What a library does for the problem: baselines/torch.py, a PyTorch
  * `Model` whose forward takes the inputs and then the dims. Inside src/eval. Worker's measuring
- * thread. ---- */
+ * thread. */
 
 enum { BINDING_MOST = 1 << 18 };
 
@@ -44,8 +44,7 @@ static const char *binding_of(const struct session *session)
 {
     const struct problem *problem = session->problem;
     const struct names *dims = &session->shapes[0].dims;
-    BUF_LOCAL(text, BINDING_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, BINDING_MOST);
     json_object(&json);
     json_put_array(&json, "arguments");
     for (size_t i = 0; i < problem->input_count; i++) {

@@ -9,8 +9,8 @@
 #include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"
+#include "eval/measure/measure.h"
 #include "eval/measure/session_private.h"
-#include "eval/measure/watch.h"
 #include "eval/sets/helpers.h"
 #include "eval/sets/wide.h"
 
@@ -383,8 +383,7 @@ static void put_notes(struct bench *bench, struct json *json)
 
 static void finish_metrics(struct bench *bench)
 {
-    BUF_LOCAL(text, METRICS_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, METRICS_MOST);
     json_object(&json);
     bench->stage = STAGE_PROFILE;
     if (!bench->ended && bench->request->profile && !bench->evaluation->dropped &&

@@ -1,7 +1,7 @@
 /* eval/measure/time: taking samples. Nothing is timed that is not checked, and no generation of a
  * runner meets a set twice; docs/timing-and-statistics.md explains the order. */
+#include "eval/measure/measure.h"
 #include "eval/measure/timing.h"
-#include "eval/measure/watch.h"
 
 #include "base/clock.h"
 

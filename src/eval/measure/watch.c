@@ -1,7 +1,7 @@
 /* eval/measure/watch: how the device was doing while the candidate was timed: clocks, temperature,
  * what held clocks down, who else computed on it, and whether its events agree with the clock
  * around them. */
-#include "eval/measure/watch.h"
+#include "eval/measure/measure.h"
 
 static void widen(unsigned range[2], const unsigned seen[2], bool first)
 {

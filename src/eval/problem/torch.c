@@ -58,8 +58,7 @@ static void take_draws(const struct problem *problem, const struct value *answer
 
 static const char *keep_json(struct arena *arena, const struct value *value)
 {
-    BUF_LOCAL(text, ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ANSWER_MOST);
     if (value != NULL)
         json_value(&json, value);
     return arena_strdup(arena, value != NULL ? buf_text(&text) : "{}");
@@ -174,8 +173,7 @@ static int ask(const struct interpreter *python, const char *script, const char 
     argv[count] = NULL;
     static const char *const env[] = {"LC_ALL=C.UTF-8", NULL};
     struct child child = {0};
-    BUF_LOCAL(request, REQUEST_MOST);
-    struct json json = {.out = &request};
+    JSON_LOCAL(json, request, REQUEST_MOST);
     json_object(&json);
     json_put_text(&json, "op", "describe");
     json_put_text(&json, "file", path);
@@ -291,8 +289,7 @@ static void remember(const char *memory, const struct interpreter *python, const
     struct err ignored;
     MEM_LOCAL char *folder = mem_strdup(memory);
     *strrchr(folder, '/') = '\0';
-    BUF_LOCAL(text, 2 * ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 2 * ANSWER_MOST);
     json_object(&json);
     json_put_text(&json, "path", python->path);
     json_put_text(&json, "prefix", python->prefix);

@@ -91,14 +91,6 @@ int session_find_additive(struct session *session, const struct set *set, const 
                           struct err *err) MUST_USE; /* _additive.c */
 
 /* --- shake.c --- */
-struct shake {
-    bool by_norm; /* each number moves by `size` of its tensor's largest; else of itself */
-    double size;  /* up or down, by the key */
-    uint64_t key;
-    size_t scratch; /* where results lie: session_scratch() from here on */
-};
-int session_shake(struct session *session, const struct set *set, const struct shake *shake,
-                  void **results, struct err *err) MUST_USE;
 /* For each output: by how much an element moves, over how much the inputs did, as a part of their
  * largest numbers. */
 int session_norm_errors(struct session *session, const struct set *set, double *errors,

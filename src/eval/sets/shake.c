@@ -23,6 +23,13 @@ static double largest_of(enum dtype dtype, const void *values, size_t count)
     return most;
 }
 
+struct shake {
+    bool by_norm; /* each number moves by `size` of its tensor's largest; else of itself */
+    double size;  /* up or down, by the key */
+    uint64_t key;
+    size_t scratch; /* where results lie: session_scratch() from here on */
+};
+
 static void shake_input(const struct session *session, const struct set *set, size_t input,
                         const struct shake *shake)
 {
@@ -43,8 +50,8 @@ static void shake_input(const struct session *session, const struct set *set, si
     }
 }
 
-int session_shake(struct session *session, const struct set *set, const struct shake *shake,
-                  void **results, struct err *err)
+static int session_shake(struct session *session, const struct set *set, const struct shake *shake,
+                         void **results, struct err *err)
 {
     const struct layout *layout = &set->shape->layout;
     struct call call;

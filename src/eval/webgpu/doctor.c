@@ -1,4 +1,4 @@
-#include "eval/webgpu/doctor.h"
+#include "eval/webgpu/private.h"
 
 #include "eval/webgpu/library.h"
 #include "eval/webgpu/probe.h"

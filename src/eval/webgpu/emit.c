@@ -2,7 +2,7 @@
  * libexec/emit/web_kernel.js behind them; index.html, the same module with the results of the
  * definition and a page around it, in one file, since a page that was opened from a disk may import
  * no other. */
-#include "eval/webgpu/emit.h"
+#include "eval/webgpu/private.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -29,23 +29,7 @@ static void put_expr(const struct emission *e, struct json *json, const struct e
 static void put_tensors(const struct emission *e, struct json *json, const char *key,
                         const struct tensor_spec *tensors, size_t count)
 {
-    json_put_array(json, key);
-    for (size_t i = 0; i < count; i++) {
-        bool bounded = tensors[i].low < tensors[i].high;
-        json_object(json);
-        json_put_text(json, "name", tensors[i].name);
-        json_put_text(json, "dtype", dtype_name(tensors[i].dtype));
-        json_put_array(json, "shape");
-        for (size_t k = 0; k < tensors[i].rank; k++)
-            put_expr(e, json, tensors[i].shape[k]);
-        json_array_end(json);
-        json_put_array(json, "range");
-        json_real(json, bounded ? tensors[i].low : -1.0);
-        json_real(json, bounded ? tensors[i].high : 1.0);
-        json_array_end(json);
-        json_object_end(json);
-    }
-    json_array_end(json);
+    emit_put_tensors(e, json, key, tensors, count, put_expr, true);
 }
 
 static const char *tensor_name(const struct emission *e, uint32_t index)
@@ -119,8 +103,7 @@ static int put_plan(const struct emission *e, const char *uncompared, struct buf
     struct plan plan;
     if (plan_program(&program, &plan, err) != 0)
         return -1;
-    BUF_LOCAL(text, PLAN_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, PLAN_MOST);
     json_object(&json);
     json_put_text(&json, "problem", e->problem->name);
     json_put_text(&json, "kernel", e->title);

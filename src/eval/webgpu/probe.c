@@ -85,8 +85,7 @@ static int probe(int index, const char *library, const char *cores)
     if (cores != NULL)
         stay_on_cores(cores);
     wgpu_handle adapters[ADAPTERS_MOST];
-    BUF_LOCAL(text, ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ANSWER_MOST);
     json_object(&json);
     int status = wgpu_open(&device.wgpu, library, &err);
     if (status == 0)
@@ -190,8 +189,7 @@ int webgpu_count(struct arena *arena, int *count, struct err *err)
 static const char *describe(const struct value *answer, const struct lane_facts *lane,
                             struct arena *arena)
 {
-    BUF_LOCAL(text, ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ANSWER_MOST);
     json_object(&json);
     json_put_text(&json, "backend", "webgpu");
     json_put_int(&json, "gpu_index", lane->gpu_index);
@@ -204,8 +202,7 @@ static const char *describe(const struct value *answer, const struct lane_facts 
 static const char *describe_versions(const struct value *answer, struct arena *arena)
 {
     struct utsname system;
-    BUF_LOCAL(text, 4096);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 4096);
     json_object(&json);
     json_put_text(&json, "driver", value_text(answer, "driver", "unknown"));
     json_put_int(&json, "wgpu_native", value_int(answer, "wgpu_native", 0));

@@ -1,25 +1,12 @@
 /* eval/worker/answer: records to the agent. Whoever does not read them has stopped being served:
  * the write blocks, and a closed pipe ends the worker. */
+#include "base/file.h"
 #include "base/json.h"
 #include "eval/data/timeline.h"
 #include "eval/worker/private.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static void write_all(const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(STDOUT_FILENO, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            _exit(EXIT_FAILURE); /* the agent is gone; our children die with us */
-        bytes += written;
-        length -= (size_t)written;
-    }
-}
 
 void worker_answer_begin(struct json *json, struct buf *line, const char *id, const char *event)
 {
@@ -34,8 +21,8 @@ void worker_answer_send(struct json *json, struct buf *line)
 {
     json_object_end(json);
     buf_add_char(line, '\n');
-    if (line->dropped == 0)
-        write_all(buf_text(line), line->length);
+    if (line->dropped == 0 && file_write_all(STDOUT_FILENO, buf_text(line), line->length) != 0)
+        _exit(EXIT_FAILURE); /* the agent is gone; our children die with us */
     buf_free(line);
 }
 

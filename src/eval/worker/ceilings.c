@@ -30,8 +30,7 @@ static void patch_device(struct worker *worker)
     if (lane->device == NULL || value_parse_json(worker->arena, "device", lane->device,
                                                  strlen(lane->device), &device, NULL) != 0)
         return;
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 16);
     json_object(&json);
     for (size_t i = 0; i < device->count; i++) {
         json_key(&json, device->keys[i]);

@@ -27,8 +27,7 @@ void memory_keep(struct worker *worker, struct hash identity, enum effort effort
 {
     if (effort == EFFORT_FINAL || evaluation->ours || evaluation->dropped)
         return;
-    BUF_LOCAL(text, ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ANSWER_MOST);
     evaluation_to_json(evaluation, &json);
     struct remembered *item = MEM_NEW(struct remembered);
     item->identity = identity;

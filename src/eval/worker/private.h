@@ -75,10 +75,6 @@ bool ceilings_take(struct worker *worker, const struct value *known);
 int ceilings_measure(struct worker *worker, struct err *err) MUST_USE;
 void ceilings_put(struct worker *worker, struct json *json); /* a member of an open object */
 
-/* --- folder.c --- */
-int folder_open(struct worker *worker, struct err *err) MUST_USE;
-void folder_close(struct worker *worker);
-
 /* --- answer.c: one JSON record a line on stdout --- */
 void answer_error(const char *id, const struct err *err);
 void answer_stage(const char *id, enum stage stage);

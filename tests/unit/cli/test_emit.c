@@ -7,7 +7,7 @@
 #include "eval/cpu/cpu.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
-#include "eval/cuda/emit.h"
+#include "eval/cuda/private.h"
 #include "eval/problem/torch.h"
 #include "process/sandbox.h"
 

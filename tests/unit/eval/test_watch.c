@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "eval/measure/watch.h"
+#include "eval/measure/measure.h"
 
 static char *watched(const struct bench *bench)
 {

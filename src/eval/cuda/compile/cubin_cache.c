@@ -48,14 +48,11 @@ static bool make_key(const struct cuda_job *job, struct buf *key)
     buf_add_char(key, '\0'); /* no option is empty: the text begins */
     arena_free(arena);
     char *unit = (char *)mem_alloc(JOB_UNIT_MAX + 1);
-    size_t length = 0;
-    ssize_t got;
-    while ((got = pread(job->unit, unit + length, JOB_UNIT_MAX + 1 - length, (off_t)length)) > 0 ||
-           (got < 0 && errno == EINTR))
-        length += got > 0 ? (size_t)got : 0;
+    ssize_t got = file_read_at(job->unit, unit, JOB_UNIT_MAX + 1, 0);
+    size_t length = got > 0 ? (size_t)got : 0;
     buf_add(key, unit, length);
     mem_free(unit);
-    return got == 0 && length > 0 && length <= JOB_UNIT_MAX && key->dropped == 0;
+    return length > 0 && length <= JOB_UNIT_MAX && key->dropped == 0;
 }
 
 /* One of ours, that nobody else can write to. */
@@ -96,30 +93,6 @@ static int open_shelf(const struct place *place)
 
 /* ---- one file ---- */
 
-static bool read_exactly(int fd, char *bytes, size_t length)
-{
-    size_t at = 0;
-    while (at < length) {
-        ssize_t got = pread(fd, bytes + at, length - at, (off_t)at);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return false;
-        at += got > 0 ? (size_t)got : 0;
-    }
-    return true;
-}
-
-static bool write_exactly(int fd, const char *bytes, size_t length)
-{
-    size_t at = 0;
-    while (at < length) {
-        ssize_t written = write(fd, bytes + at, length - at);
-        if (written < 0 && errno != EINTR)
-            return false;
-        at += written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 /* mem_free() it; NULL: not a whole file of ours, for whatever reason. */
 static char *read_file(int fd, struct head *head)
 {
@@ -129,7 +102,7 @@ static char *read_file(int fd, struct head *head)
         return NULL;
     size_t length = (size_t)status.st_size, rest = length - sizeof *head;
     char *bytes = (char *)mem_alloc(length);
-    bool fine = read_exactly(fd, bytes, length);
+    bool fine = file_read_at(fd, bytes, length, 0) == (ssize_t)length;
     memcpy(head, bytes, sizeof *head);
     fine = fine && memcmp(head->magic, magic, sizeof magic) == 0 && head->key_bytes <= rest &&
            head->cubin_bytes <= rest - head->key_bytes &&
@@ -160,8 +133,8 @@ static bool hand_out(const struct cuda_job *job, const struct head *head, const 
 {
     BUF_LOCAL(log, CUBIN_FILE_BYTES + 64);
     put_log(cubin + head->cubin_bytes, head->log_bytes, &log);
-    bool fine = write_exactly(job->cubin, cubin, head->cubin_bytes) &&
-                write_exactly(job->log, buf_text(&log), log.length);
+    bool fine = file_write_all(job->cubin, cubin, head->cubin_bytes) == 0 &&
+                file_write_all(job->log, buf_text(&log), log.length) == 0;
     if (!fine) {
         cubin_cache_empty(job->cubin);
         cubin_cache_empty(job->log);
@@ -271,7 +244,7 @@ static void put(int shelf, const struct place *place, const char *bytes, size_t 
     int fd = openat(shelf, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return;
-    bool fine = write_exactly(fd, bytes, length);
+    bool fine = file_write_all(fd, bytes, length) == 0;
     fine = close(fd) == 0 && fine;
     if (!fine || renameat(shelf, name, shelf, place->name) != 0)
         (void)unlinkat(shelf, name, 0);
@@ -301,8 +274,9 @@ void cubin_cache_keep(const struct cuda_job *job)
         char *bytes = (char *)mem_alloc(length), *at = bytes + sizeof head + head.key_bytes;
         memcpy(head.magic, magic, sizeof magic);
         memcpy(bytes + sizeof head, place.key.data, place.key.length);
-        if (read_exactly(job->cubin, at, head.cubin_bytes) &&
-            read_exactly(job->log, at + head.cubin_bytes, head.log_bytes)) {
+        if (file_read_at(job->cubin, at, head.cubin_bytes, 0) == (ssize_t)head.cubin_bytes &&
+            file_read_at(job->log, at + head.cubin_bytes, head.log_bytes, 0) ==
+                (ssize_t)head.log_bytes) {
             head.hash = hash_bytes(bytes + sizeof head, rest);
             memcpy(bytes, &head, sizeof head);
             put(shelf, &place, bytes, length);

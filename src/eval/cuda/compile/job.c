@@ -3,6 +3,7 @@
 #include "eval/cuda/compile/ptx.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "eval/cuda/compile/ptxas.h"
 #include "eval/cuda/compile/source.h"
@@ -130,15 +131,7 @@ size_t cuda_job_options(struct arena *arena, const struct cuda_job *job, bool so
 
 static void tell(int errors, const char *text, size_t length)
 {
-    while (length > 0) {
-        ssize_t written = write(errors, text, length);
-        if (written < 0 && errno != EINTR)
-            return;
-        if (written > 0) {
-            text += written;
-            length -= (size_t)written;
-        }
-    }
+    (void)!file_write_all(errors, text, length);
 }
 
 static void tell_text(int errors, const char *text)
@@ -194,17 +187,6 @@ static void print_log(const struct cuda_job *job, const char *log, size_t length
 
 /* ---- what came of it ---- */
 
-static bool write_all(int fd, const char *bytes, size_t length)
-{
-    for (size_t at = 0; at < length;) {
-        ssize_t written = write(fd, bytes + at, length - at);
-        if (written < 0 && errno != EINTR)
-            return false;
-        at += written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 static bool check_entries(const struct cuda_job *job, const struct cuda_report *report)
 {
     bool fine = true;
@@ -244,10 +226,9 @@ static void tell_shared(const struct cuda_job *job, const struct cuda_report *re
 
 static bool write_report(const struct cuda_job *job, const struct cuda_report *report)
 {
-    BUF_LOCAL(text, 64 << 10);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 10);
     ptxas_put(report, &json);
-    return text.dropped == 0 && write_all(job->log, buf_text(&text), text.length);
+    return text.dropped == 0 && file_write_all(job->log, buf_text(&text), text.length) == 0;
 }
 
 /* By the PTX that the cubin was made of. */
@@ -270,10 +251,11 @@ static bool write_cubin(const struct cuda_job *job, const struct nvrtc *nvrtc,
     if (nvrtc->cubin_size(program, &bytes) != NVRTC_OK || bytes == 0)
         return false;
     char *cubin = (char *)mem_alloc(bytes);
-    bool fine = nvrtc->cubin(program, cubin) == NVRTC_OK && write_all(job->cubin, cubin, bytes);
+    bool fine =
+        nvrtc->cubin(program, cubin) == NVRTC_OK && file_write_all(job->cubin, cubin, bytes) == 0;
     mem_free(cubin);
     if (fine && !uses_variables(nvrtc, program))
-        fine = write_all(job->cubin, CUBIN_UNUSED, sizeof CUBIN_UNUSED - 1);
+        fine = file_write_all(job->cubin, CUBIN_UNUSED, sizeof CUBIN_UNUSED - 1) == 0;
     return fine;
 }
 
@@ -345,12 +327,7 @@ static bool blames_header(const struct nvrtc *nvrtc, nvrtc_program program)
 int cuda_job_run(const struct cuda_job *job, const struct nvrtc *nvrtc)
 {
     char *unit = (char *)mem_alloc(JOB_UNIT_MAX + 1);
-    size_t length = 0;
-    ssize_t got;
-    while (length < JOB_UNIT_MAX &&
-           ((got = pread(job->unit, unit + length, JOB_UNIT_MAX - length, (off_t)length)) > 0 ||
-            (got < 0 && errno == EINTR)))
-        length += got > 0 ? (size_t)got : 0;
+    (void)!file_read_at(job->unit, unit, JOB_UNIT_MAX, 0);
     uint64_t started = clock_now_ns();
     bool precompiled = job->pch != NULL;
     nvrtc_program program = NULL;

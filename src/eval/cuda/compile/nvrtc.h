@@ -28,6 +28,3 @@ struct nvrtc {
 
 /* Never closed again. ERR_ENVIRONMENT. */
 int nvrtc_open(const char *library, struct nvrtc *nvrtc, struct err *err) MUST_USE;
-
-/* Where it and its headers lie, without opening anything; version 0. ERR_ENVIRONMENT: nowhere. */
-int nvrtc_find(struct arena *arena, struct cuda_compiler *compiler, struct err *err) MUST_USE;

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* ---- Ceilings are measured once for a GPU and its driver, and then
- * remembered in $XDG_CACHE_HOME/twagent/ceilings or ~/.cache/twagent/ceilings. Any thread. ---- */
+/* Ceilings are measured once for a GPU and its driver, and then
+ * remembered in $XDG_CACHE_HOME/twagent/ceilings or ~/.cache/twagent/ceilings. Any thread. */
 
 enum { TEXT_MOST = 1 << 14 };
 static const char way[] = "1"; /* of measuring: another number for other loops */
@@ -61,8 +61,7 @@ static void roofline_remember(const struct value *device, const char *const *nam
     char *path = path_of(device);
     if (path == NULL)
         return;
-    BUF_LOCAL(text, TEXT_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, TEXT_MOST);
     json_object(&json);
     json_put_text(&json, "gpu", value_text(device, "gpu", ""));
     json_put_text(&json, "driver", value_text(device, "driver", ""));
@@ -153,8 +152,7 @@ int device_probe_main(int argc, char **argv)
     struct err err = {0};
     int count = 0;
     const char *more = argc >= 2 ? argv[1] : "";
-    BUF_LOCAL(text, ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ANSWER_MOST);
     json_object(&json);
     int status = driver_open(&driver, &err);
     if (status == 0)
@@ -198,8 +196,7 @@ static int ask(int gpu_index, const char *more, struct buf *answer, struct err *
 static void describe(const struct value *answer, const struct value *known, struct arena *arena,
                      struct lane_facts *lane)
 {
-    BUF_LOCAL(text, ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ANSWER_MOST);
     json_object(&json);
     json_put_text(&json, "backend", "cuda");
     json_put_int(&json, "gpu_index", lane->gpu_index);
@@ -218,8 +215,7 @@ static void describe_versions(const struct value *answer, struct arena *arena,
     struct utsname system;
     struct cuda_compiler compiler;
     struct err err = {0};
-    BUF_LOCAL(text, 4096);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 4096);
     json_object(&json);
     int64_t driver = value_int(answer, "driver_cuda", 0);
     json_put_text(&json, "driver", value_text(answer, "driver", "unknown"));

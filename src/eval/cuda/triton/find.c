@@ -89,8 +89,7 @@ const char *triton_versions(struct arena *arena)
 {
     struct interpreter interpreter;
     struct err ignored;
-    BUF_LOCAL(text, 1024);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1024);
     bool found = triton_find(&interpreter, &ignored) == 0;
     json_object(&json);
     json_put_text(&json, "triton", found ? interpreter.package : "none");

@@ -216,8 +216,7 @@ static int put_call(struct interpreting *in, const struct one *one, struct plan 
 
 static int write_request(struct interpreting *in, const char *folder, struct err *err)
 {
-    BUF_LOCAL(text, REQUEST_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, REQUEST_MOST);
     struct plan *plan = MEM_NEW(struct plan);
     int status = 0;
     json_object(&json);
