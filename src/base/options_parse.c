@@ -156,11 +156,6 @@ static bool in_bounds(const struct option *option, double number)
     return number >= option->least && (number <= option->most || option->most < option->least);
 }
 
-static void *field_of(const struct option *option, void *target)
-{
-    return (char *)target + option->offset;
-}
-
 static int store_bool(bool *field, const char *text, struct err *err)
 {
     static const char *const truths[] = {"true", "yes", "on", "1"};
@@ -249,7 +244,7 @@ static int store_unit(const struct option *option, int64_t *field, const char *t
 int option_store(const struct option *option, void *target, const char *text, struct arena *arena,
                  struct err *err)
 {
-    void *field = field_of(option, target);
+    void *field = (char *)target + option->offset;
     switch (option->type) {
     case OPTION_BOOL:
         return store_bool((bool *)field, text, err);

@@ -14,6 +14,7 @@
 #include "loop/private.h"
 #include "loop/process_private.h"
 #include "loop/task.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -99,13 +100,6 @@ static void signal_group(const struct process *process, int number)
         kill(-process->pid, number); /* at worst nobody is left in the group */
 }
 
-static void reap(struct process *process)
-{
-    while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    process->pid = 0;
-}
-
 static void finish(struct process *process)
 {
     process->phase = OVER;
@@ -115,7 +109,8 @@ static void finish(struct process *process)
     stream_close(&process->errors);
     stream_close(&process->exit);
     signal_group(process, SIGKILL);
-    reap(process);
+    (void)spawn_reap(process->pid);
+    process->pid = 0;
     task_complete(process->owner);
 }
 

@@ -43,11 +43,6 @@ static bool line_is_blank(const char *at, const char *end)
     return line_is(at, end, "");
 }
 
-static const char *find_text(const char *at, const char *end, const char *text)
-{
-    return (const char *)memmem(at, (size_t)(end - at), text, strlen(text));
-}
-
 /* *begin, *stop: the YAML between the marks; both NULL where there is no front matter. */
 static int find_front_matter(const struct document *document, const struct candidate *candidate,
                              const char **begin, const char **stop)
@@ -67,7 +62,8 @@ static int find_front_matter(const struct document *document, const struct candi
         return 0;
     }
     const char *yaml = line_end(at, end);
-    const char *close = find_text(yaml, end, marks->comment_end);
+    const char *close =
+        memmem(yaml, (size_t)(end - yaml), marks->comment_end, strlen(marks->comment_end));
     size_t dashes = strlen(marks->close) - strlen(marks->comment_end);
     if (close == NULL)
         return document_refuse(document, line_of(text, at), "expected \"%s\" after \"%s\"",

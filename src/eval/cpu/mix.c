@@ -274,12 +274,6 @@ static void begin_function(struct function *function, const char *open)
     function->count = 0;
 }
 
-static void add_instruction(struct function *function, const struct instruction *item)
-{
-    MEM_MORE(function->items, function->count, function->capacity);
-    function->items[function->count++] = *item;
-}
-
 static void put_mix(const struct mix *mix, const struct samples *samples, struct json *json)
 {
     json_object(json);
@@ -347,7 +341,9 @@ static void read_text(struct reading *reading, const char *disassembly)
         } else if (line[0] == ' ' && read_instruction(line, &item)) {
             item.line = reading->line;
             item.from = reading->from;
-            add_instruction(&reading->function, &item);
+            struct function *function = &reading->function;
+            MEM_MORE(function->items, function->count, function->capacity);
+            function->items[function->count++] = item;
         } else if (line[0] != ' ') {
             read_place(reading, line, length);
         }

@@ -64,12 +64,6 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     json_object_end(json);
 }
 
-static void put_within(struct json *json, const struct lane_request *request)
-{
-    if (request->within_ms > 0)
-        json_put_int(json, "within_ms", (int64_t)request->within_ms);
-}
-
 static void begin(struct json *json, struct buf *line, const char *op, const char *id)
 {
     buf_init(line, LINE_MOST);
@@ -99,7 +93,8 @@ char *lane_encode(const struct lane *lane, const struct lane_request *request, c
         put_open(&json, &lane->spec, lane->spec.roofline, lane->spec.ceilings);
     else if (request->op == LANE_EVALUATE)
         put_evaluate(&json, request);
-    put_within(&json, request);
+    if (request->within_ms > 0)
+        json_put_int(&json, "within_ms", (int64_t)request->within_ms);
     return end(&json, &line);
 }
 

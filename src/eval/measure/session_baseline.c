@@ -21,22 +21,15 @@
 
 enum { BINDING_MOST = 1 << 18 };
 
-static const char *path_of(const struct session *session)
-{
-    return arena_printf(session->arena, "%s/baselines/torch.py", session->problem->folder);
-}
-
-static bool library_has(const struct session *session)
-{
-    return session->problem->torch == NULL && file_exists(path_of(session));
-}
-
-/* as the last baseline */
+/* As the last baseline. */
 static void library_add(struct session *session)
 {
-    if (session->baseline_count < BASELINES_MOST && library_has(session))
+    const char *path =
+        arena_printf(session->arena, "%s/baselines/torch.py", session->problem->folder);
+    if (session->baseline_count < BASELINES_MOST && session->problem->torch == NULL &&
+        file_exists(path))
         session->baselines[session->baseline_count++] =
-            (struct baseline){.name = "torch", .library = path_of(session)};
+            (struct baseline){.name = "torch", .library = path};
 }
 
 /* Inputs as they are, then every dim of the main shape, where alone baselines are called. */

@@ -227,13 +227,6 @@ static int hash_file(const char *path, struct hash *hash, struct err *err)
     return status;
 }
 
-static void put_shipped(struct buf *text)
-{
-    buf_init(text, REQUEST_MOST);
-    struct json json = {.out = text};
-    shipped_put(&json);
-}
-
 /* Everything that an answer follows from, but for what is installed beside the interpreter. */
 static int make_key(const char *path, const char *script, const char *python, char key[33],
                     struct err *err)
@@ -247,10 +240,9 @@ static int make_key(const char *path, const char *script, const char *python, ch
     hash = hash_combine(hash, hash_text(python));
     hash = hash_combine(hash, hash_text(getenv("VIRTUAL_ENV")));
     hash = hash_combine(hash, hash_text(getenv("PATH")));
-    struct buf shipped;
-    put_shipped(&shipped);
+    JSON_LOCAL(json, shipped, REQUEST_MOST);
+    shipped_put(&json);
     hash = hash_combine(hash, hash_text(buf_text(&shipped)));
-    buf_free(&shipped);
     int status = hash_file(path, &hash, err) != 0 || hash_file(script, &hash, err) != 0 ? -1 : 0;
     for (size_t i = 0; status == 0 && i < sizeof describers / sizeof describers[0]; i++) {
         char *describer = file_join(libexec, describers[i]);

@@ -36,7 +36,7 @@ void webgpu_describe(void)
     for (int i = 0; library && i < count; i++) {
         struct value *answer;
         struct err err = {0};
-        if (webgpu_ask(i, arena, &answer, &err) != 0 || value_get(answer, "facts") == NULL) {
+        if (webgpu_ask(i, NULL, arena, &answer, &err) != 0 || value_get(answer, "facts") == NULL) {
             printf("  %-20s none: %s\n", "adapter",
                    err.code != ERR_NONE ? err.message : value_text(answer, "error", "?"));
             break;

@@ -81,11 +81,6 @@ void webgpu_host_warm(const struct lane_facts *lane, const struct region *region
         spares[0] = &started->base; /* else the next open says why */
 }
 
-static void webgpu_host_settle(void)
-{
-    host_settle(spares, 1);
-}
-
 /* NULL with *err. */
 static struct webgpu_host *warm_one(const struct lane_facts *lane, const struct region *region,
                                     struct err *err)
@@ -160,7 +155,7 @@ int webgpu_host_call(struct webgpu_host *host, const struct call *call, uint64_t
     if (plan_call(&host->program, host->facts, call, &host->control->plan, err) != 0)
         return -1;
     if (call->timed)
-        webgpu_host_settle();
+        host_settle(spares, 1);
     call_copy(call, &host->control->call);
     uint64_t start_ns = clock_now_ns();
     if (ask(host, WIRE_CALL, 2 * call->timeout_ms + around_ms(call), err) != 0) {

@@ -150,7 +150,7 @@ int webgpu_probe_main(int argc, char **argv)
 
 /* ---- the worker ---- */
 
-static int ask(int index, const char *cores, struct arena *arena, struct value **answer,
+int webgpu_ask(int index, const char *cores, struct arena *arena, struct value **answer,
                struct err *err)
 {
     char number[16];
@@ -170,15 +170,10 @@ static int ask(int index, const char *cores, struct arena *arena, struct value *
     return 0;
 }
 
-int webgpu_ask(int index, struct arena *arena, struct value **answer, struct err *err)
-{
-    return ask(index, NULL, arena, answer, err);
-}
-
 int webgpu_count(struct arena *arena, int *count, struct err *err)
 {
     struct value *answer = NULL;
-    if (webgpu_ask(0, arena, &answer, err) != 0)
+    if (webgpu_ask(0, NULL, arena, &answer, err) != 0)
         return -1;
     *count = (int)value_int(answer, "count", 0);
     return *count > 0 ? 0
@@ -225,8 +220,8 @@ int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct aren
 {
     struct value *answer = NULL;
     if (lane_begin(lane, true, cores, core_count, err) != 0 ||
-        ask(lane->gpu_index, roofline ? words_of(cores, core_count, arena) : NULL, arena, &answer,
-            err) != 0 ||
+        webgpu_ask(lane->gpu_index, roofline ? words_of(cores, core_count, arena) : NULL, arena,
+                   &answer, err) != 0 ||
         lane_take_facts(lane, answer, "no adapter", err) != 0)
         return -1;
     if (value_int(value_get(answer, "facts"), "software", 0) == 0 &&

@@ -1,6 +1,7 @@
 #include "eval/cuda/compile/ptxas.h"
 
 #include "base/file.h"
+#include "eval/backend/lines.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -108,12 +109,10 @@ static void read_line(struct arena *arena, struct cuda_report *report, struct pl
 void ptxas_parse(struct arena *arena, const char *log, size_t length, struct cuda_report *report)
 {
     struct place place = {0};
-    for (size_t at = 0; at < length;) {
-        const char *stop = (const char *)memchr(log + at, '\n', length - at);
-        size_t line = stop != NULL ? (size_t)(stop - log) - at : length - at;
-        read_line(arena, report, &place, log + at, line);
-        at += line + 1;
-    }
+    const char *at = log;
+    struct line line;
+    while (line_next(&at, log + length, &line))
+        read_line(arena, report, &place, line.text, line.length);
 }
 
 const struct cuda_resources *ptxas_entry(const struct cuda_report *report, const char *entry)

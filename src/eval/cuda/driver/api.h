@@ -21,10 +21,7 @@ enum { CU_OUT_OF_MEMORY = 2, CU_NOT_FOUND = 500 };
 
 enum { /* attributes of a device */
        CU_WARP_SIZE = 10,
-       CU_CLOCK_KHZ = 13,
        CU_SM_COUNT = 16,
-       CU_MEMORY_CLOCK_KHZ = 36,
-       CU_MEMORY_BUS_BITS = 37,
        CU_L2_BYTES = 38,
        CU_MAX_THREADS_PER_SM = 39,
        CU_CAPABILITY_MAJOR = 75,

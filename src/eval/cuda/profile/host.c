@@ -31,11 +31,6 @@ static int start(const struct lane_facts *lane, const struct region *region, str
     return -1;
 }
 
-static int ready(const struct lane_facts *lane, const struct region *region, struct err *err)
-{
-    return start(lane, region, err) == 0 ? gpu_host_wait_warm(kept, err) : -1;
-}
-
 void profile_warm(const struct lane_facts *lane, const struct region *region)
 {
     struct err ignored;
@@ -94,7 +89,7 @@ static int collect(const struct lane_facts *lane, const struct gpu_host *like, c
                    struct err *err)
 {
     memset(profile, 0, sizeof *profile);
-    int status = ready(lane, like->base.region, err);
+    int status = start(lane, like->base.region, err) == 0 ? gpu_host_wait_warm(kept, err) : -1;
     if (status == 0) {
         kept->facts = &lane->facts;
         status = gpu_host_load(kept, &like->program, artifact, err);
