@@ -11,7 +11,8 @@
 #include "agents/proposer/proposer.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/random.h"
+
+#include "../../tests/unit/normal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,8 +11,9 @@
  * where a median is not over 0.9. A line of the table: start,NAME=VALUE,...,time_ns (or "fail"). */
 #include "agents/proposer/proposer.h"
 #include "base/mem.h"
-#include "base/random.h"
 #include "tuning/tuning.h"
+
+#include "../../tests/unit/normal.h"
 
 #include <math.h>
 #include <stdio.h>

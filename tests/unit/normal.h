@@ -1,4 +1,4 @@
-/* Normal deviates for tests: mean 0, deviation 1. */
+/* Normal deviates for tests and benchmarks: mean 0, deviation 1. */
 #pragma once
 
 #include "base/random.h"
