@@ -319,3 +319,9 @@ void json_put_names(struct json *json, const char *key, const struct names *name
     json_key(json, key);
     json_names(json, names);
 }
+
+void json_put_value(struct json *json, const char *key, const struct value *value)
+{
+    json_key(json, key);
+    json_value(json, value);
+}

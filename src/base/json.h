@@ -49,6 +49,7 @@ void json_put_object(struct json *json, const char *key); /* { */
 void json_put_array(struct json *json, const char *key);  /* [ */
 void json_put_raw(struct json *json, const char *key, const char *text);
 void json_put_names(struct json *json, const char *key, const struct names *names);
+void json_put_value(struct json *json, const char *key, const struct value *value); /* or null */
 void json_put_positive(struct json *json, const char *key, double number); /* else null: unknown */
 void json_put_known(struct json *json, const char *key, double number);    /* the same, 0 too */
 void json_put_members(struct json *json, const struct value *map);         /* NULL, no map: none */

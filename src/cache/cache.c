@@ -373,8 +373,7 @@ void cache_entry_json(const struct cache_entry *entry, struct json *json)
     json_put_text(json, "problem", entry->problem);
     json_put_text(json, "problem_file", entry->problem_file);
     json_put_text(json, "file", entry->file);
-    json_key(json, "question");
-    json_value(json, entry->question);
+    json_put_value(json, "question", entry->question);
     json_key(json, "evaluation");
     evaluation_to_json(&entry->evaluation, json);
     json_put_text(json, "source", entry->source);

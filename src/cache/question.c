@@ -30,8 +30,7 @@ static void put_map(const char *name, const struct value *map, bool still, struc
     for (size_t i = 0; map && map->kind == VALUE_MAP && i < map->count; i++) {
         if (still && moves(map->keys[i], map->items[i]))
             continue;
-        json_key(json, map->keys[i]);
-        json_value(json, map->items[i]);
+        json_put_value(json, map->keys[i], map->items[i]);
     }
     json_object_end(json);
 }

@@ -38,8 +38,7 @@ static void put_kernel(const struct bundle *bundle, struct json *json)
     json_put_text(json, "id", bundle->id);
     json_put_text(json, "name", bundle->name);
     json_put_text(json, "source", bundle->source);
-    json_key(json, "tune");
-    json_value(json, bundle->tune);
+    json_put_value(json, "tune", bundle->tune);
     json_object_end(json);
 }
 
@@ -62,8 +61,7 @@ static void put_evidence(const struct bundle *bundle, struct json *json)
     json_put_bool(json, "final", bundle->final);
     json_put_text(json, "twagent", bundle->twagent);
     json_put_int(json, "written_ms", (int64_t)bundle->written_ms);
-    json_key(json, "record");
-    json_value(json, bundle->evidence);
+    json_put_value(json, "record", bundle->evidence);
     json_object_end(json);
 }
 

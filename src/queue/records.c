@@ -196,8 +196,7 @@ int queue_put_item(struct queue *queue, uint64_t id, struct buf *out, struct err
     put_told(&json, record);
     for (size_t i = 0; !waits && i < record->count; i++)
         if (strcmp(record->keys[i], "evaluation") == 0 || strcmp(record->keys[i], "error") == 0) {
-            json_key(&json, record->keys[i]);
-            json_value(&json, record->items[i]);
+            json_put_value(&json, record->keys[i], record->items[i]);
         }
     json_object_end(&json);
     return 0;

@@ -231,11 +231,10 @@ static void baselines(const struct report *report, struct buf *out)
 static void put_pairs(const struct value *object, struct buf *out)
 {
     struct buf text;
-    struct json json;
     buf_init(&text, 1 << 16);
     for (size_t i = 0; object && object->kind == VALUE_MAP && i < object->count; i++) {
         buf_reset(&text);
-        json_init(&json, &text);
+        struct json json = {.out = &text};
         json_value(&json, object->items[i]);
         buf_add_text(out, "<tr><td>");
         escape(out, object->keys[i]);

@@ -222,8 +222,7 @@ static void put_commands(const struct report *report, struct json *json)
 
 void report_json(const struct report *report, struct buf *out)
 {
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     json_put_text(&json, "run", report->run);
     json_put_text(&json, "problem", report->problem);
@@ -237,11 +236,7 @@ void report_json(const struct report *report, struct buf *out)
     json_put_real(&json, "elapsed_ms", report->elapsed_ms);
     json_put_real(&json, "lane_busy", report->lane_busy);
     json_put_bool(&json, "final", report->final);
-    json_key(&json, "evaluation");
-    if (report->evaluation != NULL)
-        json_value(&json, report->evaluation);
-    else
-        json_null(&json);
+    json_put_value(&json, "evaluation", report->evaluation);
     put_islands(report, &json);
     json_key(&json, "tuning");
     if (report->tuning != NULL)

@@ -224,8 +224,7 @@ static void put_points(struct json *json, const struct tuning_kernel *kernel)
         json_object(json);
         json_put_text(json, "id", point->id);
         json_put_text(json, "verdict", point->verdict);
-        json_key(json, "tune");
-        json_raw(json, point->tune);
+        json_put_raw(json, "tune", point->tune);
         json_put_real(json, "time_ns", point->time_ns);
         json_object_end(json);
     }

@@ -20,8 +20,7 @@ static void put_request(struct json *json, const struct completion_request *requ
     if (request->schema != NULL) /* those of earlier versions had none, and keep their keys */
         json_put_text(json, "schema", request->schema);
     if (request->body != NULL) {
-        json_key(json, "body");
-        json_value(json, request->body);
+        json_put_value(json, "body", request->body);
     }
     json_object_end(json);
 }
@@ -143,8 +142,7 @@ static void put_with_use(struct json *json, const struct value *root,
     for (size_t i = 0; i < root->count; i++) {
         if (root->items[i] == also)
             continue;
-        json_key(json, root->keys[i]);
-        json_value(json, root->items[i]);
+        json_put_value(json, root->keys[i], root->items[i]);
     }
     json_put_array(json, "also");
     for (size_t i = 0; also != NULL && also->kind == VALUE_LIST && i < also->count; i++)

@@ -43,8 +43,7 @@ static void put_quoted(const char *text, char quote, struct buf *out)
 
 static void put_number(const struct column *column, double number, struct buf *out)
 {
-    struct json json;
-    json_init(&json, out);
+    struct json json = {.out = out};
     if (column->type == COLUMN_BOOL)
         json_bool(&json, number != 0);
     else if (column->type == COLUMN_INT)

@@ -112,8 +112,7 @@ static const char *run_settings(struct arena *arena, const char *options, const 
             out = out || strcmp(root->keys[i], left_out[k]) == 0;
         if (out)
             continue;
-        json_key(&json, root->keys[i]);
-        json_value(&json, root->items[i]);
+        json_put_value(&json, root->keys[i], root->items[i]);
     }
     json_put_text(&json, "choice", choice);
     json_object_end(&json);

@@ -228,12 +228,10 @@ static void as_object(const struct mcp_call *call, struct arena *arena, struct b
     json_object(&json);
     for (size_t i = 0; parsed && value->kind == VALUE_MAP && i < value->count; i++)
         if (!is_ours(value->keys[i])) {
-            json_key(&json, value->keys[i]);
-            json_value(&json, value->items[i]);
+            json_put_value(&json, value->keys[i], value->items[i]);
         }
     if (parsed && value->kind != VALUE_MAP) {
-        json_key(&json, "items");
-        json_value(&json, value);
+        json_put_value(&json, "items", value);
     }
     if (!parsed || nul) {
         json_key(&json, "text");
@@ -318,8 +316,7 @@ int results_more(struct results *results, const char *id, const char *part, stru
     if (!value)
         return err_set(err, ERR_USAGE, "%.40s has no part \"%.80s\"", id, part);
     json_object(&out);
-    json_key(&out, "part");
-    json_value(&out, value);
+    json_put_value(&out, "part", value);
     json_object_end(&out);
     if (text.dropped)
         return err_set(err, ERR_USAGE,

@@ -104,19 +104,13 @@ static void print_json(const struct run_record *run, const struct report *report
                        const char *folder, const char *resume, FILE *out)
 {
     struct buf text, record;
-    struct json json;
     buf_init(&text, 64 << 20);
     buf_init(&record, 1 << 20);
     run_record_encode(run, &record);
-    json_init(&json, &text);
+    struct json json = {.out = &text};
     json_object(&json);
-    json_key(&json, "run");
-    json_raw(&json, buf_text(&record));
-    json_key(&json, "champion");
-    if (report->evaluation)
-        json_value(&json, report->evaluation);
-    else
-        json_null(&json);
+    json_put_raw(&json, "run", buf_text(&record));
+    json_put_value(&json, "champion", report->evaluation);
     if (report->tuning) {
         json_key(&json, "tuning");
         report_tuning_json(report->tuning, &json);

@@ -246,10 +246,9 @@ static void put_words(struct json *json, const struct run_status *status)
 void run_status_json(const struct run_status *status, struct buf *out)
 {
     BUF_LOCAL(record, 4 << 20);
-    struct json json;
     const struct spending *spending = &status->spending;
     run_record_encode(&status->run, &record);
-    json_init(&json, out);
+    struct json json = {.out = out};
     json_object(&json);
     json_put_raw(&json, "run", buf_text(&record));
     json_put_bool(&json, "live", status->live);

@@ -68,9 +68,8 @@ static int keep(struct store *store, const char *key, const struct evaluation *e
                 struct err *err)
 {
     struct store_batch *batch = store_batch_new();
-    struct json json;
     BUF_LOCAL(text, 64 << 20);
-    json_init(&json, &text);
+    struct json json = {.out = &text};
     evaluation_to_json(evaluation, &json);
     store_batch_put(batch, STORE_EVALUATIONS, key, buf_text(&text), text.length);
     int failed = store_commit(store, batch, err);

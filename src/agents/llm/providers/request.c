@@ -72,8 +72,7 @@ bool request_is_at(const char *url, const char *host)
 void request_more(struct json *json, const struct value *body)
 {
     for (size_t i = 0; body != NULL && i < body->count; i++) {
-        json_key(json, body->keys[i]);
-        json_value(json, body->items[i]);
+        json_put_value(json, body->keys[i], body->items[i]);
     }
 }
 

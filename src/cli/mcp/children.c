@@ -1,0 +1,150 @@
+#include "cli/mcp/children.h"
+
+#include "agents/workplace/workplace.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/find/control.h"
+#include "cli/options/command.h"
+#include "process/spawn.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- attempt ---- */
+
+enum { ANSWER_MOST = 8 << 20 };
+
+/* Its folder: where it says so, else the one that it stands in. */
+static const char *folder_of_attempt(void)
+{
+    const char *said = getenv("TWAGENT_ATTEMPT");
+    return said && *said ? said : ".";
+}
+
+int attempt_main(int argc, char **argv)
+{
+    BUF_LOCAL(source, WORKPLACE_SOURCE_MOST + 1);
+    BUF_LOCAL(answer, ANSWER_MOST);
+    struct err err = {0};
+    while (argc > 0 && argv[0][0] == '-') { /* the server asks for --json, which it always is */
+        argc--;
+        argv++;
+    }
+    bool submits = argc == 2 && strcmp(argv[0], "submit") == 0;
+    if (argc != 2 || (!submits && strcmp(argv[0], "evaluate") != 0)) {
+        fprintf(stderr, "twagent: usage: twagent attempt evaluate|submit FILE\n");
+        return EXIT_USAGE;
+    }
+    if (file_read(argv[1], &source, &err) != 0 ||
+        workplace_ask(folder_of_attempt(), submits, buf_text(&source), source.length, &answer,
+                      &err) != 0)
+        return command_fail(&err);
+    fwrite(buf_text(&answer), 1, answer.length, stdout);
+    putchar('\n');
+    return fflush(stdout) == 0 ? 0 : EXIT_ENVIRONMENT;
+}
+
+/* ---- both ---- */
+
+enum { OUTPUT_MOST = 15 << 20, LIMIT_MS = 120000 };
+
+static int run_both(const char *const *words, struct buf *out, struct buf *errors)
+{
+    extern char **environ;
+    MEM_LOCAL char *folder = getcwd(NULL, 0);
+    struct err ignored;
+    const struct spawn_spec spec = {
+        .argv = words, .env = (const char *const *)environ, .folder = folder};
+    return spawn_run(&spec, LIMIT_MS, 0, out, errors, &ignored);
+}
+
+int both_main(int argc, char **argv)
+{
+    BUF_LOCAL(text, OUTPUT_MOST);
+    BUF_LOCAL(json, OUTPUT_MOST);
+    BUF_LOCAL(errors, 1 << 16);
+    const char **words = (const char **)mem_array((size_t)argc + 2, sizeof *words);
+    size_t count = 1;
+    words[0] = file_program_path();
+    for (int i = 0; i < argc; i++)
+        if (i != 1)
+            words[count++] = argv[i];
+    int failed = run_both(words, &text, &errors);
+    for (int i = 0; i < argc; i++)
+        words[i + 1] = argv[i];
+    failed = failed || run_both(words, &json, &errors);
+    mem_free(words);
+    fputs(buf_text(&errors), stderr);
+    if (failed)
+        return EXIT_NONE;
+    fwrite(buf_text(&text), 1, text.length, stdout);
+    putchar('\0');
+    fwrite(buf_text(&json), 1, json.length, stdout);
+    return 0;
+}
+
+/* ---- detached ----
+ *
+ * The run's own log and report have what it says; what it prints is kept in memory until it runs,
+ * for the case that it does not come so far. */
+
+enum { STEP_MS = 50, STEPS = 20 * 60 };
+
+static int start(int argc, char **argv, int said, pid_t *pid, struct err *err)
+{
+    extern char **environ;
+    MEM_LOCAL const char **words = (const char **)mem_array((size_t)argc + 2, sizeof *words);
+    words[0] = file_program_path();
+    for (int i = 0; i < argc; i++)
+        words[i + 1] = argv[i];
+    return spawn(
+        &(struct spawn_spec){
+            .argv = words, .env = (const char *const *)environ, .folder = ".", .outlives = true},
+        (const int[3]){-1, said, said}, pid, NULL, err);
+}
+
+static int ended(int status, int said)
+{
+    char bytes[4096];
+    lseek(said, 0, SEEK_SET);
+    for (ssize_t length; (length = read(said, bytes, sizeof bytes)) > 0;)
+        fwrite(bytes, 1, (size_t)length, stderr);
+    return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : EXIT_ENVIRONMENT;
+}
+
+int detached_main(int argc, char **argv)
+{
+    ARENA_LOCAL(arena);
+    struct settings settings;
+    struct err err = {0};
+    const char *positionals[4];
+    size_t count;
+    if (settings_load(arena, COMMAND_RUN, argc - 1, argv + 1, &settings, positionals, 4, &count,
+                      &err))
+        return command_fail(&err);
+    MEM_LOCAL char *folder = control_folder(&settings);
+    int said = memfd_create("said", MFD_CLOEXEC);
+    pid_t pid;
+    if (start(argc, argv, said, &pid, &err))
+        return command_fail(&err);
+    for (int i = 0, status; i < STEPS; i++) {
+        struct run_record run;
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return ended(status, said);
+        if (control_find(&settings, arena, folder, NULL, false, &run, &err) == 0 &&
+            run.pid == pid) {
+            const char *const words[] = {
+                file_program_path(), "status", "--json", "--", run.id, NULL};
+            execv(words[0], (char *const *)words);
+        }
+        poll(NULL, 0, STEP_MS);
+    }
+    fprintf(stderr, "twagent: the run did not begin within a minute\n");
+    return EXIT_ENVIRONMENT;
+}

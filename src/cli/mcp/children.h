@@ -1,0 +1,12 @@
+/* cli/mcp/children: what `twagent mcp` and coding agents start this program as. Main thread. */
+#pragma once
+
+/* `twagent attempt evaluate|submit FILE`: a coding agent that works on a run's candidate
+ * (agents/workplace) has a source evaluated there. Prints the answer, one JSON object. */
+int attempt_main(int argc, char **argv);
+/* `twagent both COMMAND --json ...`: a command that only reads, for a person and for a program: its
+ * text, a NUL, its JSON. */
+int both_main(int argc, char **argv);
+/* `twagent detached run ...`: starts that command in a session of its own, where it goes on
+ * whatever becomes of us, and prints where its run stands. */
+int detached_main(int argc, char **argv);
