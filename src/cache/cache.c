@@ -169,8 +169,7 @@ static bool take(struct cache *cache, struct arena *arena, const char *key, cons
         return false;
     entry->accepted = entry->evaluation.verdict == VERDICT_KERNEL;
     entry->name = arena_printf(arena, "%c_%s.json", entry->accepted ? 'c' : 'r', stem);
-    BUF_LOCAL(whole, RECORD_MOST);
-    struct json json = {.out = &whole};
+    JSON_LOCAL(json, whole, RECORD_MOST);
     cache_entry_json(entry, &json);
     entry->bytes = whole.length + 1;
     return true;
@@ -278,8 +277,7 @@ static int put(struct cache *cache, struct arena *arena, const struct question *
     remove_copies(cache, question->stem);
     if (!take(cache, arena, question->key, buf_text(record), record->length, &entry))
         return err_set(err, ERR_CORRUPT, "the entry cannot be read back");
-    BUF_LOCAL(text, RECORD_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, RECORD_MOST);
     cache_entry_json(&entry, &json);
     buf_add_char(&text, '\n');
     MEM_LOCAL char *path = file_join(cache->folder, entry.name);
@@ -301,8 +299,7 @@ int cache_keep_eval(struct cache *cache, struct arena *arena, const struct quest
                     const char *problem_file, const char *file, const char *source,
                     const struct evaluation *evaluation, const char **name, struct err *err)
 {
-    BUF_LOCAL(record, RECORD_MOST);
-    struct json json = {.out = &record};
+    JSON_LOCAL(json, record, RECORD_MOST);
     begin(question, &json);
     json_put_text(&json, "problem_file", problem_file);
     json_put_text(&json, "file", file);
@@ -321,8 +318,7 @@ int cache_keep_run(struct cache *cache, struct arena *arena, const struct questi
         return err_set(err, ERR_ENVIRONMENT, "others can write to the store");
     if (history_run(cache->runs, arena, id, &run, err))
         return -1;
-    BUF_LOCAL(record, RECORD_MOST);
-    struct json json = {.out = &record};
+    JSON_LOCAL(json, record, RECORD_MOST);
     begin(question, &json);
     json_put_text(&json, "run", id);
     json_put_text(&json, "kernel", run.best);

@@ -136,8 +136,7 @@ struct call *rpc_call_find(struct mcp_server *server, const char *id)
 
 static const char *as_json(struct arena *arena, const struct value *value)
 {
-    BUF_LOCAL(text, ID_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ID_MOST);
     json_value(&json, value);
     return text.dropped ? NULL : arena_strdup(arena, buf_text(&text));
 }
@@ -202,8 +201,7 @@ static void tell_ending(struct call *call)
 static void answer(struct mcp_server *server, struct call *call)
 {
     struct err err = {0};
-    BUF_LOCAL(text, 2 * OUTPUT_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 2 * OUTPUT_MOST);
     if (call->process)
         tell_ending(call);
     json_object(&json);

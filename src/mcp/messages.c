@@ -225,8 +225,7 @@ static const struct method {
 /* An id as JSON, or NULL: a text of some length, or a whole number. */
 static const char *read_id(struct arena *arena, const struct value *id)
 {
-    BUF_LOCAL(text, ID_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ID_MOST);
     if (!id || (id->kind != VALUE_TEXT && id->kind != VALUE_INT))
         return NULL;
     json_value(&json, id);

@@ -109,8 +109,7 @@ static int check_hashes(const struct value *root, struct err *err)
     const struct value *hashes = value_get(root, "hashes");
     for (size_t i = 0; i < PARTS; i++) {
         char found[33];
-        BUF_LOCAL(text, 2 * BUNDLE_MOST);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, 2 * BUNDLE_MOST);
         json_value(&json, value_get(root, parts[i]));
         hash_format(hash_bytes(buf_text(&text), text.length), found);
         if (strcmp(value_text(hashes, parts[i], ""), found) != 0)

@@ -24,8 +24,7 @@ void record_accept(struct store_batch *batch, const struct queue_asked *asked)
     for (size_t i = 0; i < asked->count; i++) {
         const struct queue_item *item = &asked->items[i];
         char key[KEY], when[32];
-        BUF_LOCAL(text, RECORD_MOST);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, RECORD_MOST);
         clock_format_wall(clock_wall_ms(), when);
         json_object(&json);
         json_put_text(&json, "problem", item->problem);

@@ -103,8 +103,7 @@ static const char *cleaned(struct arena *arena, const char *text, size_t most)
 static const char *numbers_of(struct arena *arena, const struct value *map, size_t most)
 {
     bool right = map->kind == VALUE_MAP;
-    BUF_LOCAL(text, most);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, most);
     json_object(&json);
     for (size_t i = 0; right && i < map->count; i++) {
         right = map->items[i]->kind == VALUE_INT;

@@ -24,8 +24,7 @@ struct kept {
 
 void budget_put_entry(struct store_batch *batch, const char *key, const struct entry *entry)
 {
-    BUF_LOCAL(text, ENTRY_BYTES_MAX);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ENTRY_BYTES_MAX);
     json_object(&json);
     json_put_text(&json, "state", entry->state);
     json_put_int(&json, "micro_dollars", entry->micro_dollars);

@@ -139,8 +139,7 @@ static void put_draw(const struct ask *ask, struct store_batch *batch)
 {
     char key[256];
     struct completion_use use = use_of(ask);
-    BUF_LOCAL(text, 1 << 12);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 12);
     json_object(&json);
     json_put_text(&json, "model", ask->model->name);
     json_object_end(&json);

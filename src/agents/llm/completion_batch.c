@@ -23,8 +23,7 @@ static const char *record_key(const struct batch *batch)
 
 void batch_put_record(const struct batch *batch, struct store_batch *out)
 {
-    BUF_LOCAL(text, RECORD_BYTES_MAX);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, RECORD_BYTES_MAX);
     json_object(&json);
     json_put_text(&json, "name", batch->name);
     json_put_text(&json, "provider", batch->provider);

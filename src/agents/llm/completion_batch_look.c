@@ -83,8 +83,7 @@ static void take_result(struct batch *batch, const struct value *object)
         return;
     struct verdict verdict = {.after_ms = -1, .alive = true, .money = SPEND_RELEASED};
     if (result.answer != NULL) {
-        BUF_LOCAL(text, BATCH_BODY_MOST);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, BATCH_BODY_MOST);
         json_value(&json, result.answer);
         member->answer = arena_strndup(batch->arena, buf_text(&text), text.length);
     } else {

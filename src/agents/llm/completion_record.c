@@ -28,8 +28,7 @@ static void put_request(struct json *json, const struct completion_request *requ
 void completion_key(const char *provider, const char *place,
                     const struct completion_request *request, int64_t sample, char key[33])
 {
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     json_array(&json);
     json_text(&json, provider);
     json_text(&json, place);

@@ -71,8 +71,7 @@ static void match_submit(struct search *search)
 static void match_put(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     evaluation_to_json(&search->final->request.evaluation, &json);
     store_batch_put(batch, STORE_EVALUATIONS, match_key(search), buf_text(&text), text.length);
     store_write_take(search->writer, &search->write, &search->task, batch);
@@ -186,8 +185,7 @@ static void final_record(struct search *search)
 {
     struct store_batch *batch = store_batch_new();
     const struct evaluation *evaluation = &search->final->request.evaluation;
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     evaluation_to_json(evaluation, &json);
     char *key = arena_printf(search->arena, "%s-final", search->final->finalist->record.id);
     store_batch_put(batch, STORE_EVALUATIONS, key, buf_text(&text), text.length);

@@ -167,8 +167,7 @@ static int keep_context(struct search *search, const struct value **context, str
     struct value *tree;
     if (!run->context || strlen(run->context) <= 2) {
         static const char *const parts[] = {"device", "facts", "ceilings"};
-        BUF_LOCAL(text, 1 << 20);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, 1 << 20);
         json_object(&json);
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             json_key(&json, parts[i]);

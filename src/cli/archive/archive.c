@@ -159,8 +159,7 @@ static int show(const struct settings *settings, const struct kernel_query *quer
     struct kernel_row *rows = NULL;
     size_t count = 0;
     struct err err = {0};
-    BUF_LOCAL(text, (size_t)256 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, (size_t)256 << 20);
     if (archive_read(settings, arena, query, &rows, &count, &err))
         return command_fail(&err);
     view(arena, rows, count, settings->json ? &json : NULL, &text);

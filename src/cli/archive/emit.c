@@ -99,8 +99,7 @@ static int write_evidence(const struct emission *e, struct err *err)
 {
     if (!e->evaluation)
         return 0;
-    BUF_LOCAL(text, RECORD_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, RECORD_MOST);
     json_value(&json, e->evaluation);
     buf_add_char(&text, '\n');
     return emit_write(e, "evidence.json", &text, err);
@@ -114,8 +113,7 @@ struct written {
 
 static void say(const struct emission *e, const struct written *written, bool as_json)
 {
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 16);
     json_object(&json);
     json_put_text(&json, "id", e->id);
     json_put_text(&json, "folder", written->folder);

@@ -43,8 +43,7 @@ static void put_tensors(const char *key, const struct tensor_spec *tensors, size
 
 static const char *problem_text(const struct importing *in)
 {
-    BUF_LOCAL(text, SOURCE_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, SOURCE_MOST);
     json_object(&json);
     if (in->problem != NULL) {
         put_tensors("inputs", in->problem->inputs, in->problem->input_count, &json);

@@ -85,8 +85,7 @@ static void list_line(const struct cache_entry *entry, struct buf *out)
 
 static int list(struct request *request, struct err *err)
 {
-    BUF_LOCAL(text, TEXT_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, TEXT_MOST);
     int64_t bytes = 0;
     char words[32];
     (void)err;
@@ -134,8 +133,7 @@ static int put_source(const struct request *request, const struct cache_entry *e
 static int show(struct request *request, struct err *err)
 {
     const struct cache_entry *entry = find_entry(request, request->words[0], err);
-    BUF_LOCAL(text, TEXT_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, TEXT_MOST);
     char date[32], age[32];
     if (!entry)
         return -1;

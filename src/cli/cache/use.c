@@ -78,8 +78,7 @@ static const char *compilers_of(struct arena *arena, const struct search_options
 static const char *eval_settings(struct arena *arena, const struct settings *settings)
 {
     const struct search_options *search = &settings->search;
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 16);
     json_object(&json);
     json_put_text(&json, "effort", settings->effort);
     json_put_bool(&json, "profile", settings->profile);
@@ -101,8 +100,7 @@ static const char *run_settings(struct arena *arena, const char *options, const 
     static const char *const left_out[] = {"problem", "seed", "disk_quota", "disk_floor"};
     struct value *root = NULL;
     struct err ignored;
-    BUF_LOCAL(text, 1 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 20);
     if (value_parse_json(arena, "options", options, strlen(options), &root, &ignored))
         return "null";
     json_object(&json);

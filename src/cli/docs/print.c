@@ -46,8 +46,7 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
                 {"passages_removed", "passages removed", change->passages_removed}};
     size_t count = sizeof rows / sizeof rows[0];
     if (settings->json) {
-        BUF_LOCAL(text, 1 << 16);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, 1 << 16);
         json_object(&json);
         for (size_t i = 0; i < count; i++)
             json_put_int(&json, rows[i].key, (int64_t)rows[i].count);
@@ -74,8 +73,7 @@ void docs_print_change(const struct settings *settings, const struct rag_change 
 static void put_passage(const struct rag_passage *passage)
 {
     char id[20];
-    BUF_LOCAL(text, (size_t)256 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, (size_t)256 << 20);
     snprintf(id, sizeof id, "p%016llx", (unsigned long long)passage->id);
     json_object(&json);
     json_put_text(&json, "id", id);
@@ -145,8 +143,7 @@ void docs_print_documents(const struct settings *settings, const struct rag_docu
             printf("\n");
             continue;
         }
-        BUF_LOCAL(text, 1 << 20);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, 1 << 20);
         json_object(&json);
         json_put_text(&json, "source", document->source);
         json_put_text(&json, "root", document->root);
@@ -170,8 +167,7 @@ static void print_embedded_by(const struct settings *settings, const char *model
             printf("%-21s %11s\n", "vectors by", model);
         return;
     }
-    BUF_LOCAL(text, 4096);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 4096);
     json_text(&json, model);
     printf(", \"embedding_model\": %s}\n", buf_text(&text));
 }

@@ -94,8 +94,7 @@ static int print_findings(const char *backend, const struct value *answer, const
 static void print_without_lane(const struct settings *settings, const struct err *err)
 {
     if (settings->json) {
-        BUF_LOCAL(text, 1 << 16);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, 1 << 16);
         json_object(&json);
         json_put_text(&json, "backend", settings->search.backend);
         json_put_text(&json, "error", err->message);

@@ -57,8 +57,7 @@ enum claim_answer claim_tell(struct arena *arena, const struct claimed *claimed,
         print(&check, now);
         return check.answer;
     }
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     json_object(&json);
     json_put_text(&json, "problem", claimed->problem);
     json_put_text(&json, "kernel", claimed->kernel);

@@ -175,8 +175,7 @@ static const struct task_type eval_type = {"eval", states, moves, STATES, eval_s
 /* "BM=64,BN=128" -> {"BM": 64, "BN": 128}; ERR_USAGE on anything else. */
 static char *tune_json(const char *text, struct err *err)
 {
-    BUF_LOCAL(out, 4096);
-    struct json json = {.out = &out};
+    JSON_LOCAL(json, out, 4096);
     json_object(&json);
     char *copy = mem_strdup(text), *rest = copy;
     int failed = 0;
@@ -309,8 +308,7 @@ static int without_lane(struct eval *eval, struct arena *arena)
                                        .length = kernel->length,
                                        .tune = tune};
     BUF_LOCAL(words, RECORD_MOST);
-    BUF_LOCAL(text, RECORD_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, RECORD_MOST);
     json_object(&json);
     json_key(&json, "verdict");
     json_null(&json);

@@ -22,8 +22,7 @@ static void print_json(const struct evaluation *evaluation, const char *facts)
 {
     ARENA_LOCAL(arena);
     struct diagnosis found = diagnosis_of(arena, evaluation->metrics, facts);
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     json_object(&json);
     json_put_object(&json, "diagnosis");
     json_put_text(&json, "limiter", found.limiter);

@@ -100,8 +100,7 @@ static char *tune_text(const struct candidate *candidate, uint64_t point)
 {
     struct names tune;
     tune_at(candidate, point, &tune);
-    BUF_LOCAL(text, 1 << 14);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 14);
     json_names(&json, &tune);
     return buf_take(&text);
 }

@@ -136,8 +136,7 @@ enum { PAUSE_WAIT_MS = 5000, STOP_WAIT_MS = 20000 };
 static void say(const struct settings *settings, const char *id, const char *state,
                 const char *sentence)
 {
-    BUF_LOCAL(text, 4096);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 4096);
     json_object(&json);
     json_put_text(&json, "run", id);
     json_put_text(&json, "state", state);

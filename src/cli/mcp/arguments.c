@@ -173,8 +173,7 @@ void arguments_schema(const struct agent_tool *tool, struct json *json)
     const char *at = tool->positionals, *name;
     size_t length;
     bool optional;
-    BUF_LOCAL(required, 1024);
-    struct json needed = {.out = &required};
+    JSON_LOCAL(needed, required, 1024);
     json_array(&needed);
     json_object(json);
     json_put_text(json, "type", "object");

@@ -80,8 +80,7 @@ static void put_list(struct shortening *shortening, const struct value *list)
     size_t begin = shortening->out->out->length;
     json_array(shortening->out);
     for (size_t i = 0; i < list->count; i++) {
-        BUF_LOCAL(text, PART_MOST);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, PART_MOST);
         json_value(&json, list->items[i]);
         if (text.dropped || shortening->out->out->length - begin + text.length > ITEMS)
             break;
@@ -299,8 +298,7 @@ int results_more(struct results *results, const char *id, const char *part, stru
                  struct err *err)
 {
     ARENA_LOCAL(arena);
-    BUF_LOCAL(text, PART_MOST);
-    struct json out = {.out = &text};
+    JSON_LOCAL(out, text, PART_MOST);
     struct value *root = NULL;
     char *end = NULL;
     unsigned long number = *id == 'e' ? strtoul(id + 1, &end, 10) : 0;

@@ -199,8 +199,7 @@ void print_evaluation_of(const struct evaluation *evaluation, const char *name, 
 
 void print_evaluation_json(const struct evaluation *evaluation, FILE *out)
 {
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     evaluation_to_json(evaluation, &json);
     fprintf(out, "%s\n", buf_text(&text));
 }

@@ -369,8 +369,7 @@ static void list(struct folder *folder, const char *path)
 
 static void print_json(const struct folder *folder)
 {
-    BUF_LOCAL(text, TEXT_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, TEXT_MOST);
     json_array(&json);
     for (size_t i = 0; i < folder->count; i++) {
         const struct file *file = &folder->files[i];

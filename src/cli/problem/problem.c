@@ -116,8 +116,7 @@ static int problem_new(struct arena *arena, const char *folder, struct err *err)
 
 static void say_new(const char *folder, bool as_json)
 {
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 16);
     json_object(&json);
     json_put_text(&json, "folder", folder);
     json_put_array(&json, "files");

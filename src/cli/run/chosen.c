@@ -93,8 +93,7 @@ static struct settings from_everywhere(struct arena *arena, const struct setting
 
 static const char *encode(struct arena *arena, const struct settings *s)
 {
-    BUF_LOCAL(text, 1 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 20);
     json_object(&json);
     if (!asks_nobody(s)) {
         json_put_text(&json, "model", s->model);

@@ -68,8 +68,7 @@ static int keep(struct store *store, const char *key, const struct evaluation *e
                 struct err *err)
 {
     struct store_batch *batch = store_batch_new();
-    BUF_LOCAL(text, 64 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 64 << 20);
     evaluation_to_json(evaluation, &json);
     store_batch_put(batch, STORE_EVALUATIONS, key, buf_text(&text), text.length);
     int failed = store_commit(store, batch, err);

@@ -81,8 +81,7 @@ const char *request_turns(struct arena *arena, const char *earlier, const char *
 {
     if (turn == NULL)
         return NULL;
-    BUF_LOCAL(item, TURN_MOST);
-    struct json json = {.out = &item};
+    JSON_LOCAL(json, item, TURN_MOST);
     request_message(&json, "user", prompt);
     return arena_printf(arena, "%s%s%s,%s", earlier != NULL ? earlier : "",
                         earlier != NULL ? "," : "", buf_text(&item), turn);

@@ -112,8 +112,7 @@ static void read_item(struct codec_state *state, const struct value *item)
  * behind them. They come where `body` says {include: [reasoning.encrypted_content]}. */
 static void keep_turn(struct codec_state *state, const struct value *output)
 {
-    BUF_LOCAL(items, TURN_MOST);
-    struct json json = {.out = &items};
+    JSON_LOCAL(json, items, TURN_MOST);
     bool thoughts = false;
     json_array(&json);
     for (size_t i = 0; i < output->count; i++) {

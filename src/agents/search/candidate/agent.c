@@ -239,8 +239,7 @@ static void answer(struct agent *agent, const char *name, const struct buf *text
 
 static void refuse(struct agent *agent, const char *name, const char *reason)
 {
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 16);
     json_object(&json);
     json_put_text(&json, "error", reason);
     json_put_int(&json, "evaluations_left", (int64_t)left(agent));
@@ -263,8 +262,7 @@ static struct attempt *same_source(const struct agent *agent, const char *text, 
 static void tell(struct agent *agent, const char *name, const struct attempt *attempt)
 {
     const struct candidate_record *record = &attempt->record;
-    BUF_LOCAL(text, ANSWER_MOST);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, ANSWER_MOST);
     json_object(&json);
     json_put_text(&json, "candidate", record->id);
     json_put_text(&json, "verdict", attempt->answered ? record->verdict : "failed");

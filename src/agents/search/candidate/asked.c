@@ -83,8 +83,7 @@ char *search_asked_text(const struct search *search)
         search->completions ? completions_models(search->completions, views, MODELS_MOST) : 0;
     const struct value *earlier = value_get(search->asked_before, "list");
     count = count < MODELS_MOST ? count : MODELS_MOST;
-    BUF_LOCAL(text, 1 << 20);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 20);
     json_object(&json);
     json_put_array(&json, "list");
     for (size_t i = 0; i < count; i++)

@@ -229,8 +229,7 @@ static void attempt_finish(struct attempt *attempt, int state)
         record->dropped = evaluation->dropped;
         record->outside =
             evaluation->outside && !attempt->writing; /* whose first point has to be one */
-        BUF_LOCAL(text, 64 << 20);
-        struct json json = {.out = &text};
+        JSON_LOCAL(json, text, 64 << 20);
         evaluation_to_json(evaluation, &json);
         store_batch_put(batch, STORE_EVALUATIONS, record->id, buf_text(&text), text.length);
         twins_tell(attempt, buf_text(&text));

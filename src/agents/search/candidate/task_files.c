@@ -34,8 +34,7 @@ static int write_guides(const struct search *search, const char *folder, struct 
  * nobody (`trust`) and waits for a verdict (`timeout`, ms; 0: the other form). */
 static int write_servers(const char *folder, const char *name, uint64_t limit_ms, struct err *err)
 {
-    BUF_LOCAL(text, 1 << 16);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 16);
     json_object(&json);
     json_put_object(&json, "mcpServers");
     json_put_object(&json, "twagent");

@@ -23,8 +23,7 @@ static char *ceilings_text(const struct search *search)
     const struct value *ceilings = value_get(search->lanes.place[0].open.answer, "ceilings");
     if (!ceilings || ceilings->count == 0)
         return NULL;
-    BUF_LOCAL(text, 4096);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 4096);
     json_value(&json, ceilings);
     return buf_take(&text);
 }

@@ -168,8 +168,7 @@ void search_recall_pauses(struct search *search)
 
 char *search_pauses_text(const struct search *search)
 {
-    BUF_LOCAL(text, 1 << 18);
-    struct json json = {.out = &text};
+    JSON_LOCAL(json, text, 1 << 18);
     json_object(&json);
     json_put_array(&json, "list");
     for (size_t i = 0; i < search->watch.pause_count; i++) {
