@@ -1,7 +1,8 @@
 /* eval/cpu/hold: a call in which at most one thread of a runner runs at a time, and the caller's
  * always before the others: they run only while it waits. Whoever waits for its threads loses some
  * milliseconds; work that nobody waits for has not been done when "done" is said, on any machine,
- * however idle or busy. The kernel enforces it (ptrace), down to threads that are made meanwhile.
+ * however idle or busy (who asks first whether he is held, and waits then, is not seen here:
+ * docs/threat-model.md). The kernel enforces it (ptrace), down to threads that are made meanwhile.
  * Measuring thread; one thread for all of a call, from hold_begin() to hold_end().
  *
  * A thread is held (stopped), runs, or waits in the kernel; what comes back from there is held. A
