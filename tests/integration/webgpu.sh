@@ -75,6 +75,49 @@ grep -q 'verified: faster' out || cat out
 [ -n "${FEW_STARTS-}" ] || "$source/tests/tools/web-page" right page/index.html wrong page/wrong.html >out 2>&1
 case $? in 0) ;; 77) echo "not tried in a browser: $(cat out)" ;; *) say 1 "the page: $(cat out)" ;; esac
 
+# Subgroups, where the adapter has them: as a browser asks for them, and in front matter.
+cat >lanes.wgsl <<'WGSL'
+/*---
+launch: [{entry: main, grid: [M]}]
+---*/
+enable subgroups;
+struct Dims { M: u32, N: u32 }
+@group(0) @binding(0) var<storage, read> X: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> dims: Dims;
+var<workgroup> parts: array<f32, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) block: vec3u, @builtin(local_invocation_index) at: u32,
+        @builtin(subgroup_invocation_id) lane: u32, @builtin(subgroup_size) width: u32) {
+    var sum = 0.0;
+    for (var i = at; i < dims.N; i += 64u) {
+        sum += X[block.x * dims.N + i] * X[block.x * dims.N + i];
+    }
+    let all = subgroupAdd(sum);
+    if (lane == 0u) {
+        parts[at / width] = all;
+    }
+    workgroupBarrier();
+    if (at == 0u) {
+        for (var i = 1u; i < 64u / width; i++) {
+            parts[0] += parts[i];
+        }
+        y[block.x] = parts[0];
+    }
+}
+WGSL
+sed 's/^launch/requires: [subgroups]\nlaunch/; /^enable/d' lanes.wgsl >required.wgsl
+for file in lanes.wgsl required.wgsl; do
+    "$twagent" eval ./squares $file --backend webgpu --time-budget 1ms --effort search --no-profile >out 2>&1
+    grep -qE '^kernel|this adapter has no subgroups' out; say $? "$file: $(cat out)"
+done
+# llvmpipe ends a loop after 65,535 rounds: who is refused for that is told.
+if "$twagent" doctor --backend webgpu --no-measure | grep -q 'adapter 0 *llvmpipe'; then
+    sed 's/M: 512, N: 512/M: 2, N: 70000/' squares/spec.yaml >squares/long.yaml
+    "$twagent" eval ./squares/long.yaml squares/starts/webgpu/rows.wgsl --backend webgpu --time-budget 1ms >out 2>&1
+    grep -q 'this device ends each loop after 65535 rounds' out; say $? "a long loop: $(cat out)"
+fi
+
 # A search through the mailbox: the prompt says what WGSL is to look like, and its answer becomes a kernel.
 answer() { # a request's file
     local answer=${1%.md}.answer.txt

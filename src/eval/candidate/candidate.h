@@ -7,7 +7,7 @@
 #include "eval/problem/target.h"
 
 enum { TUNE_MAX = 16, TUNE_VALUES_MAX = 64, WORKSPACES_MAX = 8, LAUNCHES_MAX = 8, FLAGS_MAX = 16 };
-enum { CONSTANTS_MAX = 24 };
+enum { CONSTANTS_MAX = 24, REQUIRES_MAX = 4 };
 enum { TENSOR_MAPS_MAX = 8, TENSOR_MAP_RANK = 5, MEMSETS_MAX = 8 };
 
 struct tune_parameter {
@@ -60,7 +60,8 @@ struct candidate {
     struct tune_parameter tune[TUNE_MAX];
     struct tensor_map maps[TENSOR_MAPS_MAX];
     struct memset_spec memsets[MEMSETS_MAX];
-    const struct expr *where; /* over tune parameters, dims and device facts; NULL: all */
+    const char *requires[REQUIRES_MAX]; /* of the language's list, without repetition; then NULL */
+    const struct expr *where;           /* over tune parameters, dims and device facts; NULL: all */
 };
 
 /* `name` gives the language by its suffix and stands in messages.

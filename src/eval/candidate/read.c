@@ -29,11 +29,12 @@ static const char *facts_of(const struct candidate *candidate)
     return candidate->language != NULL ? candidate->language->facts : "";
 }
 
-static bool is_fact(const char *facts, const char *name)
+/* In a list with a blank between. */
+static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *at = facts; (at = strstr(at, name)) != NULL; at++)
-        if ((at == facts || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at++)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
             return true;
     return false;
 }
@@ -52,7 +53,7 @@ static bool is_known(void *context, const char *name)
     const struct candidate_reading *reading = (const struct candidate_reading *)context;
     if (problem_has_dim(reading->problem, name) || is_parameter(reading->candidate, name))
         return true;
-    return reading->facts && is_fact(facts_of(reading->candidate), name);
+    return reading->facts && is_listed(facts_of(reading->candidate), name);
 }
 
 int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,
@@ -222,17 +223,35 @@ static int read_compile(struct candidate_reading *reading, const struct value *m
     return flags != NULL ? read_flags(reading, flags) : 0;
 }
 
+static int read_requires(struct candidate_reading *reading, const struct value *list)
+{
+    const struct document *document = &reading->document;
+    struct candidate *candidate = reading->candidate;
+    const char *all = candidate->language != NULL ? candidate->language->requires : NULL;
+    if (all == NULL)
+        return document_refuse(document, list->line, "requires is for kernels in WGSL");
+    if (list->kind != VALUE_LIST || list->count > REQUIRES_MAX)
+        return document_refuse(document, list->line, "expected requires: [FEATURE, ...]");
+    for (size_t i = 0; i < list->count; i++) {
+        const struct value *item = list->items[i];
+        if (item->kind != VALUE_TEXT || item->text[0] == '\0' || !is_listed(all, item->text))
+            return document_refuse(document, item->line, "expected a feature of: %s", all);
+        candidate->requires[i] = item->text;
+    }
+    return 0;
+}
+
 int candidate_read(struct candidate_reading *reading, const struct value *root)
 {
-    static const char *const keys[] = {"launch",   "workspace", "tune",   "compile",
-                                       "language", "tma",       "memset", NULL};
+    static const char *const keys[] = {"launch", "workspace", "tune",     "compile", "language",
+                                       "tma",    "memset",    "requires", NULL};
     static const struct {
         const char *key;
         int (*read)(struct candidate_reading *reading, const struct value *value);
     } parts[] = {{"language", read_language},        {"tune", read_tune},
                  {"workspace", read_workspaces},     {"tma", candidate_read_maps},
                  {"memset", candidate_read_memsets}, {"launch", candidate_read_launches},
-                 {"compile", read_compile}};
+                 {"compile", read_compile},          {"requires", read_requires}};
     struct document *document = &reading->document;
     document->known = is_known;
     document->context = reading;

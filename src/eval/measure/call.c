@@ -363,6 +363,20 @@ static bool output_samples_stay(struct bench *bench)
     return true;
 }
 
+/* What no source is to blame for: an adapter that gives up long loops and goes on behind them. */
+static void doubt_device(const struct bench *bench, const struct set *set, struct buf *text)
+{
+    int64_t rounds = 0;
+    struct names facts = bench->session->lane->facts;
+    if (!expr_lookup_names(&facts, "loop_rounds", &rounds))
+        return;
+    for (size_t i = 0; i < set->shape->dims.count; i++)
+        if (set->shape->dims.number[i] > rounds) {
+            buf_addf(text, "; this device ends each loop after %lld rounds", (long long)rounds);
+            return;
+        }
+}
+
 static void describe_wrong(struct bench *bench, const struct set *set, size_t output,
                            const struct placed *placed, const struct mismatch *mismatch)
 {
@@ -380,6 +394,7 @@ static void describe_wrong(struct bench *bench, const struct set *set, size_t ou
         buf_text(&text), buf_text(&dims), distribution_name(set->distribution), mismatch->bad_count,
         placed->elements, mismatch->worst_ratio, mismatch->norm_ratio);
     buf_addf(&text, " at %s, %s inputs", buf_text(&dims), distribution_name(set->distribution));
+    doubt_device(bench, set, &text);
     bench->accuracy.reason = arena_strdup(bench->arena, buf_text(&text));
     bench->accuracy.details = details;
 }

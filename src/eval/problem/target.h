@@ -15,6 +15,7 @@ struct language {
     const char *facts;   /* that expressions may use: a probe's names, a blank between */
     bool (*allows)(
         const char *flag); /* it changes how a source is optimized and no more; NULL: none */
+    const char *requires;  /* features that front matter may ask for, a blank between; NULL: none */
     const char *own;  /* names its starts' folder and format page; NULL: its target's name does */
     bool plan;        /* its candidates say how they are launched; else a call is all */
     bool own_blocks;  /* a source says itself how large a block is */

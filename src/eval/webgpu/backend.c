@@ -7,6 +7,7 @@
 #include "eval/webgpu/library.h"
 #include "eval/webgpu/private.h"
 #include "eval/webgpu/probe.h"
+#include "eval/webgpu/source.h"
 #include "eval/webgpu/target.h"
 #include "eval/webgpu/webgpu.h"
 #include "process/clean.h"
@@ -20,7 +21,7 @@ static int source_of(const struct candidate *candidate, const struct baseline_sp
 {
     if (baseline != NULL)
         return file_read(baseline->file, text, err);
-    buf_add(text, candidate->source, candidate->length);
+    wgsl_compiled(candidate, false, text);
     return 0;
 }
 

@@ -95,8 +95,8 @@ static void add_escaped(struct buf *into, const struct buf *text)
     }
 }
 
-static int put_plan(const struct emission *e, const char *uncompared, struct buf *module,
-                    struct err *err)
+static int put_plan(const struct emission *e, const char *uncompared, const struct buf *source,
+                    struct buf *module, struct err *err)
 {
     const struct program program = {
         .problem = e->problem, .candidate = e->candidate, .tune = &e->tune};
@@ -121,7 +121,7 @@ static int put_plan(const struct emission *e, const char *uncompared, struct buf
     json_object_end(&json);
     buf_add_text(&text, ";\n\nexport const source = ");
     json = (struct json){.out = &text};
-    json_text_n(&json, e->candidate->source, e->candidate->length);
+    json_text_n(&json, source->data, source->length);
     buf_add_text(module, "export const plan = ");
     add_escaped(module, &text);
     buf_add_text(module, ";\n");
@@ -297,8 +297,8 @@ static int emit(const struct emission *e, const char *form, const char **note, s
     if (check_types(e, err) != 0)
         return -1;
     compute_expected(e, &expected, note);
-    buf_add(&source, e->candidate->source, e->candidate->length);
-    return put_plan(e, *note, &module, err) != 0 ||
+    wgsl_compiled(e->candidate, true, &source);
+    return put_plan(e, *note, &source, &module, err) != 0 ||
                    add_part(e, "web_kernel.js", &module, err) != 0 ||
                    emit_write(e, "kernel.js", &module, err) != 0 ||
                    emit_write(e, "kernel.wgsl", &source, err) != 0 ||

@@ -60,8 +60,8 @@ int plan_program(const struct program *program, struct plan *plan, struct err *e
         if (bind(program, &source.bindings[i], &plan->bindings[plan->binding_count++], err) != 0)
             return -1;
     set_constants(program, &source, plan);
-    plan->f16 = source.f16;
-    plan->subgroups = source.subgroups;
+    plan->f16 = source.f16 || wgsl_requires(candidate, "shader-f16");
+    plan->subgroups = source.subgroups || wgsl_requires(candidate, "subgroups");
     plan->measures_arrays = source.measures_arrays;
     plan->pass_count = (uint32_t)candidate->launch_count;
     for (size_t i = 0; i < candidate->launch_count; i++) {

@@ -147,12 +147,19 @@ static int read_override(struct reader *reader, struct wgsl_source *source)
     return 0;
 }
 
-static void read_enable(struct reader *reader, struct wgsl_source *source)
+static void read_enable(struct reader *reader, const char *text, struct wgsl_source *source)
 {
+    const char *from = reader->at - strlen(reader->word);
+    bool subgroups = false;
     while (next(reader) && !is(reader, ";")) {
         source->f16 = source->f16 || is(reader, "f16");
-        source->subgroups = source->subgroups || is(reader, "subgroups");
+        subgroups = subgroups || is(reader, "subgroups");
     }
+    if (subgroups && !source->subgroups) {
+        source->subgroups_from = (size_t)(from - text);
+        source->subgroups_to = (size_t)(reader->at - text);
+    }
+    source->subgroups = source->subgroups || subgroups;
 }
 
 int wgsl_read(const char *text, size_t length, struct wgsl_source *source, struct err *err)
@@ -166,9 +173,37 @@ int wgsl_read(const char *text, size_t length, struct wgsl_source *source, struc
         else if (is(&reader, "override"))
             status = read_override(&reader, source);
         else if (is(&reader, "enable"))
-            read_enable(&reader, source);
+            read_enable(&reader, text, source);
         else if (is(&reader, "arrayLength"))
             source->measures_arrays = true;
     }
     return status;
+}
+
+bool wgsl_requires(const struct candidate *candidate, const char *feature)
+{
+    for (size_t i = 0; i < REQUIRES_MAX && candidate->requires[i] != NULL; i++)
+        if (strcmp(candidate->requires[i], feature) == 0)
+            return true;
+    return false;
+}
+
+void wgsl_compiled(const struct candidate *candidate, bool browser, struct buf *into)
+{
+    const char *text = candidate->source;
+    struct wgsl_source source;
+    struct err ignored = {0};
+    if (wgsl_read(text, candidate->length, &source, &ignored) != 0)
+        source = (struct wgsl_source){0};
+    if (wgsl_requires(candidate, "shader-f16") && !source.f16)
+        buf_add_text(into, "enable f16; ");
+    if (browser && wgsl_requires(candidate, "subgroups") && !source.subgroups)
+        buf_add_text(into, "enable subgroups; ");
+    size_t from = browser ? 0 : source.subgroups_from, to = browser ? 0 : source.subgroups_to;
+    buf_add(into, text, from);
+    if (source.f16 && from < to)
+        buf_add_text(into, "enable f16;"); /* it may have stood there, too; twice does no harm */
+    for (size_t i = from; i < to; i++)
+        buf_add_char(into, text[i] == '\n' ? '\n' : ' ');
+    buf_add(into, text + to, candidate->length - to);
 }

@@ -25,6 +25,7 @@ static const struct language language = {
     .entry = "@compute",
     .plan = true,
     .own_blocks = true,
+    .requires = "shader-f16 subgroups",
     .facts = "max_workgroups max_invocations workgroup_bytes binding_bytes software",
 };
 

@@ -10,7 +10,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/webgpu/plan.h"
+#include "eval/webgpu/source.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +83,84 @@ static void test_plan(void **unused)
     assert_int_equal(plan.tensor_bytes[2], 4 * 7 * 16);
 }
 
+static void compiled(const char *name, const char *more, const char *source, bool browser,
+                     const char *expected)
+{
+    struct candidate *candidate;
+    struct err err = {0};
+    struct buf text, out;
+    buf_init(&text, 4096);
+    buf_init(&out, 4096);
+    buf_addf(&text, "/*---\nlaunch: [{entry: main, grid: M}]\n%s---*/\n%s", more, source);
+    if (candidate_parse(problem, "k.wgsl", buf_text(&text), text.length, &candidate, &err) != 0)
+        fail_msg("%s: %s", name, err.message);
+    wgsl_compiled(candidate, browser, &out);
+    const char *behind = strstr(buf_text(&out), "---*/\n");
+    assert_non_null(behind);
+    if (strcmp(expected, behind + 6) != 0)
+        fail_msg("%s: \"%s\"", name, behind + 6);
+    candidate_free(candidate);
+    buf_free(&text);
+    buf_free(&out);
+}
+
+/* Naga knows subgroups, but not the line that asks for them; lines stay where they are. */
+static void test_enable(void **unused)
+{
+    static struct plan plan;
+    struct err err = {0};
+    (void)unused;
+    compiled("naga", "", "enable subgroups;\nfn", false, "                 \nfn");
+    compiled("browser", "", "enable subgroups;\nfn", true, "enable subgroups;\nfn");
+    compiled("both", "", "// enable subgroups;\nenable f16,\nsubgroups;fn", false,
+             "// enable subgroups;\nenable f16;           \n          fn");
+    compiled("neither", "", "enable f16; fn", false, "enable f16; fn");
+    compiled("required", "requires: [subgroups]\n", "fn", false, "fn");
+    assert_int_equal(make("enable f16, subgroups;\n", &plan, &err), 0);
+    assert_true(plan.f16 && plan.subgroups);
+}
+
+/* What front matter asks for comes before all else, where the text does not. */
+static void test_requires(void **unused)
+{
+    static const struct {
+        const char *front, *says;
+    } rows[] = {{"requires: [textures]\n", "expected a feature of: shader-f16 subgroups"},
+                {"requires: subgroups\n", "expected requires: [FEATURE, ...]"},
+                {"requires: [subgroup]\n", "expected a feature of: shader-f16 subgroups"}};
+    struct candidate *candidate;
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct err err = {0};
+        char text[200];
+        int length =
+            snprintf(text, sizeof text,
+                     "/*---\nlaunch: [{entry: main, grid: M}]\n%s---*/\n@compute", rows[i].front);
+        assert_int_not_equal(
+            candidate_parse(problem, "k.wgsl", text, (size_t)length, &candidate, &err), 0);
+        if (strstr(err.message, rows[i].says) == NULL)
+            fail_msg("%s", err.message);
+    }
+    static const char text[] =
+        "/*---\nlaunch: [{entry: main, grid: M}]\nrequires: [subgroups, shader-f16]\n"
+        "---*/\n@compute";
+    struct err err = {0};
+    struct buf out;
+    buf_init(&out, 4096);
+    assert_int_equal(candidate_parse(problem, "k.wgsl", text, sizeof text - 1, &candidate, &err),
+                     0);
+    wgsl_compiled(candidate, true, &out);
+    assert_memory_equal(buf_text(&out), "enable f16; enable subgroups; /*---", 35);
+    out.length = 0;
+    wgsl_compiled(candidate, false, &out);
+    assert_memory_equal(buf_text(&out), "enable f16; /*---", 17);
+    static const char c[] = "/*---\nrequires: [subgroups]\n---*/\nvoid kernel() {}";
+    candidate_free(candidate);
+    buf_free(&out);
+    assert_int_not_equal(candidate_parse(problem, "k.c", c, sizeof c - 1, &candidate, &err), 0);
+    assert_non_null(strstr(err.message, "requires is for kernels in WGSL"));
+}
+
 static void test_refused(void **unused)
 {
     static struct plan plan;
@@ -139,8 +219,9 @@ int main(void)
         file_write(reference, "\n", 1, &err) != 0 || problem_load(folder, &problem, &err) != 0 ||
         names_set(&facts, "max_workgroups", 65535, &err) != 0)
         return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plan), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_hostile)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan), cmocka_unit_test(test_enable), cmocka_unit_test(test_requires),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_hostile)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     problem_free(problem);
     mem_free(path);
