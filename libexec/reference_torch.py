@@ -80,6 +80,7 @@ def prepare_imports(request):
             PATH=os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
             TMPDIR=scratch,
             HOME=scratch,
+            LOGNAME="twagent",  # a compiler names its folders by it; there is no list of users here
             TORCHINDUCTOR_CACHE_DIR=os.path.join(scratch, "inductor"),
             TRITON_CACHE_DIR=os.path.join(scratch, "triton"),
             TORCHINDUCTOR_COMPILE_THREADS="1",
@@ -130,6 +131,8 @@ class Reference:
     def __init__(self, request):
         self.inputs, self.outputs = request["inputs"], request["outputs"]
         self.binding, self.device = request["binding"], request.get("device") or "cpu"
+        if request.get("or_cpu") and not torch.cuda.is_available():
+            self.device = "cpu"
         self.sweep = self.device_ns = None
         self.hold_s = HOLD_S
         self.memory = self.written = self.ready = self.compiled = None

@@ -71,7 +71,10 @@ def pick(functions, operation, where):
 
 
 def from_source(call):
-    namespace = {"__name__": "torch_source", "torch": torch, "nn": nn, "F": nn.functional}
+    module = types.ModuleType("torch_source")
+    sys.modules["torch_source"] = module  # where torch.compile looks a function's names up
+    namespace = module.__dict__
+    namespace.update({"torch": torch, "nn": nn, "F": nn.functional})
     text = textwrap.dedent(call["torch_source"])
     exec(compile(text, "torch_source", "exec"), namespace)
     return pick(functions_of(namespace), call.get("operation"), "torch_source")

@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+import sys
 import types
 
 import torch
@@ -40,6 +41,7 @@ def strict_float32():
 
 def load(path):
     module = types.ModuleType("problem_file")
+    sys.modules["problem_file"] = module  # where torch.compile looks a function's names up
     module.__file__ = path
     with open(path, "rb") as file:
         text = file.read()

@@ -153,6 +153,7 @@ PY
 echo 'void kernel(const float *x, float *out, int64_t B) { for (int64_t i = 0; i < B * 2048; i++) out[i] = x[i] > 0 ? x[i] : 0; }' \
     >"$work/function.c"
 "$twagent" eval "$work/function.py" "$work/function.c" --time-budget 1ms --no-profile >"$work/out" 2>&1; say $? "a function with shapes: $(cat "$work/out")"
+"$twagent" problem check "$work/function.py" >"$work/out" 2>&1 && grep -q 'compile is right' "$work/out"; say $? "and torch.compile takes it: $(cat "$work/out")"
 "$found" -I - "$(dirname "${BASH_SOURCE[0]}")/../../libexec" "$work/form.py" <<'PY'; say $? "forms of a file"
 import sys
 sys.path.insert(0, sys.argv[1])

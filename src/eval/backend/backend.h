@@ -39,6 +39,8 @@ struct compile_only { /* a candidate where no device can run it; borrowed */
 
 struct torch_device {         /* where a definition that is a PyTorch module is computed */
     const char *name;         /* PyTorch's */
+    const char *fact;         /* of the lane, without which it is the CPU after all; or NULL */
+    bool or_cpu;              /* so it is where this PyTorch knows no such device */
     const char *const *nodes; /* device files that its process may open; NULL-terminated */
     /* Environment in which it sees the lane's device alone; NULL-terminated, in `arena`. */
     const char *const *(*env)(struct arena *arena, int index);

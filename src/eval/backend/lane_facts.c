@@ -1,5 +1,6 @@
 #include "eval/backend/lane_facts.h"
 
+#include "eval/backend/backend.h"
 #include "eval/problem/problem.h"
 
 #include <math.h>
@@ -69,4 +70,14 @@ void lane_put_roofline(const struct lane_facts *lane, const struct problem *prob
     if (lane->under_load)
         json_put_bool(json, "under_load", true);
     json_object_end(json);
+}
+
+const struct torch_device *lane_torch(const struct lane_facts *lane,
+                                      const struct torch_device *device)
+{
+    struct names facts = lane->facts;
+    int64_t is = 0;
+    if (device == NULL || device->fact == NULL)
+        return device;
+    return expr_lookup_names(&facts, device->fact, &is) && is != 0 ? device : NULL;
 }

@@ -34,6 +34,11 @@ int lane_begin(struct lane_facts *lane, bool gpu, const int *cores, size_t count
 int lane_take_facts(struct lane_facts *lane, const struct value *answer, const char *none,
                     struct err *err) MUST_USE;
 
+/* What a backend's `torch` comes to on this lane; NULL: the CPU. */
+struct torch_device;
+const struct torch_device *lane_torch(const struct lane_facts *lane,
+                                      const struct torch_device *device);
+
 /* Operations a second of the fastest unit that the problem's precision allows. */
 struct problem;
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem);

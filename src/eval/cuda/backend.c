@@ -3,6 +3,7 @@
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/cuda.h"
 #include "eval/cuda/driver/device.h"
+#include "eval/cuda/driver/torch.h"
 #include "eval/cuda/private.h"
 #include "eval/cuda/probe/probe.h"
 #include "eval/cuda/profile/profile.h"
@@ -90,39 +91,6 @@ static void warm(const struct lane_facts *lane, const struct region *region)
     cuda_build_warm(device_arch(arena, lane));
 }
 
-/* ---- PyTorch's definitions ---- */
-
-/* The lane's GPU and no other, as its runners count them: where the user shows only some, one of
- * those. */
-static const char *const *torch_env(struct arena *arena, int index)
-{
-    const char *shown = getenv("CUDA_VISIBLE_DEVICES"), *rest = shown;
-    const char **env = arena_array(arena, 4, sizeof *env);
-    for (int i = 0; rest != NULL && i < index; i++)
-        rest = (rest = strchr(rest, ',')) != NULL ? rest + 1 : NULL;
-    bool own = rest != NULL && *shown != '\0';
-    env[0] = "LC_ALL=C.UTF-8";
-    env[1] = own ? arena_printf(arena, "CUDA_VISIBLE_DEVICES=%.*s", (int)strcspn(rest, ","), rest)
-                 : arena_printf(arena, "CUDA_VISIBLE_DEVICES=%d", index);
-    env[2] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
-    env[3] = NULL;
-    return env;
-}
-
-static const char *const torch_nodes[] = {"/dev/nvidiactl",
-                                          "/dev/nvidia-uvm",
-                                          "/dev/nvidia0",
-                                          "/dev/nvidia1",
-                                          "/dev/nvidia2",
-                                          "/dev/nvidia3",
-                                          "/dev/nvidia4",
-                                          "/dev/nvidia5",
-                                          "/dev/nvidia6",
-                                          "/dev/nvidia7",
-                                          NULL};
-
-static const struct torch_device torch = {"cuda", torch_nodes, torch_env};
-
 static bool tool(const char *name)
 {
     ARENA_LOCAL(arena);
@@ -164,7 +132,7 @@ const struct backend backend_cuda = {
     .device = true,
     .renews = true,
     .lock_folder = "/proc/driver/nvidia", /* of all of them */
-    .torch = &torch,
+    .torch = &torch_cuda,
     .reference = &backend_cpu,
     .emitter = &emitter_cuda,
     .tool = tool,

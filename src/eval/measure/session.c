@@ -52,8 +52,9 @@ static int open_reference(struct session *session, struct err *err)
                                 session->options.folder, session->arena, &session->reference, err);
     if (problem->reference_kind == REFERENCE_TORCH)
         return reference_open_torch(problem, session->lane, &session->region,
-                                    session->backend->torch, session->options.folder,
-                                    session->arena, &session->reference, err);
+                                    lane_torch(session->lane, session->backend->torch),
+                                    session->options.folder, session->arena, &session->reference,
+                                    err);
     return reference_open(problem, session->lane, &session->region, session->options.python,
                           session->arena, &session->python, &session->reference, err);
 }

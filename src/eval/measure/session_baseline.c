@@ -77,7 +77,8 @@ static int library_open(struct session *session, struct baseline *baseline, stru
     shadow->reference_kind = REFERENCE_TORCH;
     shadow->reference_file = baseline->library;
     shadow->reference_function = "Model";
-    return reference_open_torch(shadow, session->lane, &session->region, session->backend->torch,
+    return reference_open_torch(shadow, session->lane, &session->region,
+                                lane_torch(session->lane, session->backend->torch),
                                 session->options.folder, arena, &baseline->own, err);
 }
 

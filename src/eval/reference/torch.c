@@ -19,6 +19,7 @@ static const char script[] = "libexec/reference_torch.py";
 static void put_binding(struct python *python, struct json *json)
 {
     json_put_text(json, "device", python->device != NULL ? python->device->name : "cpu");
+    json_put_bool(json, "or_cpu", python->device != NULL && python->device->or_cpu);
     json_put_text(json, "scratch", python->folder);
     json_put_raw(json, "binding", python->problem->torch->binding);
 }
@@ -128,6 +129,10 @@ static int make_room_for_all(struct python *python, struct err *err)
 
 static int opened(struct python *python, struct err *err)
 {
+    const struct torch_device *device = python->device;
+    const char *versions = python->reference.versions;
+    python->eager.subject.device_clock = python->compiled.subject.device_clock =
+        device != NULL && (!device->or_cpu || strstr(versions, "\"torch_device\"") != NULL);
     return make_room_for_all(python, err) != 0 ? -1 : read_initial(python, err);
 }
 
@@ -278,7 +283,6 @@ int reference_open_torch(const struct problem *problem, const struct lane_facts 
     if (device != NULL) {
         allow_devices(python);
         python->env = device->env(arena, lane->gpu_index);
-        python->eager.subject.device_clock = python->compiled.subject.device_clock = true;
     }
     if (python_usable(python, script, err) == 0 && check_memory(problem, err) == 0 &&
         python_start(python, err) == 0) {

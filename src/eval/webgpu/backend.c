@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "eval/backend/lines.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cuda/driver/torch.h"
 #include "eval/webgpu/host.h"
 #include "eval/webgpu/library.h"
 #include "eval/webgpu/private.h"
@@ -119,6 +120,7 @@ const struct backend backend_webgpu = {
     .profile = profile,
     .device = true,
     .renews = true,
+    .torch = &torch_cuda_or_cpu,
     .reference = &backend_cpu,
     .emitter = &emitter_webgpu,
     .runner = webgpu_runner_main,

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16, SOURCE_MOST = 2 << 20 };
+enum { NVIDIA = 0x10de };         /* among PCI's vendors */
 enum { LLVMPIPE_ROUNDS = 65535 }; /* after which it ends a loop and goes on behind it */
 
 static const char *const ceilings[] = {"copy_bytes_per_s", "read_bytes_per_s", "flops_per_s", NULL};
@@ -52,6 +53,7 @@ static void put_adapter(const struct device *device, struct json *json)
     json_put_int(json, "workgroup_bytes", limits->workgroup_bytes);
     json_put_int(json, "binding_bytes", (int64_t)limits->storage_bytes);
     json_put_int(json, "software", device->software);
+    json_put_int(json, "nvidia", device->info.vendor_id == NVIDIA);
     const struct wgpu_text *name = &device->info.device;
     if (name->length >= 8 && memcmp(name->data, "llvmpipe", 8) == 0)
         json_put_int(json, "loop_rounds", LLVMPIPE_ROUNDS);

@@ -3,6 +3,7 @@
 #include "eval/cuda/cuda.h"
 #include "eval/problem/torch.h"
 #include "eval/reference/reference.h"
+#include "eval/webgpu/webgpu.h"
 
 #include "eval/candidate/shipped_start.h"
 #include "fake_backend.h"
@@ -359,6 +360,26 @@ static void test_its_gpu(void **state)
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
+/* An adapter's definition is computed where PyTorch has the GPU, too; else on the CPU, by its
+ * clock. */
+static void test_its_adapter(void **state)
+{
+    const struct torch_device *device = backend_webgpu.torch;
+    struct fixture fixture;
+    (void)state;
+    assert_int_equal(load(&fixture, "# fine\n"), 0);
+    assert_null(lane_torch(&fixture.lane, device));
+    assert_ptr_equal(lane_torch(&fixture.lane, backend_cuda.torch), backend_cuda.torch);
+    assert_int_equal(names_set(&fixture.lane.facts, "nvidia", 0, &fixture.err), 0);
+    assert_null(lane_torch(&fixture.lane, device));
+    fixture.lane.facts.number[0] = 1;
+    assert_ptr_equal(lane_torch(&fixture.lane, device), device);
+    if (open_reference_on(&fixture, device) != 0)
+        fail_msg("%s", fixture.err.message);
+    assert_false(reference_subject(fixture.reference)->device_clock);
+    end(&fixture);
+}
+
 int main(int argc, char **argv)
 {
     int code;
@@ -366,10 +387,11 @@ int main(int argc, char **argv)
         return code;
     setenv("TWAGENT_PYTHON", TEST_SOURCE_DIR "/tests/unit/eval/fake_torch.py", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_description),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_what_is_said),   cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_computing),      cmocka_unit_test(test_its_gpu),
-        cmocka_unit_test(test_shipped_starts), cmocka_unit_test(test_given_inputs),
+        cmocka_unit_test(test_description),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_what_is_said), cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_computing),    cmocka_unit_test(test_its_gpu),
+        cmocka_unit_test(test_its_adapter),  cmocka_unit_test(test_shipped_starts),
+        cmocka_unit_test(test_given_inputs),
     };
     return cmocka_run_group_tests_name("problem_torch", tests, NULL, NULL);
 }
