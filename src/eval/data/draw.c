@@ -31,7 +31,7 @@ static const char *const names[DISTRIBUTIONS] = {
     [DRAW_ONE_HOT] = "one-hot", [DRAW_ALTERNATING] = "alternating",
     [DRAW_SORTED] = "sorted",   [DRAW_TINY] = "tiny",
     [DRAW_HUGE] = "huge",       [DRAW_OFFSET] = "offset",
-    [DRAW_FEW] = "few",
+    [DRAW_BELOW] = "below",     [DRAW_FEW] = "few",
 };
 
 const char *distribution_name(enum distribution distribution)
@@ -135,6 +135,9 @@ static void fill_edge(const struct drawing *drawing, uint64_t first, const uint3
         case DRAW_OFFSET:
             z[i] += drawing->bounded ? 0.0f : offset_of(drawing->dtype);
             break;
+        case DRAW_BELOW:
+            z[i] -= drawing->bounded ? 0.0f : offset_of(drawing->dtype);
+            break;
         case DRAW_ONE_HOT: {
             uint64_t row = (first + i) / drawing->row;
             uint64_t column = number_mix(drawing->seed ^ number_mix(row)) % drawing->row;
@@ -184,6 +187,7 @@ static void fill_block(const struct drawing *drawing, uint64_t block, float *res
     case DRAW_TINY:
     case DRAW_HUGE:
     case DRAW_OFFSET:
+    case DRAW_BELOW:
         fill_normal(words, z);
         break;
     default:
@@ -237,10 +241,13 @@ static void plan(struct drawing *drawing)
         drawing->scale = integer || span < 4.0 ? span / 4.0 : 1.0;
         break;
     case DRAW_OFFSET: /* beside the upper bound: what is narrow and far from zero */
+    case DRAW_BELOW:  /* beside the lower one */
         drawing->scale = integer ? span / 60.0 : fmin(1.0, span / 1000.0);
-        drawing->center =
-            fmin(drawing->high - 3.0 * drawing->scale, (double)offset_of(drawing->dtype));
-        drawing->center = fmax(drawing->center, drawing->low + 3.0 * drawing->scale);
+        drawing->center = (double)offset_of(drawing->dtype);
+        if (drawing->distribution == DRAW_BELOW)
+            drawing->center = -drawing->center;
+        drawing->center = clamp(drawing->center, drawing->low + 3.0 * drawing->scale,
+                                drawing->high - 3.0 * drawing->scale);
         return;
     case DRAW_ZEROS:
     case DRAW_ONES:

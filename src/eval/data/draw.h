@@ -20,6 +20,7 @@ enum distribution {
     DRAW_TINY,   /* around 1e-20 */
     DRAW_HUGE,   /* around 1e12: what a clamp, or a narrower type's range, would cut */
     DRAW_OFFSET, /* the first input's mean is a thousand deviations from zero; others are normal */
+    DRAW_BELOW,  /* the same to the other side: a zero that no input is exceeds a row's maximum */
     DRAW_FEW,    /* the first input is normal in one place of `row`, else zero; others are normal */
     DISTRIBUTIONS
 };

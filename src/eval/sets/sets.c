@@ -57,7 +57,8 @@ void set_hand_over(const struct session *session, struct set *from, struct set *
  * any. */
 static enum distribution distribution_of(const struct set *set, bool first)
 {
-    bool plain = set->distribution == DRAW_OFFSET || set->distribution == DRAW_FEW;
+    bool plain = set->distribution == DRAW_OFFSET || set->distribution == DRAW_BELOW ||
+                 set->distribution == DRAW_FEW;
     return plain && !first ? DRAW_NORMAL : set->distribution;
 }
 

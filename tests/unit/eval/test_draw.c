@@ -103,6 +103,9 @@ static void test_shapes(void **state)
     draw(DRAW_OFFSET, 1, numbers);
     m = moments_of(numbers, COUNT);
     assert_true(fabs(m.mean - 1000.0) < 0.1 && fabs(m.variance - 1.0) < 0.1);
+    draw(DRAW_BELOW, 1, numbers);
+    m = moments_of(numbers, COUNT);
+    assert_true(fabs(m.mean + 1000.0) < 0.1 && fabs(m.variance - 1.0) < 0.1 && m.most < 0.0);
 }
 
 static void test_edges(void **state)
