@@ -1,14 +1,16 @@
-/* How soon the impact of parameters is known: the order of shares from a part of a recorded table
- * (by chance, and as the proposer would have measured it) beside the order that the times of all of
- * it have, for which no model is asked: E[var(log time | the others)] over the table's points.
+/* How soon the impact of parameters is known: the order of costs from a part of a recorded table
+ * (by chance, evenly as an exhaustive tune begins, as the proposer would have measured it) beside
+ * the order that the times of all of it have, for which no model is asked, and beside that of the
+ * table which an exhaustive tune prints of all of it. Parameters of one value are left out.
  *
  *   replay TABLE.csv [PART] [SEEDS] [NOISE]
  *
  * PART: of a start's points (default 0.2). A line for each start and way: Spearman's rank
- * correlation, median and tenth percentile over the seeds (20), and how many of the table's shares
- * lie in the intervals that the part gave. NOISE: standard deviation of log time from one measuring
- * of a point to the next; then also the order of all points beside itself, measured again. Exit 1
- * where a median is not over 0.9. A line of the table: start,NAME=VALUE,...,time_ns (or "fail"). */
+ * correlation, its mean, median and fifth percentile over the seeds (20), and how many of the
+ * table's costs lie in the intervals that the part gave. NOISE: standard deviation of log time from
+ * one measuring of a point to the next; then also the order of all points beside itself, measured
+ * again. Exit 1 where a mean beside the times is not over 0.9. A line of the table:
+ * start,NAME=VALUE,...,time_ns (or "fail"). */
 #include "agents/proposer/proposer.h"
 #include "base/mem.h"
 #include "tuning/tuning.h"
@@ -21,6 +23,9 @@
 #include <string.h>
 
 enum { ROWS_MAX = 1 << 16, SEEDS_MAX = 1000, IN_FLIGHT = 3, DRAWN = 3 /* as in a tune */ };
+
+enum way { CHANCE, EVEN, PROPOSER, WAYS };
+static const char *const ways[] = {"by chance", "evenly", "by the proposer"};
 
 struct start {
     char name[64];
@@ -116,6 +121,17 @@ static bool has_point(void *context, const int64_t *point)
     return row_of(start, point) < start->count;
 }
 
+/* Without the parameters that have one value. */
+static void leave_fixed(const struct start *start, struct tuning_impact *impact)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < impact->count; i++)
+        for (size_t j = 0; j < start->parameters; j++)
+            if (start->lists[j].count > 1 && strcmp(impact->effects[i].name, start->names[j]) == 0)
+                impact->effects[count++] = impact->effects[i];
+    impact->count = count;
+}
+
 static void measured(struct start *start, const size_t *rows, size_t count,
                      struct tuning_impact *impact)
 {
@@ -138,6 +154,7 @@ static void measured(struct start *start, const size_t *rows, size_t count,
                                        .valid = has_point,
                                        .context = start};
     tuning_impact(&table, impact);
+    leave_fixed(start, impact);
     mem_free(points);
     mem_free(times);
 }
@@ -158,25 +175,25 @@ static size_t line_of(const struct start *start, size_t i, size_t j)
     return i;
 }
 
-/* The variance of y that is left within rows of one line; of all rows where `line` is NULL. */
-static double variance_within(const struct start *start, const double *y, const size_t *line)
+/* The mean over rows of worst less best within their line. */
+static double cost_of(const struct start *start, const double *y, const size_t *line)
 {
-    double *sum = mem_array(start->count, sizeof *sum), left = 0;
-    size_t *count = mem_array(start->count, sizeof *count), kernels = 0;
-    memset(sum, 0, start->count * sizeof *sum);
-    memset(count, 0, start->count * sizeof *count);
+    double *least = mem_array(start->count, sizeof *least), sum = 0;
+    double *most = mem_array(start->count, sizeof *most);
+    size_t kernels = 0;
     for (size_t i = 0; i < start->count; i++)
-        if (start->time_ns[i] > 0)
-            sum[line ? line[i] : 0] += y[i], count[line ? line[i] : 0]++;
+        least[i] = INFINITY, most[i] = -INFINITY;
     for (size_t i = 0; i < start->count; i++)
         if (start->time_ns[i] > 0) {
-            size_t at = line ? line[i] : 0;
-            left += (y[i] - sum[at] / (double)count[at]) * (y[i] - sum[at] / (double)count[at]);
-            kernels++;
+            least[line[i]] = fmin(least[line[i]], y[i]);
+            most[line[i]] = fmax(most[line[i]], y[i]);
         }
-    mem_free(sum);
-    mem_free(count);
-    return left / (double)kernels;
+    for (size_t i = 0; i < start->count; i++)
+        if (start->time_ns[i] > 0)
+            sum += most[line[i]] - least[line[i]], kernels++;
+    mem_free(least);
+    mem_free(most);
+    return exp(sum / (double)kernels);
 }
 
 static size_t *lines_of(const struct start *start)
@@ -198,11 +215,11 @@ static void exact(const struct start *start, const size_t *lines, double noise, 
         y[i] = log(start->time_ns[i]) + (noise > 0 ? noise * random_normal(&random) : 0);
     *impact = (struct tuning_impact){.count = start->parameters, .points = start->count};
     for (size_t j = 0; j < start->parameters; j++) {
-        double share =
-            variance_within(start, y, lines + j * start->count) / variance_within(start, y, NULL);
+        double cost = cost_of(start, y, lines + j * start->count);
         impact->effects[j] =
-            (struct tuning_effect){.name = start->name_list[j], .share = {share, 0, 0}};
+            (struct tuning_effect){.name = start->name_list[j], .cost = {cost, 0, 0}};
     }
+    leave_fixed(start, impact);
     mem_free(y);
 }
 
@@ -228,7 +245,8 @@ static bool in_table(void *context, const struct names *tune)
     return has_point(context, tune->number);
 }
 
-static size_t by_proposer(struct start *start, uint64_t seed, size_t *rows, size_t wanted)
+static size_t by_proposer(struct start *start, uint64_t seed, unsigned every, size_t *rows,
+                          size_t wanted)
 {
     struct proposer *proposer = proposer_new(seed);
     const struct proposer_space space = {.name = start->name,
@@ -238,7 +256,7 @@ static size_t by_proposer(struct start *start, uint64_t seed, size_t *rows, size
                                          .context = start};
     struct proposal proposal[IN_FLIGHT];
     size_t asked = 0, told = 0;
-    proposer_draw(proposer, DRAWN);
+    proposer_draw(proposer, every, true);
     if (proposer_add(proposer, &space) < 0)
         exit(2);
     while (told < wanted) {
@@ -273,14 +291,15 @@ static double middle_of(const double *ordered, size_t count, double part)
     return ordered[below] + (at - (double)below) * (ordered[above] - ordered[below]);
 }
 
-/* Their median and tenth percentile. */
 static double print_agreement(double *agreement, size_t count)
 {
+    double mean = 0;
     qsort(agreement, count, sizeof *agreement, by_size);
-    double median = middle_of(agreement, count, 0.5);
-    printf("rank correlation %.3f, tenth percentile %.3f", median,
-           middle_of(agreement, count, 0.1));
-    return median;
+    for (size_t i = 0; i < count; i++)
+        mean += agreement[i] / (double)count;
+    printf("rank correlation %.3f, median %.3f, 5 %% %.3f", mean, middle_of(agreement, count, 0.5),
+           middle_of(agreement, count, 0.05));
+    return mean;
 }
 
 static const struct tuning_effect *effect_of(const struct tuning_impact *impact, const char *name)
@@ -291,19 +310,19 @@ static const struct tuning_effect *effect_of(const struct tuning_impact *impact,
     return &impact->effects[i];
 }
 
-static void print_whole(struct start *start, const size_t *rows, const struct tuning_impact *all)
+static void print_whole(struct start *start, const struct tuning_impact *all,
+                        const struct tuning_impact *whole)
 {
-    struct tuning_impact whole;
-    measured(start, rows, start->count, &whole);
-    printf("%s, all %zu points, %.0f %% explained; the times' own shares (the table's):",
-           start->name, whole.points, 100 * whole.explained);
-    for (size_t i = 0; i < whole.count; i++)
-        printf(" %s %.3f (%.3f, %.3f to %.3f)", whole.effects[i].name,
-               effect_of(all, whole.effects[i].name)->share.share, whole.effects[i].share.share,
-               whole.effects[i].share.low, whole.effects[i].share.high);
-    for (size_t i = 0; i < whole.pair_count; i++)
-        printf(" %sx%s %.3f", whole.pairs[i].a, whole.pairs[i].b, whole.pairs[i].share.share);
-    printf("; rank correlation %.3f\n", tuning_agreement(all, &whole));
+    printf("%s, all %zu points, %.0f %% explained; the times' own costs (the table's):",
+           start->name, whole->points, 100 * whole->explained);
+    for (size_t i = 0; i < whole->count; i++)
+        printf(" %s %.3f (%.3f, %.3f to %.3f)", whole->effects[i].name,
+               effect_of(all, whole->effects[i].name)->cost.cost, whole->effects[i].cost.cost,
+               whole->effects[i].cost.low, whole->effects[i].cost.high);
+    for (size_t i = 0; i < whole->pair_count; i++)
+        printf(" %sx%s %.3f (%.3f to %.3f)", whole->pairs[i].a, whole->pairs[i].b,
+               whole->pairs[i].cost.cost, whole->pairs[i].cost.low, whole->pairs[i].cost.high);
+    printf("; rank correlation %.3f\n", tuning_agreement(all, whole));
 }
 
 static void print_again(const struct start *start, const size_t *lines,
@@ -320,48 +339,57 @@ static void print_again(const struct start *start, const size_t *lines,
     putchar('\n');
 }
 
-static bool compare(struct start *start, const struct tuning_impact *all, bool chance, double part,
-                    unsigned seeds)
+static size_t choose(struct start *start, enum way way, uint64_t seed, size_t *rows, size_t wanted)
 {
-    double agreement[SEEDS_MAX], relied = 0;
+    if (way != CHANCE)
+        return by_proposer(start, seed, way == EVEN ? 1 : DRAWN, rows, wanted);
+    by_chance(start, seed, rows, wanted);
+    return wanted;
+}
+
+static bool compare(struct start *start, const struct tuning_impact *all,
+                    const struct tuning_impact *whole, enum way way, double part, unsigned seeds)
+{
+    double times[SEEDS_MAX], table[SEEDS_MAX], relied = 0;
     size_t *rows = mem_array(start->count, sizeof *rows), wanted = 0, inside = 0, told = 0;
     for (unsigned seed = 0; seed < seeds; seed++) {
         struct tuning_impact some;
-        wanted = (size_t)(part * (double)start->count);
-        if (chance)
-            by_chance(start, seed + 1, rows, wanted);
-        else
-            wanted = by_proposer(start, seed + 1, rows, wanted);
+        wanted = choose(start, way, seed + 1, rows, (size_t)(part * (double)start->count));
         measured(start, rows, wanted, &some);
-        agreement[seed] = tuning_agreement(all, &some);
+        times[seed] = tuning_agreement(all, &some);
+        table[seed] = tuning_agreement(whole, &some);
         relied += !some.why;
         for (size_t i = 0; i < some.count && !some.why; i++) {
-            double share = effect_of(all, some.effects[i].name)->share.share;
-            inside += share >= some.effects[i].share.low && share <= some.effects[i].share.high;
+            double cost = effect_of(all, some.effects[i].name)->cost.cost;
+            inside += cost >= some.effects[i].cost.low && cost <= some.effects[i].cost.high;
             told++;
         }
     }
     mem_free(rows);
-    printf("%s, %zu points by %s: ", start->name, wanted, chance ? "chance" : "the proposer");
-    double median = print_agreement(agreement, seeds);
-    printf("; relied on in %.0f %% of %u seeds; shares inside their intervals %.0f %%\n",
+    printf("%s, %zu points %s: ", start->name, wanted, ways[way]);
+    double mean = print_agreement(times, seeds);
+    printf("; beside the table of all: ");
+    (void)print_agreement(table, seeds);
+    printf("; relied on in %.0f %% of %u seeds; costs inside their intervals %.0f %%\n",
            100 * relied / seeds, seeds, told > 0 ? 100 * (double)inside / (double)told : 0);
     fflush(stdout);
-    return median > 0.9;
+    return mean > 0.9;
 }
 
 static bool compare_all(struct start *start, double part, unsigned seeds, double noise)
 {
-    struct tuning_impact all;
+    struct tuning_impact all, whole;
+    bool good = true;
     size_t *lines = lines_of(start), *rows = mem_array(start->count, sizeof *rows);
     for (size_t i = 0; i < start->count; i++)
         rows[i] = i;
     exact(start, lines, 0, 0, &all);
-    print_whole(start, rows, &all);
+    measured(start, rows, start->count, &whole);
+    print_whole(start, &all, &whole);
     if (noise > 0)
         print_again(start, lines, &all, noise, seeds);
-    bool good = compare(start, &all, true, part, seeds);
-    good = compare(start, &all, false, part, seeds) && good;
+    for (enum way way = CHANCE; way < WAYS; way++)
+        good = compare(start, &all, &whole, way, part, seeds) && good;
     mem_free(lines);
     mem_free(rows);
     return good;

@@ -181,7 +181,6 @@ if (rows.length) {
 }
 
 // ---- a tune, islands
-const percent = share => (100 * share < 9.95 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)) + " %";
 function ranges(items, x, xName) { // a line each: [name, middle, low, high, kind], its interval a bar
   const left = 190, high = 26 * items.length + B, plot = draw("svg", { viewBox: `0 0 ${W} ${high}`, role: "img", "aria-label": xName });
   for (const [value, text] of x.ticks) plot.append(draw("line", { class: value === x.one ? "one" : "grid", x1: x.at(value), x2: x.at(value), y1: 4, y2: high - B }), draw("text", { x: x.at(value), y: high - B + 16, "text-anchor": "middle" }, text));
@@ -193,17 +192,17 @@ function ranges(items, x, xName) { // a line each: [name, middle, low, high, kin
   plot.append(draw("text", { x: (left + W - R) / 2, y: high - 6, "text-anchor": "middle" }, xName));
   return make("div", { class: "scroll" }, plot);
 }
-const within = s => percent(s.low) + " to " + percent(s.high);
+const within = one => one.low.toFixed(2) + " to " + one.high.toFixed(2), costs = one => one.cost.toFixed(2) + "x";
 const aside = (low, high) => logarithmic(Math.max(Math.min(low, 1), 1 / 64), Math.max(high, 1), 2, 190, W - R, value => value >= 1 ? value + "x" : "1/" + 1 / value + "x");
 for (const kernel of facts.tuning?.kernels ?? []) {
   const impact = kernel.impact, known = impact.parameters.filter(one => one.values > 1);
   section("Impact of " + kernel.name, make("p", { class: "soft" }, kernel.kernels + " kernels of " + kernel.measured + " points measured" + (kernel.valid > 0 ? ", of " + kernel.valid.toFixed(0) + " valid." : ".")));
   if (impact.why) root.append(make("p", { class: "warn" }, (impact.parameters.length ? "Not to be relied on: " : "") + impact.why + "."));
   if (!impact.parameters.length) continue;
-  if (known.length) root.append(ranges([...known.map(one => [one.name, one.share, one.low, one.high]), ...impact.pairs.map(one => [one.a + " x " + one.b, one.share, one.low, one.high, "pair"])].map(([name, ...shares]) => [name, ...shares.map(share => typeof share === "number" ? 100 * share : share)]),
-    linear(0, 100 * Math.max(...known.map(one => one.high), 0.01), 190, W - R, value => +value.toPrecision(3) + ""), "share of the variance of log time, %, with its 95 % interval"));
-  root.append(table([{ name: "parameter", value: one => one.name }, { name: "share", number: true, value: one => one.share, cell: one => one.values > 1 ? percent(one.share) : "" }, { name: "95 %", number: true, value: one => one.share, cell: one => one.values > 1 ? within(one) : "" }, { name: "best", number: true, value: one => one.best }, { name: "worst over best", number: true, value: one => one.worst_over_best, cell: one => one.values > 1 ? one.worst_over_best.toFixed(2) + "x" : "" }, { name: "values", number: true, value: one => one.values }], impact.parameters));
-  if (impact.pairs.length) root.append(make("h3", {}, "pairs: what two do together, beyond each alone"), table([{ name: "pair", value: one => one.a + " x " + one.b }, { name: "share", number: true, value: one => one.share, cell: one => percent(one.share) }, { name: "95 %", number: true, value: one => one.share, cell: within }], impact.pairs));
+  if (known.length) root.append(ranges([...known.map(one => [one.name, one.cost, one.low, one.high]), ...impact.pairs.map(one => [one.a + " x " + one.b, one.cost, one.low, one.high, "pair"])],
+    linear(1, Math.max(...[...known, ...impact.pairs].map(one => one.high), 1.01), 190, W - R, value => +value.toPrecision(3) + "x"), "cost: worst over best value, the other numbers as they are, with its 95 % interval"));
+  root.append(table([{ name: "parameter", value: one => one.name }, { name: "cost", number: true, value: one => one.cost, cell: one => one.values > 1 ? costs(one) : "" }, { name: "95 %", number: true, value: one => one.cost, cell: one => one.values > 1 ? within(one) : "" }, { name: "best", number: true, value: one => one.best }, { name: "values", number: true, value: one => one.values }], impact.parameters));
+  if (impact.pairs.length) root.append(make("h3", {}, "pairs: what two do together, beyond each alone"), table([{ name: "pair", value: one => one.a + " x " + one.b }, { name: "cost", number: true, value: one => one.cost, cell: costs }, { name: "95 %", number: true, value: one => one.cost, cell: within }], impact.pairs));
   const points = kernel.points.filter(one => one.time_ns > 0), chosen = known.find(one => one.values > 1)?.name;
   if (points.length && chosen) {
     const scatter = name => { // a column for each value; dots beside each other, in the order of measuring
@@ -219,7 +218,7 @@ for (const kernel of facts.tuning?.kernels ?? []) {
     const place = make("div", { class: "scroll" }, scatter(chosen)), pick = make("select", { "aria-label": "parameter of " + kernel.name, onchange: () => place.replaceChildren(scatter(pick.value)) }, ...known.map(one => make("option", {}, one.name)));
     root.append(make("h3", {}, "every point, by the value of "), pick, place);
   }
-  root.append(make("p", { class: "soft" }, "Shares are of the variance of log time over the space; the model behind them predicts " + (100 * Math.max(0, impact.explained)).toFixed(0) + " % of that of points left out. Times differ by " + (100 * impact.differ).toFixed(impact.differ < 0.1 ? 1 : 0) + " % from point to point" + (impact.noise > 0 ? "; one strays by " + (100 * impact.noise).toFixed(impact.noise < 0.1 ? 1 : 0) + " %" : "") + " (standard deviations)."));
+  root.append(make("p", { class: "soft" }, "A cost is the time of the worst value over that of the best, the other numbers as they are, on average over the space; a pair's is how far the one's ratio changes with the other. The model behind them predicts " + (100 * Math.max(0, impact.explained)).toFixed(0) + " % of the variance of log time of points left out. Times differ by " + (100 * impact.differ).toFixed(impact.differ < 0.1 ? 1 : 0) + " % from point to point" + (impact.noise > 0 ? "; one strays by " + (100 * impact.noise).toFixed(impact.noise < 0.1 ? 1 : 0) + " %" : "") + " (standard deviations)."));
 }
 if (facts.tuning?.top.length) {
   const list = facts.tuning.top, bounds = one => digits(one.low, one.low, one.high) + " to " + digits(one.high, one.low, one.high);

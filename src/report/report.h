@@ -94,7 +94,7 @@ const char *report_kind(const struct report *report);
 void report_chart(const struct report *report, struct buf *out);
 
 /* A tune's findings: for 80 columns, and as one object. */
-/* A line: the largest shares with their intervals, or why nothing is said. */
+/* A line: the largest costs with their intervals, or why nothing is said. */
 void report_impact_words(const struct tuning_kernel *kernel, struct buf *out);
 void report_tuning_text(const struct tuning *tuning, struct buf *out);
 void report_tuning_json(const struct tuning *tuning, struct json *json);

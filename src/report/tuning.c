@@ -15,18 +15,9 @@ static const char *const standings[] = {[TUNING_BEST] = "best",
 
 /* ---- impact ---- */
 
-/* "73 %"; below ten one digit more. */
-static const char *percent(double share, char text[32])
+static void print_cost(const struct tuning_cost *cost, struct buf *out)
 {
-    snprintf(text, 32, "%.*f", 100 * share < 9.95 ? 1 : 0, 100 * share);
-    return text;
-}
-
-static void print_share(const struct tuning_share *share, struct buf *out)
-{
-    char middle[32], low[32], high[32];
-    buf_addf(out, "%5s %%  %5s to %5s", percent(share->share, middle), percent(share->low, low),
-             percent(share->high, high));
+    buf_addf(out, "%6.2fx  %5.2f to %4.2f", cost->cost, cost->low, cost->high);
 }
 
 static void print_effect(const struct tuning_effect *effect, struct buf *out)
@@ -36,9 +27,8 @@ static void print_effect(const struct tuning_effect *effect, struct buf *out)
         buf_add_text(out, "only one value was measured\n");
         return;
     }
-    print_share(&effect->share, out);
-    buf_addf(out, "  %8lld  %.2fx over %zu values\n", (long long)effect->best, effect->cost,
-             effect->levels);
+    print_cost(&effect->cost, out);
+    buf_addf(out, "  %8lld of %zu values\n", (long long)effect->best, effect->levels);
 }
 
 static void print_kernel(const struct tuning_kernel *kernel, struct buf *out)
@@ -52,15 +42,14 @@ static void print_kernel(const struct tuning_kernel *kernel, struct buf *out)
         buf_addf(out, "\n    %s\n", impact->why);
         return;
     }
-    buf_addf(out, "\n    %-14s %7s  %-14s  %8s  %s\n", "", "share", "95 %", "best",
-             "worst over best");
+    buf_addf(out, "\n    %-14s %7s  %-13s  %8s\n", "", "cost", "95 %", "best");
     for (size_t i = 0; i < impact->count; i++)
         print_effect(&impact->effects[i], out);
     for (size_t i = 0; i < impact->pair_count; i++) {
         char both[64];
         snprintf(both, sizeof both, "%.24s x %.24s", impact->pairs[i].a, impact->pairs[i].b);
         buf_addf(out, "    %-14s ", both);
-        print_share(&impact->pairs[i].share, out);
+        print_cost(&impact->pairs[i].cost, out);
         buf_add_text(out, "  what they do together\n");
     }
     if (impact->why)
@@ -70,10 +59,11 @@ static void print_kernel(const struct tuning_kernel *kernel, struct buf *out)
     if (impact->noise > 0)
         buf_addf(out, ", one strays by %.*f %%", impact->noise < 0.1, 100 * impact->noise);
     buf_add_text(out, " (standard deviations)\n");
-    buf_addf(out,
-             "    share of the variance of log time; the model behind it predicts %.0f %% of\n"
-             "    that of points left out\n",
-             100 * fmax(0, impact->explained));
+    buf_addf(
+        out,
+        "    cost: worst over best value, the other numbers as they are, on average; the model\n"
+        "    behind it predicts %.0f %% of the variance of log time of points left out\n",
+        100 * fmax(0, impact->explained));
 }
 
 void report_impact_words(const struct tuning_kernel *kernel, struct buf *out)
@@ -86,11 +76,9 @@ void report_impact_words(const struct tuning_kernel *kernel, struct buf *out)
     if (impact->why)
         buf_addf(out, ": %s", impact->why);
     for (size_t i = 0; i < impact->count && i < SHOWN && !impact->why; i++) {
-        const struct tuning_share *share = &impact->effects[i].share;
-        char middle[32], low[32], high[32];
-        buf_addf(out, "%s %.24s %s %% (%s to %s)", i ? "," : ":", impact->effects[i].name,
-                 percent(share->share, middle), percent(share->low, low),
-                 percent(share->high, high));
+        const struct tuning_cost *cost = &impact->effects[i].cost;
+        buf_addf(out, "%s %.24s %.2fx (%.2f to %.2f)", i ? "," : ":", impact->effects[i].name,
+                 cost->cost, cost->low, cost->high);
     }
 }
 
@@ -177,11 +165,11 @@ void report_tuning_text(const struct tuning *tuning, struct buf *out)
 
 /* ---- for programs ---- */
 
-static void put_share(struct json *json, const struct tuning_share *share)
+static void put_cost(struct json *json, const struct tuning_cost *cost)
 {
-    json_put_real(json, "share", share->share);
-    json_put_real(json, "low", share->low);
-    json_put_real(json, "high", share->high);
+    json_put_real(json, "cost", cost->cost);
+    json_put_real(json, "low", cost->low);
+    json_put_real(json, "high", cost->high);
 }
 
 static void put_impact(struct json *json, const struct tuning_impact *impact)
@@ -197,10 +185,9 @@ static void put_impact(struct json *json, const struct tuning_impact *impact)
         const struct tuning_effect *effect = &impact->effects[i];
         json_object(json);
         json_put_text(json, "name", effect->name);
-        put_share(json, &effect->share);
+        put_cost(json, &effect->cost);
         json_put_int(json, "values", (int64_t)effect->levels);
         json_put_int(json, "best", effect->best);
-        json_put_real(json, "worst_over_best", effect->cost);
         json_object_end(json);
     }
     json_array_end(json);
@@ -209,7 +196,7 @@ static void put_impact(struct json *json, const struct tuning_impact *impact)
         json_object(json);
         json_put_text(json, "a", impact->pairs[i].a);
         json_put_text(json, "b", impact->pairs[i].b);
-        put_share(json, &impact->pairs[i].share);
+        put_cost(json, &impact->pairs[i].cost);
         json_object_end(json);
     }
     json_array_end(json);

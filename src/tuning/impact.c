@@ -9,18 +9,18 @@
 #include <string.h>
 
 enum {
-    PROBES = 4096,    /* points whose expected time is asked for, about */
-    BASES_LEAST = 32, /* however many parameters there are */
-    FEWEST = 8,       /* points below which nothing is said */
-    TRIES = 8,        /* for a rectangle of valid points */
-    SEED = 20050201,  /* the same table, the same answer */
+    PROBES = 4096,     /* points whose expected time is asked for, about */
+    BASES_LEAST = 128, /* however many parameters there are */
+    FEWEST = 8,        /* points below which nothing is said */
+    TRIES = 8,         /* for a rectangle of valid points */
+    SEED = 20050201,   /* the same table, the same answer */
     PAIRS = TUNING_PARAMETERS * (TUNING_PARAMETERS - 1) / 2,
-    SHARES = TUNING_PARAMETERS + PAIRS,
+    COSTS = TUNING_PARAMETERS + PAIRS,
     NONE = -1
 };
-static const double EXPLAINED_LEAST = 0.5; /* of points left out; below, shares are guesses */
+static const double EXPLAINED_LEAST = 0.5; /* of points left out; below, costs are guesses */
 static const double ERROR_USUAL = 0.02;    /* of log time: what a model of times misses anyway */
-static const double PAIR_LEAST = 0.01;
+static const double PAIR_LEAST = 1.01;
 static const double NO_VARIANCE = 1e-12; /* times that differ by a millionth do not */
 static const double STUDENT_95 = 2.262;  /* of as many folds as there are */
 
@@ -39,8 +39,7 @@ struct work {
     int32_t *line; /* probe of a base with one value exchanged: bases x width; NONE: not valid */
     struct rectangle *rectangle;    /* bases x pairs */
     double (*expected)[MODEL_FITS]; /* of each probe */
-    double missed; /* mean square of what points left out were predicted wrong by */
-    double share[MODEL_FITS][SHARES]; /* of parameters, then of pairs */
+    double cost[MODEL_FITS][COSTS]; /* in logarithms: of parameters, then of pairs */
 };
 
 /* ---- tables as positions ---- */
@@ -177,7 +176,7 @@ static void ask(struct work *work, struct random *random)
         model_predict(&work->model, work->probe[i], work->expected[i]);
 }
 
-/* ---- shares ---- */
+/* ---- costs ---- */
 
 struct sums {
     double count, sum, square;
@@ -196,62 +195,51 @@ static double sums_variance(const struct sums *sums)
     return fmax(0, sums->square / sums->count - mean * mean);
 }
 
-/* What the valid values of a parameter do at a base: E[var(time | the others)] is its mean. */
-static double line_variance(const struct work *work, size_t i, size_t j, size_t fit)
+/* Worst over best of a parameter's valid values at a base, in logarithms. */
+static double line_cost(const struct work *work, size_t i, size_t j, size_t fit)
 {
-    struct sums sums = {0};
-    double own = work->expected[on_line(work, i, j, work->base[i][j])][fit];
+    double least = INFINITY, most = -INFINITY;
     for (size_t level = 0; level < work->levels[j]; level++) {
         int32_t probe = on_line(work, i, j, level);
-        if (probe != NONE)
-            sums_add(&sums, work->expected[probe][fit] - own);
-    }
-    return sums_variance(&sums);
-}
-
-/* Where the values are drawn anew, as often alike as by chance. */
-static double pair_variance(const struct work *work, size_t pair, size_t a, size_t b, size_t fit)
-{
-    double sum = 0, levels_a = (double)work->levels[a], levels_b = (double)work->levels[b];
-    for (size_t i = 0; i < work->bases; i++) {
-        const int32_t *corner = work->rectangle[i * PAIRS + pair].corner;
-        if (corner[3] == NONE)
+        if (probe == NONE)
             continue;
-        double twist = work->expected[corner[0]][fit] - work->expected[corner[1]][fit] -
-                       work->expected[corner[2]][fit] + work->expected[corner[3]][fit];
-        sum += twist * twist / 4;
+        least = fmin(least, work->expected[probe][fit]);
+        most = fmax(most, work->expected[probe][fit]);
     }
-    return sum / (double)work->bases * (1 - 1 / levels_a) * (1 - 1 / levels_b);
+    return most - least;
 }
 
-/* Of all variance: what is expected, and what is missed. */
-static void shares_of(struct work *work, size_t fit)
+static double rectangle_cost(const struct work *work, size_t i, size_t pair, size_t fit)
 {
-    size_t parameters = work->table->parameters, pair = 0;
-    struct sums all = {0};
-    double *shares = work->share[fit], zero = work->expected[0][fit];
+    const int32_t *corner = work->rectangle[i * PAIRS + pair].corner;
+    if (corner[3] == NONE)
+        return 0;
+    return fabs(work->expected[corner[0]][fit] - work->expected[corner[1]][fit] -
+                work->expected[corner[2]][fit] + work->expected[corner[3]][fit]);
+}
+
+static void costs_of(struct work *work, size_t fit)
+{
+    double *costs = work->cost[fit];
+    size_t parameters = work->table->parameters;
     for (size_t i = 0; i < work->bases; i++)
-        sums_add(&all, work->expected[on_line(work, i, 0, work->base[i][0])][fit] - zero);
-    double variance = sums_variance(&all) + work->missed;
-    if (variance < NO_VARIANCE)
-        return;
-    for (size_t a = 0; a < parameters; a++) {
-        for (size_t i = 0; i < work->bases; i++)
-            shares[a] += line_variance(work, i, a, fit) / (double)work->bases / variance;
-        for (size_t b = a + 1; b < parameters; b++, pair++)
-            shares[TUNING_PARAMETERS + pair] = pair_variance(work, pair, a, b, fit) / variance;
-    }
+        for (size_t a = 0, pair = 0; a < parameters; a++) {
+            costs[a] += line_cost(work, i, a, fit) / (double)work->bases;
+            for (size_t b = a + 1; b < parameters; b++, pair++)
+                costs[TUNING_PARAMETERS + pair] +=
+                    rectangle_cost(work, i, pair, fit) / (double)work->bases;
+        }
 }
 
 /* By the jackknife over the folds. */
-static struct tuning_share interval_of(const struct work *work, size_t which)
+static struct tuning_cost interval_of(const struct work *work, size_t which)
 {
-    double share = work->share[MODEL_FOLDS][which];
+    double cost = work->cost[MODEL_FOLDS][which];
     struct sums sums = {0};
     for (size_t fold = 0; fold < MODEL_FOLDS; fold++)
-        sums_add(&sums, work->share[fold][which] - share);
+        sums_add(&sums, work->cost[fold][which] - cost);
     double far = STUDENT_95 * sqrt((MODEL_FOLDS - 1) * sums_variance(&sums));
-    return (struct tuning_share){share, fmax(0, share - far), share + far};
+    return (struct tuning_cost){exp(cost), exp(fmax(0, cost - far)), exp(cost + far)};
 }
 
 /* The share of the variance of the points of each fold that the fit without them predicts. */
@@ -272,7 +260,6 @@ static void read_fits(struct work *work, struct tuning_impact *impact)
     }
     for (size_t i = 0; i < work->table->count; i++)
         square += pow(log(work->table->time_ns[i]) - mean, 2);
-    work->missed = missed / say;
     impact->explained = all > NO_VARIANCE * say ? 1 - missed / all : 0;
     impact->differ = sqrt(square / (double)work->table->count);
 }
@@ -280,10 +267,10 @@ static void read_fits(struct work *work, struct tuning_impact *impact)
 /* ---- what is told ---- */
 
 /* The value with the least expected time over the space, each beside the others that are valid in
- * its place, and what the worst one costs. */
+ * its place. */
 static void best_value(const struct work *work, size_t parameter, struct tuning_effect *effect)
 {
-    double least = INFINITY, most = -INFINITY;
+    double least = INFINITY;
     bool seen[TUNING_LEVELS] = {false};
     struct sums of[TUNING_LEVELS] = {{0}};
     for (size_t i = 0; i < work->model.count; i++)
@@ -308,21 +295,19 @@ static void best_value(const struct work *work, size_t parameter, struct tuning_
         if (mean < least)
             effect->best = work->values[parameter][level];
         least = fmin(least, mean);
-        most = fmax(most, mean);
     }
-    effect->cost = exp(most - least);
 }
 
-static int by_share(const void *left, const void *right)
+static int by_cost(const void *left, const void *right)
 {
     const struct tuning_effect *a = left, *b = right;
-    return a->share.share > b->share.share ? -1 : a->share.share < b->share.share;
+    return a->cost.cost > b->cost.cost ? -1 : a->cost.cost < b->cost.cost;
 }
 
-static int pair_by_share(const void *left, const void *right)
+static int pair_by_cost(const void *left, const void *right)
 {
     const struct tuning_pair *a = left, *b = right;
-    return a->share.share > b->share.share ? -1 : a->share.share < b->share.share;
+    return a->cost.cost > b->cost.cost ? -1 : a->cost.cost < b->cost.cost;
 }
 
 static void tell_pairs(const struct work *work, struct tuning_impact *impact)
@@ -331,12 +316,12 @@ static void tell_pairs(const struct work *work, struct tuning_impact *impact)
     size_t count = 0, pair = TUNING_PARAMETERS;
     for (size_t a = 0; a < work->table->parameters; a++)
         for (size_t b = a + 1; b < work->table->parameters; b++, pair++) {
-            struct tuning_share share = interval_of(work, pair);
-            if (share.low >= PAIR_LEAST)
+            struct tuning_cost cost = interval_of(work, pair);
+            if (cost.low >= PAIR_LEAST)
                 all[count++] =
-                    (struct tuning_pair){work->table->names[a], work->table->names[b], share};
+                    (struct tuning_pair){work->table->names[a], work->table->names[b], cost};
         }
-    qsort(all, count, sizeof *all, pair_by_share);
+    qsort(all, count, sizeof *all, pair_by_cost);
     impact->pair_count = count < TUNING_PAIRS ? count : TUNING_PAIRS;
     memcpy(impact->pairs, all, impact->pair_count * sizeof *all);
 }
@@ -353,16 +338,16 @@ static void measure(struct work *work, struct tuning_impact *impact)
     ask(work, &random);
     read_fits(work, impact);
     for (size_t fit = 0; fit < MODEL_FITS; fit++)
-        shares_of(work, fit);
+        costs_of(work, fit);
     impact->count = work->table->parameters;
     for (size_t j = 0; j < impact->count; j++) {
         struct tuning_effect *effect = &impact->effects[j];
         effect->name = work->table->names[j];
-        effect->share = interval_of(work, j);
+        effect->cost = interval_of(work, j);
         best_value(work, j, effect);
     }
     tell_pairs(work, impact);
-    qsort(impact->effects, impact->count, sizeof *impact->effects, by_share);
+    qsort(impact->effects, impact->count, sizeof *impact->effects, by_cost);
     if (work->table->error)
         impact->noise = stats_median(work->table->error, work->table->count);
     if (impact->explained < EXPLAINED_LEAST)
@@ -396,13 +381,13 @@ void tuning_impact(const struct tuning_table *table, struct tuning_impact *impac
 /* Places from 1, equal ones the mean of theirs. */
 static double place_of(const struct tuning_impact *impact, const char *name)
 {
-    double share = NAN, above = 0, equal = 0;
+    double cost = NAN, above = 0, equal = 0;
     for (size_t i = 0; i < impact->count; i++)
         if (strcmp(impact->effects[i].name, name) == 0)
-            share = impact->effects[i].share.share;
+            cost = impact->effects[i].cost.cost;
     for (size_t i = 0; i < impact->count; i++) {
-        above += impact->effects[i].share.share > share;
-        equal += impact->effects[i].share.share == share;
+        above += impact->effects[i].cost.cost > cost;
+        equal += impact->effects[i].cost.cost == cost;
     }
     return above + (equal + 1) / 2;
 }

@@ -22,27 +22,26 @@ struct tuning_table { /* of one kernel's source */
     const double *time_ns; /* > 0 */
     const double *error;   /* standard error of each log time, so that a point that was disturbed
                               has less to say; NULL: all alike */
-    size_t space_count;   /* valid points, measured or not: what the shares are over; or a sample */
-    const int64_t *space; /* space_count x parameters; NULL: the measured ones */
+    size_t space_count;    /* valid points, measured or not: what the costs are over; or a sample */
+    const int64_t *space;  /* space_count x parameters; NULL: the measured ones */
     bool (*valid)(void *context, const int64_t *point); /* NULL: any combination of values is */
     void *context;
 };
 
-struct tuning_share {
-    double share, low, high; /* of the variance of log time; 95 % */
+struct tuning_cost {
+    double cost, low, high; /* a ratio of times, 1 where nothing is lost; 95 % */
 };
 
 struct tuning_effect {
     const char *name;
-    struct tuning_share share; /* alone and together with others: shares add up to 1 or more */
-    size_t levels;             /* values that were measured; 1: nothing can be said */
-    int64_t best;              /* the value with the least expected time over the space */
-    double cost;               /* expected time of the worst value over that of the best */
+    struct tuning_cost cost; /* of its worst value over its best, the other numbers as they are */
+    size_t levels;           /* values that were measured; 1: nothing can be said */
+    int64_t best;            /* the value with the least expected time over the space */
 };
 
 struct tuning_pair {
     const char *a, *b;
-    struct tuning_share share; /* of what the two do together, beyond what each does alone */
+    struct tuning_cost cost; /* how far the ratio of a's two times changes with b's value */
 };
 
 struct tuning_impact {
@@ -52,7 +51,7 @@ struct tuning_impact {
     double differ;    /* standard deviation of log time over the points */
     double noise;     /* median standard error of one point's; 0: not known */
     size_t count, pair_count;
-    struct tuning_effect effects[TUNING_PARAMETERS]; /* largest share first */
+    struct tuning_effect effects[TUNING_PARAMETERS]; /* largest cost first */
     struct tuning_pair pairs[TUNING_PAIRS];          /* the same */
 };
 
@@ -63,15 +62,15 @@ struct tuning_impact {
  * so that what parameters do together, up to all of them, costs no more numbers than the parameters
  * are (ANOVA kernels: Durrande et al., Journal of Multivariate Analysis 115, 2013); h and the noise
  * are those that make the points most likely (Rasmussen and Williams, "Gaussian Processes for
- * Machine Learning", 5.4.1). Distances are of the values' logarithms. A parameter's share is its
- * total effect among valid points, E[var(y | the others)] / var(y) (Homma and Saltelli, Reliability
- * Engineering and System Safety 52, 1996), of the times that the model expects: from every point of
- * a space it is what the times themselves say. A pair's share is the total effect of what the two
- * do together (Liu and Owen, Journal of the American Statistical Association 101, 2006). Points
- * need not be spread evenly: the shares are over `space`, whatever part of it was measured.
- * Intervals: the jackknife over tenths of the points, which also tells how well points left out are
- * predicted. The proposer's model serves another end: it bends what is slow, and looks at 128
- * points. */
+ * Machine Learning", 5.4.1). Distances are of the values' logarithms. A parameter's cost is the
+ * geometric mean over valid points of worst over best: the expected times of its valid values
+ * there, the other numbers as they are. So it counts what the parameter does alone and together
+ * with others, and, unlike shares of variance, a few far points do not decide it. A pair's is that
+ * of t(a,b) t(a',b') / (t(a',b) t(a,b')) or its inverse, whichever is above 1, over points and
+ * drawn other values. Points need not be spread evenly: costs are over `space`, whatever part of it
+ * was measured. Intervals: the jackknife over tenths of the points, which also tells how well
+ * points left out are predicted. The proposer's model serves another end: it bends what is slow,
+ * and looks at 128 points. */
 void tuning_impact(const struct tuning_table *table, struct tuning_impact *impact);
 
 /* Spearman's rank correlation of two orders of the same parameters, by name; NaN below 2. */

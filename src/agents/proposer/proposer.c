@@ -12,7 +12,8 @@
 
 enum {
     SCORED_MAX = 2048, /* points whose expected improvement is computed for one proposal */
-    ELITE = 4          /* best points whose neighbours are always scored */
+    ELITE = 4,         /* best points whose neighbours are always scored */
+    EVEN_MAX = 64      /* looks of a start; beyond these any point is drawn */
 };
 
 /* Doubt about a whole start before its first look, in the logarithm of time. */
@@ -29,6 +30,7 @@ struct proposer {
     size_t suggestion_count;
     double floor_ns;
     unsigned draws_every, proposals;
+    bool draws_evenly;
     struct surrogate *surrogate;
     size_t refined; /* kernels when the hyperparameters were last refined */
     size_t arm_count;
@@ -322,9 +324,10 @@ static bool propose(struct proposer *proposer, size_t number, const struct tune_
     return true;
 }
 
-void proposer_draw(struct proposer *proposer, unsigned every)
+void proposer_draw(struct proposer *proposer, unsigned every, bool evenly)
 {
     proposer->draws_every = every;
+    proposer->draws_evenly = evenly;
 }
 
 size_t proposer_points(const struct proposer *proposer)
@@ -343,10 +346,11 @@ static bool draw(struct proposer *proposer, struct proposal *proposal)
     int least = INT_MAX;
     for (size_t i = 0; i < proposer->arm_count; i++) {
         const struct arm *arm = &proposer->arms[i];
+        bool evenly = proposer->draws_evenly && arm->look_count < EVEN_MAX;
         for (size_t k = 0; k < arm->point_count; k++) {
             if (arm_find(arm, &arm->points[k]) != NULL)
                 continue;
-            int now = proposer->draws_every > 1 ? arm_crowd(arm, &arm->points[k]) : 0;
+            int now = evenly ? arm_crowd(arm, &arm->points[k]) : INT_MAX;
             ties = now < least ? 0 : ties;
             least = now < least ? now : least;
             if (now > least || random_below(&proposer->random, ++ties))

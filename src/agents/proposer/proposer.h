@@ -60,10 +60,11 @@ void proposer_suggest(struct proposer *proposer, size_t start, const struct name
 /* No honest kernel is faster than this (the roofline's floor); 0: not known. */
 void proposer_set_floor(struct proposer *proposer, double floor_ns);
 
-/* One point in `every` is drawn among those that are left: 0 none, 1 all. So that what was measured
- * says something of the whole space, and not of its best corner alone, the values and pairs of
- * values come first that were measured least; with 1 each point is as likely as any other. */
-void proposer_draw(struct proposer *proposer, unsigned every);
+/* One point in `every` is drawn among those that are left: 0 none, 1 all. `evenly`: so that what
+ * was measured says something of the whole space, and not of its best corner alone, the values and
+ * pairs of values come first that were measured least, until a start has 64 looks; else, and after
+ * them, each point is as likely as any other. */
+void proposer_draw(struct proposer *proposer, unsigned every, bool evenly);
 
 /* Points of all starts; those of a space of more than 65536 are a sample. */
 size_t proposer_points(const struct proposer *proposer);

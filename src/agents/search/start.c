@@ -208,7 +208,8 @@ static void choose_points(struct search *search)
         return;
     if (strategy == TUNE_AUTO)
         strategy = proposer_points(search->proposer) <= SMALL ? TUNE_EXHAUSTIVE : TUNE_PROPOSER;
-    proposer_draw(search->proposer, search_has_model(search) ? 0 : every[strategy]);
+    proposer_draw(search->proposer, search_has_model(search) ? 0 : every[strategy],
+                  strategy != TUNE_RANDOM);
     if (arm->before && arm->number >= 0 &&
         value_parse_json(search->arena, arm->origin, arm->before, strlen(arm->before), &before,
                          NULL) == 0 &&

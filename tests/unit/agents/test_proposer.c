@@ -314,15 +314,15 @@ static void test_suggestions(void **state)
     proposer_free(proposer);
 }
 
-/* Pairs of values of the tiles that none of 40 points had; every second point is drawn. */
-static size_t missed_pairs(uint64_t seed)
+/* Pairs of values of the tiles that none of 40 points had. */
+static size_t missed_pairs(uint64_t seed, unsigned every, bool evenly)
 {
     static const struct proposer_space all = {
         .name = "tiles.c", .parameter_count = COUNT(tiles), .parameters = tiles};
     bool seen[COUNT(tiles)][COUNT(tiles)][5][5] = {{{{false}}}};
     size_t missed = 0;
     struct proposer *proposer = proposer_new(seed);
-    proposer_draw(proposer, 2);
+    proposer_draw(proposer, every, evenly);
     assert_int_equal(proposer_add(proposer, &all), 0);
     for (size_t i = 0; i < 40; i++) {
         struct proposal next;
@@ -347,11 +347,16 @@ static size_t missed_pairs(uint64_t seed)
 
 static void test_draws_cover_pairs(void **state)
 {
-    size_t missed = 0;
+    size_t half = 0, all = 0, chance = 0;
     (void)state;
-    for (uint64_t seed = 1; seed <= 8; seed++)
-        missed += missed_pairs(seed);
-    assert_in_range(missed, 0, 80); /* 45 of 8 x 143; where each is drawn by chance, 150 */
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        half += missed_pairs(seed, 2, true);
+        all += missed_pairs(seed, 1, true);
+        chance += missed_pairs(seed, 1, false);
+    }
+    assert_in_range(half, 0, 80); /* 45 of 8 x 143; were they drawn by chance, 150 */
+    assert_in_range(all, 0, 80);
+    assert_true(chance > 2 * all); /* the control is no better than chance */
 }
 
 int main(void)

@@ -94,7 +94,7 @@ static size_t times(const char *text, const char *word)
 }
 
 static const char *const tune_lines[] = {
-    "impact of </script>.c: 1 kernels of 1 points measured", "BM x BN           20 %", "1 r1-c4 ",
+    "impact of </script>.c: 1 kernels of 1 points measured", "BM x BN          1.20x", "1 r1-c4 ",
     "some were not", "\n   1  4 kernels of 5 evaluated; best r1-c4 2.00x (1.90"};
 
 /* A tune's findings and islands are in all three views, and a source's name breaks none of them. */
@@ -108,18 +108,17 @@ static void tells_a_tune_and_islands(void **state)
                                    .speedup_high = 2.1};
     const struct report_island islands[] = {{0, 3, 0, NULL}, {1, 5, 4, &row}};
     const struct tuning_point point = {"r1-c4", "{\"BM\": 64}", "kernel", 1e6};
-    const struct tuning_kernel kernel = {
-        .points = &point,
-        .name = "</script>.c",
-        .measured = 1,
-        .kernels = 1,
-        .space = 12,
-        .impact = {.points = 9,
-                   .explained = 0.9,
-                   .count = 1,
-                   .pair_count = 1,
-                   .effects = {{"BM", {0.7, 0.6, 0.8}, 3, 64, 1.5}},
-                   .pairs = {{"BM", "BN", {0.2, 0.1, 0.3}}}}};
+    const struct tuning_kernel kernel = {.points = &point,
+                                         .name = "</script>.c",
+                                         .measured = 1,
+                                         .kernels = 1,
+                                         .space = 12,
+                                         .impact = {.points = 9,
+                                                    .explained = 0.9,
+                                                    .count = 1,
+                                                    .pair_count = 1,
+                                                    .effects = {{"BM", {1.7, 1.6, 1.8}, 3, 64}},
+                                                    .pairs = {{"BM", "BN", {1.2, 1.1, 1.3}}}}};
     const struct tuning_top top = {.id = "r1-c4",
                                    .source = "a.c BM=64",
                                    .time_ns = 1e6,

@@ -87,7 +87,7 @@ static double nothing(const int64_t *at)
     return 0;
 }
 
-static void test_known_shares(void **state)
+static void test_known_costs(void **state)
 {
     struct tuning_impact impact;
     (void)state;
@@ -98,17 +98,17 @@ static void test_known_shares(void **state)
     assert_string_equal(impact.effects[0].name, "BIG");
     assert_string_equal(impact.effects[1].name, "SMALL");
     assert_string_equal(impact.effects[2].name, "OTHER");
-    /* Variances are as the squares: 0.16 : 0.01 : 0.0004. */
-    assert_near(impact.effects[0].share.share, 0.1600 / 0.1704, 0.03);
-    assert_near(impact.effects[1].share.share, 0.0100 / 0.1704, 0.02);
+    assert_near(impact.effects[0].cost.cost, exp(1.2), 0.05); /* over three steps */
+    assert_near(impact.effects[1].cost.cost, exp(0.3), 0.02);
+    assert_near(impact.effects[3].cost.cost, 1, 0.01);
     for (size_t i = 0; i < WIDTH; i++) {
-        assert_true(impact.effects[i].share.low <= impact.effects[i].share.share);
-        assert_true(impact.effects[i].share.high >= impact.effects[i].share.share);
+        assert_true(impact.effects[i].cost.low >= 1);
+        assert_true(impact.effects[i].cost.low <= impact.effects[i].cost.cost);
+        assert_true(impact.effects[i].cost.high >= impact.effects[i].cost.cost);
         assert_int_equal(impact.effects[i].levels, VALUES);
     }
     assert_int_equal(impact.effects[0].best, 8);
     assert_int_equal(impact.effects[1].best, 64);
-    assert_near(impact.effects[0].cost, exp(1.2), 0.1);
     assert_int_equal(impact.pair_count, 0);
     assert_true(impact.explained > 0.98);
 }
@@ -123,7 +123,11 @@ static void test_pairs(void **state)
     assert_int_equal(impact.pair_count, 1);
     assert_string_equal(impact.pairs[0].a, "BIG");
     assert_string_equal(impact.pairs[0].b, "SMALL");
-    assert_true(impact.pairs[0].share.low > 0.5);
+    /* 0.2 times the steps of both apart, of which the mean is 5/3 where they differ. */
+    assert_near(impact.pairs[0].cost.cost, exp(0.2 * 25 / 9), 0.1);
+    /* What neither does alone counts for both: 0.2 x 3 steps x 1 on average from the middle. */
+    for (int i = 0; i < 2; i++)
+        assert_near(impact.effects[i].cost.cost, exp(0.6), 0.05);
     assert_string_equal(impact.effects[3].name, "NONE");
 }
 
@@ -136,10 +140,10 @@ static void test_a_fifth_agrees(void **state)
     judge(0, ALL, &whole);
     judge(ALL / 2, ALL / 5, &some);
     assert_null(some.why);
-    assert_true(some.effects[0].share.high - some.effects[0].share.low > 0.002);
+    assert_true(some.effects[0].cost.high - some.effects[0].cost.low > 0.002);
     assert_true(tuning_agreement(&whole, &some) > 0.9);
     assert_near(tuning_agreement(&whole, &whole), 1, 1e-9);
-    some.effects[0].share.share = -1; /* the first one is the last now */
+    some.effects[0].cost.cost = 0; /* the first one is the last now */
     assert_true(tuning_agreement(&whole, &some) < 0);
 }
 
@@ -168,7 +172,7 @@ static void test_disturbed_points_say_little(void **state)
     assert_null(impact.why);
     assert_true(impact.noise == 0 && impact.differ > 0.5); /* most points are known well */
     assert_string_equal(impact.effects[0].name, "BIG");
-    assert_near(impact.effects[0].share.share, 0.1600 / 0.1704, 0.05);
+    assert_near(impact.effects[0].cost.cost, exp(1.2), 0.1);
 }
 
 static void test_noise_is_no_finding(void **state)
@@ -190,7 +194,7 @@ static void test_noise_is_no_finding(void **state)
     judge(0, ALL, &impact);
     assert_non_null(impact.why);
     for (size_t i = 0; i < WIDTH; i++)
-        assert_true(isfinite(impact.effects[i].share.high));
+        assert_true(isfinite(impact.effects[i].cost.high));
 }
 
 static void test_one_value(void **state)
@@ -222,13 +226,12 @@ static bool fits(void *context, const int64_t *point)
     return point[0] * point[1] <= 512;
 }
 
-/* The shares are what the times of the valid points say: the variance that is left between points
+/* The costs are what the times of the valid points say: the mean of worst over best among points
  * which differ in one parameter alone. */
-static void test_shares_of_valid_points(void **state)
+static void test_costs_of_valid_points(void **state)
 {
     struct tuning_impact impact;
     size_t count = 0;
-    double mean = 0, all = 0;
     (void)state;
     fill(mixed, 0.001, 8);
     for (size_t i = 0; i < ALL; i++)
@@ -246,26 +249,24 @@ static void test_shares_of_valid_points(void **state)
                                        .valid = fits};
     tuning_impact(&table, &impact);
     assert_null(impact.why);
-    for (size_t i = 0; i < count; i++)
-        mean += log(times[i]) / (double)count;
-    for (size_t i = 0; i < count; i++)
-        all += pow(log(times[i]) - mean, 2);
     for (size_t j = 0; j < WIDTH; j++) {
         const struct tuning_effect *effect = &impact.effects[j];
-        double left = 0;
+        double sum = 0;
         for (size_t i = 0; i < count; i++) {
-            double line = 0, own = 0;
+            double least = INFINITY, most = 0;
             for (size_t k = 0; k < count; k++) {
                 size_t same = 0;
                 for (size_t p = 0; p < WIDTH; p++)
                     same += space[i * WIDTH + p] == space[k * WIDTH + p] ||
                             strcmp(names[p], effect->name) == 0;
-                line += same == WIDTH ? log(times[k]) : 0;
-                own += same == WIDTH;
+                if (same < WIDTH)
+                    continue;
+                least = fmin(least, times[k]);
+                most = fmax(most, times[k]);
             }
-            left += pow(log(times[i]) - line / own, 2);
+            sum += log(most / least);
         }
-        assert_near(effect->share.share, left / all, 0.03);
+        assert_near(effect->cost.cost, exp(sum / (double)count), 0.02);
     }
 }
 
@@ -307,10 +308,10 @@ static void test_ladder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_shares),   cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_known_costs),    cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_a_fifth_agrees), cmocka_unit_test(test_noise_is_no_finding),
         cmocka_unit_test(test_one_value),      cmocka_unit_test(test_disturbed_points_say_little),
-        cmocka_unit_test(test_ladder),         cmocka_unit_test(test_shares_of_valid_points),
+        cmocka_unit_test(test_ladder),         cmocka_unit_test(test_costs_of_valid_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
