@@ -133,7 +133,7 @@ answer() { # a request's file
     mv "$answer.part" "$answer"
 }
 mkdir box && sed -i 's/WIDTH: .*/WIDTH: [64]}/' squares/starts/webgpu/rows.wgsl
-TWAGENT_STORE=$work/asked "$twagent" run ./squares --backend webgpu --model "mailbox/$work/box" -b 1 -i 1 -r 1 --no-final \
+TWAGENT_STORE=$work/asked "$twagent" run ./squares --backend webgpu --model "mailbox/$work/box" -b 1 -i 1 -r 1 --no-final --floor-share 0 \
     --mailbox-wait 10m --time-budget 100ms --quiet >out 2>&1 </dev/null &
 searching=$!
 while kill -0 $searching 2>/dev/null; do

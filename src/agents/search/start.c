@@ -156,6 +156,7 @@ static void set_floor(struct search *search, const struct value *context)
     if (copy > 0 && bytes > 2 * cache)
         floor_ns = fmax(floor_ns, bytes / copy * 1e9);
     search->floor_ns = floor_ns;
+    search->floor_under_load = value_bool(ceilings, "under_load", false);
 }
 
 /* What the first process of a run saw of the machine is what its prompts and proposals go by, also

@@ -13,6 +13,8 @@ struct taken {
     struct attempt *attempt;
 };
 
+static bool under_load; /* when the ceilings were measured */
+
 static struct taken take(struct search_options options, double floor_ns, double time_ns,
                          double speedup_low)
 {
@@ -22,6 +24,7 @@ static struct taken take(struct search_options options, double floor_ns, double 
     search->arena = arena_new();
     search->options = options;
     search->floor_ns = floor_ns;
+    search->floor_under_load = under_load;
     strcpy(search->id, "r1");
     list_init(&search->kept);
     taken.attempt->search = search;
@@ -63,6 +66,9 @@ static void test_floor(void **state)
     expect(share, 1340, 1000, NULL); /* so far below it is the floor that is wrong */
     expect(share, 0, 1000, NULL);    /* a problem that says neither bytes nor flops */
     expect(none, 1000, 1000, NULL);
+    under_load = true; /* a ceiling that is too low ends no search */
+    expect(share, 1000, 1000, NULL);
+    under_load = false;
 }
 
 static void test_target(void **state)

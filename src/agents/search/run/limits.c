@@ -97,7 +97,8 @@ static const double FLOOR_DOUBTED = 1.1;
 /* Of what is known to be possible: bytes and operations at this machine's measured rates. */
 static bool floor_reached(const struct search *search, const struct attempt *best)
 {
-    if (search->options.floor_share <= 0 || search->floor_ns <= 0 || best->record.time_ns <= 0)
+    if (search->options.floor_share <= 0 || search->floor_ns <= 0 || best->record.time_ns <= 0 ||
+        search->floor_under_load)
         return false;
     double share = search->floor_ns / best->record.time_ns;
     return share >= search->options.floor_share && share <= FLOOR_DOUBTED;
