@@ -21,6 +21,10 @@ struct http_request; /* one transfer */
 struct http *http_new(struct loop *loop, struct err *err);
 void http_free(struct http *http); /* NULL is fine; asserts that no transfer is running */
 
+/* A header "authorization: " HTTP_SIGNS "REGION/SERVICE ID:SECRET[:TOKEN]" is not sent: the request
+ * is signed with it, by libcurl (AWS Signature Version 4), each time that it is started. */
+#define HTTP_SIGNS "AWS4-HMAC-SHA256 "
+
 struct http_spec {              /* borrowed until http_start() returns */
     const char *method;         /* "POST" */
     const char *url;            /* http:// or https:// alone */

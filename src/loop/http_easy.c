@@ -1,4 +1,5 @@
 /* loop/http: one transfer as libcurl sees it. */
+#include "base/mem.h"
 #include "loop/http_private.h"
 
 #include <ctype.h>
@@ -111,17 +112,43 @@ static int add_header(struct http_request *request, const char *line, struct err
     return 0;
 }
 
+/* "REGION/SERVICE ID:SECRET[:TOKEN]". The token's header is signed, too. */
+static int sign(struct http_request *request, const char *with, struct err *err)
+{
+    char *own = mem_strdup(with), *rest = own, line[4096];
+    const char *region = strsep(&rest, "/"), *service = strsep(&rest, " ");
+    const char *id = strsep(&rest, ":"), *secret = strsep(&rest, ":"), *token = rest;
+    int status = 0;
+    bool well = secret != NULL &&
+                snprintf(line, sizeof line, "aws:amz:%s:%s", region, service) > 0 &&
+                curl_easy_setopt(request->easy, CURLOPT_AWS_SIGV4, line) == CURLE_OK &&
+                curl_easy_setopt(request->easy, CURLOPT_USERNAME, id) == CURLE_OK &&
+                curl_easy_setopt(request->easy, CURLOPT_PASSWORD, secret) == CURLE_OK;
+    if (!well)
+        status = err_set(err, ERR_USAGE, "a request cannot be signed: expected ID:SECRET[:TOKEN]");
+    else if (token != NULL &&
+             snprintf(line, sizeof line, "X-Amz-Security-Token: %s", token) >= (int)sizeof line)
+        status = err_set(err, ERR_USAGE, "a request cannot be signed: its token is too long");
+    else if (token != NULL)
+        status = add_header(request, line, err);
+    explicit_bzero(line, sizeof line);
+    explicit_bzero(own, strlen(with));
+    mem_free(own);
+    return status;
+}
+
 static int set_headers(struct http_request *request, const struct http_spec *spec, struct err *err)
 {
     for (size_t i = 0; spec->headers != NULL && spec->headers[i] != NULL; i++) {
         if (!is_header(spec->headers[i])) /* which one, not what it holds */
             return err_set(err, ERR_USAGE, "request header %zu is not \"name: value\"", i + 1);
-        if (add_header(request, spec->headers[i], err) != 0)
+        static const char signs[] = "authorization: " HTTP_SIGNS;
+        int status = strncmp(spec->headers[i], signs, sizeof signs - 1) == 0
+                         ? sign(request, spec->headers[i] + sizeof signs - 1, err)
+                         : add_header(request, spec->headers[i], err);
+        if (status != 0)
             return -1;
     }
-    /* Else a body above 1 MiB waits a second for a "100 Continue" that few servers send. */
-    if (add_header(request, "Expect:", err) != 0)
-        return -1;
     return 0;
 }
 
@@ -147,6 +174,9 @@ static CURLcode set_options(struct http_request *request, const struct http_spec
     const char *trusted = spec->ca_file != NULL ? spec->ca_file : http_trusted();
     if (trusted != NULL)
         SET(CURLOPT_CAINFO, trusted);
+    /* Else a body above 1 MiB waits a second for a "100 Continue" that few servers send. Not by an
+     * empty "Expect:", which libcurl signs and does not send. */
+    SET(CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_QUICK_EXIT, 1L); /* a cancelled request does not wait for its name look-up */
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -186,11 +216,13 @@ int http_make_easy(struct http_request *request, const struct http_spec *spec, s
     bool no_body = strcmp(spec->method, "GET") == 0 || strcmp(spec->method, "HEAD") == 0;
     if (no_body && spec->body != NULL)
         return err_set(err, ERR_USAGE, "a %s takes no body", spec->method);
-    if (check_url(request, spec, &tls, err) != 0 || set_headers(request, spec, err) != 0)
+    if (check_url(request, spec, &tls, err) != 0)
         return -1;
     request->easy = curl_easy_init();
     if (request->easy == NULL)
         return err_set(err, ERR_ENVIRONMENT, "libcurl gives no handle");
+    if (set_headers(request, spec, err) != 0)
+        return -1;
     request->unsent = spec->body != NULL ? spec->body_length : 0;
     CURLcode code = set_options(request, spec, tls);
     if (code != CURLE_OK)

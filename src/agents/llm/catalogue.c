@@ -3,6 +3,7 @@
 #include "agents/llm/key_command.h"
 #include "agents/llm/providers/batch.h"
 #include "agents/llm/providers/request.h"
+#include "loop/http.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -217,7 +218,7 @@ static int read_key_command(const struct reading *reading, const struct value *m
     struct key_command *command = ARENA_NEW(reading->arena, struct key_command);
     BUF_LOCAL(words, 1 << 16);
     command->arena = reading->arena;
-    command->bearer = model->bearer;
+    command->prefix = model->key_prefix;
     command->lifetime_ms = 45 * 60 * 1000;
     if (value_get(map, "key") != NULL)
         return refuse(reading, said->line, "one of key and key_command");
@@ -235,11 +236,22 @@ static int read_key_command(const struct reading *reading, const struct value *m
 /* OpenAI's formats have it so anyway. */
 static int read_key_as(const struct reading *reading, const struct value *map, struct model *model)
 {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const struct value *said = value_get(map, "key_as");
-    if (said != NULL && (said->text == NULL || strcmp(said->text, "bearer") != 0))
-        return refuse(reading, said->line, "key_as: bearer");
-    model->bearer =
-        said != NULL && (model->codec == &codec_anthropic || model->codec == &codec_gemini);
+    const char *text = said != NULL && said->text != NULL ? said->text : "";
+    if (strncmp(text, "aws4/", 5) == 0) {
+        size_t region = strspn(text + 5, allowed), service = 0;
+        if (region > 0 && text[5 + region] == '/')
+            service = strspn(text + 5 + region + 1, allowed);
+        if (service == 0 || text[5 + region + 1 + service] != '\0')
+            return refuse(reading, said->line, "key_as: aws4/REGION/SERVICE");
+        model->key_prefix = arena_printf(reading->arena, HTTP_SIGNS "%s ", text + 5);
+    } else if (said != NULL && strcmp(text, "bearer") != 0) {
+        return refuse(reading, said->line, "key_as: bearer or aws4/REGION/SERVICE");
+    } else if (said != NULL) {
+        bool other = model->codec == &codec_anthropic || model->codec == &codec_gemini;
+        model->key_prefix = other ? "Bearer " : NULL;
+    }
     return 0;
 }
 

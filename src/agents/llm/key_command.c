@@ -4,6 +4,8 @@
 #include "agents/llm/model.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/value.h"
+#include "loop/http.h"
 #include "process/spawn.h"
 
 #include <ctype.h>
@@ -13,21 +15,47 @@ enum { LIMIT_MS = 20 * 1000, KEY_MOST = 16 << 10, SAID_MOST = 4 << 10, LAST_WORD
 
 /* ---- one run ---- */
 
+char *key_signing(const char *prefix, const char *id, const char *secret, const char *token)
+{
+    BUF_LOCAL(key, KEY_MOST + 200);
+    buf_addf(&key, "%s%s:%s", prefix, id, secret);
+    if (token != NULL && *token != '\0')
+        buf_addf(&key, ":%s", token);
+    return buf_take(&key);
+}
+
+/* As the cloud's own programs print credentials for others: an object. */
+static char *credentials_of(const char *prefix, const char *text, size_t length)
+{
+    ARENA_LOCAL(arena);
+    struct value *said = NULL;
+    if (value_parse_json(arena, "credentials", text, length, &said, NULL) != 0)
+        return NULL;
+    const char *id = value_text(said, "AccessKeyId", NULL);
+    const char *secret = value_text(said, "SecretAccessKey", NULL);
+    return id == NULL || secret == NULL
+               ? NULL
+               : key_signing(prefix, id, secret, value_text(said, "SessionToken", NULL));
+}
+
 /* Without the blanks around it; NULL where it could not stand in a header. */
 static char *key_of(const struct key_command *command, const struct buf *printed)
 {
     const char *from = buf_text(printed), *end = from + printed->length;
+    const char *prefix = command->prefix != NULL ? command->prefix : "";
     while (from < end && isspace((unsigned char)*from))
         from++;
     while (end > from && isspace((unsigned char)end[-1]))
         end--;
+    if (strncmp(prefix, HTTP_SIGNS, strlen(HTTP_SIGNS)) == 0 && *from == '{')
+        return credentials_of(prefix, from, (size_t)(end - from));
     for (const char *at = from; at < end; at++)
         if (!isgraph((unsigned char)*at))
             return NULL;
     if (from == end || printed->dropped > 0)
         return NULL;
     BUF_LOCAL(key, KEY_MOST + 16);
-    buf_addf(&key, "%s%.*s", command->bearer ? "Bearer " : "", (int)(end - from), from);
+    buf_addf(&key, "%s%.*s", prefix, (int)(end - from), from);
     return buf_take(&key);
 }
 
@@ -91,14 +119,25 @@ const char *model_key(const struct model *model)
     return model->key_command != NULL ? model->key_command->key : model->key;
 }
 
+static void hide_part(const char *part, size_t length, char *text)
+{
+    for (char *at = text; length > 0 && (at = memmem(at, strlen(at), part, length)) != NULL;
+         at += length)
+        memset(at, '*', length);
+}
+
 static void hide(const char *key, char *text)
 {
-    static const char bearer[] = "Bearer ";
-    if (key != NULL && strncmp(key, bearer, sizeof bearer - 1) == 0)
-        key += sizeof bearer - 1;
-    size_t length = key != NULL ? strlen(key) : 0;
-    for (char *at = text; length > 0 && (at = strstr(at, key)) != NULL; at += length)
-        memset(at, '*', length);
+    const char *blank = key != NULL ? strrchr(key, ' ') : NULL; /* behind the prefix */
+    if (key == NULL)
+        return;
+    bool signs = strncmp(key, HTTP_SIGNS, strlen(HTTP_SIGNS)) == 0;
+    key = blank != NULL ? blank + 1 : key;
+    hide_part(key, strlen(key), text);
+    for (size_t length; signs && *key != '\0'; key += length + (key[length] == ':')) {
+        length = strcspn(key, ":");
+        hide_part(key, length, text);
+    }
 }
 
 void model_hide_key(const struct model *model, char *text)

@@ -16,7 +16,7 @@ struct key_command {           /* of an entry, shared by all that chose it */
     const char *program;       /* the first one's path; NULL until it was first run */
     struct arena *arena;       /* keys lie in it: the entry's */
     uint64_t lifetime_ms;      /* of what it prints */
-    bool bearer;               /* goes as "authorization: Bearer", whatever the provider's header */
+    const char *prefix;        /* model.h's key_prefix */
     const char *key, *before;  /* now, and the one that it took the place of; or NULL */
     uint64_t got_ns, tried_ns; /* 0: never */
     bool refused, running;
@@ -29,6 +29,8 @@ int key_command_first(struct key_command *command, struct err *err) MUST_USE;
  * thread's. NULL with the error. */
 char *key_command_run(const struct key_command *command, struct err *err);
 void key_command_take(struct key_command *command, char *key);
+/* "PREFIXid:secret:token", of `prefix` that signs; `token` may be NULL. mem_free() it. */
+char *key_signing(const char *prefix, const char *id, const char *secret, const char *token);
 
 /* As requests have it: the command's, with "Bearer " where it says so, or the model's own; NULL. */
 const char *model_key(const struct model *model);

@@ -4,8 +4,10 @@
 #include "agents/llm/command.h"
 #include "agents/llm/key_command.h"
 #include "agents/llm/keys.h"
+#include "base/mem.h"
 #include "base/options.h"
 #include "base/random.h"
+#include "loop/http.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -101,6 +103,28 @@ static const struct codec *fallback_codec(const struct model_defaults *defaults)
     return codec != NULL || defaults->base_url == NULL ? codec : &codec_openai;
 }
 
+/* What goes before a key, and what belongs to one that signs, by its usual names. */
+static int finish_key(const struct choosing *choosing, struct model *model)
+{
+    static const char secret_name[] = "AWS_SECRET_ACCESS_KEY", token_name[] = "AWS_SESSION_TOKEN";
+    const char *secret = NULL, *token = NULL, *file = choosing->defaults->env_file;
+    if (strncmp(model->key_prefix, HTTP_SIGNS, strlen(HTTP_SIGNS)) != 0) {
+        model->key = arena_printf(choosing->arena, "%s%s", model->key_prefix, model->key);
+        return 0;
+    }
+    if (key_find(choosing->arena, secret_name, file, &secret, choosing->err) != 0 ||
+        key_find(choosing->arena, token_name, file, &token, choosing->err) != 0)
+        return -1;
+    if (secret == NULL)
+        return err_set(choosing->err, ERR_ENVIRONMENT, "%.80s (%s) signs with %s: set %s, too",
+                       model->name, model->where, model->key_variable, secret_name);
+    char *key = key_signing(model->key_prefix, model->key, secret, token);
+    model->key = arena_strdup(choosing->arena, key);
+    explicit_bzero(key, strlen(key));
+    mem_free(key);
+    return 0;
+}
+
 /* Fills in where and with which key. The address that options give is that of models which would
  * go to their provider; another provider's must not get it. */
 static int settle_address(const struct choosing *choosing, const struct entry *entry,
@@ -130,8 +154,8 @@ static int settle_address(const struct choosing *choosing, const struct entry *e
     if (key_find(choosing->arena, model->key_variable, defaults->env_file, &model->key,
                  choosing->err) != 0)
         return -1;
-    if (model->key != NULL && model->bearer)
-        model->key = arena_printf(choosing->arena, "Bearer %s", model->key);
+    if (model->key != NULL && model->key_prefix != NULL && finish_key(choosing, model) != 0)
+        return -1;
     /* A server of one's own often needs none; one that a file gives a key to does. */
     bool needed = !own_url || entry->model.base_url != NULL;
     if (model->key == NULL && needed)

@@ -28,7 +28,8 @@ struct model {                 /* texts live as long as the arena they were chos
     const char *base_url, *key_variable;
     const char *key;                 /* NULL: none is needed or found; never logged or stored */
     struct key_command *key_command; /* prints the key, in place of `key`: key_command.h; or NULL */
-    bool bearer;                     /* the key goes as "authorization: Bearer" */
+    const char
+        *key_prefix; /* goes as authorization behind it: "Bearer ", HTTP_SIGNS...; NULL: as usual */
     const struct command_model *command; /* a program; NULL: none (agents/llm/command.h) */
     const char *source;     /* mailbox: its folder; replay: the recorded run's id, "r3" */
     double temperature;     /* < 0: the provider's default */

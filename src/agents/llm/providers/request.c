@@ -49,7 +49,11 @@ const char *const *request_headers(struct arena *arena, const char *prefix, cons
     while (more[count] != NULL)
         count++;
     const char **headers = arena_array(arena, count + 2, sizeof *headers);
-    if (key != NULL && strncmp(key, "Bearer ", 7) == 0)
+    static const char *const whole[] = {"Bearer ", "AWS4-HMAC-SHA256 "}; /* the second one signs */
+    bool authorizes = false;
+    for (size_t i = 0; key != NULL && i < sizeof whole / sizeof whole[0]; i++)
+        authorizes = authorizes || strncmp(key, whole[i], strlen(whole[i])) == 0;
+    if (authorizes)
         headers[filled++] = arena_printf(arena, "authorization: %s", key);
     else if (key != NULL && *key != '\0')
         headers[filled++] = arena_printf(arena, "%s%s", prefix, key);

@@ -17,7 +17,7 @@ const char *request_url(struct arena *arena, const char *base, const char *versi
 const char *request_escape(struct arena *arena, const char *name);
 
 /* NULL-terminated; the first is the key's, "PREFIXkey", left out where there is no key; one that is
- * "Bearer TOKEN" goes as authorization. `more`: NULL-terminated. */
+ * "Bearer TOKEN", or signs (loop/http.h), goes as authorization. `more`: NULL-terminated. */
 const char *const *request_headers(struct arena *arena, const char *prefix, const char *key,
                                    const char *const *more);
 
