@@ -172,12 +172,13 @@ int store_count(struct store *store, enum store_table table, const char *prefix,
 
 uint64_t store_version(struct store *store)
 {
+    /* Of a reader's own: while a commit is being synced mdb_env_info() has its number already,
+     * though a reader that begins then still sees the one before. */
     struct err ignored;
-    MDB_envinfo info = {0};
-    if (environment_enter(store->environment, &ignored) != 0)
+    MDB_txn *txn;
+    if (environment_read(store->environment, &txn, &ignored) != 0)
         return 0;
-    if (mdb_env_info(store->environment->lmdb, &info) != 0)
-        info.me_last_txnid = 0;
-    environment_leave(store->environment);
-    return info.me_last_txnid;
+    uint64_t version = mdb_txn_id(txn);
+    environment_read_end(store->environment, txn);
+    return version;
 }

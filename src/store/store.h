@@ -50,7 +50,8 @@ int store_scan(struct store *store, enum store_table table, const char *prefix, 
 int store_count(struct store *store, enum store_table table, const char *prefix, size_t *count,
                 struct err *err) MUST_USE;
 
-/* The last commit's number: another one where anything may have changed. Reads nothing else. */
+/* The last commit's number: another one where anything may have changed. What is read after it is
+ * at least as new. */
 uint64_t store_version(struct store *store);
 
 /* A batch copies what it is given. A key over 511 bytes as stored (digit runs take up to 3 more

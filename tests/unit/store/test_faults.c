@@ -29,6 +29,8 @@ static bool strikes(void)
     return true;
 }
 
+static void (*after_write)(void); /* called when bytes are written and the call has not returned */
+
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
 {
     if (strikes()) {
@@ -36,7 +38,10 @@ ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
             return -1;
         length /= 2;
     }
-    return syscall(SYS_pwrite64, fd, bytes, length, offset);
+    ssize_t count = syscall(SYS_pwrite64, fd, bytes, length, offset);
+    if (after_write)
+        after_write();
+    return count;
 }
 
 ssize_t writev(int fd, const struct iovec *pieces, int count)
@@ -218,6 +223,43 @@ static void test_readers_in_threads(void **state)
     remove_folder(folder);
 }
 
+static struct store *watched;
+static uint64_t version_before;
+static int looks;
+
+static void look(void)
+{
+    bool has = false;
+    looks++;
+    if (store_version(watched) != version_before)
+        has = store_has(watched, STORE_RUNS, "new");
+    else
+        has = true; /* who has this version's documents looks again */
+    if (!has)
+        fail_msg("the version of a commit is told before the commit can be read");
+}
+
+/* Whoever keeps what was read beside its version never has old bytes under a new number. */
+static void test_version_is_a_readers(void **state)
+{
+    (void)state;
+    char *folder = new_folder();
+    struct err err;
+    struct store_batch *batch = store_batch_new();
+    watched = open_store(folder);
+    version_before = store_version(watched);
+    store_batch_put(batch, STORE_RUNS, "new", "1", 1);
+    after_write = look;
+    int code = store_commit(watched, batch, &err);
+    after_write = NULL;
+    must(code, &err);
+    assert_true(looks > 0);
+    assert_true(store_version(watched) != version_before);
+    store_batch_free(batch);
+    store_close(watched);
+    remove_folder(folder);
+}
+
 static void test_next_run_is_not_lost(void **state)
 {
     (void)state;
@@ -382,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lmdb_calls),
         cmocka_unit_test(test_readers_in_threads),
+        cmocka_unit_test(test_version_is_a_readers),
         cmocka_unit_test(test_next_run_is_not_lost),
         cmocka_unit_test(test_system_calls),
         cmocka_unit_test(test_making),
