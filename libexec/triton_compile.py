@@ -3,9 +3,10 @@
     triton_compile.py FOLDER REQUEST CUBINS REPORT     once
     triton_compile.py FOLDER --serve                   for whoever asks at descriptor 3, until nobody can any more
 
-REQUEST is JSON: source, arch (90), and launches: entry, args (a pointer's element type, or "int"), constexprs, options
-(num_warps, ...), variants: for each a list of what is known of each argument: "" (nothing), "16" (a multiple of 16),
-"1" (it is one), "64" (it needs 64 bits), "" for pointers, which are always multiples of 16. CUBINS becomes one cubin
+REQUEST is JSON: source, arch (90), and launches: entry, args (a pointer's element type, "tensordesc<fp16[128,64]>", or
+"int"), constexprs, options (num_warps, ...), variants: for each a list of what is known of each argument: "" (nothing),
+"16" (a multiple of 16), "1" (it is one), "64" (it needs 64 bits), "" for pointers, which are always multiples of 16, and
+tensor maps. CUBINS becomes one cubin
 after the other, in the launches' order, a launch's variants one after the other; REPORT is JSON about them, which
 whoever reads it does not believe. What is wrong with the candidate goes to stderr: "candidate.py:LINE: error: ...".
 

@@ -3,7 +3,7 @@
     triton_interpret.py CANDIDATE REQUEST
 
 REQUEST is JSON: calls, a list of {memsets, launches}; a launch has entry, grid, constexprs and args: an integer, or
-{dtype, from: "inputs" or "outputs", offset}. Descriptor 3 is the inputs' memory, which can only be read, 4 that of the
+{dtype, from: "inputs" or "outputs", offset}, with {box, shape, strides} of a tensor map. Descriptor 3 is the inputs' memory, which can only be read, 4 that of the
 outputs and workspaces. After each call it prints its number. What is wrong goes to stderr as
 "candidate.py:LINE: error: ...".
 """
@@ -21,14 +21,43 @@ os.environ["TRITON_INTERPRET"] = "1"
 NAME = "candidate.py"
 
 
+class Type(str):
+    """Triton's name of an element type, with what it asks torch's."""
+
+    itemsize = property(lambda self: int("".join(filter(str.isdigit, self))) // 8)
+
+
 class Memory:
     """What the interpreter takes for a tensor: an address and an element type."""
 
     def __init__(self, address, dtype):
-        self.address, self.dtype = address, dtype
+        self.address, self.dtype = address, Type(dtype)
 
     def data_ptr(self):
         return self.address
+
+
+class Unusable:
+    """A tensor map of a tensor whose rows are no multiple of 16 bytes: the hardware has none."""
+
+    def __getattr__(self, name):
+        if name in ("load", "store", "gather", "scatter") or name.startswith("atomic"):
+            raise ValueError("a tensor map of rows that are no multiple of 16 bytes must not be used")
+        raise AttributeError(name)
+
+
+def value_of(arg, bases):
+    """An argument as the interpreter takes it."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    if isinstance(arg, int):
+        return arg
+    memory = Memory(bases[arg["from"]] + arg["offset"], arg["dtype"])
+    if "box" not in arg:
+        return memory
+    if "shape" not in arg:
+        return Unusable()
+    return TensorDescriptor(memory, arg["shape"], arg["strides"], arg["box"])
 
 
 def fail(path, error):
@@ -69,8 +98,7 @@ def run(executor, function, launch, bases):
         if name in launch["constexprs"]:
             values[name] = launch["constexprs"][name]
         elif left and "constexpr" not in str(inspect.get_annotations(function.fn).get(name, "")):
-            arg = left.pop(0)
-            values[name] = arg if isinstance(arg, int) else Memory(bases[arg["from"]] + arg["offset"], arg["dtype"])
+            values[name] = value_of(left.pop(0), bases)
 
     class Direct(executor):
         """Its arguments lie where they are."""

@@ -109,6 +109,9 @@ def source_of(function, names, launch, variant, constexprs):
     signature = {parameter.name: "constexpr" for parameter in function.params}
     values, attrs = dict(constexprs), {}
     for name, kind, known in zip(names, launch["args"], variant):
+        if kind.startswith("tensordesc"):
+            signature[name] = kind
+            continue
         if kind != "int":
             signature[name] = "*" + kind
         elif known == "1":
@@ -216,6 +219,6 @@ def back(text, entry, options, target, backend, folder):
         "scratch_align": int(metadata.get("global_scratch_align") or 1),
         "profile": int(metadata.get("profile_scratch_size") or 0),
         "cooperative": bool(metadata.get("launch_cooperative_grid")),
-        "descriptors": len(metadata.get("tensordesc_meta") or []),
+        "maps": [[int(each["swizzle"]), *map(int, each["block_size"])] for each in metadata.get("tensordesc_meta") or []],
     }
     return module, told

@@ -78,14 +78,28 @@ class Kernel:
         """New tensors of the plan's."""
         return [torch.empty(self.shapes.extents(t, scope), dtype=getattr(torch, t["dtype"]), device=device) for t in tensors]
 
+    def descriptor(self, each, scope, tensors):
+        """A tensor map. The hardware has none for rows that are no multiple of 16 bytes, and the kernel then uses none:
+        one of as many zeros."""
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        tensor = tensors[each["tensor"]]
+        box = [self.shapes.number(text, scope) for text in each["box"]]
+        seen = tensor.view([self.shapes.number(text, scope) for text in each["shape"]] or tensor.shape)
+        if any(stride * seen.element_size() % 16 for stride in seen.stride()[:-1]):
+            seen = torch.zeros([max(n, 16) for n in box], dtype=tensor.dtype, device=tensor.device)
+        return TensorDescriptor.from_tensor(seen, box)
+
     def launch(self, launch, scope, tensors):
         """By Triton's launcher, which compiles for what it sees of the arguments."""
         function = getattr(self.source, launch["entry"])
         constants = dict(self.shapes.plan["tune"])
         constants |= {name: self.shapes.number(text, scope) for name, text in launch["constexpr"].items()}
         known = {n: v for n, v in constants.items() if n in function.arg_names or (n in OPTIONS and not INTERPRETED)}
+        maps = {each["name"]: each for each in self.shapes.plan["maps"]}
         values = [
-            tensors[name] if name in tensors else scope[name] if name in scope else int(name, 16 if "x" in name else 10)
+            self.descriptor(maps[name], scope, tensors) if name in maps
+            else tensors[name] if name in tensors else scope[name] if name in scope else int(name, 16 if "x" in name else 10)
             for name in launch["args"]
         ]
         places = [name for name in function.arg_names if name not in known]

@@ -39,6 +39,16 @@ variant wrong 's/, 0.0), mask/, 0.5), mask/' 'rejected at check: Y['
 variant outside 's/, mask=inside)$/)/' 'rejected at check: wrote outside its outputs'
 variant wrapper 's/^@triton.jit/@triton.autotune([triton.Config({})], key=[])\n@triton.jit/' 'relu has a decorator besides @triton.jit'
 
+maps=$root/tests/adversarial/triton/controls/tensor_maps.py mm=$root/tests/adversarial/triton/problems/mm
+mapped() { # NAME SED TEXT: exit code 1
+    sed "$2" "$maps" >"$work/$1.py"
+    expect 1 "$3" eval "$mm" "$work/$1.py"
+}
+mapped always 's/(n % 4 == 0) & (k % 4 == 0)/n > 0/' 'must not be used'
+mapped box 's/box: \[BK, 64\]/box: [BK, 48]/' 'right: box is 48, expected powers of two'
+mapped dim 's/box: \[BK, 64\]/box: [BK, N]/' 'right: box (of tune parameters, facts'
+mapped swizzle 's/box: \[BK, 64\]/box: [BK, 64], swizzle: 128B/' 'failed at parse: swizzle.py:8: expected'
+
 # --- module code has no way out, and no say in what is believed
 module() { # NAME TEXT CODE...: a line before the imports
     { sed '/^---"""/q' "$relu" && printf '%s\n' "${@:3}" && sed '1,/^---"""/d' "$relu"; } >"$work/$1.py"

@@ -90,6 +90,9 @@ const struct tensor_spec *candidate_find_tensor(const struct problem *problem,
                                                 const struct candidate *candidate, const char *name,
                                                 size_t *index);
 
+/* The tensor map of that name, -1: none. */
+int candidate_find_map(const struct candidate *candidate, const char *name);
+
 /* The tune space as a number line: 0 is every parameter's first value; 1 point without any. */
 uint64_t tune_points(const struct candidate *candidate);
 void tune_at(const struct candidate *candidate, uint64_t index, struct names *tune);

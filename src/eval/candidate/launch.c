@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool candidate_is_map(const struct candidate *candidate, const char *name)
+int candidate_find_map(const struct candidate *candidate, const char *name)
 {
     for (size_t i = 0; i < candidate->map_count; i++)
         if (strcmp(candidate->maps[i].name, name) == 0)
-            return true;
-    return false;
+            return (int)i;
+    return -1;
 }
 
 static bool candidate_is_output(const struct problem *problem, const char *name)
@@ -40,7 +40,7 @@ static int read_args(struct candidate_reading *reading, const struct value *list
         if (name == NULL || (!problem_has_dim(reading->problem, name) &&
                              !problem_has_tensor(reading->problem, name) &&
                              !candidate_is_workspace(reading->candidate, name) &&
-                             !candidate_is_map(reading->candidate, name)))
+                             candidate_find_map(reading->candidate, name) < 0))
             return document_refuse(document, list->items[i]->line,
                                    "expected a tensor, a workspace, a dim or a number, not "
                                    "\"%.80s\"",
@@ -195,9 +195,12 @@ static int read_map(struct candidate_reading *reading, const struct value *value
 {
     static const char *const keys[] = {"tensor",  "box", "shape", "strides",
                                        "swizzle", "l2",  "type",  NULL};
+    static const char *const compiled[] = {"tensor", "box", "shape", NULL};
+    const struct language *language = reading->candidate->language;
+    bool fixes = language != NULL && language->fixes_block;
     static const int swizzles[] = {32, 64, 128, 0}, promotions[] = {64, 128, 256, 0};
     const struct document *document = &reading->document;
-    if (value_check_keys(value, document->name, keys, document->err) != 0)
+    if (value_check_keys(value, document->name, fixes ? compiled : keys, document->err) != 0)
         return -1;
     map->tensor = value_text(value, "tensor", NULL);
     const struct tensor_spec *spec =

@@ -64,7 +64,7 @@ int candidate_check_free(const struct candidate_reading *reading, int line, cons
     if (problem_has_dim(reading->problem, name) || problem_has_tensor(reading->problem, name) ||
         is_parameter(reading->candidate, name) ||
         candidate_is_workspace(reading->candidate, name) ||
-        candidate_is_map(reading->candidate, name))
+        candidate_find_map(reading->candidate, name) >= 0)
         return document_refuse(&reading->document, line,
                                "expected a name that is not taken, not \"%s\"", name);
     return 0;

@@ -19,7 +19,6 @@ void candidate_facts(struct candidate_reading *reading, bool facts);
 
 /* What a name stands for, and that one is still free. */
 bool candidate_is_workspace(const struct candidate *candidate, const char *name);
-bool candidate_is_map(const struct candidate *candidate, const char *name);
 int candidate_check_free(const struct candidate_reading *reading, int line, const char *what,
                          const char *name) MUST_USE;
 

@@ -82,22 +82,28 @@ static void test_numbers(void **unused)
 
 /* ---- what a compile decides on ---- */
 
-static int make_compiled(const struct variants *variants, int64_t m, struct plan *plan,
-                         struct err *err)
+static int make_text(const char *text, const struct variants *variants, int64_t m, int64_t k,
+                     struct plan *plan, struct err *err)
 {
-    static const char text[] = "\"\"\"---\nlaunch:\n"
-                               "  - {entry: mm, grid: \"ceil_div(M, 16), 2\", args: [A, C, M, K]}\n"
-                               "  - {entry: mm, grid: 3, args: [C, M]}\n---\"\"\"\n@triton.jit\n";
     struct candidate *candidate;
     struct names tune;
-    const struct call call = {.dim_count = 3, .dims = {m, 64, 32}};
-    if (candidate_parse(problem, "k.py", text, sizeof text - 1, &candidate, err) != 0)
+    const struct call call = {.dim_count = 3, .dims = {m, 64, k}};
+    if (candidate_parse(problem, "k.py", text, strlen(text), &candidate, err) != 0)
         fail_msg("%s", err->message);
     tune_at(candidate, 0, &tune);
     const struct program program = {problem, candidate, &tune, NULL};
     int status = plan_make_of(&program, variants, &facts, &call, plan, err);
     candidate_free(candidate);
     return status;
+}
+
+static int make_compiled(const struct variants *variants, int64_t m, struct plan *plan,
+                         struct err *err)
+{
+    return make_text("\"\"\"---\nlaunch:\n"
+                     "  - {entry: mm, grid: \"ceil_div(M, 16), 2\", args: [A, C, M, K]}\n"
+                     "  - {entry: mm, grid: 3, args: [C, M]}\n---\"\"\"\n@triton.jit\n",
+                     variants, m, 32, plan, err);
 }
 
 static struct variants some_variants(void)
@@ -173,6 +179,53 @@ static void test_compiled_refuses(void **unused)
     assert_non_null(strstr(err.message, "no variant of it"));
 }
 
+/* The same map twice: each launch's own, cut as its compile has it, with extents and strides. */
+static void test_compiled_maps(void **unused)
+{
+    static const char text[] =
+        "\"\"\"---\ntma:\n  a: {tensor: A, box: [64, 128]}\nlaunch:\n"
+        "  - {entry: mm, grid: 1, args: [M, a, C]}\n  - {entry: mm, grid: 1, args: [a, a, C]}\n"
+        "---\"\"\"\n@triton.jit\n";
+    static struct plan plan;
+    struct variants variants = {.launch_count = 2};
+    struct err err = {0};
+    const struct plan_launch *first = &plan.launches[0];
+    (void)unused;
+    variants.launches[0].count = variants.launches[1].count = 1;
+    variants.launches[0].variants[0] =
+        (struct kernel){.threads = 64, .map_count = 1, .maps = {{2, {64, 32}, 3}}};
+    variants.launches[1].variants[0] =
+        (struct kernel){.threads = 64, .map_count = 2, .maps = {{2, {64, 8}, 2}, {2, {64, 16}, 1}}};
+    variants.launches[0].variants[0].known[0] = KNOWN_ONE;
+    assert_int_equal(make_text(text, &variants, 1, 32, &plan, &err), 0);
+    assert_int_equal(plan.map_count, 3);
+    assert_int_equal(plan.maps[0].box[0], 32);
+    assert_int_equal(plan.maps[0].box[1], 64);
+    assert_int_equal(plan.maps[0].swizzle, 3);
+    assert_int_equal(plan.maps[1].box[0], 8);
+    assert_int_equal(plan.maps[1].swizzle, 2);
+    assert_int_equal(plan.maps[1].promotion, 2);
+    assert_int_equal(plan.maps[2].box[0], 16);
+    assert_int_equal(first->arg_count, 5 + 1 + SCRATCH_ARGS); /* M is one, and gone */
+    assert_int_equal(first->args[0].kind, PLAN_MAP);
+    assert_int_equal(first->args[1].number, 1);
+    assert_int_equal(first->args[2].number, 32);
+    assert_int_equal(first->args[3].number, 32);
+    assert_int_equal(first->args[4].number, 1);
+    assert_int_equal(first->args[5].kind, PLAN_POINTER);
+    assert_int_equal(plan.launches[1].args[0].index, 1);
+    assert_int_equal(plan.launches[1].args[5].index, 2);
+    assert_int_equal(make_text(text, &variants, 1, 33, &plan, &err), 0);
+    assert_int_equal(plan.maps[0].rank, 0); /* none for such rows; what comes along is the same */
+    assert_int_equal(first->args[3].number, 33);
+    variants.launches[1].variants[0].maps[0].rank = 1;
+    assert_int_equal(make_text(text, &variants, 1, 32, &plan, &err), -1);
+    assert_non_null(strstr(err.message, "a: its compile has a box of 1 axes"));
+    variants.launches[1].variants[0].map_count = 0;
+    assert_int_equal(make_text(text, &variants, 1, 32, &plan, &err), -1);
+    assert_non_null(strstr(err.message, "mm: its compile knows of 0 tensor maps"));
+}
+
 static void test_tensor_maps(void **unused)
 {
     static const char front[] = "tma:\n  a: {tensor: A, box: [64, 32], swizzle: 128B, type: tf32}\n"
@@ -244,9 +297,9 @@ int main(void)
         names_set(&facts, "shared_bytes_optin", 232448, &err) != 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_compiled),
-        cmocka_unit_test(test_compiled_refuses), cmocka_unit_test(test_tensor_maps),
-        cmocka_unit_test(test_refuses)};
+        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_compiled),
+        cmocka_unit_test(test_compiled_refuses), cmocka_unit_test(test_compiled_maps),
+        cmocka_unit_test(test_tensor_maps),      cmocka_unit_test(test_refuses)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     problem_free(problem);
     mem_free(path);

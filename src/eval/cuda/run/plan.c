@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum { BLOCK_MOST = 1024, CLUSTER_MOST = 16, GRID_YZ_MOST = 65535, BOX_MOST = 256 };
-enum { SCRATCH_MOST = 1 << 30 };
+enum { TILE_MOST = 1 << 20 }; /* where a compile cuts it into boxes */
+enum { SCRATCH_MOST = 1 << 30, COMPILED_PROMOTION = 2 /* 128 bytes, as Triton's own launcher */ };
 
 struct making {
     const struct program *program;
@@ -65,14 +66,6 @@ static const struct tensor_spec *tensor_of(const struct making *making, const ch
     return candidate_find_tensor(making->program->problem, making->program->candidate, name, index);
 }
 
-static int find_map(const struct candidate *candidate, const char *name)
-{
-    for (size_t i = 0; i < candidate->map_count; i++)
-        if (strcmp(candidate->maps[i].name, name) == 0)
-            return (int)i;
-    return -1;
-}
-
 static int make_arg(struct making *making, const char *entry, const char *name,
                     struct plan_arg *arg)
 {
@@ -82,7 +75,7 @@ static int make_arg(struct making *making, const char *entry, const char *name,
         *arg = (struct plan_arg){.kind = PLAN_POINTER, .index = (uint32_t)tensor};
         return 0;
     }
-    int index = find_map(program->candidate, name);
+    int index = candidate_find_map(program->candidate, name);
     *arg = (struct plan_arg){.kind = PLAN_MAP, .index = (uint32_t)index};
     if (index >= 0)
         return 0;
@@ -185,8 +178,59 @@ static int make_blocks(struct making *making, const struct launch *launch,
     return 0;
 }
 
-/* Block and shared memory as the compile has them, of the variant for these arguments; those that
- * are one were folded into it. */
+static int make_map(struct making *making, const struct tensor_map *map,
+                    const struct kernel_map *compiled, struct plan_map *into);
+
+/* A map of this launch's own: then its extents and its strides in elements, outermost first. */
+static int pass_map(struct making *making, const struct launch *launch,
+                    const struct tensor_map *map, const struct kernel_map *compiled,
+                    struct plan_launch *into, uint32_t *passed)
+{
+    struct plan *plan = making->plan;
+    struct plan_map *made = &plan->maps[plan->map_count];
+    if (plan->map_count >= TENSOR_MAPS_MAX)
+        return err_set(making->err, ERR_LIMIT, "%s: at most %d tensor maps among all args",
+                       launch->entry, TENSOR_MAPS_MAX);
+    if (make_map(making, map, compiled, made) != 0)
+        return -1;
+    into->args[*passed] = (struct plan_arg){.kind = PLAN_MAP, .index = plan->map_count++};
+    struct plan_arg *extents = &into->args[*passed + 1], *strides = extents + map->rank;
+    uint64_t element = made->strides[0];
+    for (size_t i = 0; i < map->rank; i++) {
+        size_t axis = map->rank - 1 - i;
+        extents[axis] = (struct plan_arg){.kind = PLAN_NUMBER, .number = (int64_t)made->extents[i]};
+        strides[axis] =
+            (struct plan_arg){.kind = PLAN_NUMBER, .number = (int64_t)(made->strides[i] / element)};
+    }
+    *passed += 1 + 2 * (uint32_t)map->rank;
+    return 0;
+}
+
+/* What the variant takes: without numbers that are one, which were folded into it, and with what
+ * comes along with a tensor map. */
+static int pass_args(struct making *making, const struct launch *launch,
+                     const struct kernel *kernel, struct plan_launch *into, uint32_t *passed)
+{
+    const struct candidate *candidate = making->program->candidate;
+    struct plan_arg args[KERNEL_ARGS_MAX];
+    size_t maps = 0;
+    memcpy(args, into->args, into->arg_count * sizeof args[0]);
+    for (uint32_t i = 0; i < into->arg_count; i++) {
+        if (args[i].kind == PLAN_MAP && maps >= kernel->map_count)
+            return err_set(making->err, ERR_LIMIT, "%s: its compile knows of %zu tensor maps",
+                           launch->entry, kernel->map_count);
+        if (args[i].kind == PLAN_MAP) {
+            if (pass_map(making, launch, &candidate->maps[args[i].index], &kernel->maps[maps++],
+                         into, passed) != 0)
+                return -1;
+        } else if ((kernel->known[i] & KNOWN_ONE) == 0) {
+            into->args[(*passed)++] = args[i];
+        }
+    }
+    return 0;
+}
+
+/* Block and shared memory as the compile has them, of the variant for these arguments. */
 static int make_compiled(struct making *making, const struct launch *launch,
                          struct plan_launch *into)
 {
@@ -196,6 +240,9 @@ static int make_compiled(struct making *making, const struct launch *launch,
     uint32_t passed = 0;
     if (making->variants == NULL) /* where nothing is launched */
         return 0;
+    if (into->arg_count > KERNEL_ARGS_MAX)
+        return err_set(making->err, ERR_LIMIT, "%s: args has %u names, expected at most %d",
+                       launch->entry, into->arg_count, KERNEL_ARGS_MAX);
     for (size_t i = 0; i < into->arg_count; i++)
         known[i] = into->args[i].kind == PLAN_NUMBER ? known_of(into->args[i].number) : 0;
     const struct kernel *kernel = variants_find(making->variants, index, known, into->arg_count);
@@ -209,10 +256,8 @@ static int make_compiled(struct making *making, const struct launch *launch,
                        launch->entry, kernel->shared_bytes, (long long)shared_most);
     into->shared_bytes = kernel->shared_bytes;
     into->image_at = kernel->offset;
-    for (uint32_t i = 0; i < into->arg_count; i++)
-        if ((kernel->known[i] & KNOWN_ONE) == 0)
-            into->args[passed++] = into->args[i];
-    if (make_blocks(making, launch, kernel, into) != 0 ||
+    if (pass_args(making, launch, kernel, into, &passed) != 0 ||
+        make_blocks(making, launch, kernel, into) != 0 ||
         make_scratch(making, launch, kernel, into, &passed) != 0)
         return -1;
     into->arg_count = passed;
@@ -305,8 +350,11 @@ static int map_extents(struct making *making, const struct tensor_map *map,
     return 0;
 }
 
-static int make_map(struct making *making, const struct tensor_map *map, struct plan_map *into)
+/* `compiled`: what the compile made of its box; NULL: as the candidate says. */
+static int make_map(struct making *making, const struct tensor_map *map,
+                    const struct kernel_map *compiled, struct plan_map *into)
 {
+    const bool fixes = making->program->candidate->language->fixes_block;
     int64_t extents[RANK_MAX];
     size_t rank = 0, pointer = 0;
     const struct tensor_spec *spec = tensor_of(making, map->tensor, &pointer);
@@ -317,21 +365,29 @@ static int make_map(struct making *making, const struct tensor_map *map, struct 
     if (rank != map->rank)
         return err_set(making->err, ERR_LIMIT, "%s: its box has %zu axes, the tensor %zu",
                        map->name, map->rank, rank);
+    if (compiled != NULL && compiled->rank != rank)
+        return err_set(making->err, ERR_LIMIT, "%s: its compile has a box of %u axes", map->name,
+                       compiled->rank);
     *into = (struct plan_map){.pointer = (uint32_t)pointer,
                               .type = map_type(spec->dtype, map->tf32),
                               .rank = (uint32_t)rank,
                               .swizzle = step_of(map->swizzle_bytes, 32),
                               .promotion = step_of(map->l2_bytes, 64)};
+    if (compiled != NULL) {
+        into->swizzle = compiled->swizzle;
+        into->promotion = COMPILED_PROMOTION;
+    }
     uint64_t stride = dtype_bytes(spec->dtype);
     bool usable = true;
     for (size_t i = 0; i < rank; i++) {
         size_t axis = rank - 1 - i;
         int64_t box, step = 1;
-        if (evaluate(making, map->box[axis], map->name, "box", 1, BOX_MOST, &box) != 0 ||
+        if (evaluate(making, map->box[axis], map->name, "box", 1, fixes ? TILE_MOST : BOX_MOST,
+                     &box) != 0 ||
             (map->strides[axis] != NULL &&
              evaluate(making, map->strides[axis], map->name, "strides", 1, 8, &step) != 0))
             return -1;
-        into->box[i] = (uint32_t)box;
+        into->box[i] = compiled != NULL ? compiled->box[axis] : (uint32_t)box;
         into->element_strides[i] = (uint32_t)step;
         into->extents[i] = (uint64_t)extents[axis];
         into->strides[i] = stride;
@@ -401,15 +457,15 @@ int plan_make_of(const struct program *program, const struct variants *variants,
     if (candidate->launch_count == 0)
         return err_set(err, ERR_LIMIT, "the candidate has no launch: in its front matter");
     *plan = (struct plan){.launch_count = (uint32_t)candidate->launch_count,
-                          .map_count = (uint32_t)candidate->map_count,
+                          .map_count = variants != NULL ? 0 : (uint32_t)candidate->map_count,
                           .memset_count = (uint32_t)candidate->memset_count};
     if (make_scope(&making, facts, call) != 0)
         return -1;
     for (size_t i = 0; i < candidate->launch_count; i++)
         if (make_launch(&making, &candidate->launches[i], &plan->launches[i]) != 0)
             return -1;
-    for (size_t i = 0; i < candidate->map_count; i++)
-        if (make_map(&making, &candidate->maps[i], &plan->maps[i]) != 0)
+    for (size_t i = 0; variants == NULL && i < candidate->map_count; i++)
+        if (make_map(&making, &candidate->maps[i], NULL, &plan->maps[i]) != 0)
             return -1;
     for (size_t i = 0; i < candidate->memset_count; i++)
         if (make_memset(&making, &candidate->memsets[i], &plan->memsets[i]) != 0)

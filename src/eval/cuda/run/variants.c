@@ -14,6 +14,27 @@ unsigned known_of(int64_t number)
     return number % 16 == 0 ? known | KNOWN_16 : known;
 }
 
+/* [swizzle, box...] each; a kernel without has none. */
+static bool read_maps(const struct value *list, struct kernel *kernel)
+{
+    if (list == NULL)
+        return true;
+    if (list->kind != VALUE_LIST || list->count > TENSOR_MAPS_MAX)
+        return false;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct value *item = list->items[i];
+        struct kernel_map *map = &kernel->maps[kernel->map_count++];
+        if (item->kind != VALUE_LIST || item->count < 2 || item->count > 1 + TENSOR_MAP_RANK)
+            return false;
+        map->swizzle = (uint32_t)item->items[0]->integer;
+        while (map->rank < item->count - 1) {
+            map->box[map->rank] = (uint32_t)item->items[1 + map->rank]->integer;
+            map->rank++;
+        }
+    }
+    return true;
+}
+
 static bool read_kernel(const struct value *item, struct kernel *kernel)
 {
     const struct value *known = value_get(item, "known");
@@ -30,7 +51,7 @@ static bool read_kernel(const struct value *item, struct kernel *kernel)
     kernel->cluster = (uint32_t)value_int(item, "cluster", 1);
     kernel->scratch_bytes = (uint32_t)value_int(item, "scratch_bytes", 0);
     kernel->scratch_align = (uint32_t)value_int(item, "scratch_align", 1);
-    return true;
+    return read_maps(value_get(item, "maps"), kernel);
 }
 
 int variants_read(struct arena *arena, const char *log, struct variants **variants, struct err *err)

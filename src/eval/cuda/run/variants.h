@@ -13,12 +13,20 @@ enum known { KNOWN_ONE = 1, KNOWN_16 = 2, KNOWN_WIDE = 4 };
 
 unsigned known_of(int64_t number);
 
+/* How a kernel takes a tensor map's tiles: what its instructions were made for. */
+struct kernel_map {
+    uint32_t rank, box[TENSOR_MAP_RANK]; /* outermost first; at most what the candidate asked for */
+    uint32_t swizzle;                    /* 0 to 3, as CUtensorMapSwizzle */
+};
+
 struct kernel {
     unsigned known[KERNEL_ARGS_MAX]; /* of each of the launch's args; of tensors 0 */
     uint32_t threads, shared_bytes;
     uint32_t cluster;                      /* blocks that a program is run by; 1: no cluster */
     uint32_t scratch_bytes, scratch_align; /* global, a block */
     size_t offset, bytes;                  /* where its cubin lies in the artifact */
+    size_t map_count;
+    struct kernel_map maps[TENSOR_MAPS_MAX]; /* of the tensor maps among its args, in order */
 };
 
 struct variants {

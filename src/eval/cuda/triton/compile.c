@@ -20,6 +20,7 @@
 
 enum { HANG_MS = 600000, ERRORS_MOST = 48 << 10, PACK_MOST = 64 << 20 };
 enum { SCRATCH_MOST = 1 << 20, SCRATCH_ALIGN_MOST = 256, CTAS_MOST = 16 }; /* of a block */
+enum { BOX_MOST = 256, SWIZZLE_MOST = 3 };
 enum { THREADS_MOST = 1024, SHARED_MOST = 16 << 20, ALIGN = 16, REPORT_MOST = 1 << 20 };
 
 struct packing {
@@ -76,13 +77,45 @@ static int check_kernel(const struct value *item, const char *entry, struct err 
         align < 1 || align > SCRATCH_ALIGN_MOST || (align & (align - 1)) != 0 || ctas < 1 ||
         ctas > CTAS_MOST)
         return err_set(err, ERR_CHILD, "%s: what the compile says of it cannot be", entry);
-    if (value_int(item, "descriptors", 0) != 0)
-        return err_set(err, ERR_CHILD,
-                       "%s: descriptors as arguments are not supported: make them in the kernel",
-                       entry);
     if (value_bool(item, "cooperative", false) || value_int(item, "profile", 0) != 0)
         return err_set(err, ERR_CHILD, "%s: cooperative grids and profiling are not supported",
                        entry);
+    return 0;
+}
+
+/* Of the tensor maps among a launch's args, [swizzle, box...] each, as the compile has them. */
+static int add_maps(struct packing *packing, const struct value *item, const struct value *args,
+                    const char *entry, struct err *err)
+{
+    const struct value *maps = value_get(item, "maps");
+    size_t count = 0, expected = 0;
+    for (size_t i = 0; i < args->count; i++)
+        expected += strncmp(args->items[i]->text, "tensordesc", 10) == 0;
+    if (maps != NULL && maps->kind == VALUE_LIST)
+        count = maps->count;
+    if (count != expected)
+        return err_set(err, ERR_CHILD,
+                       "%s: takes %zu tensor maps, but its compile for %s knows of %zu", entry,
+                       expected, packing->arch, count);
+    if (count == 0)
+        return 0;
+    json_put_array(&packing->json, "maps");
+    for (size_t i = 0; i < count; i++) {
+        const struct value *map = maps->items[i];
+        bool fine = map->kind == VALUE_LIST && map->count >= 2 && map->count <= 1 + TENSOR_MAP_RANK;
+        json_array(&packing->json);
+        for (size_t k = 0; fine && k < map->count; k++) {
+            const struct value *number = map->items[k];
+            fine = number->kind == VALUE_INT && number->integer >= (k > 0) &&
+                   number->integer <= (k > 0 ? BOX_MOST : SWIZZLE_MOST);
+            json_int(&packing->json, number->integer);
+        }
+        json_array_end(&packing->json);
+        if (!fine)
+            return err_set(err, ERR_CHILD, "%s: what the compile says of its tensor maps cannot be",
+                           entry);
+    }
+    json_array_end(&packing->json);
     return 0;
 }
 
@@ -114,9 +147,10 @@ static int add_cubin(struct packing *packing, int64_t bytes, struct err *err)
                : err_set(err, ERR_CHILD, "the cubins are larger than 64 MiB");
 }
 
-static int add_variant(struct packing *packing, const struct value *known, size_t number,
-                       const char *entry, struct err *err)
+static int add_variant(struct packing *packing, const struct value *launch,
+                       const struct value *known, size_t number, struct err *err)
 {
+    const char *entry = value_text(launch, "entry", "");
     const struct value *kernels = value_get(packing->report, "kernels");
     const struct value *item =
         kernels != NULL && kernels->kind == VALUE_LIST && number < kernels->count
@@ -139,6 +173,8 @@ static int add_variant(struct packing *packing, const struct value *known, size_
     for (size_t i = 0; i < known->count; i++)
         json_int(&packing->json, known_from(known->items[i]->text));
     json_array_end(&packing->json);
+    if (add_maps(packing, item, value_get(launch, "args"), entry, err) != 0)
+        return -1;
     json_object_end(&packing->json);
     return 0;
 }
@@ -153,8 +189,7 @@ static int add_launches(struct packing *packing, struct err *err)
         packing->main_at[i] = packing->pack.length;
         json_array(&packing->json);
         for (size_t k = 0; k < variants->count; k++)
-            if (add_variant(packing, variants->items[k], number++, value_text(launch, "entry", ""),
-                            err) != 0)
+            if (add_variant(packing, launch, variants->items[k], number++, err) != 0)
                 return -1;
             else if (k == 0)
                 packing->main_bytes[i] = packing->pack.length - packing->main_at[i];

@@ -130,14 +130,44 @@ static int look_up_number(const struct names *from, struct names *into, struct e
     return 0;
 }
 
+/* Names that a compile may know: tune parameters, facts, and dims that never change. */
+static int scope_of(const struct program *program, const struct names *facts, struct names *scope,
+                    struct err *err)
+{
+    problem_fixed(program->problem, scope);
+    return look_up_number(program->tune, scope, err) != 0 || look_up_number(facts, scope, err) != 0
+               ? -1
+               : 0;
+}
+
+int triton_box(const struct program *program, const struct tensor_map *map,
+               const struct names *facts, int64_t box[TENSOR_MAP_RANK], struct err *err)
+{
+    struct names scope;
+    if (scope_of(program, facts, &scope, err) != 0)
+        return -1;
+    for (size_t i = 0; i < map->rank; i++) {
+        if (expr_eval(map->box[i], expr_lookup_names, &scope, &box[i], err) != 0) {
+            err->code = ERR_LIMIT;
+            return err_wrap(err,
+                            "%s: box (of tune parameters, facts, and dims that are the same at "
+                            "every shape, hidden ones too)",
+                            map->name);
+        }
+        if (box[i] < 1 || (box[i] & (box[i] - 1)) != 0)
+            return err_set(err, ERR_LIMIT, "%s: box is %lld, expected powers of two", map->name,
+                           (long long)box[i]);
+    }
+    return 0;
+}
+
 int triton_constants(const struct program *program, const struct launch *launch,
                      const struct names *facts, struct names *constants, struct err *err)
 {
     struct names scope;
     *constants = (struct names){0};
-    problem_fixed(program->problem, &scope);
     if (look_up_number(program->tune, constants, err) != 0 ||
-        look_up_number(program->tune, &scope, err) != 0 || look_up_number(facts, &scope, err) != 0)
+        scope_of(program, facts, &scope, err) != 0)
         return -1;
     for (size_t i = 0; i < launch->constant_count; i++) {
         int64_t number;

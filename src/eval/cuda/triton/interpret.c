@@ -144,30 +144,51 @@ static void poison(struct interpreting *in, const struct one *one)
 
 /* ---- what is asked ---- */
 
-static int put_arg(struct interpreting *in, const struct one *one, const struct plan_arg *arg,
-                   const char *name, struct json *json, struct err *err)
+/* What there is of a tensor map besides its memory; "shape" is absent where it must not be used. */
+static int put_map(struct interpreting *in, const struct tensor_map *map,
+                   const struct plan_map *made, struct json *json, struct err *err)
+{
+    int64_t box[TENSOR_MAP_RANK];
+    if (triton_box(in->program, map, in->facts, box, err) != 0)
+        return -1;
+    json_put_array(json, "box");
+    for (size_t i = 0; i < map->rank; i++)
+        json_int(json, box[i]);
+    json_array_end(json);
+    if (made->rank == 0)
+        return 0;
+    json_put_array(json, "shape");
+    for (size_t i = map->rank; i-- > 0;)
+        json_int(json, (int64_t)made->extents[i]);
+    json_array_end(json);
+    json_put_array(json, "strides");
+    for (size_t i = map->rank; i-- > 0;)
+        json_int(json, (int64_t)(made->strides[i] / made->strides[0]));
+    json_array_end(json);
+    return 0;
+}
+
+static int put_arg(struct interpreting *in, const struct one *one, const struct plan *plan,
+                   const struct plan_arg *arg, struct json *json, struct err *err)
 {
     const struct program *program = in->program;
     const struct problem *problem = program->problem;
     const struct candidate *candidate = program->candidate;
-    size_t index = arg->index;
+    size_t index = arg->kind == PLAN_MAP ? plan->maps[arg->index].pointer : arg->index;
     if (arg->kind == PLAN_NUMBER) {
         json_int(json, arg->number);
         return 0;
     }
-    if (arg->kind != PLAN_POINTER)
-        return err_set(err, ERR_LIMIT, "%s: tensor maps are not for Triton", name);
     bool input = index < problem->input_count;
-    const struct tensor_spec *spec =
-        input ? &problem->inputs[index]
-        : index < problem->input_count + problem->output_count
-            ? &problem->outputs[index - problem->input_count]
-            : &candidate->workspaces[index - problem->input_count - problem->output_count];
+    const struct tensor_spec *spec = candidate_tensor(problem, candidate, index);
     json_object(json);
     json_put_text(json, "dtype", triton_type(spec->dtype));
     json_put_text(json, "from", input ? "inputs" : "outputs");
     json_put_int(json, "offset",
                  (int64_t)(one->call.offsets[index] + (input ? 0 : one->outputs_at)));
+    if (arg->kind == PLAN_MAP &&
+        put_map(in, &candidate->maps[arg->index], &plan->maps[arg->index], json, err) != 0)
+        return -1;
     json_object_end(json);
     return 0;
 }
@@ -204,7 +225,7 @@ static int put_call(struct interpreting *in, const struct one *one, struct plan 
         json_array_end(json);
         json_put_array(json, "args");
         for (size_t k = 0; k < launch->arg_count; k++)
-            if (put_arg(in, one, &plan->launches[i].args[k], launch->args[k], json, err) != 0)
+            if (put_arg(in, one, plan, &plan->launches[i].args[k], json, err) != 0)
                 return -1;
         json_array_end(json);
         json_object_end(json);

@@ -48,7 +48,8 @@ static int known_at(const struct program *program, const struct launch *launch,
     for (size_t i = 0; i < launch->arg_count; i++) {
         int64_t number;
         known[i] = 0;
-        if (find_tensor(program, launch->args[i]) != NULL)
+        if (find_tensor(program, launch->args[i]) != NULL ||
+            candidate_find_map(program->candidate, launch->args[i]) >= 0)
             continue;
         if (number_of(dims, launch->args[i], &number, err) != 0)
             return -1;
@@ -102,14 +103,36 @@ static int put_variants(const struct program *program, const struct launch *laun
     return 0;
 }
 
-static void put_args(const struct program *program, const struct launch *launch, struct json *json)
+/* "tensordesc<fp16[128,64]>", as Triton has it. */
+static int put_map(const struct program *program, const struct tensor_map *map,
+                   const struct names *facts, struct json *json, struct err *err)
+{
+    int64_t box[TENSOR_MAP_RANK];
+    BUF_LOCAL(text, 256);
+    if (triton_box(program, map, facts, box, err) != 0)
+        return -1;
+    buf_addf(&text, "tensordesc<%s[", triton_type(find_tensor(program, map->tensor)->dtype));
+    for (size_t i = 0; i < map->rank; i++)
+        buf_addf(&text, "%s%lld", i > 0 ? "," : "", (long long)box[i]);
+    buf_addf(&text, "]>");
+    json_text(json, buf_text(&text));
+    return 0;
+}
+
+static int put_args(const struct program *program, const struct launch *launch,
+                    const struct names *facts, struct json *json, struct err *err)
 {
     json_put_array(json, "args");
     for (size_t i = 0; i < launch->arg_count; i++) {
         const struct tensor_spec *spec = find_tensor(program, launch->args[i]);
-        json_text(json, spec != NULL ? triton_type(spec->dtype) : "int");
+        int map = candidate_find_map(program->candidate, launch->args[i]);
+        if (map < 0)
+            json_text(json, spec != NULL ? triton_type(spec->dtype) : "int");
+        else if (put_map(program, &program->candidate->maps[map], facts, json, err) != 0)
+            return -1;
     }
     json_array_end(json);
+    return 0;
 }
 
 static int put_launch(const struct program *program, const struct launch *launch,
@@ -123,7 +146,8 @@ static int put_launch(const struct program *program, const struct launch *launch
         return -1;
     json_object(json);
     json_put_text(json, "entry", launch->entry);
-    put_args(program, launch, json);
+    if (put_args(program, launch, facts, json, err) != 0)
+        return -1;
     json_put_array(json, "said");
     for (size_t i = 0; i < launch->constant_count; i++)
         if (!is_option(launch->constants[i].name))

@@ -55,6 +55,9 @@ int triton_interpret(struct arena *arena, const struct program *program, const s
 /* A launch's constants by name: tune numbers, then what it says itself. Inside the room. */
 int triton_constants(const struct program *program, const struct launch *launch,
                      const struct names *facts, struct names *constants, struct err *err) MUST_USE;
+/* A tensor map's tile, which the compile has to know. ERR_LIMIT: it cannot be told, or is none. */
+int triton_box(const struct program *program, const struct tensor_map *map,
+               const struct names *facts, int64_t box[TENSOR_MAP_RANK], struct err *err) MUST_USE;
 /* As Triton calls it: "fp32". */
 const char *triton_type(enum dtype dtype);
 /* `twagent sandbox ... -- PYTHON -I -B SCRIPT`, ended by NULL; more arguments go behind it. It may
