@@ -124,6 +124,8 @@ def faults(place):
         code, said = place.run(how, how, entry)
         first = [words[1] for words in place.log(how, "asked")][:1]
         count = sum(asked[1:2] == first for asked in place.log(how, "asked"))
+        if how == "hangs":  # on a busy machine it is stopped before it has written its line: what the search counted
+            count = sum(cause["times"] for model in place.status(how)["run"]["asked"]["list"] for cause in model["causes"])
         place.check(count == tries and words in said and code in (0, 1), "%s: %d tries, exit %d" % (how, count, code))
     code, said = place.run("gone", "good")
     with open(place.work + "/gone.yaml", "w") as out:
