@@ -30,9 +30,11 @@ static void zeros(const struct fake_call *f)
 static const struct fake_entry kernels[] = {
     {"product", fake_product}, {"sleeps", sleeps}, {"zeros", zeros}, {NULL, NULL}};
 
+enum { HANG_MS = 600000, CORES = 256 };
+
 struct fixture {
     struct child child;
-    struct folder folder, builds;
+    struct folder folder, builds, locks; /* its own: others' timing is nothing to wait for here */
     struct arena *arena;
 };
 
@@ -54,7 +56,7 @@ static const struct value *record(struct fixture *fixture)
     const char *line;
     struct value *value;
     struct err err = {0};
-    if (child_line(&fixture->child, 60000, &line, &err) != 0)
+    if (child_line(&fixture->child, HANG_MS, &line, &err) != 0)
         fail_msg("%s", err.message);
     assert_int_equal(value_parse_json(fixture->arena, "record", line, strlen(line), &value, &err),
                      0);
@@ -100,6 +102,15 @@ static void evaluate(struct fixture *fixture, const char *id, const char *source
               id, source, effort);
 }
 
+static void make_locks(const struct folder *locks)
+{
+    char path[200];
+    for (int i = 0; i < CORES; i++) {
+        snprintf(path, sizeof path, "%s/cpu%d", locks->path, i);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+}
+
 static int set_up(void **state)
 {
     static struct fixture fixture;
@@ -114,10 +125,13 @@ static int set_up(void **state)
     snprintf(stale, sizeof stale, "%s/twagent-worker-killed", fixture.builds.path);
     if (mkdir(stale, 0700) != 0 || utimensat(AT_FDCWD, stale, past, 0) != 0)
         return -1;
-    char temporary[100];
+    char temporary[100], locks[100];
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", fixture.builds.path);
+    folder_make(&fixture.locks);
+    make_locks(&fixture.locks);
+    snprintf(locks, sizeof locks, "TWAGENT_LOCKS=%s", fixture.locks.path);
     const char *const argv[] = {self, "worker", NULL};
-    const char *const env[] = {"PATH=/usr/bin:/bin", temporary, NULL};
+    const char *const env[] = {"PATH=/usr/bin:/bin", temporary, locks, NULL};
     int status = child_start(&fixture.child, argv, env, NULL, 0, &err);
     mem_free(self);
     *state = &fixture;
@@ -131,6 +145,7 @@ static int tear_down(void **state)
     arena_free(fixture->arena);
     folder_remove(&fixture->folder);
     folder_remove(&fixture->builds);
+    folder_remove(&fixture->locks);
     return 0;
 }
 
@@ -251,7 +266,7 @@ static void test_the_end(void **state)
     record(fixture);
     close(fixture->child.input);
     fixture->child.input = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    while (child_line(&fixture->child, 60000, &line, &err) == 0)
+    while (child_line(&fixture->child, HANG_MS, &line, &err) == 0)
         continue;
     assert_int_equal(err.code, ERR_CHILD);
     snprintf(pattern, sizeof pattern, "%s/*", fixture->builds.path);
