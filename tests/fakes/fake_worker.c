@@ -10,6 +10,7 @@
  * --opens-never 1: what it was asked to open. --says-final MS: that a final measurement takes it.
  * --unsteady N: all kernels but one in N are slower than the baseline at other sizes than the main
  * one.
+ * --noisy 1: whoever is timed with another kernel is 100 times as fast, and that says nothing.
  * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +30,9 @@ enum { PENDING_MOST = 64, LINE_MOST = 16 << 20 };
 static const double baseline_ns = 1e7;
 
 static struct {
-    long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final, unsteady;
+    long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final, unsteady, noisy;
     const char *notes, *final_dies;
-} options = {5, 25, 0, 0, 0, 0, 0, 0, NULL, NULL};
+} options = {5, 25, 0, 0, 0, 0, 0, 0, 0, NULL, NULL};
 
 struct pending { /* evaluations that were asked for; [0] is the one under way */
     json_t *request;
@@ -187,7 +188,8 @@ static json_t *evaluation(const struct pending *item, long ms)
     if (options.unsteady > 0 && strcmp(text_of(request, "effort"), "full") == 0 &&
         json_object_get(request, "rival") == NULL && item->hash % (uint64_t)options.unsteady != 0)
         time = 2 * baseline_ns;
-    double ratio = baseline_of(request) / time;
+    bool noisy = options.noisy > 0 && json_object_get(request, "rival") != NULL;
+    double ratio = noisy ? 100 : baseline_of(request) / time;
     char identity[33], *tune = tune_of(request);
     snprintf(identity, sizeof identity, "%016llx%016llx", (unsigned long long)item->hash,
              (unsigned long long)hash_of(4, text_of(request, "source")));
@@ -203,7 +205,8 @@ static json_t *evaluation(const struct pending *item, long ms)
     json_object_set_new(record, "noise", json_string(""));
     if (kernel)
         json_object_set_new(record, "finding",
-                            json_string(ratio > 1.02   ? "faster"
+                            json_string(noisy          ? "too noisy to say"
+                                        : ratio > 1.02 ? "faster"
                                         : ratio < 0.98 ? "slower"
                                                        : "no difference shown"));
     json_object_set_new(record, "tune", json_loads(tune, 0, NULL));
@@ -403,6 +406,8 @@ static void read_options(int argc, char **argv)
             options.says_final = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--unsteady") == 0) {
             options.unsteady = strtol(value, NULL, 10);
+        } else if (strcmp(argv[i], "--noisy") == 0) {
+            options.noisy = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--notes") == 0) {
             options.notes = value;
         }

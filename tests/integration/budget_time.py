@@ -67,6 +67,10 @@ def main():
         finals = [one[2] for one in begun if one[0] == "final"]
         check(record["verified"] and any(one[0] == "full" for one in begun), "one of 20 ms comes after a run-off")
         check(finals and all(0 < left < 30000 for left in finals), "and knows how much time is left: %s" % finals)
+        first = [one[1] for one in begun if one[0] == "final"][:1]
+        code, said, record = run(twagent, worker, work, "noisy", "--says-final 20 --noisy 1", budget="30s")
+        begun = [one[1] for one in notes(work, "noisy") if one[0] == "final"]
+        check("too noisy to say" in said and begun[:1] == first, "a run-off too noisy to say changes nothing: %s, %s" % (begun, first))
         if failed:
             print(said[-3000:])
     print("budget_time: %d failed" % failed)

@@ -78,7 +78,7 @@ static void match_put(struct search *search)
 }
 
 /* Whoever is the faster is first; one that is wrong now is none of them. A fault of ours, or of the
- * other one, leaves the order as it was. */
+ * other one, or a machine too noisy to say, leaves the order as it was. */
 static void match_take(struct search *search)
 {
     size_t at = search->final->run_off.next;
@@ -97,7 +97,8 @@ static void match_take(struct search *search)
         search->final->run_off.next--;
         memmove(&ranked[at], &ranked[at + 1],
                 (search->final->run_off.count - at) * sizeof ranked[0]);
-    } else if (evaluation->speedup.samples > 0 && evaluation->speedup.median > 1) {
+    } else if (evaluation->finding != FINDING_NOISY && evaluation->speedup.samples > 0 &&
+               evaluation->speedup.median > 1) {
         memmove(&ranked[1], &ranked[0], at * sizeof ranked[0]);
         ranked[0] = one;
     }
