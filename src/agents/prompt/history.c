@@ -8,15 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIN 1.01 /* over the parent: less is noise */
-
 enum { REASON_BYTES = 200, TUNED_SHOWN = 3, REST_BYTES = 48, CATEGORIES = 8 };
 
-enum group { GROUP_WINS, GROUP_NONE, GROUP_FIRST, GROUP_WRONG, GROUP_FAILED, GROUP_SAME, GROUPS };
+enum group {
+    GROUP_WINS,
+    GROUP_NOISE,
+    GROUP_SLOWER,
+    GROUP_FIRST,
+    GROUP_WRONG,
+    GROUP_FAILED,
+    GROUP_SAME,
+    GROUPS
+};
 
 static const char *const headings[GROUPS] = {
     [GROUP_WINS] = "Faster than what they started from:\n",
-    [GROUP_NONE] = "Right, but no faster:\n",
+    [GROUP_NOISE] = "Right, and as fast as what they started from within the noise:\n",
+    [GROUP_SLOWER] = "Right, but slower:\n",
     [GROUP_FIRST] = "Right, and from no parent (starts, earlier runs' kernels, first kernels):\n",
     [GROUP_WRONG] = "Gave a wrong result:\n",
     [GROUP_FAILED] = "Did not work (did not compile, crashed, hung):\n",
@@ -48,16 +56,19 @@ static double gain_of(const struct prompt_attempt *attempt)
 }
 
 /* The headings and the table of categories both count by this. */
-static enum group group_of(const struct prompt_attempt *attempt)
+static enum group group_of(const struct material *material, const struct prompt_attempt *attempt)
 {
+    const double difference = 1 + prompt_noise(material->context);
     if (has(attempt->same_as))
         return GROUP_SAME;
     if (is(attempt->state, "kept") && attempt->dropped)
-        return GROUP_NONE;
+        return GROUP_SLOWER;
     if (is(attempt->state, "kept") && (attempt->given || attempt->over_parent <= 0))
         return GROUP_FIRST;
     if (is(attempt->state, "kept"))
-        return attempt->over_parent > WIN ? GROUP_WINS : GROUP_NONE;
+        return attempt->over_parent > difference       ? GROUP_WINS
+               : attempt->over_parent < 1 / difference ? GROUP_SLOWER
+                                                       : GROUP_NOISE;
     return is(attempt->state, "rejected") ? GROUP_WRONG : GROUP_FAILED;
 }
 
@@ -69,9 +80,9 @@ static bool is_faster(const struct prompt_attempt *one, const struct prompt_atte
     return gain_of(one) > gain_of(other);
 }
 
-static void add_attempt(struct item *item, const struct prompt_attempt *attempt, size_t index)
+static void add_attempt(struct item *item, const struct prompt_attempt *attempt, enum group group,
+                        size_t index)
 {
-    enum group group = group_of(attempt);
     bool better = item->best == NULL || group < item->group ||
                   (group == item->group && is_faster(attempt, item->best));
     if (better) {
@@ -105,7 +116,7 @@ static size_t gather(const struct material *material, struct item *items)
             at = (at + 1) % slots;
         if (table[at] == 0)
             table[at] = ++count;
-        add_attempt(&items[table[at] - 1], attempt, i);
+        add_attempt(&items[table[at] - 1], attempt, group_of(material, attempt), i);
     }
     for (size_t i = 0; i < count && material->idea != NULL; i++)
         items[i].likeness = novelty_likeness(material->idea->title, items[i].best->title);
@@ -269,7 +280,7 @@ void put_history(const struct material *material, size_t most, struct buf *out)
 
 struct tally {
     const char *name;
-    size_t tried, kept, won;
+    size_t tried, kept, won, even;
     double best; /* over its parent */
 };
 
@@ -293,6 +304,8 @@ static void put_tallies(struct tally *tallies, size_t kinds, struct buf *text)
                  tallies[k].tried, tallies[k].kept, tallies[k].won);
         if (tallies[k].best > 0)
             buf_addf(text, ", the best %.3fx", tallies[k].best);
+        if (tallies[k].even > 0)
+            buf_addf(text, ", %zu within the noise", tallies[k].even);
         buf_add_char(text, '\n');
     }
     const char *separator = "- not tried yet: ";
@@ -306,7 +319,7 @@ static void put_tallies(struct tally *tallies, size_t kinds, struct buf *text)
 
 void put_categories(const struct material *material, size_t most, struct buf *out)
 {
-    struct tally tallies[CATEGORIES] = {{NULL, 0, 0, 0, 0}};
+    struct tally tallies[CATEGORIES] = {{NULL, 0, 0, 0, 0, 0}};
     size_t kinds = 0;
     for (; kinds < CATEGORIES && idea_categories[kinds] != NULL; kinds++)
         tallies[kinds].name = idea_categories[kinds];
@@ -315,12 +328,13 @@ void put_categories(const struct material *material, size_t most, struct buf *ou
         for (size_t k = 0; k < kinds; k++) {
             if (!is(attempt->category, tallies[k].name))
                 continue;
-            enum group group = group_of(attempt);
+            enum group group = group_of(material, attempt);
             if (group == GROUP_SAME || attempt->given)
                 continue;
             tallies[k].tried++;
             tallies[k].kept += is(attempt->state, "kept");
             tallies[k].won += group == GROUP_WINS;
+            tallies[k].even += group == GROUP_NOISE;
             if (group == GROUP_WINS && attempt->over_parent > tallies[k].best)
                 tallies[k].best = attempt->over_parent;
         }

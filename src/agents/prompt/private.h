@@ -43,6 +43,8 @@ typedef void prompt_part(const struct material *material, size_t most, struct bu
 /* problem.c */
 prompt_part put_problem; /* at least all but the reference */
 prompt_part put_device;
+/* The share of a time below which two are equal, as docs/timing-and-statistics.md has it. */
+double prompt_noise(const struct prompt_context *context);
 
 /* kernel.c */
 prompt_part put_parents; /* with a diagnosis each; from the last to the second they are left out */

@@ -148,11 +148,14 @@ static void put_tolerance(const struct problem *problem, struct buf *out)
     }
 }
 
+double prompt_noise(const struct prompt_context *context)
+{
+    return fmax(0.01, 3 * context->spread);
+}
+
 /* What speed-ups are against, and how much of one is noise. */
 static void put_measure(const struct prompt_context *context, struct buf *out)
 {
-    const double least = 1,
-                 times = 3; /* per cent; as docs/timing-and-statistics.md says what a win is */
     if (context->baseline == NULL || *context->baseline == '\0')
         return;
     buf_addf(out, "- the baseline, which speed-ups are against: %s", context->baseline);
@@ -163,7 +166,22 @@ static void put_measure(const struct prompt_context *context, struct buf *out)
         buf_addf(out,
                  "- noise: a kernel measured against itself strays by %.1f %% here; less than "
                  "%.1f %% is no difference\n",
-                 100 * context->spread, fmax(least, times * 100 * context->spread));
+                 100 * context->spread, 100 * prompt_noise(context));
+}
+
+static void put_floor(const struct prompt_context *context, struct buf *out)
+{
+    bool cached = context->memory_ns > context->floor_ns;
+    if (!(context->floor_ns > 0))
+        return;
+    buf_addf(out, "- no kernel on this machine can take less than about %.1f us",
+             context->floor_ns / 1e3);
+    if (cached)
+        buf_addf(out, " by its operations; its bytes take %.1f us but for what the caches hold",
+                 context->memory_ns / 1e3);
+    buf_addf(out, "%s\n",
+             context->under_load ? "; these rates were measured under load, so that less may do"
+                                 : "");
 }
 
 static void put_definition(const struct prompt_context *context, struct buf *out)
@@ -187,9 +205,7 @@ static void put_definition(const struct prompt_context *context, struct buf *out
         buf_add_text(out,
                      "- the reference is a PyTorch module: eager is it as it stands, compile is "
                      "torch.compile of it; the final measurement is against both\n");
-    if (context->floor_ns > 0)
-        buf_addf(out, "- no kernel on this machine can take less than about %.1f us\n",
-                 context->floor_ns / 1e3);
+    put_floor(context, out);
 }
 
 void put_problem(const struct material *material, size_t most, struct buf *out)

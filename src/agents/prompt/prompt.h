@@ -29,6 +29,8 @@ struct prompt_context { /* the same for every prompt of a run; borrowed */
     const char *facts;            /* JSON object: cores, l1_bytes, ...; or "" */
     const char *baseline;         /* name of what speed-ups are against, or "" */
     double baseline_ns, floor_ns; /* 0: not known */
+    double memory_ns;             /* its bytes at the memory's rate; may be over floor_ns */
+    bool under_load;              /* when the rates behind both were measured */
     double spread;                /* of a kernel with itself (A/A); 0: not known */
     /* what one prompt has of its own */
     const struct prompt_passage *passages; /* of manuals, about the idea at hand; the best first */

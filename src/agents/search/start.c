@@ -153,8 +153,9 @@ static void set_floor(struct search *search, const struct value *context)
     double by_memory = fmax(copy, read) > 0 ? bytes / fmax(copy, read) * 1e9 : 0;
     proposer_set_floor(search->proposer, fmax(floor_ns, by_memory));
     double cache = value_real(value_get(context, "facts"), "l3_bytes", 0);
-    if (copy > 0 && bytes > 2 * cache)
-        floor_ns = fmax(floor_ns, bytes / copy * 1e9);
+    search->memory_ns = copy > 0 ? bytes / copy * 1e9 : 0;
+    if (bytes > 2 * cache)
+        floor_ns = fmax(floor_ns, search->memory_ns);
     search->floor_ns = floor_ns;
     search->floor_under_load = value_bool(ceilings, "under_load", false);
 }

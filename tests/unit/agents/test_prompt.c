@@ -396,7 +396,7 @@ static void test_history(void **state)
     wins = strstr(buf_text(&text), "Faster than what they started from:\n- The faster one");
     assert_non_null(wins);
     assert_non_null(strstr(wins, "]: 104.9 us, 1.200x its parent, 2.240x the baseline\n- Much"));
-    assert_non_null(strstr(wins, "Right, but no faster:\n- Far behind"));
+    assert_non_null(strstr(wins, "Right, but slower:\n- Far behind"));
     buf_free(&text);
     /* who writes is shown what is like his idea */
     const struct idea like = {.title = "idea 37 about loop 4", .category = "memory", .why = ""};

@@ -138,7 +138,9 @@ static void set_context(struct search *search)
         .device = value_json(value_get(context, "device"), search->arena),
         .facts = value_json(value_get(context, "facts"), search->arena),
         .baseline = o->baseline ? o->baseline : search->problem->baseline,
-        .floor_ns = search->floor_ns};
+        .floor_ns = search->floor_ns,
+        .memory_ns = search->memory_ns,
+        .under_load = search->floor_under_load};
 }
 
 int search_budget_open(struct search *search, struct err *err)

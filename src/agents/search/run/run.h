@@ -39,6 +39,7 @@ struct search {
     struct problem *problem;
     struct names facts;
     double floor_ns;       /* by the ceilings, not by what a verdict needs */
+    double memory_ns;      /* its bytes at the rate of a copy, also where the caches hold them */
     bool floor_under_load; /* these were measured on a busy machine: it is too far up */
     char id[32];
     struct err err;

@@ -1,0 +1,96 @@
+/* What a prompt says of gains where a machine is noisy, and of the least time where caches hold the
+ * data. */
+#include "check.h"
+
+#include "agents/prompt/prompt.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "eval/cpu/target.h"
+
+static struct problem *problem;
+static struct prompts *prompts;
+static struct prompt_context context;
+
+static struct prompt_attempt tried(const char *id, const char *title, double over_parent)
+{
+    return (struct prompt_attempt){.id = id,
+                                   .title = title,
+                                   .category = "compute",
+                                   .state = "kept",
+                                   .reason = "",
+                                   .speedup = 2,
+                                   .time_ns = 1e5,
+                                   .over_parent = over_parent};
+}
+
+/* `attempts` as a prompt for ideas tells them. */
+static char *told(const struct prompt_attempt *attempts, size_t count)
+{
+    struct buf text;
+    buf_init(&text, PROMPT_BYTES_MAX);
+    prompt_ideas(prompts, &context, NULL, 0, attempts, count, 5, 0, &text);
+    return buf_take(&text);
+}
+
+static void test_what_differs(void **state)
+{
+    const struct prompt_attempt attempts[] = {
+        tried("r1-c1", "Much", 3), tried("r1-c2", "A little", 1.5), tried("r1-c3", "Less", 0.6),
+        tried("r1-c4", "Far less", 0.3), tried("r1-c5", "Nothing", 1.005)};
+    (void)state;
+    context.spread = 0.4; /* 120 % is no difference */
+    char *text = told(attempts, 5);
+    const char *wins = strstr(text, "Faster than what they started from:\n- Much");
+    assert_non_null(wins);
+    const char *even = strstr(wins, "within the noise:\n");
+    const char *slower = strstr(wins, "Right, but slower:\n- Far less");
+    assert_true(even != NULL && slower > even);
+    static const char *const within[] = {"- A little", "- Less", "- Nothing"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *at = strstr(wins, within[i]);
+        assert_true(at > even && at < slower);
+    }
+    assert_non_null(strstr(
+        text,
+        "- compute: 5 tried, 5 right, 1 faster than their parents, the best 3.000x, 3 within"));
+    mem_free(text);
+    context.spread = 0;
+    text = told(attempts, 5);
+    assert_non_null(strstr(text, "- compute: 5 tried, 5 right, 2 faster than their parents"));
+    assert_non_null(strstr(text, "within the noise:\n- Nothing"));
+    mem_free(text);
+}
+
+static void test_floor(void **state)
+{
+    (void)state;
+    context.memory_ns = 0;
+    char *text = told(NULL, 0);
+    assert_non_null(strstr(text, "less than about 49.2 us\n"));
+    mem_free(text);
+    context.memory_ns = 98304;
+    context.under_load = true;
+    text = told(NULL, 0);
+    assert_non_null(strstr(text,
+                           "less than about 49.2 us by its operations; its bytes take 98.3 us "
+                           "but for what the caches hold; these rates were measured under "
+                           "load, so that less may do\n"));
+    mem_free(text);
+}
+
+int main(void)
+{
+    struct err err;
+    struct arena *arena = arena_new();
+    setenv("TWAGENT_DATA", TEST_SOURCE_DIR, 1);
+    if (problem_load(TEST_SOURCE_DIR "/tests/unit/agents/golden/scale", &problem, &err) != 0 ||
+        prompts_load(arena, "cpu", &prompts, &err) != 0)
+        return 1;
+    context = (struct prompt_context){.problem = problem, .floor_ns = 49152};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_differs),
+                                       cmocka_unit_test(test_floor)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    problem_free(problem);
+    arena_free(arena);
+    return failed;
+}
