@@ -8,13 +8,13 @@ static const struct diagnosis_rule rules[] = {
     {KIND_LIMIT,
      "memory bandwidth",
      "algorithm, fusion, precision",
-     {{MEMORY_BOUND}, {"memory_share", '>', 0.85}},
+     {{MEMORY_BOUND}, {"memory_share", '>', 0.85}, {"memory_share", '<', 1.1}},
      "{memory_share} of the memory roof: these bytes cannot move much faster; only moving fewer of "
      "them helps (one pass, no workspace, fusion, a narrower type)"},
     {KIND_LIMIT,
      "compute",
      "algorithm, precision, tuning",
-     {{COMPUTE_BOUND}, {"compute_share", '>', 0.85}},
+     {{COMPUTE_BOUND}, {"compute_share", '>', 0.85}, {"compute_share", '<', 1.1}},
      "{compute_share} of the compute roof: these operations cannot go much faster; only fewer of "
      "them, or another unit, help"},
     {KIND_LIMIT,
@@ -230,6 +230,12 @@ static const struct diagnosis_rule rules[] = {
      "tuning, parallelism, compute",
      {{"occupancy_most", '<', 0.26}, {"limit_share", '<', 0.6}},
      "registers, shared memory and block size allow {occupancy_most} of the warps"},
+    {KIND_LAST,
+     DIAGNOSIS_NONE,
+     "",
+     {{"limit_share", '>', 1.1}},
+     "{limit_share} of the roof that binds: the roof was measured under load, or a cache holds the "
+     "data, so that no limit follows from it"},
     {KIND_LAST,
      "memory bandwidth",
      "memory, algorithm, fusion",

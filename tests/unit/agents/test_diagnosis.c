@@ -39,6 +39,9 @@ static const struct {
     {"a packed matmul", "compute", "hot loop in tile_edge.constprop.0: 161 instructions",
      "{" ROOFLINE("compute", 316.5, 3.71, 0.107, 0.657, 0.657) ", " LOOP(
          "tile_edge.constprop.0", 161, 64, 96, 96, 0, 50, 0, 0, 0, 0) "}"},
+    {"more than the roof", DIAGNOSIS_NONE, "357 % of the roof that binds: the roof was measured",
+     "{" ROOFLINE("memory", 3, 24.5, 3.57, 0.01, 3.57) ", " LOOP(OMP, 30, 64, 0, 4, 0, 6, 4, 0, 0,
+                                                                 0) "}"},
     {"nothing left", "compute", "only fewer of them help",
      "{" ROOFLINE("compute", 458, 3.71, 0.107, 0.95, 0.95) "}"},
     {"one accumulator", "latency", "1 multiply-adds in a loop without stores",
