@@ -173,4 +173,5 @@ def main():
     work(how, text)
 
 
-main()
+if __name__ == "__main__":
+    main()
