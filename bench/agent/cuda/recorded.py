@@ -81,8 +81,11 @@ class Agent:
             tried += 1
         while self.best and self.left:
             changes = [change for change in self.best[1]["changes"] if not change.get("tried")]
-            if not changes:
+            if not changes and not designs:
                 break
+            if not changes:
+                self.ask(designs.pop(0), {})
+                continue
             wanted = [change for change in changes if change["helps"] == self.best[4]]
             change = (wanted or changes)[0]
             change["tried"] = True
