@@ -13,7 +13,7 @@ import time
 
 FAULTS = ("well", "well", "well", "quits", "hangs", "floods", "daemon", "outside", "greedy", "garbage", "nothing", "wrong", "shell")
 
-EACH = ("shell", "well", "quits", "floods", "daemon", "greedy", "garbage", "nothing", "wrong")
+EACH = ("shell", "well", "quits", "floods", "daemon", "greedy", "garbage", "nothing", "wrong", "asks")
 HEAD = "#include <stdint.h>\n/* %s */\nvoid kernel(const float *A, const float *B, float *C, int64_t M, int64_t N, int64_t K)\n{\n"
 NAIVE = """    for (int64_t i = 0; i < M; i++)
         for (int64_t j = 0; j < N; j++) {
@@ -131,6 +131,10 @@ def work(how, text):
     answer = {}
     for i in range(40 if how == "greedy" else len(bodies)):
         answer = server.tool("evaluate", source=HEAD % (tag + str(i)) + bodies[min(i, len(bodies) - 1)])
+        if i == 0 and how == "asks":
+            assert server.tool("show", id=answer["candidate"])["candidate"]["id"] == answer["candidate"]
+            assert answer["parent"]["candidate"] != answer["candidate"] and answer["parent"]["time_ns"] > 0, answer
+            assert "roof" in answer["profile"], answer
         if i == 0 and how == "quits":
             os._exit(9)
         if i == 0 and how == "hangs":

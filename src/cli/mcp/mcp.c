@@ -163,6 +163,15 @@ static const char instructions[] =
     "say), not the median alone. Resource twagent://guides/agent has more, "
     "twagent://formats/cpu and cuda how a candidate is written.";
 
+/* An attempt's folder, in which we stand, is STORE/agents/ID. Its tools read that store, since a
+ * client seldom passes on what the run was told. */
+static void use_store(void)
+{
+    MEM_LOCAL char *store = realpath("../..", NULL);
+    if (store)
+        (void)setenv("TWAGENT_STORE", store, 1);
+}
+
 int command_mcp(const struct settings *settings, const char *const *arguments, size_t count)
 {
     (void)settings, (void)arguments, (void)count;
@@ -173,6 +182,8 @@ int command_mcp(const struct settings *settings, const char *const *arguments, s
         (void)err_set_errno(&ignored, ERR_USAGE, errno, "TWAGENT_ATTEMPT=%.200s", attempt);
         return command_fail(&ignored);
     }
+    if (attempt)
+        use_store();
     MEM_LOCAL char *root = getcwd(NULL, 0);
     if (attempt)
         buf_addf(&folder, "%s/.twagent", attempt);

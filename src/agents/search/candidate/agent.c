@@ -7,6 +7,7 @@
  * A candidate that an earlier process left: what its agent had evaluated comes from the store and
  * counts against its budget; an agent that was under way is started anew, and told of that.
  */
+#include "agents/diagnosis/diagnosis.h"
 #include "agents/llm/command.h"
 #include "agents/search/candidate/candidate.h"
 #include "agents/workplace/workplace.h"
@@ -259,6 +260,26 @@ static struct attempt *same_source(const struct agent *agent, const char *text, 
     return NULL;
 }
 
+/* What it is to be faster than, and what holds it back, in the words that prompts have of parents.
+ */
+static void put_comparison(const struct agent *agent, const struct evaluation *evaluation,
+                           struct json *json)
+{
+    ARENA_LOCAL(arena);
+    struct diagnosis found =
+        diagnosis_of(arena, evaluation->metrics, agent->attempt->search->context.facts);
+    if (agent->parent && agent->parent->record.time_ns > 0) {
+        json_put_object(json, "parent");
+        json_put_text(json, "candidate", agent->parent->record.id);
+        json_put_real(json, "time_ns", agent->parent->record.time_ns);
+        json_object_end(json);
+    }
+    if (*found.place || *found.evidence)
+        json_put_text(json, "profile",
+                      arena_printf(arena, "- place: %s\n- first limiter: %s\n%s", found.place,
+                                   found.limiter, found.evidence));
+}
+
 static void tell(struct agent *agent, const char *name, const struct attempt *attempt)
 {
     const struct candidate_record *record = &attempt->record;
@@ -269,6 +290,7 @@ static void tell(struct agent *agent, const char *name, const struct attempt *at
     json_put_text(&json, "reason", attempt->answered ? record->reason : "the run is ending");
     json_put_int(&json, "evaluations_left", (int64_t)left(agent));
     if (attempt->answered && attempt->request.arena) {
+        put_comparison(agent, &attempt->request.evaluation, &json);
         json_key(&json, "evaluation");
         evaluation_to_json(&attempt->request.evaluation, &json);
     }
