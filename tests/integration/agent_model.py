@@ -127,6 +127,12 @@ def alone(place):
     result_of(place, "boxed", tree, attempt)
     place.check(len(steps_of(tree, attempt)) == 3 and not os.path.exists(place.work + "/boxed/escaped"),
                 "a sandboxed one works, and writes in its folder alone")
+    place.run("few", "well", options=("--budget-evaluations", "4", "--branching", "2"))
+    tree = place.tree("few")
+    ended = [row["agent"] for row in tree.values() if row["parent"] and not row["attempt"]]
+    place.check(sum(row["evaluations"] for row in tree.values()) == 4 and len(ended) == 2 and all(
+        text.startswith("exited 0, ") for text in ended),
+                "at the run's last evaluation its agents get their answers and end by themselves: %s" % ended)
     code, said = place.run("capped", "well", options=("--budget-usd", "0.04"))
     place.check(place.log("capped") == [], "no dollars, no agent: exit %d" % code)
 

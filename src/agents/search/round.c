@@ -486,10 +486,10 @@ void search_rounds_stop(struct search *search)
         if (wanted->ask.arena && !wanted->ask.task.finished)
             task_cancel(&wanted->ask.task);
     }
-    /* A model may write for minutes: what has not come to the lane stays as the store has it. */
+    /* What has not come to the lane stays as the store has it. */
     list_each_safe (link, &search->running) {
         struct attempt *attempt = container_of(link, struct attempt, link);
-        if (attempt->writing && !attempt->submitted && !attempt->abandoned)
+        if (writing_is_left(attempt))
             attempt_abandon(attempt);
     }
 }

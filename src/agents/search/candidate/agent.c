@@ -148,7 +148,8 @@ const struct arm *agent_result(const struct agent *agent, const char *how)
 static size_t left(const struct agent *agent)
 {
     size_t most = (size_t)agent->command->evaluations;
-    return agent->count < most ? most - agent->count : 0;
+    bool over = search_is_over(agent->attempt->search);
+    return agent->count < most && !over ? most - agent->count : 0;
 }
 
 static void add_budget(const struct agent *agent, struct buf *text)
@@ -312,8 +313,6 @@ static void take_request(struct agent *agent, const struct workplace_request *re
     } else if (left(agent) == 0) {
         refuse(agent, request->name,
                "no evaluations are left: submit one that was evaluated, and end your work");
-    } else if (search_is_over(agent->attempt->search)) {
-        refuse(agent, request->name, "the run is ending");
     } else {
         attempt =
             start_step(agent, agent->count, request->name, request->source, request->length, &err);
@@ -440,6 +439,11 @@ bool agent_step(struct agent *agent, struct ask *ask)
     }
     wake_later(agent);
     return true;
+}
+
+bool agent_began(const struct agent *agent)
+{
+    return agent && agent->folder;
 }
 
 bool agent_busy(const struct agent *agent)

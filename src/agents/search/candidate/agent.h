@@ -33,4 +33,6 @@ bool agent_step(struct agent *agent, struct ask *ask);
 /* What it ended with, by how it ended; NULL: nothing that is right. */
 const struct arm *agent_result(const struct agent *agent, const char *how);
 bool agent_busy(const struct agent *agent); /* NULL: no */
-void agent_free(struct agent *agent);       /* NULL is fine */
+/* It was started in this process: it ends by itself or by its limits. NULL: no. */
+bool agent_began(const struct agent *agent);
+void agent_free(struct agent *agent); /* NULL is fine */

@@ -332,6 +332,13 @@ enum writing_result writing_step(struct attempt *attempt)
     return writing_ask(attempt) ? WRITING_WAIT : WRITING_LEFT;
 }
 
+bool writing_is_left(const struct attempt *attempt)
+{
+    bool awaited = attempt->writing && agent_began(attempt->writing->agent) &&
+                   !search_stopping(attempt->search);
+    return attempt->writing && !attempt->submitted && !attempt->abandoned && !awaited;
+}
+
 bool writing_give(struct attempt *attempt, const char *text, size_t length, struct err *err)
 {
     struct arm *arm = read_arm(attempt, arena_strndup(attempt->arena, text, length), length, err);

@@ -41,6 +41,9 @@ struct writing {
 /* Implementation `sample` of an idea; its texts are copied into the attempt's arena. */
 void writing_new(struct attempt *attempt, const struct idea *idea, const struct attempt *parent,
                  int64_t sample);
+/* Nobody waits for it at a budget's end: a model may write for minutes. An agent that has begun is
+ * waited for: it is paid, and has what it found to submit. */
+bool writing_is_left(const struct attempt *attempt);
 /* The source of one that an agent has evaluated; false with the error. */
 bool writing_give(struct attempt *attempt, const char *text, size_t length, struct err *err);
 enum writing_result {
