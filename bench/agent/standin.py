@@ -135,6 +135,8 @@ def work(how, text):
             assert server.tool("show", id=answer["candidate"])["candidate"]["id"] == answer["candidate"]
             assert answer["parent"]["candidate"] != answer["candidate"] and answer["parent"]["time_ns"] > 0, answer
             assert "roof" in answer["profile"], answer
+            again = server.tool("evaluate", source=HEAD % (tag + "0") + bodies[0])
+            assert [again[key] for key in ("candidate", "evaluations_left")] == [answer["candidate"], 4], again
         if i == 0 and how == "quits":
             os._exit(9)
         if i == 0 and how == "hangs":
