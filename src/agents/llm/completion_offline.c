@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+/* When its answer is there: a request that is awaited may be asked again by who goes on. */
+static void note_answer(struct ask *ask)
+{
+    ask->completions->totals.answers++;
+    ask->tally->view.asked++;
+    ask->tally->view.answered++;
+}
+
 /* ---- mailbox ---- */
 
 static void post(void *argument)
@@ -34,7 +42,7 @@ static enum task_result take_mail(struct ask *ask)
 {
     ask->awaited = false;
     ask->completion = ask->mail.completion;
-    ask->completions->totals.answers++;
+    note_answer(ask);
     log_event(LOG_INFO, "mailbox.answer", ask->task.id, "%s/%s", ask->mail.folder, ask->key);
     return ask_store(ask, NULL, NULL);
 }
@@ -101,7 +109,7 @@ enum task_result ask_step_replaying(struct ask *ask)
         completion_decode(ask->arena, buf_text(&ask->stored), ask->stored.length, &ask->completion,
                           &ask->stored_err) != 0)
         return ask_fail(ask, FAULT_FATAL, &ask->stored_err);
-    ask->completions->totals.answers++;
+    note_answer(ask);
     if (strcmp(ask->completion.finish, "refused") == 0) {
         ask->fault = FAULT_REFUSED;
         err_set(&ask->err, ERR_PROTOCOL, "the provider refused to answer");
