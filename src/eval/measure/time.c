@@ -8,7 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { SLOW_FACTOR = 5, CHUNK = 4, DROP_AFTER = 3, A_PATIENCE = 4, A_ENOUGH = 3 };
+enum {
+    SLOW_FACTOR = 5,
+    CHUNK = 4,
+    DROP_AFTER = 3,
+    DROP_DISTURBED = 10,
+    A_PATIENCE = 4,
+    A_ENOUGH = 3
+};
 static const double far_behind = 1.5;
 #define UNNOTICED_NS 1e9 /* a call that takes longer does not notice cold pages */
 
@@ -162,9 +169,12 @@ static double fastest_b(const struct timing *timing)
     return best;
 }
 
-static bool is_far_behind(struct timing *timing)
+/* The best known time may be of a quieter moment: where other programs disturb the samples it takes
+ * more of them. */
+bool timing_far_behind(struct timing *timing)
 {
-    if (timing->limits.best_ns <= 0.0 || timing->count < DROP_AFTER)
+    bool calm = timing->count >= timing->disturbed + DROP_AFTER;
+    if (timing->limits.best_ns <= 0.0 || (!calm && timing->count < DROP_DISTURBED))
         return false;
     timing->far_behind = fastest_b(timing) > far_behind * timing->limits.best_ns;
     return timing->far_behind;
@@ -213,7 +223,7 @@ static int run_paired(struct timing *timing, struct err *err)
         for (size_t half = 0; half < BLOCK_PAIRS && !bench->ended; half++) {
             if (take_pair(timing, half == 0, err) != 0)
                 return -1;
-            if (is_far_behind(timing))
+            if (timing_far_behind(timing))
                 return 0;
         }
         if (!bench->ended && timing_enough(timing))
@@ -263,7 +273,7 @@ static int run_shared(struct timing *timing, double a_ns, struct err *err)
         for (size_t i = 0; i < CHUNK && !bench->ended && timing->count < PAIRS_MOST; i++)
             if (take_b(timing, &arrangement, err) != 0)
                 return -1;
-        if (bench->ended || is_far_behind(timing))
+        if (bench->ended || timing_far_behind(timing))
             return 0;
         size_t at = timing->a_count;
         if (at < most) { /* A takes the last B's inputs */

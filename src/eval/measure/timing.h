@@ -47,6 +47,7 @@ int timing_run(struct timing *timing, struct err *err) MUST_USE;
 void timing_limits(const struct bench *bench, struct limits *limits);
 void timing_results(struct timing *timing); /* fills what follows; result.c */
 bool timing_enough(struct timing *timing);
+bool timing_far_behind(struct timing *timing);   /* it is dropped */
 void timing_record(const struct timing *timing); /* these samples are the evaluation's */
 struct comparison timing_comparison(const struct timing *timing); /* of the results */
 

@@ -74,6 +74,29 @@ static void test_disturbed_samples(void **state)
     assert_int_equal(timing.used, 20);
 }
 
+static void test_who_is_dropped(void **state)
+{
+    struct timing timing;
+    (void)state;
+    fill(&timing, 20, 1e6, 2e6);
+    timing.limits.best_ns = 1e6;
+    timing.count = 2;
+    assert_false(timing_far_behind(&timing));
+    timing.count = 3;
+    assert_true(timing_far_behind(&timing));
+    timing.disturbed = 1; /* others' work decides nothing so soon */
+    assert_false(timing_far_behind(&timing));
+    timing.count = 4;
+    assert_true(timing_far_behind(&timing));
+    for (timing.count = 4; timing.count < 10; timing.count++) {
+        timing.disturbed = timing.count;
+        assert_false(timing_far_behind(&timing));
+    }
+    assert_true(timing_far_behind(&timing));
+    timing.samples[9].b_ns = 1.4e6;
+    assert_false(timing_far_behind(&timing));
+}
+
 static void test_a_drift_is_no_win(void **state)
 {
     struct timing timing;
@@ -460,6 +483,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_win_is_seen),
         cmocka_unit_test(test_a_kernel_against_itself_wins_nothing),
         cmocka_unit_test(test_disturbed_samples),
+        cmocka_unit_test(test_who_is_dropped),
         cmocka_unit_test(test_a_drift_is_no_win),
         cmocka_unit_test(test_a_time_may_depend_on_the_inputs),
         cmocka_unit_test(test_few_shared_samples_widen),
