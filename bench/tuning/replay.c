@@ -3,14 +3,18 @@
  * the order that the times of all of it have, for which no model is asked, and beside that of the
  * table which an exhaustive tune prints of all of it. Parameters of one value are left out.
  *
- *   replay TABLE.csv [PART] [SEEDS] [NOISE]
+ *   replay TABLE.csv [PART] [SEEDS] [NOISE] [drawn]
  *
  * PART: of a start's points (default 0.2). A line for each start and way: Spearman's rank
  * correlation, its mean, median and fifth percentile over the seeds (20), and how many of the
  * table's costs lie in the intervals that the part gave. NOISE: standard deviation of log time from
  * one measuring of a point to the next; then also the order of all points beside itself, measured
- * again. Exit 1 where a mean beside the times is not over 0.9. A line of the table:
- * start,NAME=VALUE,...,time_ns (or "fail"). */
+ * again. "drawn": in place of the recorded times, those of a function drawn for each seed from the
+ * very model that the impact is told by, without noise: what is to be expected of so few points
+ * where the model is right. Exit 1 where a mean beside the times is not over 0.9. A line of the
+ * table: start,NAME=VALUE,...,time_ns (or "fail"). */
+#include "drawn.h"
+
 #include "agents/proposer/proposer.h"
 #include "base/mem.h"
 #include "tuning/tuning.h"
@@ -339,6 +343,18 @@ static void print_again(const struct start *start, const size_t *lines,
     putchar('\n');
 }
 
+/* Alike for the same rows in any order. */
+static uint64_t set_of(const size_t *rows, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct random random;
+        random_init(&random, rows[i]);
+        sum += random_next(&random);
+    }
+    return sum;
+}
+
 static size_t choose(struct start *start, enum way way, uint64_t seed, size_t *rows, size_t wanted)
 {
     if (way != CHANCE)
@@ -352,10 +368,18 @@ static bool compare(struct start *start, const struct tuning_impact *all,
 {
     double times[SEEDS_MAX], table[SEEDS_MAX], relied = 0;
     size_t *rows = mem_array(start->count, sizeof *rows), wanted = 0, inside = 0, told = 0;
+    size_t sets = 0;
+    uint64_t set[SEEDS_MAX];
     for (unsigned seed = 0; seed < seeds; seed++) {
         struct tuning_impact some;
         wanted = choose(start, way, seed + 1, rows, (size_t)(part * (double)start->count));
         measured(start, rows, wanted, &some);
+        set[sets] = set_of(rows, wanted);
+        for (size_t i = 0; i <= sets; i++)
+            if (set[i] == set[sets]) {
+                sets += i == sets;
+                break;
+            }
         times[seed] = tuning_agreement(all, &some);
         table[seed] = tuning_agreement(whole, &some);
         relied += !some.why;
@@ -370,10 +394,41 @@ static bool compare(struct start *start, const struct tuning_impact *all,
     double mean = print_agreement(times, seeds);
     printf("; beside the table of all: ");
     (void)print_agreement(table, seeds);
-    printf("; relied on in %.0f %% of %u seeds; costs inside their intervals %.0f %%\n",
-           100 * relied / seeds, seeds, told > 0 ? 100 * (double)inside / (double)told : 0);
+    printf("; %zu sets of points, relied on in %.0f %% of %u seeds; costs inside their intervals "
+           "%.0f %%\n",
+           sets, 100 * relied / seeds, seeds, told > 0 ? 100 * (double)inside / (double)told : 0);
     fflush(stdout);
     return mean > 0.9;
+}
+
+static bool compare_drawn(struct start *start, double part, unsigned seeds)
+{
+    bool good = true;
+    if (start->count > DRAWN_MAX)
+        return printf("%s: too many points to draw their times\n", start->name), true;
+    double *recorded = start->time_ns, agreement[SEEDS_MAX];
+    size_t *lines = lines_of(start), *rows = mem_array(start->count, sizeof *rows), wanted = 0;
+    start->time_ns = mem_array(start->count, sizeof *start->time_ns);
+    for (enum way way = CHANCE; way < WAYS; way++) {
+        for (unsigned seed = 0; seed < seeds; seed++) {
+            struct tuning_impact all, some;
+            drawn_times(start->parameters, start->lists, start->count, start->points, seed + 1,
+                        start->time_ns);
+            exact(start, lines, 0, 0, &all);
+            wanted = choose(start, way, seed + 1, rows, (size_t)(part * (double)start->count));
+            measured(start, rows, wanted, &some);
+            agreement[seed] = tuning_agreement(&all, &some);
+        }
+        printf("%s, %zu points %s, drawn functions: ", start->name, wanted, ways[way]);
+        good = print_agreement(agreement, seeds) > 0.9 && good;
+        printf(" of %u\n", seeds);
+        fflush(stdout);
+    }
+    mem_free(start->time_ns);
+    start->time_ns = recorded;
+    mem_free(lines);
+    mem_free(rows);
+    return good;
 }
 
 static bool compare_all(struct start *start, double part, unsigned seeds, double noise)
@@ -401,10 +456,12 @@ int main(int argc, char **argv)
     double part = argc > 2 ? atof(argv[2]) : 0.2, noise = argc > 4 ? atof(argv[4]) : 0;
     unsigned seeds = argc > 3 ? (unsigned)atoi(argv[3]) : 20;
     if (argc < 2 || part <= 0 || part > 1 || seeds < 1 || seeds > SEEDS_MAX)
-        return fprintf(stderr, "usage: replay TABLE.csv [PART] [SEEDS] [NOISE]\n"), 2;
+        return fprintf(stderr, "usage: replay TABLE.csv [PART] [SEEDS] [NOISE] [drawn]\n"), 2;
     size_t count = read_starts(argv[1], starts, PROPOSER_STARTS_MAX);
     bool all = count > 0;
     for (size_t i = 0; i < count; i++)
-        all = compare_all(&starts[i], part, seeds, noise) && all;
+        all = (argc > 5 ? compare_drawn(&starts[i], part, seeds)
+                        : compare_all(&starts[i], part, seeds, noise)) &&
+              all;
     return all ? 0 : 1;
 }
