@@ -33,7 +33,7 @@ static void read_points(const struct tune_parameter *lists, const int64_t *point
 void drawn_times(size_t parameters, const struct tune_parameter *lists, size_t count,
                  const int64_t *points, uint64_t seed, double *time_ns)
 {
-    double hand[TUNE_MAX], z[DRAWN_MAX], *l = mem_array(count * count, sizeof *l);
+    double hand[TUNE_MAX] = {0}, z[DRAWN_MAX], *l = mem_array(count * count, sizeof *l);
     struct model *model = MEM_NEW(struct model);
     struct random random;
     model->parameters = parameters;
