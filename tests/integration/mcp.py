@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """twagent mcp as a client sees it: the protocol, what hostile clients send, and what is left when one goes.
-usage: mcp.py TWAGENT [PART...]. With the official SDK installed (pip install mcp) its client talks to it, too."""
+usage: mcp.py TWAGENT [PART...]. With the official SDK installed (pip install mcp) its client talks to it, too: the part sdk,
+which alone exits with 77 where there is none."""
 import json, os, subprocess, sys, tempfile, threading, time
 
 PROGRAM = os.path.abspath(sys.argv[1])
 HERE = tempfile.mkdtemp(prefix="twagent-test-mcp.")
-WORK, FAILED = os.path.join(HERE, "work"), []
+WORK, FAILED, SKIPPED = os.path.join(HERE, "work"), [], []
 os.makedirs(WORK)
 ENV = dict(os.environ, TWAGENT_STORE=HERE + "/store", XDG_CONFIG_HOME=HERE, XDG_CACHE_HOME=HERE, TMPDIR=HERE,
            TWAGENT_LOCKS=HERE + "/locks", HOME=HERE)
@@ -249,8 +250,9 @@ def detached():
 
 def sdk():
     python = os.environ.get("TWAGENT_MCP_PYTHON", sys.executable)
-    if subprocess.run([python, "-c", "import mcp"], capture_output=True).returncode != 0:
-        print("the SDK's client: skipped, \"pip install mcp\" has it (TWAGENT_MCP_PYTHON names its python)")
+    if subprocess.run([python, "-c", "from mcp import Client"], capture_output=True).returncode != 0:
+        print("skipped: the SDK's client; \"pip install mcp\" has it (TWAGENT_MCP_PYTHON names its python)")
+        SKIPPED.append("sdk")
         return
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_sdk.py")
     done = subprocess.run([python, script, PROGRAM, WORK], env=ENV, capture_output=True, text=True)
@@ -273,4 +275,4 @@ for part in (protocol, hostile, work, detached, skill, sdk):
         part()
 subprocess.run(["rm", "-rf", HERE])
 print(f"{len(FAILED)} failed" if FAILED else "ok")
-sys.exit(1 if FAILED else 0)
+sys.exit(1 if FAILED else 77 if SKIPPED == sys.argv[2:] else 0)

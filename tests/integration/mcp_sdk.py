@@ -15,7 +15,7 @@ async def session(mode):
         assert (await client.list_prompts()).prompts
         assert (await client.get_prompt("make_faster", {"problem": "gemv"})).messages[0].content.text
         assert "__" not in (await client.read_resource("twagent://problems/gemv")).contents[0].uri
-        listed = await client.call_tool("problems", {})  # checked against the output's schema by the SDK
+        listed = await client.call_tool("problems", {})
         assert not listed.is_error and listed.structured_content["items"]
         seen = []
 
@@ -26,6 +26,17 @@ async def session(mode):
                                        progress_callback=progress)
         assert wrong.structured_content["verdict"] == "failed" and seen == sorted(seen)
         assert (await client.call_tool("evaluate", {"problem": "gemv", "file": "/etc/passwd"})).is_error
+        try:  # the SDK tells the server that nobody waits any more
+            await asyncio.wait_for(client.call_tool("run", {"problem": "gemv", "budget_time": "1h"}), 0.5)
+            raise AssertionError("a run of an hour ended")
+        except TimeoutError:
+            pass
+        device = (await client.call_tool("device", {})).structured_content
+        for part in device.get("more", {}).get("parts", []):
+            rest = await client.call_tool("more", {"result": device["more"]["result"], "part": part})
+            assert "part" in rest.structured_content, rest
+        while ((await client.call_tool("status", {})).structured_content or {}).get("live"):
+            await asyncio.sleep(0.1)  # the run ends with its call
         for unknown in (client.call_tool("no_such", {}), client.read_resource("twagent://guides/no-such")):
             try:
                 await unknown
