@@ -36,6 +36,14 @@ static inline void list_append(struct list *list, struct link *link)
     list->head.previous = link;
 }
 
+static inline void list_prepend(struct list *list, struct link *link)
+{
+    link->previous = &list->head;
+    link->next = list->head.next;
+    list->head.next->previous = link;
+    list->head.next = link;
+}
+
 static inline void list_remove(struct link *link) /* a link in no list is left alone */
 {
     if (link->next == NULL)

@@ -97,6 +97,24 @@ void job_begin(struct queue *queue, struct job *job)
     client->used_ms += job->charged_ms;
 }
 
+void job_again(struct queue *queue, struct job *job, double took_ms)
+{
+    struct client *client = job->client;
+    list_remove(&job->link);
+    list_prepend(&client->jobs, &job->link);
+    client->used_ms += took_ms - job->charged_ms;
+    client->measuring--;
+    client->waiting++;
+    queue->waiting++;
+    queue->bytes += job->bytes;
+    arena_free(job->request.arena);
+    arena_free(job->arena);
+    job->request = (struct lane_request){.op = LANE_EVALUATE};
+    job->arena = NULL;
+    job->lane = NULL;
+    buf_reset(&job->source);
+}
+
 void job_end(struct queue *queue, struct job *job, double took_ms)
 {
     struct client *client = job->client;

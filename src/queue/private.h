@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { LANES_OPEN = 4, DEPTH = 2, TRIES = 3, TURN_MS = 10000 };
+enum { LANES_OPEN = 4, DEPTH = 2, TURN_MS = 10000, WHY_MOST = 256 };
 
 struct client { /* one that has something waiting or measured */
     struct link link;
@@ -26,7 +26,8 @@ struct job { /* one source, from its acceptance until its result is on the disk 
     char *problem;
     const char *backend;
     size_t bytes;
-    unsigned tries;
+    unsigned deaths; /* of workers that had it: a part of one where it only waited there */
+    unsigned opens;  /* that failed where it was the next */
     double charged_ms;
     uint64_t began_ms;
     struct arena *arena; /* once it is measured */
@@ -46,18 +47,24 @@ struct place_lane { /* a worker with one problem open */
 };
 
 struct place { /* one lane: a worker for each of the last problems, one of them at work */
-    const char *backend, *device;
+    const char *backend;
+    struct lane_share share;
     struct place_lane lanes[LANES_OPEN], *now;
     uint64_t turn_ms, ended_ms, first_ms;
-    double gone_busy_ms; /* of workers that were closed */
+    unsigned failures;    /* to open a problem, one after the other */
+    uint64_t rests_to_ms; /* after one */
+    char why[WHY_MOST];   /* the last; "": none */
+    double gone_busy_ms;  /* of workers that were closed */
 };
 
 struct facts {
     uint64_t accepted, refused, done, waiting, again;
+    uint64_t changes; /* of what is measured and where lanes stand */
     size_t clients, measuring_count, place_count;
     uint64_t measuring[QUEUE_PLACES * DEPTH];
     struct {
-        const char *backend, *device;
+        const char *backend, *device, *state;
+        char host[64], why[WHY_MOST];
         double busy_ms, since_ms;
     } places[QUEUE_PLACES];
 };
@@ -102,7 +109,8 @@ void job_wait(struct queue *queue, const char *client, uint64_t id, const char *
               const char *backend, size_t bytes);
 /* The next one for a lane of `backend`, which still waits; with `problem` only one of that. */
 struct job *job_next(struct queue *queue, const char *backend, const char *problem);
-void job_begin(struct queue *queue, struct job *job); /* no longer waits */
+void job_begin(struct queue *queue, struct job *job);                 /* no longer waits */
+void job_again(struct queue *queue, struct job *job, double took_ms); /* its client's next one */
 void job_end(struct queue *queue, struct job *job, double took_ms);
 void job_free(struct job *job);
 size_t client_waiting(struct queue *queue, const char *name);
@@ -113,3 +121,5 @@ void places_for(struct queue *queue, const char *backend); /* made where they ar
 void places_step(struct queue *queue);
 bool places_close(struct queue *queue); /* true: all are closed */
 double place_busy_ms(const struct place *place);
+const char *place_state(const struct place *place);
+const char *place_host(const struct place *place);

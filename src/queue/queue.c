@@ -10,6 +10,7 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { OPEN, ENDING, STATES };
@@ -172,6 +173,17 @@ static void begin_cycle(struct queue *queue)
 
 /* ---- the task ---- */
 
+static bool is_news(const struct facts *now, const struct facts *told)
+{
+    bool same =
+        now->waiting == told->waiting && now->place_count == told->place_count &&
+        now->measuring_count == told->measuring_count &&
+        memcmp(now->measuring, told->measuring, now->measuring_count * sizeof *now->measuring) == 0;
+    for (size_t i = 0; same && i < now->place_count; i++)
+        same = now->places[i].state == told->places[i].state;
+    return !same;
+}
+
 static void tell(struct queue *queue)
 {
     struct facts *now = &queue->now;
@@ -185,13 +197,20 @@ static void tell(struct queue *queue)
     for (size_t i = 0; i < queue->place_count; i++) {
         const struct place *place = &queue->places[i];
         now->places[i].backend = place->backend;
-        now->places[i].device = place->device;
+        now->places[i].device = place->share.device;
+        now->places[i].state = place_state(place);
+        snprintf(now->places[i].host, sizeof now->places[i].host, "%s", place_host(place));
+        snprintf(now->places[i].why, sizeof now->places[i].why, "%s", place->why);
         now->places[i].busy_ms = place_busy_ms(place);
         now->places[i].since_ms = place->first_ms ? (double)(ms - place->first_ms) : 0;
     }
+    bool news = is_news(now, &queue->told);
+    now->changes += news;
     pthread_mutex_lock(&queue->lock);
     queue->told = *now;
     pthread_mutex_unlock(&queue->lock);
+    if (news)
+        queue->options->changed(queue->options->context);
 }
 
 static enum task_result step_ending(struct queue *queue)
@@ -285,7 +304,10 @@ void queue_free(struct queue *queue)
 
 uint64_t queue_version(struct queue *queue)
 {
-    return store_version(queue->store);
+    pthread_mutex_lock(&queue->lock);
+    uint64_t changes = queue->told.changes;
+    pthread_mutex_unlock(&queue->lock);
+    return store_version(queue->store) + changes;
 }
 
 void queue_put_facts(struct queue *queue, struct buf *out)
@@ -308,6 +330,10 @@ void queue_put_facts(struct queue *queue, struct buf *out)
         json_object(&json);
         json_put_text(&json, "backend", facts.places[i].backend);
         json_put_text(&json, "device", facts.places[i].device);
+        json_put_text(&json, "state", facts.places[i].state);
+        json_put_text(&json, "host", facts.places[i].host);
+        if (*facts.places[i].why)
+            json_put_text(&json, "why", facts.places[i].why);
         json_put_real(&json, "busy_ms", facts.places[i].busy_ms);
         json_put_real(&json, "since_ms", since);
         json_put_real(&json, "busy_share", since > 0 ? facts.places[i].busy_ms / since : 0);

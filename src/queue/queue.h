@@ -1,4 +1,4 @@
-/* queue/queue: sources that others ask to have evaluated, on the lanes of this machine. What was
+/* queue/queue: sources that others ask to have evaluated, on lanes here or elsewhere. What was
  * accepted lies in a store until its result does: a process that is killed goes on with it.
  * Fair between clients: who has had the least of the lanes' time is next. Loop thread only, but for
  * what says otherwise. */
@@ -17,12 +17,12 @@ struct loop;
 struct queue; /* opaque */
 
 enum {
-    QUEUE_AT_ONCE = 256,     /* sources of one request */
-    QUEUE_OF_CLIENT = 256,   /* most that wait, of one client */
-    QUEUE_WAITING = 8192,    /* and of all */
-    QUEUE_BYTES = 256 << 20, /* of the sources that wait */
-    QUEUE_KEPT = 10000,      /* results; then the oldest goes */
-    QUEUE_PLACES = 16,       /* lanes that measure at once */
+    QUEUE_AT_ONCE = 256,          /* sources of one request */
+    QUEUE_OF_CLIENT = 256,        /* most that wait, of one client */
+    QUEUE_WAITING = 8192,         /* and of all */
+    QUEUE_BYTES = 256 << 20,      /* of the sources that wait */
+    QUEUE_KEPT = 10000,           /* results; then the oldest goes */
+    QUEUE_PLACES = 2 * LANES_MAX, /* lanes that measure at once, of all backends */
     QUEUE_CLIENT_NAME = 64
 };
 
@@ -60,12 +60,12 @@ struct queue_options { /* borrowed for the queue's life */
     void *context;
     const char *folder;
     struct lane_spec spec; /* what all lanes have in common */
-    /* The devices of a backend's lanes, one each; NULL: the one without a number. Loop thread. */
-    size_t (*places)(void *context, const char *backend, const char *devices[QUEUE_PLACES]);
+    /* What each of a backend's lanes has; how many there are. Loop thread. */
+    size_t (*shares)(void *context, const char *backend, struct lane_share shares[LANES_MAX]);
     /* Pool thread: fills in what was asked; -1 with asked->err. */
     int (*parse)(void *context, struct queue_asked *asked);
     void (*answered)(void *context, struct queue_asked *asked);
-    void (*changed)(void *context); /* a result was kept */
+    void (*changed)(void *context); /* a result was kept, or something is measured */
 };
 
 /* Blocks: reads what was accepted earlier. ERR_BUSY where another process has the folder. */
@@ -76,7 +76,7 @@ void queue_stop(struct queue *queue); /* within seconds; what was not measured w
 void queue_free(struct queue *queue); /* after loop_run(); NULL is fine */
 
 /* Any thread. */
-uint64_t queue_version(struct queue *queue); /* another one where a result may have come */
+uint64_t queue_version(struct queue *queue); /* another one where something may have changed */
 /* One item: its state, and its result where it has one. ERR_NOT_FOUND. */
 int queue_put_item(struct queue *queue, uint64_t id, struct buf *out, struct err *err) MUST_USE;
 void queue_put_facts(struct queue *queue, struct buf *out); /* what waits, how busy lanes are */

@@ -85,6 +85,7 @@ void record_result(struct queue *queue, struct job *job, const struct err *err)
         json_put_text(&json, "message", err->message);
         json_object_end(&json);
     } else {
+        json_put_text(&json, "host", job->lane ? lane_host(job->lane->lane) : "");
         json_key(&json, "evaluation");
         evaluation_to_json(&job->request.evaluation, &json);
     }
@@ -194,9 +195,9 @@ int queue_put_item(struct queue *queue, uint64_t id, struct buf *out, struct err
                                            : "waiting");
     put_told(&json, record);
     for (size_t i = 0; !waits && i < record->count; i++)
-        if (strcmp(record->keys[i], "evaluation") == 0 || strcmp(record->keys[i], "error") == 0) {
+        if (strcmp(record->keys[i], "host") == 0 || strcmp(record->keys[i], "evaluation") == 0 ||
+            strcmp(record->keys[i], "error") == 0)
             json_put_value(&json, record->keys[i], record->items[i]);
-        }
     json_object_end(&json);
     return 0;
 }

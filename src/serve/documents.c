@@ -48,10 +48,7 @@ struct document *document_of(struct serve *serve, const char *path)
         list_init(&document->viewers);
     }
     list_remove(&document->link);
-    document->link.next = serve->documents.head.next; /* first: used now */
-    document->link.previous = &serve->documents.head;
-    document->link.next->previous = &document->link;
-    serve->documents.head.next = &document->link;
+    list_prepend(&serve->documents, &document->link); /* used now */
     return document;
 }
 

@@ -11,6 +11,7 @@
  * --unsteady N: all kernels but one in N are slower than the baseline at other sizes than the main
  * one.
  * --noisy 1: whoever is timed with another kernel is 100 times as fast, and that says nothing.
+ * --host NAME: the machine that it says it is on.
  * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,8 @@ static const double baseline_ns = 1e7;
 
 static struct {
     long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final, unsteady, noisy;
-    const char *notes, *final_dies;
-} options = {5, 25, 0, 0, 0, 0, 0, 0, 0, NULL, NULL};
+    const char *notes, *final_dies, *host;
+} options = {5, 25, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL};
 
 struct pending { /* evaluations that were asked for; [0] is the one under way */
     json_t *request;
@@ -317,13 +318,15 @@ static void take_open(const json_t *request)
         return;
     free(problem_name);
     problem_name = strdup(slash != NULL ? slash + 1 : path);
-    say(json_pack("{s:O, s:s, s:{s:s, s:s, s:[i,i], s:s}, s:{s:s, s:s}, s:{s:i, s:i, s:i, s:i}, "
-                  "s:{s:f, s:f, s:f}, s:s}",
-                  "id", json_object_get(request, "id"), "event", "result", "device", "backend",
-                  "cpu", "cpu", "fake", "cores_used", 0, 1, "march", "-march=native", "versions",
-                  "twagent", "fake", "gcc", "0.0.0", "facts", "cores", 2, "l1_bytes", 32768,
-                  "l2_bytes", 1048576, "l3_bytes", 33554432, "ceilings", "copy_bytes_per_s", 2.5e10,
-                  "read_bytes_per_s", 2.1e10, "flops_per_s", 4.7e11, "problem", problem_name));
+    say(json_pack(
+        "{s:O, s:s, s:s, s:{s:s, s:s, s:[i,i], s:s}, s:{s:s, s:s}, s:{s:i, s:i, s:i, s:i}, "
+        "s:{s:f, s:f, s:f}, s:s}",
+        "id", json_object_get(request, "id"), "event", "result", "host",
+        options.host != NULL ? options.host : "", "device", "backend", "cpu", "cpu", "fake",
+        "cores_used", 0, 1, "march", "-march=native", "versions", "twagent", "fake", "gcc", "0.0.0",
+        "facts", "cores", 2, "l1_bytes", 32768, "l2_bytes", 1048576, "l3_bytes", 33554432,
+        "ceilings", "copy_bytes_per_s", 2.5e10, "read_bytes_per_s", 2.1e10, "flops_per_s", 4.7e11,
+        "problem", problem_name));
 }
 
 static void take_cancel(const json_t *request)
@@ -360,6 +363,8 @@ static void take_line(const char *line, size_t length)
         take_evaluate(request);
     else if (strcmp(op, "cancel") == 0)
         take_cancel(request);
+    else if (strcmp(op, "ping") == 0)
+        say(json_pack("{s:O, s:s}", "id", json_object_get(request, "id"), "event", "result"));
     else if (strcmp(op, "check_problem") == 0)
         say(json_pack("{s:O, s:s, s:[], s:b}", "id", json_object_get(request, "id"), "event",
                       "result", "findings", "fit", 1));
@@ -408,6 +413,8 @@ static void read_options(int argc, char **argv)
             options.unsteady = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--noisy") == 0) {
             options.noisy = strtol(value, NULL, 10);
+        } else if (strcmp(argv[i], "--host") == 0) {
+            options.host = value;
         } else if (strcmp(argv[i], "--notes") == 0) {
             options.notes = value;
         }

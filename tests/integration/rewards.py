@@ -13,13 +13,13 @@ def check(truth, text):
 
 
 class Server:
-    def __init__(self, work, worker=""):
+    def __init__(self, work, worker="", *words):
         with open(work + "/self", "w") as out:
             out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s %s --notes %s/notes "$@"\nexec %s "$@"\n' % (WORKER, worker, work, TWAGENT))
         os.chmod(work + "/self", 0o755)
         environment = dict(os.environ, TWAGENT_SELF=work + "/self", TWAGENT_STORE=work + "/store", XDG_CONFIG_HOME=work + "/config",
                            XDG_CACHE_HOME=work + "/cache", TWAGENT_LOCKS=work + "/locks")
-        self.process = subprocess.Popen([TWAGENT, "serve", "--listen", "127.0.0.1:0"], env=environment, stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen([TWAGENT, "serve", "--listen", "127.0.0.1:0", *words], env=environment, stdout=subprocess.PIPE, text=True,
                                         cwd=work)
         STARTED.append(self.process)
         self.port = int(re.search(r":(\d+)/", self.process.stdout.readline()).group(1))
@@ -163,9 +163,67 @@ def killed_on_the_way(work):
     check(server.end() == 0, "and it ends")
 
 
+def launcher(work, jobs):
+    """A stand-in for srun: the Nth job is on node N. `jobs` has what stands in the shell for some of them."""
+    with open(work + "/launch", "w") as out:
+        out.write('#!/bin/sh\nn=1; until mkdir %s/job$n 2>/dev/null; do n=$((n + 1)); done\necho $$ >%s/job$n/pid\ncase $n in\n' % (work, work))
+        out.write("".join("%s) %s;;\n" % (which, does) for which, does in jobs))
+        out.write('esac\n[ "$2" = worker ] || exit 9\nexec %s --host node$n --ms 1-3 $more "$@"\n' % WORKER)
+    os.chmod(work + "/launch", 0o755)
+    return "--launcher", work + "/launch", "--lanes", "3"
+
+
+def jobs_of(work):
+    return [name for name in os.listdir(work) if name.startswith("job")]
+
+
+def elsewhere(work):
+    """Lanes behind a launcher: a worker each, for all problems; those that die, cannot start or never come cost no source."""
+    server = Server(work, "", *launcher(work, ()))
+    ids = server.ids({"items": [item("far %d" % i, problem=("softmax", "gemv")[i % 2], client="c%d" % (i % 3)) for i in range(60)]})
+    found = list(server.results(ids))
+    check(all("evaluation" in one for one in found) and {one["host"] for one in found} <= {"node1", "node2", "node3"},
+          "results of lanes elsewhere say where: %s" % sorted({one["host"] for one in found}))
+    lanes = server.facts()["lanes"]
+    check(sorted(lane["host"] for lane in lanes) == ["node1", "node2", "node3"] and {lane["state"] for lane in lanes} == {"open"},
+          "and so do the lanes: %s" % lanes)
+    check(len(jobs_of(work)) == 3, "one job a lane measures both problems: %s" % jobs_of(work))
+    for name in ("job1", "job2", "job3"):  # while they have nothing to do
+        with open("%s/%s/pid" % (work, name)) as pid:
+            os.kill(int(pid.read()), signal.SIGKILL)
+    ids = server.ids({"items": [item("again %d" % i) for i in range(30)]})
+    check(all(one["host"] in ("node4", "node5", "node6") for one in server.results(ids)), "jobs that ended are begun again")
+    check(server.end() == 0, "it ends")
+    left = work + "/left"
+    os.mkdir(left)
+    server = Server(left, "", *launcher(left, (("1", "exec sleep 1000"), ("2|4|5|6", "echo no node is free >&2; exit 1"), ("*", 'more="--dies 7"'))))
+    ids = server.ids({"items": [item("worse %d" % i) for i in range(60)]})
+    found = list(server.results(ids))
+    check(all("evaluation" in one for one in found), "a job that waits, one that cannot start and workers that die cost no source: %s" %
+          [one["error"] for one in found if "error" in one])
+    lanes = server.facts()["lanes"]
+    check("opens" in [lane["state"] for lane in lanes], "the one that waits for its node is named: %s" % lanes)
+    with open("%s/job1/pid" % left) as pid:
+        sleeper = int(pid.read())
+    check(server.end() == 0 and not os.path.exists("/proc/%d" % sleeper), "it ends, with the job that waits")
+    none = work + "/none"
+    os.mkdir(none)
+    server = Server(none, "", *launcher(none, (("*", "echo no node is free >&2; exit 1"),)))
+    deadline = time.monotonic() + 300
+    one = server.ids(item("never"))
+    while not (lanes := [lane for lane in server.facts()["lanes"] if lane["state"] == "fails"]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    check(lanes and "no node is free" in lanes[0]["why"], "why a lane fails is said: %s" % lanes)
+    check(server.result(one[0])["state"] == "waiting", "and its source waits")
+    check(server.end() == 0, "it ends")
+    few = subprocess.run([TWAGENT, "serve", "--listen", "127.0.0.1:0", "--lanes", "3", "--cores", "0"], capture_output=True, text=True,
+                         env=dict(os.environ, TWAGENT_STORE=work + "/few"))
+    check(few.returncode == 2 and "3 lanes need as many cores" in few.stderr, "more lanes here than cores are refused: %s" % few.stderr)
+
+
 with tempfile.TemporaryDirectory() as folder:
     try:
-        for name, part in (("one", accepted_then_killed), ("two", killed_on_the_way)):
+        for name, part in (("one", accepted_then_killed), ("two", killed_on_the_way), ("three", elsewhere)):
             os.makedirs(folder + "/" + name)
             part(folder + "/" + name)
     finally:

@@ -82,6 +82,27 @@ grep -q 'checks passed\|passed' "$work/out"; say $? "eval: $(tail -n 3 "$work/ou
 "$twagent" run "$work/mm" --lanes 2 --rounds 1 --branching 1 "${launch[@]}" >"$work/out" 2>&1
 code=$?
 [ $code -le 1 ] && grep -q '2 evaluated' "$work/out"; say $? "a run on two lanes ends with $code: $(tail -n 5 "$work/out")"
+(cd "$work" && exec "$twagent" serve --listen 127.0.0.1:0 --lanes 2 "${launch[@]}") >"$work/address" 2>"$work/serve" &
+server=$!
+pids+=($server)
+until grep -q http "$work/address" || ! kill -0 $server 2>/dev/null; do sleep 0.1; done
+/usr/bin/python3 - "$work" >"$work/out" 2>&1 <<'PY'
+import json, sys, time, urllib.request
+base = open(sys.argv[1] + "/address").read().split("/  ")[0]
+ask = lambda path, body=None: json.load(urllib.request.urlopen(urllib.request.Request(base + path, body, {"Content-Type": "application/json"})))
+source = open(sys.argv[1] + "/mm/starts/cpu/rows.c").read()
+items = [{"problem": "mm", "name": "rows.c", "source": source + "/* %d */" % i, "effort": "search"} for i in range(4)]
+ids = ask("/v1/evaluate", json.dumps({"items": items}).encode())["ids"]
+found = []
+while not found or any(item["state"] != "done" for item in found):
+    time.sleep(0.2)
+    found = ask("/v1/evaluations/%s-%s" % (ids[0], ids[-1]))["items"]
+print([item["evaluation"]["verdict"] for item in found], ask("/v1/evaluations")["lanes"])
+sys.exit(0 if all(item["evaluation"]["verdict"] == "kernel" and item["host"] for item in found) else 1)
+PY
+say $? "serve on two lanes: $(cat "$work/out" "$work/serve")"
+kill -INT $server
+wait $server; say $? "serve ends: $(tail -n 3 "$work/serve")"
 until [ -z "$(squeue -h)" ]; do sleep 0.2; done # a job that outlives its lane would be seen by the time limit
 say 0 'no job is left'
 "$twagent" run "$work/mm" --launcher "srun 'n1" >"$work/out" 2>&1

@@ -25,8 +25,6 @@ static const char *const states[STATES] = {"next", "opening", "evaluating"};
 static const uint32_t moves[STATES] = {1u << OPENING | 1u << EVALUATING,
                                        1u << EVALUATING | 1u << NEXT, 1u << NEXT};
 
-enum { LANES_MAX = 64 };
-
 struct suite {
     struct task task;
     const struct settings *settings;

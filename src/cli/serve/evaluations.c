@@ -1,6 +1,7 @@
 #include "cli/serve/evaluations.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cli/find/find.h"
 #include "cli/options/backends.h"
@@ -236,22 +237,40 @@ static void changed(void *context)
 
 /* ---- lanes ---- */
 
-/* A lane on each device that is named, of a backend that has devices; else one. */
-static size_t places(void *context, const char *backend, const char *devices[QUEUE_PLACES])
+/* As a search's: as many as were asked for, or one on each device that is named. */
+static int share(const struct settings *settings, struct arena *arena, const char *backend,
+                 struct lane_share shares[LANES_MAX], size_t *count, struct err *err)
+{
+    struct lane_spec spec = settings_lane(settings, NULL);
+    if (!backends_find(backend)->device)
+        spec.device = NULL;
+    if (devices_resolve(arena, backend, spec.launcher, &spec.device, err))
+        return -1;
+    return lane_shares(arena, &spec, (size_t)settings->search.lanes, shares, count, err);
+}
+
+static size_t shares(void *context, const char *backend, struct lane_share shares[LANES_MAX])
 {
     struct evaluations *evaluations = context;
-    const char *named = evaluations->settings->search.devices;
-    struct err ignored;
+    struct err err = {0};
     size_t count = 0;
-    char *word;
-    devices[0] = NULL;
-    if (!named || !backends_find(backend)->device ||
-        devices_resolve(evaluations->arena, backend, NULL, &named, &ignored) || !named)
-        return 1;
-    for (char *rest = arena_strdup(evaluations->arena, named);
-         count < QUEUE_PLACES && (word = strsep(&rest, ","));)
-        devices[count++] = word;
-    return count;
+    if (share(evaluations->settings, evaluations->arena, backend, shares, &count, &err) == 0)
+        return count;
+    log_event(LOG_WARN, "serve.lanes", backend, "one lane: %s", err.message);
+    shares[0] = (struct lane_share){.cores = evaluations->settings->search.cores};
+    return 1;
+}
+
+int evaluations_check(const struct settings *settings, struct err *err)
+{
+    struct lane_share shares[LANES_MAX];
+    size_t count = 0;
+    ARENA_LOCAL(arena);
+    for (size_t i = 0; backends[i]; i++)
+        if (share(settings, arena, backends[i]->target->name, shares, &count, err) &&
+            err->code == ERR_USAGE)
+            return -1;
+    return 0;
 }
 
 /* ---- its life ---- */
@@ -268,12 +287,11 @@ struct evaluations *evaluations_open(struct loop *loop, const struct settings *s
         (struct queue_options){.context = evaluations,
                                .folder = arena_printf(evaluations->arena, "%s/evaluations", folder),
                                .spec = settings_lane(settings, NULL),
-                               .places = places,
+                               .shares = shares,
                                .parse = parse,
                                .answered = answered,
                                .changed = changed};
     struct lane_spec *spec = &evaluations->options.spec;
-    spec->launcher = NULL;
     spec->roofline = spec->later = true;
     spec->fitness = spec->walls = DEMAND_MUST;
     if (queue_open(loop, &evaluations->options, &evaluations->queue, &evaluations->err))

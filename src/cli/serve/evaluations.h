@@ -8,6 +8,8 @@
 struct loop;
 struct evaluations; /* opaque */
 
+/* ERR_USAGE: there cannot be the lanes that the settings ask for. */
+int evaluations_check(const struct settings *settings, struct err *err) MUST_USE;
 /* Borrows `settings` and `folder` (the store's). Where sources cannot be kept, each post is told
  * why. Blocks. */
 struct evaluations *evaluations_open(struct loop *loop, const struct settings *settings,

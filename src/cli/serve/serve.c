@@ -335,6 +335,6 @@ int command_serve(const struct settings *settings, const char *const *arguments,
     MEM_LOCAL char *folder = control_folder(settings);
     (void)arguments, (void)count;
     umask(077); /* the token's file is nobody else's */
-    int failed = serve(settings, folder, &err);
+    int failed = evaluations_check(settings, &err) || serve(settings, folder, &err);
     return failed ? command_fail(&err) : 0;
 }

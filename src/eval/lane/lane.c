@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { IDLE, RUNNING, CLOSING, CLOSED, STATES };
-enum { PATIENCE_MS = 600, KILL_AFTER_MS = 300, OUTPUT_MOST = 32 << 20 };
+enum { PATIENCE_MS = 600, KILL_AFTER_MS = 300, OUTPUT_MOST = 32 << 20, SILENCE_MS = 60000 };
 
 /* --- busy time --- */
 
@@ -153,6 +153,8 @@ void lane_submit(struct lane *lane, struct lane_request *request, struct task *o
                 candidate_check_text(request->name != NULL ? request->name : "the source",
                                      request->source, request->source_length, &request->err) == 0;
     submitted->line = text ? lane_encode(lane, request, wire_id) : NULL;
+    if (list_empty(&lane->submitted) && lane->heard_ms > 0)
+        lane->heard_ms = clock_now_ms(); /* until now it had nothing to say */
     list_append(&lane->submitted, &submitted->link);
     task_expect(owner);
     if (request->op == LANE_EVALUATE)
@@ -233,7 +235,8 @@ static void take_record(struct lane *lane, const char *line)
     }
     if (submitted->request->op == LANE_OPEN && submitted->request->err.code == ERR_NONE) {
         mem_free(lane->reopen);
-        lane->reopen = lane_encode_reopen(lane, record);
+        lane->reopen = lane_encode_reopen(lane, submitted->request);
+        snprintf(lane->host, sizeof lane->host, "%s", value_text(record, "host", ""));
     }
     complete(lane, submitted);
 }
@@ -242,8 +245,38 @@ static void take_records(struct lane *lane)
 {
     for (const char *line = process_line(lane->process); line != NULL;
          line = process_line(lane->process))
-        if (!lane->lost)
+        if (!lane->lost) {
+            lane->heard_ms = clock_now_ms();
+            lane->pinged_ms = 0;
             take_record(lane, line);
+        }
+}
+
+/* A connection can stand still and a node be gone without a word. While a job waits for its node
+ * there is nobody yet to be silent. */
+static void watch_silence(struct lane *lane)
+{
+    bool owes = lane->elsewhere && lane->heard_ms > 0 && !list_empty(&lane->submitted);
+    uint64_t since_ms = lane->pinged_ms > 0 ? lane->pinged_ms : lane->heard_ms;
+    uint64_t silent_ms = clock_now_ms() - since_ms;
+    if (!owes || lane->lost) {
+        timer_stop(&lane->watch);
+        return;
+    }
+    if (silent_ms >= lane->silence_ms && lane->pinged_ms > 0) {
+        log_event(LOG_WARN, "lane.silent", "", "the worker on %s no longer answers",
+                  *lane->host != '\0' ? lane->host : "another machine");
+        lane->lost = true;
+        process_stop(lane->process);
+        return;
+    }
+    if (silent_ms >= lane->silence_ms) {
+        send_line(lane, "{\"op\":\"ping\",\"id\":\"ping\"}\n");
+        lane->pinged_ms = clock_now_ms();
+        silent_ms = 0;
+    }
+    if (!lane->watch.armed)
+        timer_start(lane->loop, &lane->watch, &lane->task, lane->silence_ms - silent_ms);
 }
 
 /* --- the worker --- */
@@ -263,6 +296,7 @@ static void start_worker(struct lane *lane)
     }
     task_move(&lane->task, RUNNING);
     lane->input_closed = lane->lost = false;
+    lane->heard_ms = lane->pinged_ms = 0;
     const struct submitted *first =
         list_empty(&lane->submitted)
             ? NULL
@@ -291,8 +325,10 @@ static void worker_ended(struct lane *lane)
         strncmp(words + from, prefix, skip) == 0)
         err_set(&err, ERR_USAGE, "%.*s", (int)(length - from - skip), words + from + skip);
     else
-        err_set(&err, ERR_CHILD, "the worker ended (%s)%s%.*s", buf_text(&how),
-                length > from ? ": " : "", (int)(length - from), words + from);
+        err_set(&err, ERR_CHILD, "the worker%s%s ended (%s)%s%.*s",
+                lane->elsewhere && *lane->host != '\0' ? " on " : "",
+                lane->elsewhere ? lane->host : "", buf_text(&how), length > from ? ": " : "",
+                (int)(length - from), words + from);
     if (!lane->closing)
         log_event(LOG_WARN, "lane.worker", "", "%s", err.message);
     fail_all(lane, &err);
@@ -314,6 +350,7 @@ static enum task_result step_closing(struct lane *lane)
         return TASK_WAIT;
     }
     timer_stop(&lane->patience);
+    timer_stop(&lane->watch);
     task_move(&lane->task, CLOSED);
     return TASK_DONE;
 }
@@ -335,8 +372,10 @@ static enum task_result step(struct task *task)
         return step_closing(lane);
     if (lane->process == NULL && !list_empty(&lane->submitted))
         start_worker(lane);
-    if (lane->process != NULL)
+    if (lane->process != NULL) {
         send_waiting(lane);
+        watch_silence(lane);
+    }
     return TASK_WAIT;
 }
 
@@ -350,6 +389,7 @@ int lane_open(struct loop *loop, const struct lane_spec *spec, struct lane **out
     struct lane *lane = MEM_NEW(struct lane);
     lane->loop = loop;
     lane->arena = arena_new();
+    lane->silence_ms = SILENCE_MS;
     list_init(&lane->submitted);
     if (lane_prepare(lane, spec, err) != 0) {
         arena_free(lane->arena);
@@ -360,6 +400,16 @@ int lane_open(struct loop *loop, const struct lane_spec *spec, struct lane **out
     task_expect(&lane->task); /* lane_close() is what it waits for */
     *out = lane;
     return 0;
+}
+
+bool lane_is_up(const struct lane *lane)
+{
+    return lane->process != NULL;
+}
+
+const char *lane_host(const struct lane *lane)
+{
+    return lane->host;
 }
 
 void lane_close(struct lane *lane)

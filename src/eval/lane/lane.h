@@ -11,8 +11,12 @@ struct loop;
 struct task;
 struct lane; /* opaque */
 
+enum { LANES_MAX = 64, WORKER_DEATHS_MAX = 2 };
+
 struct lane_spec {
-    const char *launcher;                     /* "srun -n1", before the program; NULL: none */
+    /* "srun -n1", before the program; NULL: none. A worker behind one that is asked something and
+     * stays silent for minutes is taken for dead. */
+    const char *launcher;
     const char *backend;                      /* "cpu" */
     const char *cores;                        /* or NULL */
     const char *device;                       /* a GPU (the first of a list), or NULL: 0 */
@@ -34,8 +38,9 @@ enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };
 /* One request. Zero-initialize; memory stays put until done. Texts are borrowed until done. */
 struct lane_request {
     enum lane_op op;
-    const char *id;   /* "r3-c17" */
-    const char *name; /* the source's file name: gives the language */
+    const char *id;      /* "r3-c17" */
+    const char *problem; /* LANE_OPEN: in place of the spec's; NULL: that */
+    const char *name;    /* the source's file name: gives the language */
     const char *source;
     size_t source_length;
     const char *tune; /* JSON object of numbers, or NULL: every parameter's first */
@@ -69,10 +74,23 @@ void lane_cancel(struct lane *lane, struct lane_request *request); /* done, ERR_
  * another twagent, which is no part of the first. */
 double lane_busy_ratio(const struct lane *lane);
 double lane_waits_ratio(const struct lane *lane);
-double lane_busy_ms(const struct lane *lane); /* of the first, in all */
-void lane_close(struct lane *lane);           /* the worker is stopped within a second */
+double lane_busy_ms(const struct lane *lane);   /* of the first, in all */
+bool lane_is_up(const struct lane *lane);       /* it has a worker: the next request starts none */
+const char *lane_host(const struct lane *lane); /* the last worker's machine; "": not known */
+void lane_close(struct lane *lane);             /* the worker is stopped within a second */
 bool lane_closed(const struct lane *lane);
 void lane_free(struct lane *lane); /* once closed */
+
+/* --- lanes.c: for whoever has several --- */
+struct lane_share {
+    const char *cores, *device; /* or NULL */
+};
+/* For as many lanes as are asked for, or one on each device that is named where those are more.
+ * Behind a launcher each takes the cores that are there. In `arena`, or the spec's own. */
+int lane_shares(struct arena *arena, const struct lane_spec *spec, size_t lanes,
+                struct lane_share shares[LANES_MAX], size_t *count, struct err *err) MUST_USE;
+/* An `open` whose worker died is asked again, WORKER_DEATHS_MAX times: true, and it is active. */
+bool lane_open_again(struct lane *lane, struct lane_request *open, struct task *owner);
 
 /* --- ask.c: opens a lane, asks it one thing, and closes it. Blocking: a loop of its own. --- */
 /* `open` has the answer or the error, and the arena that the caller frees; so has `then`, which is

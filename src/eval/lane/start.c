@@ -90,6 +90,7 @@ int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *er
     lane->argv = argv;
     lane->env = environment(arena);
     lane->spec = *spec;
+    lane->elsewhere = spec->launcher != NULL;
     lane->spec.launcher = NULL;
     lane->spec.backend = lane->spec.cores = lane->spec.device = NULL; /* they are in argv */
     lane->spec.problem = keep(arena, spec->problem);

@@ -36,6 +36,14 @@ void answer_error(const char *id, const struct err *err)
     worker_answer_send(&json, &line);
 }
 
+void answer_ping(const char *id)
+{
+    struct json json;
+    struct buf line;
+    worker_answer_begin(&json, &line, id, "result");
+    worker_answer_send(&json, &line);
+}
+
 void answer_stage(const char *id, enum stage stage)
 {
     struct json json;

@@ -59,6 +59,8 @@ static void take(struct worker *worker, const char *line, size_t length)
     const char *op = value_text(document, "op", ""), *id = value_text(document, "id", NULL);
     if (strcmp(op, "cancel") == 0 && id != NULL) {
         cancel(worker, id);
+    } else if (strcmp(op, "ping") == 0 && id != NULL) {
+        answer_ping(id);
     } else if (strcmp(op, "open") == 0 && id != NULL) {
         open_start(worker, arena, document);
         return;
@@ -69,7 +71,8 @@ static void take(struct worker *worker, const char *line, size_t length)
         check_start(worker, arena, document);
         return;
     } else {
-        err_set(&err, ERR_PROTOCOL, "expected op: open, evaluate, check_problem or cancel, and id");
+        err_set(&err, ERR_PROTOCOL,
+                "expected op: open, evaluate, check_problem, cancel or ping, and id");
         answer_error(id, &err);
     }
     arena_free(arena);

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WAITING, WORKING, MEASURING, ENDED, STATES };
 
@@ -184,6 +185,9 @@ static void put_answer(struct open *open)
     struct worker *worker = open->request.worker;
     struct lane_facts *lane = &worker->lane;
     struct json *json = &open->json;
+    char host[64] = "";
+    if (gethostname(host, sizeof host - 1) == 0)
+        json_put_text(json, "host", host);
     json_put_raw(json, "device", lane->device != NULL ? lane->device : "{}");
     put_versions(open);
     json_put_names(json, "facts", &lane->facts);

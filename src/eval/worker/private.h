@@ -77,6 +77,7 @@ void ceilings_put(struct worker *worker, struct json *json); /* a member of an o
 
 /* --- answer.c: one JSON record a line on stdout --- */
 void answer_error(const char *id, const struct err *err);
+void answer_ping(const char *id);
 void answer_stage(const char *id, enum stage stage);
 void answer_waits(const char *id, enum stage stage,
                   const char *why); /* a stage that cannot begin */

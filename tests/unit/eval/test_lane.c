@@ -88,6 +88,29 @@ static int puzzled(void)
     return 0;
 }
 
+/* Opens, late as a job that waits for its node, then answers whoever asks whether it is there,
+ * once: with that comes the evaluation. Opened again it falls silent for good. */
+static int far_off(void)
+{
+    static char line[1 << 16], id[64];
+    bool again = false;
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        again = again || strstr(line, "\"id\":\"reopen\"") != NULL;
+        if (strstr(line, "\"op\":\"open\"") != NULL) {
+            usleep(50000);
+            printf("{\"id\":\"%s\",\"event\":\"result\",\"host\":\"node7\"}\n", id_of(line));
+        } else if (strstr(line, "\"op\":\"evaluate\"") != NULL) {
+            snprintf(id, sizeof id, "%s", id_of(line));
+        } else if (!again) {
+            say("{\"id\":\"ping\",\"event\":\"result\"}");
+            printf("{\"id\":\"%s\",\"event\":\"error\",\"code\":\"usage\",\"message\":\"%s\"}\n",
+                   id, strstr(line, "\"op\":\"ping\"") != NULL ? "pinged" : "what?");
+        }
+        fflush(stdout);
+    }
+    return 0;
+}
+
 _Noreturn static void deaf(void) /* neither answers nor ends when its input does */
 {
     signal(SIGTERM, SIG_IGN);
@@ -222,6 +245,58 @@ static void test_the_next_one_opens_again(void **state)
     clean(&driver);
 }
 
+static bool ask_far_off(struct driver *driver)
+{
+    enum { QUEUED_MS = 5, SILENCE_MS = 1000, GONE_MS = 100 };
+    struct lane *lane = driver->lane;
+    lane->elsewhere = true;
+    lane->silence_ms = driver->step == 0 ? QUEUED_MS : driver->step == 1 ? SILENCE_MS : GONE_MS;
+    if (driver->step == 2) { /* it ended, say with its job */
+        assert_string_equal(lane_host(lane), "node7");
+        assert_true(lane_is_up(lane));
+        process_stop(lane->process);
+    }
+    if (driver->step < 3)
+        submit(driver, driver->step == 0 ? LANE_OPEN : LANE_EVALUATE);
+    if (driver->step == 3) {
+        assert_false(lane_is_up(lane));
+        submit(driver, LANE_EVALUATE);
+    }
+    return driver->step++ == 4;
+}
+
+static void test_a_worker_elsewhere_falls_silent(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("far off", NULL, ask_far_off, &driver);
+    assert_int_equal(driver.requests[0].err.code, ERR_NONE);
+    assert_string_equal(driver.requests[1].err.message, "pinged");
+    assert_int_equal(driver.requests[2].err.code, ERR_CHILD);
+    assert_non_null(strstr(driver.requests[2].err.message, "the worker on node7 ended"));
+    assert_int_equal(driver.requests[3].err.code, ERR_CHILD); /* it never said anything more */
+    clean(&driver);
+}
+
+static bool open_again(struct driver *driver)
+{
+    if (driver->step == 0)
+        submit(driver, LANE_OPEN);
+    return driver->step++ > 0 &&
+           !lane_open_again(driver->lane, &driver->requests[0], &driver->task);
+}
+
+static void test_opening_is_tried_three_times(void **state)
+{
+    struct driver driver;
+    (void)state;
+    run("stillborn", NULL, open_again, &driver);
+    assert_int_equal(driver.requests[0].err.code, ERR_CHILD);
+    assert_int_equal(driver.requests[0].deaths, 1 + WORKER_DEATHS_MAX);
+    assert_int_equal(driver.step, 2 + WORKER_DEATHS_MAX);
+    clean(&driver);
+}
+
 static bool one_evaluation(struct driver *driver)
 {
     if (driver->step == 0)
@@ -347,7 +422,9 @@ static int worker(const char *backend)
     static const struct {
         const char *name;
         int (*run)(void);
-    } others[] = {{"dies", dies}, {"babbles", babbles}, {"puzzled", puzzled}};
+    } others[] = {{"dies", dies}, {"babbles", babbles}, {"puzzled", puzzled}, {"far off", far_off}};
+    if (strcmp(backend, "stillborn") == 0)
+        return 7;
     if (strcmp(backend, "deaf") == 0)
         deaf();
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -397,6 +474,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_a_worker_that_dies),
         cmocka_unit_test(test_the_next_one_opens_again),
+        cmocka_unit_test(test_a_worker_elsewhere_falls_silent),
+        cmocka_unit_test(test_opening_is_tried_three_times),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_an_error_for_nobody_is_everybodys),
         cmocka_unit_test(test_what_is_no_text_is_not_sent),

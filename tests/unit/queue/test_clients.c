@@ -8,14 +8,14 @@
 
 #include <cmocka.h>
 
-static size_t one_place(void *context, const char *backend, const char *devices[QUEUE_PLACES])
+static size_t one_place(void *context, const char *backend, struct lane_share shares[LANES_MAX])
 {
     (void)context, (void)backend;
-    devices[0] = NULL;
+    shares[0] = (struct lane_share){NULL};
     return 1;
 }
 
-static const struct queue_options options = {.places = one_place};
+static const struct queue_options options = {.shares = one_place};
 
 static void setup(struct queue *queue)
 {

@@ -4,18 +4,14 @@
 
 #include "base/mem.h"
 
-#include <sched.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { CORES_MAX = 1024 };
 
 /* ---- ceilings ---- */
 
 static char *ceilings_key(const struct search *search)
 {
     return target_find(search->options.backend)
-        ->ceilings_key(search->lanes.place[0].cores, search->lanes.place[0].device);
+        ->ceilings_key(search->lanes.place[0].share.cores, search->lanes.place[0].share.device);
 }
 
 static char *ceilings_text(const struct search *search)
@@ -54,78 +50,6 @@ void search_drop_ceilings(struct search *search, struct store_batch *batch)
     store_batch_remove(batch, STORE_FACTS, key);
 }
 
-/* ---- cores ---- */
-
-static size_t add_cores(const char *text, int *cores, size_t count)
-{
-    while (*text) {
-        char *end;
-        long first = strtol(text, &end, 10), last = first;
-        if (end == text)
-            break;
-        if (*end == '-')
-            last = strtol(end + 1, &end, 10);
-        for (long core = first; core <= last && count < CORES_MAX; core++)
-            cores[count++] = (int)core;
-        text = *end == ',' ? end + 1 : end;
-    }
-    return count;
-}
-
-static size_t own_cores(const char *text, int *cores)
-{
-    cpu_set_t set;
-    size_t count = 0;
-    if (text)
-        return add_cores(text, cores, 0);
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 0;
-    for (size_t core = 0; core < CPU_SETSIZE && count < CORES_MAX; core++)
-        if (CPU_ISSET(core, &set))
-            cores[count++] = (int)core;
-    return count;
-}
-
-/* Each lane its own share of the cores; behind a launcher, whatever is there. */
-static int share_cores(struct search *search)
-{
-    const struct search_options *o = &search->options;
-    int cores[CORES_MAX];
-    size_t count = own_cores(o->cores, cores), lanes = search->lanes.count;
-    for (size_t i = 0; i < lanes; i++)
-        search->lanes.place[i].cores = o->cores;
-    if (lanes == 1 || o->launcher)
-        return 0;
-    if (count < lanes)
-        return err_set(&search->err, ERR_USAGE, "%zu lanes need as many cores; there are %zu",
-                       lanes, count);
-    for (size_t i = 0; i < lanes; i++) {
-        BUF_LOCAL(text, 1 << 14);
-        for (size_t at = i * count / lanes; at < (i + 1) * count / lanes; at++)
-            buf_addf(&text, "%s%d", text.length ? "," : "", cores[at]);
-        search->lanes.place[i].cores = arena_strdup(search->arena, buf_text(&text));
-    }
-    return 0;
-}
-
-/* A lane on each GPU that is named; without any, as many lanes as were asked for. */
-static int share_devices(struct search *search)
-{
-    const struct search_options *o = &search->options;
-    size_t lanes = o->lanes > 0 ? (size_t)o->lanes : 1, count = 0;
-    char *rest = arena_strdup(search->arena, o->devices ? o->devices : ""), *word;
-    const char *devices[LANES_MAX];
-    while ((word = strsep(&rest, ",")) && count < LANES_MAX)
-        if (*word)
-            devices[count++] = word;
-    search->lanes.count = count > lanes ? count : lanes;
-    if (search->lanes.count > LANES_MAX)
-        return err_set(&search->err, ERR_USAGE, "at most %d lanes", LANES_MAX);
-    for (size_t i = 0; count > 0 && i < search->lanes.count; i++)
-        search->lanes.place[i].device = devices[i % count];
-    return 0;
-}
-
 /* ---- opening ---- */
 
 static int open_one(struct search *search, struct lane_place *place, const char *ceilings)
@@ -133,8 +57,8 @@ static int open_one(struct search *search, struct lane_place *place, const char 
     const struct search_options *o = &search->options;
     const struct lane_spec spec = {.launcher = o->launcher,
                                    .backend = o->backend,
-                                   .cores = place->cores,
-                                   .device = place->device,
+                                   .cores = place->share.cores,
+                                   .device = place->share.device,
                                    .problem = search->problem->file,
                                    .python = o->python,
                                    .baseline = o->baseline,
@@ -153,12 +77,26 @@ static int open_one(struct search *search, struct lane_place *place, const char 
     return 0;
 }
 
+static int share(struct search *search)
+{
+    const struct search_options *o = &search->options;
+    const struct lane_spec all = {.launcher = o->launcher, .cores = o->cores, .device = o->devices};
+    struct lane_share shares[LANES_MAX];
+    struct lanes *lanes = &search->lanes;
+    if (lane_shares(search->arena, &all, o->lanes > 0 ? (size_t)o->lanes : 1, shares, &lanes->count,
+                    &search->err))
+        return -1;
+    for (size_t i = 0; i < lanes->count; i++)
+        lanes->place[i].share = shares[i];
+    return 0;
+}
+
 int search_lanes_open(struct search *search)
 {
     struct err ignored;
     if (!target_find(search->options.backend)) /* a run that another program began */
         return err_set(&search->err, ERR_USAGE, "no backend \"%s\"", search->options.backend);
-    if (share_devices(search) || share_cores(search))
+    if (share(search))
         return -1;
     slots_init(&search->lanes.slots, "lanes", (unsigned)search_lanes_depth(search));
     MEM_LOCAL char *key = ceilings_key(search);
@@ -171,8 +109,8 @@ int search_lanes_open(struct search *search)
     return failed;
 }
 
-/* A worker or a reference that died while it opened the problem is asked again. Nothing is being
- * measured yet, so that a stop, or the end of the time, need not wait for the answer. */
+/* Nothing is being measured yet, so that a stop, or the end of the time, need not wait for the
+ * answer. */
 static bool still_opens(struct search *search, struct lane_place *place)
 {
     bool over = search_stopping(search) || search->lanes.late;
@@ -180,13 +118,7 @@ static bool still_opens(struct search *search, struct lane_place *place)
         lane_cancel(place->lane, &place->open);
     if (over)
         return place->open.active;
-    if (place->open.done && place->open.err.code == ERR_CHILD &&
-        ++place->open.deaths <= WORKER_DEATHS_MAX) {
-        log_event(LOG_WARN, "run.retry", search->id, "%s", place->open.err.message);
-        arena_free(place->open.arena);
-        lane_submit(place->lane, &place->open, &search->task);
-    }
-    return place->open.active;
+    return lane_open_again(place->lane, &place->open, &search->task) || place->open.active;
 }
 
 static const char *kind_of(const struct lane_place *place)
@@ -214,8 +146,8 @@ static void refuse_unlike(struct search *search)
                 &search->err, ERR_USAGE,
                 "GPU %s is \"%s\", GPU %s \"%s\": times on unlike GPUs cannot be compared; "
                 "--devices names those of one kind",
-                first->device ? first->device : "0", kind_of(first),
-                place->device ? place->device : "0", kind_of(place));
+                first->share.device ? first->share.device : "0", kind_of(first),
+                place->share.device ? place->share.device : "0", kind_of(place));
     }
 }
 

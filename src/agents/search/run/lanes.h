@@ -12,17 +12,13 @@
 struct search;
 struct store_batch;
 
-enum {
-    LANE_DEPTH = 3, /* candidates in one lane: measured, compiled, on its way */
-    LANES_MAX = 64,
-    WORKER_DEATHS_MAX = 2
-};
+enum { LANE_DEPTH = 3 }; /* candidates in one lane: measured, compiled, on its way */
 
 struct lane_place {
     struct lane *lane;
     struct lane_request open;
     unsigned load;
-    const char *cores, *device; /* device: a GPU, or NULL */
+    struct lane_share share;
 };
 
 struct lanes {
