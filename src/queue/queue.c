@@ -331,7 +331,8 @@ void queue_put_facts(struct queue *queue, struct buf *out)
         json_put_text(&json, "backend", facts.places[i].backend);
         json_put_text(&json, "device", facts.places[i].device);
         json_put_text(&json, "state", facts.places[i].state);
-        json_put_text(&json, "host", facts.places[i].host);
+        if (*facts.places[i].host)
+            json_put_text(&json, "host", facts.places[i].host);
         if (*facts.places[i].why)
             json_put_text(&json, "why", facts.places[i].why);
         json_put_real(&json, "busy_ms", facts.places[i].busy_ms);

@@ -79,4 +79,9 @@ void queue_free(struct queue *queue); /* after loop_run(); NULL is fine */
 uint64_t queue_version(struct queue *queue); /* another one where something may have changed */
 /* One item: its state, and its result where it has one. ERR_NOT_FOUND. */
 int queue_put_item(struct queue *queue, uint64_t id, struct buf *out, struct err *err) MUST_USE;
+/* The item in a line, where its state is another than `note` says (one that it wrote; '\0': none).
+ */
+int queue_put_news(struct queue *queue, uint64_t id, char *note, struct buf *out,
+                   struct err *err) MUST_USE;
+enum { QUEUE_TOLD_DONE = 'd' }; /* in `note`: nothing more comes of it */
 void queue_put_facts(struct queue *queue, struct buf *out); /* what waits, how busy lanes are */

@@ -85,7 +85,8 @@ void record_result(struct queue *queue, struct job *job, const struct err *err)
         json_put_text(&json, "message", err->message);
         json_object_end(&json);
     } else {
-        json_put_text(&json, "host", job->lane ? lane_host(job->lane->lane) : "");
+        if (job->lane && *lane_host(job->lane->lane))
+            json_put_text(&json, "host", lane_host(job->lane->lane));
         json_key(&json, "evaluation");
         evaluation_to_json(&job->request.evaluation, &json);
     }
@@ -171,33 +172,65 @@ static bool is_measured(struct queue *queue, uint64_t id)
     return is;
 }
 
-int queue_put_item(struct queue *queue, uint64_t id, struct buf *out, struct err *err)
+/* Its record, and where it stands. */
+static int look(struct queue *queue, uint64_t id, struct buf *text, const char **state,
+                struct err *err)
 {
-    BUF_LOCAL(text, RECORD_MOST);
+    struct err ignored;
+    char key[KEY];
+    *state = is_measured(queue, id) ? "measuring" : "waiting";
+    if (store_get(queue->store, STORE_CANDIDATES, key_of(id, key), text, &ignored) == 0)
+        return 0;
+    *state = "done";
+    if (store_get(queue->store, STORE_EVALUATIONS, key, text, err) == 0)
+        return 0;
+    return err->code == ERR_NOT_FOUND
+               ? err_set(err, ERR_NOT_FOUND, "no evaluation %s: the last %d are kept", key,
+                         QUEUE_KEPT)
+               : -1;
+}
+
+static int put(uint64_t id, const char *state, const struct buf *text, struct buf *out,
+               struct err *err)
+{
+    static const char *const results[] = {"host", "evaluation", "error"};
     ARENA_LOCAL(arena);
     struct value *record = NULL;
     struct json json = {.out = out};
-    struct err ignored;
     char key[KEY];
-    bool waits = store_get(queue->store, STORE_CANDIDATES, key_of(id, key), &text, &ignored) == 0;
-    if (!waits && store_get(queue->store, STORE_EVALUATIONS, key, &text, err))
-        return err->code == ERR_NOT_FOUND
-                   ? err_set(err, ERR_NOT_FOUND, "no evaluation %s: the last %d are kept", key,
-                             QUEUE_KEPT)
-                   : -1;
-    if (value_parse_json(arena, key, buf_text(&text), text.length, &record, err))
+    if (value_parse_json(arena, key_of(id, key), buf_text(text), text->length, &record, err))
         return -1;
     json_object(&json);
     json_put_text(&json, "id", key);
-    json_put_text(&json, "state",
-                  !waits                   ? "done"
-                  : is_measured(queue, id) ? "measuring"
-                                           : "waiting");
+    json_put_text(&json, "state", state);
     put_told(&json, record);
-    for (size_t i = 0; !waits && i < record->count; i++)
-        if (strcmp(record->keys[i], "host") == 0 || strcmp(record->keys[i], "evaluation") == 0 ||
-            strcmp(record->keys[i], "error") == 0)
-            json_put_value(&json, record->keys[i], record->items[i]);
+    for (size_t i = 0; *state == QUEUE_TOLD_DONE && i < sizeof results / sizeof results[0]; i++)
+        if (value_get(record, results[i]))
+            json_put_value(&json, results[i], value_get(record, results[i]));
     json_object_end(&json);
+    return 0;
+}
+
+int queue_put_item(struct queue *queue, uint64_t id, struct buf *out, struct err *err)
+{
+    BUF_LOCAL(text, RECORD_MOST);
+    const char *state;
+    return look(queue, id, &text, &state, err) || put(id, state, &text, out, err) ? -1 : 0;
+}
+
+int queue_put_news(struct queue *queue, uint64_t id, char *note, struct buf *out, struct err *err)
+{
+    BUF_LOCAL(text, RECORD_MOST);
+    const char *state;
+    if (*note == QUEUE_TOLD_DONE)
+        return 0;
+    if (look(queue, id, &text, &state, err))
+        return -1;
+    if (*state == *note)
+        return 0;
+    if (put(id, state, &text, out, err))
+        return -1;
+    buf_add_char(out, '\n');
+    *note = *state;
     return 0;
 }

@@ -23,7 +23,7 @@ static void make_room(struct serve *serve)
     struct document *last = NULL;
     list_each (link, &serve->documents) {
         struct document *document = container_of(link, struct document, link);
-        count++;
+        count += !document->feed;
         if (document->users == 0 && serve->job.document != document)
             last = document;
     }
@@ -31,22 +31,51 @@ static void make_room(struct serve *serve)
         free_document(last);
 }
 
+static struct document *new_document(struct serve *serve, const char *path)
+{
+    make_room(serve);
+    struct document *document = MEM_NEW(struct document);
+    snprintf(document->path, sizeof document->path, "%s", path);
+    list_init(&document->waiting);
+    list_init(&document->viewers);
+    return document;
+}
+
+struct document *document_feed(struct serve *serve, const char *path)
+{
+    struct document *document = new_document(serve, path);
+    document->feed = true;
+    list_prepend(&serve->documents, &document->link);
+    return document;
+}
+
+void document_leave(struct serve *serve, struct document *document)
+{
+    document->users--;
+    if (document->feed && document->users == 0 && serve->job.document != document)
+        free_document(document);
+}
+
+void document_told(struct serve *serve, struct document *feed)
+{
+    blob_drop(feed->blob);
+    blob_drop(feed->frame);
+    feed->blob = feed->frame = NULL;
+    if (feed->left == FEED_MORE)
+        documents_want(serve, feed);
+}
+
 struct document *document_of(struct serve *serve, const char *path)
 {
     struct document *document = NULL;
     list_each (link, &serve->documents) {
         document = container_of(link, struct document, link);
-        if (strcmp(document->path, path) == 0)
+        if (!document->feed && strcmp(document->path, path) == 0)
             break;
         document = NULL;
     }
-    if (!document) {
-        make_room(serve);
-        document = MEM_NEW(struct document);
-        snprintf(document->path, sizeof document->path, "%s", path);
-        list_init(&document->waiting);
-        list_init(&document->viewers);
-    }
+    if (!document)
+        document = new_document(serve, path);
     list_remove(&document->link);
     list_prepend(&serve->documents, &document->link); /* used now */
     return document;
@@ -66,8 +95,15 @@ static void make(void *argument)
     uint64_t begun = clock_now_ms(), version = site->version(site->context);
     job->made = version != job->version;
     job->version = version;
-    if (job->made &&
-        site->document(site->context, job->document->path, &job->out, &job->type, &job->err) == 0)
+    struct document *document = job->document;
+    job->made = job->made || document->left == FEED_MORE;
+    int failed = -1;
+    if (job->made && document->feed)
+        failed = site->feed(site->context, document->path, document->note, &job->out, &job->left,
+                            &job->err);
+    else if (job->made)
+        failed = site->document(site->context, document->path, &job->out, &job->type, &job->err);
+    if (!failed)
         job->err.code = ERR_NONE;
     if (job->out.dropped > 0)
         (void)err_set(&job->err, ERR_LIMIT, "more than %d MiB", DOCUMENT_BYTES >> 20);
@@ -89,7 +125,8 @@ static void take(struct document *document, struct job *job)
     document->version = job->version;
     document->cost_ms = job->cost_ms;
     document->type = job->type;
-    if (job->err.code)
+    document->left = job->left;
+    if (job->err.code || (document->feed && job->out.length == 0 && job->left == FEED_WAITS))
         return;
     document->blob = blob_take(&job->out);
     viewers_wake(document);
@@ -114,6 +151,8 @@ static void finish(struct serve *serve)
         take(document, job);
     buf_free(&job->out);
     resume_waiting(document);
+    if (document->feed && document->users == 0) /* its viewer went meanwhile */
+        free_document(document);
 }
 
 void documents_step(struct serve *serve)
@@ -141,7 +180,8 @@ void documents_tick(struct serve *serve)
 {
     list_each (link, &serve->documents) {
         struct document *document = container_of(link, struct document, link);
-        if (!list_empty(&document->viewers) && !document_is_fresh(document))
+        bool told = !document->feed || !document->blob; /* a feed goes on once it was read */
+        if (!list_empty(&document->viewers) && told && !document_is_fresh(document))
             document->wanted = true;
     }
 }

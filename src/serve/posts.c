@@ -70,7 +70,12 @@ enum MHD_Result post_step(struct request *request)
         serve->site->post(serve->site->context, post);
         return MHD_YES;
     }
-    return answer_post(request->connection, post);
+    bool follows = request->reserved && *post->follow && !serve->task.cancel_requested;
+    if (!follows || post->status != MHD_HTTP_ACCEPTED)
+        return answer_post(request->connection, post);
+    struct document *feed = document_feed(serve, post->follow);
+    post_forget(request); /* what was posted is not kept for as long as it is followed */
+    return request_follow(serve, request, feed);
 }
 
 void serve_answer(struct serve_post *post)
@@ -92,6 +97,7 @@ void post_forget(struct request *request)
     bool asked = request->suspended && !post->answered;
     post->serve->post_bytes -= post->body.length;
     post->request = NULL;
+    request->post = NULL;
     if (!asked)
         free_post(post);
 }

@@ -51,6 +51,9 @@ struct document {
     uint64_t version, looked_ms, cost_ms;
     bool looked, wanted;
     size_t users; /* requests and viewers that point here */
+    bool feed;    /* one viewer's own: `blob` is what it has to be told next */
+    enum serve_feed left;
+    char note[SERVE_NOTE];
     struct list waiting, viewers;
 };
 
@@ -79,6 +82,7 @@ struct request {      /* of one connection, from its first line to its answer */
     size_t body;
     struct serve_post *post; /* or NULL */
     bool suspended;
+    bool reserved; /* a viewer's place, before its POST is accepted */
 };
 
 struct serve {
@@ -108,6 +112,7 @@ struct serve {
         struct buf out;
         const char *type;
         bool made;
+        enum serve_feed left;
         struct err err;
     } job;
     struct err err;
@@ -127,6 +132,9 @@ bool peer_is_ours(const struct sockaddr *peer, unsigned own_port);
 
 /* ---- documents.c ---- */
 struct document *document_of(struct serve *serve, const char *path); /* found or made */
+struct document *document_feed(struct serve *serve, const char *path);
+void document_leave(struct serve *serve, struct document *document); /* by one of its users */
+void document_told(struct serve *serve, struct document *feed);      /* its viewer was sent all */
 bool document_is_fresh(const struct document *document);
 void documents_want(struct serve *serve, struct document *document);
 void documents_step(struct serve *serve); /* takes what was made, begins with the next */
@@ -145,6 +153,10 @@ void connection_changed(void *context, struct MHD_Connection *connection, void *
                         enum MHD_ConnectionNotificationCode code);
 void request_resume(struct request *request);
 
+/* The request's document as a stream, or why not, once it is made. */
+enum MHD_Result request_follow(struct serve *serve, struct request *request,
+                               struct document *document);
+
 /* ---- posts.c: those with a body ---- */
 /* 0, or the status to refuse with, and why. */
 unsigned post_begin(struct serve *serve, struct request *request, const char *path,
@@ -160,7 +172,7 @@ void viewers_wake(struct document *document); /* there is a new frame */
 void viewers_look(struct serve *serve);       /* lets those go whose client has gone */
 void viewers_beat(struct serve *serve);
 void viewers_resume_all(struct serve *serve); /* at the end: each finds that */
-struct blob *viewer_frame(const struct blob *blob);
+struct blob *viewer_frame(const struct document *document);
 
 /* ---- answers.c ---- */
 enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *text);

@@ -22,31 +22,52 @@ static bool wants_events(struct MHD_Connection *connection)
     return accept && strcmp(accept, "text/event-stream") == 0;
 }
 
+/* Once its document is made. */
+static enum MHD_Result answer(struct serve *serve, struct request *request, bool events)
+{
+    struct document *document = request->document;
+    if (serve->task.cancel_requested && request->reserved) /* what it posted is accepted */
+        return answer_text(request->connection, MHD_HTTP_ACCEPTED, document->path);
+    if (serve->task.cancel_requested)
+        return answer_text(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
+    if (!document->blob)
+        return answer_failure(request->connection, &document->err);
+    if (request->client)
+        request->client->deadline_ms = events ? 0 : clock_now_ms() + ANSWER_MS;
+    if (!events)
+        return answer_blob(request->connection, document->blob, document->type);
+    serve->viewer_count -= request->reserved;
+    request->reserved = false;
+    return viewer_start(serve, request->connection, document);
+}
+
+enum MHD_Result request_follow(struct serve *serve, struct request *request,
+                               struct document *document)
+{
+    request->document = document;
+    document->users++;
+    list_append(&document->waiting, &request->link);
+    documents_want(serve, document);
+    request->suspended = true;
+    MHD_suspend_connection(request->connection);
+    return MHD_YES;
+}
+
 static enum MHD_Result get(struct serve *serve, struct request *request, const char *url)
 {
     struct MHD_Connection *connection = request->connection;
+    bool events = wants_events(connection);
     if (guard_token(serve, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token")))
         return answer_cookie(serve, connection, url);
     if (serve->task.cancel_requested)
         return answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the server ends\n");
-    if (!request->document) {
-        request->document = document_of(serve, url);
-        request->document->users++;
-        if (!document_is_fresh(request->document)) {
-            list_append(&request->document->waiting, &request->link);
-            documents_want(serve, request->document);
-            request->suspended = true;
-            MHD_suspend_connection(connection);
-            return MHD_YES;
-        }
-    }
-    struct document *document = request->document;
-    if (!document->blob)
-        return answer_failure(connection, &document->err);
-    if (request->client)
-        request->client->deadline_ms = wants_events(connection) ? 0 : clock_now_ms() + ANSWER_MS;
-    return wants_events(connection) ? viewer_start(serve, connection, document)
-                                    : answer_blob(connection, document->blob, document->type);
+    struct document *document =
+        events && serve->site->feeds(url) ? document_feed(serve, url) : document_of(serve, url);
+    if (!document_is_fresh(document))
+        return request_follow(serve, request, document);
+    request->document = document;
+    document->users++;
+    return answer(serve, request, events);
 }
 
 static enum MHD_Result post(struct serve *serve, struct request *request, const char *url)
@@ -79,6 +100,12 @@ static enum MHD_Result first(struct serve *serve, struct request *request, const
     unsigned long bytes = length ? strtoul(length, NULL, 10) : 0;
     if (strcmp(method, "POST") == 0 && serve->site->post_path &&
         strcmp(url, serve->site->post_path) == 0) {
+        bool events = wants_events(request->connection);
+        if (events && serve->viewer_count >= VIEWERS_MOST)
+            return answer_text(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               "too many viewers: ask for no events, or come again\n");
+        request->reserved = events;
+        serve->viewer_count += request->reserved;
         status = post_begin(serve, request, serve->site->post_path, bytes, &why);
         return status ? answer_text(request->connection, status, why) : MHD_YES;
     }
@@ -113,6 +140,8 @@ enum MHD_Result request_handle(void *context, struct MHD_Connection *connection,
     }
     if (request->client)
         request->client->deadline_ms = clock_now_ms() + ANSWER_MS;
+    if (request->document)
+        return answer(serve, request, wants_events(connection));
     if (request->post)
         return post_step(request);
     return strcmp(method, "POST") == 0 ? post(serve, request, url) : get(serve, request, url);
@@ -127,17 +156,19 @@ void request_resume(struct request *request)
 void request_done(void *context, struct MHD_Connection *connection, void **state,
                   enum MHD_RequestTerminationCode code)
 {
+    struct serve *serve = context;
     struct request *request = *state;
-    (void)context, (void)connection, (void)code;
+    (void)connection, (void)code;
     if (!request)
         return;
     if (request->client)
         request->client->deadline_ms = clock_now_ms() + HEADER_MS;
     list_remove(&request->link);
     if (request->document)
-        request->document->users--;
+        document_leave(serve, request->document);
     if (request->post)
         post_forget(request);
+    serve->viewer_count -= request->reserved;
     mem_free(request);
     *state = NULL;
 }

@@ -20,12 +20,16 @@
 struct loop;
 struct serve; /* opaque */
 
+enum { SERVE_NOTE = 256, SERVE_FEED_BYTES = 256 << 10 }; /* about so much of a feed at once */
+enum serve_feed { FEED_WAITS, FEED_MORE, FEED_ENDS }; /* until something changes; no; it is over */
+
 struct serve_post { /* with a body, from its arrival until it was answered; the server's */
     const char *path;
     struct buf body;
     char peer[64]; /* the address it came from */
     /* the answer */
     bool answered;
+    char follow[64];  /* a path of feed(), in place of `out` for who wants events; "": none */
     unsigned status;  /* of HTTP; 200 to 299: out is JSON, else a line for people */
     unsigned retry_s; /* come again after; 0: not said */
     struct buf out;
@@ -41,6 +45,14 @@ struct serve_site { /* borrowed for the server's life */
      * *type is static. ERR_NOT_FOUND: 404; ERR_USAGE: 400; what else fails: 500. */
     int (*document)(void *context, const char *path, struct buf *out, const char **type,
                     struct err *err);
+    /* Whether a stream of `path` is a feed: not its document whenever that changed, but events that
+     * say what did. Any thread. */
+    bool (*feeds)(const char *path);
+    /* Pool thread, one call at a time: what changed since the last call with `note`, where the site
+     * keeps what one viewer knows (zero at first): JSON values, a line each, some now and the rest
+     * when it is asked again. Errors as document()'s, at the first call. */
+    int (*feed)(void *context, const char *path, char note[SERVE_NOTE], struct buf *out,
+                enum serve_feed *left, struct err *err);
     /* Loop thread, shortly: a POST to `path` by somebody who may; `confirmed` is what its header
      * X-Twagent-Confirm names. ERR_BUSY: 409. `out` is JSON. */
     int (*act)(void *context, const char *path, const char *confirmed, struct buf *out,

@@ -126,7 +126,7 @@ static int start(struct serve *serve, int fd, struct err *err)
         serve, MHD_OPTION_EXTERNAL_LOGGER, complain, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-        MHD_OPTION_NOTIFY_COMPLETED, request_done, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        MHD_OPTION_NOTIFY_COMPLETED, request_done, serve, MHD_OPTION_NOTIFY_CONNECTION,
         connection_changed, serve, MHD_OPTION_UNESCAPE_CALLBACK, unescape_nothing, NULL,
         MHD_OPTION_END);
     if (!serve->daemon) {

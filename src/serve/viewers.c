@@ -8,19 +8,22 @@
 
 static const char beat[] = ": \n\n";
 
-struct blob *viewer_frame(const struct blob *blob)
+struct blob *viewer_frame(const struct document *document)
 {
     struct buf out;
-    const char *text = blob->bytes ? blob->bytes : "";
+    const char *text = document->blob->bytes ? document->blob->bytes : "";
     buf_init(&out, 2 * (size_t)DOCUMENT_BYTES);
     while (*text) {
         size_t length = strcspn(text, "\r\n");
         buf_add_text(&out, "data: ");
         buf_add(&out, text, length);
-        buf_add_char(&out, '\n');
+        buf_add_text(&out, document->feed ? "\n\n" : "\n"); /* of a feed each line is an event */
         text += length + strspn(text + length, "\r\n");
     }
-    buf_add_char(&out, '\n');
+    if (document->left == FEED_ENDS)
+        buf_add_text(&out, "event: end\ndata: {}\n");
+    if (!document->feed || document->left == FEED_ENDS)
+        buf_add_char(&out, '\n');
     return blob_take(&out);
 }
 
@@ -32,8 +35,8 @@ static bool begin(struct viewer *viewer)
     if (!document->blob)
         return false;
     if (!document->frame)
-        document->frame = viewer_frame(document->blob);
-    if (viewer->seen && viewer->seen->hash == document->frame->hash)
+        document->frame = viewer_frame(document);
+    if (!document->feed && viewer->seen && viewer->seen->hash == document->frame->hash)
         return false;
     blob_drop(viewer->seen);
     viewer->seen = blob_hold(document->frame);
@@ -49,6 +52,8 @@ static ssize_t read_events(void *context, uint64_t position, char *out, size_t m
     if (viewer->serve->task.cancel_requested || viewer->gone)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (!viewer->frame && !begin(viewer)) {
+        if (viewer->document->left == FEED_ENDS)
+            return MHD_CONTENT_READER_END_OF_STREAM;
         if (viewer->beat && most >= sizeof beat - 1) {
             viewer->beat = false;
             memcpy(out, beat, sizeof beat - 1);
@@ -63,8 +68,11 @@ static ssize_t read_events(void *context, uint64_t position, char *out, size_t m
     size_t length = left < most ? left : most;
     memcpy(out, viewer->frame->bytes + viewer->sent, length);
     viewer->sent += length;
-    if (viewer->sent == viewer->frame->length)
+    if (viewer->sent == viewer->frame->length) {
         viewer->frame = NULL;
+        if (viewer->document->feed)
+            document_told(viewer->serve, viewer->document);
+    }
     return (ssize_t)length;
 }
 
@@ -72,8 +80,8 @@ static void end(void *context)
 {
     struct viewer *viewer = context;
     viewer->serve->viewer_count--;
-    viewer->document->users--;
     list_remove(&viewer->link);
+    document_leave(viewer->serve, viewer->document);
     blob_drop(viewer->seen);
     mem_free(viewer);
 }

@@ -1,6 +1,6 @@
 """rewards.py TWAGENT FAKE_WORKER: POST /v1/evaluate: what is accepted gets its result, over kills, dying workers and floods; whose
 turn it is; what is refused. Prints one line a row."""
-import http.client, json, os, re, signal, subprocess, sys, tempfile, time
+import http.client, json, os, re, signal, socket, subprocess, sys, tempfile, time
 
 TWAGENT, WORKER = (os.path.realpath(path) for path in sys.argv[1:3])
 FAILED, STARTED = [], []
@@ -61,9 +61,31 @@ class Server:
                 time.sleep(0.05)
             yield found
 
+    def stream(self, what=None, path="/v1/evaluate"):
+        """A POST, or a GET, that is answered with events: the connection and its answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        connection.sock = socket.socket()
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # who does not read is soon behind
+        connection.sock.settimeout(300)
+        connection.sock.connect(("127.0.0.1", self.port))
+        headers = {"Accept": "text/event-stream", "Content-Type": "application/json"}
+        connection.request("POST" if what else "GET", path, json.dumps(what) if what else None, headers)
+        return connection, connection.getresponse()
+
     def end(self, how=signal.SIGINT):
         self.process.send_signal(how)
         return self.process.wait(timeout=600)
+
+
+def events(answer):
+    """Of a stream: each event's data, None for its end; it stops where the stream does."""
+    name = ""
+    for line in answer:
+        line = line.decode().rstrip("\n")
+        if line.startswith("event: "):
+            name = line[7:]
+        elif line.startswith("data: "):
+            yield None if name == "end" else json.loads(line[6:])
 
 
 def item(text, **more):
@@ -163,6 +185,58 @@ def killed_on_the_way(work):
     check(server.end() == 0, "and it ends")
 
 
+def streams(work):
+    """What is posted, and followed in the same request."""
+    server = Server(work, "--ms 1-3")
+    connection, answer = server.stream({"problem": "softmax", "items": [{"source": "/* s %d */" % i} for i in range(40)]})
+    seen = list(events(answer))
+    ids = ["e%d" % i for i in range(1, 41)]
+    check(answer.status == 200 and seen[-1] is None and None not in seen[:-1], "a POST as a stream has an end, and nothing after it")
+    check([one["id"] for one in seen[:40]] == ids, "it begins with what was posted, in its order")
+    check({one["id"]: one["state"] for one in seen[:-1]} == {one: "done" for one in ids}, "each has its result")
+    rank = {"waiting": 0, "measuring": 1, "done": 2}
+    states = [[rank[one["state"]] for one in seen[:-1] if one["id"] == name] for name in ids]
+    check(all(own == sorted(set(own)) for own in states), "its states go one way, each once")
+    check([one for one in seen[:-1] if one["state"] == "done" and one != server.result(one["id"])] == [], "the result is that of GET")
+    again = list(events(server.stream(path="/v1/evaluations/e1-e40")[1]))
+    check([one["id"] for one in again[:-1]] == ids and {one["state"] for one in again[:-1]} == {"done"} and again[-1] is None,
+          "who comes later has all at once, and the end")
+    check(server.stream(item("x", problem="none"))[1].status == 400 and server.stream(path="/v1/evaluations/e99")[1].status == 404,
+          "what is refused is no stream")
+    slow, answer = server.stream({"problem": "softmax", "client": "slow", "items": [{"source": "/* slow %d */" % i} for i in range(256)]})
+    ids = ["e%d" % i for i in range(41, 297)]
+    list(server.results(ids))
+    seen = list(events(answer))
+    check(sorted(one["id"] for one in seen[:-1] if one["state"] == "done") == sorted(ids) and seen[-1] is None,
+          "who reads late misses no result")
+    server.end()
+    server = Server(work, "--opens-never 1")
+    held = [server.stream(item("held %d" % i, client="h%d" % i)) for i in range(128)]
+    check({answer.status for _, answer in held} == {200}, "128 follow")
+    refused = [server.stream(item("one more"))[1].status, server.stream(path="/v1/evaluations/e297")[1].status]
+    check(refused == [503, 503] and server.result("e424")["state"] == "waiting" and
+          server.ask("GET", "/v1/evaluations/e425")[0] == 404, "the next is refused before anything is accepted: %s" % refused)
+    check(len(server.ids(item("no stream"))) == 1, "who wants no events is not")
+    for connection, answer in held[1:]:
+        answer.close()
+        connection.close()
+    while server.stream(path="/v1/evaluations/e297")[1].status == 503:
+        time.sleep(0.1)
+    first = json.loads(held[0][1].readline()[6:])
+    server.end(signal.SIGKILL)
+    try:
+        rest = list(events(held[0][1]))
+    except (http.client.HTTPException, OSError):
+        rest = []
+    check(first["state"] == "waiting" and rest == [], "a server that is killed ends no stream by its word: %s" % rest)
+    server = Server(work, "--ms 1-3")
+    lost = [one for one in server.results(["e%d" % i for i in range(297, 426)]) if "evaluation" not in one]
+    check(lost == [], "who went away lost nothing: %s" % lost)
+    seen = list(events(server.stream(path="/v1/evaluations/" + first["id"])[1]))
+    check(seen[-1] is None and seen[-2]["state"] == "done", "a stream is taken up again by its ids")
+    check(server.end() == 0, "it ends")
+
+
 def launcher(work, jobs):
     """A stand-in for srun: the Nth job is on node N. `jobs` has what stands in the shell for some of them."""
     with open(work + "/launch", "w") as out:
@@ -185,7 +259,7 @@ def elsewhere(work):
     check(all("evaluation" in one for one in found) and {one["host"] for one in found} <= {"node1", "node2", "node3"},
           "results of lanes elsewhere say where: %s" % sorted({one["host"] for one in found}))
     lanes = server.facts()["lanes"]
-    check(sorted(lane["host"] for lane in lanes) == ["node1", "node2", "node3"] and {lane["state"] for lane in lanes} == {"open"},
+    check(sorted(lane.get("host", "") for lane in lanes) == ["node1", "node2", "node3"] and {lane["state"] for lane in lanes} == {"open"},
           "and so do the lanes: %s" % lanes)
     check(len(jobs_of(work)) == 3, "one job a lane measures both problems: %s" % jobs_of(work))
     for name in ("job1", "job2", "job3"):  # while they have nothing to do
@@ -223,7 +297,7 @@ def elsewhere(work):
 
 with tempfile.TemporaryDirectory() as folder:
     try:
-        for name, part in (("one", accepted_then_killed), ("two", killed_on_the_way), ("three", elsewhere)):
+        for name, part in (("one", accepted_then_killed), ("two", killed_on_the_way), ("three", elsewhere), ("four", streams)):
             os.makedirs(folder + "/" + name)
             part(folder + "/" + name)
     finally:

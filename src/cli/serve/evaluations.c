@@ -204,6 +204,8 @@ static void answered(void *context, struct queue_asked *queued)
         }
         json_array_end(&json);
         json_object_end(&json);
+        snprintf(post->follow, sizeof post->follow, "%s/e%" PRIu64 "-e%" PRIu64, EVALUATIONS_PATH,
+                 queued->first, queued->first + queued->count - 1);
     } else {
         err_one_line(queued->err.message);
         buf_addf(&post->out, "%s\n", queued->err.message);
@@ -341,23 +343,63 @@ static int put_range(struct queue *queue, uint64_t first, uint64_t last, struct 
     return 0;
 }
 
+/* "/e17" or "/e17-e40", with `last` 0 for one alone. */
+static bool read_span(const char *rest, uint64_t *first, uint64_t *last)
+{
+    const char *end = *rest == '/' ? read_id(rest + 1, first) : NULL;
+    *last = 0;
+    if (end && *end == '-')
+        end = read_id(end + 1, last);
+    return end && *end == '\0' &&
+           (*last == 0 || (*last >= *first && *last - *first < QUEUE_AT_ONCE));
+}
+
 int evaluations_put(struct evaluations *evaluations, const char *rest, struct buf *out,
                     struct err *err)
 {
+    uint64_t first, last;
     if (!evaluations->queue)
         return err_set(err, evaluations->err.code, "%s", evaluations->err.message);
     if (*rest == '\0') {
         queue_put_facts(evaluations->queue, out);
         return 0;
     }
-    uint64_t first = 0, last = 0;
-    const char *end = *rest == '/' ? read_id(rest + 1, &first) : NULL;
-    if (end && *end == '\0')
-        return queue_put_item(evaluations->queue, first, out, err);
-    end = end && *end == '-' ? read_id(end + 1, &last) : NULL;
-    if (!end || *end != '\0' || last < first || last - first >= QUEUE_AT_ONCE)
+    if (!read_span(rest, &first, &last))
         return err_set(err, ERR_NOT_FOUND, "expected e17, or e17-e40: at most %d", QUEUE_AT_ONCE);
-    return put_range(evaluations->queue, first, last, out, err);
+    return last ? put_range(evaluations->queue, first, last, out, err)
+                : queue_put_item(evaluations->queue, first, out, err);
+}
+
+bool evaluations_feeds(const char *rest)
+{
+    uint64_t first, last;
+    return read_span(rest, &first, &last);
+}
+
+int evaluations_feed(struct evaluations *evaluations, const char *rest, char note[SERVE_NOTE],
+                     struct buf *out, enum serve_feed *left, struct err *err)
+{
+    uint64_t first, last, done = 0;
+    _Static_assert((int)SERVE_NOTE >= (int)QUEUE_AT_ONCE, "a letter for each of a request");
+    if (!evaluations->queue)
+        return err_set(err, evaluations->err.code, "%s", evaluations->err.message);
+    if (!read_span(rest, &first, &last))
+        return err_set(err, ERR_NOT_FOUND, "no such evaluations");
+    size_t count = last ? last - first + 1 : 1;
+    *left = FEED_WAITS;
+    for (size_t i = 0; i < count && *left == FEED_WAITS; i++) {
+        if (queue_put_news(evaluations->queue, first + i, &note[i], out, err)) {
+            if (!note[i])
+                return -1;
+            note[i] = QUEUE_TOLD_DONE; /* too old to be kept, since its viewer did not read */
+        }
+        done += note[i] == QUEUE_TOLD_DONE;
+        if (out->length > SERVE_FEED_BYTES)
+            *left = FEED_MORE;
+    }
+    if (done == count)
+        *left = FEED_ENDS;
+    return 0;
 }
 
 uint64_t evaluations_version(struct evaluations *evaluations)

@@ -5,6 +5,8 @@
 #include "cli/options/settings.h"
 #include "serve/serve.h"
 
+#define EVALUATIONS_PATH "/v1/evaluations"
+
 struct loop;
 struct evaluations; /* opaque */
 
@@ -19,6 +21,10 @@ void evaluations_post(struct evaluations *evaluations, struct serve_post *post);
 void evaluations_stop(struct evaluations *evaluations);
 void evaluations_free(struct evaluations *evaluations); /* after loop_run() */
 
+/* As the feed of struct serve_site. "/e17" or "/e17-e40" */
+bool evaluations_feeds(const char *rest);
+int evaluations_feed(struct evaluations *evaluations, const char *rest, char note[SERVE_NOTE],
+                     struct buf *out, enum serve_feed *left, struct err *err) MUST_USE;
 /* Pool thread. "", "/e17" or "/e17-e40" */
 int evaluations_put(struct evaluations *evaluations, const char *rest, struct buf *out,
                     struct err *err) MUST_USE;

@@ -183,6 +183,25 @@ static int put_report(struct site *site, struct arena *arena, const char *id, st
     return 0;
 }
 
+/* What stands behind "/v1/evaluations"; NULL: it does not begin so. */
+static const char *evaluations_of(const char *path)
+{
+    size_t length = strlen(EVALUATIONS_PATH);
+    return strncmp(path, EVALUATIONS_PATH, length) == 0 ? path + length : NULL;
+}
+
+static bool feeds(const char *path)
+{
+    return evaluations_of(path) && evaluations_feeds(evaluations_of(path));
+}
+
+static int feed(void *context, const char *path, char note[SERVE_NOTE], struct buf *out,
+                enum serve_feed *left, struct err *err)
+{
+    const struct site *site = context;
+    return evaluations_feed(site->evaluations, evaluations_of(path), note, out, left, err);
+}
+
 static int find(struct site *site, struct arena *arena, const char *path, struct buf *out,
                 const char **type, struct err *err)
 {
@@ -190,8 +209,9 @@ static int find(struct site *site, struct arena *arena, const char *path, struct
     *type = "application/json";
     if (strcmp(path, "/v1/runs") == 0)
         return put_runs(site, arena, out, err);
-    if (strncmp(path, "/v1/evaluations", 15) == 0)
-        return evaluations_put(site->evaluations, path + 15, out, err);
+    const char *rest = evaluations_of(path);
+    if (rest)
+        return evaluations_put(site->evaluations, rest, out, err);
     if ((id = run_of(arena, path, "/v1/runs/", "/status")))
         return put_status(site, arena, id, run_status_json, out, err);
     if ((id = run_of(arena, path, "/v1/runs/", "/report")))
@@ -273,7 +293,8 @@ static void serve_site_open(const struct settings *settings, const char *folder,
     own->folder = folder;
     own->evaluations = evaluations;
     status_seen_init(&own->seen);
-    *site = (struct serve_site){own, version, document, act, "/v1/evaluate", post, end};
+    *site =
+        (struct serve_site){own, version, document, feeds, feed, act, "/v1/evaluate", post, end};
 }
 
 static void serve_site_close(struct serve_site *site)

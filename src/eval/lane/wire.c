@@ -12,10 +12,13 @@ static void put_optional(struct json *json, const char *key, const char *text)
         json_put_text(json, key, text);
 }
 
-static void put_open(struct json *json, const struct lane_spec *spec,
-                     const struct lane_request *request, bool roofline, const char *ceilings)
+static void put_open(struct json *json, const struct lane *lane, const struct lane_request *request,
+                     bool roofline, const char *ceilings)
 {
+    const struct lane_spec *spec = &lane->spec;
     put_optional(json, "problem", request->problem != NULL ? request->problem : spec->problem);
+    if (lane->elsewhere)
+        json_put_bool(json, "host", true);
     put_optional(json, "python", spec->python);
     put_optional(json, "baseline", spec->baseline);
     json_put_int(json, "call_timeout_ms", (int64_t)spec->call_timeout_ms);
@@ -90,7 +93,7 @@ char *lane_encode(const struct lane *lane, const struct lane_request *request, c
     if (request->op == LANE_CHECK_PROBLEM && request->bare)
         json_put_bool(&json, "bare", true);
     if (request->op == LANE_OPEN)
-        put_open(&json, &lane->spec, request, lane->spec.roofline, lane->spec.ceilings);
+        put_open(&json, lane, request, lane->spec.roofline, lane->spec.ceilings);
     else if (request->op == LANE_EVALUATE)
         put_evaluate(&json, request);
     if (request->within_ms > 0)
@@ -107,7 +110,7 @@ char *lane_encode_reopen(const struct lane *lane, const struct lane_request *ope
     json_value(&json, value_get(open->answer, "ceilings"));
     begin(&json, &line, "open", "reopen");
     bool owed = lane->spec.roofline && lane->spec.later; /* unless they are among these */
-    put_open(&json, &lane->spec, open, owed, buf_text(&ceilings));
+    put_open(&json, lane, open, owed, buf_text(&ceilings));
     return end(&json, &line);
 }
 

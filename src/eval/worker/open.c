@@ -186,7 +186,7 @@ static void put_answer(struct open *open)
     struct lane_facts *lane = &worker->lane;
     struct json *json = &open->json;
     char host[64] = "";
-    if (gethostname(host, sizeof host - 1) == 0)
+    if (value_bool(open->document, "host", false) && gethostname(host, sizeof host - 1) == 0)
         json_put_text(json, "host", host);
     json_put_raw(json, "device", lane->device != NULL ? lane->device : "{}");
     put_versions(open);
