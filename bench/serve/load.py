@@ -1,11 +1,15 @@
-"""load.py TWAGENT FAKE_WORKER [REQUESTS]: 64 clients post REQUESTS (1000) sources to `twagent serve` and fetch their results, while
-the server is killed with SIGKILL once and started again. The evaluator is a stand-in that takes 20 to 40 ms, a thirtieth of what
-a real one takes, so that the server has thirty times its work. One client is greedy: it posts a third of all at once. Prints the
-lane's busy share, what each client waited, the server's memory, and what was lost, which fails it."""
+"""load.py TWAGENT FAKE_WORKER [REQUESTS [LANES [MS]]]: 64 clients post REQUESTS (1000) sources to `twagent serve` and fetch
+their results, while the server is killed with SIGKILL once and started again. With LANES so many lanes stand behind a
+stand-in for srun, and clients follow what they post as a stream, which they take up again by its ids where it breaks. The
+evaluator is a stand-in that takes 20 to 40 ms, or MS, a thirtieth of what a real one takes, so that the server has thirty
+times its work. One client is greedy: it posts a third of all at once. Prints the lanes' busy share, what each client waited,
+the server's memory, and what was lost, which fails it."""
 import http.client, json, os, random, re, signal, statistics, subprocess, sys, tempfile, threading, time
 
 TWAGENT, WORKER = (os.path.realpath(path) for path in sys.argv[1:3])
 REQUESTS = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
+LANES = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+MS = sys.argv[5] if len(sys.argv) > 5 else "20-40"
 CLIENTS = 64
 
 
@@ -14,14 +18,18 @@ class Bench:
         self.work, self.lock, self.refused, self.turned_away, self.again = work, threading.Lock(), 0, 0, 0
         self.ids, self.ends, self.waits, self.lost = {}, [], {}, []
         with open(work + "/self", "w") as out:
-            out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms 20-40 "$@"\nexec %s "$@"\n' % (WORKER, TWAGENT))
+            out.write('#!/bin/sh\n[ "$1" = worker ] && exec %s --ms %s "$@"\nexec %s "$@"\n' % (WORKER, MS, TWAGENT))
+        with open(work + "/launch", "w") as out:
+            out.write('#!/bin/sh\nexec %s --ms %s --host node$$ "$@"\n' % (WORKER, MS))
         os.chmod(work + "/self", 0o755)
+        os.chmod(work + "/launch", 0o755)
         self.start()
 
     def start(self):
         environment = dict(os.environ, TWAGENT_SELF=self.work + "/self", TWAGENT_STORE=self.work + "/store", XDG_CONFIG_HOME=self.work,
                            XDG_CACHE_HOME=self.work, TWAGENT_LOCKS=self.work + "/locks")
-        self.process = subprocess.Popen([TWAGENT, "serve", "--listen", "127.0.0.1:0"], env=environment, stdout=subprocess.PIPE, text=True)
+        lanes = ["--lanes", str(LANES), "--launcher", self.work + "/launch"] if LANES else []
+        self.process = subprocess.Popen([TWAGENT, "serve", "--listen", "127.0.0.1:0", *lanes], env=environment, stdout=subprocess.PIPE, text=True)
         self.port = int(re.search(r":(\d+)/", self.process.stdout.readline()).group(1))
 
     def ask(self, method, path, body=None):
@@ -37,6 +45,52 @@ class Bench:
                 time.sleep(0.1)
             finally:
                 connection.close()
+
+    def follow(self, method, path, body=None):
+        """A stream's events, until its end or until it breaks; or when to come again."""
+        connection, name = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300), ""
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json", "Accept": "text/event-stream"})
+            answer = connection.getresponse()
+            if answer.status != 200:
+                yield answer.getheader("Retry-After")
+                return
+            for line in answer:
+                if line.startswith(b"data: ") and name != "end":
+                    yield json.loads(line[6:])
+                name = line[7:].strip().decode() if line.startswith(b"event: ") else name
+        except (OSError, http.client.HTTPException):
+            with self.lock:
+                self.again += 1
+            time.sleep(0.1)
+        finally:
+            connection.close()
+
+    def streaming_client(self, number, count):
+        name, chance, own, begun = "c%d" % number, random.Random(number), {}, time.monotonic()
+        while len(own) < count:
+            size = min(count - len(own), 200 if number == 0 else chance.randint(1, 4))
+            body = json.dumps({"client": name, "problem": "softmax", "effort": "search", "items": [
+                {"source": "/* %s %d %s */" % (name, len(own) + i, "x" * chance.randint(0, 20000))} for i in range(size)]})
+            batch, events = {}, self.follow("POST", "/v1/evaluate", body)
+            while len(batch) < size or any(state != "done" for state in batch.values()):
+                for event in events:
+                    if not isinstance(event, dict):
+                        with self.lock:
+                            self.refused += 1
+                        time.sleep(min(float(event or 1), 2) * chance.random())
+                        break
+                    batch[event["id"]] = event["state"]
+                    if "error" in event:
+                        self.lost.append(event["id"])
+                if not batch:
+                    break
+                first = int(next(iter(batch))[1:])
+                events = self.follow("GET", "/v1/evaluations/e%d-e%d" % (first, first + size - 1))
+            own.update(batch)
+        with self.lock:
+            self.ids[name] = list(own)
+            self.waits[name] = time.monotonic() - begun
 
     def client(self, number, count):
         name, chance, own, begun = "c%d" % number, random.Random(number), [], time.monotonic()
@@ -77,7 +131,7 @@ def main():
         for i in range(REQUESTS - shares[0]):
             shares[1 + i % (CLIENTS - 1)] += 1
         memory = [bench.memory()]
-        threads = [threading.Thread(target=bench.client, args=(i, shares[i])) for i in range(CLIENTS)]
+        threads = [threading.Thread(target=bench.streaming_client if LANES else bench.client, args=(i, shares[i])) for i in range(CLIENTS)]
         began = time.monotonic()
         for thread in threads:
             thread.start()
@@ -101,8 +155,10 @@ def main():
         print("requests          %d of %d clients in %.1f s, 1 killed server; %d refused with 429, %d asked again" %
               (len(everything), CLIENTS, took, bench.refused, bench.again))
         for name, seen in (("before", before), ("after", after)):
-            print("lane busy         %.1f %% of %.1f s, %s the kill" %
-                  (100 * seen["lanes"][0]["busy_share"], seen["lanes"][0]["since_ms"] / 1000, name))
+            shares_busy = [100 * lane["busy_share"] for lane in seen["lanes"]]
+            print("lanes busy        %.1f %% of %.1f s, %s the kill%s" %
+                  (statistics.mean(shares_busy), seen["lanes"][0]["since_ms"] / 1000, name,
+                   "" if len(shares_busy) == 1 else "; the least busy of %d %.1f %%" % (len(shares_busy), min(shares_busy))))
         print("fair              c0, with %d of them, had all after %.1f s; the others, with %d each, after %.1f s (median; last %.1f s)" %
               (shares[0], bench.waits["c0"], shares[1], statistics.median(others), others[-1]))
         print("server's memory   %d KiB at first, %d before the kill; after it %d to %d" %
