@@ -192,6 +192,9 @@ def work():
     made = server.tool("problem_new", folder="mine")
     check("problem_new", not made["isError"] and os.path.exists(WORK + "/mine/spec.yaml") and
           made["structuredContent"]["files"][0] == "spec.yaml", made)
+    judged = server.tool("problem_check", problem="mine")
+    check("problem_check", judged["structuredContent"].get("fit") is True and "id" not in judged["structuredContent"] and
+          "mine: fit\n" in text_of(judged), judged)
     device = server.tool("device")["structuredContent"]
     check("device", "device" in device, device)
     if "more" in device:

@@ -119,8 +119,11 @@ static int doctor_report(const struct settings *settings, const struct lane_requ
         return command_fail(&open->err);
     }
     if (settings->json) {
-        ARENA_LOCAL(arena);
-        puts(value_json(open->answer, arena));
+        JSON_LOCAL(json, text, 1 << 20);
+        json_object(&json);
+        lane_put_answer(&json, open->answer);
+        json_object_end(&json);
+        puts(buf_text(&text));
         return 0;
     }
     char *folder = settings->store ? mem_strdup(settings->store) : store_default_folder();

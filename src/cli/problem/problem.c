@@ -135,25 +135,30 @@ static void say_new(const char *folder, bool as_json)
 
 /* ---- check ---- */
 
-static void print_finding(const struct value *finding)
+static void put_finding(struct buf *words, const struct value *finding)
 {
     bool passed = value_bool(finding, "passed", false);
-    printf("  %s %-24s %s\n", passed ? "ok  " : "FAIL", value_text(finding, "name", ""),
-           value_text(finding, "text", ""));
+    buf_addf(words, "  %s %-24s %s\n", passed ? "ok  " : "FAIL", value_text(finding, "name", ""),
+             value_text(finding, "text", ""));
 }
 
 static int check_report(const char *problem, const struct value *answer, bool as_json)
 {
+    JSON_LOCAL(json, text, 1 << 20);
+    BUF_LOCAL(words, 1 << 18);
     const struct value *findings = value_get(answer, "findings");
     bool fit = value_bool(answer, "fit", false);
-    if (as_json) {
-        ARENA_LOCAL(arena);
-        puts(value_json(answer, arena));
-    } else {
-        printf("%s: %s\n", problem, fit ? "fit" : "not fit");
-        for (size_t i = 0; findings && i < findings->count; i++)
-            print_finding(findings->items[i]);
-    }
+    buf_addf(&words, "%s: %s\n", problem, fit ? "fit" : "not fit");
+    for (size_t i = 0; findings && i < findings->count; i++)
+        put_finding(&words, findings->items[i]);
+    json_object(&json);
+    lane_put_answer(&json, answer);
+    json_put_text(&json, "text", buf_text(&words));
+    json_object_end(&json);
+    if (as_json)
+        puts(buf_text(&text));
+    else
+        fputs(buf_text(&words), stdout);
     return fit ? 0 : EXIT_NONE;
 }
 

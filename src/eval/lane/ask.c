@@ -1,9 +1,12 @@
 /* eval/lane/ask: what a lane says when it is opened, and to one request. */
 #include "eval/lane/lane.h"
 
+#include "base/json.h"
 #include "loop/loop.h"
 #include "loop/process.h"
 #include "loop/task.h"
+
+#include <string.h>
 
 enum { ASKING, STATES, SIGNALS_MOST = 4 };
 
@@ -80,4 +83,12 @@ void lane_ask(const struct lane_spec *spec, const char *name, struct lane_reques
     if (asking.lane != NULL)
         lane_free(asking.lane);
     loop_free(loop);
+}
+
+void lane_put_answer(struct json *json, const struct value *answer)
+{
+    for (size_t i = 0; i < answer->count; i++)
+        if (strcmp(answer->keys[i], "id") != 0 && strcmp(answer->keys[i], "event") != 0) {
+            json_put_value(json, answer->keys[i], answer->items[i]);
+        }
 }

@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "eval/data/evaluation.h"
 
+struct json;
 struct loop;
 struct task;
 struct lane; /* opaque */
@@ -98,3 +99,5 @@ bool lane_open_again(struct lane *lane, struct lane_request *open, struct task *
  * none), what is under way ends with ERR_CANCELLED. */
 void lane_ask(const struct lane_spec *spec, const char *name, struct lane_request *open,
               struct lane_request *then, const int *signals);
+/* An answer's members, without what is between the worker and us. */
+void lane_put_answer(struct json *json, const struct value *answer);
