@@ -70,8 +70,11 @@ static ssize_t read_events(void *context, uint64_t position, char *out, size_t m
     viewer->sent += length;
     if (viewer->sent == viewer->frame->length) {
         viewer->frame = NULL;
-        if (viewer->document->feed)
+        if (viewer->document->feed) {
+            blob_drop(viewer->seen); /* it may be the last for hours */
+            viewer->seen = NULL;
             document_told(viewer->serve, viewer->document);
+        }
     }
     return (ssize_t)length;
 }
