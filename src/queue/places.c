@@ -23,7 +23,7 @@ static bool is_elsewhere(const struct queue *queue)
 
 void places_for(struct queue *queue, const char *backend)
 {
-    struct lane_share shares[LANES_MAX] = {{NULL}};
+    struct lane_share shares[LANES_MAX] = {{.cores = NULL}};
     for (size_t i = 0; i < queue->place_count; i++)
         if (strcmp(queue->places[i].backend, backend) == 0)
             return;

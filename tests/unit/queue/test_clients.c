@@ -11,7 +11,7 @@
 static size_t one_place(void *context, const char *backend, struct lane_share shares[LANES_MAX])
 {
     (void)context, (void)backend;
-    shares[0] = (struct lane_share){NULL};
+    shares[0] = (struct lane_share){.cores = NULL};
     return 1;
 }
 
