@@ -2,7 +2,7 @@
 # What the backend cuda says on machines that lack its driver, its GPUs or its compiler; the driver,
 # where there is one, is the one that tests bring.
 set -u
-twagent=$1 fake=$2
+twagent=$1 fake=$2 sanitizer=$3
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 kernel=$root/problems/softmax/starts/cuda/warp.cu
 work=$(mktemp -d)
@@ -159,6 +159,25 @@ if [ -n "$compiler" ]; then
     lasting 0 '  time       4.' relu_hoards ', cooperative: true' '' '' $long # a replay takes 1
     lasting 0 'faster, not sanitized' relu_quick '' '' '' --effort search
     TWAGENT_COMPUTE_SANITIZER=$work/none lasting 0 'faster, not sanitized' relu_quick '' '' ''
+    # a win's sanitizer works beside its checks; nothing of it runs from the first timed call to the last
+    beside() { # CODE TEXT SAYS
+        printf '#!/bin/sh\nFAKE_SANITIZER=%s FAKE_CUDA_COSTS=1 exec "%s" "$@"\n' "$3" "$twagent" >"$work/costs"
+        rm -f "$work/timeline"
+        TWAGENT_TIMELINE=$work/timeline TWAGENT_COMPUTE_SANITIZER=$sanitizer lasting "$1" "$2" relu_quick '' '' '' --force
+        # pid, begin, length, name
+        awk '$4 == "time" {from = $2; to = $2 + $3} {name[NR] = $4; begin[NR] = $2; end[NR] = $2 + $3}
+            END {for (i = 1; i <= NR; i++)
+                     if (name[i] ~ /^sanitize\./) {
+                         count[name[i]]++
+                         if (from == 0 || (begin[i] < to && end[i] > from)) bad = 1
+                         if (name[i] == "sanitize.racecheck" && begin[i] < from) ahead = 1
+                     }
+                 exit bad || !ahead || !count["sanitize.end"]}' "$work/timeline"
+        say $? "the sanitizer's calls lie before the timing and behind it: $(grep ' sanitize\.\| time$' "$work/timeline")"
+    }
+    beside 0 'naive  (95%' ''
+    beside 1 'rejected at sanitize: compute-sanitizer (racecheck) found a defect' racecheck:race
+    printf '#!/bin/sh\nFAKE_CUDA_COSTS=1 exec "%s" "$@"\n' "$twagent" >"$work/costs"
     lasting 1 'rejected at check: wrong result' relu_peeks '' '' ''
     # a point that the device has no room for is none of its space; where there is no other, it is the author's fault
     sed '/^launch/i tune: {SIZE: [64, 300000]}' "$work/lasting.cu" >"$work/room.cu"

@@ -46,6 +46,14 @@ struct torch_device {         /* where a definition that is a PyTorch module is 
     const char *const *(*env)(struct arena *arena, int index);
 };
 
+/* A sanitizer whose processes work while the measuring thread does something else: sanitize() is
+ * called by another thread then, which starts none of them; warm_sanitizer() has. */
+struct sanitizer_beside {
+    bool (*ready)(void);                 /* nothing that was started would be waited for */
+    bool (*holds)(const char *artifact); /* what met this artifact is still there */
+    void (*cancel)(bool on); /* any thread. On: sanitize() ends at once, with ERR_CANCELLED */
+};
+
 struct backend {
     const struct target *target; /* its name and its languages */
     /* Device facts and versions, ceilings where they are remembered; `roofline` also measures those
@@ -87,6 +95,9 @@ struct backend {
     void (*warm_profile)(const struct lane_facts *lane, const struct region *region);
     /* The same for sanitize(), which whatever wins will need. */
     void (*warm_sanitizer)(const struct lane_facts *lane, const struct region *region);
+    /* NULL: sanitize() is called behind the timing, by the measuring thread alone. Not NULL: the
+     * sanitized build is the fast one, and it reads inputs alone, from a region of its own. */
+    const struct sanitizer_beside *beside;
     bool device;      /* candidates run on a device of their own, whose clock times them */
     bool renews;      /* subjects: what has met a set is as good as new after a word */
     bool cuts_sums;   /* its matrix units may cut off what they add, where the host's round */

@@ -69,11 +69,12 @@ struct bench {
     struct output_sample output_samples[OUTPUT_SAMPLES];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct accuracy accuracy;
-    struct comparison against;   /* the baseline, once timed */
-    struct buf notes;            /* lines for metrics.notes */
-    uint64_t ends_ns;            /* when the request's time is over; 0: never */
-    struct spent on_sets;        /* while a stage runs: session->costs.spent_ms as it began */
-    struct device_state watched; /* over the candidate's timed calls; span_ns, wall_ns: sums */
+    struct comparison against;     /* the baseline, once timed */
+    struct sanitizing *sanitizing; /* sanitize.h; NULL: nothing was asked of it */
+    struct buf notes;              /* lines for metrics.notes */
+    uint64_t ends_ns;              /* when the request's time is over; 0: never */
+    struct spent on_sets;          /* while a stage runs: session->costs.spent_ms as it began */
+    struct device_state watched;   /* over the candidate's timed calls; span_ns, wall_ns: sums */
 };
 
 /* --- call.c --- */

@@ -28,6 +28,7 @@ struct measure_request {
     enum effort effort;
     bool profile;
     bool sanitizes;     /* if it wins `sanitized` will be there before session_finish() */
+    bool alone;         /* no other one waits: a sanitizer may work beside its checks */
     double best_ns;     /* 0: none yet */
     uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
     const struct rival_kernel *rival; /* it stands in the baseline's place; NULL: none */

@@ -1,8 +1,9 @@
 /* eval/measure/session_measure: one candidate, from its first call to its last.
  *
- *   session_check: every check shape, edge case and hidden shape, and the main shape among them
+ *   session_check: every check shape, edge case and hidden shape, and the main shape among them;
+ *                  beside that, the sanitizer of a device (sanitize.h)
  *   session_time:  time.c, floor.c, final.c; alone on the lane's cores
- *   session_finish: the sanitized build, the profile, and the end of its runner
+ *   session_finish: what is left of the sanitizer, the profile, and the end of its runner
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -10,26 +11,18 @@
 #include "eval/measure/accuracy.h"
 #include "eval/measure/guard.h"
 #include "eval/measure/measure.h"
+#include "eval/measure/sanitize.h"
 #include "eval/measure/session_private.h"
 #include "eval/sets/helpers.h"
 #include "eval/sets/wide.h"
 
+#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
 
 enum { MAIN_CALLS = 2, LINGERS = 3, REPEATS = 3, LINGER_NS = 3000000, NOTES_MOST = 4096 };
-enum {
-    METRICS_MOST = 1 << 18,
-    REPORT_MOST = 1 << 16,
-    SANITIZED_SHAPES = 6,
-    SANITIZED_ELEMENTS = 1 << 20, /* of inputs and outputs; where all shapes have more: */
-    SANITIZED_ELEMENTS_MOST = 1 << 26,
-    /* But for a final: a tool makes a kernel 100 times slower. Of a shape, and behind one element
-     * of its outputs: a small shape with long sums is a block or two that go through them alone. */
-    SANITIZED_FLOPS = 1 << 24,
-    SANITIZED_FLOPS_EACH = 1 << 10,
-};
+enum { METRICS_MOST = 1 << 18 };
 
 /* --- beginning --- */
 
@@ -95,6 +88,17 @@ static void shuffle(struct random *random, size_t *order, size_t count)
     }
 }
 
+/* What takes longer than a call of the baseline by which that was verified will be no win. */
+static void look_at_estimate(struct bench *bench)
+{
+    const struct session *session = bench->session;
+    const struct baseline *baseline = &session->baselines[session->baseline];
+    double usual = baseline_median(baseline);
+    usual = isnan(usual) ? baseline->verified_ns : usual;
+    if (usual > 0.0 && bench->estimate_ns > usual)
+        sanitize_discourage(bench);
+}
+
 /* In an order of its own each time, calls of the main shape among them: nothing tells a candidate
  * which call is which. A few are repeated with the same bytes, in the same place or another. */
 static int check_all(struct bench *bench, struct err *err)
@@ -121,6 +125,8 @@ static int check_all(struct bench *bench, struct err *err)
         if (main_shape && !bench->ended && outcome.elapsed_ns > 0 &&
             (bench->estimate_ns <= 0.0 || (double)outcome.elapsed_ns < bench->estimate_ns))
             bench->estimate_ns = (double)outcome.elapsed_ns;
+        if (main_shape)
+            look_at_estimate(bench);
         if (main_shape && bench->slot_wanted == 0 && bench_check_held(bench, err) != 0)
             return -1;
         if (i < LINGERS && !set->unfit)
@@ -140,8 +146,25 @@ static void warm_others(const struct bench *bench)
     const struct backend *backend = bench->session->backend;
     if (bench->request->profile && backend->warm_profile != NULL)
         backend->warm_profile(bench->session->lane, bench->region);
-    if (bench->request->sanitizes && backend->warm_sanitizer != NULL)
-        backend->warm_sanitizer(bench->session->lane, bench->region);
+}
+
+/* Another process may have had its turns on the device meanwhile: how long a call takes is asked
+ * once more, by a call that nothing of ours is beside. */
+static int estimate_alone(struct bench *bench, struct err *err)
+{
+    struct outcome outcome;
+    if (bench->ended || !sanitize_was_beside(bench))
+        return 0;
+    if (bench_ensure_generation(bench, 1, err) != 0)
+        return -1;
+    struct set *set = bench->ended ? NULL : bench_fresh_set(bench);
+    if (set == NULL)
+        return 0;
+    if (bench_check(bench, set, &outcome, err) != 0)
+        return -1;
+    if (!bench->ended && outcome.elapsed_ns > 0)
+        bench->estimate_ns = (double)outcome.elapsed_ns;
+    return 0;
 }
 
 int session_check(struct session *session, const struct measure_request *request,
@@ -157,6 +180,8 @@ int session_check(struct session *session, const struct measure_request *request
     if (status == 0 && !bench->ended && request->rival != NULL)
         status = rival_open(bench, err);
     if (status == 0 && !bench->ended)
+        status = sanitize_warm(bench, err);
+    if (status == 0 && !bench->ended)
         wide_begin(session); /* its runner starts while the definition computes the first set */
     if (status == 0 && !bench->ended)
         session_expect_pool(session);
@@ -170,7 +195,16 @@ int session_check(struct session *session, const struct measure_request *request
         warm_others(bench);
     timeline_end("check.open", begun);
     if (status == 0 && !bench->ended)
+        status = sanitize_begin(bench, err);
+    if (status == 0 && !bench->ended)
         status = check_all(bench, err);
+    struct err held = {0};
+    if (sanitize_hold(bench, &held) != 0 && status == 0) {
+        *err = held;
+        status = -1;
+    }
+    if (status == 0)
+        status = estimate_alone(bench, err);
     bench->on_sets.check_ms = session->costs.spent_ms - bench->on_sets.check_ms;
     timeline_put("check", started, clock_now_ns() - started);
     evaluation->stage_ms[STAGE_CHECK] = (double)(clock_now_ns() - started) / 1e6;
@@ -231,113 +265,7 @@ int session_time(struct session *session, struct err *err)
     return status;
 }
 
-/* --- the sanitized build and the profile --- */
-
-/* `call` NULL: the last word. */
-static int run_sanitizer(struct bench *bench, const struct call *call, struct buf *report,
-                         struct err *err)
-{
-    const struct session *session = bench->session;
-    const struct measure_request *request = bench->request;
-    const struct program program = {session->problem, request->candidate, request->tune, NULL};
-    if (session->backend->sanitize == NULL)
-        return err_set(err, ERR_UNSUPPORTED, "backend %s has none", session->backend->target->name);
-    return session->backend->sanitize(session->lane, bench->region, request->sanitized, &program,
-                                      call, report, err);
-}
-
-/* What its failure means. 1: it cannot be had, and asked once is enough. */
-static int take_finding(struct bench *bench, const struct buf *report, struct err *err)
-{
-    if (err->code == ERR_CHILD || err->code == ERR_TIMEOUT) {
-        bench_reject(bench, VERDICT_REJECTED, arena_strdup(bench->arena, err->message),
-                     arena_strdup(bench->arena, buf_text(report)));
-        return 0;
-    }
-    if (err->code != ERR_UNSUPPORTED)
-        return -1;
-    bench_note(bench, "sanitizer: %s", err->message);
-    return 1;
-}
-
-/* On a large shape a tool that takes too long says nothing against the kernel. */
-static int sanitize_one(struct bench *bench, struct set *set, struct buf *report, struct err *err)
-{
-    struct session *session = bench->session;
-    struct arrangement arrangement;
-    if (set_expect(session, set, err) != 0)
-        return -1;
-    if (set->unfit)
-        return 0;
-    if (bench_arrange(bench, set->shape, &arrangement, err) != 0)
-        return bench_failed(bench, err);
-    call_place(bench, set, &arrangement);
-    bench->evaluation->checks_total++;
-    if (run_sanitizer(bench, &arrangement.call, report, err) == 0) {
-        bench->evaluation->checks_passed++;
-        return 0;
-    }
-    if (err->code == ERR_TIMEOUT && set->shape->elements > SANITIZED_ELEMENTS)
-        err->code = ERR_UNSUPPORTED;
-    int status = take_finding(bench, report, err);
-    bench->evaluation->checks_total -= status > 0;
-    return status;
-}
-
-/* For a problem whose weights alone are large, as those of PyTorch files often are. */
-static int sanitize_smallest(struct bench *bench, struct buf *report, struct err *err)
-{
-    struct session *session = bench->session;
-    struct set *least = NULL;
-    for (size_t i = 0; i < session->edge_case; i++)
-        if (least == NULL || session->cases[i].shape->elements < least->shape->elements)
-            least = &session->cases[i];
-    if (least != NULL && least->shape->elements <= SANITIZED_ELEMENTS_MOST)
-        return sanitize_one(bench, least, report, err);
-    bench_note(bench, "sanitizer: not run, no check shape has less than %d million elements",
-               SANITIZED_ELEMENTS_MOST >> 20);
-    return 1;
-}
-
-/* Before a final a win waits for this. */
-static bool is_quick(const struct bench *bench, const struct shape *shape)
-{
-    double flops = 0.0, bytes = 0.0, outputs = (double)shape->layout.outputs[0].elements;
-    struct err ignored;
-    return bench->request->effort == EFFORT_FINAL ||
-           problem_work(bench->session->problem, &shape->dims, &flops, &bytes, &ignored) != 0 ||
-           (flops <= SANITIZED_FLOPS && flops <= SANITIZED_FLOPS_EACH * outputs);
-}
-
-static int sanitize(struct bench *bench, struct err *err)
-{
-    struct session *session = bench->session;
-    size_t done = 0;
-    uint64_t started = clock_now_ns();
-    bench->stage = STAGE_SANITIZE;
-    BUF_LOCAL(report, REPORT_MOST);
-    int status = 0;
-    const struct shape *last = NULL;
-    for (size_t i = 0; i < session->edge_case && status == 0 && !bench->ended; i++) {
-        struct set *set = &session->cases[i];
-        bool small = set->shape->elements <= SANITIZED_ELEMENTS && is_quick(bench, set->shape);
-        if (!small || set->shape == last || (done >= SANITIZED_SHAPES && i < session->hidden_case))
-            continue; /* one set a shape, hidden shapes always */
-        last = set->shape;
-        done++;
-        status = sanitize_one(bench, set, &report, err);
-    }
-    if (done == 0 && status == 0 && !bench->ended)
-        status = sanitize_smallest(bench, &report, err);
-    struct err last_word = {0};
-    if (run_sanitizer(bench, NULL, &report, &last_word) != 0 && status == 0 && !bench->ended) {
-        *err = last_word;
-        status = take_finding(bench, &report, err);
-    }
-    if (status == 0) /* else it could not be had */
-        bench->evaluation->stage_ms[STAGE_SANITIZE] = (double)(clock_now_ns() - started) / 1e6;
-    return status < 0 ? -1 : 0;
-}
+/* --- the profile --- */
 
 /* What a profile says is advice, and an error in it costs no verdict: but for times that turn out
  * there to be none. */
@@ -409,7 +337,9 @@ int session_finish(struct session *session, struct err *err)
         return 0;
     if (!bench->ended && bench->timed) {
         if (bench->request->sanitized != NULL)
-            status = sanitize(bench, err);
+            status = sanitize_finish(bench, err);
+        else
+            sanitize_tell(bench);
         if (!bench->ended && status == 0) {
             bench->evaluation->verdict = VERDICT_KERNEL;
             bench->evaluation->stage = STAGE_TIME;
@@ -421,6 +351,7 @@ int session_finish(struct session *session, struct err *err)
     }
     cost_learn(session, bench->evaluation, &bench->on_sets);
     uint64_t begun = timeline_begin();
+    sanitize_close(bench);
     rival_close(bench);
     bench_close(bench);
     baselines_rest(session);

@@ -126,6 +126,8 @@ void session_close_region(struct session *session)
     drop_roomy(session);
     if (session->region.inputs != NULL)
         region_close(&session->region);
+    if (session->sanitized.inputs != NULL)
+        region_close(&session->sanitized);
     for (size_t i = 0; i < 4 * OUTPUTS_MAX; i++)
         mem_free(session->scratch[i]);
 }

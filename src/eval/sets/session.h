@@ -55,9 +55,10 @@ struct session {
     const struct lane_facts *lane;
     struct session_options options;
     struct arena *arena;
-    struct region region; /* with room for small workspaces */
-    struct region roomy;  /* the same inputs, larger outputs; outputs NULL until needed */
-    size_t slot_bytes;    /* one slot of the input region */
+    struct region region;    /* with room for small workspaces */
+    struct region roomy;     /* the same inputs, larger outputs; outputs NULL until needed */
+    struct region sanitized; /* a sanitizer's own inputs; NULL until needed */
+    size_t slot_bytes;       /* one slot of the input region */
     struct reference *reference;
     const char *python, *versions;
     struct random random;

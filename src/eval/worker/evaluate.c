@@ -170,6 +170,7 @@ static enum task_result step_waiting(struct evaluate *evaluate)
         !slot_hold(&evaluate->core_slot, &worker->cores, task, 1))
         return TASK_WAIT;
     slots_release(&evaluate->ahead_slot);
+    evaluate->measure.alone = worker->sessions.used == 1;
     if (answer_from_memory(evaluate)) /* its twin was in flight when this one came */
         return end(evaluate);
     answer_stage(evaluate->request.id, STAGE_CHECK);

@@ -71,7 +71,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void measure(struct fixture *f, enum effort effort)
+static inline void measure(struct fixture *f, enum effort effort)
 {
     struct evaluation evaluation = {0};
     f->request.effort = effort;

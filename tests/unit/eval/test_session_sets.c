@@ -60,12 +60,12 @@ static void note_warming(const struct lane_facts *lane, const struct region *reg
     profiles_warmed++;
 }
 
-/* What a profile or a sanitizer waits for begins beside the checks. */
+/* What a profile waits for begins beside the checks; of a sanitizer test_sanitize.c tells. */
 static void test_profiles_are_warmed(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
     struct backend backend = fake_backend;
-    backend.warm_profile = backend.warm_sanitizer = note_warming;
+    backend.warm_profile = note_warming;
     f->session->backend = &backend;
     measure(f, EFFORT_SEARCH);
     assert_int_equal(profiles_warmed, 0);
@@ -73,10 +73,6 @@ static void test_profiles_are_warmed(void **state)
     measure(f, EFFORT_SEARCH);
     assert_int_equal(profiles_warmed, 1);
     f->request.profile = false;
-    f->request.sanitizes = true;
-    measure(f, EFFORT_SEARCH);
-    assert_int_equal(profiles_warmed, 2);
-    f->request.sanitizes = false;
     f->session->backend = &fake_backend;
 }
 

@@ -4,6 +4,10 @@
 
 #include "eval/cuda/sanitize/sanitizer.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
 /* ---- reports ---- */
 
 #define RACE                                                                                       \
@@ -146,9 +150,9 @@ static void end(struct scene *scene)
 }
 
 /* Three calls, as of three shapes, then the last word. */
-static int sanitize(struct scene *scene, const char *entry)
+static int sanitize_launch(struct scene *scene, const char *launch)
 {
-    const struct program program = scene_program(scene, scene_launch(scene, entry));
+    const struct program program = scene_program(scene, launch);
     for (int i = 0; i < 3; i++)
         if (backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program,
                                   &scene->call, &said_of_all, &scene->err) != 0) {
@@ -158,6 +162,11 @@ static int sanitize(struct scene *scene, const char *entry)
         }
     return backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program, NULL,
                                  &said_of_all, &scene->err);
+}
+
+static int sanitize(struct scene *scene, const char *entry)
+{
+    return sanitize_launch(scene, scene_launch(scene, entry));
 }
 
 static const struct {
@@ -224,6 +233,71 @@ static void test_started_ahead(void **unused)
     end(&scene);
 }
 
+struct cancelling {
+    atomic_bool done;
+    pthread_t thread;
+};
+
+/* Once the tools have the candidate. */
+static void *cancel_soon(void *argument)
+{
+    struct cancelling *cancelling = (struct cancelling *)argument;
+    const struct timespec step = {.tv_nsec = 20000000};
+    nanosleep(&step, NULL);
+    sanitizer_cancel(true);
+    atomic_store(&cancelling->done, true);
+    return NULL;
+}
+
+/* Another thread's word ends a call that hangs, and nothing is left of the tools; what comes next
+ * has tools of its own. */
+static void test_cancelled(void **unused)
+{
+    struct scene scene;
+    struct cancelling cancelling = {0};
+    (void)unused;
+    begin(&scene, "");
+    assert_false(sanitizer_ready());
+    sanitizer_warm(&scene.lane, &scene.region);
+    for (int i = 0; i < 3000 && !sanitizer_ready(); i++)
+        usleep(10000);
+    assert_true(sanitizer_ready());
+    assert_false(sanitizer_holds(scene.artifact));
+    scene.call.timeout_ms = 1000000;
+    assert_int_equal(pthread_create(&cancelling.thread, NULL, cancel_soon, &cancelling), 0);
+    assert_int_equal(
+        sanitize_launch(&scene, "  - {entry: fake_hang, grid: 1, block: 1, args: []}\n"), -1);
+    assert_int_equal(scene.err.code, ERR_CANCELLED);
+    assert_int_equal(pthread_join(cancelling.thread, NULL), 0);
+    assert_true(atomic_load(&cancelling.done));
+    assert_false(sanitizer_holds(scene.artifact));
+    assert_false(sanitizer_ready());
+    sanitizer_cancel(false);
+    scene.err = (struct err){0};
+    scene.call.timeout_ms = 1000;
+    assert_int_equal(sanitize(&scene, "fake_relu"), 0);
+    end(&scene);
+}
+
+/* What met the first shapes and died has taken its last word with it. */
+static void test_held(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    begin(&scene, "");
+    const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
+    assert_int_equal(cuda_sanitize(&scene.lane, &scene.region, scene.artifact, &program,
+                                   &scene.call, &said_of_all, &scene.err),
+                     0);
+    assert_true(sanitizer_holds(scene.artifact));
+    assert_false(sanitizer_holds("another.cubin"));
+    sanitizer_settle();
+    assert_true(sanitizer_holds(scene.artifact));
+    assert_int_equal(cuda_sanitize_end(&said_of_all, &scene.err), 0);
+    assert_false(sanitizer_holds(scene.artifact));
+    end(&scene);
+}
+
 static void test_not_installed(void **unused)
 {
     struct scene scene;
@@ -247,6 +321,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_reports),       cmocka_unit_test(test_no_more_than_asked),
         cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
         cmocka_unit_test(test_started_ahead), cmocka_unit_test(test_not_installed),
+        cmocka_unit_test(test_cancelled),     cmocka_unit_test(test_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

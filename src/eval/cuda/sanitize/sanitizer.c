@@ -9,6 +9,8 @@
 
 #include <glob.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,9 @@ static struct running {
               [40]; /* drawn anew each time: what a candidate prints is not taken for theirs */
     const char *artifact; /* owned; NULL: they have met no candidate */
     const struct region *region;
-} running;
+} running; /* one thread's at a time */
+
+static atomic_bool cancelled;
 
 const char *sanitizer_find(struct arena *arena)
 {
@@ -72,6 +76,9 @@ static void learn_mark(int tool)
 
 static void discard(void)
 {
+    for (int i = 0; i < TOOLS; i++) /* all at once, for a context takes its time to end */
+        if (running.hosts[i] != NULL && !running.hosts[i]->base.reaped)
+            (void)kill(-running.hosts[i]->base.subject.pid, SIGKILL);
     for (int i = 0; i < TOOLS; i++) {
         gpu_host_close(running.hosts[i]);
         running.hosts[i] = NULL;
@@ -107,6 +114,8 @@ static int spawn_all(const struct lane_facts *lane, const struct region *region,
                  "==%016llx==", (unsigned long long)random_seed());
         buf_init(&running.said[i], SAID_MOST);
         status = gpu_host_start(lane, region, prefix, false, &running.hosts[i], err);
+        if (status == 0)
+            running.hosts[i]->cancelled = &cancelled;
     }
     running.region = region;
     if (status != 0)
@@ -130,6 +139,33 @@ void sanitizer_warm(const struct lane_facts *lane, const struct region *region)
     struct err ignored;
     if (running.artifact == NULL && !are_spare(lane, region))
         (void)!spawn_all(lane, region, &ignored); /* the first call will say why */
+}
+
+bool sanitizer_ready(void)
+{
+    for (int i = 0; i < TOOLS; i++) {
+        const struct gpu_host *host = running.hosts[i];
+        if (host == NULL)
+            return false;
+        struct pollfd said[2] = {{.fd = host->base.done, .events = POLLIN},
+                                 {.fd = host->base.pidfd, .events = POLLIN}};
+        if (!host->base.warm && !host->base.reaped && poll(said, 2, 0) == 0)
+            return false;
+    }
+    return true;
+}
+
+bool sanitizer_holds(const char *artifact)
+{
+    for (int i = 0; i < TOOLS; i++)
+        if (running.hosts[i] == NULL || running.hosts[i]->base.reaped)
+            return false;
+    return running.artifact != NULL && strcmp(running.artifact, artifact) == 0;
+}
+
+void sanitizer_cancel(bool on)
+{
+    atomic_store(&cancelled, on);
 }
 
 void sanitizer_settle(void)
@@ -235,7 +271,8 @@ static void quit_all(void)
             if (!running.hosts[i]->base.reaped && host_go(&running.hosts[i]->base, &ignored) != 0)
                 host_end(&running.hosts[i]->base);
         }
-    for (int waited = 0; quitting && waited < QUIT_MS; waited += STEP_MS) {
+    for (int waited = 0; quitting && waited < QUIT_MS && !atomic_load(&cancelled);
+         waited += STEP_MS) {
         quitting = false;
         for (int i = 0; i < TOOLS; i++) {
             if (running.hosts[i] == NULL)
@@ -249,6 +286,12 @@ static void quit_all(void)
         gpu_host_close(running.hosts[i]);
         running.hosts[i] = NULL;
     }
+}
+
+static int give_up(struct err *err)
+{
+    discard();
+    return err_set(err, ERR_CANCELLED, "cancelled");
 }
 
 /* A runner that died or faulted under a tool: what the tool says of it counts first. */
@@ -284,7 +327,10 @@ int cuda_sanitize(const struct lane_facts *lane, const struct region *region, co
         }
     for (int i = 0; i < TOOLS; i++) {
         struct gpu_host *host = running.hosts[i];
-        if (gpu_host_await(host, timeout_ms, err) != 0)
+        bool answered = gpu_host_await(host, timeout_ms, err) == 0;
+        if (!answered && err->code == ERR_CANCELLED)
+            return give_up(err);
+        if (!answered)
             return ended_badly(i, err->code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_CHILD, err->message,
                                report, err);
         listen(i);
@@ -313,6 +359,8 @@ int cuda_sanitize_end(struct buf *report, struct err *err)
         return 0;
     quit_all();
     timeline_end("sanitize.end", begun);
+    if (atomic_load(&cancelled))
+        return give_up(err);
     for (int i = 0; i < TOOLS && status == 0; i++) {
         struct sanitizer_words words;
         struct buf ignored;

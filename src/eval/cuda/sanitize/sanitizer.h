@@ -2,7 +2,7 @@
  * racecheck, initcheck and synccheck, each around a runner of its own in which every tensor is an
  * allocation of exactly its size and what nobody has written is not written by us either. Started
  * by sanitizer_warm() or with the first call for an artifact, ended, with the last word, by
- * cuda_sanitize_end(). Measuring thread. */
+ * cuda_sanitize_end(). Measuring thread, or another one while that one asks for nothing here. */
 #pragma once
 
 #include "eval/backend/backend.h"
@@ -17,6 +17,11 @@ const char *sanitizer_find(struct arena *arena);
 /* Begins to start the tools for the next candidate, where none runs; waits for nothing. */
 void sanitizer_warm(const struct lane_facts *lane, const struct region *region);
 void sanitizer_settle(void); /* waits until none is still starting: before something is timed */
+
+/* eval/backend/backend.h's sanitizer_beside. */
+bool sanitizer_ready(void);
+bool sanitizer_holds(const char *artifact);
+void sanitizer_cancel(bool on);
 
 /* eval/backend/backend.h's sanitize, for a call and after the last one. */
 int cuda_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,

@@ -1,0 +1,26 @@
+/* eval/measure/sanitize: a candidate's small shapes under the backend's sanitizer.
+ *
+ *   sanitize_warm    its processes start, of a device's sanitizer
+ *   sanitize_begin   where nobody else waits a thread gives them the shapes, while the candidate is
+ *                    checked and sets are computed
+ *   sanitize_hold    nothing of it runs from here on: before anything is timed
+ *   sanitize_finish  of a win: what is left, and what it all says
+ *
+ * Whatever has not come to an end beside the checks is asked again behind the timing, from the
+ * first shape on: a tool that hung or died says nothing. The same shapes either way, and all of
+ * them. Inside src/eval/measure. Worker's measuring thread. */
+#pragma once
+
+#include "eval/measure/measure.h"
+
+int sanitize_warm(struct bench *bench, struct err *err) MUST_USE;
+int sanitize_begin(struct bench *bench, struct err *err) MUST_USE;
+/* It will be no win: no more shapes beside the checks. */
+void sanitize_discourage(struct bench *bench);
+/* Computes sets of the main shape, which timing will ask for, as long as shapes are given. */
+int sanitize_hold(struct bench *bench, struct err *err) MUST_USE;
+bool sanitize_was_beside(const struct bench *bench); /* it has run beside calls of the candidate */
+int sanitize_finish(struct bench *bench, struct err *err) MUST_USE;
+/* What was found of one that is no win is a note: others like it are not asked. */
+void sanitize_tell(struct bench *bench);
+void sanitize_close(struct bench *bench);

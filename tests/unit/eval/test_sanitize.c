@@ -1,0 +1,331 @@
+/* A sanitizer beside the checks: which thread asks it for what, in which order, and that nothing of
+ * it runs while something is timed. */
+#include "one_session.h"
+
+#include <stdatomic.h>
+
+static void wrong_product(const struct fake_call *f)
+{
+    fake_product(f);
+    f->c[0] += 1000.0f;
+}
+
+static const struct fake_entry kernels[] = {
+    {"product", fake_product}, {"wrong", wrong_product}, {NULL, NULL}};
+
+/* ---- a sanitizer that does as it is told ---- */
+
+enum { GIVEN_MOST = 64, MAIN_M = 24 };
+enum way { WELL, FINDS, DIES, HANGS, IS_CUT_OFF, WAITS_FOR_CHECKS };
+
+static struct {
+    enum way way; /* of the first call beside the checks, or of the last word there */
+    bool gone;    /* the tools that met the first shapes are not there any more */
+    pthread_t measuring;
+    atomic_bool inside, was_inside_while_timed, cancelled, never_ready;
+    atomic_uint timed, main_calls, calls_after;
+    unsigned warmed, given, beside, last_words;
+    struct {
+        int64_t dims[3];
+        bool beside, behind; /* asked by another thread; after something was timed */
+        uint32_t first;      /* number of the first input, its bits as they lie there */
+    } each[GIVEN_MOST];
+} tools;
+
+static void pause_ms(long ms)
+{
+    const struct timespec step = {.tv_nsec = ms * 1000000};
+    nanosleep(&step, NULL);
+}
+
+static void warm(const struct lane_facts *lane, const struct region *region)
+{
+    (void)lane;
+    assert_true(region->inputs_bytes > 0);
+    tools.warmed++;
+}
+
+static bool ready(void)
+{
+    return !atomic_load(&tools.never_ready);
+}
+
+static bool holds(const char *artifact)
+{
+    assert_string_equal(artifact, "product");
+    return !tools.gone;
+}
+
+static void cancel(bool on)
+{
+    atomic_store(&tools.cancelled, on);
+}
+
+static int do_as_told(bool last_word, struct buf *report, struct err *err)
+{
+    switch (last_word == (tools.way == IS_CUT_OFF) ? tools.way : WELL) {
+    case FINDS:
+        buf_add_text(report, "racecheck: Error: Race reported in candidate.cu:9\n");
+        return err_set(err, ERR_CHILD, "compute-sanitizer (racecheck) found a defect");
+    case DIES:
+        return err_set(err, ERR_CHILD, "under compute-sanitizer (memcheck): killed by SIGKILL");
+    case IS_CUT_OFF:
+        return err_set(err, ERR_UNSUPPORTED, "did not come to an end");
+    case HANGS:
+        while (!atomic_load(&tools.cancelled))
+            pause_ms(1);
+        return err_set(err, ERR_CANCELLED, "cancelled");
+    case WAITS_FOR_CHECKS:
+        while (atomic_load(&tools.calls_after) < 3)
+            pause_ms(1);
+        return 0;
+    case WELL:
+        break;
+    }
+    return 0;
+}
+
+static int sanitize(const struct lane_facts *lane, const struct region *region,
+                    const char *artifact, const struct program *program, const struct call *call,
+                    struct buf *report, struct err *err)
+{
+    bool beside = !pthread_equal(pthread_self(), tools.measuring);
+    int status = 0;
+    (void)lane, (void)program, (void)artifact;
+    atomic_store(&tools.inside, true);
+    pause_ms(1);
+    tools.last_words += call == NULL;
+    if (call != NULL && tools.given < GIVEN_MOST) {
+        memcpy(tools.each[tools.given].dims, call->dims, sizeof tools.each[0].dims);
+        memcpy(&tools.each[tools.given].first, region->inputs + call->offsets[0], 4);
+        tools.each[tools.given].behind = atomic_load(&tools.timed) > 0;
+        tools.each[tools.given++].beside = beside;
+    }
+    if (beside && (call == NULL || tools.beside++ == 0))
+        status = do_as_told(call == NULL, report, err);
+    atomic_store(&tools.inside, false);
+    return status;
+}
+
+/* ---- a candidate that is watched ---- */
+
+static int watched_call(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
+                        struct err *err)
+{
+    if (call->timed) {
+        atomic_fetch_add(&tools.timed, 1);
+        if (atomic_load(&tools.inside))
+            atomic_store(&tools.was_inside_while_timed, true);
+    } else if (atomic_load(&tools.main_calls) > 0) {
+        atomic_fetch_add(&tools.calls_after, 1);
+    }
+    int status = fake_run(subject, call, elapsed_ns, err);
+    atomic_fetch_add(&tools.main_calls, call->dims[0] == MAIN_M);
+    return status;
+}
+
+static int watched_open(const struct lane_facts *lane, const struct region *region,
+                        const char *artifact, const struct program *program, bool fresh,
+                        struct subject **subject, struct err *err)
+{
+    static const struct subject_ops ops = {watched_call, fake_pause, fake_resume, fake_close};
+    int status = fake_open(lane, region, artifact, program, fresh, subject, err);
+    if (status == 0)
+        (*subject)->ops = &ops;
+    return status;
+}
+
+/* ---- the scene ---- */
+
+static const struct sanitizer_beside beside = {ready, holds, cancel};
+static struct backend backend;
+static struct fixture fixture;
+
+static void begin(enum way way)
+{
+    memset(&tools, 0, sizeof tools);
+    tools.way = way;
+    tools.measuring = pthread_self();
+    assert_int_equal(open_product(&fixture, kernels), 0);
+    backend = fake_backend;
+    backend.open = watched_open;
+    backend.sanitize = sanitize;
+    backend.warm_sanitizer = warm;
+    backend.beside = &beside;
+    fixture.session->backend = &backend;
+    fixture.request.sanitizes = fixture.request.alone = true;
+    fixture.request.sanitized = "product"; /* of what wins */
+    fixture.request.effort = EFFORT_FULL;
+}
+
+static struct evaluation evaluate(void)
+{
+    struct evaluation evaluation = {0};
+    struct fixture *f = &fixture;
+    assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
+    assert_false(atomic_load(&tools.inside));
+    assert_false(atomic_load(&tools.was_inside_while_timed));
+    assert_int_equal(tools.warmed, 1);
+    return evaluation;
+}
+
+static void end(void)
+{
+    void *state = &fixture;
+    assert_int_equal(tear_down(&state), 0);
+}
+
+static bool same_dims(const int64_t *one, const int64_t *other)
+{
+    return memcmp(one, other, 3 * sizeof *one) == 0;
+}
+
+/* Each shape once from `from` on, its inputs those of a set; returns how many. */
+static unsigned expect_all(unsigned from)
+{
+    const struct session *session = fixture.session;
+    for (unsigned i = from; i < tools.given; i++) {
+        bool found = false;
+        for (unsigned k = from; k < i; k++)
+            assert_false(same_dims(tools.each[i].dims, tools.each[k].dims));
+        for (size_t k = 0; k < session->case_count; k++) {
+            uint32_t first;
+            memcpy(&first, session->cases[k].inputs[0], sizeof first);
+            found = found || (same_dims(session->cases[k].shape->dims.number, tools.each[i].dims) &&
+                              first == tools.each[i].first);
+        }
+        assert_true(found);
+    }
+    return tools.given - from;
+}
+
+/* ---- what is asked where ---- */
+
+static unsigned shapes_behind(void)
+{
+    begin(WELL);
+    fixture.request.alone = false;
+    struct evaluation evaluation = evaluate();
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_true(evaluation.stage_ms[STAGE_SANITIZE] > 0.0);
+    for (unsigned i = 0; i < tools.given; i++)
+        assert_true(tools.each[i].behind && !tools.each[i].beside);
+    assert_int_equal(tools.last_words, 1);
+    unsigned count = expect_all(0);
+    end();
+    return count;
+}
+
+/* The same shapes, and the verdict counts them. */
+static void test_beside(void **unused)
+{
+    (void)unused;
+    unsigned behind = shapes_behind();
+    assert_true(behind >= 3);
+    begin(WELL);
+    struct evaluation evaluation = evaluate();
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_true(evaluation.stage_ms[STAGE_SANITIZE] > 0.0);
+    assert_int_equal(evaluation.checks_total, evaluation.checks_passed);
+    assert_true(tools.timed > 0 && tools.given > 0 && tools.each[0].beside);
+    assert_false(tools.each[0].behind);
+    assert_true(expect_all(0) >= behind - HIDDEN_SHAPES);
+    assert_int_equal(tools.last_words, 1);
+    assert_true(evaluation.checks_total > tools.given + tools.timed / 2);
+    end();
+}
+
+static void test_finding(void **unused)
+{
+    (void)unused;
+    begin(FINDS);
+    struct evaluation evaluation = evaluate();
+    assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
+    assert_int_equal(evaluation.stage, STAGE_SANITIZE);
+    assert_non_null(strstr(evaluation.reason, "(racecheck) found a defect"));
+    assert_non_null(strstr(evaluation.details, "candidate.cu:9"));
+    assert_int_equal(evaluation.checks_passed, evaluation.checks_total - 1);
+    assert_int_equal(tools.given, 1);
+    end();
+}
+
+/* Nothing is asked of one that does not win once it was timed; what was found before is said. */
+static void test_no_win(void **unused)
+{
+    (void)unused;
+    begin(FINDS);
+    fixture.request.sanitized = NULL;
+    struct evaluation evaluation = evaluate();
+    assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+    assert_false(evaluation.stage_ms[STAGE_SANITIZE] > 0.0);
+    assert_non_null(strstr(evaluation.metrics, "(racecheck) found a defect"));
+    assert_int_equal(tools.given, 1);
+    end();
+}
+
+/* What died, or did not say its last word, said nothing: all shapes are asked again, alone. */
+static void test_asked_again(void **unused)
+{
+    static const enum way ways[] = {DIES, IS_CUT_OFF, HANGS};
+    (void)unused;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        begin(ways[i]);
+        struct evaluation evaluation = evaluate();
+        assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+        assert_true(evaluation.stage_ms[STAGE_SANITIZE] > 0.0);
+        assert_int_equal(evaluation.checks_total, evaluation.checks_passed);
+        unsigned before = 0;
+        while (before < tools.given && tools.each[before].beside)
+            before++;
+        assert_true(before > 0 && tools.each[before].behind);
+        assert_true(expect_all(before) >= 3);
+        end();
+    }
+}
+
+/* What is slower than the baseline was as it was verified: no more beside the checks. The rest
+ * comes behind the timing, and all of it where those that met the first shapes are gone. */
+static void test_held(void **unused)
+{
+    (void)unused;
+    for (int gone = 0; gone < 2; gone++) {
+        begin(WAITS_FOR_CHECKS);
+        tools.gone = gone != 0;
+        fixture.session->baselines[fixture.session->baseline].verified_ns = 1.0;
+        assert_int_equal(evaluate().verdict, VERDICT_KERNEL);
+        assert_true(tools.each[0].beside && !tools.each[0].behind);
+        for (unsigned i = 1; i < tools.given; i++)
+            assert_true(tools.each[i].behind && !tools.each[i].beside);
+        assert_true(expect_all((unsigned)gone) >= 3);
+        assert_int_equal(tools.last_words, 1);
+        end();
+    }
+}
+
+/* A wrong kernel's verdict waits for none of it, and whatever is not ready is not begun. */
+static void test_rejected(void **unused)
+{
+    (void)unused;
+    for (int ever = 0; ever < 2; ever++) {
+        begin(HANGS);
+        fixture.request.artifact = "wrong";
+        atomic_store(&tools.never_ready, ever == 0);
+        assert_int_equal(evaluate().verdict, VERDICT_REJECTED);
+        assert_int_equal(tools.timed, 0);
+        assert_true(tools.given <= (unsigned)ever);
+        end();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    if (fake_dispatch(argc, argv, &code))
+        return code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_beside), cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_no_win), cmocka_unit_test(test_asked_again),
+        cmocka_unit_test(test_held),   cmocka_unit_test(test_rejected),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
