@@ -175,7 +175,7 @@ if [ -n "$compiler" ]; then
                  exit bad || !ahead || !count["sanitize.end"]}' "$work/timeline"
         say $? "the sanitizer's calls lie before the timing and behind it: $(grep ' sanitize\.\| time$' "$work/timeline")"
     }
-    beside 0 'naive  (95%' ''
+    beside 0 ': faster; left out' ''
     beside 1 'rejected at sanitize: compute-sanitizer (racecheck) found a defect' racecheck:race
     printf '#!/bin/sh\nFAKE_CUDA_COSTS=1 exec "%s" "$@"\n' "$twagent" >"$work/costs"
     lasting 1 'rejected at check: wrong result' relu_peeks '' '' ''

@@ -19,3 +19,6 @@ void accuracy_note(struct bench *bench);
 int accuracy_settle(struct bench *bench, struct err *err) MUST_USE;
 /* Of a claimed win of a definition that is a sum of products: one set more, at the main shape. */
 int accuracy_of_win(struct bench *bench, struct err *err) MUST_USE;
+/* Whether that set, which takes its time, could be computed ahead of it; computes it. */
+bool accuracy_expects(const struct bench *bench);
+int accuracy_expect(struct bench *bench, struct err *err) MUST_USE;

@@ -100,20 +100,42 @@ int accuracy_settle(struct bench *bench, struct err *err)
 
 /* Sums of few terms are asked at a small shape, and a kernel may take another way at the main one.
  * What claims to be faster there is asked there, too. */
+static bool is_asked_of_win(const struct bench *bench)
+{
+    const struct session *session = bench->session;
+    return bench->request->effort != EFFORT_SEARCH && session->long_shape != &session->shapes[0] &&
+           session_few_applies(session);
+}
+
+static void draw_few(struct bench *bench)
+{
+    if (bench->few.shape == NULL)
+        bench->few = (struct set){
+            .shape = &bench->session->shapes[0], .distribution = DRAW_FEW, .optional = true};
+}
+
+bool accuracy_expects(const struct bench *bench)
+{
+    return is_asked_of_win(bench) && !bench->few.expected;
+}
+
+int accuracy_expect(struct bench *bench, struct err *err)
+{
+    draw_few(bench);
+    return set_expect(bench->session, &bench->few, err);
+}
+
 int accuracy_of_win(struct bench *bench, struct err *err)
 {
-    struct session *session = bench->session;
     const enum stage stage = bench->stage;
-    struct set few = {.shape = &session->shapes[0], .distribution = DRAW_FEW, .optional = true};
     struct outcome outcome;
-    if (bench->request->effort == EFFORT_SEARCH || bench->evaluation->finding != FINDING_FASTER ||
-        session->long_shape == few.shape || !session_few_applies(session))
+    if (bench->evaluation->finding != FINDING_FASTER || !is_asked_of_win(bench))
         return 0;
     bench->stage = STAGE_CHECK; /* it is not timed */
+    draw_few(bench);
     int status = bench->subject != NULL ? 0 : bench_open(bench, err);
     if (status == 0 && !bench->ended)
-        status = bench_check(bench, &few, &outcome, err);
-    set_free(&few);
+        status = bench_check(bench, &bench->few, &outcome, err);
     bench->stage = stage;
     return status;
 }

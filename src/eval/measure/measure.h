@@ -69,6 +69,7 @@ struct bench {
     struct output_sample output_samples[OUTPUT_SAMPLES];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct accuracy accuracy;
+    struct set few;                /* that a win is asked for; shape NULL: not drawn. check.c */
     struct comparison against;     /* the baseline, once timed */
     struct sanitizing *sanitizing; /* sanitize.h; NULL: nothing was asked of it */
     struct buf notes;              /* lines for metrics.notes */

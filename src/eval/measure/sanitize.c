@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "eval/data/timeline.h"
+#include "eval/measure/accuracy.h"
 #include "eval/measure/session_private.h"
 
 #include <math.h>
@@ -43,8 +44,8 @@ struct sanitizing {
     struct buf report;
     /* The thread, which has all of the above until it is over. */
     pthread_t thread;
-    bool runs, was_beside;
-    atomic_bool stop, over;
+    bool runs;
+    atomic_bool was_beside, stop, over;
 };
 
 /* ---- which shapes ---- */
@@ -215,10 +216,10 @@ static void *work(void *argument)
         rest();
     uint64_t begun = timeline_begin();
     while (!atomic_load(&sanitizing->stop) && has_more(sanitizing)) {
-        sanitizing->was_beside = true;
+        atomic_store(&sanitizing->was_beside, true);
         give(sanitizing);
     }
-    if (sanitizing->was_beside && sanitizing->next == sanitizing->count &&
+    if (atomic_load(&sanitizing->was_beside) && sanitizing->next == sanitizing->count &&
         sanitizing->err.code == ERR_NONE)
         take_last_word(sanitizing);
     timeline_end("sanitize.beside", begun);
@@ -262,15 +263,22 @@ void sanitize_discourage(struct bench *bench)
 
 bool sanitize_was_beside(const struct bench *bench)
 {
-    return bench->sanitizing != NULL && bench->sanitizing->was_beside;
+    return bench->sanitizing != NULL && atomic_load(&bench->sanitizing->was_beside);
 }
 
-static struct set *lacking_set(struct session *session)
+/* A set that timing will ask for; then the one that a win will be asked for, as long as tools are
+ * at work. *more is false where there is none. */
+static int expect_one(struct bench *bench, bool *more, struct err *err)
 {
+    struct session *session = bench->session;
+    *more = true;
     for (size_t i = 0; i < session->pool_count; i++)
         if (!session->pool[i].expected)
-            return &session->pool[i];
-    return NULL;
+            return set_expect(session, &session->pool[i], err);
+    if (sanitize_was_beside(bench) && accuracy_expects(bench))
+        return accuracy_expect(bench, err);
+    *more = false;
+    return 0;
 }
 
 /* As if nothing had been asked. */
@@ -293,16 +301,15 @@ int sanitize_hold(struct bench *bench, struct err *err)
 {
     struct sanitizing *sanitizing = bench->sanitizing;
     struct session *session = bench->session;
-    struct set *set = NULL;
+    bool more = true;
     int status = 0;
     if (sanitizing == NULL || !sanitizing->runs)
         return 0;
     const struct sanitizer_beside *beside = session->backend->beside;
     uint64_t begun = timeline_begin();
-    while (status == 0 && !bench->ended && !atomic_load(&sanitizing->stop) &&
-           !atomic_load(&sanitizing->over) && !atomic_load(&session->cancelled) &&
-           (set = lacking_set(session)) != NULL)
-        status = set_expect(session, set, err);
+    while (status == 0 && more && !bench->ended && !atomic_load(&sanitizing->stop) &&
+           !atomic_load(&sanitizing->over) && !atomic_load(&session->cancelled))
+        status = expect_one(bench, &more, err);
     atomic_store(&sanitizing->stop, true);
     int patience_ms = bench->request->effort == EFFORT_FINAL ? PATIENCE_FINAL_MS : PATIENCE_MS;
     if (status != 0 || bench->ended)

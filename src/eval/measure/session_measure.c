@@ -355,6 +355,7 @@ int session_finish(struct session *session, struct err *err)
     rival_close(bench);
     bench_close(bench);
     baselines_rest(session);
+    set_free(&bench->few);
     timeline_end("finish.close", begun);
     buf_free(&bench->notes);
     mem_free(bench);

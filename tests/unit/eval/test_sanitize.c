@@ -15,7 +15,8 @@ static const struct fake_entry kernels[] = {
 
 /* ---- a sanitizer that does as it is told ---- */
 
-enum { GIVEN_MOST = 64, MAIN_M = 24 };
+enum { GIVEN_MOST = 64 };
+static const int64_t main_dims[] = {24, 20, 28}; /* fake_problem()'s */
 enum way { WELL, FINDS, DIES, HANGS, IS_CUT_OFF, WAITS_FOR_CHECKS };
 
 static struct {
@@ -120,7 +121,7 @@ static int watched_call(struct subject *subject, const struct call *call, uint64
         atomic_fetch_add(&tools.calls_after, 1);
     }
     int status = fake_run(subject, call, elapsed_ns, err);
-    atomic_fetch_add(&tools.main_calls, call->dims[0] == MAIN_M);
+    atomic_fetch_add(&tools.main_calls, memcmp(call->dims, main_dims, sizeof main_dims) == 0);
     return status;
 }
 
