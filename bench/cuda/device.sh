@@ -3,9 +3,11 @@
 #   bench/cuda/device.sh TWAGENT OUT_FOLDER [PART...]      parts: doctor eval batch faults verdict starts speed
 #   tests run devices table adversarial kernelbench (KERNELBENCH: the folder with its level1 and level2)
 # The last lines are a table: what each part came to. It needs no build: a bundle's bin/twagent does.
+# The part `verdict` takes $TURNS turns (3), in each with an earlier build first, where $BEFORE is its twagent.
 set -u
 twagent=$(realpath "$1")
 out=$(realpath "$2")
+before=${BEFORE:+$(realpath "$BEFORE")}
 shift 2
 parts=${*:-doctor eval batch tests run}
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -43,9 +45,15 @@ for part in $parts; do
         ;;
     verdict)
         stamp "the naive product's verdict with its profile (the first time nothing is remembered)"
-        timed 90 python3 bench/cuda/eval.py "$twagent" bench/cuda/matmul4096 $naive 3 >"$out/verdict.txt"
-        cat "$out/verdict.txt"
-        row "naive product with its profile" "$(grep '^eval' "$out/verdict.txt" | sed 's/^eval [0-9]*: verdict after \([0-9.]* s\).*/\1/' | tr '\n' ' ')(aim: 6 s)"
+        for turn in $(seq "${TURNS:-3}"); do
+            for build in ${before:+"$before"} "$twagent"; do
+                timed 40 python3 bench/cuda/eval.py "$build" bench/cuda/matmul4096 $naive 1 >"$out/verdict.txt"
+                echo "$build"
+                cat "$out/verdict.txt"
+                said=$(sed -n 's/^eval.*verdict after \([0-9.]* s\).*ms: \(.*\); {.*/\1; ms: \2/p' "$out/verdict.txt")
+                row "naive product with its profile" "$([ "$build" = "$twagent" ] && echo now || echo before): $said (aim: 6 s)"
+            done
+        done
         stamp "a win by eval's defaults: sanitized, and again in a fresh process"
         timed 90 "$twagent" eval --force matmul problems/matmul/starts/cuda/simt.cu --backend cuda --no-profile >"$out/win.txt"
         cat "$out/win.txt"
