@@ -361,6 +361,8 @@ static int finish(struct bench *bench, struct err *err)
                    SANITIZED_ELEMENTS_MOST >> 20);
         return 1;
     }
+    if (beside != NULL && open_region(bench, sanitizing, err) != 0)
+        return -1;
     while (has_more(sanitizing)) {
         if (place(bench, &sanitizing->shapes[sanitizing->next], err) != 0)
             return -1;

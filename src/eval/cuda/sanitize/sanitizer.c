@@ -357,7 +357,8 @@ int cuda_sanitize_end(struct buf *report, struct err *err)
     uint64_t begun = timeline_begin();
     if (running.artifact == NULL)
         return 0;
-    quit_all();
+    if (!atomic_load(&cancelled))
+        quit_all();
     timeline_end("sanitize.end", begun);
     if (atomic_load(&cancelled))
         return give_up(err);
