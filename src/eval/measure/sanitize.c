@@ -158,18 +158,25 @@ static int place(struct bench *bench, struct sanitized *shape, struct err *err)
     return 0;
 }
 
-/* `call` NULL: the last word. Any thread that has `sanitizing`. */
+/* `call` NULL: the last word. Any thread that has `sanitizing`. What went well may have failed at
+ * first, and left words of that. */
 static int run(struct sanitizing *sanitizing, const struct call *call)
 {
+    struct err err = {0};
     const struct bench *bench = sanitizing->bench;
     const struct session *session = bench->session;
     const struct measure_request *request = bench->request;
     const struct program program = {session->problem, request->candidate, request->tune, NULL};
-    if (session->backend->sanitize == NULL)
-        return err_set(&sanitizing->err, ERR_UNSUPPORTED, "backend %s has none",
-                       session->backend->target->name);
-    return session->backend->sanitize(session->lane, region_of(bench), sanitizing->artifact,
-                                      &program, call, &sanitizing->report, &sanitizing->err);
+    int status = 0;
+    if (session->backend->sanitize != NULL)
+        status = session->backend->sanitize(session->lane, region_of(bench), sanitizing->artifact,
+                                            &program, call, &sanitizing->report, &err);
+    else
+        status =
+            err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->target->name);
+    if (status != 0)
+        sanitizing->err = err;
+    return status;
 }
 
 /* It has been placed. On a large shape a tool that takes too long says nothing against the kernel.
