@@ -294,6 +294,7 @@ static void test_held(void **unused)
         for (unsigned i = 1; i < tools.given; i++)
             assert_true(tools.each[i].behind && !tools.each[i].beside);
         assert_true(expect_all((unsigned)gone) >= 3);
+        assert_int_equal(same_dims(tools.each[0].dims, tools.each[1].dims), tools.gone);
         assert_int_equal(tools.last_words, 1);
         end();
     }
