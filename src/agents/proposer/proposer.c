@@ -134,15 +134,31 @@ static bool take_suggestion(struct proposer *proposer, bool first, struct sugges
 
 /* The author's own choice: first values, where any list says by its order that the first one is
  * meant; where all lists merely rise, the middle, which no author would put first by accident. */
+static bool is_meant(const struct tune_parameter *parameters, size_t count)
+{
+    bool meant = false;
+    for (size_t j = 0; j < count; j++)
+        for (size_t i = 1; i < parameters[j].count; i++)
+            meant |= parameters[j].values[i] < parameters[j].values[i - 1];
+    return meant;
+}
+
+void proposer_choice(const struct tune_parameter *parameters, size_t count, struct names *tune)
+{
+    bool meant = is_meant(parameters, count);
+    struct err ignored;
+    *tune = (struct names){0};
+    for (size_t j = 0; j < count; j++)
+        (void)!names_set(tune, parameters[j].name,
+                         parameters[j].values[meant ? 0 : parameters[j].count / 2], &ignored);
+}
+
 static void first_look(const struct proposer *proposer, const struct arm *arm,
                        struct tune_point *point)
 {
     const struct proposer_space *space = arm->space;
-    bool meant = false;
     struct tune_point wanted = {.space = arm->number};
-    for (size_t j = 0; j < space->parameter_count; j++)
-        for (size_t i = 1; i < space->parameters[j].count; i++)
-            meant |= space->parameters[j].values[i] < space->parameters[j].values[i - 1];
+    bool meant = is_meant(space->parameters, space->parameter_count);
     for (size_t j = 0; j < space->parameter_count && !meant; j++)
         wanted.at[j] = (uint8_t)(space->parameters[j].count / 2);
     double nearest = INFINITY;
@@ -338,12 +354,18 @@ size_t proposer_points(const struct proposer *proposer)
     return count;
 }
 
-/* One of the least crowded points that are left, or any. */
+/* One of the least crowded points that are left, or any. Of a start that nobody has looked at all
+ * are: the author's choice, beside whose time others soon show that they are far behind. */
 static bool draw(struct proposer *proposer, struct proposal *proposal)
 {
     size_t number = 0, ties = 0;
     struct tune_point point = {0};
     int least = INT_MAX;
+    for (size_t i = 0; proposer->draws_evenly && i < proposer->arm_count; i++)
+        if (proposer->arms[i].look_count == 0) {
+            first_look(proposer, &proposer->arms[i], &point);
+            return propose(proposer, i, &point, PROPOSAL_FIRST, 0, proposal);
+        }
     for (size_t i = 0; i < proposer->arm_count; i++) {
         const struct arm *arm = &proposer->arms[i];
         bool evenly = proposer->draws_evenly && arm->look_count < EVEN_MAX;

@@ -62,9 +62,12 @@ void proposer_set_floor(struct proposer *proposer, double floor_ns);
 
 /* One point in `every` is drawn among those that are left: 0 none, 1 all. `evenly`: so that what
  * was measured says something of the whole space, and not of its best corner alone, the values and
- * pairs of values come first that were measured least, until a start has 64 looks; else, and after
- * them, each point is as likely as any other. */
+ * pairs of values come first that were measured least, behind a start's first look and until it has
+ * 64; else, and after them, each point is as likely as any other. */
 void proposer_draw(struct proposer *proposer, unsigned every, bool evenly);
+
+/* What the first look at a space of these parameters is, where that is a valid point. */
+void proposer_choice(const struct tune_parameter *parameters, size_t count, struct names *tune);
 
 /* Points of all starts; those of a space of more than 65536 are a sample. */
 size_t proposer_points(const struct proposer *proposer);

@@ -210,8 +210,10 @@ static void choose_points(struct search *search)
         return;
     if (strategy == TUNE_AUTO)
         strategy = proposer_points(search->proposer) <= SMALL ? TUNE_EXHAUSTIVE : TUNE_PROPOSER;
-    proposer_draw(search->proposer, search_has_model(search) ? 0 : every[strategy],
-                  strategy != TUNE_RANDOM);
+    bool draws = !search_has_model(search);
+    proposer_draw(search->proposer, draws ? every[strategy] : 0, strategy != TUNE_RANDOM);
+    if (draws && every[strategy] == 1)
+        search_lanes_deepen(search);
     if (arm->before && arm->number >= 0 &&
         value_parse_json(search->arena, arm->origin, arm->before, strlen(arm->before), &before,
                          NULL) == 0 &&

@@ -111,5 +111,8 @@ const struct language language_triton = {
 
 static const struct language *const languages[] = {&language_cuda, &language_triton, NULL};
 
-const struct target target_cuda = {
-    .name = "cuda", .title = "NVIDIA GPU", .languages = languages, .ceilings_key = ceilings_key};
+const struct target target_cuda = {.name = "cuda",
+                                   .title = "NVIDIA GPU",
+                                   .languages = languages,
+                                   .ceilings_key = ceilings_key,
+                                   .held = 12};

@@ -32,6 +32,7 @@ struct lane_spec {
     const char *ceilings;           /* JSON from an earlier run's record, cached; or NULL */
     const char *ahead_name, *ahead; /* a source that will be asked for first, built while the
                                        problem is opened; or NULL */
+    const char *ahead_tune;         /* at these numbers, JSON; NULL: every parameter's first */
 };
 
 enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };
@@ -48,6 +49,7 @@ struct lane_request {
     enum effort effort;
     bool profile, sanitize, cachegrind, bare; /* bare: of a problem's check, beside others */
     double best_ns;
+    bool of_run;        /* what the lane has measured since with this word counts as best_ns does */
     uint64_t within_ms; /* what can be left out is, to be done by then; 0: no hurry */
     /* Another kernel, which is timed in turns with it in place of the baseline: `speedup` is over
      * that one. NULL: none. */

@@ -99,6 +99,7 @@ int lane_prepare(struct lane *lane, const struct lane_spec *spec, struct err *er
     lane->spec.ceilings = keep(arena, spec->ceilings);
     lane->spec.ahead_name = keep(arena, spec->ahead_name);
     lane->spec.ahead = keep(arena, spec->ahead);
+    lane->spec.ahead_tune = keep(arena, spec->ahead_tune);
     if (access(argv[0], X_OK) != 0 && strchr(argv[0], '/') != NULL)
         return err_set(err, ERR_ENVIRONMENT, "cannot run %s", argv[0]);
     return 0;

@@ -37,6 +37,8 @@ static void put_open(struct json *json, const struct lane *lane, const struct la
         json_put_object(json, "ahead");
         json_put_text(json, "name", spec->ahead_name);
         json_put_text(json, "source", spec->ahead);
+        if (spec->ahead_tune != NULL)
+            json_put_raw(json, "tune", spec->ahead_tune);
         json_object_end(json);
     }
 }
@@ -57,6 +59,8 @@ static void put_evaluate(struct json *json, const struct lane_request *request)
     if (request->cachegrind)
         json_put_bool(json, "cachegrind", true);
     json_put_real(json, "best_ns", request->best_ns);
+    if (request->of_run)
+        json_put_bool(json, "of_run", true);
     if (request->rival_source == NULL)
         return;
     json_put_object(json, "rival");

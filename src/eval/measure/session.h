@@ -45,6 +45,8 @@ int session_time(struct session *session, struct err *err) MUST_USE;
 int session_finish(struct session *session, struct err *err) MUST_USE;
 /* What a final measurement would take now, by what was measured so far; 0: no kernel yet. */
 double session_final_ms(const struct session *session);
+/* Candidates, and the baseline that they are timed with, are timed by a device's own clock. */
+bool session_by_device(const struct session *session);
 /* Any thread: what is being measured ends soon with ERR_CANCELLED. */
 void session_cancel(struct session *session);
 /* What every record says before anything is known: identity, tune numbers, empty texts. */

@@ -346,6 +346,12 @@ void baselines_rest(struct session *session)
     }
 }
 
+bool session_by_device(const struct session *session)
+{
+    const struct subject *subject = session->baselines[session->baseline].subject;
+    return session->backend->device && subject != NULL && subject->device_clock;
+}
+
 void baseline_remember(struct baseline *baseline, double median_ns)
 {
     baseline->history[baseline->history_count++ % HISTORY_MOST] = median_ns;

@@ -61,6 +61,7 @@ int evaluate_read(struct evaluate *evaluate)
     evaluate->identity = candidate_identity(evaluate->candidate, &evaluate->tune);
     evaluate->profile = value_bool(document, "profile", false);
     evaluate->cachegrind = value_bool(document, "cachegrind", false);
+    evaluate->of_run = value_bool(document, "of_run", false);
     evaluate->measure = (struct measure_request){
         .candidate = evaluate->candidate,
         .tune = &evaluate->tune,

@@ -4,9 +4,10 @@
  *                 (answered from memory, does not parse, does not compile: straight to ended)
  *
  * checking, timing and finishing are one work item each on the pool. The grant of cores changes
- * between them: one while it checks, so that the next candidate's compiler has the others; all of
- * them while it times, so that nothing of ours runs beside it. extras are the builds that only a
- * kernel needs: sanitized, and with the compiler's remarks. */
+ * between them: one while it checks, so that the next candidates' compilers have the others; all of
+ * them while the host's clock times it, so that nothing of ours runs beside it. A device's own
+ * clock does not mind compilers, which leave it a core for each end of a call. extras are the
+ * builds that only a kernel needs: sanitized, and with the compiler's remarks. */
 #include "eval/worker/evaluate.h"
 
 #include "base/mem.h"
@@ -48,6 +49,26 @@ static enum task_result fail(struct evaluate *evaluate)
     return end(evaluate);
 }
 
+/* Whoever asked for several at once does not know yet how fast the first of them are. */
+static void remember_best(const struct evaluate *evaluate)
+{
+    struct worker *worker = evaluate->request.worker;
+    const struct evaluation *evaluation = &evaluate->evaluation;
+    double ns = evaluation->time_ns.median;
+    if (evaluate->of_run && evaluation->verdict == VERDICT_KERNEL && !evaluation->dropped &&
+        (worker->best_ns <= 0.0 || ns < worker->best_ns))
+        worker->best_ns = ns;
+}
+
+static void know_best(struct evaluate *evaluate)
+{
+    const struct worker *worker = evaluate->request.worker;
+    double *best_ns = &evaluate->measure.best_ns;
+    if (evaluate->of_run && worker->best_ns > 0.0 &&
+        (*best_ns <= 0.0 || worker->best_ns < *best_ns))
+        *best_ns = worker->best_ns;
+}
+
 static enum task_result evaluate_answer(struct evaluate *evaluate)
 {
     const struct worker *worker = evaluate->request.worker;
@@ -56,6 +77,7 @@ static enum task_result evaluate_answer(struct evaluate *evaluate)
         worker->lane.unconfined != NULL ? worker->lane.unconfined : "";
     answer_evaluation(evaluate->request.id, &evaluate->evaluation,
                       session_final_ms(worker->session));
+    remember_best(evaluate);
     if (evaluate->measure.candidate != NULL && evaluate->rival == NULL) /* it has an identity */
         memory_keep(evaluate->request.worker, evaluate->identity, evaluate->measure.effort,
                     &evaluate->evaluation);
@@ -173,6 +195,7 @@ static enum task_result step_waiting(struct evaluate *evaluate)
     evaluate->measure.alone = worker->sessions.used == 1;
     if (answer_from_memory(evaluate)) /* its twin was in flight when this one came */
         return end(evaluate);
+    know_best(evaluate);
     answer_stage(evaluate->request.id, STAGE_CHECK);
     task_move(task, CHECKING);
     work_start(task->loop, &evaluate->work, task, run_check, evaluate);
@@ -196,6 +219,16 @@ static enum task_result step_checking(struct evaluate *evaluate)
     return TASK_AGAIN;
 }
 
+/* Those of a final measurement are the host's, too: baselines on the CPU. */
+static unsigned cores_to_time(const struct evaluate *evaluate)
+{
+    const struct worker *worker = evaluate->request.worker;
+    bool by_device = evaluate->measure.effort != EFFORT_FINAL && !worker->owes_ceilings &&
+                     session_by_device(worker->session);
+    return by_device && worker->cores.capacity > DEVICE_CORES ? DEVICE_CORES
+                                                              : worker->cores.capacity;
+}
+
 static enum task_result step_timing(struct evaluate *evaluate)
 {
     struct worker *worker = evaluate->request.worker;
@@ -216,7 +249,7 @@ static enum task_result step_timing(struct evaluate *evaluate)
         task_move(task, FINISHING);
         return TASK_AGAIN;
     }
-    if (!slot_hold(&evaluate->core_slot, &worker->cores, task, worker->cores.capacity) ||
+    if (!slot_hold(&evaluate->core_slot, &worker->cores, task, cores_to_time(evaluate)) ||
         !turn_take(worker, &evaluate->turn, task, evaluate->request.id))
         return TASK_WAIT;
     answer_stage(evaluate->request.id, STAGE_TIME);

@@ -29,6 +29,7 @@ struct evaluate {
     struct names rival_tune;
     struct rival_kernel rival_spec;
     bool profile, sanitize, cachegrind;
+    bool of_run; /* far behind is also who is so of what this session has shown of the run */
     /* building */
     enum build_flavour flavour;
     struct build build;

@@ -104,8 +104,8 @@ static int take_probe(void *context, struct err *err)
     return 0;
 }
 
-/* What will be asked for first, at the first point of its tune space: a compile server remembers
- * what it made. Only the time is ours to lose. */
+/* What will be asked for first: the cubins of the compile stay on disk, and its server is warm.
+ * Only the time is ours to lose. */
 static void build_ahead(void *context)
 {
     const struct open *open = (const struct open *)context;
@@ -117,12 +117,13 @@ static void build_ahead(void *context)
     struct names tune;
     struct err ignored = {0};
     uint64_t begun = timeline_begin();
-    if (source == NULL || candidate_parse(worker->problem, value_text(ahead, "name", ""), source,
-                                          strlen(source), &candidate, &ignored) != 0)
+    if (source == NULL || candidate_parse_for(worker->options->backend->target, worker->problem,
+                                              value_text(ahead, "name", ""), source, strlen(source),
+                                              value_get(ahead, "tune"), &worker->lane.facts,
+                                              &candidate, &tune, &ignored) != 0)
         return;
     ARENA_LOCAL(arena);
     const char *folder = arena_printf(arena, "%s/ahead", worker->folder);
-    tune_at(candidate, 0, &tune);
     if (file_make_dirs(folder, &ignored) == 0 &&
         worker->options->backend->build(arena, &worker->lane, worker->problem, candidate, &tune,
                                         NULL, BUILD_FAST, folder, &build, &ignored) == 0)
@@ -226,6 +227,7 @@ static void run_open(void *argument)
     problem_free(worker->problem);
     arena_free(worker->arena);
     worker->session = NULL;
+    worker->best_ns = 0.0;
     worker->unfit = NULL;
     worker->problem = NULL;
     worker->arena = arena_new();

@@ -9,7 +9,10 @@
 #include "loop/task.h"
 #include "loop/work.h"
 
-enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024, AHEAD_MOST = 2 };
+enum { REQUEST_MOST = 16 << 20, ANSWER_MOST = 8 << 20, READERS_MOST = 1024 };
+/* Compilers beside what is measured; where a device's own clock times, as many as there are cores
+ * but for those that a call of a device keeps busy. */
+enum { AHEAD_LEAST = 2, AHEAD_MOST = 12, DEVICE_CORES = 2 };
 
 /* Waiting for another twagent's turn on the same cores; an owner's own, zero-initialized. */
 struct turn {
@@ -33,7 +36,7 @@ struct worker {
     /* An open takes all of `sessions`, every other request one: so requests are answered with the
      * problem that was opened before them, and an open waits for those in flight. */
     struct slots sessions;
-    struct slots cores; /* compilers and checks one each, timing all of them */
+    struct slots cores; /* compilers and checks one each, timing all of them: evaluate.c */
     struct slots ahead; /* evaluations between the start of their compiler and their measurement */
     struct slots measure;     /* 1: the session is one candidate's at a time */
     struct arena *arena;      /* of what is open */
@@ -43,6 +46,7 @@ struct worker {
     struct session *session; /* NULL: nothing is open */
     const char *unfit;       /* what the problem's tolerance lets pass; NULL: fit, or not asked */
     bool owes_ceilings;      /* they are to be measured with the first turn */
+    double best_ns;          /* of a run's kernels in this session; 0: none yet */
 };
 
 /* One request: a task of its own. Each op embeds it first, frees what it holds at its end, and is

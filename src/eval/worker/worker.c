@@ -148,6 +148,22 @@ static int choose_cores(struct worker *worker, struct err *err)
     return lane->core_count > 0 ? 0 : err_set(err, ERR_ENVIRONMENT, "no cores to run on");
 }
 
+/* While a host's clock times, no compiler runs, and one or two candidates ahead are all that can be
+ * made use of. Each compiler takes some hundred MiB. */
+static unsigned ahead_most(const struct worker *worker)
+{
+    const uint64_t each = UINT64_C(1) << 30;
+    size_t cores = worker->lane.core_count, most = AHEAD_MOST;
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (!worker->options->backend->device || cores < AHEAD_LEAST + DEVICE_CORES)
+        return AHEAD_LEAST;
+    if (most > cores - DEVICE_CORES)
+        most = cores - DEVICE_CORES;
+    if (pages > 0 && page > 0 && most > (uint64_t)pages * (uint64_t)page / each)
+        most = (uint64_t)pages * (uint64_t)page / each;
+    return most > AHEAD_LEAST ? (unsigned)most : AHEAD_LEAST;
+}
+
 /* --- beginning and end --- */
 
 static void clean_up(struct worker *worker)
@@ -174,7 +190,7 @@ int worker_main(const struct worker_options *options)
     }
     slots_init(&worker.sessions, "sessions", READERS_MOST);
     slots_init(&worker.cores, "cores", (unsigned)worker.lane.core_count);
-    slots_init(&worker.ahead, "ahead", AHEAD_MOST);
+    slots_init(&worker.ahead, "ahead", ahead_most(&worker));
     slots_init(&worker.measure, "measure", 1);
     worker.loop = loop_new();
     input_start(&worker);

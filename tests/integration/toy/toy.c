@@ -28,7 +28,8 @@ static const struct language language = {.name = "postfix",
                                          .entry = "kernel",
                                          .facts = "cores"};
 static const struct language *const languages[] = {&language, NULL};
-static const struct target target = {"toy", "abacus", languages, ceilings_key};
+static const struct target target = {
+    .name = "toy", .title = "abacus", .languages = languages, .ceilings_key = ceilings_key};
 
 /* ---- the backend ---- */
 

@@ -27,8 +27,36 @@ static void zeros(const struct fake_call *f)
     memset(f->c, 0, (size_t)(f->m * f->n) * sizeof(float));
 }
 
-static const struct fake_entry kernels[] = {
-    {"product", fake_product}, {"sleeps", sleeps}, {"zeros", zeros}, {NULL, NULL}};
+/* Once it is timed it waits for the test, which makes this file. */
+static void path_of_go(const char *folder, char path[120])
+{
+    snprintf(path, 120, "%s/go", folder);
+}
+
+static void waits(const struct fake_call *f)
+{
+    char path[120];
+    path_of_go(getenv("TMPDIR"), path);
+    while (f->call->timed && access(path, F_OK) != 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    fake_product(f);
+}
+
+static const struct fake_entry kernels[] = {{"product", fake_product},
+                                            {"sleeps", sleeps},
+                                            {"zeros", zeros},
+                                            {"waits", waits},
+                                            {NULL, NULL}};
+
+static int open_on_device(const struct lane_facts *lane, const struct region *region,
+                          const char *artifact, const struct program *program, bool fresh,
+                          struct subject **subject, struct err *err)
+{
+    int status = fake_open(lane, region, artifact, program, fresh, subject, err);
+    if (status == 0)
+        (*subject)->device_clock = true;
+    return status;
+}
 
 enum { HANG_MS = 600000, CORES = 256 };
 
@@ -84,7 +112,7 @@ static void open_problem(struct fixture *fixture)
 {
     send_text(fixture,
               "{\"op\":\"open\",\"id\":\"o\",\"problem\":\"%s\",\"baseline\":\"product\","
-              "\"time_budget_ms\":10,\"call_timeout_ms\":2000,\"memory_bytes\":1000000}\n",
+              "\"time_budget_ms\":10,\"call_timeout_ms\":20000,\"memory_bytes\":1000000}\n",
               fixture->folder.path);
     const struct value *value = answer(fixture, "o", NULL);
     if (strcmp(value_text(value, "event", ""), "result") != 0)
@@ -111,7 +139,7 @@ static void make_locks(const struct folder *locks)
     }
 }
 
-static int set_up(void **state)
+static int set_up_worker(void **state, const char *kind)
 {
     static struct fixture fixture;
     struct err err = {0};
@@ -130,12 +158,27 @@ static int set_up(void **state)
     folder_make(&fixture.locks);
     make_locks(&fixture.locks);
     snprintf(locks, sizeof locks, "TWAGENT_LOCKS=%s", fixture.locks.path);
-    const char *const argv[] = {self, "worker", NULL};
+    const char *const argv[] = {self, kind, NULL};
     const char *const env[] = {"PATH=/usr/bin:/bin", temporary, locks, NULL};
     int status = child_start(&fixture.child, argv, env, NULL, 0, &err);
     mem_free(self);
     *state = &fixture;
     return status;
+}
+
+static int set_up(void **state)
+{
+    return set_up_worker(state, "worker");
+}
+
+static int set_up_host(void **state)
+{
+    return set_up_worker(state, "host");
+}
+
+static int set_up_device(void **state)
+{
+    return set_up_worker(state, "device");
 }
 
 static int tear_down(void **state)
@@ -221,6 +264,74 @@ static void test_many_at_once(void **state)
     }
     assert_int_equal(kernels_seen, 2);
     assert_int_equal(remembered, 1);
+}
+
+/* Those of a run that were asked for before anything was known of the first. */
+static void test_far_behind_one_that_came_before(void **state)
+{
+    static const char *const sources[] = {"product", "sleeps"};
+    struct fixture *fixture = (struct fixture *)*state;
+    open_problem(fixture);
+    for (int of_run = 0; of_run < 2; of_run++) {
+        for (int i = 0; i < 2; i++) /* a source is evaluated once in a session */
+            send_text(fixture,
+                      "{\"op\":\"evaluate\",\"id\":\"e%d\",\"name\":\"c.c\",\"source\":"
+                      "\"%s /* %d */\",\"effort\":\"search\",\"best_ns\":0%s}\n",
+                      i, sources[i], of_run, of_run ? ",\"of_run\":true" : "");
+        for (int i = 0; i < 2; i++) {
+            const struct value *value = answer(fixture, NULL, NULL);
+            const struct value *evaluation = value_get(value, "evaluation");
+            bool second = strcmp(value_text(value, "id", ""), "e1") == 0;
+            assert_string_equal(value_text(evaluation, "verdict", ""), "kernel");
+            assert_int_equal(value_bool(evaluation, "dropped", false), of_run && second);
+        }
+    }
+}
+
+/* Reads on until `id` comes to `stage`, or is answered; true where `seen` was meanwhile at
+ * `compile`.
+ */
+static bool read_until(struct fixture *fixture, const char *id, const char *stage, const char *seen)
+{
+    bool compiles = false;
+    for (;;) {
+        const struct value *value = record(fixture);
+        const char *whose = value_text(value, "id", ""), *at = value_text(value, "stage", "");
+        compiles = compiles || (strcmp(whose, seen) == 0 && strcmp(at, "compile") == 0);
+        bool answered = strcmp(value_text(value, "event", ""), "stage") != 0;
+        if (strcmp(whose, id) == 0 && (answered || strcmp(at, stage) == 0))
+            return compiles;
+    }
+}
+
+/* Compilers wait while the host's clock times, not while a device's does. */
+static void compile_beside(struct fixture *fixture, bool device)
+{
+    bool compiles = false;
+    open_problem(fixture);
+    evaluate(fixture, "a", "waits", "full");
+    (void)read_until(fixture, "a", "time", "");
+    evaluate(fixture, "b", "product", "search");
+    for (int turns = 0; turns < 3; turns++) { /* by the last answer b has had its turn */
+        send_text(fixture, "{\"op\":\"dance\",\"id\":\"d\"}\n");
+        compiles = read_until(fixture, "d", "", "b") || compiles;
+    }
+    assert_int_equal(compiles, device);
+    folder_put(&fixture->builds, "go", "");
+    for (int left = 2; left > 0; left--) {
+        const struct value *value = answer(fixture, NULL, NULL);
+        assert_string_equal(value_text(value_get(value, "evaluation"), "verdict", ""), "kernel");
+    }
+}
+
+static void test_compiles_beside_a_device(void **state)
+{
+    compile_beside((struct fixture *)*state, true);
+}
+
+static void test_compiles_after_a_host(void **state)
+{
+    compile_beside((struct fixture *)*state, false);
 }
 
 static void test_cancelling(void **state)
@@ -326,11 +437,21 @@ int main(int argc, char **argv)
     fake_kernels = kernels;
     if (argc >= 2 && strcmp(argv[1], "worker") == 0)
         return worker_main(&(struct worker_options){.backend = &fake_backend});
+    struct backend device = fake_backend;
+    device.device = true;
+    device.open = open_on_device;
+    bool host = argc >= 2 && strcmp(argv[1], "host") == 0;
+    if (host || (argc >= 2 && strcmp(argv[1], "device") == 0))
+        return worker_main(&(struct worker_options){.backend = host ? &fake_backend : &device,
+                                                    .cores = "0-1,0-1"});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_no_request, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_evaluation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_never_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_far_behind_one_that_came_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_compiles_beside_a_device, set_up_device, tear_down),
+        cmocka_unit_test_setup_teardown(test_compiles_after_a_host, set_up_host, tear_down),
         cmocka_unit_test_setup_teardown(test_cancelling, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_problem_is_checked, set_up, tear_down),
         cmocka_unit_test(test_who_waits_waits),

@@ -189,7 +189,8 @@ static bool attempt_submit(struct attempt *attempt)
                                              .tune = attempt->record.tune,
                                              .effort = EFFORT_SEARCH,
                                              .profile = !search->options.kernel,
-                                             .best_ns = best ? best->record.time_ns : 0};
+                                             .best_ns = best ? best->record.time_ns : 0,
+                                             .of_run = true};
     attempt->submitted = true;
     lane_submit(attempt->place->lane, &attempt->request, &attempt->task);
     return true;

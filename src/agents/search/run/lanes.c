@@ -52,22 +52,38 @@ void search_drop_ceilings(struct search *search, struct store_batch *batch)
 
 /* ---- opening ---- */
 
+/* The first candidate, where no earlier process of the run has measured it. A kernel that has
+ * numbers of its own begins with those. */
+static void build_ahead(struct search *search, struct lane_spec *spec)
+{
+    const struct arm *arm = &search->arms[0];
+    struct names tune;
+    if (search->options.resume || search->arm_count == 0 || arm->before)
+        return;
+    proposer_choice(arm->candidate->tune, arm->candidate->tune_count, &tune);
+    spec->ahead_name = arm->name;
+    spec->ahead = arm->text;
+    spec->ahead_tune = names_json(&tune, search->arena);
+}
+
 static int open_one(struct search *search, struct lane_place *place, const char *ceilings)
 {
     const struct search_options *o = &search->options;
-    const struct lane_spec spec = {.launcher = o->launcher,
-                                   .backend = o->backend,
-                                   .cores = place->share.cores,
-                                   .device = place->share.device,
-                                   .problem = search->problem->file,
-                                   .python = o->python,
-                                   .baseline = o->baseline,
-                                   .call_timeout_ms = (uint64_t)o->call_timeout_ms,
-                                   .time_budget_ms = (uint64_t)o->time_budget_ms,
-                                   .roofline = !ceilings,
-                                   .fitness = o->unfit ? DEMAND_MAY : DEMAND_MUST,
-                                   .walls = o->unconfined ? DEMAND_MAY : DEMAND_MUST,
-                                   .ceilings = ceilings};
+    struct lane_spec spec = {.launcher = o->launcher,
+                             .backend = o->backend,
+                             .cores = place->share.cores,
+                             .device = place->share.device,
+                             .problem = search->problem->file,
+                             .python = o->python,
+                             .baseline = o->baseline,
+                             .call_timeout_ms = (uint64_t)o->call_timeout_ms,
+                             .time_budget_ms = (uint64_t)o->time_budget_ms,
+                             .roofline = !ceilings,
+                             .fitness = o->unfit ? DEMAND_MAY : DEMAND_MUST,
+                             .walls = o->unconfined ? DEMAND_MAY : DEMAND_MUST,
+                             .ceilings = ceilings};
+    if (place == &search->lanes.place[0])
+        build_ahead(search, &spec);
     if (lane_open(search->task.loop, &spec, &place->lane, &search->err))
         return -1;
     search->lanes.open++;
@@ -98,6 +114,7 @@ int search_lanes_open(struct search *search)
         return err_set(&search->err, ERR_USAGE, "no backend \"%s\"", search->options.backend);
     if (share(search))
         return -1;
+    search->lanes.depth = LANE_DEPTH;
     slots_init(&search->lanes.slots, "lanes", (unsigned)search_lanes_depth(search));
     MEM_LOCAL char *key = ceilings_key(search);
     BUF_LOCAL(known, 1 << 16);
@@ -191,7 +208,16 @@ const struct value *search_lanes_answer(const struct search *search)
 
 int64_t search_lanes_depth(const struct search *search)
 {
-    return (int64_t)(LANE_DEPTH * search->lanes.count);
+    return (int64_t)(search->lanes.depth * search->lanes.count);
+}
+
+void search_lanes_deepen(struct search *search)
+{
+    unsigned held = target_find(search->options.backend)->held;
+    if (held > search->lanes.depth)
+        search->lanes.depth = held;
+    if (search->lanes.slots.capacity > 0) /* else it is held */
+        slots_resize(&search->lanes.slots, (unsigned)search_lanes_depth(search));
 }
 
 bool search_lanes_enter(struct search *search, struct slot *slot, struct task *task)

@@ -24,6 +24,7 @@ struct lane_place {
 struct lanes {
     struct lane_place place[LANES_MAX];
     size_t count, open;
+    unsigned depth; /* candidates in each */
     struct slots slots;
     bool late;   /* not opened at all: the time was over first */
     bool beaten; /* their ceilings, by a kernel, by 10 % */
@@ -35,6 +36,9 @@ void search_lanes_late(struct search *search);  /* nobody waits for them any mor
 bool search_lanes_were_late(const struct search *search);
 const struct value *search_lanes_answer(const struct search *search); /* what the first one said */
 int64_t search_lanes_depth(const struct search *search); /* candidates that they all hold */
+/* What is proposed does not depend on times: as many as the backend can make use of. Once opened.
+ */
+void search_lanes_deepen(struct search *search);
 /* A place in them: true where it is there at once, else the task is woken. */
 bool search_lanes_enter(struct search *search, struct slot *slot, struct task *task);
 struct lane_place *search_lane_pick(struct search *search); /* the least busy, with one more */

@@ -17,7 +17,7 @@ enum {
     SERVE_FDS = 5,
     SERVE_PACKET_MAX = 16 << 10,
     SERVE_ACCEPTED = 'a',
-    SERVE_ACCEPT_MS = 5000 /* then whoever asks compiles by itself */
+    SERVE_ACCEPT_MS = 60000 /* of one that hangs; then whoever asks compiles by itself */
 };
 
 /* The server (serve.c): `twagent cuda-compile --serve ...`; job->compiler and job->arch say
