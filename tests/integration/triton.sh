@@ -135,10 +135,10 @@ sed 's/mask=inside), 0.0/mask=within), 0.0/' "$work/run.py" >"$work/within.py"
 expect 1 'candidate.py:18: error: ' eval "$work/relu" "$work/within.py" --backend cuda
 sed 's/BLOCK: \[.*/BLOCK: [256, 512]/' "$work/run.py" >"$work/tuned.py"
 expect 1 '4 evaluated in' tune "$work/relu" "$work/tuned.py" --backend cuda --no-final
-# Compiles of a tune are side by side, and beside what is timed by the device's own clock. Two cores count as eight.
+# Compiles of a tune are side by side, and beside what is timed by the device's own clock. Two cores count as sixteen.
 sed 's/BLOCK: \[.*/BLOCK: [128, 256, 512]/; s/num_warps: .*/num_warps: [4, 2]/' "$work/run.py" >"$work/many.py"
 TWAGENT_TIMELINE=$work/timeline expect 1 '6 evaluated in' tune "$work/relu" "$work/many.py" --backend cuda --no-final \
-    --cores 0-1,0-1,0-1,0-1
+    --cores 0-1,0-1,0-1,0-1,0-1,0-1,0-1,0-1
 "$python" -I - "$work/timeline" <<'EOF' || { echo 'compiles of a tune wait for each other'; failed=$((failed + 1)); }
 import sys
 steps = [(name, int(begin), int(begin) + int(length)) for _, begin, length, name in map(str.split, open(sys.argv[1]))]

@@ -21,6 +21,7 @@ struct build {                /* lives in `arena` */
     struct process_spec spec; /* the sandboxed compiler, ready to start */
     const char *artifact;     /* path of the shared object or program that will be there */
     const char *log;          /* path of the remarks file, or NULL */
+    unsigned width;           /* processes that compute for it side by side; 0: one */
 };
 
 struct program { /* what a runner holds; what it points to stays while the subject lives */

@@ -83,23 +83,28 @@ int evaluate_read(struct evaluate *evaluate)
 
 /* --- building --- */
 
-int evaluate_start_build(struct evaluate *evaluate, enum build_flavour flavour)
+int evaluate_prepare_build(struct evaluate *evaluate, enum build_flavour flavour)
 {
     static const char *const names[] = {"fast", "sanitized", "remarks", "portable"};
     struct worker *worker = evaluate->request.worker;
-    struct task *task = &evaluate->request.task;
     struct arena *arena = evaluate->request.arena;
     if (evaluate->folder == NULL)
         evaluate->folder = arena_printf(arena, "%s/build-%u", worker->folder, worker->builds++);
     const char *folder = arena_printf(arena, "%s/%s", evaluate->folder, names[flavour]);
     evaluate->flavour = flavour;
-    evaluate->started_ns = clock_now_ns();
     evaluate->build = (struct build){0};
-    if (file_make_dirs(folder, &evaluate->err) != 0 ||
-        worker->options->backend->build(arena, &worker->lane, worker->problem, evaluate->candidate,
-                                        &evaluate->tune, NULL, flavour, folder, &evaluate->build,
-                                        &evaluate->err) != 0)
-        return -1;
+    return file_make_dirs(folder, &evaluate->err) != 0 ||
+                   worker->options->backend->build(
+                       arena, &worker->lane, worker->problem, evaluate->candidate, &evaluate->tune,
+                       NULL, flavour, folder, &evaluate->build, &evaluate->err) != 0
+               ? -1
+               : 0;
+}
+
+int evaluate_start_build(struct evaluate *evaluate)
+{
+    struct task *task = &evaluate->request.task;
+    evaluate->started_ns = clock_now_ns();
     evaluate->process = process_start(task->loop, task, &evaluate->build.spec, &evaluate->err);
     return evaluate->process != NULL ? 0 : -1;
 }

@@ -33,6 +33,7 @@ static const uint32_t moves[EVALUATE_STATES] = {[QUEUED] = 1U << AHEAD | 1U << E
 static enum task_result end(struct evaluate *evaluate)
 {
     slots_release(&evaluate->core_slot);
+    slots_release(&evaluate->compiler_slot);
     slots_release(&evaluate->measure_slot);
     slots_release(&evaluate->ahead_slot);
     slots_release(&evaluate->session_slot);
@@ -125,16 +126,32 @@ static enum task_result step_queued(struct evaluate *evaluate)
     return TASK_AGAIN;
 }
 
+/* One that computes with several processes has as many cores: whoever came first is done first, and
+ * not all at the same time, late. */
+static bool hold_compiler(struct evaluate *evaluate)
+{
+    struct worker *worker = evaluate->request.worker;
+    struct task *task = &evaluate->request.task;
+    unsigned width = evaluate->build.width, most = worker->compilers.capacity;
+    if (!worker->options->backend->device)
+        return slot_hold(&evaluate->core_slot, &worker->cores, task, 1);
+    width = width < 1 ? 1 : width > most ? most : width;
+    return slot_hold(&evaluate->compiler_slot, &worker->compilers, task, width);
+}
+
 static enum task_result step_ahead(struct evaluate *evaluate)
 {
     struct worker *worker = evaluate->request.worker;
     struct task *task = &evaluate->request.task;
-    if (!slot_hold(&evaluate->ahead_slot, &worker->ahead, task, 1) ||
-        !slot_hold(&evaluate->core_slot, &worker->cores, task, 1))
+    if (!slot_hold(&evaluate->ahead_slot, &worker->ahead, task, 1))
+        return TASK_WAIT;
+    if (evaluate->build.artifact == NULL && evaluate_prepare_build(evaluate, BUILD_FAST) != 0)
+        return fail(evaluate);
+    if (!hold_compiler(evaluate))
         return TASK_WAIT;
     answer_stage(evaluate->request.id, STAGE_COMPILE);
     task_move(task, COMPILING);
-    if (evaluate_start_build(evaluate, BUILD_FAST) != 0)
+    if (evaluate_start_build(evaluate) != 0)
         return fail(evaluate);
     return TASK_WAIT;
 }
@@ -146,6 +163,7 @@ static enum task_result step_compiling(struct evaluate *evaluate)
         return TASK_WAIT;
     compiled = evaluate_end_build(evaluate);
     slots_release(&evaluate->core_slot);
+    slots_release(&evaluate->compiler_slot);
     if (evaluate->request.task.cancel_requested)
         return cancelled(evaluate);
     if (!compiled)
@@ -220,13 +238,22 @@ static enum task_result step_checking(struct evaluate *evaluate)
 }
 
 /* Those of a final measurement are the host's, too: baselines on the CPU. */
-static unsigned cores_to_time(const struct evaluate *evaluate)
+static bool is_by_device(const struct evaluate *evaluate)
 {
     const struct worker *worker = evaluate->request.worker;
-    bool by_device = evaluate->measure.effort != EFFORT_FINAL && !worker->owes_ceilings &&
-                     session_by_device(worker->session);
-    return by_device && worker->cores.capacity > DEVICE_CORES ? DEVICE_CORES
-                                                              : worker->cores.capacity;
+    return evaluate->measure.effort != EFFORT_FINAL && !worker->owes_ceilings &&
+           worker->cores.capacity > DEVICE_CORES && session_by_device(worker->session);
+}
+
+static bool hold_cores_to_time(struct evaluate *evaluate)
+{
+    struct worker *worker = evaluate->request.worker;
+    struct task *task = &evaluate->request.task;
+    if (is_by_device(evaluate))
+        return slot_hold(&evaluate->core_slot, &worker->cores, task, DEVICE_CORES);
+    return slot_hold(&evaluate->core_slot, &worker->cores, task, worker->cores.capacity) &&
+           slot_hold(&evaluate->compiler_slot, &worker->compilers, task,
+                     worker->compilers.capacity);
 }
 
 static enum task_result step_timing(struct evaluate *evaluate)
@@ -238,6 +265,7 @@ static enum task_result step_timing(struct evaluate *evaluate)
     if (evaluate->work.done) {
         turn_end(&evaluate->turn);
         slots_release(&evaluate->core_slot);
+        slots_release(&evaluate->compiler_slot);
         evaluate->work.done = false;
         bool extras = is_passing(evaluate) && !task->cancel_requested;
         task_move(task, extras ? EXTRAS : FINISHING);
@@ -246,10 +274,11 @@ static enum task_result step_timing(struct evaluate *evaluate)
     if (task->cancel_requested) { /* nothing has begun */
         turn_end(&evaluate->turn);
         slots_release(&evaluate->core_slot);
+        slots_release(&evaluate->compiler_slot);
         task_move(task, FINISHING);
         return TASK_AGAIN;
     }
-    if (!slot_hold(&evaluate->core_slot, &worker->cores, task, cores_to_time(evaluate)) ||
+    if (!hold_cores_to_time(evaluate) ||
         !turn_take(worker, &evaluate->turn, task, evaluate->request.id))
         return TASK_WAIT;
     answer_stage(evaluate->request.id, STAGE_TIME);
@@ -275,7 +304,7 @@ static enum task_result step_extras(struct evaluate *evaluate)
     }
     if (!slot_hold(&evaluate->core_slot, &worker->cores, task, 1))
         return TASK_WAIT;
-    if (evaluate_start_build(evaluate, flavour) != 0)
+    if (evaluate_prepare_build(evaluate, flavour) != 0 || evaluate_start_build(evaluate) != 0)
         evaluate->tried |= 1U << flavour;
     return evaluate->process != NULL ? TASK_WAIT : TASK_AGAIN;
 }

@@ -20,7 +20,7 @@ enum evaluate_state {
 struct evaluate {
     struct request request;
     const struct value *document;
-    struct slot session_slot, ahead_slot, core_slot, measure_slot;
+    struct slot session_slot, ahead_slot, core_slot, compiler_slot, measure_slot;
     struct turn turn;
     struct candidate *candidate;
     struct names tune;
@@ -49,7 +49,9 @@ struct evaluate {
 
 /* The candidate, its tune numbers, and what is asked for. -1: the evaluation has its verdict. */
 int evaluate_read(struct evaluate *evaluate) MUST_USE;
-int evaluate_start_build(struct evaluate *evaluate, enum build_flavour flavour) MUST_USE;
+/* The command of a build, then the build itself. */
+int evaluate_prepare_build(struct evaluate *evaluate, enum build_flavour flavour) MUST_USE;
+int evaluate_start_build(struct evaluate *evaluate) MUST_USE;
 bool evaluate_end_build(struct evaluate *evaluate); /* false: the evaluation has its verdict */
 bool evaluate_next_extra(const struct evaluate *evaluate, enum build_flavour *flavour);
 void evaluate_end_extra(struct evaluate *evaluate);

@@ -36,7 +36,8 @@ struct worker {
     /* An open takes all of `sessions`, every other request one: so requests are answered with the
      * problem that was opened before them, and an open waits for those in flight. */
     struct slots sessions;
-    struct slots cores; /* compilers and checks one each, timing all of them: evaluate.c */
+    struct slots cores;     /* compilers and checks one each, timing all of them: evaluate.c */
+    struct slots compilers; /* of a device's lane: cores that those have, in place of `cores` */
     struct slots ahead; /* evaluations between the start of their compiler and their measurement */
     struct slots measure;     /* 1: the session is one candidate's at a time */
     struct arena *arena;      /* of what is open */

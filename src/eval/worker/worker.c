@@ -190,6 +190,9 @@ int worker_main(const struct worker_options *options)
     }
     slots_init(&worker.sessions, "sessions", READERS_MOST);
     slots_init(&worker.cores, "cores", (unsigned)worker.lane.core_count);
+    unsigned spare =
+        worker.cores.capacity > DEVICE_CORES ? worker.cores.capacity - DEVICE_CORES : 1;
+    slots_init(&worker.compilers, "compilers", spare);
     slots_init(&worker.ahead, "ahead", ahead_most(&worker));
     slots_init(&worker.measure, "measure", 1);
     worker.loop = loop_new();

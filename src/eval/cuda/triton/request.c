@@ -80,7 +80,7 @@ static void put_variant(struct json *json, const unsigned *known, size_t count)
 }
 
 static int put_variants(const struct program *program, const struct launch *launch,
-                        struct json *json, struct err *err)
+                        struct json *json, unsigned *kernels, struct err *err)
 {
     const struct problem *problem = program->problem;
     unsigned known[VARIANTS_MAX][KERNEL_ARGS_MAX];
@@ -96,6 +96,7 @@ static int put_variants(const struct program *program, const struct launch *laun
                 seen || memcmp(known[k], known[count], launch->arg_count * sizeof known[0][0]) == 0;
         count += !seen;
     }
+    *kernels += (unsigned)count;
     json_put_array(json, "variants");
     for (size_t i = 0; i < count; i++)
         put_variant(json, known[i], launch->arg_count);
@@ -136,7 +137,8 @@ static int put_args(const struct program *program, const struct launch *launch,
 }
 
 static int put_launch(const struct program *program, const struct launch *launch,
-                      const struct names *facts, struct json *json, struct err *err)
+                      const struct names *facts, struct json *json, unsigned *kernels,
+                      struct err *err)
 {
     struct names constants;
     if (launch->arg_count > KERNEL_ARGS_MAX)
@@ -159,14 +161,15 @@ static int put_launch(const struct program *program, const struct launch *launch
             json_put_int(json, constants.name[i], constants.number[i]);
     json_object_end(json);
     json_put_names(json, "constexprs", &constants);
-    if (put_variants(program, launch, json, err) != 0)
+    if (put_variants(program, launch, json, kernels, err) != 0)
         return -1;
     json_object_end(json);
     return 0;
 }
 
+/* Each kernel is a process's. */
 static int write_request(const struct program *program, const struct names *facts, const char *arch,
-                         const char *folder, struct err *err)
+                         const char *folder, unsigned *kernels, struct err *err)
 {
     BUF_LOCAL(text, REQUEST_MOST);
     BUF_LOCAL(path, 4096);
@@ -178,7 +181,7 @@ static int write_request(const struct program *program, const struct names *fact
     json_put_int(&json, "arch", strtol(arch + strlen("sm_"), NULL, 10));
     json_put_array(&json, "launches");
     for (size_t i = 0; i < candidate->launch_count; i++)
-        if (put_launch(program, &candidate->launches[i], facts, &json, err) != 0)
+        if (put_launch(program, &candidate->launches[i], facts, &json, kernels, err) != 0)
             return -1;
     json_array_end(&json);
     json_object_end(&json);
@@ -194,8 +197,9 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
                  struct err *err)
 {
     struct interpreter interpreter;
+    unsigned kernels = 0;
     if (triton_find(&interpreter, err) != 0 ||
-        write_request(program, facts, arch, folder, err) != 0)
+        write_request(program, facts, arch, folder, &kernels, err) != 0)
         return -1;
     const char *script = triton_script(arena, "libexec/triton_compile.py", err);
     if (script == NULL)
@@ -222,6 +226,7 @@ int triton_build(struct arena *arena, const char *arch, const struct program *pr
     env[1] = "LC_ALL=C";
     *build = (struct build){.artifact = arena_printf(arena, "%s/kernel.cubin", folder),
                             .log = arena_printf(arena, "%s/kernel.json", folder),
+                            .width = kernels,
                             .spec = {.argv = argv,
                                      .env = env,
                                      .folder = arena_strdup(arena, folder),
