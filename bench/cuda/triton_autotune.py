@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """How long a tune takes beside triton.autotune, of the same source and points, on one GPU:
 
-    bench/cuda/triton_autotune.py TWAGENT... [--points 8|16|32] [--limit SECONDS] [--baseline NAME]
+    bench/cuda/triton_autotune.py [TWAGENT...] [--tutorial FILE] [--points 8|16|32] [--limit SECONDS] [--baseline NAME]
 
-problems/matmul/starts/triton/blocks.py at 4096 x 4096 x 4096 with a part of its tune space: first triton.autotune in a
-process of its own, whose defaults decide how each point is timed, then `twagent tune` by each TWAGENT (two builds: with
-and without a change), every point, no final measurement. Caches and stores are empty each time. Seconds are from a
-process's start; both import PyTorch where --baseline is torch (left out: the problem's own). Needs PyTorch with Triton.
+FILE is Triton's tutorial 03 (python/tutorials/03-matrix-multiplication.py, not in this repository), with its own
+configurations, as `twagent import` makes a candidate for matmul_fp16 of it; without it problems/matmul's start in Triton
+with a part of its tune space. 4096 x 4096 x 4096: first triton.autotune in a process of its own, as its defaults have
+it, then `twagent tune` by each TWAGENT (two builds: with and without a change), every point, no final measurement.
+Caches and stores are empty each time. Seconds are from a process's start. --baseline torch: the tune imports PyTorch,
+too; else it has the problem's own baseline. Needs a Python that has PyTorch with Triton.
 """
 
 import argparse
@@ -19,63 +21,69 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 START = os.path.join(ROOT, "problems/matmul/starts/triton/blocks.py")
+FIXED = {"BLOCK_SIZE_K": [32], "GROUP_SIZE_M": [8]}
 SPACES = {
-    8: {"M": [64, 128], "N": [64, 128], "num_warps": [4, 8], "num_stages": [3]},
-    16: {"M": [64, 128], "N": [64, 128], "num_warps": [4, 8], "num_stages": [3, 2]},
-    32: {"M": [64, 128, 32], "N": [64, 128, 32], "num_warps": [4, 8], "num_stages": [3, 2]},
-}
+    8: {"BLOCK_SIZE_M": [64, 128], "BLOCK_SIZE_N": [64, 128], **FIXED, "num_warps": [4, 8], "num_stages": [3]},
+    16: {"BLOCK_SIZE_M": [64, 128], "BLOCK_SIZE_N": [64, 128], **FIXED, "num_warps": [4, 8], "num_stages": [3, 2]},
+    32: {"BLOCK_SIZE_M": [64, 128], "BLOCK_SIZE_N": [64, 128], "BLOCK_SIZE_K": [32, 16], "GROUP_SIZE_M": [8],
+         "num_warps": [4, 8], "num_stages": [3, 2]},
+}  # fmt: skip
+N = 4096
 
 
 def points(space):
-    """In no order that is known to be good."""
     made = [{}]
     for name, values in space.items():
         made = [{**point, name: value} for point in made for value in values]
     return made
 
 
-def candidate(space, path):
-    """The start with the space's lists."""
-    names = {"M": "BLOCK_SIZE_M", "N": "BLOCK_SIZE_N"}
-    lists = {names.get(name, name): values for name, values in space.items()}
-    lists |= {"BLOCK_SIZE_K": [32], "GROUP_SIZE_M": [8]}
-    lines = []
-    with open(START, encoding="utf-8") as file:
+def write_start(space, path):
+    with open(START, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as out:
         for line in file:
             name = line.strip().split(":")[0]
-            lines.append(f"  {name}: {lists[name]}\n" if line.startswith("  ") and name in lists else line)
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(lines)
+            out.write(f"  {name}: {space[name]}\n" if line.startswith("  ") and name in space else line)
 
 
-def autotune(path, space):
-    """In a process of its own; a JSON line."""
+def write_tutorial(path, out):
+    """Up to its tests, which run where it is imported."""
+    with open(path, encoding="utf-8") as file, open(out, "w", encoding="utf-8") as cut:
+        cut.write(file.read().split("\ntorch.manual_seed(")[0])
+
+
+# ---- triton.autotune, in a process of its own
+
+
+def child(path, count):
     begun = float(os.environ["BEGUN"])
     import importlib.util
 
     import torch
     import triton
 
-    spec = importlib.util.spec_from_file_location("start", path)
-    start = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(start)
-    n = 4096
-    a, b = torch.randn(n, n, device="cuda"), torch.randn(n, n, device="cuda")
-    c = torch.empty(n, n, device="cuda")
+    spec = importlib.util.spec_from_file_location("source", path)
+    source = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(source)
+    dtype = torch.float16 if count == 0 else torch.float32
+    a, b = (torch.randn(N, N, device="cuda", dtype=dtype) for _ in range(2))
     torch.cuda.synchronize()
     ready = time.monotonic() - begun
-    configs = [
-        triton.Config(
-            {"BLOCK_SIZE_M": p["M"], "BLOCK_SIZE_N": p["N"], "BLOCK_SIZE_K": 32, "GROUP_SIZE_M": 8},
-            num_warps=p["num_warps"],
-            num_stages=p["num_stages"],
-        )
-        for p in points(space)
-    ]
-    tuned = triton.autotune(configs=configs, key=[])(start.matmul)
+    if count == 0:
+        kernel = source.matmul_kernel
 
-    def launch():
-        tuned[lambda m: (triton.cdiv(n, m["BLOCK_SIZE_M"]) * triton.cdiv(n, m["BLOCK_SIZE_N"]),)](a, b, c, n, n, n)
+        def launch():
+            source.matmul(a, b)
+
+    else:
+        options = ("num_warps", "num_stages")
+        configs = [
+            triton.Config({k: v for k, v in p.items() if k not in options}, **{k: p[k] for k in options})
+            for p in points(SPACES[count])
+        ]
+        kernel, c = triton.autotune(configs=configs, key=[])(source.matmul), torch.empty_like(a)
+
+        def launch():
+            kernel[lambda m: (triton.cdiv(N, m["BLOCK_SIZE_M"]) * triton.cdiv(N, m["BLOCK_SIZE_N"]),)](a, b, c, N, N, N)
 
     launch()
     torch.cuda.synchronize()
@@ -89,78 +97,97 @@ def autotune(path, space):
         last.record()
         torch.cuda.synchronize()
         times.append(first.elapsed_time(last))
-    times.sort()
-    best = tuned.best_config
-    words = {"M": best.kwargs["BLOCK_SIZE_M"], "N": best.kwargs["BLOCK_SIZE_N"]}
-    words |= {"num_warps": best.num_warps, "num_stages": best.num_stages}
-    print(json.dumps({"ready": ready, "end": end, "best": words, "ms": times[12], "triton": triton.__version__}))
+    best = {**kernel.best_config.kwargs, "num_warps": kernel.best_config.num_warps}
+    best["num_stages"] = kernel.best_config.num_stages
+    told = {"ready": ready, "end": end, "best": best, "ms": sorted(times)[12], "points": len(kernel.configs)}
+    print(json.dumps({**told, "triton": triton.__version__, "gpu": torch.cuda.get_device_name()}))
 
 
-def run_autotune(path, points_asked, work):
+def run_autotune(path, count, work):
     env = {**os.environ, "TRITON_CACHE_DIR": os.path.join(work, "triton"), "BEGUN": str(time.monotonic())}
-    command = [sys.executable, os.path.abspath(__file__), "--child", path, "--points", str(points_asked)]
+    command = [sys.executable, os.path.abspath(__file__), "--child", path, str(count)]
     return json.loads(subprocess.check_output(command, env=env, text=True).splitlines()[-1])
 
 
-def run_tune(twagent, path, work, limit, baseline):
-    """When the lane was open, when the best so far was told for the last time, the end, and the kernels."""
+# ---- twagent tune
+
+
+def run_tune(twagent, problem, path, work, asked):
+    """Seconds to each phase, to the last better kernel and to the end; its rows."""
     env = {**os.environ, "TWAGENT_STORE": os.path.join(work, "store"), "XDG_CACHE_HOME": os.path.join(work, "cache")}
     env["TWAGENT_TIMELINE"] = os.path.join(work, "timeline")
-    command = [twagent, "tune", "matmul", path, "--backend", "cuda", "--strategy", "exhaustive", "--max-evaluations", "0"]
-    command += ["--no-final", "--seed", "1", "--budget-time", f"{limit}s"]
-    command += ["--baseline", baseline] if baseline else []
+    command = [twagent, "tune", problem, path, "--backend", "cuda", "--strategy", "exhaustive", "--no-final"]
+    command += ["--max-evaluations", "0", "--seed", "1", "--budget-time", f"{asked.limit}s"]
+    command += ["--baseline", asked.baseline] if asked.baseline else []
     told, begun = {}, time.monotonic()
     process = subprocess.Popen(command, env=env, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    for line in process.stderr:
+    for line in process.stderr:  # "  0:07  r1-c2    4.20 us  0.98x naive", "  0:05  searching"
         words = line.split()
-        if len(words) > 1:
+        if len(words) > 1 and words[0].replace(":", "").isdigit():
             told["best" if words[1].startswith("r1-") else words[1]] = time.monotonic() - begun
-        if len(words) < 2 or words[0].count(":") != 1:
+        else:
             print(line, end="", file=sys.stderr)
     process.wait()
     told["end"] = time.monotonic() - begun
-    rows = subprocess.check_output([twagent, "export"], env=env, text=True).splitlines()
-    return told, [row for row in map(json.loads, rows) if row["verdict"] == "kernel"]
+    exported = subprocess.run([twagent, "export"], env=env, text=True, stdout=subprocess.PIPE, check=False).stdout
+    return told, [json.loads(line) for line in exported.splitlines()]
+
+
+def say(what, opened, best, end, count, point, ms):
+    words = " ".join(f"{name.removeprefix('BLOCK_SIZE_')}={value}" for name, value in point.items())
+    print(f"| {what} | {opened:.1f} s | {best:.1f} s | {end:.1f} s | {count} | {words} | {ms:.4f} |", flush=True)
+
+
+def tune(twagent, problem, path, asked):
+    nan = float("nan")
+    with tempfile.TemporaryDirectory() as work:
+        told, rows = run_tune(os.path.abspath(twagent), problem, path, work, asked)
+        kernels = [row for row in rows if row["verdict"] == "kernel"]
+        best = min(kernels, key=lambda row: row["latency_ms"], default={"tune": "{}", "latency_ms": nan})
+        say(f"{twagent} tune", told.get("searching", nan), told.get("best", nan), told["end"],
+            f"{len(rows)}, {len(kernels)} kernels", json.loads(best["tune"]), best["latency_ms"])  # fmt: skip
+        for row in rows:
+            if row["verdict"] != "kernel":
+                print(f"    {row['tune']}: {row['verdict']} {row['reason'][:150]}")
+        command = [sys.executable, os.path.join(ROOT, "bench/cuda/timeline.py"), os.path.join(work, "timeline")]
+        steps = ("step", "compile", "check", "time", "open.reference", "open.ahead", "open.probe", "ceilings")
+        for line in subprocess.run(command, text=True, stdout=subprocess.PIPE, check=False).stdout.splitlines():
+            if line.split() and line.split()[0] in steps:
+                print("   ", line, flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("twagent", nargs="*")
+    parser.add_argument("--tutorial")
     parser.add_argument("--points", type=int, default=16, choices=sorted(SPACES))
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--baseline")
     parser.add_argument("--no-autotune", action="store_true")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    space = SPACES[asked.points]
-    if asked.child:
-        autotune(asked.child, space)
-        return
-    count = len(points(space))
-    print(f"{count} points, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
-    print("| what | open | best known | end | points | best point | ms |\n| --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
+    print("| what | open | its best known | end | points | best | ms |\n| --- | --- | --- | --- | --- | --- | --- |", flush=True)
     with tempfile.TemporaryDirectory() as work:
-        path = os.path.join(work, "blocks.py")
-        candidate(space, path)
+        path, count = os.path.join(work, "source.py"), 0 if asked.tutorial else asked.points
+        if asked.tutorial:
+            write_tutorial(asked.tutorial, path)
+        else:
+            write_start(SPACES[count], path)
         if not asked.no_autotune:
-            it = run_autotune(path, asked.points, work)
-            best = " ".join(f"{name}={value}" for name, value in it["best"].items())
-            print(f"| triton.autotune, Triton {it['triton']} | {it['ready']:.1f} s | | {it['end']:.1f} s | {count} | "
-                  f"{best} | {it['ms']:.3f} |", flush=True)
-    for twagent in asked.twagent:
-        with tempfile.TemporaryDirectory() as work:
-            path = os.path.join(work, "blocks.py")
-            candidate(space, path)
-            told, kernels = run_tune(os.path.abspath(twagent), path, work, asked.limit, asked.baseline)
-            best = min(kernels, key=lambda row: row["latency_ms"], default=None)
-            tune = json.loads(best["tune"]) if best else {}
-            words = " ".join(f"{n.removeprefix('BLOCK_SIZE_')}={v}" for n, v in tune.items() if n[-6:] not in ("SIZE_K", "SIZE_M") or n == "BLOCK_SIZE_M")
-            print(f"| {twagent} tune | {told.get('searching', float('nan')):.1f} s | {told.get('best', float('nan')):.1f} s | "
-                  f"{told['end']:.1f} s | {len(kernels)} | {words} | {best['latency_ms'] if best else float('nan'):.3f} |", flush=True)
-            where = subprocess.run([sys.executable, os.path.join(ROOT, "bench/cuda/timeline.py"), os.path.join(work, "timeline")],
-                                   capture_output=True, text=True).stdout
-            wanted = ("compile", "check", "time", "open.reference", "open.ahead", "open.probe", "ceilings", "step")
-            print("\n".join(line for line in where.splitlines() if line.split()[:1] and line.split()[0] in wanted), flush=True)
+            it = run_autotune(path, count, work)
+            what = f"triton.autotune, Triton {it['triton']}, {it['gpu']}"
+            say(what, it["ready"], it["end"], it["end"], it["points"], it["best"], it["ms"])
+        ours = os.path.join(work, "ours.py") if asked.tutorial else path
+        for twagent in asked.twagent:
+            if asked.tutorial:
+                command = [twagent, "import", f"{path}:matmul", "matmul_fp16", "-o", ours]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            tune(twagent, "matmul_fp16" if asked.tutorial else "matmul", ours, asked)
+            if asked.tutorial:
+                os.unlink(ours)
 
 
-main()
+if sys.argv[1:2] == ["--child"]:
+    child(sys.argv[2], int(sys.argv[3]))
+else:
+    main()
