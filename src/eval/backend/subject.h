@@ -27,6 +27,20 @@ struct subject_ops {
     void (*close)(struct subject *subject);  /* kills, reaps, frees */
 };
 
+enum { WATCH_MOST = 4 };
+
+/* Output elements of a call, by their place in the region: once threads besides the caller's have
+ * written `after` of them, they are stopped. They go on where the caller waits for them. */
+struct watch {
+    size_t count;
+    struct watched {
+        uint64_t offset;
+        unsigned bytes;
+    } items[WATCH_MOST];
+    unsigned after;
+    uint64_t usual_ns; /* of such a call, as far as that is known */
+};
+
 struct subject { /* embedded first by each kind */
     const struct subject_ops *ops;
     const char *name;
@@ -47,7 +61,10 @@ struct subject { /* embedded first by each kind */
     bool holds;
     bool unheld; /* a call was to be, and this machine does not permit it */
     uint64_t hold_ns;
-    unsigned threads; /* the most that were seen besides the caller's */
+    void (*waits)(void *context); /* ... and this is told when it first does; NULL: nobody is */
+    void *waits_context;
+    const struct watch *watch; /* NULL, or: in the next call, and in no other */
+    unsigned threads;          /* the most that were seen besides the caller's */
 };
 
 static inline MUST_USE int subject_call(struct subject *subject, const struct call *call,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 int64_t process_cpu_ns(int pid)
@@ -28,4 +29,17 @@ struct thread_times thread_times(int pid, int thread)
     }
     fclose(file);
     return times;
+}
+
+bool caller_sleeps(int pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, pid);
+    FILE *file = fopen(path, "re");
+    size_t size = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[size] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
 }

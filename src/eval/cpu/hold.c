@@ -48,8 +48,9 @@ struct hold {
     int pid;
     size_t count, most;
     struct thread *current; /* the one that runs, or NULL */
-    uint64_t patience_ns;
-    bool lent; /* ... its turn is a tired caller's */
+    const struct subject *subject;
+    void (*waits)(void *context); /* the subject's; NULL: it was told */
+    bool lent;                    /* ... its turn is a tired caller's */
     uint64_t slice_ns;
     bool done, forged, crowded;
     struct random random;
@@ -272,7 +273,7 @@ static bool is_tired(const struct hold *hold, const struct thread *thread)
     uint64_t used = used_waiting(hold, thread);
     if (thread->state != WAITS)
         used += cpu_ns(hold, thread) - thread->begun_ns;
-    return used > (thread == hold->threads ? hold->patience_ns : hold->slice_ns);
+    return used > (thread == hold->threads ? hold->subject->hold_ns : hold->slice_ns);
 }
 
 /* One that was just made has yet to stop: it, too, may be the one that begins. */
@@ -284,31 +285,20 @@ static bool all_have_stopped(const struct hold *hold)
     return true;
 }
 
-/* A caller that was woken goes first. The kernel marks it as runnable before it reports the stop or
- * the end of the thread that woke it, so its state tells, and no time has to pass. */
-static bool sleeps(const struct hold *hold)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", hold->pid, hold->pid);
-    FILE *file = fopen(path, "re");
-    size_t size = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    text[size] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
-}
-
 static void choose_next(struct hold *hold)
 {
     struct thread *caller = hold->threads, *other = NULL;
     bool tired = is_tired(hold, caller);
     bool waits = caller->state == WAITS && caller->waits_ns == 0;
-    if ((waits && !sleeps(hold)) || ((waits || tired) && !all_have_stopped(hold)))
+    /* A caller that was woken goes first: it is runnable before the stop of who woke it is told. */
+    if ((waits && !caller_sleeps(hold->pid)) || ((waits || tired) && !all_have_stopped(hold)))
         return;
     if (waits || tired)
         other = next_other(hold);
     if (other != NULL) {
+        if (hold->waits != NULL)
+            hold->waits(hold->subject->waits_context);
+        hold->waits = NULL;
         hold->lent = !waits;
         hold->slice_ns = (uint64_t)SLICE_NS << random_below(&hold->random, SLICES);
         begin_turn(hold, other);
@@ -410,14 +400,17 @@ static bool seize(struct hold *hold)
     return all;
 }
 
-struct hold *hold_begin(int pid, uint64_t patience_ns)
+struct hold *hold_begin(const struct subject *subject)
 {
     struct hold *hold = MEM_NEW(struct hold);
-    hold->pid = pid;
-    hold->patience_ns = patience_ns;
+    hold->pid = subject->pid;
+    hold->subject = subject;
+    hold->waits = subject->waits;
     random_init(&hold->random, random_seed());
-    if (seize(hold))
+    if (seize(hold)) {
+        hold->threads[0].begun_ns = cpu_ns(hold, hold->threads); /* it has all of its patience */
         return hold;
+    }
     int failed = errno;
     hold_end(hold);
     errno = failed;

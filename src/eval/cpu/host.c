@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "eval/cpu/artifact.h"
 #include "eval/cpu/cpu.h"
+#include "eval/cpu/halt.h"
 #include "eval/cpu/hold.h"
 #include "eval/cpu/private.h"
 #include "process/sandbox.h"
@@ -222,9 +223,44 @@ static void tell(struct cpu_host *host, const struct call *call)
 /* A thread that ended meanwhile is no reason to say that none can be held. */
 static void begin_hold(struct cpu_host *host)
 {
-    host->hold = hold_begin(host->base.subject.pid, host->base.subject.hold_ns);
+    host->hold = hold_begin(&host->base.subject);
     if (host->hold == NULL && errno != ESRCH && !hold_permitted())
         host->base.subject.unheld = true;
+}
+
+/* Where the runner has its outputs, by the kernel's account; 0: not known. */
+static uint64_t outputs_of(const struct cpu_host *host)
+{
+    char path[64], line[512];
+    uint64_t from = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", host->base.subject.pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    while (from == 0 && fgets(line, sizeof line, file) != NULL) {
+        char *at = line, *fields[6] = {NULL}; /* from-to rights offset device inode path */
+        for (size_t i = 0; i < 6; i++)
+            fields[i] = strsep(&at, " ");
+        if (fields[4] != NULL && strtoull(fields[2], NULL, 16) == 0 &&
+            strtoull(fields[4], NULL, 10) == host->base.outputs_inode)
+            from = strtoull(fields[0], NULL, 16);
+    }
+    fclose(file);
+    return from;
+}
+
+/* It rests before the word is given, so that its threads can be watched. */
+static int call_watched(struct cpu_host *host, uint64_t deadline_ns, struct err *err)
+{
+    struct subject *subject = &host->base.subject;
+    unsigned said;
+    resume(subject);
+    struct halt *halt = halt_begin(subject->pid, outputs_of(host), subject->watch);
+    int result = host_go(&host->base, err);
+    if (result != 0)
+        kill(-subject->pid, SIGKILL);
+    halt_run(halt, host->base.done, host->base.pidfd);
+    return result == 0 ? host_await(&host->base, 1, deadline_ns, &said, err) : -1;
 }
 
 static int call_runner(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
@@ -235,11 +271,10 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
     unsigned said;
     if (host->base.reaped)
         return err_set(err, ERR_CHILD, "the runner has ended");
-    if (host->hold != NULL || subject->hold_ns != 0)
+    if (host->hold != NULL || subject->hold_ns != 0 || subject->watch != NULL)
         pause_group(subject);
     if (subject->hold_ns != 0)
         begin_hold(host);
-    subject->hold_ns = 0;
     if (read(host->base.done, &stale, sizeof stale) > 0) {
         host_end(&host->base);
         return err_set(err, ERR_PROTOCOL, "the kernel said \"done\" before it was called");
@@ -254,10 +289,14 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
     int result = -1;
     if (host->hold != NULL)
         result = call_held(host, start + timeout_ns, err);
+    else if (subject->watch != NULL)
+        result = call_watched(host, start + timeout_ns, err);
     else if (host_go(&host->base, err) == 0) {
         resume(subject); /* the clock runs: time to wake up is its own */
         result = host_await(&host->base, 1, start + timeout_ns, &said, err);
     }
+    subject->hold_ns = 0;
+    subject->watch = NULL;
     *elapsed_ns = clock_now_ns() - start;
     if (result != 0 && err->code == ERR_TIMEOUT)
         return err_set(err, ERR_TIMEOUT, "did not answer within %.3g s",

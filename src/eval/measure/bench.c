@@ -78,6 +78,7 @@ static int call_held(struct bench *bench, const struct arrangement *arrangement,
     enum { PATIENCE_NS = 30000000, TIMES = 4 };
     struct subject *subject = bench->subject;
     bool held = bench->held && !bench->never_held && subject->holds;
+    apart_tell(bench, &arrangement->layout);
     subject->hold_ns = held ? PATIENCE_NS + TIMES * bench->longest_ns : 0;
     int status = call_run(bench, subject, arrangement, cold, outcome, err);
     if (held && subject->unheld) {
@@ -86,12 +87,12 @@ static int call_held(struct bench *bench, const struct arrangement *arrangement,
                    "no call was made with its threads one at a time: ptrace is not permitted "
                    "here, so that work which nobody waits for may pass");
     }
-    if (status == 0 && !held && outcome->elapsed_ns > bench->longest_ns)
+    if (status == 0 && !held && !bench->halted && outcome->elapsed_ns > bench->longest_ns)
         bench->longest_ns = outcome->elapsed_ns;
-    if (status == 0 || !held || err->code != ERR_TIMEOUT)
+    if (status == 0 || !(held || bench->halted) || err->code != ERR_TIMEOUT)
         return status;
     bench->never_held = true;
-    bench_note(bench, "a call whose threads ran one at a time took too long, and was made again");
+    bench_note(bench, "a call whose threads were held took too long, and was made again");
     bench_close(bench);
     if (bench_open(bench, err) != 0 || bench->ended)
         return -1;

@@ -271,6 +271,7 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
         own.call.timeout_ms = most_ms > 0 ? most_ms : TRUSTED_TIMEOUT_MS;
     }
     bench->outputs = candidate ? bench->region->outputs : bench->session->region.outputs;
+    bench->outputs_at = own.layout.outputs[0].offset;
     bench->outputs_end = outputs_end(&own.layout);
     *outcome = (struct outcome){0};
     uint64_t begun = timeline_begin();
@@ -281,6 +282,8 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
             poison_there(bench, &own.layout, &own.call);
         else
             poison(bench, &own.layout);
+        for (size_t i = 0; i < bench->output_sample_count; i++)
+            bench->output_samples[i].early = load(&bench->output_samples[i]);
         timeline_end("call.poison", begun);
     }
     own.call.cold = cold;

@@ -4,6 +4,7 @@
  * kernel that is nearly too inexact or an unlucky drawing. More is drawn of the same kind, and the
  * majority decides, so that the same source gets the same verdict. Of the main shape every timed
  * call is a drawing, and the majority of each distribution counts. */
+#include "eval/data/timeline.h"
 #include "eval/measure/accuracy.h"
 #include "eval/sets/session.h"
 
@@ -142,31 +143,35 @@ int accuracy_of_win(struct bench *bench, struct err *err)
 
 /* --- generations of its runner --- */
 
-int bench_check_held(struct bench *bench, struct err *err)
+int bench_check_apart(struct bench *bench, bool halted, struct err *err)
 {
     struct outcome outcome;
+    const struct subject *subject = bench->subject;
     struct set *set = bench->ended ? NULL : bench_fresh_set(bench);
-    if (set == NULL || !bench->subject->holds || bench->never_held)
+    if (set == NULL || !subject->holds || (halted ? subject->threads == 0 : bench->never_held))
         return 0;
-    bench->held = true;
+    bench->held = bench->apart.looks = !halted;
+    bench->halted = halted;
+    uint64_t begun = timeline_begin();
     int status = bench_check(bench, set, &outcome, err);
-    bench->held = false;
+    timeline_end(halted ? "check.halted" : "check.held", begun);
+    bench->held = bench->apart.looks = bench->halted = false;
     return status;
 }
 
-/* Between timed calls, now and then one whose threads are held: a check on top, and never a time.
- */
-static int check_held_at_times(struct bench *bench, size_t sets_needed, struct err *err)
+/* Between timed calls, now and then: a check on top, and never a time. */
+static int check_apart_at_times(struct bench *bench, size_t sets_needed, struct err *err)
 {
-    enum { CHANCE_THREADED = 4, CHANCE_ALONE = 16 };
+    enum { CHANCE_THREADED = 4, WATCHED = 2, CHANCE_ALONE = 16 };
     struct session *session = bench->session;
     size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
     uint64_t chance = bench->subject->threads == 0 ? CHANCE_ALONE
                       : bench->threaded            ? CHANCE_THREADED
                                                    : 1; /* it had none while it was checked */
-    if (left <= sets_needed || random_below(&session->random, chance) != 0)
+    uint64_t drawn = random_below(&session->random, chance);
+    if (left <= sets_needed || drawn > WATCHED)
         return 0;
-    return bench_check_held(bench, err);
+    return bench_check_apart(bench, drawn > 0, err);
 }
 
 /* The next generation begins with a call in each slot, whose times are not used: the first touch of
@@ -190,5 +195,5 @@ int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err 
         if (status != 0 || bench->ended)
             return status;
     }
-    return check_held_at_times(bench, sets_needed, err);
+    return check_apart_at_times(bench, sets_needed, err);
 }

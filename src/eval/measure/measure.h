@@ -35,6 +35,14 @@ struct accuracy {
     const char *reason, *details; /* of the last that was too inexact, but in doubt */
 };
 
+/* What threads besides the caller's write of the main shape's outputs, as far as was seen. */
+struct apart {
+    struct watch watch;
+    bool looks; /* the next held call is of that shape */
+    size_t count;
+    struct watched left[64]; /* from the first output's start on */
+};
+
 /* A candidate under measurement. A generation is the time from one fresh runner to the next. */
 struct spent { /* on sets, of the stages of one evaluation */
     double check_ms, time_ms;
@@ -62,10 +70,12 @@ struct bench {
     size_t slot, shift;     /* where the last call found its inputs */
     bool follows;           /* calls are where its owner says, in slot and shift */
     bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
+    bool halted;            /* ... they are stopped as they write outputs */
+    struct apart apart;
     size_t slot_wanted, output_sample_count;
-    enum guard guarded;     /* of the next call's inputs */
-    unsigned char *outputs; /* of the last call */
-    size_t outputs_end;     /* past the last output's red zone */
+    enum guard guarded;             /* of the next call's inputs */
+    unsigned char *outputs;         /* of the last call */
+    size_t outputs_at, outputs_end; /* the first one; past the last one's red zone */
     struct output_sample output_samples[OUTPUT_SAMPLES];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct accuracy accuracy;
@@ -110,10 +120,13 @@ int bench_check_once(struct bench *bench, struct set *set, struct outcome *outco
 /* A checked call; where that was in doubt more sets are drawn, and may be the end. */
 int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
                 struct err *err) MUST_USE;
-/* One more of the main shape, on a set that this generation has not met, where one is left; its
- * threads are held. */
-int bench_check_held(struct bench *bench, struct err *err) MUST_USE;
+/* One more of the main shape, on a set that this generation has not met, where one is left; threads
+ * besides the caller's are held, or stopped as they write outputs. */
+int bench_check_apart(struct bench *bench, bool halted, struct err *err) MUST_USE;
 int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
+
+/* --- apart.c: before a call: what its subject is to know of threads besides the caller's --- */
+void apart_tell(struct bench *bench, const struct layout *layout);
 
 /* --- rival.c: the request's other kernel; an error is its end, too --- */
 int rival_open(struct bench *bench, struct err *err) MUST_USE;   /* builds it */

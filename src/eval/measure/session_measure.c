@@ -99,6 +99,17 @@ static void look_at_estimate(struct bench *bench)
         sanitize_discourage(bench);
 }
 
+/* Once held, which shows what others than the caller write; then stopped as they write it. */
+static int check_threads(struct bench *bench, bool *held_once, struct err *err)
+{
+    enum { WATCHED = 2 };
+    int status = *held_once ? 0 : bench_check_apart(bench, false, err);
+    for (int i = 0; i < WATCHED && status == 0; i++)
+        status = bench_check_apart(bench, true, err);
+    *held_once = true;
+    return status;
+}
+
 /* In an order of its own each time, calls of the main shape among them: nothing tells a candidate
  * which call is which. A few are repeated with the same bytes, in the same place or another. */
 static int check_all(struct bench *bench, struct err *err)
@@ -106,6 +117,7 @@ static int check_all(struct bench *bench, struct err *err)
     struct session *session = bench->session;
     size_t order[CASES_MOST + MAIN_CALLS], count = session->case_count + MAIN_CALLS;
     struct outcome outcome;
+    bool held_once = false;
     for (size_t i = 0; i < count; i++)
         order[i] = i;
     shuffle(&session->random, order, count);
@@ -127,7 +139,7 @@ static int check_all(struct bench *bench, struct err *err)
             bench->estimate_ns = (double)outcome.elapsed_ns;
         if (main_shape)
             look_at_estimate(bench);
-        if (main_shape && bench->slot_wanted == 0 && bench_check_held(bench, err) != 0)
+        if (main_shape && check_threads(bench, &held_once, err) != 0)
             return -1;
         if (i < LINGERS && !set->unfit)
             linger(bench);

@@ -1,0 +1,111 @@
+/* Watched calls: a thread besides the caller's stops where it writes an output, and goes on where
+ * the caller waits for it. */
+#include "kit.c" /* each test is one source file */
+
+/* Of a thread that has begun, and of a caller that looks whether it has. What is watched is the
+ * fourth element; the thread writes the first eight. */
+static const struct looking {
+    const char *name, *before, *body;
+    bool waited;
+} looking[] = {
+    {"looks", "", "ask = 1; while (!begun) ; rest(C);", false},
+    {"looks, and is slow", "", "ask = 1; while (!begun) ; rest(C); burn(1000000);", false},
+    {"waits in a loop", "", "ask = 1; rest(C); while (!over) ;", true},
+    {"waits in the kernel", "", "ask = 1; rest(C); while (sem_wait(&told)) ;", true},
+    {"makes it, and looks", "#define MADE\n",
+     "pthread_t t; pthread_create(&t, 0, once, 0); pthread_detach(t); while (!begun) ; rest(C);",
+     false},
+    {"makes it, and joins it", "#define MADE\n",
+     "pthread_t t; pthread_create(&t, 0, once, 0); rest(C); pthread_join(t, 0);", true},
+};
+
+static const char threads_of_it[] =
+    "#include <pthread.h>\n#include <semaphore.h>\n#include <stdint.h>\n#include <time.h>\n"
+    "static volatile int ask, begun, over;\nstatic float *volatile to;\nstatic sem_t told;\n"
+    "static void part(void) { begun = 1; for (int i = 0; i < 8; i++) *(volatile float *)&to[i] = "
+    "1; over = 1; sem_post(&told); }\n"
+    "static void *once(void *p) { part(); return p; }\n"
+    "static void *kept(void *p) { for (;;) { while (!ask) ; ask = 0; part(); } return p; }\n"
+    "static void rest(float *C) { for (int i = 8; i < 35; i++) C[i] = 1; }\n"
+    "static void burn(int n) { for (volatile int i = 0; i < n; i++) ; }\n"
+    "static void *use[] = {(void *)kept, (void *)once, (void *)burn, use};\n"
+    "#ifndef MADE\n__attribute__((constructor)) static void f(void) { pthread_t t;"
+    " pthread_create(&t, 0, kept, 0); }\n#endif\n";
+
+static void call_it(const struct looking *look)
+{
+    const struct watch watch = {.count = 1,
+                                .items = {{kit.layout.outputs[0].offset + 3 * sizeof(float), 4}},
+                                .after = 1,
+                                .usual_ns = 5000000};
+    kit.subject->watch = &watch;
+    if (kit_call(&kit) != 0)
+        fail_msg("%s: %s", look->name, kit.err.message);
+    assert_null(kit.subject->watch);
+    usleep(500); /* whoever looks may be late */
+    for (int i = 0; i < 35; i++) {
+        bool there = kit_output(&kit)[i] == 1.0F; /* poison is NaN */
+        if (there != (look->waited || i < 4 || i > 7))
+            fail_msg("%s: element %d is %sthere", look->name, i, there ? "" : "not ");
+    }
+    kit.subject->ops->pause(kit.subject);
+}
+
+static void who_looks_is_told_that_they_have_begun(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof looking / sizeof looking[0]; i++) {
+        char text[4096];
+        snprintf(text, sizeof text,
+                 "%s%s%s{ begun = over = 0; to = C; while (!sem_trywait(&told)) ; %s }",
+                 looking[i].before, threads_of_it, KIT_SIGNATURE, looking[i].body);
+        if (kit_compile(&kit, "k.c", text, BUILD_FAST) != 0)
+            fail_msg("%s: %s", looking[i].name, buf_text(&kit.said));
+        for (int call = 0; call < 8; call++) {
+            if (call == 0 || !looking[i].waited) /* what was left is done in the next call */
+                assert_int_equal(kit_load(&kit), 0);
+            call_it(&looking[i]);
+        }
+        for (int call = 0; call < 4; call++) { /* and unharmed */
+            assert_int_equal(kit_call(&kit), 0);
+            usleep(500);
+            kit.subject->ops->pause(kit.subject);
+        }
+    }
+}
+
+/* Also one that dies while it is watched, and one whose thread does. */
+static void the_end_of_one_that_is_watched_is_told(void **state)
+{
+    static const char *const bodies[] = {"{ __builtin_trap(); }",
+                                         "{ pthread_t t; pthread_create(&t, 0, dies, 0);"
+                                         " for (;;) ; }"};
+    const struct watch watch = {.after = 1, .usual_ns = 5000000};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "#include <pthread.h>\nstatic void *dies(void *p) { __builtin_trap(); return p; }\n"
+            "static void *use[] = {(void *)dies, use};\n%s%s",
+            KIT_SIGNATURE, bodies[i]);
+        assert_int_equal(kit_compile(&kit, "k.c", text, BUILD_FAST), 0);
+        assert_int_equal(kit_load(&kit), 0);
+        kit.subject->watch = &watch;
+        assert_int_not_equal(kit_call(&kit), 0);
+        assert_int_equal(kit.err.code, ERR_CHILD);
+        assert_non_null(strstr(kit.err.message, "SIGILL"));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_looks_is_told_that_they_have_begun, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_end_of_one_that_is_watched_is_told, set_up, tear_down),
+    };
+    if (kit_internal(argc, argv, &code))
+        return code;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
