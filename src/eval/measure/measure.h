@@ -73,9 +73,9 @@ struct bench {
     bool halted;            /* ... they are stopped as they write outputs */
     struct apart apart;
     size_t slot_wanted, output_sample_count;
-    enum guard guarded;             /* of the next call's inputs */
-    unsigned char *outputs;         /* of the last call */
-    size_t outputs_at, outputs_end; /* the first one; past the last one's red zone */
+    enum guard guarded;                             /* of the next call's inputs */
+    unsigned char *outputs;                         /* of the last call */
+    size_t outputs_at, outputs_end, outputs_fenced; /* the first one; past the red zone; past all */
     struct output_sample output_samples[OUTPUT_SAMPLES];
     unsigned char guard[GUARD_BYTES]; /* what red zones hold during this call */
     struct accuracy accuracy;

@@ -15,8 +15,18 @@ static void nothing(const struct fake_call *f)
     (void)f;
 }
 
-static const struct fake_entry kernels[] = {
-    {"product", fake_product}, {"lingers", fake_product}, {"behind", nothing}, {NULL, NULL}};
+/* Past the red zone, where a larger shape's output would lie. */
+static void far(const struct fake_call *f)
+{
+    fake_product(f);
+    f->c[f->m * f->n + 4096] = 1.0f;
+}
+
+static const struct fake_entry kernels[] = {{"product", fake_product},
+                                            {"lingers", fake_product},
+                                            {"behind", nothing},
+                                            {"far", far},
+                                            {NULL, NULL}};
 
 static int watched_call(struct subject *subject, const struct call *call, uint64_t *elapsed_ns,
                         struct err *err)
@@ -76,13 +86,13 @@ static int set_up(void **state)
     return 0;
 }
 
-static void expect_late(struct fixture *f, const char *artifact)
+static void expect_rejected(struct fixture *f, const char *artifact, const char *reason)
 {
     struct evaluation evaluation = {0};
     f->request.artifact = artifact;
     assert_int_equal(session_measure(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
     assert_int_equal(evaluation.verdict, VERDICT_REJECTED);
-    assert_non_null(strstr(evaluation.reason, "after the call had ended"));
+    assert_non_null(strstr(evaluation.reason, reason));
     f->request.artifact = "product";
 }
 
@@ -90,8 +100,13 @@ static void expect_late(struct fixture *f, const char *artifact)
  * read as a call ends the other. */
 static void test_each_late_write_is_seen(void **state)
 {
-    expect_late(*state, "lingers");
-    expect_late(*state, "behind");
+    expect_rejected(*state, "lingers", "after the call had ended");
+    expect_rejected(*state, "behind", "after the call had ended");
+}
+
+static void test_far_writes_are_seen(void **state)
+{
+    expect_rejected(*state, "far", "out of bounds, after the end of C");
 }
 
 /* No two candidates are called with the same shapes in the same order. */
@@ -113,6 +128,7 @@ int main(int argc, char **argv)
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_late_write_is_seen),
+                                       cmocka_unit_test(test_far_writes_are_seen),
                                        cmocka_unit_test(test_checks_are_shuffled)};
     return cmocka_run_group_tests_name("moments", tests, set_up, tear_down);
 }
