@@ -2,40 +2,34 @@
 launch:
   - entry: gemm
     grid: >
-      min(ceil_div(M, 128 * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N) * CLUSTER_M * CLUSTER_N
-      * SPLIT, sm_count / (CLUSTER_M * CLUSTER_N) * CLUSTER_M * CLUSTER_N
-      + (SPLIT > 1) * 1000000000)
-    cluster: CLUSTER_M * CLUSTER_N * SPLIT
+      min(ceil_div(M, 128 * CLUSTER) * CLUSTER * ceil_div(N, BN) * SPLIT,
+      sm_count / CLUSTER * CLUSTER + (SPLIT > 1) * 1000000000)
+    cluster: CLUSTER * SPLIT
     block: 384
     shared: STAGES * (16384 + 128 * BN) + 2048
     args: [tile_a, tile_b, A, B, C, M, N, K]
 tma:
-  tile_a: {tensor: A, box: [128 / CLUSTER_N, 64], swizzle: 128B, l2: 256B}
+  tile_a: {tensor: A, box: [128, 64], swizzle: 128B, l2: 256B}
   tile_b: {tensor: B, box: [64, 64], swizzle: 128B, l2: 256B}
 tune:
   BN: [256, 128]
   STAGES: [4, 3, 6]
   GROUP: [8, 4, 16, 1]
-  CLUSTER_M: [2, 1, 4]
-  CLUSTER_N: [1, 2, 4]
+  CLUSTER: [2, 1]
   SPLIT: [1, 2, 4]
-  where: CLUSTER_M * CLUSTER_N * SPLIT <= 8 && STAGES * (16384 + 128 * BN) + 2048 <= 232448
+  where: (SPLIT == 1 || CLUSTER == 1) && STAGES * (16384 + 128 * BN) + 2048 <= 232448
 ---*/
 /* wgmma fed by the copy engine: of three warpgroups the first copies tiles of 128 x 64 of A and 64
  * x BN of B into STAGES stages, the other two multiply 64 rows each. A stage's `full` barrier
  * counts the bytes that arrive, its `empty` barrier the eight warps that are done with it. Blocks
  * stay, and take one tile of C after another: the next one's copies run while results are stored.
- * CLUSTER_M by CLUSTER_N blocks have neighbouring tiles of C: those below one another copy a share
- * of B each, for all of them, those beside one another a share of A. With few tiles each tile is
- * SPLIT blocks', which have a part of K each, and end with it. Matrices whose rows are not aligned
- * to 16 bytes have no tensor map and go by plain loops. */
+ * The blocks of a cluster have tiles of C below one another and copy a share of B each, for all;
+ * with SPLIT, which is for few tiles, they have the same tile and a part of K each, and end with
+ * it. Matrices whose rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
 #include <cuda_fp16.h>
 
 #define STAGE_BYTES (16384 + 128 * BN)
 #define PANELS      (BN / 64)
-#define ROWS        (128 / CLUSTER_N) /* of A, a copy */
-#define GROUP_SIZE  (CLUSTER_M * CLUSTER_N)
-#define SHARERS     (CLUSTER_M + CLUSTER_N - 1) /* who have what a block has, itself among them */
 
 struct alignas(64) map {
     char bytes[128];
@@ -68,42 +62,21 @@ static __device__ __forceinline__ void fetch(unsigned to, const struct map *map,
         : "memory");
 }
 
-static __device__ __forceinline__ unsigned cluster_rank()
-{
-    unsigned rank;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-
-/* The block's row and column of its group, and its part of K. */
-static __device__ __forceinline__ unsigned row()
-{
-    return cluster_rank() % GROUP_SIZE / CLUSTER_N;
-}
-
-static __device__ __forceinline__ unsigned column()
-{
-    return cluster_rank() % CLUSTER_N;
-}
-
-static __device__ __forceinline__ unsigned part()
-{
-    return cluster_rank() / GROUP_SIZE;
-}
-
-static __device__ __forceinline__ unsigned rank_of(unsigned part, unsigned row, unsigned column)
-{
-    return part * GROUP_SIZE + row * CLUSTER_N + column;
-}
-
-/* To the same place of each block of the cluster whose bit is set. */
-static __device__ __forceinline__ void
-fetch_for(unsigned blocks, unsigned to, const struct map *map, int x, int y, unsigned barrier)
+/* To the same place of every block of the cluster. */
+static __device__ __forceinline__ void fetch_for_all(unsigned to, const struct map *map, int x,
+                                                     int y, unsigned barrier)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
                  ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-                 "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((short)blocks)
+                 "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((short)((1 << CLUSTER) - 1))
                  : "memory");
+}
+
+static __device__ __forceinline__ unsigned cluster_rank()
+{
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
 }
 
 static __device__ __forceinline__ void cluster_sync()
@@ -177,13 +150,13 @@ static __device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned lon
 #endif
 }
 
-/* The block's own of the tiles that are number `number`, in groups of GROUP rows of such. */
+/* The block's of tile `number` of C, a cluster high, in groups of GROUP rows of tiles. */
 static __device__ __forceinline__ void tile_at(int number, int down, int across, int *m0, int *n0)
 {
     const int first = number / (GROUP * across) * GROUP, within = number % (GROUP * across);
     const int height = min(down - first, GROUP);
-    *m0 = ((first + within % height) * CLUSTER_M + (int)row()) * 128;
-    *n0 = (within / height * CLUSTER_N + (int)column()) * BN;
+    *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank() % CLUSTER) * 128;
+    *n0 = within / height * BN;
 }
 
 static __device__ __forceinline__ unsigned pair(float low, float high)
@@ -216,37 +189,37 @@ struct steps {
     int begin, end;
 };
 
-/* Each of a tile's SPLIT blocks gets from the others what they have of its columns, where its
- * stages were. */
+/* Each block of the cluster gets from the others what they have of its columns, where its stages
+ * were. */
 static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned stages)
 {
-    const unsigned mine = part(), thread = threadIdx.x - 128;
+    const unsigned rank = cluster_rank(), thread = threadIdx.x - 128;
     cluster_sync(); /* nobody reads its stages any more */
 #pragma unroll
     for (int i = 0; i < BN / 2; i++) {
         const unsigned whose = i / (BN / 2 / SPLIT), at = i % (BN / 2 / SPLIT);
-        if (whose != mine)
+        if (whose != rank)
             asm volatile("{\n.reg .b32 there;\n"
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "st.shared::cluster.f32 [there], %2;\n}" ::"r"(
-                             stages + ((mine * (BN / 2 / SPLIT) + at) * 256 + thread) * 4),
-                         "r"(rank_of(whose, row(), column())), "f"(d[i])
+                             stages + ((rank * (BN / 2 / SPLIT) + at) * 256 + thread) * 4),
+                         "r"(whose), "f"(d[i])
                          : "memory");
     }
     cluster_sync();
 #pragma unroll
     for (int i = 0; i < BN / 2; i++)
         for (unsigned from = 0; from < SPLIT; from++) {
-            float theirs;
-            if (i / (BN / 2 / SPLIT) != mine || from == mine)
+            float part;
+            if (i / (BN / 2 / SPLIT) != rank || from == rank)
                 continue;
             asm volatile(
                 "ld.shared.f32 %0, [%1];"
-                : "=f"(theirs)
+                : "=f"(part)
                 : "r"(stages +
                       ((from * (BN / 2 / SPLIT) + i % (BN / 2 / SPLIT)) * 256 + thread) * 4)
                 : "memory");
-            d[i] += theirs;
+            d[i] += part;
         }
 }
 
@@ -267,13 +240,9 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
                                                   int across, struct steps steps)
 {
     int slot = 0;
-    unsigned parity = 1, below = 0; /* nobody waits for a stage that was never filled */
-    const unsigned beside = ((1 << CLUSTER_N) - 1) << rank_of(part(), row(), 0);
-#pragma unroll
-    for (unsigned i = 0; i < CLUSTER_M; i++)
-        below |= 1 << rank_of(part(), i, column());
-    for (int number = blockIdx.x / (GROUP_SIZE * SPLIT); number < down * across;
-         number += gridDim.x / (GROUP_SIZE * SPLIT)) {
+    unsigned parity = 1; /* nobody waits for a stage that was never filled */
+    for (int number = blockIdx.x / (CLUSTER * SPLIT); number < down * across;
+         number += gridDim.x / (CLUSTER * SPLIT)) {
         int m0, n0;
         tile_at(number, down, across, &m0, &n0);
         for (int step = steps.begin; step < steps.end; step++) {
@@ -282,18 +251,14 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full),
                          "r"(STAGE_BYTES)
                          : "memory");
-            if (CLUSTER_N == 1)
-                fetch(stage, map_a, step * 64, m0, full);
-            else
-                fetch_for(beside, stage + column() * ROWS * 128, map_a, step * 64,
-                          m0 + (int)column() * ROWS, full);
+            fetch(stage, map_a, step * 64, m0, full);
 #pragma unroll
             for (int p = 0; p < PANELS; p++) {
                 const unsigned to = stage + 16384 + 8192 * p;
-                if (CLUSTER_M == 1)
+                if (CLUSTER == 1)
                     fetch(to, map_b, n0 + 64 * p, step * 64, full);
-                else if (p % CLUSTER_M == row())
-                    fetch_for(below, to, map_b, n0 + 64 * p, step * 64, full);
+                else if (p % CLUSTER == cluster_rank())
+                    fetch_for_all(to, map_b, n0 + 64 * p, step * 64, full);
             }
             if (++slot == STAGES) {
                 slot = 0;
@@ -310,20 +275,17 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = threadIdx.x / 128 - 1;
     int slot = 0;
     unsigned parity = 0;
-    const unsigned other = lane - CLUSTER_N + (lane - CLUSTER_N >= (int)row()); /* row */
-    const unsigned sharer =
-        lane < CLUSTER_N ? rank_of(part(), row(), lane) : rank_of(part(), other, column());
     auto release = [&](int used) {
-        if (lane < SHARERS)
+        if (lane < CLUSTER)
             asm volatile("{\n.reg .b32 there;\n"
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barriers +
                                                                                     16 * used + 8),
-                         "r"(sharer)
+                         "r"(SPLIT > 1 ? (int)cluster_rank() : lane)
                          : "memory");
     };
-    for (int number = blockIdx.x / (GROUP_SIZE * SPLIT); number < down * across;
-         number += gridDim.x / (GROUP_SIZE * SPLIT)) {
+    for (int number = blockIdx.x / (CLUSTER * SPLIT); number < down * across;
+         number += gridDim.x / (CLUSTER * SPLIT)) {
         int m0, n0, before = 0;
         float d[BN / 2] = {};
         tile_at(number, down, across, &m0, &n0);
@@ -355,7 +317,7 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
         for (int h = 0; h < 2; h++)
 #pragma unroll
             for (int j = 0; j < BN / 8; j += 4) {
-                if (SPLIT > 1 && j / (BN / 8 / SPLIT) != part())
+                if (SPLIT > 1 && j / (BN / 8 / SPLIT) != cluster_rank())
                     continue;
                 const long long n = n0 + 8 * j + lane % 4 * 8;
                 unsigned r[4];
@@ -380,15 +342,14 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     }
     const unsigned base = ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
     const unsigned barriers = base + STAGES * STAGE_BYTES;
-    const int high = 128 * CLUSTER_M, wide = BN * CLUSTER_N, all = (int)((K + 63) / 64);
-    const int down = (int)((M + high - 1) / high), across = (int)((N + wide - 1) / wide);
-    const struct steps steps = {all * (int)part() / SPLIT, all * ((int)part() + 1) / SPLIT};
+    const int down = (int)((M + 128 * CLUSTER - 1) / (128 * CLUSTER)),
+              across = (int)((N + BN - 1) / BN), all = (int)((K + 63) / 64),
+              part = SPLIT == 1 ? 0 : (int)cluster_rank();
+    const struct steps steps = {all * part / SPLIT, all * (part + 1) / SPLIT};
     if (threadIdx.x == 0) {
-        asm volatile("prefetch.tensormap [%0];" ::"l"(&tile_a) : "memory");
-        asm volatile("prefetch.tensormap [%0];" ::"l"(&tile_b) : "memory");
         for (int s = 0; s < STAGES; s++) {
             barrier_init(barriers + 16 * s, 1);
-            barrier_init(barriers + 16 * s + 8, 8 * SHARERS);
+            barrier_init(barriers + 16 * s + 8, 8 * CLUSTER);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
