@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* 0: no fault is armed. */
 static atomic_long allocations_left;
@@ -73,4 +74,22 @@ char *mem_strdup(const char *text)
 void mem_free(void *memory)
 {
     free(memory);
+}
+
+/* Where a machine has run for a while, nearly all that is not in use is page cache. */
+uint64_t mem_available(void)
+{
+    static const char name[] = "MemAvailable:";
+    char line[128];
+    uint64_t kib = 0;
+    FILE *info = fopen("/proc/meminfo", "re");
+    while (info != NULL && kib == 0 && fgets(line, sizeof line, info) != NULL)
+        if (strncmp(line, name, sizeof name - 1) == 0)
+            kib = strtoull(line + sizeof name - 1, NULL, 10);
+    if (info != NULL)
+        (void)fclose(info);
+    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (kib == 0 && pages > 0 && page > 0)
+        return (uint64_t)pages * (uint64_t)page;
+    return kib * 1024;
 }

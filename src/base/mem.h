@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 void *mem_alloc(size_t bytes);                /* zeroed; never NULL; free with mem_free() */
 void *mem_array(size_t count, size_t bytes);  /* zeroed; aborts on overflow of count * bytes */
@@ -13,6 +14,10 @@ void *mem_room(void *items, size_t count, size_t *capacity, size_t item_bytes);
     ((items) = mem_room((items), (count), &(capacity), sizeof *(items)))
 char *mem_strdup(const char *text);
 void mem_free(void *memory); /* NULL is fine */
+
+/* Bytes of the machine's memory that programs can have: what is free, and what the page cache gives
+ * back. 0: not known. */
+uint64_t mem_available(void);
 
 /* Before a pointer's declaration: freed where its scope ends. */
 #define MEM_LOCAL __attribute__((cleanup(mem_free_at)))

@@ -1,6 +1,7 @@
 #include "eval/cpu/roofline.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -132,7 +133,7 @@ static size_t size_of_trial(const struct lane_facts *lane)
         if (strcmp(lane->facts.name[i], "l3_bytes") == 0)
             l3 = lane->facts.number[i];
     size_t wanted = l3 > 0 ? (size_t)l3 * 2 : 64 * MIB; /* two of them: four times L3 */
-    size_t most = (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 8;
+    size_t most = (size_t)mem_available() / 8;
     wanted = wanted < 64 * MIB ? 64 * MIB : wanted > 512 * MIB ? 512 * MIB : wanted;
     return (wanted < most ? wanted : most) / 4096 * 4096;
 }

@@ -8,7 +8,6 @@
 #include "eval/sets/wide.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { POOL_LARGE = 8, POOL_RENEWED = 5 };
 enum { CALL_TIMEOUT_MS = 10000, TIME_BUDGET_MS = 400, VERSIONS_MOST = 4096 };
@@ -17,8 +16,7 @@ enum { CALL_TIMEOUT_MS = 10000, TIME_BUDGET_MS = 400, VERSIONS_MOST = 4096 };
 
 static uint64_t default_memory(void)
 {
-    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t quarter = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 4 : GIB / 4;
+    uint64_t available = mem_available(), quarter = available > 0 ? available / 4 : GIB / 4;
     return quarter < 2 * GIB ? quarter : 2 * GIB;
 }
 

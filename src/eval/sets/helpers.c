@@ -6,7 +6,6 @@
 #include "eval/data/timeline.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { HELPERS_MOST = 4, LEAST_CORES = 8, COPIES = 6 };
 static const double slow_ns = 0.5e9; /* one set's exact results by the one process */
@@ -32,8 +31,7 @@ static size_t affordable(const struct session *session)
 {
     const struct shape *shape = &session->shapes[0];
     double each = (double)shape->elements * sizeof(double) * COPIES;
-    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double share = pages > 0 && page > 0 ? (double)pages * (double)page / 4.0 : 0.0;
+    double share = (double)mem_available() / 4.0;
     size_t count = share / each < HELPERS_MOST ? (size_t)(share / each) : HELPERS_MOST;
     return session->lane->core_count >= LEAST_CORES ? count : 0;
 }

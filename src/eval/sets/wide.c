@@ -83,7 +83,7 @@ static int read_source(struct session *session, const char *path, struct err *er
     return status;
 }
 
-/* Room for the main shape and all others; not where that is a quarter of the free memory. */
+/* Room for the main shape and all others; not where that is a quarter of the memory left. */
 static int open_region(struct session *session, struct err *err)
 {
     struct wide *wide = session->wide;
@@ -95,8 +95,8 @@ static int open_region(struct session *session, struct err *err)
         inputs = layout.inputs_bytes > inputs ? layout.inputs_bytes : inputs;
         outputs = layout.outputs_bytes > outputs ? layout.outputs_bytes : outputs;
     }
-    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0 && (double)(inputs + outputs) > (double)pages * (double)page / 4.0)
+    uint64_t available = mem_available();
+    if (available > 0 && inputs + outputs > available / 4)
         return err_set(err, ERR_LIMIT, "not enough memory");
     return region_open(inputs + PAGE_BYTES, outputs + PAGE_BYTES, &wide->region, err);
 }

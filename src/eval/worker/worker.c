@@ -154,13 +154,13 @@ static unsigned ahead_most(const struct worker *worker)
 {
     const uint64_t each = UINT64_C(1) << 30;
     size_t cores = worker->lane.core_count, most = AHEAD_MOST;
-    long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t available = mem_available();
     if (!worker->options->backend->device || cores < AHEAD_LEAST + DEVICE_CORES)
         return AHEAD_LEAST;
     if (most > cores - DEVICE_CORES)
         most = cores - DEVICE_CORES;
-    if (pages > 0 && page > 0 && most > (uint64_t)pages * (uint64_t)page / each)
-        most = (uint64_t)pages * (uint64_t)page / each;
+    if (available > 0 && most > available / each)
+        most = available / each;
     return most > AHEAD_LEAST ? (unsigned)most : AHEAD_LEAST;
 }
 

@@ -203,6 +203,15 @@ static void list_keeps_order_and_lets_go(void **state)
     assert_true(list_empty(&list));
 }
 
+/* More than what is free, on any machine that has read files. */
+static void test_available(void **state)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    assert_in_range(mem_available(), 1, page * (uint64_t)sysconf(_SC_PHYS_PAGES));
+    assert_true(2 * mem_available() > page * (uint64_t)sysconf(_SC_AVPHYS_PAGES));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +223,7 @@ int main(void)
         cmocka_unit_test(buf_takes_long_formats),
         cmocka_unit_test(buf_consumes_resets_and_gives_away),
         cmocka_unit_test(list_keeps_order_and_lets_go),
+        cmocka_unit_test(test_available),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
