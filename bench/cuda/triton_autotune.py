@@ -40,9 +40,11 @@ def points(space):
 
 def write_start(space, path):
     with open(START, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as out:
-        for line in file:
+        front = True  # the source has names with a colon, too
+        for i, line in enumerate(file):
+            front = front and not (i > 0 and line.startswith("---"))
             name = line.strip().split(":")[0]
-            out.write(f"  {name}: {space[name]}\n" if line.startswith("  ") and name in space else line)
+            out.write(f"  {name}: {space[name]}\n" if front and line.startswith("  ") and name in space else line)
 
 
 def write_tutorial(path, out):
