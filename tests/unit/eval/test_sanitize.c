@@ -184,8 +184,12 @@ static unsigned expect_all(unsigned from)
     const struct session *session = fixture.session;
     for (unsigned i = from; i < tools.given; i++) {
         bool found = false;
+        size_t before = 0, alike = 0; /* hidden shapes are drawn, and may be equal */
         for (unsigned k = from; k < i; k++)
-            assert_false(same_dims(tools.each[i].dims, tools.each[k].dims));
+            before += same_dims(tools.each[i].dims, tools.each[k].dims);
+        for (size_t k = 0; k < session->shape_total; k++)
+            alike += same_dims(session->shapes[k].dims.number, tools.each[i].dims);
+        assert_true(before < alike);
         for (size_t k = 0; k < session->case_count; k++) {
             uint32_t first;
             memcpy(&first, session->cases[k].inputs[0], sizeof first);

@@ -466,7 +466,7 @@ static void test_far_behind(void **state)
     assert_true(evaluation.dropped);
     assert_false(evaluation_wins(&evaluation));
     assert_memory_equal(evaluation.reason, "dropped: far behind: ", 21);
-    assert_true(evaluation.timed_samples + evaluation.dropped_samples < 10);
+    assert_true(evaluation.timed_samples + evaluation.dropped_samples <= 10); /* when busy */
     candidate_free(candidate);
 }
 
