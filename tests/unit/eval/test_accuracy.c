@@ -142,6 +142,7 @@ static void test_precision_where_it_is_timed(void **state)
         if (accuracy_of_win(&bench, &f->err) != 0)
             fail_msg("%s", f->err.message);
         assert_int_equal(bench.ended, win && !honest);
+        set_free(&bench.few);
         bench_close(&bench);
         buf_free(&bench.notes);
     }
