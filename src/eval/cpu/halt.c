@@ -304,7 +304,7 @@ static bool is_over(struct halt *halt, int done, int pidfd)
 }
 
 /* False: the caller waits for those that are stopped. */
-static bool says_done(struct halt *halt, int done, int pidfd)
+static bool says_done(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
     const uint64_t patience_ns = PATIENCE_NS + 2 * halt->watch->usual_ns;
     const uint64_t began_ns = clock_now_ns();
@@ -316,21 +316,21 @@ static bool says_done(struct halt *halt, int done, int pidfd)
             awake_ns = now_ns;
         seen_ns = cpu_ns;
         if (now_ns - awake_ns > ASLEEP_NS || cpu_ns - used_ns > patience_ns ||
-            now_ns - began_ns > WALL_TIMES * patience_ns)
+            now_ns - began_ns > WALL_TIMES * patience_ns || now_ns > deadline_ns)
             return false;
     }
     return true;
 }
 
-void halt_run(struct halt *halt, int done, int pidfd)
+void halt_run(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
     bool over = false;
-    while (!over && halt->hits < halt->watch->after)
+    while (!over && halt->hits < halt->watch->after && clock_now_ns() < deadline_ns)
         over = is_over(halt, done, pidfd);
-    if (!over) {
+    if (!over && halt->hits >= halt->watch->after) {
         halt->stopping = true;
         stop(halt, 1);
-        over = says_done(halt, done, pidfd);
+        over = says_done(halt, done, pidfd, deadline_ns);
     }
     let_go(halt, over);
     mem_free(halt);

@@ -15,6 +15,6 @@ struct halt;
  * another CPU, nothing is ever stopped. */
 struct halt *halt_begin(int pid, uint64_t outputs, const struct watch *watch);
 /* The call has begun. Returns, and frees, when the word is in `done` or the process has ended
- * (`pidfd`), which is left to others, or the threads go on. Where the word was said before they
- * did, the group has had its SIGSTOP. */
-void halt_run(struct halt *halt, int done, int pidfd);
+ * (`pidfd`), which is left to others, or the threads go on, at the deadline (clock_now_ns()) at the
+ * latest. Where the word was said before they did, the group has had its SIGSTOP. */
+void halt_run(struct halt *halt, int done, int pidfd, uint64_t deadline_ns);

@@ -259,7 +259,7 @@ static int call_watched(struct cpu_host *host, uint64_t deadline_ns, struct err 
     int result = host_go(&host->base, err);
     if (result != 0)
         kill(-subject->pid, SIGKILL);
-    halt_run(halt, host->base.done, host->base.pidfd);
+    halt_run(halt, host->base.done, host->base.pidfd, deadline_ns);
     return result == 0 ? host_await(&host->base, 1, deadline_ns, &said, err) : -1;
 }
 
