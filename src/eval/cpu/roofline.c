@@ -25,7 +25,7 @@ struct team {
     unsigned char *from, *to;
     size_t bytes; /* each of the two, over all threads */
     size_t count;
-    double flops_per_s[THREADS_MAX];
+    double flops_per_s[THREADS_MAX], seconds[THREADS_MAX];
 };
 
 struct member {
@@ -42,8 +42,10 @@ static double thread_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* Rates are by each thread's own time: what others of the machine took is no part of them. */
 static void do_share(struct team *team, size_t index)
 {
+    double start = thread_seconds();
     size_t pages = team->bytes / 4096;
     size_t first = pages * index / team->count * 4096;
     size_t length = pages * (index + 1) / team->count * 4096 - first;
@@ -55,14 +57,13 @@ static void do_share(struct team *team, size_t index)
         volatile float kept = team->loops->read(team->from + first, length);
         (void)kept;
     } else {
-        /* By this thread's own time: what others of the machine took is no part of a core's rate.
-         */
         uint64_t end = clock_now_ns() + FMA_MS * UINT64_C(1000000);
-        double flops = 0, start = thread_seconds();
+        double flops = 0;
         while (clock_now_ns() < end)
             flops += team->loops->fma(FMA_ROUNDS);
         team->flops_per_s[index] = flops / (thread_seconds() - start);
     }
+    team->seconds[index] = thread_seconds() - start;
 }
 
 static void *member_main(void *argument)
@@ -86,14 +87,16 @@ static void *member_main(void *argument)
     return NULL;
 }
 
-/* One trial; elapsed seconds. This thread sleeps at the barrier meanwhile. */
+/* One trial; the seconds of the slowest thread. This one sleeps at the barrier meanwhile. */
 static double trial(struct team *team, enum work work)
 {
+    double most = 0;
     team->work = work;
-    uint64_t start = clock_now_ns();
     pthread_barrier_wait(&team->start);
     pthread_barrier_wait(&team->finish);
-    return (double)(clock_now_ns() - start) / 1e9;
+    for (size_t i = 0; i < team->count; i++)
+        most = team->seconds[i] > most ? team->seconds[i] : most;
+    return most;
 }
 
 static void keep_best(double *best, double rate)
