@@ -322,6 +322,9 @@ int call_run(struct bench *bench, struct subject *subject, const struct arrangem
     outcome->delay_ns =
         noise_between(&before, &after, outcome->elapsed_ns, bench->session->lane->core_count);
     outcome->disturbed = !subject->device_clock && is_disturbed(bench, outcome);
+    uint64_t most =
+        noise_most(&before, &after, outcome->elapsed_ns, bench->session->lane->core_count);
+    outcome->delay_ns = outcome->delay_ns < most ? outcome->delay_ns : most;
     return 0;
 }
 

@@ -89,6 +89,17 @@ uint64_t noise_between(const struct noise *before, const struct noise *after, ui
            least(after->own_ns - before->own_ns, elapsed_ns > called ? elapsed_ns - called : 0);
 }
 
+uint64_t noise_most(const struct noise *before, const struct noise *after, uint64_t elapsed_ns,
+                    size_t cores)
+{
+    size_t threads = after->threads > before->threads ? after->threads : before->threads;
+    size_t at_once = threads < cores ? threads : cores;
+    if (at_once == 0 || after->subject_ran_ns < before->subject_ran_ns)
+        return elapsed_ns;
+    return elapsed_ns -
+           least((after->subject_ran_ns - before->subject_ran_ns) / at_once, elapsed_ns);
+}
+
 /* --- who else is here --- */
 
 struct probe {

@@ -23,6 +23,11 @@ void noise_read(int pid, struct noise *noise); /* pid 0: only our own */
 uint64_t noise_between(const struct noise *before, const struct noise *after, uint64_t elapsed_ns,
                        size_t cores);
 
+/* The most of that stretch that others can have made it longer: two that wait at the same time lose
+ * it once, and while the subject ran nobody kept it from running. */
+uint64_t noise_most(const struct noise *before, const struct noise *after, uint64_t elapsed_ns,
+                    size_t cores);
+
 /* The share of these cores' time that programs other than ours take now: 0 to 1, of the busiest
  * one. Blocking: keeps all of them busy for 12 ms, in threads that end with it. */
 #define NOISE_QUIET 0.05 /* more than that is load */

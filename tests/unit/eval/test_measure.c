@@ -1,6 +1,5 @@
 /* From samples to a verdict, on samples of known worth; and the floor. */
 #include "../normal.h"
-#include "eval/measure/noise.h"
 #include "eval/measure/timing.h"
 
 #include "fake_backend.h"
@@ -178,68 +177,6 @@ static void test_when_it_is_enough(void **state)
     timing.disturbed = 4;
     timing.timed_ns = UINT64_MAX;
     assert_false(timing_enough(&timing)); /* what was left out is replaced */
-}
-
-static void test_flushing_touches_nothing(void **state)
-{
-    enum { BYTES = 10001 };
-    unsigned char *bytes = mem_alloc(BYTES);
-    (void)state;
-    for (size_t i = 0; i < BYTES; i++)
-        bytes[i] = (unsigned char)(i * 31);
-    flush_bytes(bytes + 1, BYTES - 1, 1 << 16);
-    for (size_t i = 0; i < BYTES; i++)
-        assert_int_equal(bytes[i], (unsigned char)(i * 31));
-    mem_free(bytes);
-}
-
-static void test_noise_of_nobody(void **state)
-{
-    struct noise before, after;
-    (void)state;
-    noise_read(getpid(), &before);
-    noise_read(getpid(), &after);
-    assert_true(after.own_ns >= before.own_ns && after.subject_ns >= before.subject_ns);
-    noise_read(0, &after);
-    assert_int_equal(after.subject_ns, 0);
-}
-
-/* What a subject's own threads took from each other is no disturbance: else a candidate that makes
- * more of them than there are cores would have its slow samples left out. */
-static void test_who_disturbed(void **state)
-{
-    const struct noise before = {.threads = 2};
-    struct noise after = {.subject_ns = 8000,
-                          .own_ns = 10,
-                          .subject_ran_ns = 2000,
-                          .called_ran_ns = 900,
-                          .threads = 2};
-    (void)state;
-    assert_int_equal(noise_between(&before, &after, 1000, 2), 10); /* both cores were its own */
-    after.subject_ran_ns = 500;
-    assert_int_equal(noise_between(&before, &after, 1000, 2), 1510); /* 1500 were somebody's */
-    after.subject_ns = 300;
-    assert_int_equal(noise_between(&before, &after, 1000, 2), 310);
-    assert_int_equal(noise_between(&after, &before, 1000, 2), 0); /* a thread has ended */
-}
-
-/* A queue for a core where nobody had anything to do there is none: the worker's while its subject
- * runs, a thread's that was to stop after the clock had. */
-static void test_harmless_queues(void **state)
-{
-    const struct noise before = {.threads = 1};
-    struct noise after = {.subject_ns = 12000,
-                          .own_ns = 980,
-                          .subject_ran_ns = 990,
-                          .called_ran_ns = 990,
-                          .threads = 1};
-    (void)state;
-    assert_int_equal(noise_between(&before, &after, 1000, 2), 20);
-    after.called_ran_ns = after.subject_ran_ns = 400; /* "done" was said, and nobody listened */
-    assert_int_equal(noise_between(&before, &after, 1000, 2), 1200);
-    after.called_ran_ns = 1040; /* it went on after the clock */
-    after.subject_ran_ns = 1040;
-    assert_int_equal(noise_between(&before, &after, 1000, 2), 0);
 }
 
 /* --- machines, simulated: what is said of a kernel that is known to be as fast, or not --- */
@@ -488,10 +425,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_time_may_depend_on_the_inputs),
         cmocka_unit_test(test_few_shared_samples_widen),
         cmocka_unit_test(test_when_it_is_enough),
-        cmocka_unit_test(test_flushing_touches_nothing),
-        cmocka_unit_test(test_noise_of_nobody),
-        cmocka_unit_test(test_who_disturbed),
-        cmocka_unit_test(test_harmless_queues),
         cmocka_unit_test(test_what_is_said_on_any_machine),
         cmocka_unit_test(test_the_floor),
         cmocka_unit_test(test_two_kernels_in_turns),
