@@ -130,7 +130,7 @@ static void add_evaluation(struct store *store, struct arena *arena, const char 
 
 static struct kernel_row row_of(struct store *store, struct arena *arena,
                                 const struct run_record *run, const struct candidate_record *c,
-                                const struct decided *decided, bool search)
+                                const struct decided *decided, const char *searched, bool search)
 {
     struct idea_record idea = {.title = "", .category = "", .why = ""};
     struct err ignored;
@@ -162,7 +162,7 @@ static struct kernel_row row_of(struct store *store, struct arena *arena,
                                .outside = c->outside,
                                .reason = c->reason,
                                .duplicate_of = c->duplicate_of,
-                               .baseline = run->baseline,
+                               .baseline = final ? run->baseline : searched,
                                .finding = final ? run->finding : "",
                                .model = decided->model != NULL ? decided->model
                                         : wrote                ? run->model
@@ -189,7 +189,24 @@ static struct kernel_row row_of(struct store *store, struct arena *arena,
                                                        : c->speedup_low,
                                .speedup_high = !correct ? 0
                                                : final  ? run->speedup_high
-                                                        : c->speedup_high};
+                                                        : c->speedup_high,
+                               .searched = {correct ? c->speedup : 0, correct ? c->speedup_low : 0,
+                                            correct ? c->speedup_high : 0}};
+}
+
+/* What the search measured against, which is not what the champion was set against at the end: the
+ * record of its first kernel says. */
+static const char *searched_against(struct store *store, struct arena *arena,
+                                    const struct run_record *run,
+                                    const struct candidate_record *candidates, size_t count)
+{
+    size_t i = 0;
+    ARENA_LOCAL(own);
+    while (i < count && strcmp(candidates[i].verdict, "kernel") != 0)
+        i++;
+    const struct value *measured =
+        i < count ? history_measured(store, own, candidates[i].id) : NULL;
+    return arena_strdup(arena, value_text(measured, "baseline", run->baseline));
 }
 
 /* ---- the table ---- */
@@ -231,13 +248,14 @@ static int add_run(struct store *store, struct arena *arena, const struct kernel
         store_scan(store, STORE_SPENDING, prefix, note_spending, &gathering, err) != 0)
         return -1;
     const char *device = device_words(arena, run), *facts = facts_of(arena, run);
+    const char *searched = searched_against(store, arena, run, candidates, count);
     for (size_t i = 0; i < count; i++) {
         const struct candidate_record *c = &candidates[i];
         if (*c->verdict == '\0' ||
             (query->candidate != NULL && strcmp(c->id, query->candidate) != 0))
             continue; /* never evaluated, or not asked for */
         struct kernel_row *row = table_add(table, arena);
-        *row = row_of(store, arena, run, c, &gathering.decided[c->number], query->search);
+        *row = row_of(store, arena, run, c, &gathering.decided[c->number], searched, query->search);
         row->device = device;
         if (query->code)
             row->code = history_source(store, arena, c);

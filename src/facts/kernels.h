@@ -28,6 +28,11 @@ struct kernel_row {
     uint64_t decided_ms; /* wall clock of its verdict */
     double latency_ns, latency_low_ns, latency_high_ns, baseline_ns;
     double speedup, speedup_low, speedup_high;
+    /* As the search measured it, against the baseline of all others of its run; a champion's last
+     * measurement is against the fastest baseline. */
+    struct searched {
+        double ratio, low, high;
+    } searched;
     double error_ratio;                 /* largest error as a share of what is allowed */
     double evaluation_ms;               /* a lane's time for it */
     double stage_ms[STAGES];            /* the same by stage */

@@ -1,6 +1,5 @@
 #include "facts/summary.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,11 +76,9 @@ static void count_row(struct arena *arena, struct group *group, const struct ker
     summary->wins += row->verified && strcmp(row->finding, "faster") == 0;
     summary->micro_dollars += row->micro_dollars;
     summary->evaluation_ms += row->evaluation_ms;
-    if (row->correct)
-        summary->best = fmax(summary->best, row->speedup_low);
-    if (row->correct && parent != NULL && parent->correct && parent->speedup > 0) {
-        summary->better += row->speedup_low > parent->speedup_high;
-        add_gain(arena, group, row->speedup / parent->speedup);
+    if (row->correct && parent != NULL && parent->correct && parent->searched.ratio > 0) {
+        summary->better += row->searched.low > parent->searched.high;
+        add_gain(arena, group, row->searched.ratio / parent->searched.ratio);
     }
 }
 

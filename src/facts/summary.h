@@ -10,7 +10,6 @@ struct summary {
     size_t evaluated, kernels, rejected, failed;
     size_t better;        /* kernels whose whole interval lies above their parent's */
     size_t wins;          /* champions that were verified as faster */
-    double best;          /* largest lower end of a speed-up; 0: no kernel */
     struct interval gain; /* speed-up over the parent's, of kernels with one; samples 0: none */
     int64_t micro_dollars;
     double evaluation_ms; /* only where rows have it */

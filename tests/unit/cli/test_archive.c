@@ -102,6 +102,7 @@ static void fill(const char *folder, int64_t count)
     store_batch_put(batch, STORE_RUNS, "r1", buf_text(&text), text.length);
     for (int64_t i = 1; i <= count; i++)
         put_candidate(batch, i, hostile[i % HOSTILE]);
+    store_batch_put(batch, STORE_EVALUATIONS, "r1-c1", "{\"baseline\":\"reference\"}", 24);
     assert_int_equal(store_commit(store, batch, &err), 0);
     store_batch_free(batch);
     buf_free(&text);
@@ -112,8 +113,7 @@ static char folder[] = "/tmp/twagent-test-XXXXXX";
 
 static int begin(void **state)
 {
-    (void)state;
-    assert_non_null(mkdtemp(folder));
+    (void)state, assert_non_null(mkdtemp(folder));
     setenv("TWAGENT_STORE", folder, 1);
     fill(folder, 60);
     return 0;
@@ -161,11 +161,12 @@ static void rows_say_what_the_store_has(void **state)
     assert_string_equal(rows[0].size, "M=64");
     assert_string_equal(rows[0].device, "a, 2 cores");
     assert_string_equal(rows[0].model, "m1");
-    assert_int_equal(rows[0].micro_dollars, 7);
-    assert_true(rows[0].decided_ms == 1795353815827);
+    assert_true(rows[0].micro_dollars == 7 && rows[0].decided_ms == 1795353815827);
     assert_string_equal(rows[0].code, hostile[1]);
     assert_true(rows[1].verified && rows[1].champion && rows[1].latency_ns == 5e5);
     assert_string_equal(rows[1].finding, "faster");
+    assert_string_equal(rows[1].baseline, "naive"); /* the fastest: its own list in `history` */
+    assert_string_equal(rows[3].baseline, "reference");
     assert_false(rows[2].correct);
     assert_true(rows[2].speedup == 0); /* of what is no kernel there is none */
     const struct kernel_query other = {.problem = "q"};
@@ -186,7 +187,8 @@ static struct kernel_row row(const char *id, const char *parent, uint64_t at, do
                                .decided_ms = at,
                                .speedup = (low + high) / 2,
                                .speedup_low = low,
-                               .speedup_high = high};
+                               .speedup_high = high,
+                               .searched = {(low + high) / 2, low, high}};
 }
 
 static void steps_go_by_the_lower_end(void **state)
@@ -216,14 +218,13 @@ static void groups_count_what_paid(void **state)
     struct summary *groups;
     size_t count;
     (void)state;
-    for (size_t i = 3; i < 5; i++) {
-        rows[i].correct = false;
-        rows[i].verdict = "rejected";
-    }
+    rows[3].correct = rows[4].correct = false;
+    rows[3].verdict = rows[4].verdict = "rejected";
     rows[3].reason = "element 12 is 1.5";
     rows[4].reason = "element 7 is 23.75";
     rows[1].verified = true;
     rows[1].finding = "faster";
+    rows[1].speedup = rows[1].speedup_low = rows[1].speedup_high = 0.5; /* over a faster baseline */
     summary_make(arena, rows, 5, SUMMARY_MODEL, &groups, &count);
     assert_int_equal(count, 1);
     assert_int_equal(groups[0].evaluated, 5);
