@@ -81,6 +81,7 @@ sizes = tuning["stability"]["sizes"]
 if run["verified"]:
     assert [s["size"] for s in sizes][-2:] == ["M=239,N=199", "M=240,N=200"], sizes
     assert len(sizes) == tuning["stability"]["wanted"] == 5 and tuning["stability"]["right"], sizes
+    assert {s["baseline"] for s in sizes} == {"reference"}, sizes  # the champion's own last one is over the fastest
 PY
 say $? "a tune that goes on has every point: $(cat "$work/out" "$work/tuned")"
 TWAGENT_STORE=$work/tunes "$twagent" show r1 | grep -q '^impact of few.c: 4 kernels'; say $? "show has a tune's tables"

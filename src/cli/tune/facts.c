@@ -195,6 +195,21 @@ static void read_kernels(const struct facts *facts, struct tuning *tuning)
 
 /* ---- stability ---- */
 
+/* The champion's last measurement is over the fastest baseline, and has the others', too: at the
+ * problem's own size what the other sizes were measured over. */
+static void over(const char *baseline, const struct value *final, struct tuning_rung *rung)
+{
+    const struct value *one = value_get(value_get(final, "baselines"), baseline);
+    const struct value *speedup = value_get(one, "speedup");
+    if (!speedup || strcmp(rung->baseline, baseline) == 0)
+        return;
+    rung->baseline = baseline;
+    rung->speedup =
+        (struct interval){value_real(speedup, "median", 0), value_real(speedup, "low", 0),
+                          value_real(speedup, "high", 0), (size_t)value_int(speedup, "samples", 0)};
+    rung->finding = finding_of(value_text(one, "finding", ""));
+}
+
 void tune_ladder(struct store *store, struct arena *arena, const struct problem *problem,
                  const char *id, struct tuning_ladder *ladder)
 {
@@ -221,6 +236,7 @@ void tune_ladder(struct store *store, struct arena *arena, const struct problem 
                                  .speedup = evaluation.speedup,
                                  .finding = evaluation.finding,
                                  .noise = evaluation.noise ? evaluation.noise : ""};
+        over(rungs[0].baseline, value, &rungs[ladder->count - 1]);
     }
     if (ladder->count > 1) /* the main one alone says nothing of others */
         ladder->kernel = id;
