@@ -180,7 +180,8 @@ int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err 
 {
     struct session *session = bench->session;
     size_t left = session->pool_count - (size_t)__builtin_popcountll(bench->seen);
-    bool fresh = bench->subject == NULL || left < sets_needed;
+    size_t cold = SLOTS - (size_t)__builtin_popcount(bench->warm & ((1U << SLOTS) - 1));
+    bool fresh = bench->subject == NULL || left < sets_needed + cold;
     if (fresh && (bench_open(bench, err) != 0 || bench->ended))
         return bench->ended ? 0 : -1;
     for (size_t tries = 0; bench->warm != (1U << SLOTS) - 1 && tries < POOL_LEAST; tries++) {
