@@ -2,12 +2,15 @@
  * $FAKE_SANITIZER tells it to, in the tool's own form. Words of that variable, each TOOL:WHAT:
  *   racecheck:race memcheck:read initcheck:read synccheck:barrier   a finding
  *   TOOL:broken    it could not do its work        TOOL:silent   it ends without a summary
- *   TOOL:stubborn  it takes no other mark than its own */
+ *   TOOL:stubborn  it takes no other mark than its own      TOOL:late   it takes its time to start
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { LATE_US = 200000 };
 
 static const char *mark = "=========";
 
@@ -70,6 +73,8 @@ int main(int argc, char **argv)
         say(" Error: Device not supported. Please refer to the documentation");
         return 1;
     }
+    if (told(tool, "late"))
+        usleep(LATE_US);
     pid_t child = fork();
     if (child == 0) {
         execv(argv[at], argv + at);

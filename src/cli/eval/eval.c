@@ -86,6 +86,8 @@ static enum task_result eval_open(struct eval *eval)
         spec.walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST;
         spec.ahead_name = eval->kernel->name;
         spec.ahead = eval->kernel->tune ? NULL : eval->kernel->source;
+        spec.sanitizes = !eval->sweep && (eval->settings->sanitize ||
+                                          effort_find(eval->settings->effort) != EFFORT_SEARCH);
         spec.ceilings = known.length ? buf_text(&known) : NULL;
         int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
         buf_free(&known);

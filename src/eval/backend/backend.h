@@ -48,11 +48,10 @@ struct torch_device {         /* where a definition that is a PyTorch module is 
 };
 
 /* A sanitizer whose processes work while the measuring thread does something else: sanitize() is
- * called by another thread then, which starts none of them; warm_sanitizer() has. */
+ * called by another thread then, which starts none of them; warm_sanitizer() has. Any thread's: */
 struct sanitizer_beside {
-    bool (*ready)(void);                 /* nothing that was started would be waited for */
-    bool (*holds)(const char *artifact); /* what met this artifact is still there */
-    void (*cancel)(bool on); /* any thread. On: sanitize() ends at once, with ERR_CANCELLED */
+    void (*hold)(bool on);   /* on: sanitize() begins nothing more, and ends with what is begun */
+    void (*cancel)(bool on); /* on: sanitize() ends at once, with ERR_CANCELLED */
 };
 
 struct backend {
@@ -94,8 +93,8 @@ struct backend {
     /* A profile of what is being checked is wanted: begins what that will wait for, which is ready
      * before anything is timed. NULL: nothing takes that long. */
     void (*warm_profile)(const struct lane_facts *lane, const struct region *region);
-    /* The same for sanitize(), which whatever wins will need. */
-    void (*warm_sanitizer)(const struct lane_facts *lane, const struct region *region);
+    /* The same for sanitize(), which whatever wins will need: not `all`: what takes longest. */
+    void (*warm_sanitizer)(const struct lane_facts *lane, const struct region *region, bool all);
     /* NULL: sanitize() is called behind the timing, by the measuring thread alone. Not NULL: the
      * sanitized build is the fast one, and it reads inputs alone, from a region of its own. */
     const struct sanitizer_beside *beside;
@@ -108,12 +107,13 @@ struct backend {
     /* That builds and runs plain C: references, and the baselines of a spec; NULL: this one.
      * Another one's baselines are files of its own languages. */
     const struct backend *reference;
-    /* Runs a sanitized build once over `call`; NULL: that was the last one, and what is still to be
-     * said comes now. ERR_CHILD with the report's first lines where it finds something;
-     * ERR_UNSUPPORTED where the sanitizer is not installed. NULL: there is none. */
+    /* Runs a sanitized build once over each of `calls`. ERR_CHILD with the report's first lines
+     * where it finds something; ERR_UNSUPPORTED where the sanitizer is not installed. 1: it was
+     * held before all was done, and goes on with the same calls asked for again, or, of none, is
+     * let go. NULL: there is none. */
     int (*sanitize)(const struct lane_facts *lane, const struct region *region,
-                    const char *artifact, const struct program *program, const struct call *call,
-                    struct buf *report, struct err *err);
+                    const char *artifact, const struct program *program, const struct call *calls,
+                    size_t count, struct buf *report, struct err *err);
     /* Metrics, members of an open JSON object. ERR_PROTOCOL: what was timed is none: rejected.
      * NULL: there are none. */
     int (*profile)(const struct lane_facts *lane, const struct problem *problem,

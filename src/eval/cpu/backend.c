@@ -12,11 +12,14 @@ static int open(const struct lane_facts *lane, const struct region *region, cons
 }
 
 static int sanitize(const struct lane_facts *lane, const struct region *region,
-                    const char *artifact, const struct program *program, const struct call *call,
-                    struct buf *report, struct err *err)
+                    const char *artifact, const struct program *program, const struct call *calls,
+                    size_t count, struct buf *report, struct err *err)
 {
+    int status = 0;
     (void)program;
-    return call != NULL ? cpu_sanitize(lane, region, artifact, call, report, err) : 0;
+    for (size_t i = 0; i < count && status == 0; i++)
+        status = cpu_sanitize(lane, region, artifact, &calls[i], report, err);
+    return status;
 }
 
 static int findings(const struct value *answer, struct buf *out)

@@ -77,14 +77,6 @@ static int open(const struct lane_facts *lane, const struct region *region, cons
     return 0;
 }
 
-static int sanitize(const struct lane_facts *lane, const struct region *region,
-                    const char *artifact, const struct program *program, const struct call *call,
-                    struct buf *report, struct err *err)
-{
-    return call != NULL ? cuda_sanitize(lane, region, artifact, program, call, report, err)
-                        : cuda_sanitize_end(report, err);
-}
-
 static void warm(const struct lane_facts *lane, const struct region *region)
 {
     ARENA_LOCAL(arena);
@@ -118,7 +110,7 @@ static int compiler_main(int argc, char **argv)
     return cuda_compile_main(argc, argv);
 }
 
-static const struct sanitizer_beside beside = {sanitizer_ready, sanitizer_holds, sanitizer_cancel};
+static const struct sanitizer_beside beside = {sanitizer_hold, sanitizer_cancel};
 
 const struct backend backend_cuda = {
     .target = &target_cuda,
@@ -130,7 +122,7 @@ const struct backend backend_cuda = {
     .warm = warm,
     .warm_runner = gpu_host_begin,
     .cuts_sums = true,
-    .sanitize = sanitize,
+    .sanitize = cuda_sanitize,
     .profile = cuda_profile,
     .warm_profile = profile_warm,
     .warm_sanitizer = sanitizer_warm,

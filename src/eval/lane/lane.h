@@ -33,6 +33,7 @@ struct lane_spec {
     const char *ahead_name, *ahead; /* a source that will be asked for first, built while the
                                        problem is opened; or NULL */
     const char *ahead_tune;         /* at these numbers, JSON; NULL: every parameter's first */
+    bool sanitizes;                 /* what is asked for first will be sanitized, if it wins */
 };
 
 enum lane_op { LANE_OPEN, LANE_EVALUATE, LANE_CHECK_PROBLEM };

@@ -33,6 +33,8 @@ static void put_open(struct json *json, const struct lane *lane, const struct la
     if (ceilings != NULL) {
         json_put_raw(json, "ceilings", ceilings);
     }
+    if (spec->sanitizes)
+        json_put_bool(json, "sanitizes", true);
     if (spec->ahead != NULL) {
         json_put_object(json, "ahead");
         json_put_text(json, "name", spec->ahead_name);

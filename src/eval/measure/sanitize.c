@@ -26,58 +26,53 @@ enum {
     PATIENCE_FINAL_MS = 60000
 };
 
-struct sanitized { /* one shape */
-    struct set *set;
-    size_t at; /* where its inputs lie in the sanitizer's region */
-    struct call call;
-    bool placed, fit;
-};
-
 struct sanitizing {
     struct bench *bench;
     const char *artifact;
-    struct sanitized shapes[SHAPES_MOST];
-    size_t count, next, given; /* given: those of them that were fit to be */
-    size_t inputs_bytes;       /* of all of them */
-    bool said;                 /* the last word was */
-    struct err err;            /* of a call, or of the last word */
+    struct set *sets[SHAPES_MOST]; /* one of each shape */
+    size_t at[SHAPES_MOST];        /* where its inputs lie in the sanitizer's region */
+    size_t count, inputs_bytes;    /* of them; of all inputs */
+    struct call calls[SHAPES_MOST];
+    size_t given; /* calls: of those that were fit to be */
+    bool placed;  /* all of them */
+    bool done;    /* all was asked, and well */
+    struct err err;
     struct buf report;
     /* The thread, which has all of the above until it is over. */
     pthread_t thread;
-    bool runs;
-    atomic_bool was_beside, stop, over;
+    bool runs, was_beside;
+    atomic_bool stop, over;
 };
 
 /* ---- which shapes ---- */
 
 /* Before a final a win waits for this. */
-static bool is_quick(const struct bench *bench, const struct shape *shape)
+static bool is_quick(const struct session *session, bool final, const struct shape *shape)
 {
     double flops = 0.0, bytes = 0.0, outputs = (double)shape->layout.outputs[0].elements;
     struct err ignored;
-    return bench->request->effort == EFFORT_FINAL ||
-           problem_work(bench->session->problem, &shape->dims, &flops, &bytes, &ignored) != 0 ||
+    return final || problem_work(session->problem, &shape->dims, &flops, &bytes, &ignored) != 0 ||
            (flops <= SANITIZED_FLOPS && flops <= SANITIZED_FLOPS_EACH * outputs);
 }
 
 static void add(struct sanitizing *sanitizing, struct set *set)
 {
-    struct sanitized *shape = &sanitizing->shapes[sanitizing->count++];
-    *shape = (struct sanitized){.set = set, .at = sanitizing->inputs_bytes};
+    sanitizing->at[sanitizing->count] = sanitizing->inputs_bytes;
+    sanitizing->sets[sanitizing->count++] = set;
     sanitizing->inputs_bytes +=
         (set->shape->layout.inputs_bytes + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
 }
 
 /* One set a shape, hidden shapes always; for a problem whose weights alone are large, as those of
  * PyTorch files often are, the smallest. */
-static void choose(struct bench *bench, struct sanitizing *sanitizing)
+static void choose(struct session *session, bool final, struct sanitizing *sanitizing)
 {
-    struct session *session = bench->session;
     const struct shape *last = NULL;
     struct set *least = NULL;
     for (size_t i = 0; i < session->edge_case; i++) {
         struct set *set = &session->cases[i];
-        bool small = set->shape->elements <= SANITIZED_ELEMENTS && is_quick(bench, set->shape);
+        bool small =
+            set->shape->elements <= SANITIZED_ELEMENTS && is_quick(session, final, set->shape);
         if (least == NULL || set->shape->elements < least->shape->elements)
             least = set;
         if (!small || set->shape == last || sanitizing->count == SHAPES_MOST ||
@@ -97,11 +92,11 @@ static struct sanitizing *open(struct bench *bench, const char *artifact)
     sanitizing->bench = bench;
     sanitizing->artifact = artifact;
     buf_init(&sanitizing->report, REPORT_MOST);
-    choose(bench, sanitizing);
+    choose(bench->session, bench->request->effort == EFFORT_FINAL, sanitizing);
     return sanitizing;
 }
 
-/* ---- one of them ---- */
+/* ---- their inputs ---- */
 
 /* Where the sanitizer shares the candidate's region it is asked when the candidate is not. */
 static const struct region *region_of(const struct bench *bench)
@@ -110,100 +105,84 @@ static const struct region *region_of(const struct bench *bench)
 }
 
 /* Grows alone, so that nothing that was started for another one seems to fit. */
-static int open_region(struct bench *bench, const struct sanitizing *sanitizing, struct err *err)
+static int open_region(struct session *session, size_t inputs_bytes, struct err *err)
 {
-    struct region *region = &bench->session->sanitized;
-    if (region->inputs != NULL && region->inputs_bytes >= sanitizing->inputs_bytes)
+    struct region *region = &session->sanitized;
+    if (region->inputs != NULL && region->inputs_bytes >= inputs_bytes)
         return 0;
     if (region->inputs != NULL)
         region_close(region);
     *region = (struct region){0};
-    return region_open(2 * sanitizing->inputs_bytes + PAGE_BYTES, PAGE_BYTES, region, err);
+    return region_open(2 * inputs_bytes + PAGE_BYTES, PAGE_BYTES, region, err);
 }
 
-/* In a region of its own every shape has a place of its own, so that all can be there at once. */
-static int place_beside(struct bench *bench, struct sanitized *shape, struct err *err)
+/* In a region of its own every shape has a place of its own, so that all are there at once. */
+static int place_beside(struct sanitizing *sanitizing, size_t index, struct err *err)
 {
+    struct bench *bench = sanitizing->bench;
     const struct session *session = bench->session;
     const struct measure_request *request = bench->request;
-    const struct set *set = shape->set;
+    const struct set *set = sanitizing->sets[index];
     struct layout layout;
     if (layout_make(session->problem, &set->shape->dims, request->candidate, request->tune, 0,
                     &layout, err) != 0)
         return bench_failed(bench, err);
-    call_make(&layout, shape->at, session->options.call_timeout_ms, &shape->call);
+    size_t at = sanitizing->at[index];
+    call_make(&layout, at, session->options.call_timeout_ms,
+              &sanitizing->calls[sanitizing->given++]);
     for (size_t i = 0; i < layout.input_count; i++)
-        parallel_copy(session->sanitized.inputs + shape->at + layout.inputs[i].offset,
-                      set->inputs[i], layout.inputs[i].bytes);
+        parallel_copy(session->sanitized.inputs + at + layout.inputs[i].offset, set->inputs[i],
+                      layout.inputs[i].bytes);
     return 0;
 }
 
-static int place(struct bench *bench, struct sanitized *shape, struct err *err)
+static int place_all(struct sanitizing *sanitizing, struct err *err)
 {
-    struct arrangement arrangement;
-    if (shape->placed)
-        return 0;
-    if (set_expect(bench->session, shape->set, err) != 0)
-        return -1;
-    shape->placed = bench->session->backend->beside != NULL;
-    shape->fit = !shape->set->unfit;
-    if (!shape->fit)
-        return 0;
-    if (shape->placed)
-        return place_beside(bench, shape, err);
-    if (bench_arrange(bench, shape->set->shape, &arrangement, err) != 0)
-        return bench_failed(bench, err);
-    call_place(bench, shape->set, &arrangement);
-    shape->call = arrangement.call;
+    struct bench *bench = sanitizing->bench;
+    for (size_t i = 0; i < sanitizing->count && !sanitizing->placed && !bench->ended; i++)
+        if (set_expect(bench->session, sanitizing->sets[i], err) != 0 ||
+            (!sanitizing->sets[i]->unfit && place_beside(sanitizing, i, err) != 0))
+            return -1;
+    sanitizing->placed = true;
     return 0;
 }
 
-/* `call` NULL: the last word. Any thread that has `sanitizing`. What went well may have failed at
- * first, and left words of that. */
-static int run(struct sanitizing *sanitizing, const struct call *call)
+static int place_one(struct sanitizing *sanitizing, size_t index, struct call *call,
+                     struct err *err)
+{
+    struct bench *bench = sanitizing->bench;
+    const struct set *set = sanitizing->sets[index];
+    struct arrangement arrangement;
+    if (bench_arrange(bench, set->shape, &arrangement, err) != 0)
+        return bench_failed(bench, err);
+    call_place(bench, set, &arrangement);
+    *call = arrangement.call;
+    return 0;
+}
+
+/* ---- asking ---- */
+
+/* Any thread that has `sanitizing`. On a large shape a tool that takes too long says nothing
+ * against the kernel. What went well may have failed at first, and left words of that. */
+static int ask(struct sanitizing *sanitizing, const struct call *calls, size_t count)
 {
     struct err err = {0};
     const struct bench *bench = sanitizing->bench;
     const struct session *session = bench->session;
     const struct measure_request *request = bench->request;
     const struct program program = {session->problem, request->candidate, request->tune, NULL};
-    int status = 0;
+    int status = -1;
     if (session->backend->sanitize != NULL)
         status = session->backend->sanitize(session->lane, region_of(bench), sanitizing->artifact,
-                                            &program, call, &sanitizing->report, &err);
+                                            &program, calls, count, &sanitizing->report, &err);
     else
-        status =
-            err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->target->name);
-    if (status != 0)
+        err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->target->name);
+    if (status < 0)
         sanitizing->err = err;
-    return status;
-}
-
-/* It has been placed. On a large shape a tool that takes too long says nothing against the kernel.
- */
-static void give(struct sanitizing *sanitizing)
-{
-    struct sanitized *shape = &sanitizing->shapes[sanitizing->next++];
-    if (!shape->fit)
-        return;
-    sanitizing->given++;
-    if (run(sanitizing, &shape->call) != 0 && sanitizing->err.code == ERR_TIMEOUT &&
-        shape->set->shape->elements > SANITIZED_ELEMENTS)
+    if (status < 0 && err.code == ERR_TIMEOUT &&
+        sanitizing->sets[0]->shape->elements > SANITIZED_ELEMENTS)
         sanitizing->err.code = ERR_UNSUPPORTED;
-}
-
-static bool has_more(const struct sanitizing *sanitizing)
-{
-    return sanitizing->next < sanitizing->count && sanitizing->err.code == ERR_NONE;
-}
-
-static void take_last_word(struct sanitizing *sanitizing)
-{
-    struct err err = sanitizing->err;
-    sanitizing->said = true;
-    if (run(sanitizing, NULL) != 0 && err.code == ERR_NONE)
-        return;
-    sanitizing->err = err; /* the first one tells */
+    return status;
 }
 
 /* ---- beside the checks ---- */
@@ -218,34 +197,40 @@ static void rest(void)
 static void *work(void *argument)
 {
     struct sanitizing *sanitizing = (struct sanitizing *)argument;
-    const struct sanitizer_beside *beside = sanitizing->bench->session->backend->beside;
-    while (!atomic_load(&sanitizing->stop) && !beside->ready())
-        rest();
     uint64_t begun = timeline_begin();
-    while (!atomic_load(&sanitizing->stop) && has_more(sanitizing)) {
-        atomic_store(&sanitizing->was_beside, true);
-        give(sanitizing);
-    }
-    if (atomic_load(&sanitizing->was_beside) && sanitizing->next == sanitizing->count &&
-        sanitizing->err.code == ERR_NONE)
-        take_last_word(sanitizing);
+    sanitizing->done = ask(sanitizing, sanitizing->calls, sanitizing->given) == 0;
     timeline_end("sanitize.beside", begun);
     atomic_store(&sanitizing->over, true);
     return NULL;
 }
 
+int sanitize_ahead(struct session *session, struct err *err)
+{
+    struct sanitizing ahead = {0};
+    const struct backend *backend = session->backend;
+    if (backend->beside == NULL)
+        return 0;
+    choose(session, false, &ahead);
+    if (ahead.count == 0)
+        return 0;
+    if (open_region(session, ahead.inputs_bytes, err) != 0)
+        return -1;
+    backend->warm_sanitizer(session->lane, &session->sanitized, false);
+    return 0;
+}
+
 int sanitize_warm(struct bench *bench, struct err *err)
 {
-    const struct session *session = bench->session;
+    struct session *session = bench->session;
     const struct backend *backend = session->backend;
     if (!bench->request->sanitizes || backend->beside == NULL)
         return 0;
     struct sanitizing *sanitizing = open(bench, bench->request->artifact);
     if (sanitizing->count == 0)
         return 0;
-    if (open_region(bench, sanitizing, err) != 0)
+    if (open_region(session, sanitizing->inputs_bytes, err) != 0)
         return -1;
-    backend->warm_sanitizer(session->lane, &session->sanitized);
+    backend->warm_sanitizer(session->lane, &session->sanitized, true);
     return 0;
 }
 
@@ -254,23 +239,29 @@ int sanitize_begin(struct bench *bench, struct err *err)
     struct sanitizing *sanitizing = bench->sanitizing;
     if (sanitizing == NULL || !bench->request->alone || bench->request->rival != NULL)
         return 0;
-    for (size_t i = 0; i < sanitizing->count && !bench->ended; i++)
-        if (place(bench, &sanitizing->shapes[i], err) != 0)
-            return -1;
-    sanitizing->runs = sanitizing->count > 0 && !bench->ended &&
+    if (place_all(sanitizing, err) != 0)
+        return -1;
+    sanitizing->runs = sanitizing->given > 0 && !bench->ended &&
                        pthread_create(&sanitizing->thread, NULL, work, sanitizing) == 0;
+    sanitizing->was_beside = sanitizing->runs;
     return 0;
+}
+
+static void stop(struct sanitizing *sanitizing)
+{
+    atomic_store(&sanitizing->stop, true);
+    sanitizing->bench->session->backend->beside->hold(true); /* nothing where it is over */
 }
 
 void sanitize_discourage(struct bench *bench)
 {
-    if (bench->sanitizing != NULL)
-        atomic_store(&bench->sanitizing->stop, true);
+    if (bench->sanitizing != NULL && bench->sanitizing->runs)
+        stop(bench->sanitizing);
 }
 
 bool sanitize_was_beside(const struct bench *bench)
 {
-    return bench->sanitizing != NULL && atomic_load(&bench->sanitizing->was_beside);
+    return bench->sanitizing != NULL && bench->sanitizing->was_beside;
 }
 
 /* A set that timing will ask for; then the one that a win will be asked for, as long as tools are
@@ -282,22 +273,14 @@ static int expect_one(struct bench *bench, bool *more, struct err *err)
     for (size_t i = 0; i < session->pool_count; i++)
         if (!session->pool[i].expected)
             return set_expect(session, &session->pool[i], err);
-    if (sanitize_was_beside(bench) && accuracy_expects(bench))
+    if (accuracy_expects(bench))
         return accuracy_expect(bench, err);
     *more = false;
     return 0;
 }
 
-/* As if nothing had been asked. */
-static void forget(struct sanitizing *sanitizing)
-{
-    sanitizing->next = sanitizing->given = 0;
-    sanitizing->said = false;
-    sanitizing->err = (struct err){0};
-    buf_reset(&sanitizing->report);
-}
-
-/* What passed, and what was found with a report of it; all else is asked again. */
+/* What passed, and what was found with a report of it; all else is asked again, as if nothing had
+ * been. */
 static bool is_believed(const struct sanitizing *sanitizing)
 {
     return sanitizing->err.code == ERR_NONE ||
@@ -317,7 +300,7 @@ int sanitize_hold(struct bench *bench, struct err *err)
     while (status == 0 && more && !bench->ended && !atomic_load(&sanitizing->stop) &&
            !atomic_load(&sanitizing->over) && !atomic_load(&session->cancelled))
         status = expect_one(bench, &more, err);
-    atomic_store(&sanitizing->stop, true);
+    stop(sanitizing);
     int patience_ms = bench->request->effort == EFFORT_FINAL ? PATIENCE_FINAL_MS : PATIENCE_MS;
     if (status != 0 || bench->ended)
         patience_ms = 0;
@@ -328,9 +311,12 @@ int sanitize_hold(struct bench *bench, struct err *err)
     beside->cancel(true); /* nothing where it is over */
     pthread_join(sanitizing->thread, NULL);
     beside->cancel(false);
+    beside->hold(false);
     sanitizing->runs = false;
-    if (!is_believed(sanitizing))
-        forget(sanitizing);
+    if (!is_believed(sanitizing)) {
+        sanitizing->err = (struct err){0};
+        buf_reset(&sanitizing->report);
+    }
     timeline_end("sanitize.hold", begun);
     return status;
 }
@@ -356,29 +342,52 @@ static int take_finding(struct bench *bench, struct err *err)
     return 1;
 }
 
+/* In a region that it shares: one after the other. */
+static int ask_each(struct sanitizing *sanitizing, struct err *err)
+{
+    struct call call;
+    for (size_t i = 0; i < sanitizing->count && sanitizing->err.code == ERR_NONE; i++) {
+        if (set_expect(sanitizing->bench->session, sanitizing->sets[i], err) != 0)
+            return -1;
+        if (sanitizing->sets[i]->unfit)
+            continue;
+        if (place_one(sanitizing, i, &call, err) != 0)
+            return -1;
+        if (sanitizing->bench->ended)
+            return 0;
+        sanitizing->given++;
+        (void)!ask(sanitizing, &call, 1);
+    }
+    return 0;
+}
+
+/* What is left, of all of them. */
+static int ask_all(struct sanitizing *sanitizing, struct err *err)
+{
+    struct bench *bench = sanitizing->bench;
+    if (sanitizing->done || sanitizing->err.code != ERR_NONE)
+        return 0;
+    if (open_region(bench->session, sanitizing->inputs_bytes, err) != 0 ||
+        place_all(sanitizing, err) != 0)
+        return -1;
+    sanitizing->done = bench->ended || sanitizing->given == 0 ||
+                       ask(sanitizing, sanitizing->calls, sanitizing->given) == 0;
+    return 0;
+}
+
 static int finish(struct bench *bench, struct err *err)
 {
     struct sanitizing *sanitizing = bench->sanitizing;
-    const struct sanitizer_beside *beside = bench->session->backend->beside;
-    if (beside != NULL && sanitizing->next > 0 && !sanitizing->said &&
-        sanitizing->err.code == ERR_NONE && !beside->holds(sanitizing->artifact))
-        forget(sanitizing); /* with the last words of what it was */
+    bool beside = bench->session->backend->beside != NULL;
     if (sanitizing->count == 0) {
         bench_note(bench, "sanitizer: not run, no check shape has less than %d million elements",
                    SANITIZED_ELEMENTS_MOST >> 20);
         return 1;
     }
-    if (beside != NULL && open_region(bench, sanitizing, err) != 0)
+    if ((beside ? ask_all(sanitizing, err) : ask_each(sanitizing, err)) != 0)
         return -1;
-    while (has_more(sanitizing)) {
-        if (place(bench, &sanitizing->shapes[sanitizing->next], err) != 0)
-            return -1;
-        if (bench->ended)
-            return 0;
-        give(sanitizing);
-    }
-    if (!sanitizing->said)
-        take_last_word(sanitizing);
+    if (bench->ended)
+        return 0;
     if (sanitizing->err.code != ERR_NONE)
         return take_finding(bench, err);
     bench->evaluation->checks_total += (int64_t)sanitizing->given;
@@ -409,13 +418,8 @@ void sanitize_close(struct bench *bench)
     struct sanitizing *sanitizing = bench->sanitizing;
     if (sanitizing == NULL)
         return;
-    bool found = sanitizing->err.code == ERR_CHILD;
-    if (sanitizing->next > 0 && !sanitizing->said && !found &&
-        bench->session->backend->beside != NULL) { /* nobody waits for what they would say */
-        bench->session->backend->beside->cancel(true);
-        (void)run(sanitizing, NULL);
-        bench->session->backend->beside->cancel(false);
-    }
+    if (sanitizing->was_beside && !sanitizing->done) /* nobody waits for what they would say */
+        (void)!ask(sanitizing, NULL, 0);
     buf_free(&sanitizing->report);
     mem_free(sanitizing);
     bench->sanitizing = NULL;

@@ -1,18 +1,20 @@
 /* eval/measure/sanitize: a candidate's small shapes under the backend's sanitizer.
  *
- *   sanitize_warm    its processes start, of a device's sanitizer
+ *   sanitize_ahead   as the problem is opened its slowest process starts, of a device's sanitizer
+ *   sanitize_warm    all of its processes start
  *   sanitize_begin   where nobody else waits a thread gives them the shapes, while the candidate is
  *                    checked and sets are computed
  *   sanitize_hold    nothing of it runs from here on: before anything is timed
  *   sanitize_finish  of a win: what is left, and what it all says
  *
- * Whatever has not come to an end beside the checks is asked again behind the timing, from the
- * first shape on: a tool that hung or died says nothing. The same shapes either way, and all of
- * them. Inside src/eval/measure. Worker's measuring thread. */
+ * What hung or died beside the checks says nothing: all is asked again behind the timing, from the
+ * first shape on. The same shapes either way, and all of them. Inside src/eval/measure. Worker's
+ * measuring thread. */
 #pragma once
 
 #include "eval/measure/measure.h"
 
+int sanitize_ahead(struct session *session, struct err *err) MUST_USE;
 int sanitize_warm(struct bench *bench, struct err *err) MUST_USE;
 int sanitize_begin(struct bench *bench, struct err *err) MUST_USE;
 /* It will be no win: no more shapes beside the checks. */

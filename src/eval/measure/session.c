@@ -3,6 +3,7 @@
  */
 #include "base/mem.h"
 #include "eval/data/timeline.h"
+#include "eval/measure/sanitize.h"
 #include "eval/measure/session_private.h"
 #include "eval/sets/helpers.h"
 #include "eval/sets/wide.h"
@@ -92,8 +93,9 @@ static int open_parts(struct session *session, struct err *err)
         return -1;
     if (session->backend->warm_runner != NULL)
         session->backend->warm_runner(session->lane, &session->region);
-    if (open_reference(session, err) != 0 || session_make_cases(session, err) != 0 ||
-        know_lane(session, err) != 0)
+    if (session_make_cases(session, err) != 0 ||
+        (session->options.sanitizes && sanitize_ahead(session, err) != 0) ||
+        open_reference(session, err) != 0 || know_lane(session, err) != 0)
         return -1;
     /* What does not need the reference is done while it starts. */
     if (session->backend->warm != NULL)

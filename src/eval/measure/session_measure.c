@@ -194,6 +194,8 @@ int session_check(struct session *session, const struct measure_request *request
     if (status == 0 && !bench->ended)
         status = sanitize_warm(bench, err);
     if (status == 0 && !bench->ended)
+        status = sanitize_begin(bench, err);
+    if (status == 0 && !bench->ended)
         wide_begin(session); /* its runner starts while the definition computes the first set */
     if (status == 0 && !bench->ended)
         session_expect_pool(session);
@@ -206,8 +208,6 @@ int session_check(struct session *session, const struct measure_request *request
     if (status == 0 && !bench->ended)
         warm_others(bench);
     timeline_end("check.open", begun);
-    if (status == 0 && !bench->ended)
-        status = sanitize_begin(bench, err);
     if (status == 0 && !bench->ended)
         status = check_all(bench, err);
     struct err held = {0};

@@ -17,15 +17,14 @@ static const struct fake_entry kernels[] = {
 /* ---- a sanitizer that does as it is told ---- */
 
 enum { GIVEN_MOST = 64 };
-enum way { WELL, FINDS, DIES, HANGS, IS_CUT_OFF, IS_DISCOURAGED };
+enum way { WELL, FINDS, DIES, HANGS, IS_HELD, IS_DISCOURAGED };
 
 static struct {
-    enum way way; /* of the first call beside the checks, or of the last word there */
-    bool gone;    /* the tools that met the first shapes are not there any more */
+    enum way way; /* of what is asked beside the checks */
     pthread_t measuring;
-    atomic_bool inside, was_inside_while_timed, cancelled, never_ready;
+    atomic_bool inside, was_inside_while_timed, cancelled, held;
     atomic_uint timed;
-    unsigned warmed, given, beside, last_words;
+    unsigned ahead, warmed, given, asked, let_go;
     struct {
         int64_t dims[3];
         bool beside, behind; /* asked by another thread; after something was timed */
@@ -39,22 +38,17 @@ static void pause_ms(long ms)
     nanosleep(&step, NULL);
 }
 
-static void warm(const struct lane_facts *lane, const struct region *region)
+static void warm(const struct lane_facts *lane, const struct region *region, bool all)
 {
     (void)lane;
     assert_true(region->inputs_bytes > 0);
-    tools.warmed++;
+    tools.warmed += all;
+    tools.ahead += !all;
 }
 
-static bool ready(void)
+static void hold(bool on)
 {
-    return !atomic_load(&tools.never_ready);
-}
-
-static bool holds(const char *artifact)
-{
-    assert_string_equal(artifact, "product");
-    return !tools.gone;
+    atomic_store(&tools.held, on);
 }
 
 static void cancel(bool on)
@@ -64,32 +58,42 @@ static void cancel(bool on)
 
 static struct fixture fixture;
 
-static int do_as_told(bool last_word, struct buf *report, struct err *err)
+static int do_as_told(struct buf *report, struct err *err)
 {
-    switch (last_word == (tools.way == IS_CUT_OFF) ? tools.way : WELL) {
+    switch (tools.way) {
     case FINDS:
         buf_add_text(report, "racecheck: Error: Race reported in candidate.cu:9\n");
         return err_set(err, ERR_CHILD, "compute-sanitizer (racecheck) found a defect");
     case DIES:
         return err_set(err, ERR_CHILD, "under compute-sanitizer (memcheck): killed by SIGKILL");
-    case IS_CUT_OFF:
-        return err_set(err, ERR_UNSUPPORTED, "did not come to an end");
     case HANGS:
         while (!atomic_load(&tools.cancelled))
             pause_ms(1);
         return err_set(err, ERR_CANCELLED, "cancelled");
     case IS_DISCOURAGED:
         sanitize_discourage(fixture.session->bench);
-        return 0;
+        return atomic_load(&tools.held) ? 1 : 0;
+    case IS_HELD:
+        while (!atomic_load(&tools.held))
+            pause_ms(1);
+        return 1;
     case WELL:
         break;
     }
     return 0;
 }
 
+static void note_call(const struct region *region, const struct call *call, bool beside)
+{
+    memcpy(tools.each[tools.given].dims, call->dims, sizeof tools.each[0].dims);
+    memcpy(&tools.each[tools.given].first, region->inputs + call->offsets[0], 4);
+    tools.each[tools.given].behind = atomic_load(&tools.timed) > 0;
+    tools.each[tools.given++].beside = beside;
+}
+
 static int sanitize(const struct lane_facts *lane, const struct region *region,
-                    const char *artifact, const struct program *program, const struct call *call,
-                    struct buf *report, struct err *err)
+                    const char *artifact, const struct program *program, const struct call *calls,
+                    size_t count, struct buf *report, struct err *err)
 {
     bool beside = !pthread_equal(pthread_self(), tools.measuring);
     int status = 0;
@@ -97,15 +101,12 @@ static int sanitize(const struct lane_facts *lane, const struct region *region,
     (void)!err_set(err, ERR_CHILD, "which the second try put right");
     atomic_store(&tools.inside, true);
     pause_ms(1);
-    tools.last_words += call == NULL;
-    if (call != NULL && tools.given < GIVEN_MOST) {
-        memcpy(tools.each[tools.given].dims, call->dims, sizeof tools.each[0].dims);
-        memcpy(&tools.each[tools.given].first, region->inputs + call->offsets[0], 4);
-        tools.each[tools.given].behind = atomic_load(&tools.timed) > 0;
-        tools.each[tools.given++].beside = beside;
-    }
-    if (beside && (call == NULL || tools.beside++ == 0))
-        status = do_as_told(call == NULL, report, err);
+    tools.asked += count > 0;
+    tools.let_go += count == 0;
+    for (size_t i = 0; i < count && tools.given < GIVEN_MOST; i++)
+        note_call(region, &calls[i], beside);
+    if (beside)
+        status = do_as_told(report, err);
     atomic_store(&tools.inside, false);
     return status;
 }
@@ -136,7 +137,7 @@ static int watched_open(const struct lane_facts *lane, const struct region *regi
 
 /* ---- the scene ---- */
 
-static const struct sanitizer_beside beside = {ready, holds, cancel};
+static const struct sanitizer_beside beside = {hold, cancel};
 static struct backend backend;
 
 static void begin(enum way way)
@@ -212,7 +213,7 @@ static unsigned shapes_behind(void)
     assert_true(evaluation.stage_ms[STAGE_SANITIZE] > 0.0);
     for (unsigned i = 0; i < tools.given; i++)
         assert_true(tools.each[i].behind && !tools.each[i].beside);
-    assert_int_equal(tools.last_words, 1);
+    assert_int_equal(tools.asked, 1);
     unsigned count = expect_all(0);
     end();
     return count;
@@ -232,7 +233,8 @@ static void test_beside(void **unused)
     assert_true(tools.timed > 0 && tools.given > 0 && tools.each[0].beside);
     assert_false(tools.each[0].behind);
     assert_true(expect_all(0) >= behind - HIDDEN_SHAPES);
-    assert_int_equal(tools.last_words, 1);
+    assert_int_equal(tools.asked, 1);
+    assert_int_equal(tools.let_go, 0);
     assert_true(evaluation.checks_total > tools.given + tools.timed / 2);
     end();
 }
@@ -247,7 +249,7 @@ static void test_finding(void **unused)
     assert_non_null(strstr(evaluation.reason, "(racecheck) found a defect"));
     assert_non_null(strstr(evaluation.details, "candidate.cu:9"));
     assert_int_equal(evaluation.checks_passed, evaluation.checks_total - 1);
-    assert_int_equal(tools.given, 1);
+    assert_int_equal(tools.asked, 1);
     end();
 }
 
@@ -261,14 +263,15 @@ static void test_no_win(void **unused)
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
     assert_false(evaluation.stage_ms[STAGE_SANITIZE] > 0.0);
     assert_non_null(strstr(evaluation.metrics, "(racecheck) found a defect"));
-    assert_int_equal(tools.given, 1);
+    assert_int_equal(tools.asked, 1);
     end();
 }
 
-/* What died, or did not say its last word, said nothing: all shapes are asked again, alone. */
+/* What died or hung said nothing: all shapes are asked again, alone; what was held goes on with the
+ * same ones. */
 static void test_asked_again(void **unused)
 {
-    static const enum way ways[] = {DIES, IS_CUT_OFF, HANGS};
+    static const enum way ways[] = {DIES, HANGS, IS_HELD, IS_DISCOURAGED};
     (void)unused;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         begin(ways[i]);
@@ -280,43 +283,45 @@ static void test_asked_again(void **unused)
         while (before < tools.given && tools.each[before].beside)
             before++;
         assert_true(before > 0 && tools.each[before].behind);
-        assert_true(expect_all(before) >= 3);
+        assert_int_equal(expect_all(before), before);
+        for (unsigned k = 0; k < before; k++) {
+            assert_true(same_dims(tools.each[k].dims, tools.each[before + k].dims));
+            assert_int_equal(tools.each[k].first, tools.each[before + k].first);
+        }
+        assert_int_equal(tools.asked, 2);
         end();
     }
 }
 
-/* What is held after the first shape gets the rest behind the timing, and all of them where the
- * tools that met the first one are gone. */
-static void test_held(void **unused)
-{
-    (void)unused;
-    for (int gone = 0; gone < 2; gone++) {
-        begin(IS_DISCOURAGED);
-        tools.gone = gone != 0;
-        assert_int_equal(evaluate().verdict, VERDICT_KERNEL);
-        assert_true(tools.each[0].beside && !tools.each[0].behind);
-        for (unsigned i = 1; i < tools.given; i++)
-            assert_true(tools.each[i].behind && !tools.each[i].beside);
-        assert_true(expect_all((unsigned)gone) >= 3);
-        assert_int_equal(same_dims(tools.each[0].dims, tools.each[1].dims), tools.gone);
-        assert_int_equal(tools.last_words, 1);
-        end();
-    }
-}
-
-/* A wrong kernel's verdict waits for none of it, and whatever is not ready is not begun. */
+/* A wrong kernel's verdict waits for none of it, and neither do tools that have some of it left. */
 static void test_rejected(void **unused)
 {
+    static const enum way ways[] = {HANGS, IS_HELD};
     (void)unused;
-    for (int ever = 0; ever < 2; ever++) {
-        begin(HANGS);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        begin(ways[i]);
         fixture.request.artifact = "wrong";
-        atomic_store(&tools.never_ready, ever == 0);
         assert_int_equal(evaluate().verdict, VERDICT_REJECTED);
         assert_int_equal(tools.timed, 0);
-        assert_true(tools.given <= (unsigned)ever);
+        assert_int_equal(tools.asked, 1);
+        assert_int_equal(tools.let_go, 1);
         end();
     }
+}
+
+/* As the problem is opened the slowest tool begins to start, with the inputs' room that the rest
+ * will have, too. */
+static void test_ahead(void **unused)
+{
+    struct err err = {0};
+    (void)unused;
+    begin(WELL);
+    assert_int_equal(sanitize_ahead(fixture.session, &err), 0);
+    assert_int_equal(tools.ahead, 1);
+    const unsigned char *room = fixture.session->sanitized.inputs;
+    assert_int_equal(evaluate().verdict, VERDICT_KERNEL);
+    assert_ptr_equal(fixture.session->sanitized.inputs, room);
+    end();
 }
 
 int main(int argc, char **argv)
@@ -327,7 +332,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beside), cmocka_unit_test(test_finding),
         cmocka_unit_test(test_no_win), cmocka_unit_test(test_asked_again),
-        cmocka_unit_test(test_held),   cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_ahead),  cmocka_unit_test(test_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,7 +159,7 @@ static void sanitized_programs_reach_nobody(void **state)
                  KIT_SIGNATURE, refusals[i].attempt);
         if (kit_compile(&kit, "k.c", text, BUILD_SANITIZED) != 0)
             fail_msg("%s", buf_text(&kit.said));
-        if (backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, NULL, &kit.call,
+        if (backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, NULL, &kit.call, 1,
                                  &report, &kit.err) != 0)
             fail_msg("%s: %s", refusals[i].name, kit.err.message);
         if (kit_output(&kit)[0] != 1)

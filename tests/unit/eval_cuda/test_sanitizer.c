@@ -5,7 +5,6 @@
 #include "eval/cuda/sanitize/sanitizer.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <time.h>
 
 /* ---- reports ---- */
@@ -149,18 +148,12 @@ static void end(struct scene *scene)
     buf_free(&said_of_all);
 }
 
-/* Three calls, as of three shapes, then the last word. */
+/* Three calls, as of three shapes. */
 static int sanitize_launch(struct scene *scene, const char *launch)
 {
     const struct program program = scene_program(scene, launch);
-    for (int i = 0; i < 3; i++)
-        if (backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program,
-                                  &scene->call, &said_of_all, &scene->err) != 0) {
-            struct err ignored;
-            assert_int_equal(cuda_sanitize_end(&said_of_all, &ignored), 0);
-            return -1;
-        }
-    return backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program, NULL,
+    const struct call calls[] = {scene->call, scene->call, scene->call};
+    return backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program, calls, 3,
                                  &said_of_all, &scene->err);
 }
 
@@ -185,6 +178,7 @@ static const struct {
     {"fake_relu", "initcheck:broken", ERR_UNSUPPORTED, "does not run here", ""},
     {"fake_relu", "synccheck:silent", ERR_UNSUPPORTED, "did not come to an end", ""},
     {"fake_trap", "", ERR_CHILD, "under compute-sanitizer (memcheck): fake_trap", ""},
+    {"fake_trap", "memcheck:late", ERR_CHILD, "under compute-sanitizer (memcheck): fake_trap", ""},
     {"fake_trap", "memcheck:read", ERR_CHILD, "(memcheck) found a defect", "candidate.cu:5"},
     {"fake_die", "", ERR_CHILD, "under compute-sanitizer", ""},
 };
@@ -205,6 +199,11 @@ static void test_ways(void **unused)
     }
 }
 
+static void warm(struct scene *scene, bool all)
+{
+    sanitizer_warm(&scene->lane, &scene->region, all);
+}
+
 /* Tools that were started ahead are those that are used, and used once; of another region, or dead
  * meanwhile, others are started. */
 static void test_started_ahead(void **unused)
@@ -212,40 +211,54 @@ static void test_started_ahead(void **unused)
     struct scene scene;
     (void)unused;
     begin(&scene, "racecheck:race");
-    sanitizer_warm(&scene.lane, &scene.region);
+    warm(&scene, true);
     sanitizer_settle();
     setenv("FAKE_SANITIZER", "", 1); /* what is started from here on finds nothing */
-    sanitizer_warm(&scene.lane, &scene.region);
+    warm(&scene, true);
     assert_int_equal(sanitize(&scene, "fake_relu"), -1);
     assert_non_null(strstr(scene.err.message, "(racecheck) found a defect"));
     scene.err = (struct err){0};
     assert_int_equal(sanitize(&scene, "fake_relu"), 0);
     end(&scene);
     begin(&scene, "synccheck:broken");
-    sanitizer_warm(&scene.lane, &scene.region);
+    warm(&scene, true);
     sanitizer_settle();
     setenv("FAKE_SANITIZER", "", 1);
     assert_int_equal(sanitize(&scene, "fake_relu"), 0);
-    sanitizer_warm(&scene.lane, &scene.region);
+    warm(&scene, true);
     end(&scene);
     begin(&scene, "");
     assert_int_equal(sanitize(&scene, "fake_relu"), 0);
     end(&scene);
 }
 
-struct cancelling {
-    atomic_bool done;
+/* The slowest is started alone, and is kept when the others are. */
+static void test_slowest_first(void **unused)
+{
+    struct scene scene;
+    (void)unused;
+    begin(&scene, "memcheck:read,racecheck:race,initcheck:read,synccheck:barrier");
+    warm(&scene, false);
+    sanitizer_settle();
+    setenv("FAKE_SANITIZER", "", 1);
+    warm(&scene, true);
+    assert_int_equal(sanitize(&scene, "fake_relu"), -1);
+    assert_non_null(strstr(scene.err.message, "compute-sanitizer (racecheck) found a defect"));
+    end(&scene);
+}
+
+struct later {
     pthread_t thread;
+    void (*word)(bool on);
 };
 
 /* Once the tools have the candidate. */
-static void *cancel_soon(void *argument)
+static void *say_later(void *argument)
 {
-    struct cancelling *cancelling = (struct cancelling *)argument;
+    const struct later *later = (const struct later *)argument;
     const struct timespec step = {.tv_nsec = 20000000};
     nanosleep(&step, NULL);
-    sanitizer_cancel(true);
-    atomic_store(&cancelling->done, true);
+    later->word(true);
     return NULL;
 }
 
@@ -254,24 +267,17 @@ static void *cancel_soon(void *argument)
 static void test_cancelled(void **unused)
 {
     struct scene scene;
-    struct cancelling cancelling = {0};
+    struct later later = {.word = sanitizer_cancel};
     (void)unused;
     begin(&scene, "");
-    assert_false(sanitizer_ready());
-    sanitizer_warm(&scene.lane, &scene.region);
-    for (int i = 0; i < 3000 && !sanitizer_ready(); i++)
-        usleep(10000);
-    assert_true(sanitizer_ready());
-    assert_false(sanitizer_holds(scene.artifact));
+    warm(&scene, true);
+    sanitizer_settle();
     scene.call.timeout_ms = 1000000;
-    assert_int_equal(pthread_create(&cancelling.thread, NULL, cancel_soon, &cancelling), 0);
+    assert_int_equal(pthread_create(&later.thread, NULL, say_later, &later), 0);
     assert_int_equal(
         sanitize_launch(&scene, "  - {entry: fake_hang, grid: 1, block: 1, args: []}\n"), -1);
     assert_int_equal(scene.err.code, ERR_CANCELLED);
-    assert_int_equal(pthread_join(cancelling.thread, NULL), 0);
-    assert_true(atomic_load(&cancelling.done));
-    assert_false(sanitizer_holds(scene.artifact));
-    assert_false(sanitizer_ready());
+    assert_int_equal(pthread_join(later.thread, NULL), 0);
     sanitizer_cancel(false);
     scene.err = (struct err){0};
     scene.call.timeout_ms = 1000;
@@ -279,23 +285,27 @@ static void test_cancelled(void **unused)
     end(&scene);
 }
 
-/* What met the first shapes and died has taken its last word with it. */
+/* Held, nothing is begun, not even by those that are still starting; then the same tools go on.
+ * What of them has gone meanwhile had said nothing: all of them are others. */
 static void test_held(void **unused)
 {
     struct scene scene;
     (void)unused;
-    begin(&scene, "");
-    const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
-    assert_int_equal(cuda_sanitize(&scene.lane, &scene.region, scene.artifact, &program,
-                                   &scene.call, &said_of_all, &scene.err),
-                     0);
-    assert_true(sanitizer_holds(scene.artifact));
-    assert_false(sanitizer_holds("another.cubin"));
-    sanitizer_settle();
-    assert_true(sanitizer_holds(scene.artifact));
-    assert_int_equal(cuda_sanitize_end(&said_of_all, &scene.err), 0);
-    assert_false(sanitizer_holds(scene.artifact));
-    end(&scene);
+    for (int gone = 0; gone < 2; gone++) {
+        begin(&scene, "racecheck:late,racecheck:race");
+        warm(&scene, true);
+        sanitizer_hold(true);
+        assert_int_equal(sanitize(&scene, "fake_relu"), 1);
+        sanitizer_hold(false);
+        setenv("FAKE_SANITIZER", "", 1);
+        const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
+        if (gone != 0)
+            assert_int_equal(cuda_sanitize(&scene.lane, &scene.region, scene.artifact, &program,
+                                           NULL, 0, &said_of_all, &scene.err),
+                             0);
+        assert_int_equal(sanitize(&scene, "fake_relu"), gone != 0 ? 0 : -1);
+        end(&scene);
+    }
 }
 
 static void test_not_installed(void **unused)
@@ -322,6 +332,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
         cmocka_unit_test(test_started_ahead), cmocka_unit_test(test_not_installed),
         cmocka_unit_test(test_cancelled),     cmocka_unit_test(test_held),
+        cmocka_unit_test(test_slowest_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

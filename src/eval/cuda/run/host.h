@@ -5,8 +5,6 @@
 #include "eval/cuda/run/wire.h"
 #include "eval/runner/host.h"
 
-#include <stdatomic.h>
-
 struct gpu_host {
     struct host base;            /* first */
     struct gpu_control *control; /* the runner maps the same page read-only */
@@ -16,7 +14,6 @@ struct gpu_host {
     struct arena *arena;       /* of `variants` */
     struct variants *variants; /* of the program's launches; NULL: its front matter says it all */
     const struct names *facts; /* the lane's */
-    const atomic_bool *cancelled; /* true: what is waited for ends with ERR_CANCELLED; or NULL */
 };
 
 /* `prefix` (or NULL): a program and its arguments that start the runner: compute-sanitizer.

@@ -18,19 +18,10 @@ static void free_own(struct host *base)
     arena_free(host->arena);
 }
 
-static int look(struct host *base, struct err *err)
-{
-    const struct gpu_host *host = (const struct gpu_host *)base;
-    if (host->cancelled != NULL && atomic_load(host->cancelled))
-        return err_set(err, ERR_CANCELLED, "cancelled");
-    return 0;
-}
-
 int gpu_host_start(const struct lane_facts *lane, const struct region *region,
                    const char *const *prefix, bool profiles, struct gpu_host **out, struct err *err)
 {
-    static const struct host_kind kind = {.free = free_own},
-                                  supervised = {.look = look, .free = free_own};
+    static const struct host_kind kind = {.free = free_own};
     struct gpu_host *host = MEM_NEW(struct gpu_host);
     const char *argv[ARGUMENTS_MOST + 4], *env[CUDA_ENV_MOST];
     size_t count = 0;
@@ -43,8 +34,7 @@ int gpu_host_start(const struct lane_facts *lane, const struct region *region,
     const struct spawn_spec program = {.argv = argv, .env = cuda_environment(env), .folder = "."};
     snprintf(host->base.name, sizeof host->base.name, "GPU %d", lane->gpu_index);
     host->facts = &lane->facts;
-    int result = host_begin(&host->base, prefix != NULL ? &supervised : &kind,
-                            sizeof *host->control, sizeof *host->report, err);
+    int result = host_begin(&host->base, &kind, sizeof *host->control, sizeof *host->report, err);
     host->control = host->base.control_page.at;
     host->report = host->base.report_page.at;
     if (result == 0) {

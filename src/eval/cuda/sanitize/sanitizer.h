@@ -1,8 +1,8 @@
 /* eval/cuda/sanitize/sanitizer: NVIDIA's compute-sanitizer over a candidate's plan: memcheck,
  * racecheck, initcheck and synccheck, each around a runner of its own in which every tensor is an
  * allocation of exactly its size and what nobody has written is not written by us either. Started
- * by sanitizer_warm() or with the first call for an artifact, ended, with the last word, by
- * cuda_sanitize_end(). Measuring thread, or another one while that one asks for nothing here. */
+ * by sanitizer_warm() or with the first calls for an artifact, ended behind the last one. Measuring
+ * thread, or another one while that one asks for nothing here. */
 #pragma once
 
 #include "eval/backend/backend.h"
@@ -14,20 +14,19 @@ extern const char *const sanitizer_tools[TOOLS]; /* "memcheck", ... */
  * NULL: none. */
 const char *sanitizer_find(struct arena *arena);
 
-/* Begins to start the tools for the next candidate, where none runs; waits for nothing. */
-void sanitizer_warm(const struct lane_facts *lane, const struct region *region);
+/* Begins to start the tools for the next candidate, where they do not run: the slowest alone, or
+ * all of them; waits for nothing. */
+void sanitizer_warm(const struct lane_facts *lane, const struct region *region, bool all);
 void sanitizer_settle(void); /* waits until none is still starting: before something is timed */
 
 /* eval/backend/backend.h's sanitizer_beside. */
-bool sanitizer_ready(void);
-bool sanitizer_holds(const char *artifact);
+void sanitizer_hold(bool on);
 void sanitizer_cancel(bool on);
 
-/* eval/backend/backend.h's sanitize, for a call and after the last one. */
+/* eval/backend/backend.h's sanitize. */
 int cuda_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,
-                  const struct program *program, const struct call *call, struct buf *report,
-                  struct err *err) MUST_USE;
-int cuda_sanitize_end(struct buf *report, struct err *err) MUST_USE;
+                  const struct program *program, const struct call *calls, size_t count,
+                  struct buf *report, struct err *err) MUST_USE;
 
 /* ---- what it says (report.c); pure ---- */
 

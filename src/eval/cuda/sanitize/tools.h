@@ -1,0 +1,33 @@
+/* eval/cuda/sanitize/tools: compute-sanitizer's tools as processes, each around a runner of its
+ * own. Inside this room. One thread's at a time. */
+#pragma once
+
+#include "eval/cuda/run/host.h"
+#include "eval/cuda/sanitize/sanitizer.h"
+
+struct supervisor {
+    struct gpu_host *host; /* NULL: it does not run, or not any more */
+    struct buf said;
+    char mark[40]; /* drawn anew each time: what a candidate prints is not taken for its own */
+    bool loaded;   /* it holds the candidate */
+    bool busy;     /* with the call `next` */
+    bool quitting; /* it was told to end */
+    bool over;     /* it ended behind the last call; all that it said is there */
+    size_t next;   /* calls that it has had */
+    uint64_t begun_ns, deadline_ns; /* of what it is busy with, or of its end */
+    struct err failed;              /* of a call: code and reason */
+};
+
+struct tools {
+    struct supervisor each[TOOLS];
+    const char *artifact; /* owned; NULL: they have met no candidate */
+    const struct region *region;
+};
+extern struct tools tools;
+
+void tools_discard(void); /* kills and forgets them */
+/* What it has said since, lines of its own alone. */
+void tool_listen(struct supervisor *tool);
+/* Every tool is there and has met no candidate, or is started; none is waited for. */
+int tools_spare(const struct lane_facts *lane, const struct region *region,
+                struct err *err) MUST_USE;
