@@ -38,13 +38,26 @@ static void *run_part(void *argument)
     return NULL;
 }
 
-static bool start(struct part *part)
+/* Where the parts besides the caller's run. A thread begins on the core of who starts it, and where
+ * that one is bound to its core, as while subjects are timed, all of them would: they would wait
+ * there for each other until the scheduler spreads them, for longer than the work takes. From a
+ * core that they may not use they are moved at once. */
+static cpu_set_t cores_of_others(void)
+{
+    cpu_set_t others, own;
+    if (sched_getaffinity(0, sizeof own, &own) != 0 || CPU_COUNT(&own) != 1)
+        return cores;
+    CPU_XOR(&others, &cores, &own);
+    CPU_AND(&others, &others, &cores);
+    return CPU_COUNT(&others) > 0 ? others : cores;
+}
+
+static bool start(struct part *part, const cpu_set_t *where)
 {
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) != 0)
         return false;
-    /* Else it would be bound to where the calling thread waits for its subjects. */
-    bool started = pthread_attr_setaffinity_np(&attributes, sizeof cores, &cores) == 0 &&
+    bool started = pthread_attr_setaffinity_np(&attributes, sizeof *where, where) == 0 &&
                    pthread_create(&part->thread, &attributes, run_part, part) == 0;
     pthread_attr_destroy(&attributes);
     return started;
@@ -64,8 +77,9 @@ size_t parallel_for(size_t count, size_t grain, size_t work,
         parts[i] = (struct part){
             .run = run, .context = context, .part = i, .from = from, .to = to < count ? to : count};
     }
+    const cpu_set_t where = used > 1 ? cores_of_others() : cores;
     for (size_t i = 1; i < used; i++)
-        parts[i].started = start(&parts[i]);
+        parts[i].started = start(&parts[i], &where);
     run_part(&parts[0]);
     for (size_t i = 1; i < used; i++)
         if (parts[i].started)

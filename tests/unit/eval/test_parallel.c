@@ -65,6 +65,40 @@ static void test_every_element_once(void **state)
     assert_int_equal(parallel_for(1000, 1, 1000, visit, &grain), 1); /* not worth a thread */
 }
 
+static cpu_set_t where[PARALLEL_PARTS];
+
+static void look_where(void *context, size_t part, size_t from, size_t to)
+{
+    (void)context, (void)from, (void)to;
+    assert_int_equal(sched_getaffinity(0, sizeof where[part], &where[part]), 0);
+}
+
+/* Who is bound to a core starts its threads elsewhere, so that none of them waits there for it. */
+static void test_beside_a_bound_caller(void **state)
+{
+    cpu_set_t before, one;
+    int first = 0, cores[CPU_SETSIZE];
+    size_t count = 0;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET((size_t)i, &before))
+            cores[count++] = i;
+    first = cores[0];
+    parallel_use(cores, count);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    size_t parts = parallel_for(COUNT, 1, SIZE_MAX, look_where, NULL);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_true(CPU_EQUAL(&where[0], &one));
+    for (size_t i = 1; i < parts; i++)
+        assert_false(CPU_ISSET((size_t)first, &where[i]));
+    parts = parallel_for(COUNT, 1, SIZE_MAX, look_where, NULL);
+    for (size_t i = 1; i < parts; i++)
+        assert_true(CPU_EQUAL(&where[i], &before));
+}
+
 static void test_same_bytes(void **state)
 {
     (void)state;
@@ -148,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_element_once),
+        cmocka_unit_test(test_beside_a_bound_caller),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_same_verdict),
     };
