@@ -40,7 +40,7 @@ struct sanitizing {
     struct buf report;
     /* The thread, which has all of the above until it is over. */
     pthread_t thread;
-    bool runs, was_beside;
+    bool runs, was_beside, hopeless; /* hopeless: nobody waits for what is under way */
     atomic_bool stop, over;
 };
 
@@ -253,10 +253,13 @@ static void stop(struct sanitizing *sanitizing)
     sanitizing->bench->session->backend->beside->hold(true); /* nothing where it is over */
 }
 
-void sanitize_discourage(struct bench *bench)
+void sanitize_discourage(struct bench *bench, bool surely)
 {
-    if (bench->sanitizing != NULL && bench->sanitizing->runs)
-        stop(bench->sanitizing);
+    struct sanitizing *sanitizing = bench->sanitizing;
+    if (sanitizing == NULL || !sanitizing->runs)
+        return;
+    sanitizing->hopeless = sanitizing->hopeless || surely;
+    stop(sanitizing);
 }
 
 bool sanitize_was_beside(const struct bench *bench)
@@ -302,7 +305,7 @@ int sanitize_hold(struct bench *bench, struct err *err)
         status = expect_one(bench, &more, err);
     stop(sanitizing);
     int patience_ms = bench->request->effort == EFFORT_FINAL ? PATIENCE_FINAL_MS : PATIENCE_MS;
-    if (status != 0 || bench->ended)
+    if (status != 0 || bench->ended || sanitizing->hopeless)
         patience_ms = 0;
     for (int ms = 0;
          ms < patience_ms && !atomic_load(&sanitizing->over) && !atomic_load(&session->cancelled);

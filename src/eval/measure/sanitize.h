@@ -17,8 +17,8 @@
 int sanitize_ahead(struct session *session, struct err *err) MUST_USE;
 int sanitize_warm(struct bench *bench, struct err *err) MUST_USE;
 int sanitize_begin(struct bench *bench, struct err *err) MUST_USE;
-/* It will be no win: no more shapes beside the checks. */
-void sanitize_discourage(struct bench *bench);
+/* It will be no win: no more shapes beside the checks; `surely`: nor is what they do waited for. */
+void sanitize_discourage(struct bench *bench, bool surely);
 /* Computes sets of the main shape, which timing will ask for, as long as shapes are given. */
 int sanitize_hold(struct bench *bench, struct err *err) MUST_USE;
 bool sanitize_was_beside(const struct bench *bench); /* it has run beside calls of the candidate */

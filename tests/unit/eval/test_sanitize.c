@@ -17,13 +17,14 @@ static const struct fake_entry kernels[] = {
 /* ---- a sanitizer that does as it is told ---- */
 
 enum { GIVEN_MOST = 64 };
-enum way { WELL, FINDS, DIES, HANGS, IS_HELD, IS_DISCOURAGED };
+enum way { WELL, FINDS, DIES, HANGS, IS_HELD, IS_DISCOURAGED, IS_HOPELESS };
 
 static struct {
     enum way way; /* of what is asked beside the checks */
     pthread_t measuring;
     atomic_bool inside, was_inside_while_timed, cancelled, held;
-    atomic_uint timed;
+    atomic_uint timed, holds;
+    bool was_cancelled;
     unsigned ahead, warmed, given, asked, let_go;
     struct {
         int64_t dims[3];
@@ -49,6 +50,7 @@ static void warm(const struct lane_facts *lane, const struct region *region, boo
 static void hold(bool on)
 {
     atomic_store(&tools.held, on);
+    atomic_fetch_add(&tools.holds, on ? 1 : 0);
 }
 
 static void cancel(bool on)
@@ -71,8 +73,16 @@ static int do_as_told(struct buf *report, struct err *err)
             pause_ms(1);
         return err_set(err, ERR_CANCELLED, "cancelled");
     case IS_DISCOURAGED:
-        sanitize_discourage(fixture.session->bench);
+        sanitize_discourage(fixture.session->bench, false);
         return atomic_load(&tools.held) ? 1 : 0;
+    case IS_HOPELESS:
+        sanitize_discourage(fixture.session->bench, true);
+        while (atomic_load(&tools.holds) < 2) /* again where the checks are over */
+            pause_ms(1);
+        for (int i = 0; i < 1000 && !atomic_load(&tools.cancelled); i++)
+            pause_ms(1);
+        tools.was_cancelled = atomic_load(&tools.cancelled);
+        return tools.was_cancelled ? err_set(err, ERR_CANCELLED, "cancelled") : 0;
     case IS_HELD:
         while (!atomic_load(&tools.held))
             pause_ms(1);
@@ -293,6 +303,17 @@ static void test_asked_again(void **unused)
     }
 }
 
+/* Of what is far behind the baseline nobody waits for the shape under way. */
+static void test_hopeless(void **unused)
+{
+    (void)unused;
+    begin(IS_HOPELESS);
+    fixture.request.sanitized = NULL;
+    assert_int_equal(evaluate().verdict, VERDICT_KERNEL);
+    assert_true(tools.was_cancelled);
+    end();
+}
+
 /* A wrong kernel's verdict waits for none of it, and neither do tools that have some of it left. */
 static void test_rejected(void **unused)
 {
@@ -330,9 +351,10 @@ int main(int argc, char **argv)
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside), cmocka_unit_test(test_finding),
-        cmocka_unit_test(test_no_win), cmocka_unit_test(test_asked_again),
-        cmocka_unit_test(test_ahead),  cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_beside),   cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_no_win),   cmocka_unit_test(test_asked_again),
+        cmocka_unit_test(test_ahead),    cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_hopeless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
