@@ -220,7 +220,7 @@ static void test_started_ahead(void **unused)
     scene.err = (struct err){0};
     assert_int_equal(sanitize(&scene, "fake_relu"), 0);
     end(&scene);
-    begin(&scene, "synccheck:broken");
+    begin(&scene, "racecheck:broken");
     warm(&scene, true);
     sanitizer_settle();
     setenv("FAKE_SANITIZER", "", 1);

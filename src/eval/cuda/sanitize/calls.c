@@ -1,9 +1,9 @@
 /* Calls under all of the tools at once. Each goes through them at its own pace, as soon as it is
  * warm, and ends behind the last one:
  *
- *   starting -> loaded -> call ... call -> quitting -> over
- *                          |                             (held: it stays where it is, and goes on
- *                          +-> failed                     with the same calls asked for again)
+ *   asleep -> starting -> loaded -> call ... call -> quitting -> over
+ *                                    |                  (held: it stays where it is, and goes on
+ *                                    +-> failed          with the same calls asked for again)
  *
  * What one of them finds, or dies of, the others are still asked for, and nothing behind it. */
 #include "base/clock.h"
@@ -66,11 +66,22 @@ static void learn_mark(struct supervisor *tool)
         strcpy(tool->mark, SANITIZER_MARK);
 }
 
+/* Contexts that are made at the same time wait for each other: the slowest first. */
+static bool may_wake(void)
+{
+    const struct supervisor *slowest = &tools.each[TOOL_RACECHECK];
+    return slowest->loaded || slowest->over || slowest->host == NULL;
+}
+
 /* 1: not yet. */
 static int load(int which, const struct asked *asked, struct err *err)
 {
     struct supervisor *tool = &tools.each[which];
     struct gpu_host *host = tool->host;
+    if (!tool->woken && !may_wake())
+        return 1;
+    if (!tool->woken && tool_wake(tool, err) != 0)
+        return -1;
     if (!host->base.warm && !spoke(host) && clock_now_ns() - asked->begun_ns < START_MS * MS_NS)
         return 1;
     if (gpu_host_wait_warm(host, err) != 0) {

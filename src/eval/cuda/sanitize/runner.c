@@ -118,6 +118,9 @@ int sanitizer_runner(struct gpu_runner *runner)
 {
     struct err err = {0};
     int worker = (int)syscall(SYS_pidfd_open, runner->control->parent, 0);
+    /* Contexts that are made at the same time wait for each other: each when it is told to. */
+    if (!wait_go(worker) || runner->control->command == WIRE_QUIT)
+        return RUNNER_EXIT;
     if (make_ready(runner, &err) != 0) {
         fprintf(stderr, "%s\n", err.message);
         return RUNNER_EXIT;

@@ -65,6 +65,12 @@ void tools_discard(void)
     tools.artifact = NULL;
 }
 
+int tool_wake(struct supervisor *tool, struct err *err)
+{
+    tool->woken = true;
+    return host_go(&tool->host->base, err);
+}
+
 static int start_one(enum sanitizer_tool which, const char *path, const struct lane_facts *lane,
                      const struct region *region, struct err *err)
 {
@@ -84,7 +90,9 @@ static int start_one(enum sanitizer_tool which, const char *path, const struct l
     forget(tool);
     snprintf(tool->mark, sizeof tool->mark, "==%016llx==", (unsigned long long)random_seed());
     buf_init(&tool->said, SAID_MOST);
-    return gpu_host_start(lane, region, prefix, false, &tool->host, err);
+    if (gpu_host_start(lane, region, prefix, false, &tool->host, err) != 0)
+        return -1;
+    return which == TOOL_RACECHECK ? tool_wake(tool, err) : 0;
 }
 
 /* Started for this region and alive; it has met no candidate where none of them has. */
@@ -95,7 +103,7 @@ static bool is_spare(const struct supervisor *tool, const struct lane_facts *lan
            gpu_host_fits(tool->host, lane, region);
 }
 
-/* The slowest first: what it waits for is on everybody's way. */
+/* The slowest first, and woken at once: what it waits for is on everybody's way. */
 static const enum sanitizer_tool by_time[TOOLS] = {TOOL_RACECHECK, TOOL_MEMCHECK, TOOL_INITCHECK,
                                                    TOOL_SYNCCHECK};
 
@@ -134,6 +142,7 @@ void sanitizer_settle(void)
 {
     struct err ignored;
     for (int i = 0; i < TOOLS; i++)
-        if (tools.each[i].host != NULL && gpu_host_wait_warm(tools.each[i].host, &ignored) != 0)
+        if (tools.each[i].woken && tools.each[i].host != NULL &&
+            gpu_host_wait_warm(tools.each[i].host, &ignored) != 0)
             forget(&tools.each[i]);
 }

@@ -9,6 +9,7 @@ struct supervisor {
     struct gpu_host *host; /* NULL: it does not run, or not any more */
     struct buf said;
     char mark[40]; /* drawn anew each time: what a candidate prints is not taken for its own */
+    bool woken;    /* it was told to get ready: before that it has nothing of the device */
     bool loaded;   /* it holds the candidate */
     bool busy;     /* with the call `next` */
     bool quitting; /* it was told to end */
@@ -26,6 +27,7 @@ struct tools {
 extern struct tools tools;
 
 void tools_discard(void); /* kills and forgets them */
+int tool_wake(struct supervisor *tool, struct err *err) MUST_USE;
 /* What it has said since, lines of its own alone. */
 void tool_listen(struct supervisor *tool);
 /* Every tool is there and has met no candidate, or is started; none is waited for. */
