@@ -4,6 +4,7 @@
 #include "eval/cuda/run/host.h"
 #include "base/clock.h"
 #include "eval/cuda/profile/profile.h"
+#include "eval/data/timeline.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,8 +53,13 @@ static int ask(uint32_t command, const struct call *call, double time_ns, struct
         return -1;
     control->command = command;
     call_copy(call, &control->call);
+    uint64_t begun = timeline_begin();
     if (gpu_host_ask(kept, BASE_MS + (uint64_t)(PASSES_ABOUT * time_ns / 1e6), err) != 0)
         return -1;
+    timeline_end(command == WIRE_PROFILE   ? "profile.count"
+                 : command == WIRE_RECORDS ? "profile.record"
+                                           : "profile.sample",
+                 begun);
     if (kept->report->status == REPORT_FINE)
         return 0;
     memcpy(reason, kept->report->reason, sizeof reason);
