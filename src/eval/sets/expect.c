@@ -44,10 +44,9 @@ static void place_results(struct session *session, const struct layout *layout,
 }
 
 /* Whether the definition computes in the spec's precision while its kernel does all else. */
-static bool shares_work(const struct session *session, const struct set *set)
+static bool is_shared(const struct session *session, const struct set *set)
 {
     return wide_believed(session) && set->shape == &session->shapes[0] &&
-           !set_bounds_known(session, set) && set->distribution != DRAW_FEW &&
            session->problem->reference_kind == REFERENCE_PYTHON;
 }
 
@@ -83,9 +82,10 @@ static int compute_exact(struct session *session, struct set *set, struct call *
         exact[i] = set->exact[i];
     }
     struct err ignored = {0};
-    bool done = shares_work(session, set)
-                    ? compute_beside(session, set, call, exact, results, &ignored)
-                    : wide_compute(session, set, PRECISION_EXACT, exact);
+    bool beside = is_shared(session, set) && !set_bounds_known(session, set) &&
+                  set->distribution != DRAW_FEW; /* which is asked another question in between */
+    bool done = beside ? compute_beside(session, set, call, exact, results, &ignored)
+                       : wide_compute(session, set, PRECISION_EXACT, exact);
     int status = 0;
     if (!done)
         status = reference_compute(session->reference, layout, call, PRECISION_EXACT, exact, err);
@@ -95,11 +95,27 @@ static int compute_exact(struct session *session, struct set *set, struct call *
     return status;
 }
 
+/* What of them a believed kernel gives, while the definition computes the other one. */
+static void share_others(struct session *session, const struct set *set, const struct call *call,
+                         struct results *results)
+{
+    const struct layout *layout = &set->shape->layout;
+    struct err ignored = {0};
+    if (reference_send(session->reference, layout, call, PRECISION_SPEC, &ignored) != 0)
+        return;
+    results->has_lower = wide_compute(session, set, PRECISION_LOWER, results->lower);
+    results->has_honest =
+        reference_take(session->reference, layout, results->honest, &ignored) == 0;
+}
+
 static int compute_others(struct session *session, const struct set *set, const struct call *call,
                           struct results *results, struct err *err)
 {
     const struct layout *layout = &set->shape->layout;
     place_results(session, layout, results);
+    if (!results->has_honest && !results->has_lower && is_shared(session, set) &&
+        has_floats(session->problem) && !session->problem->tolerance_fixed)
+        share_others(session, set, call, results);
     if (!results->has_honest && reference_compute(session->reference, layout, call, PRECISION_SPEC,
                                                   results->honest, err) != 0)
         return -1;
@@ -311,30 +327,6 @@ static int expect_others(struct session *session, struct set *set, const struct 
     return status == 0 ? widen_by_norms(session, set, err) : -1;
 }
 
-static int expect(struct session *session, struct set *set, struct err *err)
-{
-    struct call call;
-    struct results results = {0};
-    if (!set->drawn)
-        set_draw(session, set);
-    set->unfit = false;
-    int status = compute_exact(session, set, &call, &results, err);
-    uint64_t begun = clock_now_ns();
-    if (status == 0 && set_bounds_known(session, set))
-        set_known(session, set);
-    else if (status == 0)
-        status = expect_others(session, set, &call, &results, err);
-    if (is_large(session, set) && session_is_large(session))
-        session->costs.once_ms += (double)(clock_now_ns() - begun) / 1e6;
-    set->expected = status == 0;
-    if (status != 0)
-        status = give_up(session, set, err);
-    struct subject *subject = reference_subject(session->reference);
-    if (subject != NULL)
-        subject->ops->pause(subject); /* its threads may spin on for a while */
-    return status;
-}
-
 /* Until a kernel is believed the definition computes all. */
 static struct set *known_set(struct session *session)
 {
@@ -360,21 +352,61 @@ static bool agrees_on_all(struct session *session, const struct set *main_set, s
     return wide_agrees(session, main_set, err);
 }
 
-void session_open_wide(struct session *session)
+/* True: it has been opened now, and sets of other shapes were computed. */
+static bool open_wide(struct session *session, const struct set *known)
 {
     struct err err = {0};
-    const struct set *known = known_set(session);
-    wide_begin(session);
-    if (known == NULL)
-        return;
     uint64_t begun = timeline_begin();
     if (!wide_open(session))
-        return;
+        return false;
     if (agrees_on_all(session, known, &err))
         wide_believe(session);
     else
         wide_give_up(session, err.message);
     timeline_end("wide.open", begun);
+    return true;
+}
+
+/* As soon as there is a set of the main shape to compare with: what else that one needs is asked of
+ * the kernel already. */
+static void open_wide_by(struct session *session, const struct set *set, struct call *call)
+{
+    if (set->shape == &session->shapes[0] && open_wide(session, set))
+        set_place(session, set, call); /* others lay there */
+}
+
+void session_open_wide(struct session *session)
+{
+    const struct set *known = known_set(session);
+    wide_begin(session);
+    if (known != NULL)
+        (void)open_wide(session, known);
+}
+
+static int expect(struct session *session, struct set *set, struct err *err)
+{
+    struct call call;
+    struct results results = {0};
+    if (!set->drawn)
+        set_draw(session, set);
+    set->unfit = false;
+    int status = compute_exact(session, set, &call, &results, err);
+    if (status == 0)
+        open_wide_by(session, set, &call);
+    uint64_t begun = clock_now_ns();
+    if (status == 0 && set_bounds_known(session, set))
+        set_known(session, set);
+    else if (status == 0)
+        status = expect_others(session, set, &call, &results, err);
+    if (is_large(session, set) && session_is_large(session))
+        session->costs.once_ms += (double)(clock_now_ns() - begun) / 1e6;
+    set->expected = status == 0;
+    if (status != 0)
+        status = give_up(session, set, err);
+    struct subject *subject = reference_subject(session->reference);
+    if (subject != NULL)
+        subject->ops->pause(subject); /* its threads may spin on for a while */
+    return status;
 }
 
 int set_expect(struct session *session, struct set *set, struct err *err)

@@ -414,6 +414,40 @@ static void test_wide(void **state)
     session->backend = own;
 }
 
+/* One that was begun before the first set is believed by that one, whose results are the
+ * definition's. */
+static void test_wide_from_the_first(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct session *session = f->session;
+    struct backend with_plans = *session->backend;
+    const struct backend *own = session->backend;
+    struct set *set = &session->pool[0];
+    with_plans.device = true;
+    with_plans.open = open_as_plain;
+    with_plans.target = &target_cuda;
+    assert_int_equal(set_expect(session, set, &f->err), 0);
+    double exact = set->exact[0][1];
+    struct bound bound = set->bounds[0];
+    for (size_t i = 0; i < session->pool_count; i++)
+        session->pool[i].expected = false;
+    session->backend = &with_plans;
+    folder_put(&f->folder, "ref_impl.cu",
+               "/*---\nlaunch:\n  - {entry: r, grid: M, block: 1, args: [A, B, C]}\n---*/\n"
+               "wide_product");
+    session->wide_over = false;
+    session->exact_ns = 1e9;
+    wide_begin(session);
+    assert_false(wide_believed(session));
+    assert_int_equal(set_expect(session, set, &f->err), 0);
+    assert_true(wide_believed(session));
+    assert_true(set->exact[0][1] == exact);
+    assert_true(fabs(bound.element / set->bounds[0].element - 1) < 0.1);
+    session->wide_over = true;
+    wide_close(session);
+    session->backend = own;
+}
+
 /* Of each shape one call has its inputs' ends guarded, and one their starts, where it has two. */
 static void test_starts_are_guarded(void **state)
 {
@@ -452,6 +486,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_regions_grow_and_stop_growing),
         cmocka_unit_test(test_helpers),
         cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_wide_from_the_first),
     };
     return cmocka_run_group_tests_name("session_sets", tests, set_up, tear_down);
 }
