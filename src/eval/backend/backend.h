@@ -107,13 +107,14 @@ struct backend {
     /* That builds and runs plain C: references, and the baselines of a spec; NULL: this one.
      * Another one's baselines are files of its own languages. */
     const struct backend *reference;
-    /* Runs a sanitized build once over each of `calls`. ERR_CHILD with the report's first lines
-     * where it finds something; ERR_UNSUPPORTED where the sanitizer is not installed. 1: it was
-     * held before all was done, and goes on with the same calls asked for again, or, of none, is
-     * let go. NULL: there is none. */
+    /* Runs a sanitized build once over each of `calls`; `together`: at the same time, where it can,
+     * so that what fails without a report may have failed for that. ERR_CHILD with the report's
+     * first lines where it finds something; ERR_UNSUPPORTED where the sanitizer is not installed.
+     * 1: it was held before all was done, and goes on with the same calls asked for again, or, of
+     * none, is let go. NULL: there is none. */
     int (*sanitize)(const struct lane_facts *lane, const struct region *region,
                     const char *artifact, const struct program *program, const struct call *calls,
-                    size_t count, struct buf *report, struct err *err);
+                    size_t count, bool together, struct buf *report, struct err *err);
     /* Metrics, members of an open JSON object. ERR_PROTOCOL: what was timed is none: rejected.
      * NULL: there are none. */
     int (*profile)(const struct lane_facts *lane, const struct problem *problem,

@@ -13,10 +13,10 @@ static int open(const struct lane_facts *lane, const struct region *region, cons
 
 static int sanitize(const struct lane_facts *lane, const struct region *region,
                     const char *artifact, const struct program *program, const struct call *calls,
-                    size_t count, struct buf *report, struct err *err)
+                    size_t count, bool together, struct buf *report, struct err *err)
 {
     int status = 0;
-    (void)program;
+    (void)program, (void)together;
     for (size_t i = 0; i < count && status == 0; i++)
         status = cpu_sanitize(lane, region, artifact, &calls[i], report, err);
     return status;

@@ -36,6 +36,7 @@ struct sanitizing {
     size_t given; /* calls: of those that were fit to be */
     bool placed;  /* all of them */
     bool done;    /* all was asked, and well */
+    bool apart;   /* what failed together is asked one after the other */
     struct err err;
     struct buf report;
     /* The thread, which has all of the above until it is over. */
@@ -174,7 +175,8 @@ static int ask(struct sanitizing *sanitizing, const struct call *calls, size_t c
     int status = -1;
     if (session->backend->sanitize != NULL)
         status = session->backend->sanitize(session->lane, region_of(bench), sanitizing->artifact,
-                                            &program, calls, count, &sanitizing->report, &err);
+                                            &program, calls, count, !sanitizing->apart,
+                                            &sanitizing->report, &err);
     else
         err_set(&err, ERR_UNSUPPORTED, "backend %s has none", session->backend->target->name);
     if (status < 0)
@@ -282,12 +284,20 @@ static int expect_one(struct bench *bench, bool *more, struct err *err)
     return 0;
 }
 
-/* What passed, and what was found with a report of it; all else is asked again, as if nothing had
- * been. */
+/* What passed, and what was found with a report of it: kernels that run at the same time may wait
+ * for each other. */
 static bool is_believed(const struct sanitizing *sanitizing)
 {
-    return sanitizing->err.code == ERR_NONE ||
+    return sanitizing->err.code == ERR_NONE || sanitizing->apart ||
            (sanitizing->err.code == ERR_CHILD && sanitizing->report.length > 0);
+}
+
+/* As if nothing had been asked: it is again, one call after the other. */
+static void forget(struct sanitizing *sanitizing)
+{
+    sanitizing->err = (struct err){0};
+    sanitizing->apart = true;
+    buf_reset(&sanitizing->report);
 }
 
 int sanitize_hold(struct bench *bench, struct err *err)
@@ -316,10 +326,8 @@ int sanitize_hold(struct bench *bench, struct err *err)
     beside->cancel(false);
     beside->hold(false);
     sanitizing->runs = false;
-    if (!is_believed(sanitizing)) {
-        sanitizing->err = (struct err){0};
-        buf_reset(&sanitizing->report);
-    }
+    if (!is_believed(sanitizing))
+        forget(sanitizing);
     timeline_end("sanitize.hold", begun);
     return status;
 }
@@ -373,8 +381,13 @@ static int ask_all(struct sanitizing *sanitizing, struct err *err)
     if (open_region(bench->session, sanitizing->inputs_bytes, err) != 0 ||
         place_all(sanitizing, err) != 0)
         return -1;
-    sanitizing->done = bench->ended || sanitizing->given == 0 ||
-                       ask(sanitizing, sanitizing->calls, sanitizing->given) == 0;
+    if (bench->ended || sanitizing->given == 0)
+        return 0;
+    sanitizing->done = ask(sanitizing, sanitizing->calls, sanitizing->given) == 0;
+    if (!is_believed(sanitizing)) {
+        forget(sanitizing);
+        sanitizing->done = ask(sanitizing, sanitizing->calls, sanitizing->given) == 0;
+    }
     return 0;
 }
 

@@ -229,12 +229,12 @@ static void fake_diagnostics(const struct candidate *candidate, const char *text
 
 static int fake_sanitize(const struct lane_facts *lane, const struct region *region,
                          const char *artifact, const struct program *program,
-                         const struct call *calls, size_t count, struct buf *report,
+                         const struct call *calls, size_t count, bool together, struct buf *report,
                          struct err *err)
 {
     (void)lane, (void)region, (void)program, buf_add_text(report, "heap-buffer-overflow");
     bool late = strcmp(artifact, "late_under_tools") == 0;
-    (void)calls;
+    (void)calls, (void)together;
     if (count == 0 || (!late && strcmp(artifact, "unclean") != 0))
         return 0;
     return err_set(err, late ? ERR_TIMEOUT : ERR_CHILD, late ? "did not end" : "found a defect");

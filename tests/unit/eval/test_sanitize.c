@@ -17,7 +17,7 @@ static const struct fake_entry kernels[] = {
 /* ---- a sanitizer that does as it is told ---- */
 
 enum { GIVEN_MOST = 64 };
-enum way { WELL, FINDS, DIES, HANGS, IS_HELD, IS_DISCOURAGED, IS_HOPELESS };
+enum way { WELL, FINDS, DIES, HANGS, IS_HELD, IS_DISCOURAGED, IS_HOPELESS, WAITS_FOR_EACH_OTHER };
 
 static struct {
     enum way way; /* of what is asked beside the checks */
@@ -25,7 +25,7 @@ static struct {
     atomic_bool inside, was_inside_while_timed, cancelled, held;
     atomic_uint timed, holds;
     bool was_cancelled;
-    unsigned ahead, warmed, given, asked, let_go;
+    unsigned ahead, warmed, given, asked, apart, let_go;
     struct {
         int64_t dims[3];
         bool beside, behind; /* asked by another thread; after something was timed */
@@ -67,6 +67,7 @@ static int do_as_told(struct buf *report, struct err *err)
         buf_add_text(report, "racecheck: Error: Race reported in candidate.cu:9\n");
         return err_set(err, ERR_CHILD, "compute-sanitizer (racecheck) found a defect");
     case DIES:
+    case WAITS_FOR_EACH_OTHER:
         return err_set(err, ERR_CHILD, "under compute-sanitizer (memcheck): killed by SIGKILL");
     case HANGS:
         while (!atomic_load(&tools.cancelled))
@@ -103,7 +104,7 @@ static void note_call(const struct region *region, const struct call *call, bool
 
 static int sanitize(const struct lane_facts *lane, const struct region *region,
                     const char *artifact, const struct program *program, const struct call *calls,
-                    size_t count, struct buf *report, struct err *err)
+                    size_t count, bool together, struct buf *report, struct err *err)
 {
     bool beside = !pthread_equal(pthread_self(), tools.measuring);
     int status = 0;
@@ -112,10 +113,11 @@ static int sanitize(const struct lane_facts *lane, const struct region *region,
     atomic_store(&tools.inside, true);
     pause_ms(1);
     tools.asked += count > 0;
+    tools.apart += count > 0 && !together;
     tools.let_go += count == 0;
     for (size_t i = 0; i < count && tools.given < GIVEN_MOST; i++)
         note_call(region, &calls[i], beside);
-    if (beside)
+    if (beside || (tools.way == WAITS_FOR_EACH_OTHER && together))
         status = do_as_told(report, err);
     atomic_store(&tools.inside, false);
     return status;
@@ -299,6 +301,24 @@ static void test_asked_again(void **unused)
             assert_int_equal(tools.each[k].first, tools.each[before + k].first);
         }
         assert_int_equal(tools.asked, 2);
+        assert_int_equal(tools.apart, ways[i] == DIES || ways[i] == HANGS);
+        end();
+    }
+}
+
+/* What fails where all run at the same time is asked one after the other, behind the timing, too.
+ */
+static void test_together(void **unused)
+{
+    (void)unused;
+    for (int alone = 0; alone < 2; alone++) {
+        begin(WAITS_FOR_EACH_OTHER);
+        fixture.request.alone = alone != 0;
+        struct evaluation evaluation = evaluate();
+        assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
+        assert_int_equal(evaluation.checks_total, evaluation.checks_passed);
+        assert_int_equal(tools.asked, 2);
+        assert_int_equal(tools.apart, 1);
         end();
     }
 }
@@ -354,7 +374,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_beside),   cmocka_unit_test(test_finding),
         cmocka_unit_test(test_no_win),   cmocka_unit_test(test_asked_again),
         cmocka_unit_test(test_ahead),    cmocka_unit_test(test_rejected),
-        cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_hopeless), cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

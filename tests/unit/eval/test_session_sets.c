@@ -184,9 +184,10 @@ static size_t sanitized;
 
 static int count_sanitized(const struct lane_facts *lane, const struct region *region,
                            const char *artifact, const struct program *program,
-                           const struct call *calls, size_t count, struct buf *report,
-                           struct err *err)
+                           const struct call *calls, size_t count, bool together,
+                           struct buf *report, struct err *err)
 {
+    (void)together;
     (void)lane, (void)region, (void)artifact, (void)program, (void)calls, (void)report, (void)err;
     sanitized += count;
     return 0;

@@ -165,7 +165,7 @@ static void sanitized_threads_run(void **state)
             fail_msg("%s", buf_text(&kit.said));
         memset(kit_output(&kit), 0xff, kit.layout.outputs[0].bytes);
         if (backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, NULL, &kit.call, 1,
-                                 &report, &kit.err) != 0)
+                                 false, &report, &kit.err) != 0)
             fail_msg("%d: %s\n%s", clang, kit.err.message, buf_text(&report));
         assert_true(kit_right(&kit));
         buf_free(&report);
@@ -200,7 +200,7 @@ static void sanitizers_find_what_is_outside(void **state)
             fail_msg("%s", buf_text(&kit.said));
         memset(kit_output(&kit), 0xff, kit.layout.outputs[0].bytes);
         int result = backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, NULL,
-                                          &kit.call, 1, &report, &kit.err);
+                                          &kit.call, 1, false, &report, &kit.err);
         if (cases[i].found == NULL && result != 0)
             fail_msg("%zu: %s\n%s", i, kit.err.message, buf_text(&report));
         if (cases[i].found == NULL)

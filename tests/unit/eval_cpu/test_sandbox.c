@@ -160,7 +160,7 @@ static void sanitized_programs_reach_nobody(void **state)
         if (kit_compile(&kit, "k.c", text, BUILD_SANITIZED) != 0)
             fail_msg("%s", buf_text(&kit.said));
         if (backend_cpu.sanitize(&kit.lane, &kit.region, kit.build.artifact, NULL, &kit.call, 1,
-                                 &report, &kit.err) != 0)
+                                 false, &report, &kit.err) != 0)
             fail_msg("%s: %s", refusals[i].name, kit.err.message);
         if (kit_output(&kit)[0] != 1)
             fail_msg("%s: it could", refusals[i].name);

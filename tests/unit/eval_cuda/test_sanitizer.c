@@ -134,6 +134,7 @@ static void test_forged(void **unused)
 /* ---- the whole way ---- */
 
 static struct buf said_of_all;
+static bool together; /* the calls run at the same time */
 
 static void begin(struct scene *scene, const char *says)
 {
@@ -154,7 +155,7 @@ static int sanitize_launch(struct scene *scene, const char *launch)
     const struct program program = scene_program(scene, launch);
     const struct call calls[] = {scene->call, scene->call, scene->call};
     return backend_cuda.sanitize(&scene->lane, &scene->region, scene->artifact, &program, calls, 3,
-                                 &said_of_all, &scene->err);
+                                 together, &said_of_all, &scene->err);
 }
 
 static int sanitize(struct scene *scene, const char *entry)
@@ -186,8 +187,10 @@ static const struct {
 static void test_ways(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    for (size_t k = 0; k < 2 * sizeof ways / sizeof ways[0]; k++) {
         struct scene scene;
+        size_t i = k / 2;
+        together = k % 2 != 0;
         begin(&scene, ways[i].says);
         int status = sanitize(&scene, ways[i].entry);
         if ((status == 0) != (ways[i].code == ERR_NONE) ||
@@ -301,7 +304,7 @@ static void test_held(void **unused)
         const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
         if (gone != 0)
             assert_int_equal(cuda_sanitize(&scene.lane, &scene.region, scene.artifact, &program,
-                                           NULL, 0, &said_of_all, &scene.err),
+                                           NULL, 0, true, &said_of_all, &scene.err),
                              0);
         assert_int_equal(sanitize(&scene, "fake_relu"), gone != 0 ? 0 : -1);
         end(&scene);

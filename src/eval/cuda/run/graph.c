@@ -316,6 +316,14 @@ int graph_launch(struct graph *graph, struct fault *fault)
     return result == 0 ? 0 : graph_fault(graph, result, NULL, fault);
 }
 
+int graph_queue(struct graph *graph, struct fault *fault)
+{
+    cu_result result = enqueue_memsets(graph);
+    for (uint32_t i = 0; result == 0 && i < graph->plan->launch_count; i++)
+        result = enqueue(graph, i);
+    return result == 0 ? 0 : graph_fault(graph, result, NULL, fault);
+}
+
 int graph_step(struct graph *graph, struct fault *fault)
 {
     cu_result result = enqueue_memsets(graph);

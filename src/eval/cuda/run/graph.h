@@ -51,6 +51,9 @@ int graph_capture(struct graph *graph, struct fault *fault) MUST_USE;
 /* The whole plan; not waited for. */
 int graph_launch(struct graph *graph, struct fault *fault) MUST_USE;
 
+/* Launch after launch, none of them waited for. */
+int graph_queue(struct graph *graph, struct fault *fault) MUST_USE;
+
 /* Launch after launch, each waited for: the one that fails is named. */
 int graph_step(struct graph *graph, struct fault *fault) MUST_USE;
 

@@ -22,7 +22,9 @@
 
 enum { WIRE_REASON_MAX = 400 };
 enum { IMAGES_MAX = LAUNCHES_MAX * VARIANTS_MAX };
-enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES, WIRE_SANITIZE, WIRE_QUIT };
+enum { WIRE_LOAD, WIRE_CALL, WIRE_PROFILE, WIRE_RECORDS, WIRE_SAMPLES };
+/* Supervised: a call is made ready; then all that are run, at the same time. */
+enum { WIRE_READY = WIRE_SAMPLES + 1, WIRE_RUN, WIRE_QUIT };
 
 /* What a call's time goes to, for a time line (eval/data/timeline.h). */
 enum run_part { PART_LOAD, PART_CLEAR, PART_UP, PART_EMPTY, PART_LAUNCH, PART_HASH, PART_DOWN };
@@ -44,7 +46,7 @@ struct gpu_control {
     } images[IMAGES_MAX];
     struct call call;
     struct plan plan;
-    struct wire_sanitize sanitize; /* with WIRE_SANITIZE */
+    struct wire_sanitize sanitize; /* with WIRE_READY */
 };
 
 struct gpu_report {

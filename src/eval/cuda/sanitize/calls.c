@@ -1,7 +1,7 @@
 /* Calls under all of the tools at once. Each goes through them at its own pace, as soon as it is
- * warm, and ends behind the last one:
+ * warm, and ends behind the last one; a run is of one call, or of all together:
  *
- *   asleep -> starting -> loaded -> call ... call -> quitting -> over
+ *   asleep -> starting -> loaded -> ready ... run -> ready ... run -> quitting -> over
  *                                    |                  (held: it stays where it is, and goes on
  *                                    +-> failed          with the same calls asked for again)
  *
@@ -44,6 +44,7 @@ struct asked {
     const char *artifact;
     const struct call *calls;
     size_t count, most; /* most: by then something was found, and nobody is asked any further */
+    bool together;      /* they run at the same time */
     uint64_t begun_ns;
 };
 
@@ -116,22 +117,32 @@ static int sizes(const struct program *program, const struct call *call,
     return 0;
 }
 
-static int tell(struct supervisor *tool, const struct asked *asked, struct err *err)
+static int go(struct supervisor *tool, uint32_t command, uint64_t timeout_ms, struct err *err)
+{
+    tool->host->control->command = command;
+    tool->busy = true;
+    tool->running = command == WIRE_RUN;
+    tool->begun_ns = clock_now_ns();
+    tool->deadline_ns = tool->begun_ns + timeout_ms * MS_NS;
+    return host_go(&tool->host->base, err);
+}
+
+static int make_ready(struct supervisor *tool, const struct asked *asked, struct err *err)
 {
     struct gpu_host *host = tool->host;
     const struct call *call = &asked->calls[tool->next];
-    uint64_t timeout_ms = call->timeout_ms * SLOWER;
-    timeout_ms = timeout_ms > MOST_MS ? MOST_MS : timeout_ms;
     host->facts = &asked->lane->facts;
-    host->control->command = WIRE_SANITIZE;
     call_copy(call, &host->control->call);
     if (gpu_host_plan(host, call, &host->control->plan, err) != 0 ||
         sizes(asked->program, call, &host->control->sanitize, err) != 0)
         return -1;
-    tool->busy = true;
-    tool->begun_ns = clock_now_ns();
-    tool->deadline_ns = tool->begun_ns + timeout_ms * MS_NS;
-    return host_go(&host->base, err);
+    return go(tool, WIRE_READY, MOST_MS, err);
+}
+
+static int run(struct supervisor *tool, const struct asked *asked, struct err *err)
+{
+    uint64_t timeout_ms = asked->calls[tool->ran].timeout_ms * SLOWER; /* all have the same */
+    return go(tool, WIRE_RUN, timeout_ms > MOST_MS ? MOST_MS : timeout_ms, err);
 }
 
 static bool has_found(int which)
@@ -171,10 +182,14 @@ static bool take_answer(int which, struct asked *asked)
     else
         (void)!err_set(&tool->failed, err.code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_CHILD, "%s",
                        err.message);
-    timeline_put(timeline_names[which], tool->begun_ns, clock_now_ns() - tool->begun_ns);
     tool_listen(tool);
     tool->busy = false;
-    tool->next++;
+    if (tool->running) {
+        tool->ran = tool->next;
+        timeline_put(timeline_names[which], tool->begun_ns, clock_now_ns() - tool->begun_ns);
+    } else {
+        tool->next++;
+    }
     if ((tool->failed.code != ERR_NONE || has_found(which)) && tool->next < asked->most)
         asked->most = tool->next;
     return true;
@@ -224,16 +239,17 @@ static int step(int which, struct asked *asked, struct err *err)
         return 1;
     if (tool->failed.code != ERR_NONE)
         return 0;
-    if (tool->next == asked->count) {
+    if (tool->ran == asked->count) {
         quit(tool);
         return 1;
     }
-    if (tool->next >= asked->most || atomic_load(&held))
+    if (tool->ran >= asked->most || atomic_load(&held))
         return 0;
     int status = tool->loaded ? 0 : load(which, asked, err);
-    if (status == 0)
-        status = tell(tool, asked, err) == 0 ? 1 : -1;
-    return status;
+    if (status != 0)
+        return status;
+    bool all = tool->next >= asked->most || (!asked->together && tool->next > tool->ran);
+    return (all ? run(tool, asked, err) : make_ready(tool, asked, err)) == 0 ? 1 : -1;
 }
 
 static void wait_for_any(void)
@@ -362,9 +378,16 @@ static bool goes_on(const struct region *region, const char *artifact)
 
 int cuda_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,
                   const struct program *program, const struct call *calls, size_t count,
-                  struct buf *report, struct err *err)
+                  bool together, struct buf *report, struct err *err)
 {
-    struct asked asked = {lane, program, artifact, calls, count, count, clock_now_ns()};
+    struct asked asked = {.lane = lane,
+                          .program = program,
+                          .artifact = artifact,
+                          .calls = calls,
+                          .count = count,
+                          .most = count,
+                          .together = together,
+                          .begun_ns = clock_now_ns()};
     if (count == 0) {
         if (tools.artifact != NULL)
             tools_discard();

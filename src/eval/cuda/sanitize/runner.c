@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { IMAGE_MOST = 64 << 20 };
+enum { IMAGE_MOST = 64 << 20, READY_MOST = 64 };
 
 static int make_ready(struct gpu_runner *runner, struct err *err)
 {
@@ -70,48 +70,88 @@ static void load(struct gpu_runner *runner)
     buf_free(&image);
 }
 
-static cu_result allocate(struct gpu_runner *runner, const struct call *call, uint32_t count,
-                          cu_pointer *pointers)
+/* ---- calls that are ready ---- */
+
+static struct ready {
+    struct call call;
+    struct plan plan;
+    struct graph graph;
+    cu_pointer pointers[CALL_POINTERS_MAX];
+    uint32_t pointer_count;
+    cu_stream stream; /* kept for the next call in this place */
+} * ready[READY_MOST];
+static size_t ready_count;
+
+static cu_result allocate(struct gpu_runner *runner, struct ready *one)
 {
     const struct driver *driver = &runner->driver;
-    cu_result result = 0;
-    for (uint32_t i = 0; result == 0 && i < count; i++) {
+    cu_result result = one->stream == NULL ? driver->stream_create(&one->stream, 0) : 0;
+    for (uint32_t i = 0; result == 0 && i < one->pointer_count; i++) {
         uint64_t bytes = runner->control->sanitize.bytes[i];
-        result = driver->allocate(&pointers[i], bytes > 0 ? bytes : 1);
-        if (result == 0 && i < call->input_count && bytes > 0)
-            result = driver->upload(pointers[i], runner->inputs + call->offsets[i], bytes,
-                                    runner->stream);
+        result = driver->allocate(&one->pointers[i], bytes > 0 ? bytes : 1);
+        if (result == 0 && i < one->call.input_count && bytes > 0)
+            result = driver->upload(one->pointers[i], runner->inputs + one->call.offsets[i], bytes,
+                                    one->stream);
     }
-    return result == 0 ? driver->stream_wait(runner->stream) : result;
+    return result == 0 ? driver->stream_wait(one->stream) : result;
 }
 
-static void call(struct gpu_runner *runner)
+/* Scratch is the compiler's: initcheck does not see how a tensor map comes to lie there. */
+static void make_call_ready(struct gpu_runner *runner)
 {
     const struct driver *driver = &runner->driver;
-    const struct call call = runner->control->call;
-    cu_pointer pointers[CALL_POINTERS_MAX] = {0};
     struct fault fault = {0};
-    struct graph graph = {0};
-    uint32_t count = call.input_count + call.output_count + call.workspace_count;
-    count = count < CALL_POINTERS_MAX ? count : CALL_POINTERS_MAX;
-    cu_result result = allocate(runner, &call, count, pointers);
     runner->report->status = REPORT_FINE;
-    if (result != 0 || runner->image == NULL) {
-        runner_tell(runner, REPORT_BROKEN, driver_error(driver, result));
-    } else {
-        if (graph_open(driver, runner->image, NULL, &runner->control->plan, pointers,
-                       runner->stream, &graph, &fault) != 0)
-            runner_tell(runner, fault.status, fault.reason);
-        /* Scratch is the compiler's: initcheck does not see how a tensor map comes to lie there. */
-        else if ((result = graph_clear(&graph)) != 0)
-            runner_tell(runner, REPORT_BROKEN, driver_error(driver, result));
-        else if (graph_step(&graph, &fault) != 0)
-            runner_tell(runner, fault.status, fault.reason);
-        graph_close(&graph);
+    if (ready_count < READY_MOST && ready[ready_count] == NULL)
+        ready[ready_count] = calloc(1, sizeof *ready[0]);
+    if (ready_count == READY_MOST || ready[ready_count] == NULL || runner->image == NULL) {
+        runner_tell(runner, REPORT_BROKEN, "no room for the call, or nothing is loaded");
+        return;
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (pointers[i] != 0)
-            (void)driver->release(pointers[i]);
+    struct ready *one = ready[ready_count++];
+    one->call = runner->control->call;
+    one->plan = runner->control->plan;
+    uint32_t count = one->call.input_count + one->call.output_count + one->call.workspace_count;
+    one->pointer_count = count < CALL_POINTERS_MAX ? count : CALL_POINTERS_MAX;
+    cu_result result = allocate(runner, one);
+    if (result == 0 && graph_open(driver, runner->image, NULL, &one->plan, one->pointers,
+                                  one->stream, &one->graph, &fault) != 0)
+        runner_tell(runner, fault.status, fault.reason);
+    else if (result == 0)
+        result = graph_clear(&one->graph);
+    if (result == 0)
+        result = driver->stream_wait(one->stream);
+    if (result != 0)
+        runner_tell(runner, REPORT_BROKEN, driver_error(driver, result));
+}
+
+/* Each in a stream of its own: of a tool that follows every thread of a block the blocks of several
+ * calls take hardly longer than those of one. */
+static void run_all(struct gpu_runner *runner)
+{
+    const struct driver *driver = &runner->driver;
+    struct fault fault = {0};
+    bool alone = ready_count == 1;
+    int status = 0;
+    for (size_t i = 0; i < ready_count && status == 0; i++)
+        status =
+            alone ? graph_step(&ready[i]->graph, &fault) : graph_queue(&ready[i]->graph, &fault);
+    for (size_t i = 0; i < ready_count && status == 0; i++) {
+        cu_result result = driver->stream_wait(ready[i]->stream);
+        if (result != 0)
+            status = graph_fault(&ready[i]->graph, result, NULL, &fault);
+    }
+    runner->report->status = REPORT_FINE;
+    if (status != 0)
+        runner_tell(runner, fault.status, fault.reason);
+    while (ready_count > 0) {
+        struct ready *one = ready[--ready_count];
+        graph_close(&one->graph);
+        for (uint32_t i = 0; i < one->pointer_count; i++)
+            if (one->pointers[i] != 0)
+                (void)driver->release(one->pointers[i]);
+        memset(one->pointers, 0, sizeof one->pointers);
+    }
 }
 
 int sanitizer_runner(struct gpu_runner *runner)
@@ -130,8 +170,10 @@ int sanitizer_runner(struct gpu_runner *runner)
             return 0;
         if (runner->control->command == WIRE_LOAD)
             load(runner);
+        else if (runner->control->command == WIRE_READY)
+            make_call_ready(runner);
         else
-            call(runner);
+            run_all(runner);
     }
     return RUNNER_EXIT;
 }

@@ -26,7 +26,7 @@ void sanitizer_cancel(bool on);
 /* eval/backend/backend.h's sanitize. */
 int cuda_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,
                   const struct program *program, const struct call *calls, size_t count,
-                  struct buf *report, struct err *err) MUST_USE;
+                  bool together, struct buf *report, struct err *err) MUST_USE;
 
 /* ---- what it says (report.c); pure ---- */
 

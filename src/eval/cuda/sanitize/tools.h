@@ -11,10 +11,11 @@ struct supervisor {
     char mark[40]; /* drawn anew each time: what a candidate prints is not taken for its own */
     bool woken;    /* it was told to get ready: before that it has nothing of the device */
     bool loaded;   /* it holds the candidate */
-    bool busy;     /* with the call `next` */
-    bool quitting; /* it was told to end */
-    bool over;     /* it ended behind the last call; all that it said is there */
-    size_t next;   /* calls that it has had */
+    bool busy;     /* with making the call `next` ready, or, `running`, with those that are */
+    bool running;
+    bool quitting;                  /* it was told to end */
+    bool over;                      /* it ended behind the last call; all that it said is there */
+    size_t next, ran;               /* calls that were made ready; of them, those that have run */
     uint64_t begun_ns, deadline_ns; /* of what it is busy with, or of its end */
     struct err failed;              /* of a call: code and reason */
 };
