@@ -196,6 +196,12 @@ static const struct refusal {
     {"gives its outputs back", "#define _GNU_SOURCE\n#include <sys/mman.h>\n",
      "madvise((void *)((uintptr_t)C & ~4095ul), 4096, MADV_REMOVE) != 0 &&"
      " madvise((void *)((uintptr_t)C & ~4095ul), 4096, MADV_DONTNEED) != 0"},
+    {"handles a trap, or that it goes on",
+     "#include <signal.h>\nstatic void f(int n) { (void)n; }\n",
+     "signal(SIGTRAP, f) == SIG_ERR && signal(SIGABRT, f) == SIG_ERR && signal(SIGCONT, f) == "
+     "SIG_ERR"},
+    {"counts how often it was stopped", "#include <sys/resource.h>\n",
+     "getrusage(RUSAGE_SELF, &(struct rusage){0}) != 0"},
     {"limits", "#include <sys/resource.h>\n", "setrlimit(RLIMIT_CPU, &(struct rlimit){1, 1}) != 0"},
 };
 
