@@ -29,16 +29,25 @@ struct subject_ops {
 
 enum { WATCH_MOST = 4 };
 
-/* Output elements of a call, by their place in the region: once threads besides the caller's have
- * written `after` of them, they are stopped. They go on where the caller waits for them. */
+/* Elements of a call. Once a thread besides the caller's has written one of the first `targets`, or
+ * read it where it is an input's, that thread is stopped, and goes on where the caller waits for
+ * it. Who writes one of the others before that waits until it has happened, the caller too: so what
+ * looks whether a thread has begun is told that it has, on any machine, busy or idle. `late`:
+ * nobody is traced before, so that nothing of it can be felt: a target is seen in the region's
+ * outputs, or `at_ns` of the call are over, then one thread is stopped, `one` by number, or with 0
+ * all. */
 struct watch {
-    size_t count;
+    size_t count, targets;
     struct watched {
-        uint64_t offset;
+        uint64_t offset; /* in the region's inputs or outputs */
         unsigned bytes;
+        bool input;
     } items[WATCH_MOST];
-    unsigned after;
     uint64_t usual_ns; /* of such a call, as far as that is known */
+    bool late;
+    unsigned one;
+    uint64_t at_ns; /* 0: never */
+    const unsigned char *outputs;
 };
 
 struct subject { /* embedded first by each kind */
@@ -61,8 +70,10 @@ struct subject { /* embedded first by each kind */
     bool holds;
     bool unheld; /* a call was to be, and this machine does not permit it */
     uint64_t hold_ns;
-    void (*waits)(void *context); /* ... and this is told when it first does; NULL: nobody is */
-    void *waits_context;
+    /* ... and this is told what has run when its turn ends: 0 the caller, else one of the others,
+     * in the order in which they were seen. NULL: nobody is. */
+    void (*ran)(void *context, unsigned thread);
+    void *ran_context;
     const struct watch *watch; /* NULL, or: in the next call, and in no other */
     unsigned threads;          /* the most that were seen besides the caller's */
 };

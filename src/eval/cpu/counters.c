@@ -31,15 +31,15 @@ struct thread_times thread_times(int pid, int thread)
     return times;
 }
 
-bool caller_sleeps(int pid)
+char thread_state(int pid, int thread)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, pid);
+    char path[80], text[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, thread);
     FILE *file = fopen(path, "re");
     size_t size = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
     if (file != NULL)
         fclose(file);
     text[size] = '\0';
     const char *name_end = strrchr(text, ')');
-    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
+    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '\0';
 }

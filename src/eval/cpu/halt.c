@@ -13,35 +13,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 
 enum {
-    LOOK_NS = 50000,
-    ASLEEP_NS = 2000000,   /* of a caller that waits: a short sleep is no wait */
-    PATIENCE_NS = 1000000, /* CPU time of one that waits in a loop, and twice the usual call's */
-    WALL_TIMES = 8,        /* of that, by the clock: on a busy machine it may not run */
+    LOOK_NS = 20000,
+    ASLEEP_NS = 2000000,   /* of those that wait: a short sleep is no wait */
+    PATIENCE_NS = 1000000, /* CPU time of each that waits in a loop, and twice the usual call's */
+    WALL_TIMES = 8,        /* of that, by the clock: on a busy machine they may not run */
     STATUS = 6,            /* debug registers: which was hit, and which are on */
     CONTROL = 7
 };
 
-enum state { RUNS, STOPPED, GONE };
+enum state { RUNS, STOPPED, FREE, GONE }; /* FREE: it runs, and nobody traces it */
 
 struct thread {
     int id;
     enum state state;
     bool watched;
-    int signal; /* to be delivered when it goes on */
+    bool before; /* stopped until the target is written */
+    int signal;  /* to be delivered when it goes on */
 };
 
 struct halt {
     int pid;
-    uint64_t outputs;
+    uint64_t inputs, outputs;
     const struct watch *watch;
-    unsigned hits;
-    bool stopping, died;
+    uint64_t early[WATCH_MOST]; /* what late targets hold before the call */
+    bool hit, died;
+    bool waited; /* nobody is stopped before the target any more */
     size_t count;
     struct thread threads[HOLD_THREADS_MOST + 1]; /* [0]: the caller's */
 };
@@ -55,15 +58,18 @@ static bool poke(const struct thread *thread, size_t number, uint64_t value)
     return ptrace(PTRACE_POKEUSER, thread->id, (void *)at, (void *)(uintptr_t)value) == 0;
 }
 
-/* Of each: bit 2i, and from bit 16 + 4i on what is looked for (a write: 1) and its bytes. */
+/* Of each: bit 2i, and from bit 16 + 4i on what is looked for (a write: 1, a read as well: 3) and
+ * its bytes. The caller may do with a target what it likes. */
 static void watch(const struct halt *halt, struct thread *thread)
 {
     static const uint64_t lengths[9] = {[1] = 0, [2] = 1, [4] = 3, [8] = 2};
     uint64_t control = 0;
-    for (size_t i = 0; i < halt->watch->count; i++) {
+    for (size_t i = thread == halt->threads ? halt->watch->targets : 0; i < halt->watch->count;
+         i++) {
         const struct watched *item = &halt->watch->items[i];
-        if (poke(thread, i, halt->outputs + item->offset))
-            control |= UINT64_C(1) << 2 * i | (1 | lengths[item->bytes] << 2) << (16 + 4 * i);
+        uint64_t kind = (item->input ? 3 : 1) | lengths[item->bytes] << 2;
+        if (poke(thread, i, (item->input ? halt->inputs : halt->outputs) + item->offset))
+            control |= UINT64_C(1) << 2 * i | kind << (16 + 4 * i);
     }
     thread->watched = poke(thread, CONTROL, control);
 }
@@ -73,7 +79,7 @@ static void unwatch(const struct thread *thread)
     (void)poke(thread, CONTROL, 0); /* a thread that nobody traces would die of it */
 }
 
-/* How many it has written now; each counts once for a thread. */
+/* Which it has written now, a bit each; each counts once for a thread. */
 static unsigned hits(const struct thread *thread)
 {
     const size_t at = offsetof(struct user, u_debugreg);
@@ -85,7 +91,7 @@ static unsigned hits(const struct thread *thread)
     for (unsigned i = 0; i < WATCH_MOST; i++)
         if ((status >> i & 1) != 0 && (control >> 2 * i & 1) != 0) {
             control &= ~(1L << 2 * i);
-            found++;
+            found |= 1U << i;
         }
     (void)poke(thread, CONTROL, (uint64_t)control);
     (void)poke(thread, STATUS, 0);
@@ -202,7 +208,7 @@ static void let_go(struct halt *halt, bool to_stop)
 {
     while (any_runs(halt))
         stop(halt, 0); /* one that was stopped may have made another */
-    for (size_t i = 1; i < halt->count; i++)
+    for (size_t i = 0; i < halt->count; i++)
         if (halt->threads[i].state == STOPPED)
             drop_trap(halt, &halt->threads[i]);
     if (to_stop)
@@ -223,12 +229,14 @@ static void stops(struct halt *halt, struct thread *thread, int status)
 {
     bool trapped = status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP;
     made_one(halt, thread, status);
-    unsigned found = trapped && thread != halt->threads ? hits(thread) : 0;
-    halt->hits += found;
+    unsigned found = trapped ? hits(thread) : 0;
     if (status >> 16 == 0 && found == 0)
         thread->signal = WSTOPSIG(status);
     thread->state = STOPPED;
-    if (thread == halt->threads || (!halt->stopping && halt->hits < halt->watch->after))
+    bool target = (found & ((1U << halt->watch->targets) - 1)) != 0 && !halt->hit;
+    halt->hit |= target;
+    thread->before = found != 0 && !target && !halt->hit && !halt->waited;
+    if (!target && !thread->before)
         go_on(thread);
 }
 
@@ -252,7 +260,7 @@ static void take_all(struct halt *halt)
         } else if (!WIFSTOPPED(status)) {
             thread->state = GONE;
         } else {
-            if (thread != halt->threads && !thread->watched)
+            if (!thread->watched && !halt->watch->late)
                 watch(halt, thread);
             stops(halt, thread, status);
         }
@@ -260,31 +268,55 @@ static void take_all(struct halt *halt)
     }
 }
 
-struct halt *halt_begin(int pid, uint64_t outputs, const struct watch *watched)
+/* As they are now: those that the table does not have yet. */
+static void list(struct halt *halt)
 {
-    const unsigned long options = PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
-    struct halt *halt = MEM_NEW(struct halt);
     char path[64];
-    halt->pid = pid;
-    halt->outputs = outputs;
-    halt->watch = watched;
-    (void)add(halt, pid);
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    snprintf(path, sizeof path, "/proc/%d/task", halt->pid);
     DIR *tasks = opendir(path);
     for (struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
         if (strtol(entry->d_name, NULL, 10) > 0)
             (void)add(halt, (int)strtol(entry->d_name, NULL, 10));
     if (tasks != NULL)
         closedir(tasks);
+}
+
+static void seize(struct thread *thread)
+{
+    const unsigned long options = PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
+    bool seized = ptrace(PTRACE_SEIZE, thread->id, NULL, (void *)options) == 0;
+    thread->state = seized ? RUNS : GONE;
+}
+
+static uint64_t in_region(const struct watch *watch, size_t item)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, watch->outputs + watch->items[item].offset, watch->items[item].bytes);
+    return bits;
+}
+
+struct halt *halt_begin(int pid, uint64_t inputs, uint64_t outputs, const struct watch *watched)
+{
+    struct halt *halt = MEM_NEW(struct halt);
+    halt->pid = pid;
+    halt->inputs = inputs;
+    halt->outputs = outputs;
+    halt->watch = watched;
+    (void)add(halt, pid);
+    list(halt);
+    for (size_t i = 0; i < halt->count && watched->late; i++)
+        halt->threads[i].state = FREE;
+    for (size_t i = 0; i < watched->count && watched->late; i++)
+        halt->early[i] = in_region(watched, i);
+    if (watched->late)
+        return halt;
     for (size_t i = 0; i < halt->count; i++)
-        if (ptrace(PTRACE_SEIZE, halt->threads[i].id, NULL, (void *)options) != 0)
-            halt->threads[i].state = GONE;
+        seize(&halt->threads[i]);
     stop(halt, 0);
     for (size_t i = 0; i < halt->count; i++) {
         if (halt->threads[i].state != STOPPED)
             continue;
-        if (i > 0)
-            watch(halt, &halt->threads[i]);
+        watch(halt, &halt->threads[i]);
         go_on(&halt->threads[i]);
     }
     return halt;
@@ -303,35 +335,122 @@ static bool is_over(struct halt *halt, int done, int pidfd)
     return halt->died;
 }
 
+/* Since some were stopped: what the others do. */
+struct wait {
+    uint64_t began_ns, awake_ns;
+    int64_t before_ns, seen_ns; /* CPU time of all */
+};
+
+static struct wait wait_begin(const struct halt *halt)
+{
+    uint64_t now_ns = clock_now_ns();
+    int64_t cpu_ns = process_cpu_ns(halt->pid);
+    return (struct wait){now_ns, now_ns, cpu_ns, cpu_ns};
+}
+
+static bool any_is_ready(const struct halt *halt, int64_t *running)
+{
+    bool ready = false;
+    *running = 0;
+    for (size_t i = 0; i < halt->count; i++) {
+        const struct thread *thread = &halt->threads[i];
+        if (thread->state != RUNS && thread->state != FREE)
+            continue;
+        ++*running;
+        ready = ready || thread_state(halt->pid, thread->id) == 'R';
+    }
+    return ready;
+}
+
+/* They all wait for those that are stopped: asleep, or in loops. */
+static bool all_wait(const struct halt *halt, struct wait *wait)
+{
+    const uint64_t patience_ns = PATIENCE_NS + 2 * halt->watch->usual_ns;
+    const uint64_t now_ns = clock_now_ns();
+    const int64_t cpu_ns = process_cpu_ns(halt->pid);
+    int64_t running;
+    if (any_is_ready(halt, &running) || cpu_ns != wait->seen_ns)
+        wait->awake_ns = now_ns;
+    wait->seen_ns = cpu_ns;
+    return now_ns - wait->awake_ns > ASLEEP_NS ||
+           cpu_ns - wait->before_ns > running * (int64_t)patience_ns ||
+           now_ns - wait->began_ns > WALL_TIMES * patience_ns;
+}
+
 /* False: the caller waits for those that are stopped. */
 static bool says_done(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
-    const uint64_t patience_ns = PATIENCE_NS + 2 * halt->watch->usual_ns;
-    const uint64_t began_ns = clock_now_ns();
-    const uint64_t used_ns = thread_times(halt->pid, halt->pid).cpu_ns;
-    uint64_t awake_ns = began_ns, seen_ns = used_ns;
-    while (!is_over(halt, done, pidfd)) {
-        uint64_t now_ns = clock_now_ns(), cpu_ns = thread_times(halt->pid, halt->pid).cpu_ns;
-        if (!caller_sleeps(halt->pid) || cpu_ns != seen_ns)
-            awake_ns = now_ns;
-        seen_ns = cpu_ns;
-        if (now_ns - awake_ns > ASLEEP_NS || cpu_ns - used_ns > patience_ns ||
-            now_ns - began_ns > WALL_TIMES * patience_ns || now_ns > deadline_ns)
+    struct wait wait = wait_begin(halt);
+    while (!is_over(halt, done, pidfd))
+        if (all_wait(halt, &wait) || clock_now_ns() > deadline_ns)
             return false;
-    }
     return true;
+}
+
+static void end_before(struct halt *halt)
+{
+    for (size_t i = 0; i < halt->count; i++)
+        if (halt->threads[i].before) {
+            halt->threads[i].before = false;
+            go_on(&halt->threads[i]);
+        }
+    halt->waited = true;
+}
+
+/* Until one has written a target. True: the call is over. Those that have written something else
+ * wait for it, as long as anybody computes. */
+static bool await_hit(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
+{
+    struct wait wait = wait_begin(halt);
+    bool waits = false, over = false;
+    while (!over && !halt->hit && clock_now_ns() < deadline_ns) {
+        over = is_over(halt, done, pidfd);
+        bool any = false;
+        for (size_t i = 0; i < halt->count; i++)
+            any = any || halt->threads[i].before;
+        if (any && !waits)
+            wait = wait_begin(halt);
+        waits = any;
+        if (waits && all_wait(halt, &wait))
+            end_before(halt);
+    }
+    end_before(halt);
+    return over;
+}
+
+/* Nothing of a tracer's is there to be felt until then. */
+static bool await_moment(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
+{
+    const struct watch *watch = halt->watch;
+    uint64_t begun_ns = clock_now_ns();
+    bool over = false;
+    while (!over && !halt->hit && clock_now_ns() < deadline_ns) {
+        over = is_over(halt, done, pidfd);
+        halt->hit = watch->at_ns > 0 && clock_now_ns() - begun_ns >= watch->at_ns;
+        for (size_t i = 0; i < watch->count; i++)
+            halt->hit |= in_region(watch, i) != halt->early[i];
+    }
+    if (over || !halt->hit)
+        return over;
+    list(halt);
+    size_t others = halt->count - 1;
+    for (size_t i = 1; i <= others; i++)
+        if (watch->one == 0 || i == 1 + watch->one % others)
+            seize(&halt->threads[i]);
+        else
+            halt->threads[i].state = FREE;
+    stop(halt, 1);
+    return false;
 }
 
 void halt_run(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
-    bool over = false;
-    while (!over && halt->hits < halt->watch->after && clock_now_ns() < deadline_ns)
-        over = is_over(halt, done, pidfd);
-    if (!over && halt->hits >= halt->watch->after) {
-        halt->stopping = true;
-        stop(halt, 1);
+    (void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    bool over = halt->watch->late ? await_moment(halt, done, pidfd, deadline_ns)
+                                  : await_hit(halt, done, pidfd, deadline_ns);
+    if (!over && halt->hit)
         over = says_done(halt, done, pidfd, deadline_ns);
-    }
     let_go(halt, over);
+    (void)prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
     mem_free(halt);
 }

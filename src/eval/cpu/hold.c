@@ -49,8 +49,8 @@ struct hold {
     size_t count, most;
     struct thread *current; /* the one that runs, or NULL */
     const struct subject *subject;
-    void (*waits)(void *context); /* the subject's; NULL: it was told */
-    bool lent;                    /* ... its turn is a tired caller's */
+    const struct thread *ran; /* whose turn has ended, or will; NULL: that was told */
+    bool lent;                /* the turn is a tired caller's */
     uint64_t slice_ns;
     bool done, forged, crowded;
     struct random random;
@@ -244,6 +244,7 @@ static void begin_turn(struct hold *hold, struct thread *thread)
         thread->extra_ns = 0;
     }
     hold->current = thread;
+    hold->ran = thread;
     go_on(thread, RUNS);
 }
 
@@ -291,14 +292,15 @@ static void choose_next(struct hold *hold)
     bool tired = is_tired(hold, caller);
     bool waits = caller->state == WAITS && caller->waits_ns == 0;
     /* A caller that was woken goes first: it is runnable before the stop of who woke it is told. */
-    if ((waits && !caller_sleeps(hold->pid)) || ((waits || tired) && !all_have_stopped(hold)))
+    if ((waits && thread_state(hold->pid, hold->pid) != 'S') ||
+        ((waits || tired) && !all_have_stopped(hold)))
         return;
+    if (hold->ran != NULL && hold->subject->ran != NULL)
+        hold->subject->ran(hold->subject->ran_context, (unsigned)(hold->ran - caller));
+    hold->ran = NULL;
     if (waits || tired)
         other = next_other(hold);
     if (other != NULL) {
-        if (hold->waits != NULL)
-            hold->waits(hold->subject->waits_context);
-        hold->waits = NULL;
         hold->lent = !waits;
         hold->slice_ns = (uint64_t)SLICE_NS << random_below(&hold->random, SLICES);
         begin_turn(hold, other);
@@ -405,7 +407,6 @@ struct hold *hold_begin(const struct subject *subject)
     struct hold *hold = MEM_NEW(struct hold);
     hold->pid = subject->pid;
     hold->subject = subject;
-    hold->waits = subject->waits;
     random_init(&hold->random, random_seed());
     if (seize(hold)) {
         hold->threads[0].begun_ns = cpu_ns(hold, hold->threads); /* it has all of its patience */

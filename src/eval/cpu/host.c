@@ -228,8 +228,8 @@ static void begin_hold(struct cpu_host *host)
         host->base.subject.unheld = true;
 }
 
-/* Where the runner has its outputs, by the kernel's account; 0: not known. */
-static uint64_t outputs_of(const struct cpu_host *host)
+/* Where the runner has its inputs or outputs first, by the kernel's account; 0: not known. */
+static uint64_t mapped_at(const struct cpu_host *host, ino_t inode)
 {
     char path[64], line[512];
     uint64_t from = 0;
@@ -242,23 +242,27 @@ static uint64_t outputs_of(const struct cpu_host *host)
         for (size_t i = 0; i < 6; i++)
             fields[i] = strsep(&at, " ");
         if (fields[4] != NULL && strtoull(fields[2], NULL, 16) == 0 &&
-            strtoull(fields[4], NULL, 10) == host->base.outputs_inode)
+            strtoull(fields[4], NULL, 10) == inode)
             from = strtoull(fields[0], NULL, 16);
     }
     fclose(file);
     return from;
 }
 
-/* It rests before the word is given, so that its threads can be watched. */
+/* It rests before the word is given, so that its threads can be watched; or it is let go as ever.
+ */
 static int call_watched(struct cpu_host *host, uint64_t deadline_ns, struct err *err)
 {
     struct subject *subject = &host->base.subject;
     unsigned said;
-    resume(subject);
-    struct halt *halt = halt_begin(subject->pid, outputs_of(host), subject->watch);
+    if (!subject->watch->late)
+        resume(subject);
+    struct halt *halt = halt_begin(subject->pid, mapped_at(host, host->base.inputs_inode),
+                                   mapped_at(host, host->base.outputs_inode), subject->watch);
     int result = host_go(&host->base, err);
     if (result != 0)
         kill(-subject->pid, SIGKILL);
+    resume(subject);
     halt_run(halt, host->base.done, host->base.pidfd, deadline_ns);
     return result == 0 ? host_await(&host->base, 1, deadline_ns, &said, err) : -1;
 }
@@ -282,6 +286,10 @@ static int call_runner(struct subject *subject, const struct call *call, uint64_
     if (subject->threads > HOLD_THREADS_MOST) {
         host_end(&host->base);
         return err_set(err, ERR_CHILD, THREADS_MESSAGE, HOLD_THREADS_MOST);
+    }
+    if (thread_state(subject->pid, subject->pid) == 'Z') { /* another would answer, never held */
+        host_end(&host->base);
+        return err_set(err, ERR_CHILD, "the thread that is called has ended");
     }
     tell(host, call);
     uint64_t timeout_ns = call->timeout_ms * UINT64_C(1000000);

@@ -26,4 +26,4 @@ struct thread_times {
     uint64_t cpu_ns, queued_ns;
 };
 struct thread_times thread_times(int pid, int thread);
-bool caller_sleeps(int pid); /* a process's first thread, in the kernel; woken, it does not */
+char thread_state(int pid, int thread); /* as in proc(5): 'R', 'S', 'Z', ...; 0: not known */

@@ -35,12 +35,13 @@ struct accuracy {
     const char *reason, *details; /* of the last that was too inexact, but in doubt */
 };
 
-/* What threads besides the caller's write of the main shape's outputs, as far as was seen. */
+/* Who writes what of the main shape's outputs, as far as was seen in its last held call. */
 struct apart {
     struct watch watch;
-    bool looks; /* the next held call is of that shape */
-    size_t count;
-    struct watched left[64]; /* from the first output's start on */
+    bool looks;                             /* the next held call is of that shape */
+    unsigned most;                          /* the largest number below */
+    unsigned by[OUTPUT_SAMPLES];            /* 1: the caller, then other threads; 0: not seen */
+    struct watched written[OUTPUT_SAMPLES]; /* from the first output's start on */
 };
 
 /* A candidate under measurement. A generation is the time from one fresh runner to the next. */
@@ -70,7 +71,7 @@ struct bench {
     size_t slot, shift;     /* where the last call found its inputs */
     bool follows;           /* calls are where its owner says, in slot and shift */
     bool slot_forced, held; /* the next call: in slot_wanted; threads run while the caller waits */
-    bool halted;            /* ... they are stopped as they write outputs */
+    bool halted;            /* ... one of them is stopped in the middle of its work */
     struct apart apart;
     size_t slot_wanted, output_sample_count;
     enum guard guarded;                             /* of the next call's inputs */
@@ -121,7 +122,7 @@ int bench_check_once(struct bench *bench, struct set *set, struct outcome *outco
 int bench_check(struct bench *bench, struct set *set, struct outcome *outcome,
                 struct err *err) MUST_USE;
 /* One more of the main shape, on a set that this generation has not met, where one is left; threads
- * besides the caller's are held, or stopped as they write outputs. */
+ * besides the caller's are held, or one is stopped in the middle of its work. */
 int bench_check_apart(struct bench *bench, bool halted, struct err *err) MUST_USE;
 int bench_ensure_generation(struct bench *bench, size_t sets_needed, struct err *err) MUST_USE;
 

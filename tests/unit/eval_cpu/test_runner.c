@@ -219,6 +219,25 @@ static void attempts_are_refused(void **state)
     }
 }
 
+/* Held, and asked what it has used, is the first thread: no other answers in its place. */
+static void the_first_thread_is_called(void **state)
+{
+    static const char text[] =
+        "#include <pthread.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+        "static void *serve(void *p) { for (uint64_t word = 1;; word = 1) { if (write(7, &word, 8) "
+        "!= 8 || read(6, &word, 8) != 8) return p; } }\n" KIT_SIGNATURE
+        "{ pthread_t t; if (pthread_create(&t, 0, serve, 0) == 0) syscall(SYS_exit, 0); }";
+    (void)state;
+    assert_int_equal(kit_compile(&kit, "k.c", text, BUILD_FAST), 0);
+    assert_int_equal(kit_load(&kit), 0);
+    assert_int_equal(kit_call(&kit), 0);
+    kit.subject->ops->pause(kit.subject);
+    kit.subject->hold_ns = 20000000;
+    assert_int_equal(kit_call(&kit), -1);
+    assert_int_equal(kit.err.code, ERR_CHILD);
+    assert_non_null(strstr(kit.err.message, "the thread that is called has ended"));
+}
+
 /* What compilers link by themselves is there although nothing can be opened. */
 static void usual_libraries_are_there(void **state)
 {
@@ -442,6 +461,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(computes_in_cplusplus, set_up, tear_down),
         cmocka_unit_test_setup_teardown(attacks_fail, set_up, tear_down),
         cmocka_unit_test_setup_teardown(attempts_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_first_thread_is_called, set_up, tear_down),
         cmocka_unit_test_setup_teardown(usual_libraries_are_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(baselines_have_their_libraries, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tiles_may_be_asked_for, set_up, tear_down),
