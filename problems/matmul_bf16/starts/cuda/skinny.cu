@@ -24,6 +24,10 @@ tune:
 #define B_BYTES (DEPTH * BN * 2)
 #define STAGE   (B_BYTES + MT * 16 * DEPTH * 2)
 
+/* As createpolicy encodes them. */
+#define EVICT_NORMAL 0x1000000000000000ull
+#define EVICT_FIRST  0x12f0000000000000ull
+
 typedef unsigned short u16;
 
 /* Where 16 bytes of a row of `chunks` of them lie: turned by the row, so that the eight rows that
@@ -34,17 +38,20 @@ static __device__ __forceinline__ unsigned place(int row, int chunk, int chunks)
     return (row * chunks + (chunk ^ turn)) * 16;
 }
 
-static __device__ __forceinline__ void copy16(unsigned to, const u16 *from, bool inside)
+static __device__ __forceinline__ void copy16(unsigned to, const u16 *from, bool inside,
+                                              unsigned long long policy)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-                 "r"(inside ? 16 : 0)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(to),
+        "l"(from), "r"(inside ? 16 : 0), "l"(policy)
+        : "memory");
 }
 
 /* Rows row0.. and columns column0.. of a matrix into shared memory; zeros outside. */
 static __device__ __forceinline__ void fetch(unsigned char *to, const u16 *from, long long rows,
                                              long long columns, long long row0, long long column0,
-                                             int height, int chunks, bool aligned)
+                                             int height, int chunks, bool aligned,
+                                             unsigned long long policy)
 {
     const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
     for (int i = threadIdx.x % 32; i < height * chunks; i += 32) {
@@ -53,7 +60,7 @@ static __device__ __forceinline__ void fetch(unsigned char *to, const u16 *from,
         if (aligned) {
             const bool inside = r < rows && c < columns;
             copy16(shared + place(row, chunk, chunks), inside ? from + r * columns + c : from,
-                   inside);
+                   inside, policy);
         } else {
             u16 *numbers = (u16 *)(to + place(row, chunk, chunks));
             for (int k = 0; k < 8; k++)
@@ -93,6 +100,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const long long m0 = blockIdx.y * (16ll * MT), n0 = blockIdx.x * (long long)BN;
     const bool aligned = K % 8 == 0 && N % 8 == 0;
+    const unsigned long long b_policy = gridDim.y == 1 ? EVICT_FIRST : EVICT_NORMAL;
     const long long parts = (K + DEPTH - 1) / DEPTH;
     unsigned char *own = shared + warp * STAGES * STAGE;
     float sums[MT][BN / 8][4] = {};
@@ -100,8 +108,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     auto begin = [&](long long part, int stage) {
         if (part < parts) {
             unsigned char *to = own + stage * STAGE;
-            fetch(to, B, K, N, part * DEPTH, n0, DEPTH, BN / 8, aligned);
-            fetch(to + B_BYTES, A, M, K, m0, part * DEPTH, MT * 16, DEPTH / 8, aligned);
+            fetch(to, B, K, N, part * DEPTH, n0, DEPTH, BN / 8, aligned, b_policy);
+            fetch(to + B_BYTES, A, M, K, m0, part * DEPTH, MT * 16, DEPTH / 8, aligned,
+                  EVICT_NORMAL);
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };

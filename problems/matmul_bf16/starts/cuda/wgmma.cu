@@ -2,34 +2,43 @@
 launch:
   - entry: gemm
     grid: >
-      min(ceil_div(M, 128 * CLUSTER) * CLUSTER * ceil_div(N, BN) * SPLIT,
-      sm_count / CLUSTER * CLUSTER + (SPLIT > 1) * 1000000000)
-    cluster: CLUSTER * SPLIT
-    block: 384
+      min(ceil_div(M, 128 * CLUSTER) * CLUSTER * ceil_div(N, BN * BESIDE) * BESIDE * SPLIT,
+      sm_count / (CLUSTER * BESIDE) * CLUSTER * BESIDE + (SPLIT > 1) * 1000000000)
+    cluster: CLUSTER * BESIDE * SPLIT
+    block: 288
     shared: STAGES * (16384 + 128 * BN) + 2048
     args: [tile_a, tile_b, A, B, C, M, N, K]
 tma:
-  tile_a: {tensor: A, box: [128, 64], swizzle: 128B, l2: 256B}
+  tile_a: {tensor: A, box: [128 / BESIDE, 64], swizzle: 128B, l2: 256B}
   tile_b: {tensor: B, box: [64, 64], swizzle: 128B, l2: 256B}
 tune:
-  BN: [256, 128]
-  STAGES: [4, 3, 6]
+  BN: [256, 128, 64]
+  STAGES: [4, 3, 6, 8]
   GROUP: [8, 4, 16, 1]
   CLUSTER: [2, 1]
+  BESIDE: [1, 2]
   SPLIT: [1, 2, 4]
-  where: (SPLIT == 1 || CLUSTER == 1) && STAGES * (16384 + 128 * BN) + 2048 <= 232448
+  where: >
+    (CLUSTER > 1) + (BESIDE > 1) + (SPLIT > 1) <= 1
+    && CLUSTER * 64 <= BN && SPLIT * 32 <= BN && STAGES * (16384 + 128 * BN) + 2048 <= 232448
 ---*/
-/* wgmma fed by the copy engine: of three warpgroups the first copies tiles of 128 x 64 of A and 64
- * x BN of B into STAGES stages, the other two multiply 64 rows each. A stage's `full` barrier
- * counts the bytes that arrive, its `empty` barrier the eight warps that are done with it. Blocks
- * stay, and take one tile of C after another: the next one's copies run while results are stored.
- * The blocks of a cluster have tiles of C below one another and copy a share of B each, for all;
- * with SPLIT, which is for few tiles, they have the same tile and a part of K each, and end with
- * it. Matrices whose rows are not aligned to 16 bytes have no tensor map and go by plain loops. */
+/* wgmma fed by the copy engine: two warpgroups multiply 64 rows each, and a warp copies tiles of
+ * 128 x 64 of A and 64 x BN of B into STAGES stages. A stage's `full` barrier counts the bytes that
+ * arrive, its `empty` barrier the eight warps that are done with it. Blocks stay, and take one tile
+ * of C after another: the next one's copies run while results are stored. The blocks of a cluster
+ * have tiles of C below one another and copy a share of B each, for all, or with BESIDE tiles
+ * beside one another and shares of A. With SPLIT, which is for few tiles, they have the same tile
+ * and a part of K each, and end with it. What only one row or column of clusters reads is told to
+ * leave the L2 first. Matrices whose rows are not aligned to 16 bytes go by plain loops. */
 #include <cuda_bf16.h>
 
 #define STAGE_BYTES (16384 + 128 * BN)
 #define PANELS      (BN / 64)
+#define SHARING     (CLUSTER * BESIDE)
+
+/* As createpolicy encodes them. */
+#define EVICT_NORMAL 0x1000000000000000ull
+#define EVICT_FIRST  0x12f0000000000000ull
 
 struct alignas(64) map {
     char bytes[128];
@@ -53,22 +62,23 @@ static __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned p
 }
 
 static __device__ __forceinline__ void fetch(unsigned to, const struct map *map, int x, int y,
-                                             unsigned barrier)
+                                             unsigned barrier, unsigned long long policy)
 {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
-        "[%1, {%2, %3}], [%4];" ::"r"(to),
-        "l"(map), "r"(x), "r"(y), "r"(barrier)
-        : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(barrier), "l"(policy)
+                 : "memory");
 }
 
 /* To the same place of every block of the cluster. */
 static __device__ __forceinline__ void fetch_for_all(unsigned to, const struct map *map, int x,
-                                                     int y, unsigned barrier)
+                                                     int y, unsigned barrier,
+                                                     unsigned long long policy)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-                 "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((short)((1 << CLUSTER) - 1))
+                 ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((short)((1 << SHARING) - 1)),
+                 "l"(policy)
                  : "memory");
 }
 
@@ -128,7 +138,7 @@ static __device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned lon
           "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
           "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
         : "l"(a), "l"(b));
-#else
+#elif BN == 128
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
                  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
@@ -147,16 +157,28 @@ static __device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned lon
                    "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
                    "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
                  : "l"(a), "l"(b));
+#else
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+                 "}, %32, %33, 1, 1, 1, 0, 1;"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+                   "+f"(d[30]), "+f"(d[31])
+                 : "l"(a), "l"(b));
 #endif
 }
 
-/* The block's of tile `number` of C, a cluster high, in groups of GROUP rows of tiles. */
+/* The block's of the cluster's tile `number` of C, in groups of GROUP rows of tiles. */
 static __device__ __forceinline__ void tile_at(int number, int down, int across, int *m0, int *n0)
 {
     const int first = number / (GROUP * across) * GROUP, within = number % (GROUP * across);
     const int height = min(down - first, GROUP);
     *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank() % CLUSTER) * 128;
-    *n0 = within / height * BN;
+    *n0 = (within / height * BESIDE + (int)cluster_rank() % BESIDE) * BN;
 }
 
 static __device__ __forceinline__ unsigned pair(float low, float high)
@@ -193,7 +215,7 @@ struct steps {
  * were. */
 static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned stages)
 {
-    const unsigned rank = cluster_rank(), thread = threadIdx.x - 128;
+    const unsigned rank = cluster_rank(), thread = threadIdx.x;
     cluster_sync(); /* nobody reads its stages any more */
 #pragma unroll
     for (int i = 0; i < BN / 2; i++) {
@@ -226,7 +248,7 @@ static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned st
 static __device__ void plain(const __nv_bfloat16 *A, const __nv_bfloat16 *B, __nv_bfloat16 *C,
                              long long M, long long N, long long K)
 {
-    for (long long i = blockIdx.x * 384ll + threadIdx.x; i < M * N; i += gridDim.x * 384ll) {
+    for (long long i = blockIdx.x * 288ll + threadIdx.x; i < M * N; i += gridDim.x * 288ll) {
         const __nv_bfloat16 *a = A + i / N * K, *b = B + i % N;
         float sum = 0;
         for (long long k = 0; k < K; k++)
@@ -239,10 +261,13 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
                                                   unsigned stages, unsigned barriers, int down,
                                                   int across, struct steps steps)
 {
+    const unsigned long long policy_a = across == 1 ? EVICT_FIRST : EVICT_NORMAL,
+                             policy_b = down == 1 ? EVICT_FIRST : EVICT_NORMAL;
+    const unsigned rank = cluster_rank();
     int slot = 0;
     unsigned parity = 1; /* nobody waits for a stage that was never filled */
-    for (int number = blockIdx.x / (CLUSTER * SPLIT); number < down * across;
-         number += gridDim.x / (CLUSTER * SPLIT)) {
+    for (int number = blockIdx.x / (SHARING * SPLIT); number < down * across;
+         number += gridDim.x / (SHARING * SPLIT)) {
         int m0, n0;
         tile_at(number, down, across, &m0, &n0);
         for (int step = steps.begin; step < steps.end; step++) {
@@ -251,19 +276,30 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full),
                          "r"(STAGE_BYTES)
                          : "memory");
-            fetch(stage, map_a, step * 64, m0, full);
+            if (BESIDE == 1)
+                fetch(stage, map_a, step * 64, m0, full, policy_a);
+            else
+                fetch_for_all(stage + rank * (16384 / BESIDE), map_a, step * 64,
+                              m0 + rank * (128 / BESIDE), full, policy_a);
 #pragma unroll
             for (int p = 0; p < PANELS; p++) {
                 const unsigned to = stage + 16384 + 8192 * p;
                 if (CLUSTER == 1)
-                    fetch(to, map_b, n0 + 64 * p, step * 64, full);
-                else if (p % CLUSTER == cluster_rank())
-                    fetch_for_all(to, map_b, n0 + 64 * p, step * 64, full);
+                    fetch(to, map_b, n0 + 64 * p, step * 64, full, policy_b);
+                else if (p % CLUSTER == rank)
+                    fetch_for_all(to, map_b, n0 + 64 * p, step * 64, full, policy_b);
             }
             if (++slot == STAGES) {
                 slot = 0;
                 parity ^= 1;
             }
+        }
+    }
+    for (int s = 0; SHARING > 1 && s < STAGES; s++) { /* until nobody arrives here any more */
+        barrier_wait(barriers + 16 * slot + 8, parity);
+        if (++slot == STAGES) {
+            slot = 0;
+            parity ^= 1;
         }
     }
 }
@@ -272,11 +308,11 @@ static __device__ __forceinline__ void multiply_tiles(__nv_bfloat16 *C, long lon
                                                       unsigned stages, unsigned barriers, int down,
                                                       int across, struct steps steps)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = threadIdx.x / 128 - 1;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = threadIdx.x / 128;
     int slot = 0;
     unsigned parity = 0;
     auto release = [&](int used) {
-        if (lane < CLUSTER)
+        if (lane < SHARING)
             asm volatile("{\n.reg .b32 there;\n"
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barriers +
@@ -284,8 +320,8 @@ static __device__ __forceinline__ void multiply_tiles(__nv_bfloat16 *C, long lon
                          "r"(SPLIT > 1 ? (int)cluster_rank() : lane)
                          : "memory");
     };
-    for (int number = blockIdx.x / (CLUSTER * SPLIT); number < down * across;
-         number += gridDim.x / (CLUSTER * SPLIT)) {
+    for (int number = blockIdx.x / (SHARING * SPLIT); number < down * across;
+         number += gridDim.x / (SHARING * SPLIT)) {
         int m0, n0, before = 0;
         float d[BN / 2] = {};
         tile_at(number, down, across, &m0, &n0);
@@ -331,7 +367,7 @@ static __device__ __forceinline__ void multiply_tiles(__nv_bfloat16 *C, long lon
     }
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1)
+extern "C" __global__ void __launch_bounds__(288, 1)
     gemm(const __grid_constant__ struct map tile_a, const __grid_constant__ struct map tile_b,
          const __nv_bfloat16 *A, const __nv_bfloat16 *B, __nv_bfloat16 *C, long long M, long long N,
          long long K)
@@ -344,28 +380,30 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const unsigned base = ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
     const unsigned barriers = base + STAGES * STAGE_BYTES;
     const int down = (int)((M + 128 * CLUSTER - 1) / (128 * CLUSTER)),
-              across = (int)((N + BN - 1) / BN), all = (int)((K + 63) / 64),
+              across = (int)((N + BN * BESIDE - 1) / (BN * BESIDE)), all = (int)((K + 63) / 64),
               part = SPLIT == 1 ? 0 : (int)cluster_rank();
     const struct steps steps = {all * part / SPLIT, all * (part + 1) / SPLIT};
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 256) {
+        asm volatile("prefetch.tensormap [%0];" ::"l"(&tile_a) : "memory");
+        asm volatile("prefetch.tensormap [%0];" ::"l"(&tile_b) : "memory");
         for (int s = 0; s < STAGES; s++) {
             barrier_init(barriers + 16 * s, 1);
-            barrier_init(barriers + 16 * s + 8, 8 * CLUSTER);
+            barrier_init(barriers + 16 * s + 8, 8 * SHARING);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    cluster_sync();
-    if (threadIdx.x / 128 == 0) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 0)
+    if (SHARING == 1)
+        __syncthreads();
+    else /* the fence has released what was set; a release here would cost half a microsecond */
+        asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    if (threadIdx.x < 256)
+        multiply_tiles(C, M, N, base, barriers, down, across, steps);
+    else {
+        if (threadIdx.x == 256)
             copy_tiles(&tile_a, &tile_b, base, barriers, down, across, steps);
         if (SPLIT > 1) { /* as in add_parts */
             cluster_sync();
             cluster_sync();
         }
-    } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        multiply_tiles(C, M, N, base, barriers, down, across, steps);
     }
-    cluster_sync(); /* others may still write here */
 }
