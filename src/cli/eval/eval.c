@@ -11,7 +11,6 @@
 #include "cli/cache/use.h"
 #include "cli/eval/sweep.h"
 #include "cli/find/find.h"
-#include "cli/find/history.h"
 #include "cli/options/backends.h"
 #include "cli/options/command.h"
 #include "cli/print/display.h"
@@ -59,28 +58,12 @@ static void show_stage(struct eval *eval)
     fprintf(stderr, "\r\033[K%s ...", stage_name(eval->shown));
 }
 
-/* What an earlier run has measured of this machine; "" where there was none. */
-static void known_ceilings(const struct settings *settings, struct buf *text)
-{
-    struct store *store = NULL;
-    struct err ignored;
-    MEM_LOCAL char *key = target_find(settings->search.backend)
-                              ->ceilings_key(settings->search.cores, settings->search.devices);
-    buf_init(text, 1 << 16);
-    if (!settings->search.launcher && history_open(settings, &store, &ignored) == 0 &&
-        store_get(store, STORE_FACTS, key, text, &ignored) != 0)
-        buf_reset(text);
-    store_close(store);
-}
-
 static enum task_result eval_open(struct eval *eval)
 {
     if (!eval->lane) {
-        struct buf known;
-        known_ceilings(eval->settings, &known);
         struct lane_spec spec = settings_lane(eval->settings, eval->kernel->problem);
         spec.baseline = eval->settings->search.baseline;
-        spec.roofline = known.length == 0;
+        spec.roofline = true;
         spec.later = true;
         spec.fitness = eval->settings->search.unfit ? DEMAND_MAY : DEMAND_MUST;
         spec.walls = eval->settings->search.unconfined ? DEMAND_MAY : DEMAND_MUST;
@@ -88,10 +71,7 @@ static enum task_result eval_open(struct eval *eval)
         spec.ahead = eval->kernel->tune ? NULL : eval->kernel->source;
         spec.sanitizes = !eval->sweep && (eval->settings->sanitize ||
                                           effort_find(eval->settings->effort) != EFFORT_SEARCH);
-        spec.ceilings = known.length ? buf_text(&known) : NULL;
-        int failed = lane_open(eval->task.loop, &spec, &eval->lane, &eval->err);
-        buf_free(&known);
-        if (failed) {
+        if (lane_open(eval->task.loop, &spec, &eval->lane, &eval->err)) {
             timer_stop(&eval->limit);
             return TASK_DONE;
         }

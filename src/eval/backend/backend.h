@@ -56,8 +56,8 @@ struct sanitizer_beside {
 
 struct backend {
     const struct target *target; /* its name and its languages */
-    /* Device facts and versions, ceilings where they are remembered; `roofline` also measures those
-     * that are not (about a second, blocking). */
+    /* Device facts and versions, ceilings where they are remembered; `roofline` measures them anew
+     * (about a second, blocking), and ceilings_remember() is the caller's. */
     int (*probe)(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                  struct lane_facts *lane, struct err *err);
     /* ERR_ENVIRONMENT where no candidate could be built here, with what is missing. NULL: probe()

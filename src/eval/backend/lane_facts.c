@@ -43,6 +43,24 @@ double lane_operations_rate(const struct lane_facts *lane, const struct problem 
     return tf32 ? fmax(rate, lane->tf32_flops_per_s) : rate;
 }
 
+/* A problem that fits the caches is not held by the memory's rate. */
+bool lane_beaten(const struct lane_facts *lane, const struct problem *problem, double time_ns)
+{
+    double flops = 0.0, bytes = 0.0, floor_s = 0.0;
+    struct names facts = lane->facts;
+    int64_t cache = 0;
+    if (problem_work(problem, &problem->shapes[0], &flops, &bytes, NULL) != 0)
+        return false;
+    double bandwidth = fmax(lane->copy_bytes_per_s, lane->read_bytes_per_s);
+    double rate = lane_operations_rate(lane, problem);
+    (void)expr_lookup_names(&facts, "l3_bytes", &cache);
+    if (rate > 0.0)
+        floor_s = flops / rate;
+    if (bandwidth > 0.0 && bytes > 2.0 * (double)cache)
+        floor_s = fmax(floor_s, bytes / bandwidth);
+    return time_ns > 0.0 && floor_s * 1e9 > 1.1 * time_ns;
+}
+
 /* Most bytes are read where a kernel reduces, and as many written where it copies. */
 void lane_put_roofline(const struct lane_facts *lane, const struct problem *problem,
                        const struct names *dims, double time_ns, struct json *json)

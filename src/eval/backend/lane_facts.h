@@ -13,10 +13,10 @@ struct lane_facts { /* what the worker knows of its lane, once opened */
     double copy_bytes_per_s, read_bytes_per_s; /* measured over memory; 0: not measured */
     double flops_per_s; /* measured float32 FMA rate of all the lane's cores, or of the GPU */
     double tf32_flops_per_s, bf16_flops_per_s, fp16_flops_per_s; /* its matrix units; 0: none */
-    bool under_load;   /* other programs had the cores when these were measured */
-    bool gpu;          /* candidates run on a device of its own, whose clock times them */
-    int gpu_index;     /* in the order of the PCI bus; set before probe(), which keeps it */
-    bool measure_anew; /* set before probe(): remembered ceilings do not count */
+    bool under_load;      /* other programs had the cores when these were measured */
+    const char *identity; /* the machine, or the device, whose ceilings these are; ceilings.h */
+    bool gpu;             /* candidates run on a device of its own, whose clock times them */
+    int gpu_index;        /* in the order of the PCI bus; set before probe(), which keeps it */
     /* What is missing of the walls around a candidate's code, as results are marked with it ("NOT
      * SANDBOXED: no seccomp"); NULL: nothing, or its code runs where it needs none. `exposed`: it
      * could reach the worker, which has the verdict. */
@@ -42,6 +42,8 @@ const struct torch_device *lane_torch(const struct lane_facts *lane,
 /* Operations a second of the fastest unit that the problem's precision allows. */
 struct problem;
 double lane_operations_rate(const struct lane_facts *lane, const struct problem *problem);
+/* Whether a right kernel's time at the main shape is 10 % below what the ceilings allow. */
+bool lane_beaten(const struct lane_facts *lane, const struct problem *problem, double time_ns);
 /* "roofline", a member of an open JSON object: bytes over bandwidth and operations over their rate,
  * of which the longer time limits. What is not known is null, never 0. */
 void lane_put_roofline(const struct lane_facts *lane, const struct problem *problem,

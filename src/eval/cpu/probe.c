@@ -1,6 +1,7 @@
 /* What this machine is: from cpuid, /sys and the compilers themselves. */
 #include "eval/cpu/private.h"
 
+#include "eval/backend/ceilings.h"
 #include "eval/cpu/compile.h"
 #include "eval/cpu/hold.h"
 #include "eval/cpu/roofline.h"
@@ -232,6 +233,18 @@ static const char *describe_versions(struct arena *arena)
     return arena_strdup(arena, buf_text(&text));
 }
 
+/* One boot of one machine, and the cores of it: another host below a virtual machine boots anew. */
+static const char *identity_of(const struct lane_facts *lane, struct arena *arena)
+{
+    char model[128], boot[64];
+    cpu_model(model, sizeof model);
+    read_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    const char *words = arena_printf(arena, "cpu %s, boot %s, cores", model, boot);
+    for (size_t i = 0; i < lane->core_count; i++)
+        words = arena_printf(arena, "%s %d", words, lane->cores[i]);
+    return words;
+}
+
 int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
               struct lane_facts *lane, struct err *err)
 {
@@ -250,7 +263,10 @@ int cpu_probe(const int *cores, size_t core_count, bool roofline, struct arena *
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         if (names_set(&lane->facts, facts[i].name, facts[i].number, err) != 0)
             return -1;
-    if (roofline && roofline_measure(lane, err) != 0)
+    lane->identity = identity_of(lane, arena);
+    if (!roofline)
+        ceilings_recall(lane);
+    else if (roofline_measure(lane, err) != 0)
         return -1;
     lane->device = describe_device(lane, arena);
     lane->versions = describe_versions(arena);

@@ -5,6 +5,7 @@
  * to go back. The operations floor is a hint: algebra may need fewer operations than the formula.
  */
 #include "base/mem.h"
+#include "eval/backend/ceilings.h"
 #include "eval/measure/timing.h"
 
 #include <math.h>
@@ -49,9 +50,11 @@ static int measure_again(struct session *session, struct err *err)
 {
     ARENA_LOCAL(arena);
     const struct lane_facts *lane = session->lane;
-    struct lane_facts fresh = {.gpu_index = lane->gpu_index, .measure_anew = true};
+    struct lane_facts fresh = {.gpu_index = lane->gpu_index};
     int status = session->backend->probe(lane->cores, lane->core_count, true, arena, &fresh, err);
     if (status == 0) {
+        fresh.under_load = true; /* it was not looked at */
+        ceilings_remember(&fresh);
         session->bandwidth =
             fmax(session->bandwidth, fmax(fresh.copy_bytes_per_s, fresh.read_bytes_per_s));
         session->flops_per_s =

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/value.h"
+#include "eval/backend/ceilings.h"
 #include "eval/webgpu/device.h"
 #include "eval/webgpu/library.h"
 #include "eval/webgpu/roofline.h"
@@ -19,8 +20,6 @@
 enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16, SOURCE_MOST = 2 << 20 };
 enum { NVIDIA = 0x10de };         /* among PCI's vendors */
 enum { LLVMPIPE_ROUNDS = 65535 }; /* after which it ends a loop and goes on behind it */
-
-static const char *const ceilings[] = {"copy_bytes_per_s", "read_bytes_per_s", "flops_per_s", NULL};
 
 /* ---- the child ---- */
 
@@ -78,8 +77,8 @@ static void put_ceilings(const struct roofline *roofline, struct json *json)
 {
     const double rates[] = {roofline->copy_bytes_per_s, roofline->read_bytes_per_s,
                             roofline->flops_per_s};
-    for (size_t i = 0; ceilings[i] != NULL; i++)
-        json_put_positive(json, ceilings[i], rates[i]);
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
+        json_put_positive(json, ceiling_names[i], rates[i]);
 }
 
 /* `cores`: where the ceilings are measured, too; or NULL. */
@@ -233,9 +232,13 @@ int webgpu_probe(const int *cores, size_t core_count, bool roofline, struct aren
     if (value_int(value_get(answer, "facts"), "software", 0) == 0 &&
         file_is_dir("/sys/bus/pci/devices"))
         lane->lock_path = "/sys/bus/pci/devices"; /* of all adapters: which is where is not said */
-    double *into[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s};
-    for (size_t i = 0; ceilings[i] != NULL; i++)
-        *into[i] = value_real(answer, ceilings[i], 0.0);
+    lane->identity = arena_printf(arena, "webgpu %d %s, %s, cores %s", lane->gpu_index,
+                                  value_text(answer, "gpu", ""), value_text(answer, "driver", ""),
+                                  words_of(cores, core_count, arena));
+    for (size_t i = 0; i < CEILINGS; i++)
+        *ceiling_of(lane, i) = value_real(answer, ceiling_names[i], 0.0);
+    if (!roofline)
+        ceilings_recall(lane);
     lane->device = describe(answer, lane, arena);
     lane->versions = describe_versions(answer, arena);
     return 0;

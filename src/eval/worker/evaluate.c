@@ -11,6 +11,7 @@
 #include "eval/worker/evaluate.h"
 
 #include "base/mem.h"
+#include "eval/backend/ceilings.h"
 
 #include <string.h>
 
@@ -195,11 +196,16 @@ static void run_finish(void *argument)
 {
     struct evaluate *evaluate = (struct evaluate *)argument;
     struct err err = {0};
-    int status = session_finish(evaluate->request.worker->session, &err);
+    struct worker *worker = evaluate->request.worker;
+    int status = session_finish(worker->session, &err);
     if (evaluate->status != 0)
         return; /* the first error is the one that tells */
     evaluate->status = status;
     evaluate->err = err;
+    const struct evaluation *evaluation = &evaluate->evaluation;
+    if (evaluation->verdict == VERDICT_KERNEL &&
+        lane_beaten(&worker->lane, worker->problem, evaluation->time_ns.median))
+        ceilings_doubt(&worker->lane);
 }
 
 static enum task_result step_waiting(struct evaluate *evaluate)

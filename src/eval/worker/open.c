@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/backend/build.h"
+#include "eval/backend/ceilings.h"
 #include "eval/data/timeline.h"
 #include "eval/problem/torch.h"
 #include "eval/worker/private.h"
@@ -193,7 +194,9 @@ static void put_answer(struct open *open)
     json_put_raw(json, "device", lane->device != NULL ? lane->device : "{}");
     put_versions(open);
     json_put_names(json, "facts", &lane->facts);
-    ceilings_put(worker, json);
+    json_put_object(json, "ceilings");
+    ceilings_put(lane, json);
+    json_object_end(json);
     if (worker->problem != NULL)
         json_put_text(json, "problem", worker->problem->name);
     if (worker->unfit != NULL)

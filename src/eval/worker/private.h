@@ -74,11 +74,10 @@ bool turn_take(struct worker *worker, struct turn *turn, struct task *owner, con
 void turn_end(struct turn *turn); /* also before it was taken */
 
 /* --- ceilings.c --- */
-/* What the lane does not know comes from `known` (or NULL). True: nothing is left to measure. */
+/* Those of `known` (or NULL) hold before what is remembered. True: nothing is left to measure. */
 bool ceilings_take(struct worker *worker, const struct value *known);
 /* On the pool, with the lane to ourselves: where they are owed, and nothing otherwise. */
 int ceilings_measure(struct worker *worker, struct err *err) MUST_USE;
-void ceilings_put(struct worker *worker, struct json *json); /* a member of an open object */
 
 /* --- answer.c: one JSON record a line on stdout --- */
 void answer_error(const char *id, const struct err *err);

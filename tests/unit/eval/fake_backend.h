@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "eval/backend/backend.h"
+#include "eval/backend/ceilings.h"
 #include "eval/cpu/target.h"
 #include "folder.h"
 
@@ -35,10 +36,9 @@ struct fake_entry {
     const char *name;
     fake_kernel *run;
 };
-__attribute__((unused)) static const struct fake_entry
-    *fake_kernels; /* ends with a NULL name; set by the test */
-__attribute__((
-    unused)) static double fake_ceiling; /* what probe() claims, in bytes and flops a second */
+static const struct fake_entry *fake_kernels __attribute__((unused)); /* until a NULL name */
+static const char *fake_identity __attribute__((unused)); /* ceilings are remembered by it */
+static double fake_ceiling __attribute__((unused));       /* what probe() measures, each rate */
 
 struct fake_subject {
     struct subject subject;
@@ -189,7 +189,10 @@ static int fake_probe(const int *cores, size_t core_count, bool roofline, struct
                                 .versions = "{\"fake\":\"1\"}"};
     for (size_t i = 0; i < lane->core_count; i++)
         lane->cores[i] = cores[i];
-    if (roofline)
+    lane->identity = fake_identity;
+    if (!roofline)
+        ceilings_recall(lane);
+    else
         lane->copy_bytes_per_s = lane->read_bytes_per_s = lane->flops_per_s = fake_ceiling;
     return names_set(&lane->facts, "cores", (int64_t)lane->core_count, err);
 }

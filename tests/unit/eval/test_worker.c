@@ -59,6 +59,7 @@ static int open_on_device(const struct lane_facts *lane, const struct region *re
 }
 
 enum { HANG_MS = 600000, CORES = 256 };
+static const double MEASURED = 8e9; /* by the worker that has a "device" or is a "host" */
 
 struct fixture {
     struct child child;
@@ -153,13 +154,14 @@ static int set_up_worker(void **state, const char *kind)
     snprintf(stale, sizeof stale, "%s/twagent-worker-killed", fixture.builds.path);
     if (mkdir(stale, 0700) != 0 || utimensat(AT_FDCWD, stale, past, 0) != 0)
         return -1;
-    char temporary[100], locks[100];
+    char temporary[100], locks[100], cache[100];
     snprintf(temporary, sizeof temporary, "TMPDIR=%s", fixture.builds.path);
     folder_make(&fixture.locks);
     make_locks(&fixture.locks);
     snprintf(locks, sizeof locks, "TWAGENT_LOCKS=%s", fixture.locks.path);
     const char *const argv[] = {self, kind, NULL};
-    const char *const env[] = {"PATH=/usr/bin:/bin", temporary, locks, NULL};
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s", fixture.locks.path);
+    const char *const env[] = {"PATH=/usr/bin:/bin", temporary, locks, cache, NULL};
     int status = child_start(&fixture.child, argv, env, NULL, 0, &err);
     mem_free(self);
     *state = &fixture;
@@ -206,6 +208,33 @@ static void test_what_is_no_request(void **state)
     assert_string_equal(value_text(answer(fixture, "o", NULL), "event", ""), "error");
     send_text(fixture, "{\"op\":\"open\",\"id\":\"p\"}\n"); /* a probe: no problem */
     assert_non_null(value_at(answer(fixture, "p", NULL), "versions.numpy"));
+}
+
+static double copied(struct fixture *fixture, bool *under_load)
+{
+    send_text(fixture, "{\"op\":\"open\",\"id\":\"p\",\"roofline\":true}\n");
+    const struct value *ceilings = value_get(answer(fixture, "p", NULL), "ceilings");
+    *under_load = value_bool(ceilings, "under_load", false);
+    return value_real(ceilings, "copy_bytes_per_s", 0.0);
+}
+
+/* Measured once for a machine; again where they are doubted and nobody else is there. */
+static void test_ceilings(void **state)
+{
+    struct fixture *fixture = (struct fixture *)*state;
+    struct lane_facts lane = {.identity = "a fake", .copy_bytes_per_s = MEASURED / 2};
+    bool under_load;
+    assert_true(copied(fixture, &under_load) == MEASURED); /* nothing is known */
+    char *known = file_join(fixture->locks.path, "twagent");
+    struct err err;
+    assert_int_equal(file_remove_tree(known, &err), 0);
+    mem_free(known);
+    setenv("XDG_CACHE_HOME", fixture->locks.path, 1);
+    ceilings_remember(&lane);
+    assert_true(copied(fixture, &under_load) == MEASURED / 2 && !under_load);
+    ceilings_doubt(&lane);
+    double again = copied(fixture, &under_load);
+    assert_true(again == MEASURED || (again == MEASURED / 2 && under_load));
 }
 
 static void test_one_evaluation(void **state)
@@ -436,12 +465,15 @@ int main(int argc, char **argv)
     struct backend device = fake_backend;
     device.device = true;
     device.open = open_on_device;
+    fake_identity = "a fake";
+    fake_ceiling = MEASURED;
     bool host = argc >= 2 && strcmp(argv[1], "host") == 0;
     if (host || (argc >= 2 && strcmp(argv[1], "device") == 0))
         return worker_main(&(struct worker_options){.backend = host ? &fake_backend : &device,
                                                     .cores = "0-1,0-1"});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_is_no_request, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ceilings, set_up_host, tear_down),
         cmocka_unit_test_setup_teardown(test_one_evaluation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_never_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_at_once, set_up, tear_down),

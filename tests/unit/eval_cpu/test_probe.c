@@ -2,6 +2,7 @@
 #include "kit.c" /* each test is one source file */
 
 #include "base/value.h"
+#include "eval/backend/ceilings.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -38,6 +39,23 @@ static void facts_are_there(void **state)
     assert_int_equal(value_get(device, "flops_per_s")->kind, VALUE_NULL); /* unknown is not 0 */
     assert_true(strlen(value_text(versions, "gcc", "")) > 0 ||
                 strlen(value_text(versions, "clang", "")) > 0);
+}
+
+/* Of these cores: others have ceilings of their own. */
+static void ceilings_are_remembered(void **state)
+{
+    int cores[2] = {kit.lane.cores[0], kit.lane.cores[0]};
+    (void)state;
+    setenv("XDG_CACHE_HOME", kit.folder, 1);
+    assert_int_equal(backend_cpu.probe(cores, 1, false, kit.arena, &kit.lane, &kit.err), 0);
+    kit.lane.copy_bytes_per_s = 1e30;
+    ceilings_remember(&kit.lane);
+    assert_int_equal(backend_cpu.probe(cores, 1, false, kit.arena, &kit.lane, &kit.err), 0);
+    assert_true(kit.lane.copy_bytes_per_s == 1e30);
+    assert_non_null(strstr(kit.lane.device, "\"copy_bytes_per_s\":1e"));
+    assert_int_equal(backend_cpu.probe(cores, 2, false, kit.arena, &kit.lane, &kit.err), 0);
+    assert_true(kit.lane.copy_bytes_per_s == 0);
+    setenv("XDG_CACHE_HOME", "/proc/none", 1);
 }
 
 static void ceilings_are_sane(void **state)
@@ -102,11 +120,13 @@ int main(int argc, char **argv)
     int code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(facts_are_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ceilings_are_remembered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ceilings_are_sane, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_do_not_lower_ceilings, set_up, tear_down),
         cmocka_unit_test(a_lane_has_cores),
     };
     if (kit_internal(argc, argv, &code))
         return code;
+    setenv("XDG_CACHE_HOME", "/proc/none", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

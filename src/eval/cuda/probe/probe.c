@@ -3,10 +3,10 @@
 #include "eval/cuda/probe/probe.h"
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "eval/backend/ceilings.h"
 #include "eval/cuda/compile/compile.h"
 #include "eval/cuda/counters/counters.h"
 #include "eval/cuda/driver/device.h"
@@ -20,69 +20,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Ceilings are measured once for a GPU and its driver, and then
- * remembered in $XDG_CACHE_HOME/twagent/ceilings or ~/.cache/twagent/ceilings. Any thread. */
-
-enum { TEXT_MOST = 1 << 14 };
-static const char way[] = "1"; /* of measuring: another number for other loops */
-
-/* mem_free() it; NULL where there is no place for it. */
-static char *path_of(const struct value *device)
-{
-    static const char *const parts[] = {"gpu", "pci", "driver"};
-    struct hash hash = hash_bytes(way, sizeof way);
-    char key[33];
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const char *text = value_text(device, parts[i], "");
-        hash = hash_combine(hash, hash_bytes(text, strlen(text)));
-    }
-    hash_format(hash, key);
-    return file_cache_path("ceilings", key);
-}
-
-/* `device`: what a probe answered; gpu, pci and driver count. NULL: nothing is known. */
-static const struct value *roofline_recall(struct arena *arena, const struct value *device)
-{
-    struct value *root = NULL;
-    MEM_LOCAL char *path = path_of(device);
-    BUF_LOCAL(text, TEXT_MOST);
-    if (path == NULL || file_read(path, &text, NULL) != 0 ||
-        value_parse_json(arena, "ceilings", buf_text(&text), text.length, &root, NULL) != 0 ||
-        !(value_real(root, "copy_bytes_per_s", 0.0) > 0.0))
-        root = NULL;
-    return root;
-}
-
-/* Of an answer with rates: those of `names` (NULL-terminated). Where it cannot be kept they are
- * measured again next time. */
-static void roofline_remember(const struct value *device, const char *const *names)
-{
-    struct err ignored;
-    char *path = path_of(device);
-    if (path == NULL)
-        return;
-    JSON_LOCAL(json, text, TEXT_MOST);
-    json_object(&json);
-    json_put_text(&json, "gpu", value_text(device, "gpu", ""));
-    json_put_text(&json, "driver", value_text(device, "driver", ""));
-    for (size_t i = 0; names[i] != NULL; i++)
-        json_put_real(&json, names[i], value_real(device, names[i], 0.0));
-    json_object_end(&json);
-    MEM_LOCAL char *folder = mem_strdup(path);
-    *strrchr(folder, '/') = '\0';
-    if (file_make_dirs(folder, &ignored) == 0)
-        (void)(file_write(path, buf_text(&text), text.length, &ignored) == 0);
-    mem_free(path);
-}
-
 enum { PROBE_MS = 60000, ANSWER_MOST = 1 << 16 };
 
 static const char *const rates[UNITS] = {"flops_per_s", "tf32_flops_per_s", "bf16_flops_per_s",
                                          "fp16_flops_per_s"};
-/* All of them, as eval/worker/open.c knows them. */
-static const char *const ceilings[] = {
-    "copy_bytes_per_s", "read_bytes_per_s", "flops_per_s", "tf32_flops_per_s",
-    "bf16_flops_per_s", "fp16_flops_per_s", NULL};
 
 /* --- the child --- */
 
@@ -193,8 +134,7 @@ static int ask(int gpu_index, const char *more, struct buf *answer, struct err *
     return 0;
 }
 
-static void describe(const struct value *answer, const struct value *known, struct arena *arena,
-                     struct lane_facts *lane)
+static void describe(const struct value *answer, struct arena *arena, struct lane_facts *lane)
 {
     JSON_LOCAL(json, text, ANSWER_MOST);
     json_object(&json);
@@ -202,9 +142,9 @@ static void describe(const struct value *answer, const struct value *known, stru
     json_put_int(&json, "gpu_index", lane->gpu_index);
     json_put_members(&json, answer);
     json_put_int(&json, "cores_used", (int64_t)lane->core_count);
-    for (size_t i = 0; ceilings[i] != NULL; i++)
-        if (value_get(answer, ceilings[i]) == NULL)
-            json_put_positive(&json, ceilings[i], value_real(known, ceilings[i], 0.0));
+    for (size_t i = 0; i < CEILINGS; i++)
+        if (value_get(answer, ceiling_names[i]) == NULL)
+            json_put_positive(&json, ceiling_names[i], *ceiling_of(lane, i));
     json_object_end(&json);
     lane->device = arena_strdup(arena, buf_text(&text));
 }
@@ -230,15 +170,15 @@ static void describe_versions(const struct value *answer, struct arena *arena,
     lane->versions = arena_strdup(arena, buf_text(&text));
 }
 
-static int take_facts(const struct value *answer, const struct value *known, struct arena *arena,
-                      struct lane_facts *lane, struct err *err)
+static int take_facts(const struct value *answer, struct arena *arena, struct lane_facts *lane,
+                      struct err *err)
 {
     if (lane_take_facts(lane, answer, "no GPU", err) != 0)
         return -1;
-    double *into[] = {&lane->copy_bytes_per_s, &lane->read_bytes_per_s, &lane->flops_per_s,
-                      &lane->tf32_flops_per_s, &lane->bf16_flops_per_s, &lane->fp16_flops_per_s};
-    for (size_t i = 0; ceilings[i] != NULL; i++)
-        *into[i] = value_real(answer, ceilings[i], value_real(known, ceilings[i], 0.0));
+    lane->identity = arena_printf(arena, "cuda %s, %s, driver %s", value_text(answer, "gpu", ""),
+                                  value_text(answer, "pci", ""), value_text(answer, "driver", ""));
+    for (size_t i = 0; i < CEILINGS; i++)
+        *ceiling_of(lane, i) = value_real(answer, ceiling_names[i], 0.0);
     char pci[64];
     snprintf(pci, sizeof pci, "%s", value_text(answer, "pci", ""));
     for (char *at = pci; *at != '\0'; at++)
@@ -283,35 +223,17 @@ int cuda_count(struct arena *arena, int *count, struct err *err)
     return err_set(err, ERR_ENVIRONMENT, "%s", value_text(answer, "error", "no GPU here"));
 }
 
-/* Ceilings come from memory where this GPU's are there. */
-static int ask_all(const struct lane_facts *lane, bool roofline, bool anew, struct arena *arena,
-                   struct value **answer, const struct value **known, struct err *err)
-{
-    *known = NULL;
-    if (!anew && ask_value(lane->gpu_index, NULL, arena, answer, err) != 0)
-        return -1;
-    if (!anew && (*known = roofline_recall(arena, *answer)) != NULL)
-        return 0;
-    if (!roofline || (!anew && value_get(*answer, "facts") == NULL))
-        return 0; /* no such GPU */
-    if (ask_value(lane->gpu_index, "roofline", arena, answer, err) != 0)
-        return -1;
-    if (value_real(*answer, ceilings[0], 0.0) > 0.0)
-        roofline_remember(*answer, ceilings);
-    return 0;
-}
-
 int cuda_probe(const int *cores, size_t core_count, bool roofline, struct arena *arena,
                struct lane_facts *lane, struct err *err)
 {
     struct value *answer;
-    const struct value *known;
-    bool anew = lane->measure_anew && roofline;
     if (lane_begin(lane, true, cores, core_count, err) != 0 ||
-        ask_all(lane, roofline, anew, arena, &answer, &known, err) != 0 ||
-        take_facts(answer, known, arena, lane, err) != 0)
+        ask_value(lane->gpu_index, roofline ? "roofline" : NULL, arena, &answer, err) != 0 ||
+        take_facts(answer, arena, lane, err) != 0)
         return -1;
-    describe(answer, known, arena, lane);
+    if (!roofline)
+        ceilings_recall(lane);
+    describe(answer, arena, lane);
     describe_versions(answer, arena, lane);
     return 0;
 }
