@@ -10,6 +10,7 @@ export TWAGENT_LOCKS=$work/locks
 mkdir -p "$work"/locks/cpu{0..255} "$work/tmp"
 mkdir -p "$work/config/twagent" && echo 'time-budget: 40ms' >"$work/config/twagent/config.yaml" # no number is looked at
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 cd "$work" || exit 1
 "$twagent" problem new axpb >out 2>&1
 sed -i 's/M: 1024, N: 1024/M: 64, N: 96/' axpb/spec.yaml

@@ -11,6 +11,7 @@ export TWAGENT_LOCKS=$work/locks
 mkdir -p "$work"/locks/cpu{0..255} "$work/tmp"
 mkdir -p "$work/config/twagent" && echo 'time-budget: 50ms' >"$work/config/twagent/config.yaml"
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 cd "$work" || exit 1
 mkdir -p axpb/starts/cpu
 cat >axpb/spec.yaml <<'YAML'

@@ -9,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 mkdir -p "$work/config/twagent" && echo 'time-budget: 40ms' >"$work/config/twagent/config.yaml" # no number is looked at
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 cd "$work" || exit 1
 "$twagent" problem new axpb >out 2>&1
 sed -i 's/M: 1024, N: 1024/M: 64, N: 96/' axpb/spec.yaml

@@ -13,6 +13,7 @@ export TWAGENT_LOCKS=$work/locks # no test beside this one is waited for
 mkdir -p "$work"/locks/cpu{0..255}
 mkdir -p "$work/config/twagent" && echo 'time-budget: 40ms' >"$work/config/twagent/config.yaml"
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 "$twagent" eval "$attacks/problems/mm" "$attacks/controls/plain.c" --json >"$work/one.json"
 say $? "an honest kernel: exit code 0"
 /usr/bin/python3 - "$work/one.json" <<'PY'

@@ -7,6 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 mkdir "$work/all" && cd "$work/all" || exit 1
 "$twagent" problem new 2_second >/dev/null && "$twagent" problem new 10_tenth >/dev/null
 for name in 2_second 10_tenth; do sed -i 's/M: 1024, N: 1024/M: 48, N: 40/' $name/spec.yaml; done

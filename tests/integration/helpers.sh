@@ -24,3 +24,8 @@ expect() {
         passed=$((passed + 1))
     fi
 }
+# measured_once: a machine's ceilings, which take a second of every core, are those of all tests of this build.
+measured_once() {
+    local ceilings=${twagent%/*}/tests/ceilings
+    mkdir -p "$ceilings" "$XDG_CACHE_HOME/twagent" && ln -s "$ceilings" "$XDG_CACHE_HOME/twagent/ceilings"
+}

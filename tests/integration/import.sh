@@ -6,6 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache TWAGENT_LOCKS=$work/locks
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 file() { # NAME, the file's functions on stdin: behind the imports
     { printf 'import torch, triton\nimport triton.language as tl\n\n\n' && cat; } >"$work/$1.py"
 }

@@ -3,7 +3,7 @@ import os
 import sys
 import time
 
-from kill_common import Checks, Run, adopt_orphans, descendants, kill, make_problem, read_process, wait_alone
+from kill_common import Checks, Run, adopt_orphans, kill, listed, make_problem, read_process, wait_alone
 
 STATEMENTS, GONE_S = 6000, 2.0  # ten seconds and more of gcc -O3
 
@@ -18,7 +18,7 @@ def write_slow_start(path):
 
 
 def compilers(run):
-    return [each for each in descendants(run.pid) if each.name in ("cc1", "clang")]
+    return [each for each in listed(run.pid) if each.name in ("cc1", "clang")]
 
 
 def lives(process):
@@ -34,7 +34,7 @@ def one(check, twagent, problem, store, work, role):
         time.sleep(0.01)
     time.sleep(0.3)
     found = compilers(run)
-    victim = next((each for each in descendants(os.getpid()) if each.role == role), None)
+    victim = next((each for each in listed(os.getpid()) if each.role == role), None)
     killed = victim is not None and kill(victim)
     began = time.monotonic()
     while time.monotonic() - began < GONE_S and any(map(lives, found)):

@@ -4,7 +4,7 @@ import re
 import sys
 import time
 
-from kill_common import (ENDS, EXIT_NONE, EXIT_WIN, Checks, Run, adopt_orphans, ask, descendants, kill, make_problem,
+from kill_common import (ENDS, EXIT_NONE, EXIT_WIN, Checks, Run, adopt_orphans, ask, kill, listed, make_problem,
                          seed_of, wait_alone)
 
 CANDIDATES = max(8, min(50, int(os.environ.get("KILL_MOMENTS", "0")) // 4))
@@ -36,7 +36,7 @@ class Killer:
         if self.role in FREE and ended < self.ended + PROGRESS:
             self.rest()
             return
-        victims = [process for process in descendants(self.run.pid) if process.role == self.role]
+        victims = [process for process in listed(self.run.pid) if process.role == self.role]
         if victims:
             victim = self.random.choice(victims)
             if kill(victim):

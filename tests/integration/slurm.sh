@@ -15,6 +15,7 @@ pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache SLURM_CONF=$work/slurm.conf
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 
 # --- a cluster of one node
 mkdir "$work"/{state,spool}

@@ -7,6 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 found=
 for python in "${TWAGENT_PYTHON-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python3}" "$(command -v python3)" /usr/bin/python3; do
     [ -n "$python" ] && "$python" -I -c 'import torch' 2>/dev/null && { found=$python; break; }

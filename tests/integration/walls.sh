@@ -7,6 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 "$twagent" problem new "$work/axpy" >/dev/null
 sed -i 's/M: 1024, N: 1024/M: 240, N: 200/' "$work/axpy/spec.yaml" # as fit, and sooner drawn
 start="$work/axpy/starts/cpu/rows.c"

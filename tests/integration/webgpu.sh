@@ -10,6 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TWAGENT_STORE=$work/store XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 . "${BASH_SOURCE[0]%/*}/helpers.sh"
+measured_once
 export TWAGENT_LOCKS=$work/locks
 mkdir -p "$work"/locks/cpu{0..255} # no test beside this one is waited for
 /usr/bin/python3 -c 'import numpy' 2>/dev/null && export TWAGENT_PYTHON=/usr/bin/python3 # no shim in PATH, which is slow

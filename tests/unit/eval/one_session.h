@@ -39,6 +39,7 @@ static inline int open_problem(struct fixture *f, const struct fake_entry *entri
     folder_make(&f->builds);
     struct session_options options = {.folder = f->builds.path,
                                       .baseline = "product",
+                                      .call_timeout_ms = 60000, /* none of these hangs */
                                       .time_budget_ms = 10,
                                       .memory_bytes = 1 << 20};
     if (problem_load(f->folder.path, &f->problem, &f->err) != 0 ||

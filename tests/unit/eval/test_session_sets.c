@@ -152,8 +152,10 @@ static void test_what_the_battery_holds(void **state)
 static void test_edge_cases_have_rows(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
-    const struct session_options options = {
-        .folder = f->builds.path, .baseline = "product", .memory_bytes = 1 << 20};
+    const struct session_options options = {.folder = f->builds.path,
+                                            .baseline = "product",
+                                            .call_timeout_ms = 60000,
+                                            .memory_bytes = 1 << 20};
     struct folder folder;
     struct problem *problem;
     struct session *session;

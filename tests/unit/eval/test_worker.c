@@ -113,7 +113,7 @@ static void open_problem(struct fixture *fixture)
 {
     send_text(fixture,
               "{\"op\":\"open\",\"id\":\"o\",\"problem\":\"%s\",\"baseline\":\"product\","
-              "\"time_budget_ms\":10,\"call_timeout_ms\":20000,\"memory_bytes\":1000000}\n",
+              "\"time_budget_ms\":10,\"call_timeout_ms\":600000,\"memory_bytes\":1000000}\n",
               fixture->folder.path);
     const struct value *value = answer(fixture, "o", NULL);
     if (strcmp(value_text(value, "event", ""), "result") != 0)
