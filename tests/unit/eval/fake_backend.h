@@ -211,12 +211,11 @@ static int fake_build(struct arena *arena, const struct lane_facts *lane,
     text = after != NULL ? after + 5 : text;
     text += strspn(text, " \n");
     char *name = arena_strndup(arena, text, strcspn(text, " \n"));
-    char *self = file_self_path();
+    MEM_LOCAL char *self = file_self_path();
     const char **argv = arena_array(arena, 4, sizeof *argv);
     argv[0] = arena_strdup(arena, self);
     argv[1] = "compile";
     argv[2] = name;
-    mem_free(self);
     *build =
         (struct build){.artifact = name,
                        .spec = {.argv = argv, .env = env, .timeout_ms = 20000, .output_max = 4096}};
@@ -235,9 +234,9 @@ static int fake_sanitize(const struct lane_facts *lane, const struct region *reg
                          const struct call *calls, size_t count, bool together, struct buf *report,
                          struct err *err)
 {
-    (void)lane, (void)region, (void)program, buf_add_text(report, "heap-buffer-overflow");
     bool late = strcmp(artifact, "late_under_tools") == 0;
-    (void)calls, (void)together;
+    (void)lane, (void)region, (void)program, (void)calls, (void)together;
+    buf_add_text(report, "heap-buffer-overflow");
     if (count == 0 || (!late && strcmp(artifact, "unclean") != 0))
         return 0;
     return err_set(err, late ? ERR_TIMEOUT : ERR_CHILD, late ? "did not end" : "found a defect");
@@ -267,9 +266,8 @@ __attribute__((unused)) static const struct backend fake_backend = {.target = &f
 /* In main(), before anything else: true where this process was one of the other parts. */
 static inline bool fake_dispatch(int argc, char **argv, int *code)
 {
-    char *self = file_self_path();
+    MEM_LOCAL char *self = file_self_path();
     setenv("TWAGENT_SELF", self, 1);
-    mem_free(self);
     if (argc >= 3 && strcmp(argv[1], "compile") == 0) {
         *code = strcmp(argv[2], "broken") == 0;
         fputs(*code ? "candidate.c:1: broken\n" : "", stderr);
