@@ -23,7 +23,7 @@ enum {
     LOOK_NS = 20000,
     ASLEEP_NS = 2000000,   /* of those that wait: a short sleep is no wait */
     PATIENCE_NS = 1000000, /* CPU time of each that waits in a loop, and twice the usual call's */
-    WALL_TIMES = 8,        /* of that, by the clock: on a busy machine they may not run */
+    WALL_PART = 4,         /* of the time that is left, by the clock: they may wait for a core */
     STATUS = 6,            /* debug registers: which was hit, and which are on */
     CONTROL = 7
 };
@@ -337,15 +337,16 @@ static bool is_over(struct halt *halt, int done, int pidfd)
 
 /* Since some were stopped: what the others do. */
 struct wait {
-    uint64_t began_ns, awake_ns;
+    uint64_t ends_ns, awake_ns;
     int64_t before_ns, seen_ns; /* CPU time of all */
 };
 
-static struct wait wait_begin(const struct halt *halt)
+static struct wait wait_begin(const struct halt *halt, uint64_t deadline_ns)
 {
     uint64_t now_ns = clock_now_ns();
+    uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     int64_t cpu_ns = process_cpu_ns(halt->pid);
-    return (struct wait){now_ns, now_ns, cpu_ns, cpu_ns};
+    return (struct wait){now_ns + left_ns / WALL_PART, now_ns, cpu_ns, cpu_ns};
 }
 
 static bool any_is_ready(const struct halt *halt, int64_t *running)
@@ -373,16 +374,15 @@ static bool all_wait(const struct halt *halt, struct wait *wait)
         wait->awake_ns = now_ns;
     wait->seen_ns = cpu_ns;
     return now_ns - wait->awake_ns > ASLEEP_NS ||
-           cpu_ns - wait->before_ns > running * (int64_t)patience_ns ||
-           now_ns - wait->began_ns > WALL_TIMES * patience_ns;
+           cpu_ns - wait->before_ns > running * (int64_t)patience_ns || now_ns > wait->ends_ns;
 }
 
 /* False: the caller waits for those that are stopped. */
 static bool says_done(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
-    struct wait wait = wait_begin(halt);
+    struct wait wait = wait_begin(halt, deadline_ns);
     while (!is_over(halt, done, pidfd))
-        if (all_wait(halt, &wait) || clock_now_ns() > deadline_ns)
+        if (all_wait(halt, &wait))
             return false;
     return true;
 }
@@ -401,7 +401,7 @@ static void end_before(struct halt *halt)
  * wait for it, as long as anybody computes. */
 static bool await_hit(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
-    struct wait wait = wait_begin(halt);
+    struct wait wait = wait_begin(halt, deadline_ns);
     bool waits = false, over = false;
     while (!over && !halt->hit && clock_now_ns() < deadline_ns) {
         over = is_over(halt, done, pidfd);
@@ -409,7 +409,7 @@ static bool await_hit(struct halt *halt, int done, int pidfd, uint64_t deadline_
         for (size_t i = 0; i < halt->count; i++)
             any = any || halt->threads[i].before;
         if (any && !waits)
-            wait = wait_begin(halt);
+            wait = wait_begin(halt, deadline_ns);
         waits = any;
         if (waits && all_wait(halt, &wait))
             end_before(halt);
@@ -422,11 +422,12 @@ static bool await_hit(struct halt *halt, int done, int pidfd, uint64_t deadline_
 static bool await_moment(struct halt *halt, int done, int pidfd, uint64_t deadline_ns)
 {
     const struct watch *watch = halt->watch;
-    uint64_t begun_ns = clock_now_ns();
+    const int64_t before_ns = process_cpu_ns(halt->pid);
     bool over = false;
     while (!over && !halt->hit && clock_now_ns() < deadline_ns) {
         over = is_over(halt, done, pidfd);
-        halt->hit = watch->at_ns > 0 && clock_now_ns() - begun_ns >= watch->at_ns;
+        uint64_t used_ns = (uint64_t)(process_cpu_ns(halt->pid) - before_ns);
+        halt->hit = watch->at_ns > 0 && used_ns >= watch->at_ns;
         for (size_t i = 0; i < watch->count; i++)
             halt->hit |= in_region(watch, i) != halt->early[i];
     }

@@ -107,8 +107,10 @@ static void choose_late(struct bench *bench, const struct layout *layout)
     watch->late = true;
     watch->outputs = bench->region->outputs;
     watch->one = random_below(random, 2) == 0 ? 0 : 1 + (unsigned)random_below(random, 1 << 20);
-    if (random_below(random, 2) == 0 || choose_target(bench, layout) == 0)
-        watch->at_ns = 1 + random_below(random, watch->usual_ns + 1);
+    if (random_below(random, 2) != 0 && choose_target(bench, layout) != 0)
+        return;
+    uint64_t at_once = 1 + random_below(random, 1 + bench->subject->threads);
+    watch->at_ns = 1 + random_below(random, watch->usual_ns * at_once + 1);
 }
 
 /* Half of them late; half of the others by what is read, else by what is written, as far as

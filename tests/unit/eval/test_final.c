@@ -1,4 +1,4 @@
-/* What a final measurement costs, and what it leaves out where its time is short. */
+/* What a final measurement asks and costs, and what it leaves out where its time is short. */
 #include "one_session.h"
 
 /* A baseline that is called only with an eye on the clock. */
@@ -9,8 +9,16 @@ static void bounded(const struct fake_call *f)
     fake_product(f);
 }
 
+/* Right sixty times after it was loaded, which no other call of an evaluation gets to. */
+static void tires(const struct fake_call *f)
+{
+    static unsigned calls;
+    if (++calls <= 60)
+        fake_product(f);
+}
+
 static const struct fake_entry kernels[] = {
-    {"product", fake_product}, {"bounded", bounded}, {NULL, NULL}};
+    {"product", fake_product}, {"bounded", bounded}, {"tires", tires}, {NULL, NULL}};
 
 static int set_up(void **state)
 {
@@ -40,6 +48,21 @@ static void test_a_champion_in_a_hurry(void **state)
     assert_non_null(strstr(evaluation.baselines, "\"product\""));
     assert_non_null(strstr(evaluation.metrics, "left out for want of time: reference"));
     assert_non_null(strstr(evaluation.metrics, "want of time: the profile"));
+}
+
+static void test_a_champion_that_tires(void **state)
+{
+    struct fixture *f = (struct fixture *)*state;
+    struct measure_request request = f->request;
+    request.artifact = "tires";
+    for (int i = 0; i < 2; i++) {
+        struct evaluation evaluation = {0};
+        request.effort = i == 0 ? EFFORT_FULL : EFFORT_FINAL;
+        assert_int_equal(session_measure(f->session, &request, f->arena, &evaluation, &f->err), 0);
+        assert_int_equal(evaluation.verdict, i == 0 ? VERDICT_KERNEL : VERDICT_REJECTED);
+        if (i > 0)
+            assert_memory_equal(evaluation.reason, "in call 61 of a program that was loaded", 39);
+    }
 }
 
 /* A naive product of 2048 took three calls of 50 s each of a run of 80 s, and the libraries behind
@@ -111,6 +134,7 @@ int main(int argc, char **argv)
         return code;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_champion_in_a_hurry),
+        cmocka_unit_test(test_a_champion_that_tires),
         cmocka_unit_test(test_a_final_and_slow_baselines),
         cmocka_unit_test(test_what_a_final_costs),
     };
