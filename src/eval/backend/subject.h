@@ -34,7 +34,7 @@ enum { WATCH_MOST = 4 };
  * it. Who writes one of the others before that waits until it has happened, the caller too: so what
  * looks whether a thread has begun is told that it has, on any machine, busy or idle. `late`:
  * nobody is traced before, so that nothing of it can be felt: a target is seen in the region's
- * outputs, or `at_ns` of the call are over, then one thread is stopped, `one` by number, or with 0
+ * outputs, or `at_ns` of CPU time are used, then one thread is stopped, `one` by number, or with 0
  * all. */
 struct watch {
     size_t count, targets;

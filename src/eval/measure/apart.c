@@ -38,10 +38,10 @@ static struct watched any_element(struct bench *bench, const struct layout *layo
 }
 
 /* Who computes reads: also one whose results another thread puts where they belong. */
-static struct watched any_input(struct bench *bench, const struct layout *layout)
+static struct watched any_input(struct bench *bench, const struct layout *layout, size_t input)
 {
     struct random *random = &bench->session->random;
-    const struct placed *placed = &layout->inputs[random_below(random, layout->input_count)];
+    const struct placed *placed = &layout->inputs[input % layout->input_count];
     uint64_t from = bench->slot * bench->session->slot_bytes + placed->offset;
     if (placed->elements == 0)
         return (struct watched){from, 1, true};
@@ -113,24 +113,36 @@ static void choose_late(struct bench *bench, const struct layout *layout)
     watch->at_ns = 1 + random_below(random, watch->usual_ns * at_once + 1);
 }
 
-/* Half of them late; half of the others by what is read, else by what is written, as far as
- * that is known. */
+/* By what is read, of two inputs; or, where nothing is known, by any output. */
+static void choose_any(struct bench *bench, const struct layout *layout)
+{
+    struct watch *watch = &bench->apart.watch;
+    struct random *random = &bench->session->random;
+    size_t first = layout->input_count > 0 ? random_below(random, layout->input_count) : 0;
+    for (size_t i = 0; i < 2 && i < layout->input_count; i++)
+        watch->items[watch->targets++] = any_input(bench, layout, first + i);
+    if (bench->apart.most < 2)
+        watch->items[watch->targets++] = any_element(bench, layout, random_below(random, 2));
+    watch->count = watch->targets;
+}
+
+/* Three in eight late; one in three of the others by what is read, else by what is written, as far
+ * as that is known. */
 static void choose_watched(struct bench *bench, const struct layout *layout)
 {
     struct watch *watch = &bench->apart.watch;
     struct random *random = &bench->session->random;
+    unsigned target = 0;
     *watch = (struct watch){.usual_ns = (uint64_t)bench->estimate_ns};
-    if (random_below(random, 2) == 0) {
+    if (random_below(random, 8) < 3) {
         choose_late(bench, layout);
         return;
     }
-    unsigned target = random_below(random, 2) == 0 ? 0 : choose_target(bench, layout);
+    if (random_below(random, 3) > 0)
+        target = choose_target(bench, layout);
     if (target == 0)
-        watch->items[watch->targets++] = any_input(bench, layout);
-    if (target == 0 && random_below(random, 2) == 0)
-        watch->items[watch->targets++] = any_element(bench, layout, random_below(random, 2));
-    watch->count = watch->targets;
-    if (random_below(random, 2) == 0) /* who reads a clock all the time feels that he is stopped */
+        choose_any(bench, layout);
+    if (random_below(random, 4) > 0) /* who reads a clock all the time feels that he is stopped */
         choose_before(bench, layout, target);
 }
 

@@ -104,7 +104,7 @@ static void look_at_estimate(struct bench *bench)
 /* Once held, which shows what others than the caller write; then stopped as they write it. */
 static int check_threads(struct bench *bench, bool *held_once, struct err *err)
 {
-    enum { WATCHED = 2 };
+    enum { WATCHED = 3 };
     int status = *held_once ? 0 : bench_check_apart(bench, false, err);
     for (int i = 0; i < WATCHED && status == 0; i++)
         status = bench_check_apart(bench, true, err);

@@ -215,6 +215,12 @@ static void test_other_references(void **state)
     assert_string_equal(p->reference_function, "other");
     assert_int_equal(p->outputs[0].rank, 0);
     assert_string_equal(p->precision, "int32");
+    assert_false(p->strict);
+    problem_free(p);
+    snprintf(spec, sizeof spec, form, "ref.c\nprecision: strict");
+    p = load(spec);
+    assert_true(p->strict);
+    assert_string_equal(p->precision, "int32");
     problem_free(p);
     snprintf(spec, sizeof spec, form, "ref.c");
     p = load(spec);
