@@ -73,12 +73,13 @@ static int open_emission(struct emission *e, const struct settings *settings, st
     struct evaluation last = {.time_ns = {.median = record.time_ns},
                               .speedup = {.median = record.speedup,
                                           .low = record.speedup_low,
-                                          .high = record.speedup_high}};
+                                          .high = record.speedup_high},
+                              .baseline = *run.baseline ? run.baseline : "its baseline"};
     e->id = record.id;
     e->evaluation = history_evaluation(store, e->arena, record.id);
     if (e->evaluation && evaluation_from_value(e->arena, e->evaluation, &last, err))
         return -1;
-    e->title = title_of(e, &last, *run.baseline ? run.baseline : "its baseline");
+    e->title = title_of(e, &last, last.baseline);
     return 0;
 }
 

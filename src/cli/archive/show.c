@@ -33,13 +33,28 @@ static int put_source(const struct settings *settings, const char *source, struc
 
 /* The run's own words of its champion, of another kernel the search's. */
 static const char *measured_words(struct arena *arena, const struct candidate_record *c,
-                                  const struct run_record *run)
+                                  const struct run_record *run, const struct value *evaluation)
 {
     if (strcmp(run->best, c->id) == 0)
         return run_words_outcome(arena, run);
-    return arena_printf(
-        arena, "%s, as the search measured it",
-        run_words_speedup(arena, c->speedup, c->speedup_low, c->speedup_high, run->baseline));
+    if (c->speedup <= 0)
+        return *c->verdict && strcmp(c->verdict, "kernel") != 0 ? c->verdict : "not measured";
+    return arena_printf(arena, "%s, as the search measured it",
+                        run_words_speedup(arena, c->speedup, c->speedup_low, c->speedup_high,
+                                          value_text(evaluation, "baseline", run->baseline)));
+}
+
+/* What was measured; of what came to no end its tune numbers alone. */
+static const struct value *evaluation_or_tune(struct store *store, struct arena *arena,
+                                              const struct candidate_record *c)
+{
+    const struct value *evaluation = history_evaluation(store, arena, c->id);
+    struct value *alone = NULL;
+    struct err ignored;
+    const char *text = arena_printf(arena, "{\"tune\": %s}", *c->tune ? c->tune : "{}");
+    if (!evaluation && value_parse_json(arena, "tune", text, strlen(text), &alone, &ignored))
+        alone = NULL;
+    return evaluation ? evaluation : alone;
 }
 
 /* The source as a file that compiles alone: with the tune numbers that were measured. */
@@ -49,14 +64,15 @@ static const char *whole_source(struct store *store, struct arena *arena,
     struct run_record run = {.problem = "", .baseline = "", .best = ""};
     struct err ignored;
     struct buf text;
+    const struct value *evaluation = evaluation_or_tune(store, arena, c);
     if (history_run(store, arena, c->run, &run, &ignored))
         run.problem = c->name; /* its run's record is gone */
     const struct report report = {.problem = run.problem,
-                                  .outcome = measured_words(arena, c, &run),
+                                  .outcome = measured_words(arena, c, &run, evaluation),
                                   .best = c->id,
                                   .language = language_of_file(c->name),
                                   .source = history_source(store, arena, c),
-                                  .evaluation = history_evaluation(store, arena, c->id)};
+                                  .evaluation = evaluation};
     if (!report.source)
         return NULL;
     buf_init(&text, 4 << 20);

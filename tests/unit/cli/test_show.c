@@ -1,0 +1,89 @@
+/* `twagent show ID --source`: a file that `eval` takes, whatever came of the candidate. */
+#include "check.h"
+
+#include "base/file.h"
+#include "cli/archive/archive.h"
+#include "cli/options/command.h"
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/twagent-test-XXXXXX";
+
+static void put(struct store_batch *batch, enum store_table table, const char *key,
+                const char *text)
+{
+    store_batch_put(batch, table, key, text, strlen(text));
+}
+
+static int begin(void **state)
+{
+    struct store *store;
+    struct err err = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    setenv("TWAGENT_STORE", folder, 1);
+    assert_int_equal(store_open(folder, true, false, &store, &err), 0);
+    struct store_batch *batch = store_batch_new();
+    put(batch, STORE_RUNS, "r1",
+        "{\"id\":\"r1\",\"problem\":\"p\",\"state\":\"done\",\"baseline\":\"naive\","
+        "\"best\":\"r1-c9\",\"number\":1}");
+    put(batch, STORE_CANDIDATES, "r1-c1",
+        "{\"id\":\"r1-c1\",\"run\":\"r1\",\"name\":\"a.c\",\"source\":\"of-a\",\"number\":1,"
+        "\"tune\":{\"MR\":8},\"state\":\"failed\",\"verdict\":\"failed\"}");
+    put(batch, STORE_CANDIDATES, "r1-c2",
+        "{\"id\":\"r1-c2\",\"run\":\"r1\",\"name\":\"a.c\",\"source\":\"of-a\",\"number\":2,"
+        "\"tune\":{\"MR\":4},\"state\":\"kept\",\"verdict\":\"kernel\",\"speedup\":2,"
+        "\"speedup_low\":1.9,\"speedup_high\":2.1}");
+    put(batch, STORE_EVALUATIONS, "r1-c2", "{\"baseline\":\"reference\",\"tune\":{\"MR\":4}}");
+    put(batch, STORE_SOURCES, "of-a", "/*---\ntune: {MR: [4, 8]}\n---*/\nint x = MR;\n");
+    assert_int_equal(store_commit(store, batch, &err), 0);
+    store_batch_free(batch);
+    store_close(store);
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct err ignored;
+    (void)state;
+    return file_remove_tree(folder, &ignored);
+}
+
+static void shown(const char *id, struct buf *text)
+{
+    struct err err = {0};
+    char path[64];
+    snprintf(path, sizeof path, "%s/shown.c", folder);
+    const struct settings settings = {.source = true, .output = path};
+    assert_int_equal(command_show(&settings, &id, 1), 0);
+    assert_int_equal(file_read(path, text, &err), 0);
+}
+
+/* Its evaluation came to no end: what it was to be measured with is known all the same. */
+static void what_failed_has_its_numbers(void **state)
+{
+    BUF_LOCAL(text, 4096);
+    (void)state;
+    shown("r1-c1", &text);
+    assert_non_null(strstr(buf_text(&text), "  MR: [8]\n"));
+    assert_non_null(strstr(buf_text(&text), "p, r1-c1: failed\n"));
+}
+
+static void a_kernel_names_its_own_baseline(void **state)
+{
+    BUF_LOCAL(text, 4096);
+    (void)state;
+    shown("r1-c2", &text);
+    assert_non_null(strstr(buf_text(&text), " reference (95 %: 1.90 to 2.10), as the search"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_failed_has_its_numbers),
+        cmocka_unit_test(a_kernel_names_its_own_baseline),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
