@@ -17,7 +17,8 @@ text = open(sys.argv[3]).read() if len(sys.argv) > 3 else sys.stdin.read()
 name = hashlib.sha256(text.encode()).hexdigest()
 if log != "-":
     with open(log, "a") as out:
-        out.write("asked %s %s %s\n" % (name, os.getcwd(), os.environ.get("HUSH", "-")))
+        tuned = "tuned" if "tunes them by measurement" in text else "untuned"
+        out.write("asked %s %s %s %s\n" % (name, os.getcwd(), os.environ.get("HUSH", "-"), tuned))
 if how == "fails":
     sys.stderr.write("no credit\n")
     sys.exit(7)
@@ -100,6 +101,7 @@ def answers(place):
                 place.status("stdin")["spending"])
     place.check(all(words[2].startswith(place.work + "/tmp/") and words[3] == "told" for words in asked),
                 "in a folder of its own, with our environment")
+    place.check({words[4] for words in asked} == {"untuned"}, "with --tuning 0 no prompt says that the search tunes")
     place.check(os.listdir(place.work + "/tmp") == [], "which goes with it: %s" % os.listdir(place.work + "/tmp"))
     code, said = place.run("file", "good", price, ', "{file}"')
     place.check(len(place.log("file", "answered")) == 3, "asked by a file")

@@ -22,7 +22,7 @@ static const struct {
     [PROMPT_SYSTEM_OPERATE] = {"system-operate.txt", {NULL}},
     [PROMPT_TEXT_IDEAS] = {"idea.txt",
                            {"count", "problem", "device", "passages", "lessons", "parents",
-                            "history", "categories", NULL}},
+                            "history", "categories", "tuning", NULL}},
     [PROMPT_TEXT_VALUES] = {"values.txt",
                             {"count", "problem", "device", "parents", "history", NULL}},
     [PROMPT_TEXT_IMPLEMENT] = {"implement.txt",
@@ -110,6 +110,17 @@ static void put_count(const struct material *material, size_t most, struct buf *
              material->count == 1 ? "idea" : "different ideas");
 }
 
+static void put_tuning(const struct material *material, size_t most, struct buf *out)
+{
+    (void)most;
+    buf_add_text(out,
+                 material->context->untuned
+                     ? "Nothing else tries other numbers, such as tile sizes: a change of some\n"
+                       "  is an idea, too."
+                     : "Numbers such as tile sizes need no ideas of their own: the search\n"
+                       "  tunes them by measurement where the source declares them.");
+}
+
 static void put_failure_name(const struct material *material, size_t most, struct buf *out)
 {
     (void)most;
@@ -174,6 +185,7 @@ static const struct part idea_parts[] = {
     {"lessons", put_lessons, 0, 0},
     {"history", put_history, HISTORY_BYTES, 400},
     {"categories", put_categories, 0, 0},
+    {"tuning", put_tuning, 0, SIZE_MAX},
     {"parents", put_parents, 0, 2200},
     {"problem", put_problem, 0, 1000},
     {"device", put_device, 0, SIZE_MAX},

@@ -30,6 +30,7 @@ struct prompt_context { /* the same for every prompt of a run; borrowed */
     const char *baseline;         /* name of what speed-ups are against, or "" */
     double baseline_ns, floor_ns; /* 0: not known */
     double memory_ns;             /* its bytes at the memory's rate; may be over floor_ns */
+    bool untuned;                 /* the search tries no other tune numbers than are written */
     bool under_load;              /* when the rates behind both were measured */
     double spread;                /* of a kernel with itself (A/A); 0: not known */
     /* what one prompt has of its own */

@@ -78,6 +78,18 @@ static void test_floor(void **state)
     mem_free(text);
 }
 
+/* With --tuning 0 nobody else tries numbers. */
+static void test_who_tunes(void **state)
+{
+    (void)state;
+    for (int untuned = 0; untuned < 2; untuned++) {
+        context.untuned = untuned;
+        char *text = told(NULL, 0);
+        assert_int_equal(strstr(text, "tunes them by measurement") == NULL, untuned);
+        mem_free(text);
+    }
+}
+
 int main(void)
 {
     struct err err;
@@ -88,6 +100,7 @@ int main(void)
         return 1;
     context = (struct prompt_context){.problem = problem, .floor_ns = 49152};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_differs),
+                                       cmocka_unit_test(test_who_tunes),
                                        cmocka_unit_test(test_floor)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     problem_free(problem);
