@@ -42,6 +42,9 @@ say $? "the skeleton is fit: $(cat "$work/out")"
 sed -i 's/M: 1024, N: 1024/M: 240, N: 200/' "$work/axpy/spec.yaml" # as fit, and sooner drawn
 "$twagent" eval "$work/axpy" "$work/axpy/starts/cpu/rows.c" --quiet >"$work/out" 2>&1
 say $? "the skeleton's start is a kernel: $(cat "$work/out")"
+/usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$twagent" eval "$work/axpy" "$work/axpy/starts/cpu/rows.c" --effort search --no-profile --force >"$work/seen"
+/usr/bin/python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$twagent" problem check "$work/axpy" >>"$work/seen"
+grep -q 'checking .*axpy.* \.\.\.' "$work/seen" && grep -q 'opening the problem \.\.\..*check \.\.\..*time \.\.\.' "$work/seen"; say $? "a terminal is told what goes on: $(cat "$work/seen")"
 mkdir "$work/matmul"
 printf 'name: matmul\nshape_a: [64, 48]\nshape_b: [48, 80]\ndtype: float32\n' >"$work/matmul/spec.yaml"
 printf 'import numpy as np\n\n\ndef matmul(A, B):\n    return np.matmul(A, B)\n' >"$work/matmul/ref_impl.py"

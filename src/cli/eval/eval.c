@@ -49,13 +49,18 @@ struct eval {
 
 static int eval_report(const struct eval *eval);
 
+static void show(const struct eval *eval, const char *what, const char *goes_on)
+{
+    if (!eval->settings->quiet && !eval->settings->json && isatty(2))
+        fprintf(stderr, "\r\033[K%s%s", what, goes_on);
+}
+
 static void show_stage(struct eval *eval)
 {
-    if (eval->settings->quiet || eval->settings->json || !isatty(2) ||
-        eval->shown == eval->evaluate.stage)
+    if (eval->shown == eval->evaluate.stage)
         return;
     eval->shown = eval->evaluate.stage;
-    fprintf(stderr, "\r\033[K%s ...", stage_name(eval->shown));
+    show(eval, stage_name(eval->shown), " ...");
 }
 
 static enum task_result eval_open(struct eval *eval)
@@ -78,6 +83,8 @@ static enum task_result eval_open(struct eval *eval)
         eval->open.op = LANE_OPEN;
         eval->open.id = "open";
         lane_submit(eval->lane, &eval->open, &eval->task);
+        show(eval, "opening the problem",
+             " ..."); /* a PyTorch file's takes a quarter of a minute */
     }
     if (!eval->open.done)
         return TASK_WAIT;
@@ -231,8 +238,7 @@ static void print_json(const struct evaluation *evaluation, const char *name)
 
 static int eval_report(const struct eval *eval)
 {
-    if (!eval->settings->quiet && !eval->settings->json && isatty(2))
-        fprintf(stderr, "\r\033[K");
+    show(eval, "", "");
     if (eval->err.code)
         return command_fail(&eval->err);
     if (eval->sweep)

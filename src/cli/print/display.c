@@ -31,13 +31,14 @@ static void note(void *context, const struct event *event)
 static void note_at_once(void *context, const struct event *event)
 {
     static uint64_t told_ms;
+    const char *over = isatty(fileno(context)) ? "\r\033[K" : ""; /* what says what goes on */
     if (strcmp(event->kind, "lane.unconfined") == 0)
-        fprintf(context, "%s\n", event->message);
+        fprintf(context, "%s%s\n", over, event->message);
     bool again = told_ms == 0 || event->wall_ms >= told_ms + NOTE_EVERY_MS;
     if (strcmp(event->kind, "lane.waits") != 0 || !again)
         return;
     told_ms = event->wall_ms;
-    fprintf(context, "waiting: %s\n", event->message);
+    fprintf(context, "%swaiting: %s\n", over, event->message);
     fflush(context);
 }
 

@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- new ---- */
 
@@ -173,7 +174,12 @@ int problem_check_one(const struct settings *settings, const char *folder)
     struct lane_request open, check = {.op = LANE_CHECK_PROBLEM, .id = "check"};
     spec.roofline = spec.later = true;
     display_tell_waits(stderr);
+    bool watched = !settings->json && isatty(2);
+    if (watched)
+        fprintf(stderr, "checking %s ...", problem);
     lane_ask(&spec, "problem-check", &open, &check, NULL);
+    if (watched)
+        fputs("\r\033[K", stderr);
     err = open.err.code ? open.err : check.err;
     int code = err.code ? command_fail(&err) : check_report(problem, check.answer, settings->json);
     arena_free(open.arena);
