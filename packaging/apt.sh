@@ -57,5 +57,7 @@ apt_install() {
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null &&
         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
             --no-install-recommends "${missing[@]}" >/dev/null ||
-        { echo "${0##*/}: apt-get could not install: ${missing[*]}" >&2; return 3; }
+        { echo "${0##*/}: that failed, as is said above; once these are there, run it again (as root, or ask who administers this machine for):" >&2
+          echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+          return 3; }
 }

@@ -139,7 +139,8 @@ static void first_screen(const struct report *report, struct buf *out)
     fact("ended", report->stopped ? report->stopped : "all rounds done", out);
     fact("noise", value_text(report->evaluation, "noise", ""), out);
     if (report->best != NULL) {
-        snprintf(text, sizeof text, "twagent best %.100s -o kernel", report->problem);
+        snprintf(text, sizeof text, "twagent show %.40s --source -o kernel%.16s", report->best,
+                 report_suffix(report));
         fact("take the kernel", text, out);
     }
     fact("go on", report->resume, out);

@@ -66,6 +66,11 @@ static void how_to_use(const struct report *report, struct buf *out)
         compile, report->problem);
 }
 
+const char *report_suffix(const struct report *report)
+{
+    return report->language ? report->language->suffixes[0] : "";
+}
+
 void report_kernel(const struct report *report, struct buf *out)
 {
     const struct value *tune = value_get(report->evaluation, "tune");

@@ -87,6 +87,7 @@ void report_html(const struct report *report, struct buf *out);
 void report_json(const struct report *report, struct buf *out); /* what the page draws from */
 /* The champion as a candidate with its tune numbers fixed; one for the CPU compiles alone, too. */
 void report_kernel(const struct report *report, struct buf *out);
+const char *report_suffix(const struct report *report); /* of its file: ".c"; "" not known */
 /* Which of the two measurements the headline is: a sentence. */
 const char *report_kind(const struct report *report);
 /* Progress as an inline SVG: the lower end of every kernel's interval a dot, the best so far a

@@ -175,7 +175,8 @@ void report_text(const struct report *report, struct buf *out)
         report_tuning_text(report->tuning, out);
     }
     if (report->best)
-        buf_addf(out, "\ntake it   twagent best %s -o kernel\n", report->problem);
+        buf_addf(out, "\ntake it   twagent show %s --source -o kernel%s\n", report->best,
+                 report_suffix(report));
     if (report->resume)
         buf_addf(out, "%sgo on     %s\n", report->best ? "" : "\n", report->resume);
 }
@@ -203,8 +204,7 @@ int report_write(const struct report *report, const char *folder, struct err *er
         buf_reset(&text);
         report_kernel(report, &text);
         char file[32];
-        snprintf(file, sizeof file, "kernel%s",
-                 report->language ? report->language->suffixes[0] : "");
+        snprintf(file, sizeof file, "kernel%s", report_suffix(report));
         failed = failed || write_one(folder, file, &text, err);
     }
     if (report->evaluation) {

@@ -13,13 +13,14 @@
 
 static void print_interval_time(const char *label, const struct interval *interval, FILE *out)
 {
-    char median[32], low[32], high[32];
+    char median[32], low[32], high[32], samples[48];
     if (interval->samples == 0)
         return;
-    fprintf(out, "  %-10s %s   (95%%: %s to %s; %zu samples)\n", label,
+    fprintf(out, "  %-10s %s   (95%%: %s to %s; %s)\n", label,
             words_time_in(interval->median, interval->low, interval->high, median),
             words_time_in(interval->low, interval->low, interval->high, low),
-            words_time_in(interval->high, interval->low, interval->high, high), interval->samples);
+            words_time_in(interval->high, interval->low, interval->high, high),
+            words_number((int64_t)interval->samples, "sample", samples));
 }
 
 static void print_roofline(const struct value *roof, FILE *out)
@@ -45,9 +46,13 @@ static void print_hot_loop(const struct value *loop, FILE *out)
         "gathers",    "scalar_arithmetic", "spills"};
     if (!loop || loop->kind != VALUE_MAP)
         return;
-    fprintf(out, "  %-10s %s: %lld instructions, %lld-byte vectors", "hot loop",
-            value_text(loop, "function", "?"), (long long)value_int(loop, "instructions", 0),
-            (long long)value_int(loop, "vector_bytes", 0));
+    long long bytes = value_int(loop, "vector_bytes", 0);
+    fprintf(out, "  %-10s %s: %lld instructions, ", "hot loop", value_text(loop, "function", "?"),
+            (long long)value_int(loop, "instructions", 0));
+    if (bytes > 0)
+        fprintf(out, "%lld-byte vectors", bytes);
+    else
+        fputs("no vectors", out);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (value_int(loop, counts[i], 0) > 0)
             fprintf(out, ", %lld %s", (long long)value_int(loop, counts[i], 0), counts[i]);

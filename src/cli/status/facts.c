@@ -41,9 +41,12 @@ static void put_work(struct arena *arena, struct run_status *status)
     const struct run_record *run = &status->run;
     char time[32], number[48], answers[48], outcomes[160], lane[80];
     bool awaits = status->live && run->awaited > 0;
+    long long rounds = value_int(status->options, "rounds", 0);
+    bool endless = *value_text(status->options, "kernel", "") != '\0'; /* a tune ends by itself */
     put(status, "round",
-        arena_printf(arena, "%lld of %lld%s%s%s%s%s", (long long)run->round,
-                     (long long)value_int(status->options, "rounds", 0), status->live ? "; " : "",
+        arena_printf(arena, "%lld%s%s%s%s%s%s", (long long)run->round,
+                     endless ? "" : arena_printf(arena, " of %lld", rounds),
+                     status->live ? "; " : "",
                      status->live ? words_number(run->in_flight, "candidate", number) : "",
                      status->live ? " on the way" : "", awaits ? ", " : "",
                      awaits ? arena_printf(arena, "%s awaited",

@@ -153,7 +153,7 @@ static void a_report_says_whose_numbers_are_which(void **state)
     assert_non_null(
         strstr(buf_text(&text), "0.19 of what is allowed, an honest computation's 0.12"));
     assert_non_null(strstr(buf_text(&text), "checked   up to M=202, N=161\n"));
-    assert_non_null(strstr(buf_text(&text), "\ntake it   twagent best matmul -o kernel\n"));
+    assert_non_null(strstr(buf_text(&text), "\ntake it   twagent show r1-c1 --source -o kernel\n"));
     buf_reset(&text);
     report_html(&report, &text);
     assert_non_null(
