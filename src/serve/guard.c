@@ -24,7 +24,10 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 
 /* ---- whose socket ---- */
 
-/* As proc/net/tcp and tcp6 write an address: words in the machine's order, in hexadecimal. */
+/* Whether the connection's other end is a socket of this user or of root on this machine the kernel
+ * says (proc/net/tcp).
+ *
+ * As proc/net/tcp and tcp6 write an address: words in the machine's order, in hexadecimal. */
 static void as_proc(const struct sockaddr *address, char text[48])
 {
     struct sockaddr_in four;
@@ -42,28 +45,36 @@ static void as_proc(const struct sockaddr *address, char text[48])
 }
 
 /* "0: 0100007F:1B5F 0100007F:C350 01 00000000:00000000 00:00000000 00000000 1000 0 12345 ..." */
-static bool is_line_of_ours(char *line, const char *wanted, unsigned own_port)
+static bool is_line_of_ours(char *line, const char *peer, const char *own)
 {
     enum { LOCAL = 1, REMOTE, STATE, USER = 7, INODE = 9, WORDS };
     char *words[WORDS] = {NULL}, *rest = NULL;
     for (int i = 0; i < WORDS; i++)
         if (!(words[i] = strtok_r(i ? NULL : line, " \n", &rest)))
             return false;
-    const char *port = strrchr(words[REMOTE], ':');
     unsigned long user = strtoul(words[USER], NULL, 10);
-    return strcmp(words[LOCAL], wanted) == 0 && port && strtoul(port + 1, NULL, 16) == own_port &&
+    return strcmp(words[LOCAL], peer) == 0 && strcmp(words[REMOTE], own) == 0 &&
            strcmp(words[STATE], "01") == 0 && /* established: else it is said to be root's */
            strtoul(words[INODE], NULL, 10) != 0 && (user == geteuid() || user == 0);
 }
 
-bool peer_is_ours(const struct sockaddr *peer, unsigned own_port)
+/* By both ends: a port may be this user's towards another address and somebody else's towards ours,
+ * with a listener of theirs at the same port of 127.0.0.2 that this user's browser was led to. */
+static bool peer_is_ours(int fd)
 {
-    char line[512], wanted[48];
+    struct sockaddr_storage from = {0}, to = {0};
+    socklen_t from_length = sizeof from, to_length = sizeof to;
+    const struct sockaddr *peer = (struct sockaddr *)&from, *own = (struct sockaddr *)&to;
+    char line[512], from_text[48], to_text[48];
     bool is = false;
-    as_proc(peer, wanted);
+    if (getpeername(fd, (struct sockaddr *)&from, &from_length) ||
+        getsockname(fd, (struct sockaddr *)&to, &to_length))
+        return false;
+    as_proc(peer, from_text);
+    as_proc(own, to_text);
     FILE *file = fopen(peer->sa_family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6", "re");
     while (file && !is && fgets(line, sizeof line, file))
-        is = is_line_of_ours(line, wanted, own_port);
+        is = is_line_of_ours(line, from_text, to_text);
     if (file)
         fclose(file);
     return is;
@@ -136,13 +147,13 @@ unsigned guard(const struct serve *serve, struct MHD_Connection *connection, con
                const char **why)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     bool post = strcmp(method, "POST") == 0;
     if (!has_token(serve, connection)) {
         *why = "a token is needed: open the address that twagent serve printed, or send "
                "Authorization: Bearer TOKEN\n";
-        if (!serve->local || !info || !peer_is_ours(info->client_addr, serve->port))
+        if (!serve->local || !info || !peer_is_ours(info->connect_fd))
             return MHD_HTTP_UNAUTHORIZED;
         *why = "this server is not known by that name\n";
         if (!is_loopback_name(header(connection, MHD_HTTP_HEADER_HOST)))

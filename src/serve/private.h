@@ -126,9 +126,6 @@ int serve_listen(struct serve *serve, const char *listen, int *fd, struct err *e
 unsigned guard(const struct serve *serve, struct MHD_Connection *connection, const char *method,
                const char **why);
 bool guard_token(const struct serve *serve, const char *text);
-/* The connection's other end is a socket of this user or of root on this machine, as the kernel
- * says (proc/net/tcp). */
-bool peer_is_ours(const struct sockaddr *peer, unsigned own_port);
 
 /* ---- documents.c ---- */
 struct document *document_of(struct serve *serve, const char *path); /* found or made */

@@ -148,6 +148,20 @@ def strangers(server, check):
                                 "c.send(b'GET / HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n'); print(c.recv(12)[9:].decode())" %
                                 (server.port, server.port)], capture_output=True, text=True)
         check(asked.stdout == "401\n", "another user of this machine is refused: %r %s" % (asked.stdout, asked.stderr[-300:]))
+        other, ours = socket.socket(), socket.socket()  # a port that is ours towards another address
+        for one in (other, ours):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.2", server.port))
+        other.listen()
+        ours.bind(("127.0.0.1", 0))
+        ours.connect(("127.0.0.2", server.port))
+        asked = subprocess.run([sys.executable, "-c", "import os, socket\nos.setgid(65534); os.setuid(65534); c = socket.socket()\n"
+                                "c.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); c.bind(('127.0.0.1', %d))\n"
+                                "c.connect(('127.0.0.1', %d)); c.send(b'GET / HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n')\n"
+                                "print(c.recv(12)[9:].decode())" % (ours.getsockname()[1], server.port)], capture_output=True, text=True)
+        check(asked.stdout == "401\n", "also from a port that is ours elsewhere: %r %s" % (asked.stdout, asked.stderr[-300:]))
+        other.close()
+        ours.close()
 
 
 def tokens(twagent, environment, check):
