@@ -266,6 +266,28 @@ static bool turn_to(struct queue *queue, struct place *place, const char *proble
     return lane->open.done;
 }
 
+/* A speed-up is of the machine that it was measured on: a launcher, or --devices, that mixes kinds
+ * is told of, once for each that comes. */
+static void note_machine(struct queue *queue, struct place *place)
+{
+    const struct value *device = value_get(place->now->open.answer, "device");
+    const char *machine = value_text(device, "gpu", value_text(device, "cpu", ""));
+    if (strncmp(place->machine, machine, NAME_MOST - 1) == 0)
+        return;
+    snprintf(place->machine, sizeof place->machine, "%s", machine);
+    for (size_t i = 0; i < queue->place_count; i++) {
+        const struct place *other = &queue->places[i];
+        if (strcmp(other->backend, place->backend) == 0 && *other->machine &&
+            strcmp(other->machine, place->machine) != 0) {
+            log_event(LOG_WARN, "queue.unlike", place->backend,
+                      "one lane is on \"%s\", another on \"%s\": a result's device says which; "
+                      "what is faster on one may not be on the other",
+                      other->machine, place->machine);
+            return;
+        }
+    }
+}
+
 /* The lane's problem is open, or it has none; false: it is being opened. */
 static bool is_opened(struct queue *queue, struct place *place)
 {
@@ -282,10 +304,11 @@ static bool is_opened(struct queue *queue, struct place *place)
         if (!is_elsewhere(queue) || err.code != ERR_USAGE) /* else it has its node still */
             close_lane(now);
         cannot_open(queue, place, problem, &err);
-    } else if (place->failures > 0) {
-        place->failures = 0;
-        *place->why = '\0';
+        return true;
     }
+    place->failures = 0;
+    *place->why = '\0';
+    note_machine(queue, place);
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { LANES_OPEN = 4, DEPTH = 2, TURN_MS = 10000, WHY_MOST = 256 };
+enum { LANES_OPEN = 4, DEPTH = 2, TURN_MS = 10000, WHY_MOST = 256, NAME_MOST = 96 };
 
 struct client { /* one that has something waiting or measured */
     struct link link;
@@ -51,10 +51,11 @@ struct place { /* one lane: a worker for each of the last problems, one of them 
     struct lane_share share;
     struct place_lane lanes[LANES_OPEN], *now;
     uint64_t turn_ms, ended_ms, first_ms;
-    unsigned failures;    /* to open a problem, one after the other */
-    uint64_t rests_to_ms; /* after one */
-    char why[WHY_MOST];   /* the last; "": none */
-    double gone_busy_ms;  /* of workers that were closed */
+    unsigned failures;       /* to open a problem, one after the other */
+    uint64_t rests_to_ms;    /* after one */
+    char why[WHY_MOST];      /* the last; "": none */
+    char machine[NAME_MOST]; /* its CPU or GPU, of the last worker that opened; "": not known */
+    double gone_busy_ms;     /* of workers that were closed */
 };
 
 struct facts {
@@ -64,7 +65,7 @@ struct facts {
     uint64_t measuring[QUEUE_PLACES * DEPTH];
     struct {
         const char *backend, *device, *state;
-        char host[64], why[WHY_MOST];
+        char host[64], machine[NAME_MOST], why[WHY_MOST];
         double busy_ms, since_ms;
     } places[QUEUE_PLACES];
 };

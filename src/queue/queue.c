@@ -200,6 +200,7 @@ static void tell(struct queue *queue)
         now->places[i].device = place->share.device;
         now->places[i].state = place_state(place);
         snprintf(now->places[i].host, sizeof now->places[i].host, "%s", place_host(place));
+        snprintf(now->places[i].machine, sizeof now->places[i].machine, "%s", place->machine);
         snprintf(now->places[i].why, sizeof now->places[i].why, "%s", place->why);
         now->places[i].busy_ms = place_busy_ms(place);
         now->places[i].since_ms = place->first_ms ? (double)(ms - place->first_ms) : 0;
@@ -333,6 +334,8 @@ void queue_put_facts(struct queue *queue, struct buf *out)
         json_put_text(&json, "state", facts.places[i].state);
         if (*facts.places[i].host)
             json_put_text(&json, "host", facts.places[i].host);
+        if (*facts.places[i].machine)
+            json_put_text(&json, "machine", facts.places[i].machine);
         if (*facts.places[i].why)
             json_put_text(&json, "why", facts.places[i].why);
         json_put_real(&json, "busy_ms", facts.places[i].busy_ms);

@@ -11,7 +11,7 @@
  * --unsteady N: all kernels but one in N are slower than the baseline at other sizes than the main
  * one.
  * --noisy 1: whoever is timed with another kernel is 100 times as fast, and that says nothing.
- * --host NAME: the machine that it says it is on.
+ * --host NAME: the machine that it says it is on. --cpu NAME: what kind that is.
  * --notes FILE: a line for each evaluation that was begun, so that a test can count them. */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +32,8 @@ static const double baseline_ns = 1e7;
 
 static struct {
     long low_ms, high_ms, final_ms, dies, waits, opens_never, says_final, unsteady, noisy;
-    const char *notes, *final_dies, *host;
-} options = {5, 25, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL};
+    const char *notes, *final_dies, *host, *cpu;
+} options = {.low_ms = 5, .high_ms = 25};
 
 struct pending { /* evaluations that were asked for; [0] is the one under way */
     json_t *request;
@@ -63,6 +63,11 @@ static uint64_t hash_of(uint64_t seed, const char *text) /* FNV-1a, then splitmi
     hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
     return hash ^ hash >> 31;
+}
+
+static const char *cpu_name(void)
+{
+    return options.cpu != NULL ? options.cpu : "fake";
 }
 
 static double share(uint64_t hash) /* [0, 1) */
@@ -212,7 +217,8 @@ static json_t *evaluation(const struct pending *item, long ms)
                                                        : "no difference shown"));
     json_object_set_new(record, "tune", json_loads(tune, 0, NULL));
     json_object_set_new(record, "metrics", kernel ? metrics(time) : json_object());
-    json_object_set_new(record, "device", json_pack("{s:s, s:s}", "backend", "cpu", "cpu", "fake"));
+    json_object_set_new(record, "device",
+                        json_pack("{s:s, s:s}", "backend", "cpu", "cpu", cpu_name()));
     json_object_set_new(record, "versions", json_pack("{s:s}", "twagent", "fake"));
     json_object_set_new(record, "baselines",
                         kernel && final ? json_pack("{s:{s:o, s:o}}", "reference", "ns",
@@ -322,7 +328,7 @@ static void take_open(const json_t *request)
         "{s:O, s:s, s:s, s:{s:s, s:s, s:[i,i], s:s}, s:{s:s, s:s}, s:{s:i, s:i, s:i, s:i}, "
         "s:{s:f, s:f, s:f}, s:s}",
         "id", json_object_get(request, "id"), "event", "result", "host",
-        options.host != NULL ? options.host : "", "device", "backend", "cpu", "cpu", "fake",
+        options.host != NULL ? options.host : "", "device", "backend", "cpu", "cpu", cpu_name(),
         "cores_used", 0, 1, "march", "-march=native", "versions", "twagent", "fake", "gcc", "0.0.0",
         "facts", "cores", 2, "l1_bytes", 32768, "l2_bytes", 1048576, "l3_bytes", 33554432,
         "ceilings", "copy_bytes_per_s", 2.5e10, "read_bytes_per_s", 2.1e10, "flops_per_s", 4.7e11,
@@ -415,6 +421,8 @@ static void read_options(int argc, char **argv)
             options.noisy = strtol(value, NULL, 10);
         } else if (strcmp(argv[i], "--host") == 0) {
             options.host = value;
+        } else if (strcmp(argv[i], "--cpu") == 0) {
+            options.cpu = value;
         } else if (strcmp(argv[i], "--notes") == 0) {
             options.notes = value;
         }

@@ -19,8 +19,9 @@ class Server:
         os.chmod(work + "/self", 0o755)
         environment = dict(os.environ, TWAGENT_SELF=work + "/self", TWAGENT_STORE=work + "/store", XDG_CONFIG_HOME=work + "/config",
                            XDG_CACHE_HOME=work + "/cache", TWAGENT_LOCKS=work + "/locks")
-        self.process = subprocess.Popen([TWAGENT, "serve", "--listen", "127.0.0.1:0", *words], env=environment, stdout=subprocess.PIPE, text=True,
-                                        cwd=work)
+        with open(work + "/stderr", "w") as stderr:
+            self.process = subprocess.Popen([TWAGENT, "serve", "--listen", "127.0.0.1:0", *words], env=environment, stdout=subprocess.PIPE,
+                                            stderr=stderr, text=True, cwd=work)
         STARTED.append(self.process)
         self.port = int(re.search(r":(\d+)/", self.process.stdout.readline()).group(1))
 
@@ -253,7 +254,7 @@ def jobs_of(work):
 
 def elsewhere(work):
     """Lanes behind a launcher: a worker each, for all problems; those that die, cannot start or never come cost no source."""
-    server = Server(work, "", *launcher(work, ()))
+    server = Server(work, "", *launcher(work, (("2", 'more="--cpu other"'),)))
     ids = server.ids({"items": [item("far %d" % i, problem=("softmax", "gemv")[i % 2], client="c%d" % (i % 3)) for i in range(60)]})
     found = list(server.results(ids))
     check(all("evaluation" in one for one in found) and {one["host"] for one in found} <= {"node1", "node2", "node3"},
@@ -261,6 +262,12 @@ def elsewhere(work):
     lanes = server.facts()["lanes"]
     check(sorted(lane.get("host", "") for lane in lanes) == ["node1", "node2", "node3"] and {lane["state"] for lane in lanes} == {"open"},
           "and so do the lanes: %s" % lanes)
+    machines = {lane["machine"] for lane in lanes}
+    with open(work + "/stderr") as stderr:
+        said = stderr.read()
+    check(machines == {"fake", "other"} and re.search('warn queue.unlike cpu one lane is on "(fake|other)", another', said),
+          "machines of two kinds are told apart: %s %s" % (machines, said))
+    check({one["evaluation"]["device"]["cpu"] for one in found if one["host"] == "node2"} == {"other"}, "by each result, too")
     check(len(jobs_of(work)) == 3, "one job a lane measures both problems: %s" % jobs_of(work))
     for name in ("job1", "job2", "job3"):  # while they have nothing to do
         with open("%s/%s/pid" % (work, name)) as pid:
@@ -289,6 +296,8 @@ def elsewhere(work):
         time.sleep(0.05)
     check(lanes and "no node is free" in lanes[0]["why"], "why a lane fails is said: %s" % lanes)
     check(server.result(one[0])["state"] == "waiting", "and its source waits")
+    with open(none + "/stderr") as stderr:
+        check("warn queue.open" in stderr.read(), "on its terminal, too")
     check(server.end() == 0, "it ends")
     few = subprocess.run([TWAGENT, "serve", "--listen", "127.0.0.1:0", "--lanes", "3", "--cores", "0"], capture_output=True, text=True,
                          env=dict(os.environ, TWAGENT_STORE=work + "/few"))

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cli/archive/list.h"
 #include "cli/find/control.h"
@@ -355,6 +356,7 @@ int command_serve(const struct settings *settings, const char *const *arguments,
     struct err err = {0};
     MEM_LOCAL char *folder = control_folder(settings);
     (void)arguments, (void)count;
+    log_add_sink(log_sink_lines, stderr, LOG_WARN);
     umask(077); /* the token's file is nobody else's */
     int failed = evaluations_check(settings, &err) || serve(settings, folder, &err);
     return failed ? command_fail(&err) : 0;
