@@ -146,8 +146,9 @@ TWAGENT_STORE=$work/asked "$twagent" show r1 >shown 2>&1
 grep -q '2 kernels, 0 rejected, 0 failed' shown; say $? "a search through the mailbox: $(cat out shown)"
 
 # of those that differ in a line (silu, sigmoid, leaky_relu; avg_pool2d; upsample_nearest) one each
-# FEW_STARTS, for a sanitizer: the first start of four problems, and no browser. A start is run by libwgpu_native and the
-# driver, which it does not watch; what we do differs with the number of inputs, launches and dimensions alone.
+# FEW_STARTS, for a sanitizer: the first start of four problems, attacks without the honest controls, and no browser. A
+# start is run by libwgpu_native and the driver, which it does not watch; what we do differs with the number of inputs,
+# launches and dimensions alone.
 rows=M=16,N=64 image=N=1,C=4,H=12,W=12
 for kernel in softmax@M=16,N=256 layernorm@M=16,N=256 rmsnorm@M=16,N=256 sum_rows@M=16,N=256 gemv@M=16,N=256 \
     relu@M=16,N=256 {gelu,tanh}@$rows transpose@M=64,N=64 matmul@M=48,N=48,K=48 \
@@ -165,5 +166,5 @@ for kernel in softmax@M=16,N=256 layernorm@M=16,N=256 rmsnorm@M=16,N=256 sum_row
         grep -q "^kernel" out; say $? "$kernel ${file##*/}: $(cat out)"
     done
 done
-"$twagent" doctor --adversarial --backend webgpu >out 2>&1; say $? "attacks: $(grep -v '^ok' out)"
+"$twagent" doctor --adversarial ${FEW_STARTS:+attacks/} --backend webgpu >out 2>&1; say $? "attacks: $(grep -v '^ok' out)"
 [ "$failed" -eq 0 ]

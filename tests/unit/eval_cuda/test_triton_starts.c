@@ -135,27 +135,46 @@ static bool wait_one(void)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* A kernel is Python's, which no sanitizer watches. What is ours differs with a problem's tensors.
+ */
+static bool is_left_out(size_t which)
+{
+    bool like = false;
+#ifdef __SANITIZE_ADDRESS__
+    const struct problem *problem = starts[which].problem;
+    for (size_t i = 0; i < which && !like; i++)
+        like = starts[i].problem->input_count == problem->input_count &&
+               starts[i].problem->inputs[0].dtype == problem->inputs[0].dtype &&
+               starts[i].problem->inputs[0].rank == problem->inputs[0].rank;
+#else
+    (void)which;
+#endif
+    return like;
+}
+
 static void test_interpreted(void **unused)
 {
     (void)unused;
     struct interpreter interpreter;
     struct err err = {0};
-    size_t right = 0;
+    size_t begun = 0, right = 0;
     if (triton_find(&interpreter, &err) != 0) {
         print_message("skipped: %s\n", err.message);
         skip();
     }
     for (size_t i = 0; i < start_count; i++) {
-        if (i >= SIDE_BY_SIDE)
+        if (is_left_out(i))
+            continue;
+        if (begun++ >= SIDE_BY_SIDE)
             right += wait_one();
         pid_t pid = fork();
         if (pid == 0)
             _exit(interpret(&starts[i]));
         assert_true(pid > 0);
     }
-    for (size_t i = start_count < SIDE_BY_SIDE ? start_count : SIDE_BY_SIDE; i > 0; i--)
+    for (size_t i = begun < SIDE_BY_SIDE ? begun : SIDE_BY_SIDE; i > 0; i--)
         right += wait_one();
-    assert_int_equal(right, start_count);
+    assert_int_equal(right, begun);
 }
 
 int main(int argc, char **argv)
