@@ -41,7 +41,8 @@ bool ceilings_take(struct worker *worker, const struct value *known)
     struct lane_facts *lane = &worker->lane;
     for (size_t i = 0; i < CEILINGS; i++)
         *ceiling_of(lane, i) = value_real(known, ceiling_names[i], *ceiling_of(lane, i));
-    lane->under_load = value_bool(known, "under_load", lane->under_load);
+    if (value_get(known, ceiling_names[0]) != NULL)
+        lane->under_load = value_bool(known, "under_load", false);
     patch_device(worker);
     return lane->copy_bytes_per_s > 0.0 && !lane->under_load;
 }

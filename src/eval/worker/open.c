@@ -100,8 +100,8 @@ static int take_probe(void *context, struct err *err)
     worker->lane = open->probing.lane;
     if (look_whether_confined(open, &worker->lane, err) != 0)
         return -1;
-    worker->owes_ceilings = value_bool(open->document, "roofline", false) &&
-                            !ceilings_take(worker, value_get(open->document, "ceilings"));
+    bool known = ceilings_take(worker, value_get(open->document, "ceilings"));
+    worker->owes_ceilings = value_bool(open->document, "roofline", false) && !known;
     return 0;
 }
 
