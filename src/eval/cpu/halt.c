@@ -358,7 +358,8 @@ static bool any_is_ready(const struct halt *halt, int64_t *running)
         if (thread->state != RUNS && thread->state != FREE)
             continue;
         ++*running;
-        ready = ready || thread_state(halt->pid, thread->id) == 'R';
+        char state = ready ? 'R' : thread_state(halt->pid, thread->id);
+        ready = state == 'R' || state == 'D'; /* D: for a page, as on a busy machine */
     }
     return ready;
 }

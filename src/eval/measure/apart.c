@@ -90,7 +90,8 @@ static unsigned choose_target(struct bench *bench, const struct layout *layout)
     return 0;
 }
 
-/* What others write before, the caller first: they wait until the target is written. */
+/* What others write before, the caller first: they wait until the target is written. A caller that
+ * never waits is not told of, and writes most of all there is. */
 static void choose_before(struct bench *bench, const struct layout *layout, unsigned target)
 {
     struct apart *apart = &bench->apart;
@@ -98,6 +99,11 @@ static void choose_before(struct bench *bench, const struct layout *layout, unsi
     for (unsigned i = 1; i <= apart->most && watch->count < WATCH_MOST; i++)
         if (i != target && written_by(bench, layout, i, 1, &watch->items[watch->count]))
             watch->count++;
+    if (apart->most == 0)
+        while (watch->count < WATCH_MOST) {
+            watch->items[watch->count] = any_element(bench, layout, 1);
+            watch->count++;
+        }
 }
 
 static void choose_late(struct bench *bench, const struct layout *layout)

@@ -120,7 +120,7 @@ static void who_looks_is_told_that_they_have_begun(void **state)
         if (kit_compile(&kit, "k.c", text, BUILD_FAST) != 0)
             fail_msg("%s: %s", looking[i].name, buf_text(&kit.said));
         unsigned missing = 0;
-        for (int call = 0; call < (looking[i].how >= SEEN ? 8 : 4); call++) {
+        for (int call = 0; call < (looking[i].how >= SEEN ? 6 : 3); call++) {
             if (call == 0 || !looking[i].waited) /* what was left is done in the next call */
                 assert_int_equal(kit_load(&kit), 0);
             missing += call_it(&looking[i]);
