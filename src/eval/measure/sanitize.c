@@ -41,7 +41,7 @@ struct sanitizing {
     struct buf report;
     /* The thread, which has all of the above until it is over. */
     pthread_t thread;
-    bool runs, was_beside, hopeless; /* hopeless: nobody waits for what is under way */
+    bool may_run, runs, was_beside, hopeless; /* hopeless: nobody waits for what is under way */
     atomic_bool stop, over;
 };
 
@@ -241,12 +241,23 @@ int sanitize_begin(struct bench *bench, struct err *err)
     struct sanitizing *sanitizing = bench->sanitizing;
     if (sanitizing == NULL || !bench->request->alone || bench->request->rival != NULL)
         return 0;
+    const struct session *session = bench->session;
     if (place_all(sanitizing, err) != 0)
         return -1;
-    sanitizing->runs = sanitizing->given > 0 && !bench->ended &&
-                       pthread_create(&sanitizing->thread, NULL, work, sanitizing) == 0;
-    sanitizing->was_beside = sanitizing->runs;
+    sanitizing->may_run = sanitizing->given > 0 && !bench->ended;
+    if (isnan(baseline_median(&session->baselines[session->baseline])))
+        sanitize_encourage(bench); /* else the first call of the main shape tells */
     return 0;
+}
+
+void sanitize_encourage(struct bench *bench)
+{
+    struct sanitizing *sanitizing = bench->sanitizing;
+    if (sanitizing == NULL || !sanitizing->may_run)
+        return;
+    sanitizing->may_run = false;
+    sanitizing->runs = pthread_create(&sanitizing->thread, NULL, work, sanitizing) == 0;
+    sanitizing->was_beside = sanitizing->runs;
 }
 
 static void stop(struct sanitizing *sanitizing)
@@ -258,7 +269,10 @@ static void stop(struct sanitizing *sanitizing)
 void sanitize_discourage(struct bench *bench, bool surely)
 {
     struct sanitizing *sanitizing = bench->sanitizing;
-    if (sanitizing == NULL || !sanitizing->runs)
+    if (sanitizing == NULL)
+        return;
+    sanitizing->may_run = false;
+    if (!sanitizing->runs)
         return;
     sanitizing->hopeless = sanitizing->hopeless || surely;
     stop(sanitizing);

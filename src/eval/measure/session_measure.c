@@ -99,6 +99,8 @@ static void look_at_estimate(struct bench *bench)
     usual = isnan(usual) ? baseline->verified_ns : usual;
     if (usual > 0.0 && bench->estimate_ns > usual)
         sanitize_discourage(bench, bench->estimate_ns > by_turns * usual);
+    else if (bench->estimate_ns > 0.0)
+        sanitize_encourage(bench);
 }
 
 /* Once held, which shows what others than the caller write; then stopped as they write it. */

@@ -323,6 +323,23 @@ static void test_together(void **unused)
     }
 }
 
+/* Once the baseline's time is known nothing is begun for what takes longer. */
+static void test_by_estimate(void **unused)
+{
+    (void)unused;
+    for (int may_win = 0; may_win < 2; may_win++) {
+        begin(WELL);
+        struct session *session = fixture.session;
+        baseline_remember(&session->baselines[session->baseline], may_win ? 1e12 : 1.0);
+        if (!may_win)
+            fixture.request.sanitized = NULL;
+        assert_int_equal(evaluate().verdict, VERDICT_KERNEL);
+        assert_int_equal(tools.asked, may_win);
+        assert_true(!may_win || (tools.each[0].beside && !tools.each[0].behind));
+        end();
+    }
+}
+
 /* Of what is far behind the baseline nobody waits for the shape under way. */
 static void test_hopeless(void **unused)
 {
@@ -371,10 +388,11 @@ int main(int argc, char **argv)
     if (fake_dispatch(argc, argv, &code))
         return code;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside),   cmocka_unit_test(test_finding),
-        cmocka_unit_test(test_no_win),   cmocka_unit_test(test_asked_again),
-        cmocka_unit_test(test_ahead),    cmocka_unit_test(test_rejected),
-        cmocka_unit_test(test_hopeless), cmocka_unit_test(test_together),
+        cmocka_unit_test(test_beside),      cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_no_win),      cmocka_unit_test(test_asked_again),
+        cmocka_unit_test(test_ahead),       cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_hopeless),    cmocka_unit_test(test_together),
+        cmocka_unit_test(test_by_estimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
