@@ -84,6 +84,9 @@ void set_known(const struct session *session, struct set *set); /* where they ar
 /* Kept between sets: the kernel would clear fresh pages for every one of them. */
 void *session_scratch(struct session *session, size_t index, size_t bytes);
 int set_expect(struct session *session, struct set *set, struct err *err) MUST_USE; /* _expect.c */
+/* What sets of the pool lack, where wide.h's kernel is believed: the definition computes the next
+ * one's part while the present one is bounded. What fails so is left to set_expect(). */
+void session_expect_shared(struct session *session);
 /* Opens wide.h's kernel and compares it, where it is there, is worth it and was not tried: computes
  * sets of the other shapes, so that no set may be half computed. */
 void session_open_wide(struct session *session);

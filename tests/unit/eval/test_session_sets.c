@@ -446,6 +446,17 @@ static void test_wide_from_the_first(void **state)
     assert_true(wide_believed(session));
     assert_true(set->exact[0][1] == exact);
     assert_true(fabs(bound.element / set->bounds[0].element - 1) < 0.1);
+    session_expect_shared(session);
+    for (size_t i = 1; i < session->pool_count; i++) {
+        struct set *one = &session->pool[i];
+        assert_true(one->expected && !one->unfit);
+        bound = one->bounds[0];
+        double given = one->exact[0][1];
+        one->expected = false;
+        assert_int_equal(set_expect(session, one, &f->err), 0);
+        assert_true(given == one->exact[0][1]);
+        assert_true(bound.element == one->bounds[0].element && bound.norm == one->bounds[0].norm);
+    }
     session->wide_over = true;
     wide_close(session);
     session->backend = own;
