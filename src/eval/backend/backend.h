@@ -48,10 +48,12 @@ struct torch_device {         /* where a definition that is a PyTorch module is 
 };
 
 /* A sanitizer whose processes work while the measuring thread does something else: sanitize() is
- * called by another thread then, which starts none of them; warm_sanitizer() has. Any thread's: */
-struct sanitizer_beside {
-    void (*hold)(bool on);   /* on: sanitize() begins nothing more, and ends with what is begun */
-    void (*cancel)(bool on); /* on: sanitize() ends at once, with ERR_CANCELLED */
+ * called by another thread then, which starts none of them; any thread's to say: */
+enum sanitizer_hold {
+    HOLD_NOTHING,
+    HOLD_RUNS,  /* sanitize() makes all ready, and waits */
+    HOLD_ALL,   /* it begins nothing more, and ends with what is begun */
+    HOLD_CANCEL /* it ends at once, with ERR_CANCELLED */
 };
 
 struct backend {
@@ -97,7 +99,7 @@ struct backend {
     void (*warm_sanitizer)(const struct lane_facts *lane, const struct region *region, bool all);
     /* NULL: sanitize() is called behind the timing, by the measuring thread alone. Not NULL: the
      * sanitized build is the fast one, and it reads inputs alone, from a region of its own. */
-    const struct sanitizer_beside *beside;
+    void (*hold_sanitizer)(enum sanitizer_hold hold);
     bool device;      /* candidates run on a device of their own, whose clock times them */
     bool renews;      /* subjects: what has met a set is as good as new after a word */
     bool cuts_sums;   /* its matrix units may cut off what they add, where the host's round */

@@ -110,8 +110,6 @@ static int compiler_main(int argc, char **argv)
     return cuda_compile_main(argc, argv);
 }
 
-static const struct sanitizer_beside beside = {sanitizer_hold, sanitizer_cancel};
-
 const struct backend backend_cuda = {
     .target = &target_cuda,
     .probe = cuda_probe,
@@ -126,7 +124,7 @@ const struct backend backend_cuda = {
     .profile = cuda_profile,
     .warm_profile = profile_warm,
     .warm_sanitizer = sanitizer_warm,
-    .beside = &beside,
+    .hold_sanitizer = sanitizer_hold,
     .alignment = 256,
     .device = true,
     .renews = true,

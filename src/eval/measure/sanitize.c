@@ -41,7 +41,7 @@ struct sanitizing {
     struct buf report;
     /* The thread, which has all of the above until it is over. */
     pthread_t thread;
-    bool may_run, runs, was_beside, hopeless; /* hopeless: nobody waits for what is under way */
+    bool runs, was_beside, hopeless; /* hopeless: nobody waits for what is under way */
     atomic_bool stop, over;
 };
 
@@ -102,7 +102,8 @@ static struct sanitizing *open(struct bench *bench, const char *artifact)
 /* Where the sanitizer shares the candidate's region it is asked when the candidate is not. */
 static const struct region *region_of(const struct bench *bench)
 {
-    return bench->session->backend->beside != NULL ? &bench->session->sanitized : bench->region;
+    return bench->session->backend->hold_sanitizer != NULL ? &bench->session->sanitized
+                                                           : bench->region;
 }
 
 /* Grows alone, so that nothing that was started for another one seems to fit. */
@@ -210,7 +211,7 @@ int sanitize_ahead(struct session *session, struct err *err)
 {
     struct sanitizing ahead = {0};
     const struct backend *backend = session->backend;
-    if (backend->beside == NULL)
+    if (backend->hold_sanitizer == NULL)
         return 0;
     choose(session, false, &ahead);
     if (ahead.count == 0)
@@ -225,7 +226,7 @@ int sanitize_warm(struct bench *bench, struct err *err)
 {
     struct session *session = bench->session;
     const struct backend *backend = session->backend;
-    if (!bench->request->sanitizes || backend->beside == NULL)
+    if (!bench->request->sanitizes || backend->hold_sanitizer == NULL)
         return 0;
     struct sanitizing *sanitizing = open(bench, bench->request->artifact);
     if (sanitizing->count == 0)
@@ -244,35 +245,35 @@ int sanitize_begin(struct bench *bench, struct err *err)
     const struct session *session = bench->session;
     if (place_all(sanitizing, err) != 0)
         return -1;
-    sanitizing->may_run = sanitizing->given > 0 && !bench->ended;
-    if (isnan(baseline_median(&session->baselines[session->baseline])))
-        sanitize_encourage(bench); /* else the first call of the main shape tells */
+    if (sanitizing->given == 0 || bench->ended)
+        return 0;
+    session->backend->hold_sanitizer(HOLD_RUNS);
+    sanitizing->runs = pthread_create(&sanitizing->thread, NULL, work, sanitizing) == 0;
+    sanitizing->was_beside = sanitizing->runs;
+    if (!sanitizing->runs)
+        session->backend->hold_sanitizer(HOLD_NOTHING);
     return 0;
 }
 
-void sanitize_encourage(struct bench *bench)
+void sanitize_encourage(struct bench *bench, bool unless_known)
 {
+    const struct session *session = bench->session;
     struct sanitizing *sanitizing = bench->sanitizing;
-    if (sanitizing == NULL || !sanitizing->may_run)
-        return;
-    sanitizing->may_run = false;
-    sanitizing->runs = pthread_create(&sanitizing->thread, NULL, work, sanitizing) == 0;
-    sanitizing->was_beside = sanitizing->runs;
+    bool known = !isnan(baseline_median(&session->baselines[session->baseline]));
+    if (sanitizing != NULL && sanitizing->runs && !sanitizing->stop && !(unless_known && known))
+        session->backend->hold_sanitizer(HOLD_NOTHING);
 }
 
 static void stop(struct sanitizing *sanitizing)
 {
     atomic_store(&sanitizing->stop, true);
-    sanitizing->bench->session->backend->beside->hold(true); /* nothing where it is over */
+    sanitizing->bench->session->backend->hold_sanitizer(HOLD_ALL); /* nothing where it is over */
 }
 
 void sanitize_discourage(struct bench *bench, bool surely)
 {
     struct sanitizing *sanitizing = bench->sanitizing;
-    if (sanitizing == NULL)
-        return;
-    sanitizing->may_run = false;
-    if (!sanitizing->runs)
+    if (sanitizing == NULL || !sanitizing->runs)
         return;
     sanitizing->hopeless = sanitizing->hopeless || surely;
     stop(sanitizing);
@@ -322,8 +323,9 @@ int sanitize_hold(struct bench *bench, struct err *err)
     int status = 0;
     if (sanitizing == NULL || !sanitizing->runs)
         return 0;
-    const struct sanitizer_beside *beside = session->backend->beside;
     uint64_t begun = timeline_begin();
+    if (!bench->ended && !atomic_load(&sanitizing->stop))
+        session_expect_shared(session);
     while (status == 0 && more && !bench->ended && !atomic_load(&sanitizing->stop) &&
            !atomic_load(&sanitizing->over) && !atomic_load(&session->cancelled))
         status = expect_one(bench, &more, err);
@@ -335,10 +337,9 @@ int sanitize_hold(struct bench *bench, struct err *err)
          ms < patience_ms && !atomic_load(&sanitizing->over) && !atomic_load(&session->cancelled);
          ms += STEP_MS)
         rest();
-    beside->cancel(true); /* nothing where it is over */
+    session->backend->hold_sanitizer(HOLD_CANCEL); /* nothing where it is over */
     pthread_join(sanitizing->thread, NULL);
-    beside->cancel(false);
-    beside->hold(false);
+    session->backend->hold_sanitizer(HOLD_NOTHING);
     sanitizing->runs = false;
     if (!is_believed(sanitizing))
         forget(sanitizing);
@@ -408,7 +409,7 @@ static int ask_all(struct sanitizing *sanitizing, struct err *err)
 static int finish(struct bench *bench, struct err *err)
 {
     struct sanitizing *sanitizing = bench->sanitizing;
-    bool beside = bench->session->backend->beside != NULL;
+    bool beside = bench->session->backend->hold_sanitizer != NULL;
     if (sanitizing->count == 0) {
         bench_note(bench, "sanitizer: not run, no check shape has less than %d million elements",
                    SANITIZED_ELEMENTS_MOST >> 20);

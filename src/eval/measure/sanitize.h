@@ -2,8 +2,9 @@
  *
  *   sanitize_ahead   as the problem is opened its slowest process starts, of a device's sanitizer
  *   sanitize_warm    all of its processes start
- *   sanitize_begin   where nobody else waits a thread gives them the shapes, at once or with
- *                    sanitize_encourage(), while the candidate is checked and sets are computed
+ *   sanitize_begin   where nobody else waits a thread makes them ready with the shapes, which run
+ *                    from sanitize_encourage() on, while the candidate is checked and sets are
+ *                    computed
  *   sanitize_hold    nothing of it runs from here on: before anything is timed
  *   sanitize_finish  of a win: what is left, and what it all says
  *
@@ -17,9 +18,9 @@
 int sanitize_ahead(struct session *session, struct err *err) MUST_USE;
 int sanitize_warm(struct bench *bench, struct err *err) MUST_USE;
 int sanitize_begin(struct bench *bench, struct err *err) MUST_USE;
-/* A call of the main shape says that it may win: where the baseline's time was known before, they
- * begin now. */
-void sanitize_encourage(struct bench *bench);
+/* It may win: they run. `unless_known`: not where the baseline's time is known, and a call of the
+ * main shape will tell. */
+void sanitize_encourage(struct bench *bench, bool unless_known);
 /* It will be no win: no more shapes beside the checks; `surely`: nor is what they do waited for. */
 void sanitize_discourage(struct bench *bench, bool surely);
 /* Computes sets of the main shape, which timing will ask for, as long as shapes are given. */

@@ -100,7 +100,7 @@ static void look_at_estimate(struct bench *bench)
     if (usual > 0.0 && bench->estimate_ns > usual)
         sanitize_discourage(bench, bench->estimate_ns > by_turns * usual);
     else if (bench->estimate_ns > 0.0)
-        sanitize_encourage(bench);
+        sanitize_encourage(bench, false);
 }
 
 /* Once held, which shows what others than the caller write; then stopped as they write it. */
@@ -206,6 +206,8 @@ int session_check(struct session *session, const struct measure_request *request
     /* It will be timed with, and is computed while the first runner gets warm. */
     if (status == 0 && !bench->ended && session->backend->warm_runner != NULL)
         status = set_expect(session, &session->pool[0], err);
+    if (status == 0 && !bench->ended) /* on the device's way it is slower than what is behind it */
+        sanitize_encourage(bench, true);
     uint64_t begun = timeline_begin();
     if (status == 0 && !bench->ended)
         status = bench_open(bench, err);

@@ -22,7 +22,8 @@ enum way { WELL, FINDS, DIES, HANGS, IS_HELD, IS_DISCOURAGED, IS_HOPELESS, WAITS
 static struct {
     enum way way; /* of what is asked beside the checks */
     pthread_t measuring;
-    atomic_bool inside, was_inside_while_timed, cancelled, held;
+    atomic_bool inside, was_inside_while_timed;
+    atomic_int held; /* enum sanitizer_hold */
     atomic_uint timed, holds;
     bool was_cancelled;
     unsigned ahead, warmed, given, asked, apart, let_go;
@@ -47,15 +48,10 @@ static void warm(const struct lane_facts *lane, const struct region *region, boo
     tools.ahead += !all;
 }
 
-static void hold(bool on)
+static void hold(enum sanitizer_hold how)
 {
-    atomic_store(&tools.held, on);
-    atomic_fetch_add(&tools.holds, on ? 1 : 0);
-}
-
-static void cancel(bool on)
-{
-    atomic_store(&tools.cancelled, on);
+    atomic_store(&tools.held, how);
+    atomic_fetch_add(&tools.holds, how == HOLD_ALL ? 1 : 0);
 }
 
 static struct fixture fixture;
@@ -70,22 +66,22 @@ static int do_as_told(struct buf *report, struct err *err)
     case WAITS_FOR_EACH_OTHER:
         return err_set(err, ERR_CHILD, "under compute-sanitizer (memcheck): killed by SIGKILL");
     case HANGS:
-        while (!atomic_load(&tools.cancelled))
+        while (!(atomic_load(&tools.held) == HOLD_CANCEL))
             pause_ms(1);
         return err_set(err, ERR_CANCELLED, "cancelled");
     case IS_DISCOURAGED:
         sanitize_discourage(fixture.session->bench, false);
-        return atomic_load(&tools.held) ? 1 : 0;
+        return atomic_load(&tools.held) == HOLD_ALL ? 1 : 0;
     case IS_HOPELESS:
         sanitize_discourage(fixture.session->bench, true);
         while (atomic_load(&tools.holds) < 2) /* again where the checks are over */
             pause_ms(1);
-        for (int i = 0; i < 1000 && !atomic_load(&tools.cancelled); i++)
+        for (int i = 0; i < 1000 && !(atomic_load(&tools.held) == HOLD_CANCEL); i++)
             pause_ms(1);
-        tools.was_cancelled = atomic_load(&tools.cancelled);
+        tools.was_cancelled = (atomic_load(&tools.held) == HOLD_CANCEL);
         return tools.was_cancelled ? err_set(err, ERR_CANCELLED, "cancelled") : 0;
     case IS_HELD:
-        while (!atomic_load(&tools.held))
+        while (atomic_load(&tools.held) < HOLD_ALL)
             pause_ms(1);
         return 1;
     case WELL:
@@ -115,6 +111,12 @@ static int sanitize(const struct lane_facts *lane, const struct region *region,
     tools.asked += count > 0;
     tools.apart += count > 0 && !together;
     tools.let_go += count == 0;
+    while (beside && atomic_load(&tools.held) == HOLD_RUNS)
+        pause_ms(1);
+    if (beside && atomic_load(&tools.held) == HOLD_ALL) {
+        atomic_store(&tools.inside, false);
+        return 1;
+    }
     for (size_t i = 0; i < count && tools.given < GIVEN_MOST; i++)
         note_call(region, &calls[i], beside);
     if (beside || (tools.way == WAITS_FOR_EACH_OTHER && together))
@@ -149,7 +151,6 @@ static int watched_open(const struct lane_facts *lane, const struct region *regi
 
 /* ---- the scene ---- */
 
-static const struct sanitizer_beside beside = {hold, cancel};
 static struct backend backend;
 
 static void begin(enum way way)
@@ -162,7 +163,7 @@ static void begin(enum way way)
     backend.open = watched_open;
     backend.sanitize = sanitize;
     backend.warm_sanitizer = warm;
-    backend.beside = &beside;
+    backend.hold_sanitizer = hold;
     fixture.session->backend = &backend;
     fixture.request.sanitizes = fixture.request.alone = true;
     fixture.request.sanitized = "product"; /* of what wins */
@@ -334,7 +335,7 @@ static void test_by_estimate(void **unused)
         if (!may_win)
             fixture.request.sanitized = NULL;
         assert_int_equal(evaluate().verdict, VERDICT_KERNEL);
-        assert_int_equal(tools.asked, may_win);
+        assert_int_equal(tools.given > 0, may_win);
         assert_true(!may_win || (tools.each[0].beside && !tools.each[0].behind));
         end();
     }

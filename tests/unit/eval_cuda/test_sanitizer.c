@@ -252,8 +252,18 @@ static void test_slowest_first(void **unused)
 
 struct later {
     pthread_t thread;
-    void (*word)(bool on);
+    void (*word)(void);
 };
+
+static void cancel(void)
+{
+    sanitizer_hold(HOLD_CANCEL);
+}
+
+static void hold_all(void)
+{
+    sanitizer_hold(HOLD_ALL);
+}
 
 /* Once the tools have the candidate. */
 static void *say_later(void *argument)
@@ -261,7 +271,7 @@ static void *say_later(void *argument)
     const struct later *later = (const struct later *)argument;
     const struct timespec step = {.tv_nsec = 20000000};
     nanosleep(&step, NULL);
-    later->word(true);
+    later->word();
     return NULL;
 }
 
@@ -270,7 +280,7 @@ static void *say_later(void *argument)
 static void test_cancelled(void **unused)
 {
     struct scene scene;
-    struct later later = {.word = sanitizer_cancel};
+    struct later later = {.word = cancel};
     (void)unused;
     begin(&scene, "");
     warm(&scene, true);
@@ -281,7 +291,7 @@ static void test_cancelled(void **unused)
         sanitize_launch(&scene, "  - {entry: fake_hang, grid: 1, block: 1, args: []}\n"), -1);
     assert_int_equal(scene.err.code, ERR_CANCELLED);
     assert_int_equal(pthread_join(later.thread, NULL), 0);
-    sanitizer_cancel(false);
+    sanitizer_hold(HOLD_NOTHING);
     scene.err = (struct err){0};
     scene.call.timeout_ms = 1000;
     assert_int_equal(sanitize(&scene, "fake_relu"), 0);
@@ -297,9 +307,9 @@ static void test_held(void **unused)
     for (int gone = 0; gone < 2; gone++) {
         begin(&scene, "racecheck:late,racecheck:race");
         warm(&scene, true);
-        sanitizer_hold(true);
+        sanitizer_hold(HOLD_ALL);
         assert_int_equal(sanitize(&scene, "fake_relu"), 1);
-        sanitizer_hold(false);
+        sanitizer_hold(HOLD_NOTHING);
         setenv("FAKE_SANITIZER", "", 1);
         const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
         if (gone != 0)
@@ -309,6 +319,25 @@ static void test_held(void **unused)
         assert_int_equal(sanitize(&scene, "fake_relu"), gone != 0 ? 0 : -1);
         end(&scene);
     }
+}
+
+/* Made ready, and not run: a kernel that would fault has not, until it may run. */
+static void test_runs_are_held(void **unused)
+{
+    struct scene scene;
+    struct later later = {.word = hold_all};
+    static const char traps[] = "  - {entry: fake_trap, grid: 1, block: 1, args: []}\n";
+    (void)unused;
+    begin(&scene, "");
+    together = true;
+    warm(&scene, true);
+    sanitizer_hold(HOLD_RUNS);
+    assert_int_equal(pthread_create(&later.thread, NULL, say_later, &later), 0);
+    assert_int_equal(sanitize_launch(&scene, traps), 1);
+    assert_int_equal(pthread_join(later.thread, NULL), 0);
+    sanitizer_hold(HOLD_NOTHING);
+    assert_int_equal(sanitize_launch(&scene, traps), -1);
+    end(&scene);
 }
 
 static void test_not_installed(void **unused)
@@ -335,7 +364,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_forged),        cmocka_unit_test(test_ways),
         cmocka_unit_test(test_started_ahead), cmocka_unit_test(test_not_installed),
         cmocka_unit_test(test_cancelled),     cmocka_unit_test(test_held),
-        cmocka_unit_test(test_slowest_first),
+        cmocka_unit_test(test_slowest_first), cmocka_unit_test(test_runs_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

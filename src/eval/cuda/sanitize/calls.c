@@ -26,16 +26,11 @@ static const char *const timeline_names[TOOLS] = {[TOOL_MEMCHECK] = "sanitize.me
                                                   [TOOL_INITCHECK] = "sanitize.initcheck",
                                                   [TOOL_SYNCCHECK] = "sanitize.synccheck"};
 
-static atomic_bool cancelled, held;
+static atomic_int held; /* enum sanitizer_hold */
 
-void sanitizer_cancel(bool on)
+void sanitizer_hold(enum sanitizer_hold hold)
 {
-    atomic_store(&cancelled, on);
-}
-
-void sanitizer_hold(bool on)
-{
-    atomic_store(&held, on);
+    atomic_store(&held, hold);
 }
 
 struct asked {
@@ -243,12 +238,14 @@ static int step(int which, struct asked *asked, struct err *err)
         quit(tool);
         return 1;
     }
-    if (tool->ran >= asked->most || atomic_load(&held))
+    if (tool->ran >= asked->most || atomic_load(&held) == HOLD_ALL)
         return 0;
     int status = tool->loaded ? 0 : load(which, asked, err);
     if (status != 0)
         return status;
     bool all = tool->next >= asked->most || (!asked->together && tool->next > tool->ran);
+    if (all && atomic_load(&held) == HOLD_RUNS)
+        return 1;
     return (all ? run(tool, asked, err) : make_ready(tool, asked, err)) == 0 ? 1 : -1;
 }
 
@@ -277,7 +274,7 @@ static int work(struct asked *asked, struct err *err)
 {
     for (bool waits = true; waits;) {
         waits = false;
-        if (atomic_load(&cancelled))
+        if (atomic_load(&held) == HOLD_CANCEL)
             return give_up(err);
         for (int i = 0; i < TOOLS; i++) {
             int status = step(i, asked, err);
@@ -319,7 +316,7 @@ static int ended_badly(int which, struct buf *report, struct err *err)
     for (int i = 0; i < TOOLS; i++)
         if (tools.each[i].host != NULL)
             quit(&tools.each[i]);
-    while (quitting && !atomic_load(&cancelled)) {
+    while (quitting && atomic_load(&held) != HOLD_CANCEL) {
         quitting = false;
         for (int i = 0; i < TOOLS; i++)
             if (tools.each[i].host != NULL && !has_ended(&tools.each[i]))

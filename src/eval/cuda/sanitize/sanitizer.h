@@ -19,9 +19,8 @@ const char *sanitizer_find(struct arena *arena);
 void sanitizer_warm(const struct lane_facts *lane, const struct region *region, bool all);
 void sanitizer_settle(void); /* waits until none is still starting: before something is timed */
 
-/* eval/backend/backend.h's sanitizer_beside. */
-void sanitizer_hold(bool on);
-void sanitizer_cancel(bool on);
+/* eval/backend/backend.h's hold_sanitizer. */
+void sanitizer_hold(enum sanitizer_hold hold);
 
 /* eval/backend/backend.h's sanitize. */
 int cuda_sanitize(const struct lane_facts *lane, const struct region *region, const char *artifact,
