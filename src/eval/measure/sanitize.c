@@ -41,7 +41,8 @@ struct sanitizing {
     struct buf report;
     /* The thread, which has all of the above until it is over. */
     pthread_t thread;
-    bool runs, was_beside, hopeless; /* hopeless: nobody waits for what is under way */
+    bool waits, runs, was_beside; /* waits: for a call that says that the candidate may win */
+    bool hopeless;                /* nobody waits for what is under way */
     atomic_bool stop, over;
 };
 
@@ -237,31 +238,46 @@ int sanitize_warm(struct bench *bench, struct err *err)
     return 0;
 }
 
+static void start(struct sanitizing *sanitizing, enum sanitizer_hold hold)
+{
+    const struct backend *backend = sanitizing->bench->session->backend;
+    backend->hold_sanitizer(hold);
+    sanitizing->runs = pthread_create(&sanitizing->thread, NULL, work, sanitizing) == 0;
+    sanitizing->was_beside = sanitizing->runs;
+    if (!sanitizing->runs)
+        backend->hold_sanitizer(HOLD_NOTHING);
+}
+
+static bool is_baseline_known(const struct session *session)
+{
+    return !isnan(baseline_median(&session->baselines[session->baseline]));
+}
+
 int sanitize_begin(struct bench *bench, struct err *err)
 {
     struct sanitizing *sanitizing = bench->sanitizing;
     if (sanitizing == NULL || !bench->request->alone || bench->request->rival != NULL)
         return 0;
-    const struct session *session = bench->session;
     if (place_all(sanitizing, err) != 0)
         return -1;
-    if (sanitizing->given == 0 || bench->ended)
+    sanitizing->waits = sanitizing->given > 0 && !bench->ended;
+    if (!sanitizing->waits || is_baseline_known(bench->session))
         return 0;
-    session->backend->hold_sanitizer(HOLD_RUNS);
-    sanitizing->runs = pthread_create(&sanitizing->thread, NULL, work, sanitizing) == 0;
-    sanitizing->was_beside = sanitizing->runs;
-    if (!sanitizing->runs)
-        session->backend->hold_sanitizer(HOLD_NOTHING);
+    sanitizing->waits = false;
+    start(sanitizing, HOLD_RUNS);
     return 0;
 }
 
 void sanitize_encourage(struct bench *bench, bool unless_known)
 {
-    const struct session *session = bench->session;
     struct sanitizing *sanitizing = bench->sanitizing;
-    bool known = !isnan(baseline_median(&session->baselines[session->baseline]));
-    if (sanitizing != NULL && sanitizing->runs && !sanitizing->stop && !(unless_known && known))
-        session->backend->hold_sanitizer(HOLD_NOTHING);
+    if (sanitizing == NULL || (unless_known && is_baseline_known(bench->session)))
+        return;
+    if (sanitizing->waits)
+        start(sanitizing, HOLD_NOTHING);
+    else if (sanitizing->runs && !atomic_load(&sanitizing->stop))
+        bench->session->backend->hold_sanitizer(HOLD_NOTHING);
+    sanitizing->waits = false;
 }
 
 static void stop(struct sanitizing *sanitizing)
@@ -273,7 +289,10 @@ static void stop(struct sanitizing *sanitizing)
 void sanitize_discourage(struct bench *bench, bool surely)
 {
     struct sanitizing *sanitizing = bench->sanitizing;
-    if (sanitizing == NULL || !sanitizing->runs)
+    if (sanitizing == NULL)
+        return;
+    sanitizing->waits = false;
+    if (!sanitizing->runs)
         return;
     sanitizing->hopeless = sanitizing->hopeless || surely;
     stop(sanitizing);

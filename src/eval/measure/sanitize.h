@@ -18,8 +18,8 @@
 int sanitize_ahead(struct session *session, struct err *err) MUST_USE;
 int sanitize_warm(struct bench *bench, struct err *err) MUST_USE;
 int sanitize_begin(struct bench *bench, struct err *err) MUST_USE;
-/* It may win: they run. `unless_known`: not where the baseline's time is known, and a call of the
- * main shape will tell. */
+/* It may win: they run; where the baseline's time was known before, the thread starts now.
+ * `unless_known`: not there, where a call of the main shape will tell. */
 void sanitize_encourage(struct bench *bench, bool unless_known);
 /* It will be no win: no more shapes beside the checks; `surely`: nor is what they do waited for. */
 void sanitize_discourage(struct bench *bench, bool surely);

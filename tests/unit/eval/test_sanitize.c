@@ -335,7 +335,7 @@ static void test_by_estimate(void **unused)
         if (!may_win)
             fixture.request.sanitized = NULL;
         assert_int_equal(evaluate().verdict, VERDICT_KERNEL);
-        assert_int_equal(tools.given > 0, may_win);
+        assert_int_equal(tools.asked, may_win);
         assert_true(!may_win || (tools.each[0].beside && !tools.each[0].behind));
         end();
     }
