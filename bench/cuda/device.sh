@@ -27,6 +27,14 @@ timed() { # SECONDS-LIMIT COMMAND...: prints wall time and exit status last
 row() { # NAME TEXT: of the table at the end
     printf '%-34s %s\n' "$1" "$2" >>"$out/summary.txt"
 }
+start_of_torch() { # NAME: a start of `matmul` with the arguments of bench/cuda/matmul4096/torch_matmul.py; prints its path
+    sed -e 's/ceil_div(M, BM)/ceil_div(BATCH, BM)/; s/ceil_div(N, BN)/ceil_div(4096, BN)/' \
+        -e 's/args: \[A, B, C, M, N, K\]/args: [A, B, out, BATCH]/' \
+        -e 's/long long M, long long N, long long K)$/long long M)/' "problems/matmul/starts/cuda/$1.cu" |
+        awk '{print} /long long M\)$/ {found = 1} found && /^{/ {print "    const long long N = 4096, K = 4096;"; found = 0}' \
+            >"$out/$1_torch.cu"
+    echo "$out/$1_torch.cu"
+}
 : >"$out/summary.txt"
 for part in $parts; do
     case $part in
@@ -79,7 +87,9 @@ for part in $parts; do
         stamp "batch, one worker"
         torch=bench/cuda/matmul4096/torch_matmul.py
         timed 90 python3 bench/cuda/batch.py "$twagent" $torch "${naive%.cu}_torch.cu" 20 search
-        timed 90 python3 bench/cuda/batch.py "$twagent" $torch "${naive%.cu}_torch.cu" 5 full
+        for kernel in "${naive%.cu}_torch.cu" "$(start_of_torch simt)"; do
+            timed 90 python3 bench/cuda/batch.py "$twagent" $torch "$kernel" 5 full
+        done
         ;;
     speed) # where a verdict's seconds go, its profile included; numpy definitions with and without a kernel beside them
         stamp "verdicts with their profiles, and their time lines"
