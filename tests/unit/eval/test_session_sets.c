@@ -152,13 +152,12 @@ static void test_what_the_battery_holds(void **state)
 static void test_edge_cases_have_rows(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
-    const struct session_options options = {.folder = f->builds.path,
-                                            .baseline = "product",
-                                            .call_timeout_ms = 60000,
-                                            .memory_bytes = 1 << 20};
+    struct session_options options = {
+        .folder = f->builds.path, .baseline = "product", .memory_bytes = 1 << 20};
     struct folder folder;
     struct problem *problem;
     struct session *session;
+    options.call_timeout_ms = 60000;
     fake_problem(&folder, "def reference(A, B):\n    return A @ B\n", "");
     folder_put(&folder, "spec.yaml",
                "name: rows\ndims: {M: 24, N: 80, K: 28}\n"
@@ -189,8 +188,8 @@ static int count_sanitized(const struct lane_facts *lane, const struct region *r
                            const struct call *calls, size_t count, bool together,
                            struct buf *report, struct err *err)
 {
-    (void)together;
-    (void)lane, (void)region, (void)artifact, (void)program, (void)calls, (void)report, (void)err;
+    (void)lane, (void)region, (void)artifact, (void)program, (void)calls, (void)together;
+    (void)report, (void)err;
     sanitized += count;
     return 0;
 }
@@ -265,8 +264,7 @@ static void test_cancelling_between_steps(void **state)
     measure(f, EFFORT_SEARCH);
 }
 
-/* Checks may leave a single set that this runner has not met, and a slot that it has not touched:
- * what is spent on warming that one up is not there to be timed with. */
+/* A single set may be left that this runner has not met: it is for timing, not for warming up. */
 static void test_a_set_is_left_to_time(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
@@ -274,8 +272,7 @@ static void test_a_set_is_left_to_time(void **state)
     assert_int_equal(session_check(f->session, &f->request, f->arena, &evaluation, &f->err), 0);
     f->session->bench->seen = (UINT64_C(1) << (f->session->pool_count - 1)) - 1;
     f->session->bench->warm = 1;
-    if (session_time(f->session, &f->err) != 0)
-        fail_msg("%s", f->err.message);
+    assert_int_equal(session_time(f->session, &f->err), 0);
     assert_int_equal(session_finish(f->session, &f->err), 0);
     assert_int_equal(evaluation.verdict, VERDICT_KERNEL);
 }
@@ -358,17 +355,21 @@ static int open_as_plain(const struct lane_facts *lane, const struct region *reg
     return fake_open(lane, region, artifact, program, fresh, subject, err);
 }
 
-/* By the kernel that is called `name`, or the definition, which computes them once more: whether
- * they are the kernel's. */
-static bool wide_made(struct fixture *f, struct set *set, const char *name)
+static void put_wide(struct fixture *f, const char *name)
 {
-    struct session *session = f->session;
     char source[300];
     snprintf(source, sizeof source,
              "/*---\nlaunch:\n  - {entry: r, grid: M, block: 1, args: [A, B, C]}\n---*/\n%s", name);
     folder_put(&f->folder, "ref_impl.cu", source);
-    session->wide_over = false;
-    session->exact_ns = 1e9;
+    f->session->wide_over = false;
+    f->session->exact_ns = 1e9;
+}
+
+/* Computes them once more: whether by the kernel that is called `name`. */
+static bool wide_made(struct fixture *f, struct set *set, const char *name)
+{
+    struct session *session = f->session;
+    put_wide(f, name);
     set->expected = false;
     assert_int_equal(set_expect(session, set, &f->err), 0);
     size_t elements = set->shape->layout.outputs[0].elements, marked = 0;
@@ -397,9 +398,8 @@ static void test_wide(void **state)
     struct session *session = f->session;
     struct backend with_plans = *session->backend;
     const struct backend *own = session->backend;
-    with_plans.device = true;
+    with_plans.device = true, with_plans.target = &target_cuda;
     with_plans.open = open_as_plain;
-    with_plans.target = &target_cuda;
     assert_int_equal(set_expect(session, &session->pool[0], &f->err), 0);
     session->wide_over = false;
     session->exact_ns = 1e9;
@@ -417,8 +417,7 @@ static void test_wide(void **state)
     session->backend = own;
 }
 
-/* One that was begun before the first set is believed by that one, whose results are the
- * definition's. */
+/* One that was begun before the first set is believed by that one, which is the definition's. */
 static void test_wide_from_the_first(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
@@ -426,20 +425,15 @@ static void test_wide_from_the_first(void **state)
     struct backend with_plans = *session->backend;
     const struct backend *own = session->backend;
     struct set *set = &session->pool[0];
-    with_plans.device = true;
+    with_plans.device = true, with_plans.target = &target_cuda;
     with_plans.open = open_as_plain;
-    with_plans.target = &target_cuda;
     assert_int_equal(set_expect(session, set, &f->err), 0);
     double exact = set->exact[0][1];
     struct bound bound = set->bounds[0];
     for (size_t i = 0; i < session->pool_count; i++)
         session->pool[i].expected = false;
     session->backend = &with_plans;
-    folder_put(&f->folder, "ref_impl.cu",
-               "/*---\nlaunch:\n  - {entry: r, grid: M, block: 1, args: [A, B, C]}\n---*/\n"
-               "wide_product");
-    session->wide_over = false;
-    session->exact_ns = 1e9;
+    put_wide(f, "wide_product");
     wide_begin(session);
     assert_false(wide_believed(session));
     assert_int_equal(set_expect(session, set, &f->err), 0);
