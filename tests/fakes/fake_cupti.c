@@ -3,8 +3,8 @@
  * the name. $FAKE_CUPTI_REFUSES: CUPTI's own number for what enabling the profiler is answered
  * with; $FAKE_CUPTI_LACKS: a counter that the chip does not have; $FAKE_CUPTI_KERNEL_NS: what a
  * plan's first kernel takes by its record, each next one 1000 more (5000); $FAKE_CUPTI_MEMSETS: how
- * many memsets of 3000 go before. Calls out of order fail, and so do a process's first pass, which
- * is to be made ahead, counters beside sampling and, with $FAKE_CUPTI_SPOILED, after it. */
+ * many memsets of 3000 go before. Calls out of order fail, and so do counters beside sampling and,
+ * with $FAKE_CUPTI_SPOILED, after it. */
 #include "fake_cupti.h"
 
 #include <stdlib.h>
@@ -230,10 +230,8 @@ EXPORT cuptiRangeProfilerSetConfig(const struct head *head)
 EXPORT cuptiRangeProfilerStart(const struct head *head);
 EXPORT cuptiRangeProfilerStart(const struct head *head)
 {
-    static bool warm;
     (void)head;
-    started = warm && configured && !started && passes_done < PASSES;
-    warm = true;
+    started = configured && !started && passes_done < PASSES;
     return started ? 0 : INVALID;
 }
 

@@ -25,20 +25,6 @@ static void lower(enum profile_source source, const struct err *err)
     best = source;
 }
 
-/* The first pass of a process takes the profiler 0.2 s to begin, any other one 2 ms: one of
- * nothing.
- */
-static void warm(void)
-{
-    struct err ignored = {0}; /* a profile's own pass will say why */
-    bool all;
-    if (counters_begin(&counters, &ignored) != 0)
-        return;
-    if (counters_start(&counters, &ignored) == 0)
-        (void)!counters_stop(&counters, &all, &ignored);
-    counters_abandon(&counters);
-}
-
 void profile_open(struct gpu_runner *runner)
 {
     struct err err = {0};
@@ -49,8 +35,6 @@ void profile_open(struct gpu_runner *runner)
     best = PROFILE_COUNTERS;
     if (counters_open(runner->device.handle, runner->context, &counters, &err) != 0)
         lower(err.code == ERR_UNSUPPORTED ? PROFILE_RECORDS : PROFILE_RESOURCES, &err);
-    else
-        warm();
     open_ms = (double)(clock_now_ns() - started) / 1e6;
 }
 
