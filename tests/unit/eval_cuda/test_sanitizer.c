@@ -299,12 +299,13 @@ static void test_cancelled(void **unused)
 }
 
 /* Held, nothing is begun, not even by those that are still starting; then the same tools go on.
- * What of them has gone meanwhile had said nothing: all of them are others. */
+ * What of them has gone meanwhile had said nothing, and what was held is another candidate's: all
+ * of them are others. */
 static void test_held(void **unused)
 {
     struct scene scene;
     (void)unused;
-    for (int gone = 0; gone < 2; gone++) {
+    for (int gone = 0; gone < 3; gone++) {
         begin(&scene, "racecheck:late,racecheck:race");
         warm(&scene, true);
         sanitizer_hold(HOLD_ALL);
@@ -312,7 +313,9 @@ static void test_held(void **unused)
         sanitizer_hold(HOLD_NOTHING);
         setenv("FAKE_SANITIZER", "", 1);
         const struct program program = scene_program(&scene, scene_launch(&scene, "fake_relu"));
-        if (gone != 0)
+        if (gone == 2)
+            scene.artifact = scene_cubin(&scene, "another", "");
+        if (gone == 1)
             assert_int_equal(cuda_sanitize(&scene.lane, &scene.region, scene.artifact, &program,
                                            NULL, 0, true, &said_of_all, &scene.err),
                              0);
