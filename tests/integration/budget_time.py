@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 from kill_common import make_problem
 
@@ -23,6 +24,29 @@ def run(twagent, worker, work, name, *options, budget="4s"):
     record = json.loads(subprocess.run([twagent, "show", "r1", "--json", "--store", store], env=environment, capture_output=True,
                                        text=True, check=True).stdout)
     return done.returncode, done.stdout + done.stderr, record.get("run", record)
+
+
+def full_disk(twagent, worker, work, check):
+    """No room from the beginning: a run that waits for some says so, while it begins as while it ends."""
+    with open(work + "/self", "w") as out:
+        out.write('#!/bin/sh\nulimit -Sf unlimited\n[ "$1" = worker ] && exec %s --ms 1-2 "$@"\nexec %s "$@"\n' % (worker, twagent))
+    told = []
+    for kib in range(32, 64, 4):  # how many its first pages take is LMDB's own affair
+        with open(work + "/said", "w+") as said:
+            child = subprocess.Popen(["sh", "-c", 'ulimit -Sf %d; exec "$@"' % (2 * kib), "sh", twagent, "run", work + "/mm", "--budget-time",
+                                      "2s", "--store", "%s/full%d" % (work, kib)], stdout=said, stderr=said, cwd=work,
+                                     env=dict(os.environ, TWAGENT_SELF=work + "/self", XDG_CONFIG_HOME=work + "/config"))
+            deadline = time.monotonic() + 120
+            while child.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.1)
+                if "paused since" in open(work + "/said").read():
+                    told.append(kib)
+                    child.terminate()
+                    break
+            check(child.poll() is not None or told[-1:] == [kib], "what waits for room says so, with %d KiB" % kib)
+            child.kill() if told[-1:] != [kib] else None
+            child.wait(timeout=120)
+    check(told != [], "some of them wait: %s" % told)
 
 
 def notes(work, name):  # effort, id and what is left of the time, of each evaluation that was begun
@@ -71,6 +95,7 @@ def main():
         code, said, record = run(twagent, worker, work, "noisy", "--says-final 20 --noisy 1", budget="30s")
         begun = [one[1] for one in notes(work, "noisy") if one[0] == "final"]
         check("too noisy to say" in said and begun[:1] == first, "a run-off too noisy to say changes nothing: %s, %s" % (begun, first))
+        full_disk(twagent, worker, work, check)
         if failed:
             print(said[-3000:])
     print("budget_time: %d failed" % failed)

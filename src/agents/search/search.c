@@ -91,8 +91,10 @@ static enum task_result step_preparing(struct search *search)
         if (search_lanes_open(search) == 0)
             return TASK_WAIT;
     }
-    if (search_stopping(search))
+    if (search_stopping(search) ||
+        search_deadline_passed(search)) /* there is nothing to keep yet */
         give_up_waiting(search);
+    search_watch_room(search);
     if (search_deadline_passed(search) && !search_lanes_were_late(search))
         prepared_late(search);
     if (!search_lanes_ready(search) || search->write.active || search_library_busy(search))
@@ -274,18 +276,21 @@ static void put_end(struct search *search)
 
 static enum task_result step_closing(struct search *search)
 {
-    search_watch_end(search);
     search_deadline_stop(search);
+    search_watch_room(search);
     if (search_stopping(search))
         give_up_waiting(search);
     if (search->write.active || search->put.active || search->twins_write.active ||
         search_watch_busy(search) || search_library_busy(search))
         return TASK_WAIT;
     if (!search->written_end) {
+        search_watch_end(search);
         put_end(search);
         search_lanes_close(search);
+        search_watch_room(search);
         return TASK_WAIT;
     }
+    search_watch_end(search);
     struct store_write *writes[] = {&search->write, &search->put, &search->twins_write};
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
         if (!writes[i]->err.code)

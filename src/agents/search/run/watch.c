@@ -246,6 +246,19 @@ bool search_watch(struct search *search)
     return true;
 }
 
+void search_watch_room(struct search *search)
+{
+    const char *full = store_writer_waits(search->writer), *last = search_paused(search);
+    if (search->watch.tick.armed)
+        return;
+    search->watch.tick.fired = false;
+    timer_start(search->task.loop, &search->watch.tick, &search->task, TICK_MS);
+    if (last && !full)
+        end_pause(search);
+    else if (full && !last)
+        begin_pause(search, full);
+}
+
 void search_watch_end(struct search *search)
 {
     timer_stop(&search->watch.tick);

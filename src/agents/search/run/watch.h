@@ -35,6 +35,8 @@ struct watch {
 void search_watch_open(struct search *search);
 /* At each step of the run; true: its record is to be written now, for whoever reads it. */
 bool search_watch(struct search *search);
+/* The same while it begins or ends, of a full disk alone: it is looked at each second, and said. */
+void search_watch_room(struct search *search);
 void search_watch_end(struct search *search);
 bool search_watch_busy(const struct search *search);
 void search_watch_free(struct search *search);
