@@ -14,10 +14,13 @@
 #include <string.h>
 
 int archive_read(const struct settings *settings, struct arena *arena,
-                 const struct kernel_query *query, struct kernel_row **rows, size_t *count,
+                 const struct kernel_query *asked, struct kernel_row **rows, size_t *count,
                  struct err *err)
 {
     struct store *store = NULL;
+    struct kernel_query named = *asked, *query = &named;
+    if (asked->problem != NULL)
+        named.problem = find_name(arena, asked->problem);
     *count = 0;
     int failed =
         history_open(settings, &store, err) || kernels_read(store, arena, query, rows, count, err);

@@ -117,9 +117,10 @@ static int print_record(const struct settings *settings, struct store *store, st
         printf("  same as    %s\n", c->duplicate_of);
     if (value && history_is_final(store, arena, c->id))
         printf("  measured   again at the end: fresh processes, fresh seeds (in the search: %s, "
-               "%sx)\n",
+               "%sx %s)\n",
                words_time_by(c->time_ns, c->speedup, c->speedup_low, c->speedup_high, time),
-               words_ratio(c->speedup, c->speedup_low, c->speedup_high, ratio));
+               words_ratio(c->speedup, c->speedup_low, c->speedup_high, ratio),
+               value_text(history_measured(store, arena, c->id), "baseline", ""));
     if (value && evaluation_from_value(arena, value, &evaluation, &ignored) == 0)
         print_evaluation_of(&evaluation, c->name, stdout);
     else if (*c->reason)
@@ -260,19 +261,6 @@ int command_show(const struct settings *settings, const char *const *arguments, 
     return failed ? command_fail(&err) : 0;
 }
 
-/* The name by which runs know it: a folder's is what its spec says. */
-static const char *problem_name(struct arena *arena, const char *word)
-{
-    struct problem *problem;
-    struct err ignored;
-    const char *name = word;
-    if (strchr(word, '/') && problem_load(word, &problem, &ignored) == 0) {
-        name = arena_strdup(arena, problem->name);
-        problem_free(problem);
-    }
-    return name;
-}
-
 int command_best(const struct settings *settings, const char *const *arguments, size_t count)
 {
     struct arena *arena = arena_new();
@@ -287,7 +275,7 @@ int command_best(const struct settings *settings, const char *const *arguments, 
     if (failed && (err.code != ERR_NOT_FOUND || store)) {
         code = command_fail(&err);
     } else {
-        const char *problem = problem_name(arena, arguments[0]);
+        const char *problem = find_name(arena, arguments[0]);
         const struct run_record *best = history_best(runs, run_count, problem);
         if (!best) {
             fprintf(stderr, "twagent: %s\n", find_no_kernel(settings, store, arena, problem));

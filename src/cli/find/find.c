@@ -122,6 +122,18 @@ int find_problem(struct arena *arena, const char *word, const char *backend, con
         count ? joined(arena, shipped, count) : "not installed");
 }
 
+const char *find_name(struct arena *arena, const char *word)
+{
+    struct problem *problem;
+    struct err ignored;
+    const char *name = word;
+    if (strchr(word, '/') && problem_load(word, &problem, &ignored) == 0) {
+        name = arena_strdup(arena, problem->name);
+        problem_free(problem);
+    }
+    return name;
+}
+
 /* ---- runs, ideas, candidates ---- */
 
 static bool is_run(const char *id, size_t length)

@@ -12,6 +12,8 @@
  * spec has for `backend` (may be NULL). */
 int find_problem(struct arena *arena, const char *word, const char *backend, const char **problem,
                  struct err *err) MUST_USE;
+/* The name by which runs know what a person calls by a path: what its spec says. Else the word. */
+const char *find_name(struct arena *arena, const char *word);
 /* The shipped problems' names, sorted, NULL at the end; NULL: they are not installed. */
 const char *const *find_shipped(struct arena *arena, size_t *count);
 

@@ -37,6 +37,10 @@ static int begin(void **state)
         "\"tune\":{\"MR\":4},\"state\":\"kept\",\"verdict\":\"kernel\",\"speedup\":2,"
         "\"speedup_low\":1.9,\"speedup_high\":2.1}");
     put(batch, STORE_EVALUATIONS, "r1-c2", "{\"baseline\":\"reference\",\"tune\":{\"MR\":4}}");
+    put(batch, STORE_RUNS, "r2",
+        "{\"id\":\"r2\",\"problem\":\"relu\",\"state\":\"done\",\"number\":2}");
+    put(batch, STORE_CANDIDATES, "r2-c1",
+        "{\"id\":\"r2-c1\",\"run\":\"r2\",\"name\":\"a.c\",\"number\":1,\"verdict\":\"failed\"}");
     put(batch, STORE_SOURCES, "of-a", "/*---\ntune: {MR: [4, 8]}\n---*/\nint x = MR;\n");
     assert_int_equal(store_commit(store, batch, &err), 0);
     store_batch_free(batch);
@@ -79,11 +83,26 @@ static void a_kernel_names_its_own_baseline(void **state)
     assert_non_null(strstr(buf_text(&text), " reference (95 %: 1.90 to 2.10), as the search"));
 }
 
+/* As `twagent mcp` names a folder of its place, and a person with a slash. */
+static void a_path_is_its_problem(void **state)
+{
+    ARENA_LOCAL(arena);
+    struct kernel_row *rows;
+    size_t count;
+    struct err err = {0};
+    const struct settings settings = {.store = NULL};
+    const struct kernel_query query = {.problem = TEST_SOURCE_DIR "/problems/relu"};
+    (void)state;
+    assert_int_equal(archive_read(&settings, arena, &query, &rows, &count, &err), 0);
+    assert_int_equal(count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_failed_has_its_numbers),
         cmocka_unit_test(a_kernel_names_its_own_baseline),
+        cmocka_unit_test(a_path_is_its_problem),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
