@@ -9,7 +9,7 @@ tune:
   BN: [32, 64]
   MT: [1, 2, 4]
   WARPS: [8, 4, 16]
-  STAGES: [4, 3, 6, 2]
+  STAGES: [3, 4, 6, 2]
   where: >
     M <= 512 && WARPS * STAGES * (128 * BN + 2048 * MT) <= 232448
     && STAGES * (128 * BN + 2048 * MT) >= 64 * MT * BN
@@ -24,9 +24,10 @@ tune:
 #define B_BYTES (DEPTH * BN * 2)
 #define STAGE   (B_BYTES + MT * 16 * DEPTH * 2)
 
-/* As createpolicy encodes them. */
-#define EVICT_NORMAL 0x1000000000000000ull
+/* What is read once leaves the L2 first, so that it does not push out what others wrote there.
+ * Both as CUTLASS has them: what createpolicy makes of evict_normal is slower. */
 #define EVICT_FIRST  0x12f0000000000000ull
+#define EVICT_NORMAL 0x1000000000000000ull
 
 typedef unsigned short u16;
 
@@ -100,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const long long m0 = blockIdx.y * (16ll * MT), n0 = blockIdx.x * (long long)BN;
     const bool aligned = K % 8 == 0 && N % 8 == 0;
-    const unsigned long long b_policy = gridDim.y == 1 ? EVICT_FIRST : EVICT_NORMAL;
+    const unsigned long long once = gridDim.y == 1 ? EVICT_FIRST : EVICT_NORMAL;
     const long long parts = (K + DEPTH - 1) / DEPTH;
     unsigned char *own = shared + warp * STAGES * STAGE;
     float sums[MT][BN / 8][4] = {};
@@ -108,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     auto begin = [&](long long part, int stage) {
         if (part < parts) {
             unsigned char *to = own + stage * STAGE;
-            fetch(to, B, K, N, part * DEPTH, n0, DEPTH, BN / 8, aligned, b_policy);
+            fetch(to, B, K, N, part * DEPTH, n0, DEPTH, BN / 8, aligned, once);
             fetch(to + B_BYTES, A, M, K, m0, part * DEPTH, MT * 16, DEPTH / 8, aligned,
                   EVICT_NORMAL);
         }

@@ -2,43 +2,46 @@
 launch:
   - entry: gemm
     grid: >
-      min(ceil_div(M, 128 * CLUSTER) * CLUSTER * ceil_div(N, BN * BESIDE) * BESIDE * SPLIT,
+      min(ceil_div(M, ROWS * CLUSTER) * CLUSTER * ceil_div(N, BN * BESIDE) * BESIDE * SPLIT,
       sm_count / (CLUSTER * BESIDE) * CLUSTER * BESIDE + (SPLIT > 1) * 1000000000)
     cluster: CLUSTER * BESIDE * SPLIT
-    block: 288
-    shared: STAGES * (16384 + 128 * BN) + 2048
+    block: 2 * ROWS + 32
+    shared: STAGES * 128 * (ROWS + BN) + 2048
     args: [tile_a, tile_b, A, B, C, M, N, K]
 tma:
-  tile_a: {tensor: A, box: [128 / BESIDE, 64], swizzle: 128B, l2: 256B}
+  tile_a: {tensor: A, box: [ROWS / BESIDE, 64], swizzle: 128B, l2: 256B}
   tile_b: {tensor: B, box: [64, 64], swizzle: 128B, l2: 256B}
 tune:
+  ROWS: [128, 64]
   BN: [256, 128, 64]
-  STAGES: [4, 3, 6, 8]
+  STAGES: [4, 3, 6, 8, 12]
   GROUP: [8, 4, 16, 1]
   CLUSTER: [2, 1]
   BESIDE: [1, 2]
   SPLIT: [1, 2, 4]
   where: >
     (CLUSTER > 1) + (BESIDE > 1) + (SPLIT > 1) <= 1
-    && CLUSTER * 64 <= BN && SPLIT * 32 <= BN && STAGES * (16384 + 128 * BN) + 2048 <= 232448
+    && SPLIT * 32 <= BN && STAGES * 128 * (ROWS + BN) + 2048 <= 232448
 ---*/
-/* wgmma fed by the copy engine: two warpgroups multiply 64 rows each, and a warp copies tiles of
- * 128 x 64 of A and 64 x BN of B into STAGES stages. A stage's `full` barrier counts the bytes that
- * arrive, its `empty` barrier the eight warps that are done with it. Blocks stay, and take one tile
+/* wgmma fed by the copy engine: one warpgroup or two multiply 64 rows each, and a warp copies tiles
+ * of ROWS x 64 of A and 64 x BN of B into STAGES stages. A stage's `full` barrier counts the bytes
+ * that arrive, its `empty` barrier the warps that are done with it. Blocks stay, and take one tile
  * of C after another: the next one's copies run while results are stored. The blocks of a cluster
  * have tiles of C below one another and copy a share of B each, for all, or with BESIDE tiles
  * beside one another and shares of A. With SPLIT, which is for few tiles, they have the same tile
- * and a part of K each, and end with it. What only one row or column of clusters reads is told to
- * leave the L2 first. Matrices whose rows are not aligned to 16 bytes go by plain loops. */
+ * and a part of K each, and end with it. Matrices whose rows are not aligned to 16 bytes have no
+ * tensor map and go by plain loops. */
 #include <cuda_fp16.h>
 
-#define STAGE_BYTES (16384 + 128 * BN)
+#define THREADS     (2 * ROWS) /* that multiply */
+#define STAGE_BYTES (128 * (ROWS + BN))
 #define PANELS      (BN / 64)
 #define SHARING     (CLUSTER * BESIDE)
 
-/* As createpolicy encodes them. */
-#define EVICT_NORMAL 0x1000000000000000ull
+/* What is read once leaves the L2 first, so that it does not push out what others wrote there. Both
+ * as CUTLASS has them: with what createpolicy makes of evict_normal 2048 takes 34 us, not 29. */
 #define EVICT_FIRST  0x12f0000000000000ull
+#define EVICT_NORMAL 0x1000000000000000ull
 
 struct alignas(64) map {
     char bytes[128];
@@ -177,7 +180,7 @@ static __device__ __forceinline__ void tile_at(int number, int down, int across,
 {
     const int first = number / (GROUP * across) * GROUP, within = number % (GROUP * across);
     const int height = min(down - first, GROUP);
-    *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank() % CLUSTER) * 128;
+    *m0 = ((first + within % height) * CLUSTER + (int)cluster_rank() % CLUSTER) * ROWS;
     *n0 = (within / height * BESIDE + (int)cluster_rank() % BESIDE) * BN;
 }
 
@@ -224,7 +227,7 @@ static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned st
             asm volatile("{\n.reg .b32 there;\n"
                          "mapa.shared::cluster.u32 there, %0, %1;\n"
                          "st.shared::cluster.f32 [there], %2;\n}" ::"r"(
-                             stages + ((rank * (BN / 2 / SPLIT) + at) * 256 + thread) * 4),
+                             stages + ((rank * (BN / 2 / SPLIT) + at) * THREADS + thread) * 4),
                          "r"(whose), "f"(d[i])
                          : "memory");
     }
@@ -239,7 +242,7 @@ static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned st
                 "ld.shared.f32 %0, [%1];"
                 : "=f"(part)
                 : "r"(stages +
-                      ((from * (BN / 2 / SPLIT) + i % (BN / 2 / SPLIT)) * 256 + thread) * 4)
+                      ((from * (BN / 2 / SPLIT) + i % (BN / 2 / SPLIT)) * THREADS + thread) * 4)
                 : "memory");
             d[i] += part;
         }
@@ -248,7 +251,8 @@ static __device__ __forceinline__ void add_parts(float (&d)[BN / 2], unsigned st
 static __device__ void plain(const __half *A, const __half *B, __half *C,
                              long long M, long long N, long long K)
 {
-    for (long long i = blockIdx.x * 288ll + threadIdx.x; i < M * N; i += gridDim.x * 288ll) {
+    const long long threads = blockDim.x;
+    for (long long i = blockIdx.x * threads + threadIdx.x; i < M * N; i += gridDim.x * threads) {
         const __half *a = A + i / N * K, *b = B + i % N;
         float sum = 0;
         for (long long k = 0; k < K; k++)
@@ -279,11 +283,11 @@ static __device__ __forceinline__ void copy_tiles(const struct map *map_a, const
             if (BESIDE == 1)
                 fetch(stage, map_a, step * 64, m0, full, policy_a);
             else
-                fetch_for_all(stage + rank * (16384 / BESIDE), map_a, step * 64,
-                              m0 + rank * (128 / BESIDE), full, policy_a);
+                fetch_for_all(stage + rank * (128 * ROWS / BESIDE), map_a, step * 64,
+                              m0 + rank * (ROWS / BESIDE), full, policy_a);
 #pragma unroll
             for (int p = 0; p < PANELS; p++) {
-                const unsigned to = stage + 16384 + 8192 * p;
+                const unsigned to = stage + 128 * ROWS + 8192 * p;
                 if (CLUSTER == 1)
                     fetch(to, map_b, n0 + 64 * p, step * 64, full, policy_b);
                 else if (p % CLUSTER == rank)
@@ -330,7 +334,7 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
             barrier_wait(barriers + 16 * slot, parity);
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
             const unsigned long long a = describe(stage + 8192 * group, 16, 1024);
-            const unsigned long long b = describe(stage + 16384, 8192, 1024);
+            const unsigned long long b = describe(stage + 128 * ROWS, 8192, 1024);
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 multiply(d, a + 2 * k, b + 128 * k);
@@ -367,7 +371,7 @@ static __device__ __forceinline__ void multiply_tiles(__half *C, long long M, lo
     }
 }
 
-extern "C" __global__ void __launch_bounds__(288, 1)
+extern "C" __global__ void __launch_bounds__(THREADS + 32, 1)
     gemm(const __grid_constant__ struct map tile_a, const __grid_constant__ struct map tile_b,
          const __half *A, const __half *B, __half *C, long long M, long long N,
          long long K)
@@ -379,27 +383,25 @@ extern "C" __global__ void __launch_bounds__(288, 1)
     }
     const unsigned base = ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
     const unsigned barriers = base + STAGES * STAGE_BYTES;
-    const int down = (int)((M + 128 * CLUSTER - 1) / (128 * CLUSTER)),
+    const int down = (int)((M + ROWS * CLUSTER - 1) / (ROWS * CLUSTER)),
               across = (int)((N + BN * BESIDE - 1) / (BN * BESIDE)), all = (int)((K + 63) / 64),
               part = SPLIT == 1 ? 0 : (int)cluster_rank();
     const struct steps steps = {all * part / SPLIT, all * (part + 1) / SPLIT};
-    if (threadIdx.x == 256) {
-        asm volatile("prefetch.tensormap [%0];" ::"l"(&tile_a) : "memory");
-        asm volatile("prefetch.tensormap [%0];" ::"l"(&tile_b) : "memory");
+    if (threadIdx.x == THREADS) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(barriers + 16 * s, 1);
-            barrier_init(barriers + 16 * s + 8, 8 * SHARING);
+            barrier_init(barriers + 16 * s + 8, ROWS / 16 * SHARING);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     if (SHARING == 1)
         __syncthreads();
-    else /* the fence has released what was set; a release here would cost half a microsecond */
+    else /* the fence has released what was set; a release here takes 0.6 us */
         asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
-    if (threadIdx.x < 256)
+    if (threadIdx.x < THREADS)
         multiply_tiles(C, M, N, base, barriers, down, across, steps);
     else {
-        if (threadIdx.x == 256)
+        if (threadIdx.x == THREADS)
             copy_tiles(&tile_a, &tile_b, base, barriers, down, across, steps);
         if (SPLIT > 1) { /* as in add_parts */
             cluster_sync();
