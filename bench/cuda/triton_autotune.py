@@ -2,6 +2,7 @@
 """How long a tune takes beside triton.autotune, of the same source and points, on one GPU:
 
     bench/cuda/triton_autotune.py [TWAGENT...] [--tutorial FILE] [--points 8|16|32] [--limit SECONDS] [--baseline NAME]
+                                  [--keep FOLDER]
 
 FILE is Triton's tutorial 03 (python/tutorials/03-matrix-multiplication.py, not in this repository), with its own
 configurations, as `twagent import` makes a candidate for matmul_fp16 of it; without it problems/matmul's start in Triton
@@ -14,6 +15,8 @@ too; else it has the problem's own baseline. Needs a Python that has PyTorch wit
 import argparse
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,8 +119,11 @@ def run_autotune(path, count, work):
 
 def run_tune(twagent, problem, path, work, asked):
     """Seconds to each phase, to the last better kernel and to the end; its rows."""
+    timeline = os.path.join(work, "timeline")
+    if os.path.exists(timeline):
+        os.unlink(timeline)
     env = {**os.environ, "TWAGENT_STORE": os.path.join(work, "store"), "XDG_CACHE_HOME": os.path.join(work, "cache")}
-    env["TWAGENT_TIMELINE"] = os.path.join(work, "timeline")
+    env["TWAGENT_TIMELINE"] = timeline
     command = [twagent, "tune", problem, path, "--backend", "cuda", "--strategy", "exhaustive", "--no-final"]
     command += ["--max-evaluations", "0", "--seed", "1", "--budget-time", f"{asked.limit}s"]
     command += ["--baseline", asked.baseline] if asked.baseline else []
@@ -126,13 +132,15 @@ def run_tune(twagent, problem, path, work, asked):
     for line in process.stderr:  # "  0:07  r1-c2    4.20 us  0.98x naive", "  0:05  searching"
         words = line.split()
         if len(words) > 1 and words[0].replace(":", "").isdigit():
-            told["best" if words[1].startswith("r1-") else words[1]] = time.monotonic() - begun
+            told["best" if re.match(r"r\d+-", words[1]) else words[1]] = time.monotonic() - begun
         else:
             print(line, end="", file=sys.stderr)
     process.wait()
     told["end"] = time.monotonic() - begun
     exported = subprocess.run([twagent, "export"], env=env, text=True, stdout=subprocess.PIPE, check=False).stdout
-    return told, [json.loads(line) for line in exported.splitlines()]
+    rows = [json.loads(line) for line in exported.splitlines()]
+    run = max((row["run"] for row in rows), key=lambda name: int(name[1:]), default="")
+    return told, [row for row in rows if row["run"] == run], begun
 
 
 def say(what, opened, best, end, count, point, ms):
@@ -140,22 +148,33 @@ def say(what, opened, best, end, count, point, ms):
     print(f"| {what} | {opened:.1f} s | {best:.1f} s | {end:.1f} s | {count} | {words} | {ms:.4f} |", flush=True)
 
 
-def tune(twagent, problem, path, asked):
+def keep(work, name, rows, asked):
+    os.makedirs(asked.keep, exist_ok=True)
+    shutil.copy(os.path.join(work, "timeline"), os.path.join(asked.keep, f"{name}.timeline"))
+    with open(os.path.join(asked.keep, f"{name}.json"), "w", encoding="utf-8") as file:
+        json.dump(rows, file, indent=1)
+
+
+def tune(twagent, problem, path, asked, number):
     nan = float("nan")
     with tempfile.TemporaryDirectory() as work:
-        told, rows = run_tune(os.path.abspath(twagent), problem, path, work, asked)
-        kernels = [row for row in rows if row["verdict"] == "kernel"]
-        best = min(kernels, key=lambda row: row["latency_ms"], default={"tune": "{}", "latency_ms": nan})
-        say(f"{twagent} tune", told.get("searching", nan), told.get("best", nan), told["end"],
-            f"{len(rows)}, {len(kernels)} kernels", json.loads(best["tune"]), best["latency_ms"])  # fmt: skip
-        for row in rows:
-            if row["verdict"] != "kernel":
-                print(f"    {row['tune']}: {row['verdict']} {row['reason'][:150]}")
-        command = [sys.executable, os.path.join(ROOT, "bench/cuda/timeline.py"), os.path.join(work, "timeline")]
-        steps = ("step", "compile", "check", "time", "open.reference", "open.ahead", "open.probe", "ceilings")
-        for line in subprocess.run(command, text=True, stdout=subprocess.PIPE, check=False).stdout.splitlines():
-            if line.split() and line.split()[0] in steps:
-                print("   ", line, flush=True)
+        for again in ("", ", again"):
+            told, rows, begun = run_tune(os.path.abspath(twagent), problem, path, work, asked)
+            kernels = [row for row in rows if row["verdict"] == "kernel"]
+            best = min(kernels, key=lambda row: row["latency_ms"], default={"tune": "{}", "latency_ms": nan})
+            say(f"{twagent} tune{again}", told.get("searching", nan), told.get("best", nan), told["end"],
+                f"{len(rows)}, {len(kernels)} kernels", json.loads(best["tune"]), best["latency_ms"])  # fmt: skip
+            for row in rows:
+                if row["verdict"] != "kernel" and not again:
+                    print(f"    {row['tune']}: {row['verdict']} {row['reason'][:150]}")
+            if asked.keep:
+                keep(work, f"{asked.points if not asked.tutorial else 0}-{number}{again and '-again'}", rows, asked)
+            command = [sys.executable, os.path.join(ROOT, "bench/cuda/timeline.py"), os.path.join(work, "timeline")]
+            command += [str(int(1e9 * begun))]
+            steps = ("step", "compile", "check", "time", "ceilings")
+            for line in subprocess.run(command, text=True, stdout=subprocess.PIPE, check=False).stdout.splitlines():
+                if line.split() and (line.split()[0] in steps or line.startswith("open.")):
+                    print("   ", line, flush=True)
 
 
 def main():
@@ -166,6 +185,7 @@ def main():
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--baseline")
     parser.add_argument("--no-autotune", action="store_true")
+    parser.add_argument("--keep")
     asked = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
     print("| what | open | its best known | end | points | best | ms |\n| --- | --- | --- | --- | --- | --- | --- |", flush=True)
@@ -176,15 +196,16 @@ def main():
         else:
             write_start(SPACES[count], path)
         if not asked.no_autotune:
-            it = run_autotune(path, count, work)
-            what = f"triton.autotune, Triton {it['triton']}, {it['gpu']}"
-            say(what, it["ready"], it["end"], it["end"], it["points"], it["best"], it["ms"])
+            for again in ("", ", again"):
+                it = run_autotune(path, count, work)
+                what = f"triton.autotune, Triton {it['triton']}, {it['gpu']}{again}"
+                say(what, it["ready"], it["end"], it["end"], it["points"], it["best"], it["ms"])
         ours = os.path.join(work, "ours.py") if asked.tutorial else path
-        for twagent in asked.twagent:
+        for number, twagent in enumerate(asked.twagent):
             if asked.tutorial:
                 command = [twagent, "import", f"{path}:matmul", "matmul_fp16", "-o", ours]
                 subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            tune(twagent, "matmul_fp16" if asked.tutorial else "matmul", ours, asked)
+            tune(twagent, "matmul_fp16" if asked.tutorial else "matmul", ours, asked, number)
             if asked.tutorial:
                 os.unlink(ours)
 
