@@ -201,10 +201,12 @@ static size_t give_sets(struct session *session)
     return count;
 }
 
-/* Where a matrix product takes long it is on all cores already, and no faster beside others. */
+/* What is on most cores by itself, as a matrix product is, is slower beside others. */
 static bool worth_it(const struct session *session)
 {
     size_t lacking = 0;
+    if (session->exact_cores > (double)session->lane->core_count / 2.0)
+        return false;
     for (size_t i = 0; i < session->pool_count; i++)
         lacking += !session->pool[i].expected;
     bool floating = false;

@@ -87,6 +87,7 @@ struct session {
     unsigned waits_in_vain;    /* for a quiet machine; quiet.c */
     uint64_t baseline_most_ms; /* for one call of a baseline; 0: as long as a definition's */
     double exact_ns;           /* that the last exact results of the main shape took */
+    double exact_cores;        /* that the definition kept busy meanwhile; 0: not known */
     struct wide *wide;         /* sets/wide.c; NULL: none, or not yet */
     bool wide_over;            /* it was tried, and is not to be believed */
     struct costs costs;

@@ -24,7 +24,7 @@ struct wide {
     struct candidate *candidate;
     struct names tune;
     struct program program;
-    const char *artifact;
+    const char *path, *artifact; /* NULL: not built yet */
     struct region region;
     struct subject *subject; /* NULL: only begun */
     bool believed;
@@ -101,12 +101,10 @@ static int open_region(struct session *session, struct err *err)
     return region_open(inputs + PAGE_BYTES, outputs + PAGE_BYTES, &wide->region, err);
 }
 
-static int begin(struct session *session, const char *path, struct err *err)
+static int warm(struct session *session, const char *path, struct err *err)
 {
     struct wide *wide = session->wide = MEM_NEW(struct wide);
-    struct arena *arena = session->arena;
-    struct build build = {0};
-    const char *folder = arena_printf(arena, "%s/wide", session->options.folder);
+    wide->path = path;
     wide->problem = *session->problem;
     for (size_t i = 0; i < wide->problem.input_count; i++)
         if (dtype_is_float(wide->problem.inputs[i].dtype))
@@ -114,15 +112,26 @@ static int begin(struct session *session, const char *path, struct err *err)
     for (size_t i = 0; i < wide->problem.output_count; i++)
         if (dtype_is_float(wide->problem.outputs[i].dtype))
             wide->problem.outputs[i].dtype = DTYPE_FLOAT64;
-    if (read_source(session, path, err) != 0 || file_make_dirs(folder, err) != 0 ||
+    if (open_region(session, err) != 0)
+        return -1;
+    if (session->backend->warm_runner != NULL)
+        session->backend->warm_runner(session->lane, &wide->region);
+    return 0;
+}
+
+static int begin(struct session *session, struct err *err)
+{
+    struct wide *wide = session->wide;
+    struct arena *arena = session->arena;
+    struct build build = {0};
+    const char *folder = arena_printf(arena, "%s/wide", session->options.folder);
+    if (read_source(session, wide->path, err) != 0 || file_make_dirs(folder, err) != 0 ||
         session->backend->build(arena, session->lane, &wide->problem, wide->candidate, &wide->tune,
                                 NULL, BUILD_FAST, folder, &build, err) != 0 ||
-        build_run(&build.spec, err) != 0 || open_region(session, err) != 0)
+        build_run(&build.spec, err) != 0)
         return -1;
     wide->program = (struct program){&wide->problem, wide->candidate, &wide->tune, NULL};
     wide->artifact = build.artifact;
-    if (session->backend->warm_runner != NULL)
-        session->backend->warm_runner(session->lane, &wide->region);
     return 0;
 }
 
@@ -267,7 +276,7 @@ bool wide_agrees(struct session *session, const struct set *set, struct err *err
     return same;
 }
 
-void wide_begin(struct session *session)
+void wide_warm(struct session *session)
 {
     struct err err = {0};
     bool slow = session->exact_ns > slow_ns;
@@ -275,8 +284,18 @@ void wide_begin(struct session *session)
     if (session->wide != NULL || session->wide_over || !(slow || will_be))
         return;
     const char *path = source_file(session);
+    if (path != NULL && warm(session, path, &err) != 0)
+        wide_give_up(session, err.message);
+}
+
+void wide_begin(struct session *session)
+{
+    struct err err = {0};
     uint64_t begun = timeline_begin();
-    if (path != NULL && begin(session, path, &err) != 0)
+    wide_warm(session);
+    if (session->wide == NULL || session->wide->artifact != NULL)
+        return;
+    if (begin(session, &err) != 0)
         wide_give_up(session, err.message);
     timeline_end("wide.begin", begun);
 }
@@ -285,7 +304,7 @@ bool wide_open(struct session *session)
 {
     struct err err = {0};
     struct wide *wide = session->wide;
-    if (wide == NULL || wide->subject != NULL)
+    if (wide == NULL || wide->artifact == NULL || wide->subject != NULL)
         return false;
     if (session->backend->open(session->lane, &wide->region, wide->artifact, &wide->program, true,
                                &wide->subject, &err) == 0)

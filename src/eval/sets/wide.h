@@ -8,11 +8,12 @@
 
 #include "eval/sets/session.h"
 
-/* Builds it and begins its runner, where the definition took its time for a set of the main shape
- * or, before the first, such a set is large; what is done until wide_open() does not wait for it.
- */
-void wide_begin(struct session *session);
-bool wide_open(struct session *session); /* begins its runner, where it has been built; true: now */
+/* Begins its runner, where the definition took its time for a set of the main shape or, before the
+ * first, such a set is large; what is done until wide_open() does not wait for it. */
+void wide_warm(struct session *session);
+void wide_begin(struct session *session); /* the same, and builds it */
+bool wide_open(
+    struct session *session); /* waits for its runner, where it has been built; true: now */
 /* Whether it gives what the definition has given for a set, in every element; false: see *err. */
 bool wide_agrees(struct session *session, const struct set *set, struct err *err);
 void wide_believe(struct session *session);

@@ -311,7 +311,6 @@ static void test_helpers(void **state)
     struct fixture *f = (struct fixture *)*state;
     struct session *session = f->session;
     struct backend device = fake_backend;
-    const struct backend *own = session->backend;
     device.device = true;
     device.open = never;
     session->backend = &device;
@@ -327,6 +326,10 @@ static void test_helpers(void **state)
     helpers_close(session);
     size_t cores = f->lane.core_count;
     f->lane.core_count = 8;
+    session->exact_cores = 7.5;
+    session_expect_pool(session); /* one that has most cores already is alone */
+    assert_false(session->pool[0].expected);
+    session->exact_cores = 1.5;
     session_expect_pool(session);
     f->lane.core_count = cores;
     size_t elements = session->shapes[0].layout.outputs[0].elements;
@@ -342,7 +345,7 @@ static void test_helpers(void **state)
         assert_true(bound.element == set->bounds[0].element && bound.norm == set->bounds[0].norm);
         mem_free(exact);
     }
-    session->backend = own;
+    session->backend = &fake_backend;
     measure(f, EFFORT_FULL);
 }
 
@@ -396,8 +399,7 @@ static void test_wide(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
     struct session *session = f->session;
-    struct backend with_plans = *session->backend;
-    const struct backend *own = session->backend;
+    struct backend with_plans = fake_backend;
     with_plans.device = true, with_plans.target = &target_cuda;
     with_plans.open = open_as_plain;
     assert_int_equal(set_expect(session, &session->pool[0], &f->err), 0);
@@ -414,7 +416,7 @@ static void test_wide(void **state)
     session->wide_over = false;
     wide_open(session);
     assert_null(session->wide); /* the definition is quick */
-    session->backend = own;
+    session->backend = &fake_backend;
 }
 
 /* One that was begun before the first set is believed by that one, which is the definition's. */
@@ -422,8 +424,7 @@ static void test_wide_from_the_first(void **state)
 {
     struct fixture *f = (struct fixture *)*state;
     struct session *session = f->session;
-    struct backend with_plans = *session->backend;
-    const struct backend *own = session->backend;
+    struct backend with_plans = fake_backend;
     struct set *set = &session->pool[0];
     with_plans.device = true, with_plans.target = &target_cuda;
     with_plans.open = open_as_plain;
@@ -432,12 +433,14 @@ static void test_wide_from_the_first(void **state)
     struct bound bound = set->bounds[0];
     for (size_t i = 0; i < session->pool_count; i++)
         session->pool[i].expected = false;
+    session->cases[0].expected = false;
     session->backend = &with_plans;
     put_wide(f, "wide_product");
     wide_begin(session);
     assert_false(wide_believed(session));
     assert_int_equal(set_expect(session, set, &f->err), 0);
     assert_true(wide_believed(session));
+    assert_false(session->cases[0].expected); /* no more of it than the exact results */
     assert_true(set->exact[0][1] == exact);
     assert_true(fabs(bound.element / set->bounds[0].element - 1) < 0.1);
     session_expect_shared(session);
@@ -453,7 +456,7 @@ static void test_wide_from_the_first(void **state)
     }
     session->wide_over = true;
     wide_close(session);
-    session->backend = own;
+    session->backend = &fake_backend;
 }
 
 /* Of each shape one call has its inputs' ends guarded, and one their starts, where it has two. */
